@@ -1,0 +1,110 @@
+"""The interface of every arm: simulated, on a bus, or a recording."""
+
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Protocol, Self, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ident.armfile import Limits
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Set-points of one cycle.
+
+    Attributes
+    ----------
+    velocity : ndarray, shape (n,)
+        Joint velocity [rad/s or m/s].
+    torque : ndarray, shape (n,), optional
+        Joint torque [N·m or N] of the joints in torque mode.
+    mode : tuple of str, optional
+        "velocity" or "torque" per joint; None is velocity for all.
+    """
+
+    velocity: Array
+    torque: Array | None = None
+    mode: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JointSample:
+    """What was measured in one cycle; nan is not reported.
+
+    Attributes
+    ----------
+    t : float
+        Time of the sample on the arm's clock [s].
+    q, dq, tau : ndarray, shape (n,)
+        Position [rad or m], velocity, and torque at the joint side [N·m or N].
+    t_joint : ndarray, shape (n,)
+        When each joint's values were received [s].
+    temperature : ndarray, shape (n,), optional
+        Drive temperature [°C].
+    status : ndarray of int, shape (n,)
+        The drive's own status word; 0 where it has none.
+    raw : ndarray, shape (n,), optional
+        The drive's own torque count or current, before any scaling.
+    """
+
+    t: float
+    q: Array
+    dq: Array
+    tau: Array
+    t_joint: Array
+    temperature: Array | None
+    status: NDArray[np.int64]
+    raw: Array | None = None
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """Smallest steps of the drive, per joint; 0 is finer than matters.
+
+    Attributes
+    ----------
+    velocity_step, position_step, torque_step : ndarray, shape (n,)
+        Steps of the velocity set-point, of the position and of the torque reading.
+    """
+
+    velocity_step: Array
+    position_step: Array
+    torque_step: Array
+
+
+@runtime_checkable
+class Arm(Protocol):
+    """Something with joints that can be stepped. The arm owns the clock: its users never sleep.
+
+    As a context manager: entering connects, configures and verifies by read-back; leaving stops and disables.
+    """
+
+    names: tuple[str, ...]
+    rate: float
+    limits: Limits
+    modes: frozenset[str]
+    resolution: Resolution
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None: ...
+
+    def enable(self) -> None:
+        """Power the joints at rest. The only way out of a stop; called by people, never by a loop."""
+
+    def step(self, command: Command) -> JointSample:
+        """Send the command, wait for the arm's next tick, return what was measured.
+
+        Raises
+        ------
+        ArmStopped
+            If the arm is not enabled or was stopped.
+        """
+
+    def stop(self, reason: str) -> None:
+        """Bring all joints to rest; idempotent, tries every rung before it raises."""

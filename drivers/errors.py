@@ -1,0 +1,32 @@
+"""Errors of arms; each has stopped the motion before it is raised."""
+
+from ident.errors import StribeckError
+
+
+class DriverError(StribeckError, RuntimeError):
+    """Base of everything that goes wrong between the toolkit and an arm."""
+
+
+class ArmStopped(DriverError):
+    """The arm was stopped; it moves again only after somebody enables it."""
+
+
+class LimitExceeded(DriverError):
+    """A measured value left its limit.
+
+    Attributes
+    ----------
+    joint, quantity : str
+        Which joint and what was measured.
+    value, limit : float
+        Found and allowed, in `unit`.
+    """
+
+    def __init__(self, joint: str, quantity: str, value: float, limit: float, unit: str, t: float) -> None:
+        super().__init__(f"{quantity} of {joint} is {value:.4g} {unit}, limit {limit:.4g} {unit}, at t = {t:.3f} s; "
+                         "the arm was stopped")
+        self.joint, self.quantity, self.value, self.limit, self.unit, self.t = joint, quantity, value, limit, unit, t
+
+
+class ReplayMismatch(DriverError):
+    """The command differs from the one that was recorded, or the recording has ended."""

@@ -1,0 +1,304 @@
+"""The simulated arm: MuJoCo physics with joint friction, a velocity loop and an imperfect drive.
+
+Friction acts as MuJoCo's own dry friction and damping, whose levels are set in every physics step from the
+truth's law at the present speed and load; the loads are MuJoCo's reaction forces, never our model's.
+"""
+
+from types import TracebackType
+from typing import Self
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.signal import lfilter
+
+from drivers.arm import Array, Command, JointSample, Resolution
+from drivers.errors import ArmStopped, DriverError
+from drivers.truth import Truth, read_truth
+from ident.armfile import ArmFile, check_against_model
+from ident.description import add_point_mass, load_mechanism, model_spec
+from ident.errors import InputError
+
+_PHYSICS_RATE = 1000.0     # Hz; friction and velocity loop are computed at this rate
+_NOISE_BLOCK = 4096        # cycles of noise drawn at once
+_MOVING = 1e-4             # rad/s of set-point from which a joint has a direction
+_STANDSTILL = 1e-4         # rad/s below which a stopping joint counts as at rest
+
+
+class SimulatedArm:
+    """An arm in MuJoCo behind the `Arm` interface.
+
+    Parameters
+    ----------
+    arm : ArmFile
+        Model, limits, rotor inertias and the ``[simulation]`` table.
+    seed : int, optional
+        Overrides the seed of the table.
+
+    Raises
+    ------
+    InputError
+        If the truth or a limit that motion needs is missing or impossible.
+    """
+
+    modes = frozenset({"velocity", "torque"})
+
+    def __init__(self, arm: ArmFile, seed: int | None = None) -> None:
+        mechanism = load_mechanism(arm)
+        check_against_model(arm, mechanism)
+        self.names = mechanism.names
+        self.rate = arm.driver.rate
+        self.limits = arm.limits(mechanism)
+        self.truth = read_truth(arm, self.names)
+        self.resolution = Resolution(np.zeros(mechanism.n), self.truth.column("encoder_step"),
+                                     self.truth.column("torque_step"))
+        self._substeps = max(1, round(_PHYSICS_RATE / self.rate))
+        self._dt = 1.0 / (self.rate * self._substeps)
+        self._rng = np.random.default_rng(self.truth.seed if seed is None else seed)
+        self._model = _compile(arm, self.truth, self._dt)
+        self._data = mujoco.MjData(self._model)
+        self._data.qpos[:] = arm.home(mechanism)
+        self._loads = ReactionLoads(self._model, self.truth)
+        self._reason: str | None = "it has not been enabled"
+        self._prepare_loop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        self.stop("disconnected")
+
+    def enable(self) -> None:
+        """Release the brakes at rest."""
+        self._setpoint[:] = 0.0
+        self._reason = None
+
+    def step(self, command: Command) -> JointSample:
+        """One cycle of the arm's own clock under a new set-point."""
+        if self._reason is not None:
+            raise ArmStopped(f"the arm takes no commands: {self._reason}; enable it first")
+        velocity = command.velocity
+        if not np.isfinite(velocity).all():
+            self.stop("a velocity command is not a number")
+            joint = self.names[int(np.flatnonzero(~np.isfinite(velocity))[0])]
+            raise DriverError(f"the velocity command of {joint} is not a number; the arm was stopped")
+        self._torque_mode = _torque_mode(command)
+        self._begin_strokes(velocity)
+        self._advance(velocity)
+        return self._measure()
+
+    def stop(self, reason: str) -> None:
+        """Decelerate at the acceleration limits and hold with the brakes."""
+        if self._reason is not None:
+            return
+        self._torque_mode = None
+        for _ in range(int(5.0 * self.rate)):
+            self._advance(np.zeros(len(self.names)))
+            if np.all(np.abs(self._data.qvel) < _STANDSTILL):
+                break
+        self._data.qvel[:] = 0.0
+        self._reason = reason
+
+    def friction(self, q: ArrayLike, dq: ArrayLike) -> Array:
+        """True friction in the drive's torque units at given states, shape (N, n), for judging estimates.
+
+        Without scatter, ripple and warm-up; loads are those of motion at constant speed.
+        """
+        q, dq = np.atleast_2d(np.asarray(q, dtype=float)), np.atleast_2d(np.asarray(dq, dtype=float))
+        load = self.loads(q)
+        return np.asarray(self.truth.friction(dq, load) * self.truth.column("torque_scale"))
+
+    def loads(self, q: ArrayLike) -> Array:
+        """True load of each joint at rest, in the kind and bearing of its truth, shape (N, n)."""
+        data = mujoco.MjData(self._model)
+        out = []
+        for posture in np.atleast_2d(np.asarray(q, dtype=float)):
+            data.qpos[:] = posture
+            mujoco.mj_fwdPosition(self._model, data)
+            mujoco.mj_fwdVelocity(self._model, data)
+            data.qacc[:] = 0.0
+            mujoco.mj_rnePostConstraint(self._model, data)
+            out.append(self._loads(data))
+        return np.array(out)
+
+    # one physics loop: everything below runs a thousand times a second and works on preallocated arrays
+
+    def _prepare_loop(self) -> None:
+        n, truth, data = len(self.names), self.truth, self._data
+        mujoco.mj_forward(self._model, data)
+        inertia = np.zeros((n, n))
+        mujoco.mj_fullM(self._model, data, inertia)
+        stiffness = 2.0 * np.pi * truth.column("bandwidth")
+        self._kp = stiffness * np.diag(inertia)
+        self._ki_dt = self._kp * stiffness / 4.0 * self._dt
+        self._limit = np.where(np.isnan(self.limits.torque), np.inf, self.limits.torque)
+        self._ramp = np.where(np.isnan(self.limits.acceleration), np.inf, self.limits.acceleration) * self._dt
+        self._setpoint = np.zeros(n)
+        self._integral = data.qfrc_bias.copy()
+        self._torque_mode: tuple[Array, Array] | None = None
+        self._direction = np.zeros(n)
+        self._level = np.ones(n)
+        self._cycle = 0
+        self._delay = np.rint(truth.column("torque_delay") / self._dt).astype(int)
+        self._history = np.tile(self._integral, (int(self._delay.max()) + 1, 1))
+        self._joints = np.arange(n)
+        self._phase = self._rng.uniform(0.0, 2.0 * np.pi, n)
+        self._noise = np.empty((0, 2, n))
+        self._noise_state = np.zeros((1, n))
+        self._ticks = 0
+        self._wave = 2.0 * np.pi / truth.column("ripple_period")
+        self._slowness = 1.0 / truth.column("stribeck_velocity")
+        self._exponent = truth.column("stribeck_exponent")
+        self._gaussian = bool((self._exponent == 2.0).all())
+        mujoco.mj_rnePostConstraint(self._model, data)
+        self._load = self._loads(data)
+
+    def _begin_strokes(self, velocity: Array) -> None:
+        """A joint that reverses meets a new friction level."""
+        direction = np.where(np.abs(velocity) < _MOVING, self._direction, np.sign(velocity))
+        reversed_ = direction != self._direction
+        if reversed_.any():
+            scatter = self.truth.column("stroke_scatter")
+            fresh = np.maximum(0.0, 1.0 + scatter * self._rng.standard_normal(len(self.names)))
+            self._level = np.where(reversed_, fresh, self._level)
+            self._direction = direction
+
+    def _advance(self, velocity: Array) -> None:
+        """One cycle of physics under a velocity set-point."""
+        truth, data, model = self.truth, self._data, self._model
+        setpoint, integral, history = self._setpoint, self._integral, self._history
+        cold = truth.column("warm_up") * np.exp(-data.time / truth.column("warm_up_time"))
+        level = self._level * (1.0 + cold)
+        model.dof_damping[:] = truth.column("viscous") * level
+        level *= 1.0 + truth.column("ripple") * np.sin(self._wave * data.qpos + self._phase)
+        coulomb = (truth.column("coulomb") + truth.column("coulomb_coefficient") * self._load) * level
+        drop = (truth.column("static") + truth.column("static_coefficient") * self._load) * level - coulomb
+        dry, applied, dq = model.dof_frictionloss, data.qfrc_applied, data.qvel
+        minimum, maximum, exp = np.minimum, np.maximum, np.exp      # np.clip costs six times as much
+        for _ in range(self._substeps):
+            change = velocity - setpoint
+            minimum(change, self._ramp, out=change)
+            maximum(change, -self._ramp, out=change)
+            setpoint += change
+            error = setpoint - dq
+            integral += self._ki_dt * error
+            minimum(integral, self._limit, out=integral)
+            maximum(integral, -self._limit, out=integral)
+            torque = self._kp * error
+            torque += integral
+            if self._torque_mode is not None:
+                torque = np.where(*self._torque_mode, torque)
+            minimum(torque, self._limit, out=torque)
+            maximum(torque, -self._limit, out=applied)
+            slowness = dq * self._slowness
+            fading = slowness * slowness if self._gaussian else np.abs(slowness) ** self._exponent
+            dry[:] = coulomb + drop * exp(-fading)
+            mujoco.mj_step(model, data)
+            self._ticks += 1
+            history[self._ticks % len(history)] = applied
+        mujoco.mj_rnePostConstraint(model, data)
+        self._load = self._loads(data)
+
+    def _measure(self) -> JointSample:
+        """The drive's reading of the present state, with its delay, steps and noise."""
+        truth, data = self.truth, self._data
+        row = self._cycle % _NOISE_BLOCK
+        if row == 0:
+            self._draw_noise()
+        self._cycle += 1
+        delayed = self._history[(self._ticks - self._delay) % len(self._history), self._joints]
+        tau = _quantised(truth.column("torque_scale") * delayed + truth.column("offset") + self._noise[row, 0],
+                         truth.column("torque_step"))
+        q = _quantised(data.qpos, truth.column("encoder_step"))
+        t = self._cycle / self.rate
+        warm = 1.0 - np.exp(-t / truth.column("warm_up_time"))
+        return JointSample(t, q, data.qvel + self._noise[row, 1], tau, np.full(len(q), t), 25.0 + 12.0 * warm,
+                           np.zeros(len(q), dtype=np.int64))
+
+    def _draw_noise(self) -> None:
+        truth, n = self.truth, len(self.names)
+        draws = self._rng.standard_normal((_NOISE_BLOCK, 2, n))
+        time = truth.column("torque_noise_time")
+        for j in np.flatnonzero(time > 0.0):
+            memory = np.exp(-1.0 / (self.rate * time[j]))
+            draws[:, 0, j], self._noise_state[:, j] = lfilter(
+                [np.sqrt(1.0 - memory**2)], [1.0, -memory], draws[:, 0, j], zi=self._noise_state[:, j])
+        draws[:, 0] *= truth.column("torque_noise")
+        draws[:, 1] *= truth.column("velocity_noise")
+        self._noise = draws
+
+
+class ReactionLoads:
+    """Loads of the truth's kinds from MuJoCo's reaction forces.
+
+    ``cfrc_int`` is the wrench that each body's parent exerts on it, moment first, about the centre of mass of
+    the whole tree in world axes.
+    """
+
+    def __init__(self, model: "mujoco.MjModel", truth: Truth) -> None:
+        self._model = model
+        self._body = model.jnt_bodyid.copy()
+        self._root = int(model.body_rootid[self._body[0]])
+        if len(set(self._body)) < model.njnt:
+            raise InputError("the simulated arm needs one joint a body; split the bodies that have several")
+        kinds = [joint.load for joint in truth.joints]
+        slide = model.jnt_type == mujoco.mjtJoint.mjJNT_SLIDE
+        of = np.zeros((4, model.njnt))        # what axial, radial, bending and moment count for each joint
+        for j, (kind, joint) in enumerate(zip(kinds, truth.joints, strict=True)):
+            if kind == "torque":
+                of[0 if slide[j] else 3, j] = 1.0
+            elif kind == "bending":
+                of[2, j] = 1.0
+            elif kind == "normal" and joint.bearing is not None:
+                pin, arm, bending = joint.bearing.pin_radius, joint.bearing.friction_arm, joint.bearing.bending_arm
+                of[:, j] = (0.0, 1.0, 1.0 / bending, 1.0 / arm) if slide[j] else (arm, pin, pin / bending, 0.0)
+        self._of_axial, self._of_radial, self._of_bending, self._of_moment = of
+
+    def __call__(self, data: "mujoco.MjData") -> Array:
+        """Load of each joint, shape (n,), after ``mj_rnePostConstraint``."""
+        wrench, n = data.cfrc_int[self._body], data.xaxis
+        rx, ry, rz = (data.xanchor - data.subtree_com[self._root]).T
+        mx, my, mz, fx, fy, fz = wrench.T
+        nx, ny, nz = n.T
+        mx, my, mz = mx - (ry * fz - rz * fy), my - (rz * fx - rx * fz), mz - (rx * fy - ry * fx)
+        along_f = fx * nx + fy * ny + fz * nz
+        along_m = mx * nx + my * ny + mz * nz
+        radial = np.sqrt(np.maximum(0.0, fx * fx + fy * fy + fz * fz - along_f * along_f))
+        bending = np.sqrt(np.maximum(0.0, mx * mx + my * my + mz * mz - along_m * along_m))
+        axial, moment = np.abs(along_f), np.abs(along_m)
+        return np.asarray(self._of_axial * axial + self._of_radial * radial + self._of_bending * bending
+                          + self._of_moment * moment)
+
+
+def _compile(arm: ArmFile, truth: Truth, dt: float) -> "mujoco.MjModel":
+    """MuJoCo model of the arm as it truly is: tool, payload, mass error, rotors and stiff dry friction."""
+    spec = model_spec(arm.model)
+    last = spec.copy().compile()
+    link = last.body(int(last.jnt_bodyid[-1])).name
+    add_point_mass(spec, link, arm.tool.mass, arm.tool.com)
+    add_point_mass(spec, link, truth.payload.mass, truth.payload.com)
+    spec.option.gravity = list(arm.gravity)
+    spec.option.timestep = dt
+    model = spec.compile()
+    model.body_mass[:] *= 1.0 + truth.mass_error
+    model.body_inertia[:] *= 1.0 + truth.mass_error
+    tables = [arm.joint(model.joint(j).name) for j in range(model.njnt)]
+    model.dof_armature[:] = [table.gear_ratio**2 * table.rotor_inertia for table in tables]
+    model.jnt_limited[:] = 0
+    model.dof_solimp[:] = [0.9999, 0.9999, 0.001, 0.5, 2.0]
+    model.dof_solref[:] = [2.0 * dt, 1.0]
+    mujoco.mj_setConst(model, mujoco.MjData(model))
+    return model
+
+
+def _torque_mode(command: Command) -> tuple[Array, Array] | None:
+    """Which joints take a torque, and which torque."""
+    if command.mode is None or command.torque is None:
+        return None
+    return np.array([mode == "torque" for mode in command.mode]), command.torque
+
+
+def _quantised(value: Array, step: Array) -> Array:
+    """Rounded to multiples of the step; untouched where the step is 0."""
+    return np.where(step > 0.0, np.rint(value / (step + (step == 0.0))) * step, value)

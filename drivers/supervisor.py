@@ -1,0 +1,115 @@
+"""The supervisor: one vectorised check a cycle on what is measured; a breach stops the arm, then raises."""
+
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+from drivers.arm import Arm, Command, JointSample
+from drivers.errors import DriverError, LimitExceeded
+from ident.errors import InputError
+
+_FOLLOWING_TIME = 0.2      # s over which a joint may fall behind its commands
+_STALE_PERIODS = 10        # periods after which a joint's sample is stale,
+_STALE_TIME = 0.05         # s, whichever is longer
+_QUANTITIES = (("position with stopping distance", "rad"), ("position with stopping distance", "rad"),
+               ("velocity", "rad/s"), ("torque", "N·m"), ("temperature", "°C"), ("age of the sample", "s"),
+               ("following error", "rad"))
+
+
+class Supervisor:
+    """An arm that stops itself when what it measures leaves its limits.
+
+    Checked each cycle: position with the distance that stopping takes, velocity, torque, temperature, age of
+    each joint's sample, and how far a joint has fallen behind its velocity commands.
+
+    Parameters
+    ----------
+    arm : Arm
+        The arm to guard.
+
+    Raises
+    ------
+    InputError
+        If a limit that motion needs is missing.
+    """
+
+    def __init__(self, arm: Arm) -> None:
+        self.arm = arm
+        self.names, self.rate, self.limits = arm.names, arm.rate, arm.limits
+        self.modes, self.resolution = arm.modes, arm.resolution
+        limits = arm.limits
+        for key in ("position", "velocity", "acceleration", "torque"):
+            values = getattr(limits, key).reshape(len(arm.names), -1)
+            missing = [name for name, row in zip(arm.names, values, strict=True) if not np.isfinite(row).all()]
+            if missing:
+                raise InputError(f"joints.{missing[0]}.{key} is missing in the arm file; nothing moves without it")
+        n = len(arm.names)
+        temperature = np.where(np.isnan(limits.temperature), np.inf, limits.temperature)
+        stale = np.full(n, max(_STALE_PERIODS / arm.rate, _STALE_TIME))
+        self._allowed = np.stack((limits.position[:, 1], -limits.position[:, 0], limits.velocity, limits.torque,
+                                  temperature, stale, limits.following_error))
+        self._found = np.zeros_like(self._allowed)
+        self._braking = 0.5 / limits.acceleration
+        self._behind = np.zeros(n)
+        self._keep = 1.0 - 1.0 / (arm.rate * _FOLLOWING_TIME)
+
+    def __enter__(self) -> Self:
+        self.arm.__enter__()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        self.arm.__exit__(kind, error, trace)
+
+    def enable(self) -> None:
+        """Power the joints at rest."""
+        self._behind[:] = 0.0
+        self.arm.enable()
+
+    def stop(self, reason: str) -> None:
+        """Bring all joints to rest."""
+        self.arm.stop(reason)
+
+    def step(self, command: Command) -> JointSample:
+        """Step the arm and check what it measured.
+
+        Raises
+        ------
+        LimitExceeded
+            After the arm was stopped; names joint, quantity, value and limit.
+        DriverError
+            After the arm was stopped, if a joint reports no position, velocity or torque.
+        """
+        sample = self.arm.step(command)
+        q, dq = sample.q, sample.dq
+        self._behind = self._keep * self._behind + (command.velocity - dq) / self.rate
+        found = self._found
+        reach = self._braking * dq * np.abs(dq)
+        found[0] = q + reach
+        found[1] = -found[0]
+        np.abs(dq, out=found[2])
+        np.abs(sample.tau, out=found[3])
+        if sample.temperature is not None:
+            np.fmax(sample.temperature, 0.0, out=found[4])     # nan: this drive reports none
+        found[5] = sample.t - sample.t_joint
+        np.abs(self._behind, out=found[6])
+        if not (found <= self._allowed).all():      # a nan fails this too
+            self._breach(sample.t)
+        return sample
+
+    def _breach(self, t: float) -> None:
+        """Stop first, then say what left its limit."""
+        row, joint = np.argwhere(~(self._found <= self._allowed))[0]
+        value, allowed = float(self._found[row, joint]), float(self._allowed[row, joint])
+        name = self.names[joint]
+        if np.isnan(value):
+            self.arm.stop(f"{name} reports no valid number")
+            raise DriverError(f"{name} reported no {_QUANTITIES[row][0].split()[0]} at t = {t:.3f} s; the arm was stopped")
+        if row == 1:
+            value, allowed = -value, -allowed
+        error = LimitExceeded(name, *_QUANTITIES[row][:1], value, allowed, _QUANTITIES[row][1], t)
+        self.arm.stop(str(error))
+        raise error
+
+

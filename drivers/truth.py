@@ -1,0 +1,132 @@
+"""The truth of the simulated arm: the ``[simulation]`` table and the friction that follows from it.
+
+Written apart from the estimator: the laws, loads and bearings here are those of the simulated world, and
+nothing in ``ident`` reads them.
+"""
+
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat
+
+from ident.armfile import ArmFile, Tool, parse_table
+from ident.errors import InputError, unknown_name
+from ident.mechanism import Bearing
+
+Array = NDArray[np.float64]
+_STRICT = ConfigDict(extra="forbid", allow_inf_nan=False, frozen=True)
+
+
+class Knobs(BaseModel):
+    """Imperfections of a joint and its drive; set for the arm or for a joint. Joint side, SI."""
+
+    model_config = _STRICT
+    torque_noise: NonNegativeFloat = Field(0.0, description="standard deviation of the torque signal's noise, N·m")
+    torque_noise_time: NonNegativeFloat = Field(0.0, description="its correlation time, s; 0 is white noise")
+    torque_step: NonNegativeFloat = Field(0.0, description="resolution of the torque signal, N·m")
+    torque_delay: NonNegativeFloat = Field(0.0, description="lag of the torque signal behind the position, s")
+    torque_scale: PositiveFloat = Field(1.0, description="reported torque over true torque")
+    offset: float = Field(0.0, description="added to the reported torque, N·m")
+    encoder_step: NonNegativeFloat = Field(0.0, description="resolution of the position, rad")
+    velocity_noise: NonNegativeFloat = Field(0.0, description="standard deviation of the velocity signal's noise, rad/s")
+    ripple: Annotated[float, Field(ge=0.0, lt=1.0)] = Field(
+        0.0, description="amplitude of the position-dependent part of friction, as a fraction of it")
+    ripple_period: PositiveFloat = Field(0.0628318530718, description="its period, rad")
+    stroke_scatter: NonNegativeFloat = Field(
+        0.0, description="standard deviation of the friction level from stroke to stroke, as a fraction")
+    warm_up: NonNegativeFloat = Field(0.0, description="how much more friction a cold joint has, as a fraction")
+    warm_up_time: PositiveFloat = Field(900.0, description="time constant of the warm-up, s")
+    bandwidth: PositiveFloat = Field(25.0, description="bandwidth of the drive's velocity loop, Hz")
+
+
+class JointTruth(Knobs):
+    """Friction of one joint, and its own knobs."""
+
+    load: Literal["none", "torque", "bending", "normal"] = "none"
+    bearing: Bearing | None = None
+    coulomb: NonNegativeFloat = 0.0
+    coulomb_coefficient: NonNegativeFloat = 0.0
+    static: NonNegativeFloat | None = None
+    static_coefficient: NonNegativeFloat | None = None
+    stribeck_velocity: PositiveFloat = 0.05
+    stribeck_exponent: PositiveFloat = 2.0
+    viscous: NonNegativeFloat = 0.0
+
+
+class _ArmTruth(Knobs):
+    seed: int = 0
+    payload: Tool = Tool()
+    mass_error: Annotated[float, Field(gt=-1.0)] = 0.0
+    joints: dict[str, dict[str, Any]] = {}
+
+
+class _Border(BaseModel):
+    simulation: _ArmTruth
+
+
+class _JointBorder(BaseModel):
+    joints: dict[str, JointTruth]
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What the simulated arm is really like; arrays have one value per joint.
+
+    Attributes
+    ----------
+    seed : int
+        Seed of every random number.
+    payload : Tool
+        Mass on the last link that the model does not know.
+    mass_error : float
+        Fraction by which all link masses and inertias exceed the model's.
+    joints : tuple of JointTruth
+        Friction and knobs.
+    """
+
+    seed: int
+    payload: Tool
+    mass_error: float
+    joints: tuple[JointTruth, ...]
+    _columns: dict[str, Array] = field(default_factory=dict, repr=False, compare=False)
+
+    def column(self, knob: str) -> Array:
+        """One knob or friction parameter of all joints, shape (n,)."""
+        if knob not in self._columns:
+            values = [getattr(joint, knob) for joint in self.joints]
+            if knob in ("static", "static_coefficient"):      # without a Stribeck drop both levels are the same
+                twin = knob.replace("static", "coulomb")
+                values = [getattr(joint, twin) if value is None else value
+                          for joint, value in zip(self.joints, values, strict=True)]
+            self._columns[knob] = np.array(values, dtype=float)
+        return self._columns[knob]
+
+    def friction(self, dq: Array, load: Array) -> Array:
+        """Sliding friction torque of every joint, shape (..., n), without scatter, ripple and warm-up [N·m]."""
+        coulomb = self.column("coulomb") + self.column("coulomb_coefficient") * load
+        static = self.column("static") + self.column("static_coefficient") * load
+        fading = np.exp(-np.abs(dq / self.column("stribeck_velocity")) ** self.column("stribeck_exponent"))
+        return np.asarray((coulomb + (static - coulomb) * fading) * np.sign(dq) + self.column("viscous") * dq)
+
+
+def read_truth(arm: ArmFile, names: tuple[str, ...]) -> Truth:
+    """Truth from the arm file's ``[simulation]`` table.
+
+    Raises
+    ------
+    InputError
+        On an unknown knob, an impossible value, or a joint that the model lacks.
+    """
+    table = parse_table(_Border, {"simulation": dict(arm.simulation)}, arm.path).simulation
+    for name in table.joints:
+        if name not in names:
+            raise InputError(f"{arm.path}: [simulation.joints.{name}]: {unknown_name('joint', name, names)}")
+    shared = {knob: value for knob, value in table.model_dump(exclude_unset=True).items() if knob in Knobs.model_fields}
+    joints = parse_table(_JointBorder, {"joints": {name: {**shared, **table.joints.get(name, {})} for name in names}},
+                         arm.path).joints
+    for name, joint in joints.items():
+        if joint.load == "normal" and joint.bearing is None:
+            raise InputError(f"{arm.path}: simulation.joints.{name}: load = \"normal\" needs a bearing")
+    return Truth(table.seed, table.payload, table.mass_error, tuple(joints[name] for name in names))

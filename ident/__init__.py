@@ -1,0 +1,1 @@
+"""Models and estimators of joint friction: arrays in, arrays out."""

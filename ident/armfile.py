@@ -1,0 +1,261 @@
+"""The arm file: which model, which drive, which limits (DESIGN of the format: docs/files.md)."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, ValidationError, model_validator
+from pydantic.dataclasses import dataclass as checked
+
+from ident.errors import InputError, unknown_name
+from ident.mechanism import Array, Bearing, Mechanism
+from ident.resources import find
+
+SCHEMA = 1
+_STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
+_Table = TypeVar("_Table", bound=BaseModel)
+Vector = tuple[float, float, float]
+
+
+@checked(frozen=True, config=_STRICT)
+class Tool:
+    """What is mounted on the last link and known: mass [kg] and centre of mass in the link's frame [m]."""
+
+    mass: Annotated[float, Field(ge=0.0)] = 0.0
+    com: Vector = (0.0, 0.0, 0.0)
+
+
+@checked(frozen=True, config=_STRICT)
+class Workspace:
+    """Box that every joint origin stays in [m] and the posture that is surely free of obstacles [rad or m]."""
+
+    box: tuple[tuple[float, float], tuple[float, float], tuple[float, float]] | None = None
+    home: tuple[float, ...] | None = None
+
+
+@checked(frozen=True, config=_STRICT)
+class JointTable:
+    """One moving joint. Units: rad (m if prismatic), s, N·m (N), °C; None is unknown."""
+
+    position: tuple[float, float] | None = None
+    velocity: PositiveFloat | None = None
+    acceleration: PositiveFloat | None = None
+    torque: PositiveFloat | None = None
+    temperature: float | None = None
+    following_error: PositiveFloat | None = None
+    direction: Literal[-1, 1] = 1
+    zero_offset: float = 0.0
+    gear_ratio: PositiveFloat = 1.0
+    rotor_inertia: Annotated[float, Field(ge=0.0)] = 0.0
+    stop: Literal["hold", "brake"] = "hold"
+    bearing: Bearing | None = None
+    drive: dict[str, Any] = field(default_factory=dict)
+
+
+class DriverTable(BaseModel):
+    """Which driver; the keys beyond kind and rate are the driver's own."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    kind: str = "simulated"
+    rate: PositiveFloat = 250.0
+
+
+class _ArmTable(BaseModel):
+    model_config = _STRICT
+    schema_version: int = Field(alias="schema")
+    name: str = Field(min_length=1, pattern=r"^[\w.+-]+$")
+    model: str
+    gravity: Vector = (0.0, 0.0, -9.81)
+    torque_signal: Literal["motor current", "joint sensor", "commanded"] = "motor current"
+    tool: Tool = Tool()
+    workspace: Workspace = Workspace()
+    driver: DriverTable = DriverTable()
+    joints: dict[str, JointTable] = {}
+    simulation: dict[str, Any] = {}
+
+    @model_validator(mode="after")
+    def _ordered(self) -> "_ArmTable":
+        for name, joint in self.joints.items():
+            if joint.position is not None and not joint.position[0] < joint.position[1]:
+                raise ValueError(f"joints.{name}.position: lower limit {joint.position[0]:g} "
+                                 f"is not below the upper {joint.position[1]:g}")
+        return self
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the supervisor enforces; nan is unknown.
+
+    Attributes
+    ----------
+    position : ndarray, shape (n, 2)
+        Lower and upper [rad or m].
+    velocity, acceleration, torque, temperature, following_error : ndarray, shape (n,)
+        Largest magnitudes [rad/s, rad/s², N·m, °C, rad].
+    """
+
+    position: Array
+    velocity: Array
+    acceleration: Array
+    torque: Array
+    temperature: Array
+    following_error: Array
+
+
+@dataclass(frozen=True)
+class ArmFile:
+    """An arm as its file describes it; `joints` holds the tables that the file states."""
+
+    path: Path
+    name: str
+    model: Path
+    gravity: Vector
+    torque_signal: str
+    tool: Tool
+    workspace: Workspace
+    driver: DriverTable
+    joints: Mapping[str, JointTable]
+    simulation: Mapping[str, Any]
+
+    def joint(self, name: str) -> JointTable:
+        """Table of a joint; defaults where the file has none."""
+        return self.joints.get(name, JointTable())
+
+    def limits(self, mechanism: Mechanism) -> Limits:
+        """Limits in the mechanism's joint order; position defaults to the model's range, the rest to nan."""
+        tables = [self.joint(name) for name in mechanism.names]
+
+        def column(key: str, default: float = np.nan) -> Array:
+            values = (getattr(table, key) for table in tables)
+            return np.array([default if value is None else value for value in values], dtype=float)
+
+        position = np.array([model if table.position is None else table.position
+                             for table, model in zip(tables, mechanism.position, strict=True)], dtype=float)
+        return Limits(position, column("velocity"), column("acceleration"), column("torque"),
+                      column("temperature"), column("following_error", 0.05))
+
+    def home(self, mechanism: Mechanism) -> Array:
+        """Home posture, shape (n,); zero where the file states none."""
+        home = self.workspace.home
+        return np.zeros(mechanism.n) if home is None else np.array(home, dtype=float)
+
+
+def load_arm(arm: str | Path) -> ArmFile:
+    """Read an arm file; a bare URDF or MJCF is an arm of which nothing else is known.
+
+    Parameters
+    ----------
+    arm : str or Path
+        Arm file, URDF, MJCF, or the name of a built-in arm.
+
+    Raises
+    ------
+    InputError
+        One sentence: file, key, what was found, what is allowed.
+    """
+    path = find(arm)
+    if path.suffix.lower() != ".toml":
+        table = _ArmTable(schema=SCHEMA, name=path.stem, model=path.name)
+    else:
+        raw = read_toml(path)
+        if isinstance(raw.get("joints"), list):
+            raise InputError(f"{path}: this is a mechanism, not an arm file ([joints.NAME] tables and a model are needed)")
+        table = parse_table(_ArmTable, upgrade(raw, path), path)
+    model = (path.parent / table.model).resolve()
+    if not model.is_file():
+        raise InputError(f"{path}: model = {table.model!r}: no such file beside the arm file")
+    arm_file = ArmFile(path.resolve(), table.name, model, table.gravity, table.torque_signal, table.tool,
+                       table.workspace, table.driver, table.joints, table.simulation)
+    return arm_file
+
+
+def check_against_model(arm: ArmFile, mechanism: Mechanism) -> None:
+    """Refuse joints that the model lacks and position limits outside the model's.
+
+    Raises
+    ------
+    InputError
+    """
+    for name, table in arm.joints.items():
+        if name not in mechanism.names:
+            raise InputError(f"{arm.path}: [joints.{name}]: {unknown_name('joint', name, mechanism.names)}")
+        if table.position is not None:
+            low, high = mechanism.position[mechanism.names.index(name)]
+            if table.position[0] < low - 1e-9 or table.position[1] > high + 1e-9:
+                raise InputError(f"{arm.path}: joints.{name}.position = [{table.position[0]:g}, {table.position[1]:g}] "
+                                 f"reaches outside the model's [{low:g}, {high:g}]")
+    home = arm.workspace.home
+    if home is not None and len(home) != mechanism.n:
+        raise InputError(f"{arm.path}: workspace.home has {len(home)} values, the model has {mechanism.n} joints")
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Parsed TOML file.
+
+    Raises
+    ------
+    InputError
+        If it is missing, not text or not TOML.
+    """
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not a TOML file: {error}") from error
+
+
+def upgrade(table: dict[str, Any], path: Path, schema: int = SCHEMA) -> dict[str, Any]:
+    """The one place where older schemas become the present one; newer ones are refused."""
+    found = table.get("schema")
+    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
+        raise InputError(f"{path}: schema = {found!r}, an integer from 1 to {schema} is needed")
+    if found > schema:
+        raise InputError(f"{path}: schema {found} is newer than this stribeck understands ({schema}); update stribeck")
+    return table
+
+
+def parse_table(table_type: type[_Table], table: dict[str, Any], path: Path) -> _Table:
+    """A checked table from TOML; the first fault as one sentence with the key."""
+    try:
+        return table_type.model_validate(table)
+    except ValidationError as error:
+        raise InputError(f"{path}: {_first_fault(table_type, table, error)}") from error
+
+
+def _first_fault(table_type: type[BaseModel], table: dict[str, Any], error: ValidationError) -> str:
+    fault = error.errors()[0]
+    key = ".".join(str(part) for part in fault["loc"])
+    if fault["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+        return f"{key}: {unknown_name('key', str(fault['loc'][-1]), _valid_keys(table_type, fault['loc'][:-1]))}"
+    if fault["type"] in ("missing", "missing_argument"):
+        return f"{key} is missing"
+    message = fault["msg"].removeprefix("Value error, ")
+    if not key:
+        return message
+    return f"{key} = {fault['input']!r}: {message[0].lower()}{message[1:]}"
+
+
+def _valid_keys(table_type: Any, where: tuple[int | str, ...]) -> list[str]:
+    """Names that a table at this place may hold."""
+    here: Any = table_type
+    for part in where:
+        fields = _fields(here)
+        here = fields[part] if part in fields else (_inner(here) or here)
+    return list(_fields(here))
+
+
+def _fields(here: Any) -> dict[Any, Any]:
+    fields = getattr(here, "model_fields", None) or getattr(here, "__pydantic_fields__", None) or {}
+    return {item.alias or name: item.annotation for name, item in fields.items()}
+
+
+def _inner(annotation: Any) -> Any:
+    """The table type inside dict[str, T], tuple[T, ...] or T | None."""
+    for argument in getattr(annotation, "__args__", ()):
+        if _fields(argument):
+            return argument
+    return None

@@ -1,0 +1,217 @@
+"""Rigid-body models from files: URDF, MJCF, arm file or mechanism TOML to a `Mechanism`.
+
+URDF and MJCF go through MuJoCo's compiler without their meshes. Its kinematics at q = 0 gives axes,
+anchors, centres of mass and inertia frames in base axes: that is the mechanism in natural coordinates.
+"""
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from pydantic import BaseModel, ConfigDict, Field
+
+from ident.armfile import ArmFile, load_arm, parse_table, read_toml, upgrade
+from ident.errors import InputError, ModelError
+from ident.mechanism import Bearing, Mechanism
+from ident.resources import find
+
+if TYPE_CHECKING:
+    import mujoco
+
+_log = logging.getLogger(__name__)
+
+
+def load_mechanism(model: str | Path | ArmFile, gravity: ArrayLike | None = None) -> Mechanism:
+    """Rigid-body model of an arm or mechanism.
+
+    Parameters
+    ----------
+    model : str, Path or ArmFile
+        URDF, MJCF, arm file, mechanism TOML, or the name of a built-in arm or mechanism.
+    gravity : array_like, shape (3,), optional
+        Overrides the gravity of the file [m/s²].
+
+    Returns
+    -------
+    Mechanism
+
+    Raises
+    ------
+    InputError
+        If the file is missing or malformed.
+    ModelError
+        If it has a floating, ball or closed-loop joint, or no moving joint; names the joint.
+    """
+    if isinstance(model, ArmFile):
+        return _from_arm(model, gravity)
+    path = find(model)
+    if path.suffix.lower() == ".toml":
+        table = read_toml(path)
+        if isinstance(table.get("joints"), list):
+            return _from_table(table, path, gravity)
+        return _from_arm(load_arm(path), gravity)
+    spec = model_spec(path)
+    return _from_compiled(spec.compile(), path.stem, spec.option.gravity if gravity is None else gravity)
+
+
+def model_spec(path: Path) -> "mujoco.MjSpec":
+    """MuJoCo specification of a URDF or MJCF file, without geometry and meshes.
+
+    Raises
+    ------
+    InputError
+        If MuJoCo cannot read or compile the file; gives MuJoCo's reason.
+    """
+    import mujoco
+
+    try:
+        spec = mujoco.MjSpec.from_file(str(path))
+        for part in (*spec.geoms, *spec.meshes):
+            spec.delete(part)
+        spec.copy().compile()
+    except (ValueError, mujoco.FatalError) as error:
+        raise InputError(f"{path}: not a usable URDF or MJCF model: {_one_line(error)}") from error
+    return spec
+
+
+def add_point_mass(spec: "mujoco.MjSpec", body: str, mass: float, com: Sequence[float]) -> None:
+    """Attach a point mass [kg] to a body, at com in the body's own frame [m]."""
+    if mass > 0.0:
+        spec.body(body).add_body(name=f"{body} payload", mass=mass, ipos=list(com), inertia=[1e-9] * 3,
+                                 explicitinertial=True)
+
+
+def _from_arm(arm: ArmFile, gravity: ArrayLike | None) -> Mechanism:
+    spec = model_spec(arm.model)
+    bare = spec.copy().compile()
+    add_point_mass(spec, _last_link(bare), arm.tool.mass, arm.tool.com)
+    mechanism = _from_compiled(spec.compile(), arm.name, arm.gravity if gravity is None else gravity)
+    bearings = tuple(arm.joints[name].bearing if name in arm.joints else None for name in mechanism.names)
+    return Mechanism(**{**vars(mechanism), "bearings": bearings})
+
+
+def _last_link(model: "mujoco.MjModel") -> str:
+    """Body that the last joint carries."""
+    return str(model.body(int(model.jnt_bodyid[-1])).name)
+
+
+def _from_compiled(model: "mujoco.MjModel", name: str, gravity: ArrayLike) -> Mechanism:
+    """Natural coordinates of a compiled model: its kinematics at q = 0."""
+    import mujoco
+
+    _refuse_unsupported(model, name)
+    data = mujoco.MjData(model)
+    data.qpos[:] = 0.0
+    mujoco.mj_kinematics(model, data)
+    n = model.njnt
+    owner = np.full(model.nbody, -1)      # joint that carries each body; fixed bodies join their parent's
+    parent = [-1] * n
+    for body in range(1, model.nbody):
+        owner[body] = owner[model.body_parentid[body]]
+        for j in range(int(model.body_jntadr[body]), int(model.body_jntadr[body]) + int(model.body_jntnum[body])):
+            parent[j] = int(owner[body])
+            owner[body] = j
+    anchor = data.xanchor.copy()
+    mass, first, second = np.zeros(n), np.zeros((n, 3)), np.zeros((n, 3, 3))
+    for body in range(1, model.nbody):
+        j = owner[body]
+        if j < 0:
+            continue
+        c = data.xipos[body] - anchor[j]
+        frame = data.ximat[body].reshape(3, 3)
+        mass[j] += model.body_mass[body]
+        first[j] += model.body_mass[body] * c
+        second[j] += (frame * model.body_inertia[body]) @ frame.T + model.body_mass[body] * _about(c)
+    com = first / np.where(mass > 0.0, mass, 1.0)[:, None]
+    inertia = np.array([second[j] - mass[j] * _about(com[j]) for j in range(n)])
+    names = tuple(str(model.joint(j).name) for j in range(n))
+    empty = [names[j] for j in range(n) if mass[j] <= 0.0]
+    if empty:
+        _log.warning("%s: links of joints %s have no mass, so that their loads come out too small",
+                     name, ", ".join(empty))
+    origin = np.array([anchor[j] - (anchor[parent[j]] if parent[j] >= 0 else 0.0) for j in range(n)])
+    position = np.where(model.jnt_limited.astype(bool)[:, None], model.jnt_range, [-np.inf, np.inf])
+    return Mechanism(name, names, tuple(parent), model.jnt_type == mujoco.mjtJoint.mjJNT_SLIDE,
+                     data.xaxis.copy(), origin, mass, com, inertia,
+                     np.asarray(gravity, dtype=float), position, (None,) * n)
+
+
+def _refuse_unsupported(model: "mujoco.MjModel", name: str) -> None:
+    import mujoco
+
+    if model.njnt == 0:
+        raise ModelError(f"{name}: the model has no moving joint")
+    kinds = {mujoco.mjtJoint.mjJNT_FREE: "floating", mujoco.mjtJoint.mjJNT_BALL: "ball"}
+    for j, kind in enumerate(model.jnt_type):
+        if kind in kinds:
+            raise ModelError(f"{name}: joint {model.joint(j).name or j} is a {kinds[kind]} joint; "
+                             "only revolute and prismatic joints of a mounted arm are supported")
+        if not model.joint(j).name:
+            raise ModelError(f"{name}: joint number {j} has no name; every moving joint needs one")
+    if model.neq:
+        raise ModelError(f"{name}: the model couples joints or bodies by {model.neq} equality constraint(s) "
+                         "(mimic, connect or weld); an open tree is needed here")
+
+
+def _about(c: np.ndarray) -> np.ndarray:
+    """Inertia of a unit point mass at c about the origin."""
+    return np.asarray(np.dot(c, c) * np.eye(3) - np.outer(c, c))
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
+class _JointTable(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    name: str
+    parent: str
+    type: Literal["revolute", "prismatic"]
+    axis: tuple[float, float, float]
+    origin: tuple[float, float, float]
+    mass: float
+    com: tuple[float, float, float]
+    inertia: tuple[float, float, float, float, float, float]
+    position: tuple[float, float] = (-np.inf, np.inf)
+    bearing: Bearing | None = None
+
+
+class _MechanismTable(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    schema_version: int = Field(alias="schema")
+    name: str
+    gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
+    joints: tuple[_JointTable, ...]
+
+
+def _from_table(table: dict[str, Any], path: Path, gravity: ArrayLike | None) -> Mechanism:
+    """Mechanism written directly in natural coordinates."""
+    if table.get("loops"):
+        raise ModelError(f"{path}: loops are not supported yet; remove [[loops]] to work on the tree")
+    spec = parse_table(_MechanismTable, upgrade(table, path), path)
+    names = tuple(joint.name for joint in spec.joints)
+    parents = []
+    for j, joint in enumerate(spec.joints):
+        if joint.parent != "ground" and joint.parent not in names[:j]:
+            raise InputError(f"{path}: parent {joint.parent!r} of joint {joint.name!r} is neither 'ground' "
+                             f"nor a joint above it ({', '.join(names[:j]) or 'none'})")
+        if np.linalg.norm(joint.axis) == 0.0:
+            raise InputError(f"{path}: axis of joint {joint.name!r} has length 0")
+        parents.append(-1 if joint.parent == "ground" else names.index(joint.parent))
+    axis = np.array([joint.axis for joint in spec.joints])
+    inertia = np.array([[[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
+                        for xx, yy, zz, xy, xz, yz in (joint.inertia for joint in spec.joints)])
+    return Mechanism(spec.name, names, tuple(parents),
+                     np.array([joint.type == "prismatic" for joint in spec.joints]),
+                     axis / np.linalg.norm(axis, axis=1, keepdims=True),
+                     np.array([joint.origin for joint in spec.joints]),
+                     np.array([joint.mass for joint in spec.joints]),
+                     np.array([joint.com for joint in spec.joints]), inertia,
+                     np.asarray(spec.gravity if gravity is None else gravity, dtype=float),
+                     np.array([joint.position for joint in spec.joints]),
+                     tuple(joint.bearing for joint in spec.joints))
+
+

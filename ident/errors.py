@@ -1,0 +1,28 @@
+"""Errors of the package: what went wrong, found against allowed, what to do."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class StribeckError(Exception):
+    """Base of every error that stribeck raises on purpose; its text is one sentence for a person."""
+
+
+class InputError(StribeckError, ValueError):
+    """A file, an option or an array that cannot be used as it is."""
+
+
+class ModelError(InputError):
+    """A rigid-body model that the toolkit cannot represent."""
+
+
+class FitError(StribeckError, ValueError):
+    """Data from which the asked-for quantity cannot be estimated."""
+
+
+def unknown_name(kind: str, name: str, valid: Iterable[str]) -> InputError:
+    """Error for a wrong name that lists the valid ones, the likeliest first."""
+    names = list(valid)
+    close = get_close_matches(name, names, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    return InputError(f"unknown {kind} {name!r}{hint} (valid: {', '.join(names) or 'none'})")

@@ -1,0 +1,42 @@
+"""Where the built-in arms and mechanisms lie: in the wheel first, in the source tree second."""
+
+from pathlib import Path
+
+from ident.errors import InputError, unknown_name
+
+_PLACES = (Path(__file__).parent / "_data", Path(__file__).parent.parent / "data")
+
+
+def data_dir() -> Path:
+    """Folder that holds ``arms`` and ``mechanisms``."""
+    for place in _PLACES:
+        if (place / "arms").is_dir():
+            return place
+    raise InputError("the built-in arms are missing from this installation; reinstall stribeck")
+
+
+def built_in() -> dict[str, Path]:
+    """Name and file of every built-in arm and mechanism."""
+    root = data_dir()
+    arms = {path.stem: path for path in sorted(root.glob("arms/*/*.toml")) if path.stem == path.parent.name}
+    mechanisms = {path.stem: path for path in sorted(root.glob("mechanisms/*.toml"))}
+    return {**mechanisms, **arms}
+
+
+def find(name_or_path: str | Path) -> Path:
+    """File behind an ARM or MODEL argument: a path, or the name of something built in.
+
+    Raises
+    ------
+    InputError
+        If neither a file nor a built-in name matches; lists the built-in names.
+    """
+    path = Path(name_or_path)
+    if path.is_file():
+        return path
+    names = built_in()
+    if str(name_or_path) in names:
+        return names[str(name_or_path)]
+    if path.suffix or len(path.parts) > 1:
+        raise InputError(f"{path}: no such file")
+    raise unknown_name("arm", str(name_or_path), names)
