@@ -1,0 +1,1 @@
+"""Experiments: plans, motion, recording, and the main job."""

@@ -143,13 +143,15 @@ class ArmFile:
         return np.zeros(mechanism.n) if home is None else np.array(home, dtype=float)
 
 
-def load_arm(arm: str | Path) -> ArmFile:
+def load_arm(arm: str | Path, model_dir: Path | None = None) -> ArmFile:
     """Read an arm file; a bare URDF or MJCF is an arm of which nothing else is known.
 
     Parameters
     ----------
     arm : str or Path
         Arm file, URDF, MJCF, or the name of a built-in arm.
+    model_dir : Path, optional
+        Where the model lies under its own name; default is the place that the arm file states.
 
     Raises
     ------
@@ -164,7 +166,7 @@ def load_arm(arm: str | Path) -> ArmFile:
         if isinstance(raw.get("joints"), list):
             raise InputError(f"{path}: this is a mechanism, not an arm file ([joints.NAME] tables and a model are needed)")
         table = parse_table(_ArmTable, upgrade(raw, path), path)
-    model = (path.parent / table.model).resolve()
+    model = (path.parent / table.model if model_dir is None else model_dir / Path(table.model).name).resolve()
     if not model.is_file():
         raise InputError(f"{path}: model = {table.model!r}: no such file beside the arm file")
     arm_file = ArmFile(path.resolve(), table.name, model, table.gravity, table.torque_signal, table.tool,

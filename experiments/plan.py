@@ -1,0 +1,267 @@
+"""The plan: what moves and how, as data and as a file, checked before anything moves.
+
+A plan is a chain of straight segments in joint space; each starts where the one before it ended. A *move*
+brings all joints to a posture; a *stroke* moves one joint at a constant speed, and the stroke that retraces
+it says so with ``mirror_of``.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import tomlkit
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from experiments.errors import PlanError
+from ident.armfile import ArmFile, Limits, parse_table, read_toml, upgrade
+from ident.description import load_mechanism
+from ident.dynamics import joint_origins
+from ident.errors import unknown_name
+from ident.mechanism import Mechanism
+from ident.run import arm_sha256
+
+Array = NDArray[np.float64]
+SCHEMA = 1
+RAMP = 0.6              # fraction of the acceleration limit that ramps use; the rest is room to brake
+MOVE = 0.5              # fraction of the velocity limit that moves between postures use
+DWELL = 0.15            # s of rest after every segment
+
+
+@dataclass(frozen=True)
+class Segment:
+    """One straight piece of a plan.
+
+    Attributes
+    ----------
+    id : int
+        Its number, which the samples carry.
+    kind : str
+        "move" (all joints) or "stroke" (one joint at constant speed).
+    target : tuple of float
+        Where all joints are at its end [rad or m].
+    posture : int
+        Number of the posture it belongs to; 0 is home.
+    joint : str, optional
+        The joint that a stroke moves.
+    speed : float, optional
+        The stroke's speed, unsigned [rad/s or m/s].
+    mirror_of : int, optional
+        The stroke that this one retraces.
+    reference : bool
+        Whether it is the reference stroke that shows drift.
+    """
+
+    id: int
+    kind: Literal["move", "stroke"]
+    target: tuple[float, ...]
+    posture: int
+    joint: str | None = None
+    speed: float | None = None
+    mirror_of: int | None = None
+    reference: bool = False
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What will move: see the module. `start` is the posture before the first segment."""
+
+    arm: str
+    arm_sha256: str
+    method: str
+    seed: int
+    names: tuple[str, ...]
+    start: tuple[float, ...]
+    segments: tuple[Segment, ...]
+    robot_time: float = 0.0
+
+    def legs(self) -> Iterator[tuple[Array, Segment]]:
+        """Every segment with the position at which it starts."""
+        position = np.array(self.start)
+        for segment in self.segments:
+            yield position, segment
+            position = np.array(segment.target)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Trapezoidal motion along a straight line: fraction of the way, 0 to 1, over time.
+
+    Attributes
+    ----------
+    speed, acceleration : float
+        Of the fraction [1/s, 1/s²]; `speed` is the one reached, less on a way too short for it.
+    duration : float
+        Time of the motion without dwell [s].
+    """
+
+    speed: float
+    acceleration: float
+    duration: float
+
+    def __call__(self, t: Array) -> tuple[Array, Array]:
+        """Fraction of the way and its rate at times t since the start [s]."""
+        ramp = self.speed / self.acceleration
+        t = np.clip(t, 0.0, self.duration)
+        rising, falling = np.minimum(t, ramp), np.minimum(self.duration - t, ramp)
+        s = np.where(t <= self.duration / 2.0,
+                     0.5 * self.acceleration * rising**2 + self.speed * (t - rising),
+                     1.0 - 0.5 * self.acceleration * falling**2 - self.speed * (self.duration - t - falling))
+        return s, np.minimum(self.acceleration * np.minimum(rising, falling), self.speed)
+
+
+def profile(start: Array, segment: Segment, names: tuple[str, ...], limits: Limits) -> Profile:
+    """Motion of a segment from `start`: a stroke at its own speed, a move as fast as all joints allow."""
+    way = np.abs(np.array(segment.target) - start)
+    moving = way > 0.0
+    if not moving.any():
+        return Profile(1.0, 1.0, 0.0)
+    acceleration = float(np.min(RAMP * limits.acceleration[moving] / way[moving]))
+    if segment.kind == "stroke" and segment.speed is not None:
+        speed = segment.speed / float(way[names.index(str(segment.joint))])
+    else:
+        speed = float(np.min(MOVE * limits.velocity[moving] / way[moving]))
+    speed = min(speed, float(np.sqrt(acceleration)))       # a triangle where the way is short
+    return Profile(speed, acceleration, 1.0 / speed + speed / acceleration)
+
+
+def robot_time(plan: Plan, limits: Limits) -> float:
+    """Time that the plan takes on the arm [s]."""
+    return sum(profile(start, segment, plan.names, limits).duration + DWELL for start, segment in plan.legs())
+
+
+def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
+    """Refuse a plan that leaves position, speed or box limits anywhere on its way.
+
+    Returns
+    -------
+    float
+        The least room that the plan keeps to a position limit [rad or m].
+
+    Raises
+    ------
+    PlanError
+        Names segment, joint, value and limit.
+    """
+    limits = arm.limits(mechanism)
+    if plan.names != mechanism.names:
+        raise PlanError(f"the plan is for joints {', '.join(plan.names)}, the arm {arm.name} has {', '.join(mechanism.names)}")
+    if plan.arm_sha256 != arm_sha256(arm):
+        raise PlanError(f"the plan was made for another version of the arm file of {plan.arm}; plan again")
+    room = np.inf
+    for start, segment in plan.legs():
+        target = np.array(segment.target)
+        for end in (start, target):
+            gap = np.minimum(end - limits.position[:, 0], limits.position[:, 1] - end)
+            worst = int(np.argmin(gap))
+            if gap[worst] < 0.0:
+                low, high = limits.position[worst]
+                raise PlanError(f"segment {segment.id} takes {plan.names[worst]} to {end[worst]:.3f} rad, "
+                                f"outside its limits [{low:g}, {high:g}]")
+            room = min(room, float(gap[worst]))
+        if segment.kind == "stroke":
+            if segment.joint not in plan.names:
+                raise PlanError(f"segment {segment.id}: {unknown_name('joint', str(segment.joint), plan.names)}")
+            j = plan.names.index(segment.joint)
+            if segment.speed is None or not 0.0 < segment.speed <= limits.velocity[j]:
+                raise PlanError(f"segment {segment.id} moves {segment.joint} at {segment.speed} rad/s, "
+                                f"limit {limits.velocity[j]:g} rad/s")
+    legs = list(plan.legs())
+    inside = box_is_clear(arm, mechanism, np.array([start for start, _ in legs]),
+                          np.array([segment.target for _, segment in legs]))
+    if not inside.all():
+        segment = legs[int(np.argmin(inside))][1]
+        raise PlanError(f"segment {segment.id} ({segment.joint or 'move'} in posture {segment.posture}) takes a joint or "
+                        f"the tool out of the workspace box of {arm.path.name}")
+    return room
+
+
+def box_is_clear(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array, steps: int = 9) -> NDArray[np.bool_]:
+    """Whether all joint origins stay in the workspace box on the straight ways start -> target, each (K, n)."""
+    box = arm.workspace.box
+    if box is None:
+        return np.ones(len(start), dtype=bool)
+    s = np.linspace(0.0, 1.0, steps)[:, None, None]
+    way = start + s * (target - start)
+    points = joint_origins(mechanism, way.reshape(-1, mechanism.n))[:, 1:]
+    low, high = np.array(box).T
+    inside = ((points >= low) & (points <= high)).all(axis=(1, 2))
+    return np.asarray(inside.reshape(steps, -1).all(axis=0))
+
+
+def write_plan(plan: Plan, path: Path) -> None:
+    """Write a plan as TOML, one segment a line."""
+    head = tomlkit.document()
+    for key, value in plan_table(plan).items():
+        if key != "segments":
+            head[key] = value
+    lines = [tomlkit.dumps(head), "segments = ["]
+    for segment in plan_table(plan)["segments"]:
+        table = tomlkit.inline_table()
+        table.update(segment)
+        lines.append(f"  {table.as_string()},")
+    path.write_text("\n".join([*lines, "]", ""]), encoding="utf-8")
+
+
+def plan_table(plan: Plan) -> dict[str, Any]:
+    """The plan as plain data, with what is not set left out."""
+    table = asdict(plan)
+    table["segments"] = [{key: list(value) if isinstance(value, tuple) else value for key, value in segment.items()
+                          if value is not None and value is not False} for segment in table["segments"]]
+    return {"schema": SCHEMA, **{key: list(value) if isinstance(value, tuple) else value for key, value in table.items()}}
+
+
+def read_plan(path: Path) -> Plan:
+    """Plan from its file.
+
+    Raises
+    ------
+    InputError
+        If it is no plan; names the key.
+    """
+    return plan_from_table(read_toml(path), path)
+
+
+def plan_from_table(table: dict[str, Any], path: Path) -> Plan:
+    """Plan from plain data; `path` is what messages name."""
+    parsed = parse_table(_PlanTable, upgrade(table, path, SCHEMA), path)
+    segments = tuple(Segment(**vars(segment)) for segment in parsed.segments)
+    for segment in (*segments,):
+        if len(segment.target) != len(parsed.names):
+            raise PlanError(f"{path}: segment {segment.id} has {len(segment.target)} targets for {len(parsed.names)} joints")
+    if len(parsed.start) != len(parsed.names):
+        raise PlanError(f"{path}: start has {len(parsed.start)} values for {len(parsed.names)} joints")
+    return Plan(parsed.arm, parsed.arm_sha256, parsed.method, parsed.seed, parsed.names, parsed.start, segments,
+                parsed.robot_time)
+
+
+class _SegmentTable(BaseModel):
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+    id: int
+    kind: Literal["move", "stroke"]
+    target: tuple[float, ...]
+    posture: int
+    joint: str | None = None
+    speed: float | None = None
+    mirror_of: int | None = None
+    reference: bool = False
+
+
+class _PlanTable(BaseModel):
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+    schema_version: int = Field(alias="schema")
+    arm: str
+    arm_sha256: str
+    method: str
+    seed: int
+    names: tuple[str, ...]
+    start: tuple[float, ...]
+    segments: tuple[_SegmentTable, ...]
+    robot_time: float = 0.0
+
+
+def with_robot_time(plan: Plan, arm: ArmFile) -> Plan:
+    """The plan with its predicted robot time filled in."""
+    return replace(plan, robot_time=robot_time(plan, arm.limits(load_mechanism(arm))))

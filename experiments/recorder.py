@@ -1,0 +1,202 @@
+"""The recorder: the only writer of run folders. What it was given survives a killed process."""
+
+import json
+import os
+import platform
+import re
+import shutil
+import time
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+
+from drivers import JointSample, Resolution
+from experiments.plan import Segment
+from ident.armfile import ArmFile
+from ident.errors import InputError
+from ident.mechanism import Mechanism
+from ident.run import ARM, EVENTS, RECORD, SAMPLES, SCHEMA, arm_sha256
+
+_SYNC_EVERY = 1.0       # s of wall time between fsyncs
+_UNITS = {"q": ("rad", "m"), "dq": ("rad/s", "m/s"), "tau": ("N·m", "N"), "q_cmd": ("rad", "m"),
+          "dq_cmd": ("rad/s", "m/s"), "t": ("s", "s"), "temperature": ("°C", "°C"), "raw": ("", "")}
+
+
+class Recorder:
+    """Writes one run folder: record before motion, samples in batches of a second, events as they happen.
+
+    Parameters
+    ----------
+    folder : Path
+        The run folder; must not exist.
+    arm : ArmFile
+        Copied into the run with its model.
+    mechanism : Mechanism
+        Names, and which joints slide.
+    experiment : str
+        What is recorded.
+    rate : float
+        Samples per second, the size of a batch.
+    resolution : Resolution, optional
+        The drive's steps.
+    plan : dict, optional
+        The plan as plain data.
+    seed : int, optional
+        Seed of the simulated arm.
+    note : str
+        The operator's note.
+    """
+
+    def __init__(self, folder: Path, arm: ArmFile, mechanism: Mechanism, experiment: str, rate: float,
+                 resolution: Resolution | None = None, plan: dict[str, Any] | None = None, seed: int | None = None,
+                 note: str = "") -> None:
+        self.folder = folder
+        self.rows = 0
+        self._names, self._prismatic = mechanism.names, mechanism.prismatic
+        self._block_rows = max(1, round(rate))
+        self._signals: tuple[str, ...] = ()
+        self._filled = 0
+        self._writer: pa.RecordBatchStreamWriter | None = None
+        _copy_arm(arm, folder)
+        steps = {} if resolution is None else {key: value.tolist() for key, value in vars(resolution).items()}
+        record = {"schema": SCHEMA, "experiment": experiment, "arm": arm.name, "names": list(mechanism.names),
+                  "arm_file": arm.path.name, "arm_sha256": arm_sha256(arm), "driver": {**arm.driver.model_dump(), **steps},
+                  "versions": {name: version(name) for name in ("stribeck", "numpy", "mujoco-core", "pyarrow")}
+                  | {"python": platform.python_version()},
+                  "start": datetime.now(UTC).isoformat(timespec="milliseconds"), "seed": seed, "note": note, "plan": plan}
+        _write_synced(folder / RECORD, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+        self._samples = (folder / SAMPLES).open("xb")
+        self._events = (folder / EVENTS).open("x", encoding="utf-8")
+        self._synced = time.monotonic()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        self.close("done" if kind is None else "stopped by the operator" if kind is KeyboardInterrupt else str(error))
+
+    def start(self, segment: Segment) -> None:
+        """Note that a segment begins."""
+        mirror = {} if segment.mirror_of is None else {"mirror_of": segment.mirror_of}
+        self.event("started", segment=segment.id, **mirror)
+
+    def finish(self, segment: Segment) -> None:
+        """Note that a segment was driven to its end."""
+        self.event("finished", segment=segment.id)
+
+    def event(self, event: str, **details: Any) -> None:
+        """Append one line to the events."""
+        self._events.write(json.dumps({"event": event, "row": self.rows, **details}, ensure_ascii=False) + "\n")
+        self._events.flush()
+
+    def sample(self, sample: JointSample, q_cmd: np.ndarray, dq_cmd: np.ndarray, segment: int) -> None:
+        """Take over one sample with the set-points that it answers."""
+        if self._writer is None:
+            self._open(sample)
+        row = self._filled
+        self._t[row], self._segment[row] = sample.t, segment
+        block = self._block
+        block[0, row], block[1, row], block[2, row] = sample.q, sample.dq, sample.tau
+        block[3, row], block[4, row], block[5, row] = q_cmd, dq_cmd, sample.t_joint
+        extra = 6
+        for value in (sample.raw, sample.temperature):
+            if value is not None:
+                block[extra, row] = value
+                extra += 1
+        self._filled += 1
+        self.rows += 1
+        if self._filled == self._block_rows:
+            self._flush()
+
+    def close(self, reason: str) -> None:
+        """Write what is left and say how the run ended; safe to call twice."""
+        if self._events.closed:
+            return
+        try:
+            self._flush()
+            if self._writer is not None:
+                self._writer.close()
+        finally:
+            self._samples.flush()
+            os.fsync(self._samples.fileno())
+            self._samples.close()
+            self.event("closed", rows=self.rows, reason=reason)
+            os.fsync(self._events.fileno())
+            self._events.close()
+
+    def _open(self, sample: JointSample) -> None:
+        """Columns follow from what the first sample reports."""
+        self._signals = ("q", "dq", "tau", "q_cmd", "dq_cmd", "t",
+                         *(["raw"] if sample.raw is not None else []),
+                         *(["temperature"] if sample.temperature is not None else []))
+        n = len(self._names)
+        self._t, self._segment = np.empty(self._block_rows), np.empty(self._block_rows, dtype=np.int32)
+        self._block = np.empty((len(self._signals), self._block_rows, n))
+        fields = [pa.field("t", pa.float64()), pa.field("segment", pa.int32())]
+        about = {"t": {"signal": "t", "joint": None, "unit": "s"}, "segment": {"signal": "segment", "joint": None, "unit": ""}}
+        for signal in self._signals:
+            for name, slides in zip(self._names, self._prismatic, strict=True):
+                fields.append(pa.field(f"{signal}.{name}", pa.float64()))
+                about[f"{signal}.{name}"] = {"signal": signal, "joint": name, "unit": _UNITS[signal][int(slides)]}
+        metadata = {column: json.dumps(entry, ensure_ascii=False) for column, entry in about.items()}
+        self._schema = pa.schema(fields, metadata=metadata)
+        self._writer = pa.ipc.new_stream(self._samples, self._schema,
+                                         options=pa.ipc.IpcWriteOptions(compression="zstd"))
+
+    def _flush(self) -> None:
+        """Hand the block to the operating system, and to the disk about once a second."""
+        if self._writer is None or self._filled == 0:
+            return
+        rows = slice(0, self._filled)
+        arrays = [self._t[rows], self._segment[rows]]
+        arrays += [self._block[s, rows, j] for s in range(len(self._signals)) for j in range(len(self._names))]
+        self._writer.write_batch(pa.record_batch([pa.array(array) for array in arrays], schema=self._schema))
+        self._samples.flush()
+        self._filled = 0
+        if time.monotonic() - self._synced > _SYNC_EVERY:
+            os.fsync(self._samples.fileno())
+            self._synced = time.monotonic()
+
+
+def new_run_folder(campaign: Path, experiment: str) -> Path:
+    """Name of the next run folder in a campaign: UTC time and experiment."""
+    stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%SZ")
+    word = re.sub(r"[^\w-]+", "-", experiment).strip("-")
+    folder, k = campaign / "runs" / f"{stamp}_{word}", 2
+    while folder.exists():
+        folder, k = campaign / "runs" / f"{stamp}_{word}-{k}", k + 1
+    return folder
+
+
+def empty_folder(folder: Path) -> Path:
+    """A folder that is new or empty.
+
+    Raises
+    ------
+    InputError
+        If something lies in it: results are never mixed or overwritten.
+    """
+    if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
+        raise InputError(f"{folder} exists and is not empty; choose another --out")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _copy_arm(arm: ArmFile, folder: Path) -> None:
+    """Verbatim copies of arm file and model, so that the run needs nothing outside itself."""
+    (folder / ARM).mkdir(parents=True)
+    for source in {arm.path, arm.model}:
+        shutil.copyfile(source, folder / ARM / source.name)
+
+
+def _write_synced(path: Path, text: str) -> None:
+    with path.open("x", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())

@@ -1,0 +1,80 @@
+"""Following a plan: the one loop that commands an arm."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drivers import Arm, Command, JointSample
+from experiments.plan import DWELL, Plan, Segment, profile
+from experiments.recorder import Recorder
+
+Array = NDArray[np.float64]
+GAIN = 8.0              # 1/s: dq = dq_cmd + GAIN (q_cmd - q), so that held joints do not creep
+
+Watch = Callable[[Segment, JointSample, float], None]
+
+
+def follow(arm: Arm, plan: Plan, recorder: Recorder | None = None, watch: Watch | None = None) -> None:
+    """Follow a plan on an enabled arm and record every sample.
+
+    Parameters
+    ----------
+    arm : Arm
+        Enabled; usually a `Supervisor`, which stops the motion and raises on a breach.
+    plan : Plan
+        A checked plan. The way from where the arm stands to ``plan.start`` is driven first.
+    recorder : Recorder, optional
+        Where samples and events go.
+    watch : callable, optional
+        Called about ten times a second of robot time with segment, sample and robot time done [s].
+    """
+    tracker = _Tracker(arm, recorder, watch)
+    arrival = Segment(-1, "move", plan.start, 0)
+    tracker.drive(tracker.position(), arrival)
+    for start, segment in plan.legs():
+        tracker.drive(start, segment)
+
+
+class _Tracker:
+    """Turns segments into commands; knows the last sample."""
+
+    def __init__(self, arm: Arm, recorder: Recorder | None, watch: Watch | None) -> None:
+        self._arm, self._recorder, self._watch = arm, recorder, watch
+        self._sample: JointSample | None = None
+        self._every = max(1, round(arm.rate / 10.0))
+        self._cycles = 0
+
+    def position(self) -> Array:
+        """Where the arm stands, from a first sample at rest."""
+        self._sample = self._arm.step(Command(np.zeros(len(self._arm.names))))
+        return self._sample.q.copy()
+
+    def drive(self, start: Array, segment: Segment) -> None:
+        """Track one segment from `start`; commands are looked up by the arm's own time."""
+        arm, recorder, sample = self._arm, self._recorder, self._sample
+        assert sample is not None
+        motion = profile(start, segment, arm.names, arm.limits)
+        count = int(np.ceil((motion.duration + DWELL) * arm.rate)) + 1
+        s, ds = motion(np.arange(1, count + 1) / arm.rate)
+        way = np.array(segment.target) - start
+        q_cmd, dq_ref = start + s[:, None] * way, ds[:, None] * way
+        fastest = arm.limits.velocity
+        begin = sample.t
+        if recorder:
+            recorder.start(segment)
+        row = 0
+        while row < count:
+            velocity = dq_ref[row] + GAIN * (q_cmd[row] - sample.q)
+            np.minimum(velocity, fastest, out=velocity)
+            np.maximum(velocity, -fastest, out=velocity)
+            sample = arm.step(Command(velocity))
+            if recorder:
+                recorder.sample(sample, q_cmd[row], velocity, segment.id)
+            self._cycles += 1
+            if self._watch and self._cycles % self._every == 0:
+                self._watch(segment, sample, self._cycles / arm.rate)
+            row = max(row + 1, round((sample.t - begin) * arm.rate))
+        self._sample = sample
+        if recorder:
+            recorder.finish(segment)
