@@ -16,7 +16,7 @@ from drivers.arm import Array, Command, JointSample, Resolution
 from drivers.errors import ArmStopped, DriverError
 from drivers.truth import Truth, read_truth
 from ident.armfile import ArmFile, check_against_model
-from ident.description import add_point_mass, load_mechanism, model_spec
+from ident.description import add_point_mass, last_link, load_mechanism, model_spec
 from ident.errors import InputError
 
 _PHYSICS_RATE = 1000.0     # Hz; friction and velocity loop are computed at this rate
@@ -274,8 +274,7 @@ class ReactionLoads:
 def _compile(arm: ArmFile, truth: Truth, dt: float) -> "mujoco.MjModel":
     """MuJoCo model of the arm as it truly is: tool, payload, mass error, rotors and stiff dry friction."""
     spec = model_spec(arm.model)
-    last = spec.copy().compile()
-    link = last.body(int(last.jnt_bodyid[-1])).name
+    link = last_link(spec)
     add_point_mass(spec, link, arm.tool.mass, arm.tool.com)
     add_point_mass(spec, link, truth.payload.mass, truth.payload.com)
     spec.option.gravity = list(arm.gravity)

@@ -1,7 +1,7 @@
 """Design of the constant-speed experiment: one joint at a time, back and forth (Eqs. 48-51).
 
 In every posture each joint makes round trips at speeds spread evenly in the logarithm, in random order,
-while the others hold. Before each posture and at the end a reference round trip at home shows drift.
+while the others hold. At the start, every few postures and at the end a reference round trip at home shows drift.
 """
 
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ from ident.run import arm_sha256
 Array = NDArray[np.float64]
 METHOD = "constant-speed round trips, one joint at a time"
 ROOM = 0.02             # fraction of a joint's range that strokes keep free at either end
-_CANDIDATES = 400       # random postures that compete
-_SETS = 4000            # random sets of them that are scored
+_CANDIDATES = 500       # random postures that compete
+_SETS = 10_000            # random sets of them that are scored
 _MIN_GEAR = 20.0        # gear ratio from which one motor revolution is a sensible stroke
 
 
@@ -34,6 +34,8 @@ class ConstantSpeed:
     ----------
     postures, speeds : int
         How many postures, and how many speeds in each.
+    reference_every : int
+        Postures between reference round trips.
     fastest : float
         Highest speed as a fraction of the joint's velocity limit.
     spread : float
@@ -44,8 +46,9 @@ class ConstantSpeed:
         Time at speed before the window, on top of a distance [s].
     """
 
-    postures: int = 3
-    speeds: int = 10
+    postures: int = 6
+    speeds: int = 6
+    reference_every: int = 2
     fastest: float = 0.85
     spread: float = 120.0
     window_time: float = 0.5
@@ -92,19 +95,24 @@ def plan_constant_speed(arm: ArmFile, joints: tuple[str, ...] | None = None, see
     postures, directions = _choose_postures(arm, mechanism, limits, longest, active, options.postures, rng)
     start = postures[0]
     writer = _Writer(mechanism.names)
-    for number in (*range(1, len(postures)), 0):
+
+    def round_trip(j: int, posture: int, speed: float, reference: bool = False) -> None:
+        way = directions[posture, j] * _stroke_length(arm, mechanism, limits, options, j, speed)
+        writer.round_trip(j, way, speed, posture, reference)
+
+    def references() -> None:
         writer.move(postures[0], 0)
         for j in active:
-            speed = fast[j] * options.spread**-0.35
-            writer.round_trip(j, directions[0, j] * _stroke_length(arm, mechanism, limits, options, j, speed), speed, 0,
-                              reference=True)
-        if number == 0:
-            break
+            round_trip(j, 0, fast[j] * options.spread**-0.35, reference=True)
+
+    for number in range(1, len(postures)):
+        if (number - 1) % options.reference_every == 0:
+            references()
         writer.move(postures[number], number)
         for j in rng.permutation(active):
             for speed in rng.permutation(_speeds(fast[j], options, number)):
-                way = directions[number, j] * _stroke_length(arm, mechanism, limits, options, j, speed)
-                writer.round_trip(int(j), way, speed, number)
+                round_trip(int(j), number, float(speed))
+    references()
     plan = Plan(arm.name, arm_sha256(arm), METHOD, seed, mechanism.names, tuple(start.tolist()), tuple(writer.segments))
     check_plan(plan, arm, mechanism)
     return with_robot_time(plan, arm)

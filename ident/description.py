@@ -5,7 +5,8 @@ anchors, centres of mass and inertia frames in base axes: that is the mechanism 
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import BaseModel, ConfigDict, Field
 
-from ident.armfile import ArmFile, load_arm, parse_table, read_toml, upgrade
+from ident.armfile import ArmFile, Tool, load_arm, parse_table, read_toml, upgrade
 from ident.errors import InputError, ModelError
 from ident.mechanism import Bearing, Mechanism
 from ident.resources import find
@@ -85,16 +86,38 @@ def add_point_mass(spec: "mujoco.MjSpec", body: str, mass: float, com: Sequence[
 
 
 def _from_arm(arm: ArmFile, gravity: ArrayLike | None) -> Mechanism:
-    spec = model_spec(arm.model)
-    bare = spec.copy().compile()
-    add_point_mass(spec, _last_link(bare), arm.tool.mass, arm.tool.com)
-    mechanism = _from_compiled(spec.compile(), arm.name, arm.gravity if gravity is None else gravity)
-    bearings = tuple(arm.joints[name].bearing if name in arm.joints else None for name in mechanism.names)
-    return Mechanism(**{**vars(mechanism), "bearings": bearings})
+    bearings = {name: joint.bearing for name, joint in arm.joints.items()}
+    return mechanism_of(arm.model, arm.name, arm.gravity if gravity is None else gravity, arm.tool, bearings)
 
 
-def _last_link(model: "mujoco.MjModel") -> str:
+def mechanism_of(model: Path, name: str, gravity: ArrayLike, tool: Tool | None = None,
+                 bearings: Mapping[str, Bearing | None] | None = None) -> Mechanism:
+    """Mechanism of a URDF or MJCF file with what an arm file adds: gravity, tool, bearings.
+
+    Parameters
+    ----------
+    model : Path
+        URDF or MJCF.
+    name : str
+        What messages call it.
+    gravity : array_like, shape (3,)
+        Gravitational acceleration in base axes [m/s²].
+    tool : Tool, optional
+        Point mass on the last link.
+    bearings : mapping of str to Bearing, optional
+        Bearings by joint name.
+    """
+    spec = model_spec(model)
+    if tool is not None:
+        add_point_mass(spec, last_link(spec), tool.mass, tool.com)
+    mechanism = _from_compiled(spec.compile(), name, gravity)
+    known = bearings or {}
+    return replace(mechanism, bearings=tuple(known.get(joint) for joint in mechanism.names))
+
+
+def last_link(spec: "mujoco.MjSpec") -> str:
     """Body that the last joint carries."""
+    model = spec.copy().compile()
     return str(model.body(int(model.jnt_bodyid[-1])).name)
 
 

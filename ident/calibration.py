@@ -1,0 +1,332 @@
+"""The calibration: law, load and parameters of every joint, as a file and as a function of the arm's state."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import tomlkit
+from numpy.typing import ArrayLike
+from pydantic import BaseModel, ConfigDict
+from pydantic import Field as Key
+
+from ident.armfile import Tool, Vector, parse_table, read_toml, upgrade
+from ident.description import mechanism_of
+from ident.errors import InputError
+from ident.fit import Parameter, prediction_band
+from ident.friction import law_named
+from ident.loads import joint_loads
+from ident.mechanism import Array, Bearing, Mechanism
+
+SCHEMA = 1
+DIGITS = 6              # significant digits of numbers in the file
+
+
+@dataclass(frozen=True)
+class JointCalibration:
+    """Friction of one joint.
+
+    Attributes
+    ----------
+    law, load, directional : str
+        Which law, which load it grows with ("none" without), and whether directions differ.
+    parameters : dict of str to Parameter
+        Parameters of the law; those without value are not part of it.
+    gravity : dict of str to Parameter
+        Scale, offset and delay of the torque signal against the model's gravity.
+    bearing : Bearing, optional
+        What the normal load was computed with.
+    held_out_rmse : float
+        Root mean square error over round trips left out of the fit [N·m].
+    velocity_range, load_range, load_part, temperature_range : tuple of float
+        What the data covered; `load_part` is the load's share of Coulomb friction at the least, median and
+        greatest load [N·m].
+    names, correlation : tuple of str, ndarray
+        Parameters and the correlation of their estimates.
+    factor : float
+        Half width of a 95 % interval in standard errors.
+    """
+
+    law: str
+    load: str
+    parameters: Mapping[str, Parameter]
+    gravity: Mapping[str, Parameter]
+    bearing: Bearing | None
+    held_out_rmse: float
+    velocity_range: tuple[float, float]
+    load_range: tuple[float, float] | None
+    load_part: tuple[float, float, float] | None
+    temperature_range: tuple[float, float] | None
+    names: tuple[str, ...]
+    correlation: Array
+    factor: float
+    directional: str = "none"
+
+    @property
+    def values(self) -> dict[str, float]:
+        """Parameter values of the law."""
+        return {name: p.value for name, p in self.parameters.items() if p.value is not None}
+
+    def torque(self, velocity: ArrayLike, load: ArrayLike | None = None) -> Array:
+        """Friction torque at velocities and loads, shape (N,) [N·m].
+
+        Raises
+        ------
+        InputError
+            If the law needs a load and none is given.
+        """
+        return law_named(self.law).function(velocity, **self.values, load=self._needed(load))
+
+    def band(self, velocity: ArrayLike, load: ArrayLike | None = None) -> Array:
+        """Half width of the 95 % band of `torque`, shape (N,) [N·m]."""
+        error = np.array([self.parameters[name].std_error or 0.0 for name in self.names])
+        covariance = self.correlation * np.outer(error, error)
+        return prediction_band(self.law, self.values, self.names, covariance, velocity, self._needed(load), self.factor)
+
+    def verdict(self) -> str:
+        """The weakest verdict of the law's own parameters."""
+        rank = ("identified", "weak", "at bound", "unidentifiable")
+        return max((p.verdict for p in self.parameters.values() if p.value is not None), key=rank.index)
+
+    def _needed(self, load: ArrayLike | None) -> ArrayLike | None:
+        if self.load != "none" and load is None:
+            raise InputError(f"this joint's friction depends on its {self.load} load; pass it")
+        return load if self.load != "none" else None
+
+
+@dataclass(frozen=True)
+class Model:
+    """Which rigid-body model the loads come from: file beside the calibration, its digest, gravity, tool."""
+
+    file: str
+    sha256: str
+    gravity: Vector
+    tool: Tool
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Friction of an arm. `folder` is where the model lies.
+
+    Attributes
+    ----------
+    arm, method, torque_basis : str
+        Which arm, how it was measured, which torque scale the numbers are in.
+    created : datetime
+        When it was fitted.
+    runs : tuple of dict
+        Runs it rests on: path and sha256.
+    model : Model
+        Rigid-body model.
+    fit : dict
+        Options, seed and versions: enough to repeat every digit.
+    joints : dict of str to JointCalibration
+        Friction by joint.
+    """
+
+    arm: str
+    created: datetime
+    method: str
+    torque_basis: str
+    runs: tuple[dict[str, str], ...]
+    model: Model
+    fit: dict[str, Any]
+    joints: Mapping[str, JointCalibration]
+    folder: Path = field(default=Path(), compare=False)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Calibration":
+        """Read a calibration file.
+
+        Raises
+        ------
+        InputError
+            If it is missing or malformed; names the key.
+        """
+        path = Path(path)
+        path = path / "calibration.toml" if path.is_dir() else path
+        table = parse_table(_CalibrationTable, upgrade(read_toml(path), path, SCHEMA), path)
+        joints = {name: joint.calibration() for name, joint in table.joints.items()}
+        return cls(table.arm, table.created, table.method, table.torque_basis, tuple(table.runs), table.model, table.fit,
+                   joints, path.parent)
+
+    def save(self, path: Path) -> None:
+        """Write the calibration as TOML, one parameter a line."""
+        path.write_text(tomlkit.dumps(_document(self)), encoding="utf-8")
+
+    @cached_property
+    def mechanism(self) -> Mechanism:
+        """Rigid-body model with the bearings that the calibration was made with.
+
+        Raises
+        ------
+        InputError
+            If the model beside the calibration is missing or was changed.
+        """
+        path = self.folder / Path(self.model.file).name
+        if not path.is_file():
+            raise InputError(f"{path}: the calibration's model is missing; keep it beside calibration.toml")
+        if file_sha256(path) != self.model.sha256:
+            raise InputError(f"{path}: not the model that the calibration was made with (its sha256 differs)")
+        bearings = {name: joint.bearing for name, joint in self.joints.items()}
+        return mechanism_of(path, self.arm, self.model.gravity, self.model.tool, bearings)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Joints of the arm, columns of `friction`."""
+        return self.mechanism.names
+
+    def friction(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None) -> Array:
+        """Friction torque of every joint along a motion.
+
+        Parameters
+        ----------
+        q, dq, ddq : array_like, shape (N, n)
+            Joint motion, columns as `names`; accelerations default to zero.
+
+        Returns
+        -------
+        ndarray, shape (N, n)
+            Friction [N·m or N]; nan where a joint was not calibrated.
+        """
+        loads = joint_loads(self.mechanism, q, dq, ddq)
+        dq = np.asarray(dq, dtype=float)
+        out = np.full(dq.shape, np.nan)
+        for column, name in enumerate(self.names):
+            if name in self.joints:
+                joint = self.joints[name]
+                load = None if joint.load == "none" else loads.get(joint.load)[:, column]
+                out[:, column] = joint.torque(dq[:, column], load)
+        return out
+
+
+def file_sha256(path: Path) -> str:
+    """Digest of a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _document(calibration: Calibration) -> tomlkit.TOMLDocument:
+    document = tomlkit.document()
+    document["schema"] = SCHEMA
+    for key in ("arm", "created", "method", "torque_basis"):
+        document[key] = getattr(calibration, key)
+    runs = tomlkit.array()
+    for run in calibration.runs:
+        runs.add_line(_inline(run))
+    runs.add_line(indent="")
+    document["runs"] = runs
+    model = calibration.model
+    document["model"] = {"file": model.file, "sha256": model.sha256, "gravity": list(model.gravity)}
+    document["model"]["tool"] = _inline({"mass": model.tool.mass, "com": list(model.tool.com)})
+    document["fit"] = _rounded(calibration.fit)
+    joints = tomlkit.table(is_super_table=True)
+    for name, joint in calibration.joints.items():
+        joints[name] = _joint_table(joint)
+    document["joints"] = joints
+    return document
+
+
+def _joint_table(joint: JointCalibration) -> Any:
+    table = tomlkit.table()
+    for key in ("law", "load", "directional"):
+        table[key] = getattr(joint, key)
+    if joint.bearing is not None:
+        table["bearing"] = _inline(vars(joint.bearing))
+    for key in ("held_out_rmse", "velocity_range", "load_range", "load_part", "temperature_range", "factor"):
+        value = getattr(joint, key)
+        if value is not None:
+            table[key] = _rounded(value)
+    for group in ("parameters", "gravity"):
+        inner = tomlkit.table()
+        for name, parameter in getattr(joint, group).items():
+            inner[name] = _inline({key: value for key, value in vars(parameter).items() if value not in (None, "")})
+        table[group] = inner
+    correlation = tomlkit.table()
+    correlation["names"] = list(joint.names)
+    correlation["matrix"] = _rounded(joint.correlation.tolist())
+    table["correlation"] = correlation
+    return table
+
+
+def _inline(values: Mapping[str, Any]) -> Any:
+    table = tomlkit.inline_table()
+    table.update(_rounded(dict(values)))
+    return table
+
+
+def _rounded(value: Any) -> Any:
+    """Numbers to the digits that the file keeps."""
+    if isinstance(value, float):
+        return float(f"{value:.{DIGITS}g}")
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_rounded(item) for item in value]
+    return value
+
+
+_STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class _ParameterTable(BaseModel):
+    model_config = _STRICT
+    value: float | None = None
+    std_error: float | None = None
+    low: float | None = None
+    high: float | None = None
+    unit: str
+    verdict: Literal["identified", "weak", "unidentifiable", "at bound"]
+    note: str = ""
+
+
+class _CorrelationTable(BaseModel):
+    model_config = _STRICT
+    names: tuple[str, ...]
+    matrix: tuple[tuple[float, ...], ...]
+
+
+class _JointTable(BaseModel):
+    model_config = _STRICT
+    law: str
+    load: Literal["none", "torque", "bending", "radial", "axial", "normal"]
+    directional: Literal["none"]
+    bearing: Bearing | None = None
+    held_out_rmse: float
+    velocity_range: tuple[float, float]
+    load_range: tuple[float, float] | None = None
+    load_part: tuple[float, float, float] | None = None
+    temperature_range: tuple[float, float] | None = None
+    factor: float = 1.96
+    parameters: dict[str, _ParameterTable]
+    gravity: dict[str, _ParameterTable] = {}
+    correlation: _CorrelationTable
+
+    def calibration(self) -> JointCalibration:
+        law = law_named(self.law)
+        parameters = {name: Parameter(**vars(table)) for name, table in self.parameters.items()}
+        for name in law.parameters(self.load != "none"):
+            if name not in parameters or parameters[name].value is None:
+                raise InputError(f"parameters.{name} is missing; the law {self.law} with load {self.load} needs it")
+        return JointCalibration(self.law, self.load, parameters,
+                                {name: Parameter(**vars(table)) for name, table in self.gravity.items()}, self.bearing,
+                                self.held_out_rmse, self.velocity_range, self.load_range, self.load_part,
+                                self.temperature_range, self.correlation.names,
+                                np.array(self.correlation.matrix).reshape(len(self.correlation.names), -1), self.factor,
+                                self.directional)
+
+
+class _CalibrationTable(BaseModel):
+    model_config = _STRICT
+    schema_version: int = Key(alias="schema")
+    arm: str
+    created: datetime
+    method: str
+    torque_basis: Literal["drive", "gravity-corrected"]
+    runs: list[dict[str, str]]
+    model: Model
+    fit: dict[str, Any]
+    joints: dict[str, _JointTable]

@@ -1,0 +1,155 @@
+r"""Friction laws: plain functions of velocity and load, and the table that names their parameters.
+
+A law takes its data first and last, so that ``lmfit.Model(stribeck)`` works as it stands. Adding a law is one
+function and one line in `LAWS`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ident.errors import unknown_name
+from ident.mechanism import Array
+
+
+def coulomb_viscous(w: ArrayLike, coulomb: float, viscous: float, coulomb_coefficient: float = 0.0,
+                    load: ArrayLike | None = None) -> Array:
+    r"""Sliding friction of one joint without Stribeck effect.
+
+    .. math:: \tau_f = (c_0 + c_1 L) \operatorname{sgn}(\omega) + k_v \omega
+
+    Parameters
+    ----------
+    w : array_like, shape (N,)
+        Joint velocity [rad/s].
+    coulomb : float
+        Load-independent Coulomb friction c_0 [N·m].
+    viscous : float
+        Viscous coefficient k_v [N·m·s/rad].
+    coulomb_coefficient : float
+        Coulomb friction per load, c_1.
+    load : array_like, shape (N,), optional
+        Load L that the coefficient multiplies [N·m]; None means no load part.
+
+    Returns
+    -------
+    ndarray, shape (N,)
+        Torque that the drive adds to the rigid-body torque [N·m]; zero at w = 0.
+
+    References
+    ----------
+    Guo, Ju and Wang, Aerospace 11 (2024) 368, Eq. 42.
+    """
+    w = np.asarray(w, dtype=float)
+    return np.asarray((coulomb + coulomb_coefficient * _load(load)) * np.sign(w) + viscous * w)
+
+
+def stribeck(w: ArrayLike, coulomb: float, static: float, stribeck_velocity: float, viscous: float,
+             coulomb_coefficient: float = 0.0, static_coefficient: float = 0.0, stribeck_exponent: float = 2.0,
+             load: ArrayLike | None = None) -> Array:
+    r"""Sliding friction of one joint with Stribeck effect.
+
+    .. math:: \tau_f = [C + (S - C) e^{-|\omega/\omega_s|^\delta}] \operatorname{sgn}(\omega) + k_v \omega,
+              \quad C = c_0 + c_1 L, \quad S = s_0 + s_1 L
+
+    Parameters
+    ----------
+    w : array_like, shape (N,)
+        Joint velocity [rad/s].
+    coulomb, static : float
+        Load-independent Coulomb and low-speed sliding friction, c_0 and s_0 [N·m].
+    stribeck_velocity : float
+        Velocity w_s at which the excess over Coulomb has faded to 1/e [rad/s].
+    viscous : float
+        Viscous coefficient k_v [N·m·s/rad].
+    coulomb_coefficient, static_coefficient : float
+        Friction per load, c_1 and s_1.
+    stribeck_exponent : float
+        Exponent delta.
+    load : array_like, shape (N,), optional
+        Load L that the coefficients multiply [N·m]; None means no load part.
+
+    Returns
+    -------
+    ndarray, shape (N,)
+        Torque that the drive adds to the rigid-body torque [N·m]; zero at w = 0.
+
+    References
+    ----------
+    Bo and Pavelescu, Wear 82 (1982) 277; Guo, Ju and Wang, Aerospace 11 (2024) 368, Eq. 52.
+    """
+    w, load = np.asarray(w, dtype=float), _load(load)
+    sliding = coulomb + coulomb_coefficient * load
+    excess = static + static_coefficient * load - sliding
+    fading = np.exp(-np.abs(w / stribeck_velocity) ** stribeck_exponent)
+    return np.asarray((sliding + excess * fading) * np.sign(w) + viscous * w)
+
+
+def _load(load: ArrayLike | None) -> Array | float:
+    return 0.0 if load is None else np.asarray(load, dtype=float)
+
+
+@dataclass(frozen=True)
+class Law:
+    """A friction law and what is known about its parameters.
+
+    Attributes
+    ----------
+    name : str
+        As files and options call it.
+    function : callable
+        The law.
+    linear : tuple of str
+        Parameters in which it is linear and that do not need a load.
+    with_load : tuple of str
+        Further linear parameters that multiply the load.
+    nonlinear : tuple of str
+        The rest, found by search.
+    """
+
+    name: str
+    function: Callable[..., Array]
+    linear: tuple[str, ...]
+    with_load: tuple[str, ...]
+    nonlinear: tuple[str, ...] = ()
+
+    def parameters(self, load: bool) -> tuple[str, ...]:
+        """Names of all free parameters, linear ones first."""
+        return self.linear + (self.with_load if load else ()) + self.nonlinear
+
+    def columns(self, w: Array, load: Array | None, nonlinear: Mapping[str, float]) -> Array:
+        """The linear parameters' columns: each set to 1 and the others to 0, shape (N, p)."""
+        names = self.linear + (self.with_load if load is not None else ())
+        return np.column_stack([
+            self.function(w, **{name: float(name == unit) for name in names}, **nonlinear, load=load) for unit in names])
+
+
+LAWS: dict[str, Law] = {law.name: law for law in (
+    Law("coulomb-viscous", coulomb_viscous, ("coulomb", "viscous"), ("coulomb_coefficient",)),
+    Law("stribeck", stribeck, ("coulomb", "static", "viscous"), ("coulomb_coefficient", "static_coefficient"),
+        ("stribeck_velocity",)),
+)}
+
+UNITS = {"coulomb": "{tau}", "static": "{tau}", "viscous": "{tau}·s/{q}", "stribeck_velocity": "{q}/s",
+         "stribeck_exponent": "1", "coulomb_coefficient": "1", "static_coefficient": "1",
+         "scale": "1", "offset": "{tau}", "delay": "s", "drift": "1"}
+
+
+def unit(parameter: str, prismatic: bool = False) -> str:
+    """Unit of a parameter for a revolute or prismatic joint."""
+    return UNITS[parameter].format(tau="N" if prismatic else "N·m", q="m" if prismatic else "rad")
+
+
+def law_named(name: str) -> Law:
+    """Law by name.
+
+    Raises
+    ------
+    InputError
+        Lists the laws.
+    """
+    if name not in LAWS:
+        raise unknown_name("law", name, LAWS)
+    return LAWS[name]

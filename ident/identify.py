@@ -1,0 +1,257 @@
+"""From runs to a calibration: reduce, fit every joint, check against gravity."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ident.calibration import Calibration, JointCalibration, Model, file_sha256
+from ident.description import load_mechanism
+from ident.errors import FitError, InputError, unknown_name
+from ident.fit import LEAST_ROUND_TRIPS, Data, FitResult, Parameter
+from ident.friction import LAWS, law_named, unit
+from ident.gravity import fit_gravity
+from ident.health import Finding, check_log, drift
+from ident.mechanism import Array, Mechanism
+from ident.regression import group_index
+from ident.run import Run
+from ident.selection import ORDER, Candidate, select
+from ident.strokes import reduce_run
+
+VARIED = 1.0 / 3.0      # a load is excited if it spans this part of its greatest value
+MATTERS = 0.05          # and only loads that reach this part of friction are worth a coefficient
+_DELAY = 0.01           # s; a delay is fitted where this much would shift friction
+_DELAY_SHIFT = 0.01     # by this fraction
+_DRIFT_ROUND_TRIPS = 12
+_LOADS = ("normal", "torque", "bending")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a fit may choose from: "auto" lets all compete."""
+
+    law: str = "auto"
+    load: str = "auto"
+
+
+@dataclass(frozen=True)
+class JointFit:
+    """Everything known about one joint after the fit."""
+
+    points: pd.DataFrame
+    fit: FitResult
+    gravity: dict[str, Parameter]
+    candidates: tuple[Candidate, ...]
+    drift: Parameter | None
+
+
+@dataclass(frozen=True)
+class Identification:
+    """Result of identifying runs.
+
+    Attributes
+    ----------
+    calibration : Calibration
+        What is taken home.
+    points : DataFrame
+        All points of all runs.
+    joints : dict of str to JointFit
+        Fits of the calibrated joints.
+    findings : tuple of Finding
+        Health of the logs, strokes left out, joints that could not be calibrated.
+    mechanism : Mechanism
+        The rigid-body model that was used.
+    """
+
+    calibration: Calibration
+    points: pd.DataFrame
+    joints: dict[str, JointFit]
+    findings: tuple[Finding, ...]
+    mechanism: Mechanism
+
+
+def identify(runs: Sequence[Run], options: Options | None = None, created: datetime | None = None) -> Identification:
+    """Calibrate an arm from its runs.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        Recorded on the same arm, with the same arm file but for ``[simulation]``.
+    options : Options, optional
+        Law and load, "auto" to let all compete.
+    created : datetime, optional
+        What the calibration says of its making; default is when its last run was recorded.
+
+    Raises
+    ------
+    InputError
+        If the logs cannot be used or belong to different arms.
+    FitError
+        If no joint has enough round trips.
+    """
+    options = options or Options()
+    arm = _same_arm(runs)
+    mechanism = load_mechanism(arm)
+    findings = [finding for run in runs for finding in check_log(run)]
+    reductions = [reduce_run(run, mechanism) for run in runs]
+    points = pd.concat([reduction.points for reduction in reductions], ignore_index=True)
+    findings += _left_out([entry for reduction in reductions for entry in reduction.left_out])
+    joints: dict[str, JointFit] = {}
+    for name, rows in points.groupby("joint", sort=False):
+        try:
+            joints[str(name)] = identify_joint(rows, mechanism, str(name), options)
+        except FitError as error:
+            findings.append(Finding(str(name), "not calibrated", f"{name} is not calibrated: {error}"))
+    if not joints:
+        reasons = "; ".join(finding.text for finding in findings if finding.kind in ("not calibrated", "left out", "torn"))
+        raise FitError(f"{runs[0].path}: no joint can be calibrated: {reasons or 'no round trips at constant speed found'}")
+    findings += [Finding(name, "drift", f"friction of {name} changed by {100 * change:+.1f} % from the first to the last "
+                                        "reference round trip") for name, change in drift(points).items()]
+    ordered = {name: joints[name] for name in mechanism.names if name in joints}
+    created = created or datetime.fromisoformat(runs[-1].record["start"])
+    return Identification(_calibration(runs, mechanism, ordered, options, created), points, ordered, tuple(findings), mechanism)
+
+
+def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, options: Options | None = None) -> JointFit:
+    """Fit one joint's points: laws and loads compete, then gravity is checked.
+
+    Raises
+    ------
+    FitError
+        If there are too few round trips or speeds, or torque opposes motion.
+    """
+    options = options or Options()
+    joint = mechanism.names.index(name)
+    group = group_index((points["run"] + "#" + points["segment"].astype(str)).to_numpy())
+    odd = points["odd"].to_numpy(dtype=float)
+    trips = int(group.max()) + 1
+    if trips < LEAST_ROUND_TRIPS:
+        raise FitError(f"{trips} round trip(s) found, at least {LEAST_ROUND_TRIPS} are needed")
+    if np.median(odd) <= 0.0:
+        raise FitError(f"torque opposes motion in {np.mean(odd < 0.0):.0%} of the points; the sign of the torque signal, "
+                       "or direction in the arm file, is wrong")
+    loads, still = excited_loads(points, options.load, mechanism, name)
+    nuisance = _nuisance(points, trips)
+    data = Data(points["speed"].to_numpy(dtype=float), odd, None, group, nuisance, bool(mechanism.prismatic[joint]))
+    laws = tuple(LAWS) if options.law == "auto" else (law_named(options.law).name,)
+    selection = select(data, loads, laws)
+    fit = selection.chosen
+    if fit.load == "none":
+        fit = replace(fit, parameters={**fit.parameters, **_unidentifiable(fit, still)})
+    corrected = points["gravity"].to_numpy(dtype=float)
+    gravity = fit_gravity(points["even"].to_numpy(dtype=float), corrected, odd, group, data.prismatic)
+    delay = fit.nuisance.get("delay", Parameter(None, None, None, None, "s", "unidentifiable",
+                                                "gravity changes too slowly along the strokes to show a delay"))
+    return JointFit(points, fit, {**gravity, "delay": delay}, selection.candidates, fit.nuisance.get("drift"))
+
+
+def excited_loads(points: pd.DataFrame, wanted: str, mechanism: Mechanism,
+                  name: str) -> tuple[dict[str, Array | None], dict[str, tuple[float, float]]]:
+    """Loads that varied enough to carry a coefficient, and the ranges of those that matter but did not vary.
+
+    Raises
+    ------
+    InputError
+        If a load is asked for that does not exist; for the normal load names the missing bearing keys.
+    """
+    if wanted not in ("auto", *ORDER[:-1]):
+        raise unknown_name("load", wanted, ("auto", *ORDER[:-1]))
+    if wanted == "normal" and mechanism.bearings[mechanism.names.index(name)] is None:
+        raise InputError(f"load = \"normal\" needs joints.{name}.bearing with pin_radius, friction_arm and bending_arm "
+                         "in the arm file")
+    friction = float(points["odd"].median())
+    offered: dict[str, Array | None] = {"none": None}
+    still: dict[str, tuple[float, float]] = {}
+    for load in _LOADS:
+        values = points[load].to_numpy(dtype=float)
+        if not np.isfinite(values).all() or values.max() < MATTERS * friction or wanted not in ("auto", load):
+            continue
+        if np.ptp(values) > max(VARIED * values.max(), MATTERS * friction):
+            offered[load] = values
+        elif load != "bending":
+            still[load] = (float(values.min()), float(values.max()))
+    if wanted not in ("auto", "none") and wanted in offered:
+        del offered["none"]
+    return offered, still
+
+
+def _nuisance(points: pd.DataFrame, trips: int) -> dict[str, Array]:
+    """Columns fitted along: what a delayed torque signal and a slow drift do to the odd part."""
+    odd, rate = points["odd"].to_numpy(dtype=float), points["gravity_rate"].to_numpy(dtype=float)
+    columns = {}
+    if np.max(np.abs(rate) * _DELAY / np.abs(odd)) > _DELAY_SHIFT:
+        columns["delay"] = -rate
+    t = points["t"].to_numpy(dtype=float)
+    if trips >= _DRIFT_ROUND_TRIPS and points["run"].nunique() == 1:
+        columns["drift"] = odd * (t - t.mean()) / np.ptp(t)
+    return columns
+
+
+def _unidentifiable(fit: FitResult, still: dict[str, tuple[float, float]]) -> dict[str, Parameter]:
+    """Load coefficients that the data cannot show, because the load was the same everywhere."""
+    if not still:
+        return {}
+    load, (low, high) = max(still.items(), key=lambda item: item[1][1])
+    word = "normal load" if load == "normal" else "transmitted torque"
+    note = (f"the {word} stays between {low:.3g} and {high:.3g}; coulomb is the level at this load. "
+            "A known payload at another distance from the axis would vary it")
+    return {name: Parameter(None, None, None, None, unit(name), "unidentifiable", note)
+            for name in law_named(fit.law).with_load}
+
+
+def _same_arm(runs: Sequence[Run]) -> Any:
+    if not runs:
+        raise InputError("no run given")
+    for run in runs[1:]:
+        if run.record.get("arm_sha256") != runs[0].record.get("arm_sha256"):
+            raise InputError(f"{run.path} was recorded with another arm file or model than {runs[0].path}; "
+                             "fit runs of one arm together")
+    signal = runs[0].arm.torque_signal
+    if signal == "joint sensor":
+        raise InputError(f"{runs[0].arm.path}: torque_signal = \"joint sensor\": a sensor behind the gear does not see the "
+                         "gear's friction; log the motor current")
+    return runs[0].arm
+
+
+def _left_out(entries: Sequence[tuple[str, int, str]]) -> list[Finding]:
+    """One finding a joint and reason."""
+    counts: dict[tuple[str, str], list[int]] = {}
+    for joint, segment, reason in entries:
+        counts.setdefault((joint, reason), []).append(segment)
+    return [Finding(joint, "left out", f"{joint}: {len(segments)} stroke(s) left out ({reason}; segments "
+                    f"{', '.join(map(str, segments[:6]))}{', ...' if len(segments) > 6 else ''})")
+            for (joint, reason), segments in counts.items()]
+
+
+def _calibration(runs: Sequence[Run], mechanism: Mechanism, joints: dict[str, JointFit], options: Options,
+                 created: datetime) -> Calibration:
+    arm = runs[0].arm
+    seeds = [run.record.get("seed") for run in runs if run.record.get("seed") is not None]
+    fit = {"law": options.law, "load": options.load, **({"seed": seeds[0]} if seeds else {}),
+           "versions": {name: version(name) for name in ("stribeck", "numpy", "scipy", "lmfit", "mujoco-core")}}
+    return Calibration(
+        arm.name, created.replace(microsecond=0), str(runs[0].record.get("experiment", "")), "drive",
+        tuple({"path": run.label, "sha256": run.sha256} for run in runs),
+        Model(arm.model.name, file_sha256(arm.model), arm.gravity, arm.tool), fit,
+        {name: _joint_calibration(joint, mechanism, name) for name, joint in joints.items()}, arm.model.parent)
+
+
+def _joint_calibration(joint: JointFit, mechanism: Mechanism, name: str) -> JointCalibration:
+    fit, points = joint.fit, joint.points
+    error = np.sqrt(np.maximum(np.diag(fit.covariance), 1e-300))
+    load_range = load_part = None
+    if fit.load != "none":
+        load = points[fit.load].to_numpy(dtype=float)
+        low, middle, high = float(load.min()), float(np.median(load)), float(load.max())
+        slope = fit.values["coulomb_coefficient"]
+        load_range, load_part = (low, high), (slope * low, slope * middle, slope * high)
+    temperature = points["temperature"].to_numpy(dtype=float)
+    return JointCalibration(
+        fit.law, fit.load, fit.parameters, joint.gravity, mechanism.bearings[mechanism.names.index(name)],
+        fit.held_out_rmse, (float(points["speed"].min()), float(points["speed"].max())), load_range, load_part,
+        (float(temperature.min()), float(temperature.max())) if np.isfinite(temperature).all() else None,
+        fit.names, fit.covariance / np.outer(error, error), fit.half_factor)

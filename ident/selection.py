@@ -1,0 +1,144 @@
+"""Which law and load: candidates compete on round trips that were left out; the simpler wins ties."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ident.errors import FitError
+from ident.fit import LEAST_ROUND_TRIPS, Data, Design, FitResult, fit_law, supports
+from ident.friction import LAWS, Law, law_named
+from ident.mechanism import Array
+from ident.regression import Noise, group_sum
+
+CLAIM = 2.0             # standard errors by which a richer candidate must predict better
+ORDER = ("none", "normal", "torque", "bending", "load")     # which load wins an exact tie
+_RIDGE = 1e-12
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One contender: law, load, its held-out error [N·m], and why it was dismissed, if it was."""
+
+    law: str
+    load: str
+    held_out_rmse: float
+    parameters: int
+    dismissed: str = ""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The chosen fit and the table of all candidates."""
+
+    chosen: FitResult
+    candidates: tuple[Candidate, ...]
+
+
+def select(data: Data, loads: Mapping[str, Array | None], laws: tuple[str, ...] = tuple(LAWS)) -> Selection:
+    """Let laws and loads compete for the points of one joint.
+
+    Parameters
+    ----------
+    data : Data
+        Points; its own `load` is ignored.
+    loads : mapping of str to ndarray or None
+        Loads on offer by name; "none" is None.
+    laws : tuple of str
+        Laws on offer.
+
+    Returns
+    -------
+    Selection
+
+    Raises
+    ------
+    FitError
+        If no candidate has enough round trips and speeds.
+    """
+    if data.groups < LEAST_ROUND_TRIPS:
+        raise FitError(f"{data.groups} round trip(s) found, at least {LEAST_ROUND_TRIPS} are needed")
+    offered = [(law_named(law), load) for law in laws for load in loads if supports(data, law_named(law))]
+    if not offered:
+        speeds = len(np.unique(np.round(np.log(np.abs(data.w)), 1)))
+        raise FitError(f"{speeds} different speed(s) are too few for the law(s) {', '.join(laws)}")
+    offered.sort(key=lambda pair: (len(pair[0].parameters(pair[1] != "none")), ORDER.index(pair[1])))
+    fits = [fit_law(replace(data, load=loads[load]), law, load, polish=False) for law, load in offered]
+    noise = min(fits, key=lambda fit: fit.rmse).noise           # one noise model, so that errors compare
+    errors = [_held_out(replace(data, load=loads[load]), law, noise) for law, load in offered]
+    dismissed = [_unphysical(fit) for fit in fits]
+    k = _simplest_of_the_best([error[0] for error in errors], dismissed)
+    law, load = offered[k]
+    chosen = replace(fit_law(replace(data, load=loads[load]), law, load), held_out_rmse=_rmse(errors[k][1], data))
+    table = tuple(Candidate(law.name, load, _rmse(error[1], data), len(law.parameters(load != "none")), reason)
+                  for (law, load), error, reason in zip(offered, errors, dismissed, strict=True))
+    return Selection(chosen, table)
+
+
+def _simplest_of_the_best(errors: list[Array], dismissed: list[str]) -> int:
+    """First candidate, in order of complexity, that the best one does not beat by `CLAIM` standard errors."""
+    alive = [k for k in range(len(errors)) if not dismissed[k]] or [0]
+    best = min(alive, key=lambda k: (round(float(errors[k].mean()), 9), k))
+    for k in alive:
+        worse = errors[k] - errors[best]
+        if worse.mean() <= CLAIM * worse.std(ddof=1) / np.sqrt(len(worse)) and (k == best or _as_good(errors, k, alive)):
+            return k
+    return best
+
+
+def _as_good(errors: list[Array], k: int, alive: list[int]) -> bool:
+    """Whether no other living candidate beats k by `CLAIM` standard errors."""
+    for other in alive:
+        worse = errors[k] - errors[other]
+        if worse.mean() > CLAIM * worse.std(ddof=1) / np.sqrt(len(worse)) > 0.0:
+            return False
+    return True
+
+
+def _unphysical(fit: FitResult) -> str:
+    """Why a fit cannot be what its law means, or an empty text."""
+    values = fit.values
+    if fit.law == "stribeck":
+        if fit.parameters["stribeck_velocity"].verdict == "at bound":
+            return "its Stribeck velocity lies at the edge of the measured speeds: curvature, not a Stribeck effect"
+        drop = values["static"] - values["coulomb"]
+        if drop <= 0.0 and values.get("static_coefficient", 0.0) <= values.get("coulomb_coefficient", 0.0):
+            return "friction does not fall with speed"
+    if fit.load != "none" and values["coulomb_coefficient"] <= 0.0:
+        return "friction does not grow with the load"
+    return ""
+
+
+def _held_out(data: Data, law: Law, noise: Noise) -> tuple[Array, Array]:
+    """Prediction errors of every round trip by a fit without it.
+
+    Returns
+    -------
+    whitened : ndarray, shape (G,)
+        Sum of squared whitened errors of each round trip.
+    plain : ndarray, shape (N,)
+        Errors of the points [N·m].
+    """
+    design = Design.of(data, law)
+    raw, A = design.columns, design.whitened(noise)
+    scale = np.sqrt(np.sum(A**2, axis=1, keepdims=True))
+    scale[scale == 0.0] = 1.0
+    A, raw = A / scale, raw / scale
+    b = noise.whiten(data.tau, data.group)
+    gram = group_sum((A[:, :, :, None] * A[:, :, None, :]).swapaxes(0, 1), data.group).swapaxes(0, 1)    # (K, G, p, p)
+    right = group_sum((A * b[:, None]).swapaxes(0, 1), data.group).swapaxes(0, 1)                        # (K, G, p)
+    power = group_sum(b**2, data.group)
+    rest_gram = gram.sum(axis=1, keepdims=True) - gram + _RIDGE * np.eye(A.shape[2])
+    rest_right = right.sum(axis=1, keepdims=True) - right
+    beta = np.linalg.solve(rest_gram, rest_right[..., None])[..., 0]                          # (K, G, p)
+    misfit = power.sum() - power - np.einsum("kgp,kgp->kg", beta, rest_right)
+    best = beta[np.argmin(misfit, axis=0), np.arange(data.groups)]                            # (G, p)
+    choice = np.argmin(misfit, axis=0)[data.group]
+    rows = np.arange(len(b))
+    plain = data.tau - np.einsum("np,np->n", raw[choice, rows], best[data.group])
+    white = b - np.einsum("np,np->n", A[choice, rows], best[data.group])
+    return group_sum(white**2, data.group), plain
+
+
+def _rmse(errors: Array, data: Data) -> float:
+    return float(np.sqrt(np.mean(errors**2)))

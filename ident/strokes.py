@@ -1,0 +1,342 @@
+r"""From a recorded run to Points: strokes found in what was measured, paired into round trips (Eqs. 48-51).
+
+At equal position, forward and backward, the half difference of the torques is friction (the *odd* part) and
+the half sum is gravity and offset (the *even* part):
+
+.. math:: F = (\tau_+ - \tau_-) / 2, \qquad \tau_g = (\tau_+ + \tau_-) / 2
+
+A stroke is a stretch over which one joint moves at constant speed while the others hold. It is recognised
+by the time that the joint takes for equal steps of position, never by what was commanded.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from ident.loads import JointLoads, joint_loads
+from ident.mechanism import Array, Mechanism
+from ident.run import Run
+
+STEADY = 0.04          # a cell's speed may differ from the stroke's by this fraction
+SAME_SPEED = 0.05      # speeds of a stroke and its reverse may differ by this fraction
+HELD = 0.01            # the other joints stay within this [rad or m]
+_CELLS = (12, 96)      # least and most position cells of a motion
+_LEAST_CELLS = 3       # cells of a steady stretch
+_BINS = 5              # most bins of a round trip
+_MIN_GEAR = 20.0       # gear ratio from which bins are whole motor revolutions
+_EQUAL_GRAVITY = 0.005  # strokes at different places pair if gravity differs by less than this part of friction
+
+COLUMNS = ("joint", "segment", "posture", "speed", "position", "odd", "even", "gravity", "gravity_rate", "torque",
+           "bending", "radial", "axial", "normal", "n", "std", "t", "temperature", "reference", "run")
+
+
+@dataclass(frozen=True)
+class Stroke:
+    """One joint, one direction, constant speed.
+
+    Attributes
+    ----------
+    joint : int
+        Which joint.
+    segment : int
+        Segment of the plan in which it was found.
+    rows : slice
+        Its samples.
+    direction : int
+        +1 or -1.
+    speed : float
+        Mean speed [rad/s or m/s].
+    low, high : float
+        Positions between which the speed is constant [rad or m].
+    """
+
+    joint: int
+    segment: int
+    rows: slice
+    direction: int
+    speed: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """Points of a run, and what was left out.
+
+    Attributes
+    ----------
+    points : DataFrame
+        One row per round trip and bin; columns `COLUMNS`. `odd`, `even`, `gravity` in N·m (N), `gravity_rate` is
+        the model's dtau_rigid/dt on the forward stroke, `n` samples, `std` their scatter, `t` mid time [s].
+    left_out : tuple of (str, int, str)
+        Joint, segment and reason for every stroke that gives no point.
+    """
+
+    points: pd.DataFrame
+    left_out: tuple[tuple[str, int, str], ...] = field(default=())
+
+
+def reduce_run(run: Run, mechanism: Mechanism) -> Reduction:
+    """Points of a run: find strokes, pair them, take half differences and half sums, add the model's loads.
+
+    Parameters
+    ----------
+    run : Run
+        With signals q and tau.
+    mechanism : Mechanism
+        Rigid-body model with joints in the run's order.
+
+    Returns
+    -------
+    Reduction
+    """
+    planned = {segment["id"]: segment for segment in (run.record.get("plan") or {}).get("segments", ())}
+    q, tau = run.signals["q"], run.signals["tau"]
+    rows: list[dict[str, object]] = []
+    left_out: list[tuple[str, int, str]] = []
+    bins: list[_Bin] = []
+    for joint, name in enumerate(run.names):
+        strokes = find_strokes(run.t, q, run.segment, joint)
+        left_out += [(name, segment, "no stretch at constant speed") for segment, plan in planned.items()
+                     if plan.get("joint") == name and segment not in {stroke.segment for stroke in strokes}
+                     and (run.segment == segment).any()]
+        turn = _bin_unit(run.arm.joint(name).gear_ratio)
+        pairs, single = pair_strokes(strokes, q, mechanism, joint, tau)
+        left_out += [(name, stroke.segment, "no stroke back at the same place and speed") for stroke in single]
+        for forward, backward in pairs:
+            bins += list(_bins(q, forward, backward, joint, turn))
+    loads, slope = _loads_at(mechanism, bins)
+    for k, bin_ in enumerate(bins):
+        rows.append(_point(run, bin_, loads, slope[k], k, planned, mechanism))
+    points = pd.DataFrame(rows, columns=list(COLUMNS)) if rows else pd.DataFrame(columns=list(COLUMNS))
+    return Reduction(points, tuple(left_out))
+
+
+def find_strokes(t: Array, q: Array, segment: np.ndarray, joint: int) -> list[Stroke]:
+    """Stretches at constant speed of one joint with the others held, in order of time."""
+    x = q[:, joint]
+    resolution = _resolution(x)
+    least = max(20.0 * resolution, float(np.ptp(x)) / 400.0)
+    strokes = []
+    for rows in _monotone(x, segment, least):
+        way = x[rows.stop - 1] - x[rows.start]
+        sign = 1 if way > 0.0 else -1
+        others = np.delete(q[rows][:: max(1, (rows.stop - rows.start) // 50)], joint, axis=1)
+        if others.size and np.ptp(others, axis=0).max() > HELD:
+            continue
+        for first, last in _steady(t[rows], sign * x[rows], resolution):
+            part = slice(rows.start + first, rows.start + last)
+            ends = x[part.start], x[part.stop - 1]
+            speed = abs(ends[1] - ends[0]) / (t[part.stop - 1] - t[part.start])
+            strokes.append(Stroke(joint, int(segment[part.start]), part, sign, speed, min(ends), max(ends)))
+    return strokes
+
+
+def pair_strokes(strokes: list[Stroke], q: Array, mechanism: Mechanism, joint: int,
+                 tau: Array) -> tuple[list[tuple[Stroke, Stroke]], list[Stroke]]:
+    """Round trips: each stroke with its nearest reverse at the same speed and posture.
+
+    Strokes that share no stretch of position pair only if the model's gravity is the same at both.
+
+    Returns
+    -------
+    pairs : list of (forward, backward)
+    single : list of Stroke
+        Those without a partner.
+    """
+    if not strokes:
+        return [], []
+    middle = np.array([q[(stroke.rows.start + stroke.rows.stop) // 2] for stroke in strokes])
+    others = np.delete(middle, joint, axis=1)
+    centre = middle.copy()
+    centre[:, joint] = [(stroke.low + stroke.high) / 2.0 for stroke in strokes]
+    gravity = joint_loads(mechanism, centre).tau[:, joint]
+    torque = [float(np.mean(tau[stroke.rows, joint])) for stroke in strokes]
+    candidates = []
+    for a, forward in enumerate(strokes):
+        for b, backward in enumerate(strokes):
+            if forward.direction < 0 or backward.direction > 0:
+                continue
+            if abs(np.log(forward.speed / backward.speed)) > SAME_SPEED:
+                continue
+            if others.shape[1] and np.abs(others[a] - others[b]).max() > HELD:
+                continue
+            shared = _overlap(forward, backward)
+            together = shared >= 0.5 * min(forward.high - forward.low, backward.high - backward.low)
+            friction = abs(torque[a] - torque[b]) / 2.0
+            if together or abs(gravity[a] - gravity[b]) < _EQUAL_GRAVITY * friction:
+                apart = abs(forward.rows.start - backward.rows.start)
+                candidates.append((not together, apart, a, b))
+    pairs, used = [], set()
+    for _, _, a, b in sorted(candidates):
+        if a not in used and b not in used:
+            used |= {a, b}
+            pairs.append((strokes[a], strokes[b]))
+    pairs.sort(key=lambda pair: min(pair[0].rows.start, pair[1].rows.start))
+    return pairs, [stroke for k, stroke in enumerate(strokes) if k not in used]
+
+
+def _monotone(x: Array, segment: np.ndarray, least: float) -> Iterator[slice]:
+    """Stretches of at least `least` within a segment over which x moves one way."""
+    edges = np.concatenate(([0], np.flatnonzero(np.diff(segment)) + 1, [len(x)]))
+    high, low = np.maximum.reduceat(x, edges[:-1]), np.minimum.reduceat(x, edges[:-1])
+    for k in np.flatnonzero(high - low > least):
+        start, stop = int(edges[k]), int(edges[k + 1])
+        if abs(x[stop - 1] - x[start]) > (high[k] - low[k]) - least:
+            yield slice(start, stop)
+            continue
+        turns = [start, *(start + turn for turn in _turning_points(x[start:stop], least)), stop - 1]
+        for first, last in zip(turns[:-1], turns[1:], strict=True):
+            if abs(x[last] - x[first]) > least:
+                yield slice(first, last + 1)
+
+
+def _turning_points(x: Array, least: float) -> list[int]:
+    """Rows at which x turns back by more than `least`."""
+    turns, extreme, sign = [], 0, 0
+    stride = max(1, len(x) // 20000)
+    coarse = x[::stride].tolist()
+    for k, value in enumerate(coarse):
+        ahead = value - coarse[extreme]
+        if sign == 0:
+            if abs(ahead) > least:
+                sign, extreme = (1 if ahead > 0 else -1), k
+        elif sign * ahead >= 0.0:
+            extreme = k
+        elif -sign * ahead > least:
+            turns.append(extreme * stride)
+            sign, extreme = -sign, k
+    return turns
+
+
+def _steady(t: Array, x: Array, resolution: float) -> Iterator[tuple[int, int]]:
+    """Row ranges of a rising x over which equal steps of position take equal times."""
+    rising = np.maximum.accumulate(x)
+    cells = int(np.clip((rising[-1] - rising[0]) / (8.0 * resolution), *_CELLS))
+    edges = np.linspace(rising[0], rising[-1], cells + 1)
+    passed = np.interp(edges, rising, t)
+    passed[0], passed[-1] = t[np.searchsorted(rising, edges[0], "right") - 1], t[np.searchsorted(rising, edges[-1])]
+    pace = np.log(np.maximum(np.diff(passed), 1e-9))         # log of the time that each cell takes
+    rows = np.searchsorted(rising, edges)
+    cut = np.concatenate(([0], np.flatnonzero(np.abs(np.diff(pace)) > 2.0 * STEADY) + 1, [cells]))
+    for first, last in zip(cut[:-1], cut[1:], strict=True):
+        for _ in range(4):                                     # shrink to the longest part near its own median
+            if last - first < _LEAST_CELLS:
+                break
+            near = np.abs(pace[first:last] - np.median(pace[first:last])) < STEADY
+            if near.all():
+                break
+            start, length = _longest(near)
+            first, last = first + start, first + start + length
+        first, last = first + 1, last - 1                      # edge cells hold the end of a ramp
+        if last - first >= max(1, _LEAST_CELLS - 2) and rows[last] - rows[first] >= 8:
+            yield int(rows[first]), int(rows[last])
+
+
+def _longest(mask: np.ndarray) -> tuple[int, int]:
+    """Start and length of the longest run of True."""
+    padded = np.concatenate(([0], mask.astype(int), [0]))
+    starts, stops = np.flatnonzero(np.diff(padded) == 1), np.flatnonzero(np.diff(padded) == -1)
+    if len(starts) == 0:
+        return 0, 0
+    k = int(np.argmax(stops - starts))
+    return int(starts[k]), int(stops[k] - starts[k])
+
+
+def _resolution(x: Array) -> float:
+    """Smallest step that the position takes."""
+    steps = np.abs(np.diff(x[: 200_000]))
+    steps = steps[steps > 0.0]
+    return float(steps.min()) if len(steps) else 0.0
+
+
+def _overlap(a: Stroke, b: Stroke) -> float:
+    return min(a.high, b.high) - max(a.low, b.low)
+
+
+def _bin_unit(gear_ratio: float) -> float:
+    """One motor revolution at the joint, over which ripple averages out; 0 where there is no gear to speak of."""
+    return 2.0 * np.pi / gear_ratio if gear_ratio >= _MIN_GEAR else 0.0
+
+
+@dataclass(frozen=True)
+class _Bin:
+    """The same stretch of position on the way there and back; rows of its samples."""
+
+    forward: Stroke
+    backward: Stroke
+    rows: tuple[np.ndarray, np.ndarray]
+    centre: Array
+
+
+def _bins(q: Array, forward: Stroke, backward: Stroke, joint: int, turn: float) -> Iterator[_Bin]:
+    low, high = max(forward.low, backward.low), min(forward.high, backward.high)
+    width = high - low
+    if width <= 0.0:                 # strokes apart from each other, where gravity does not matter
+        rows = tuple(np.arange(stroke.rows.start, stroke.rows.stop) for stroke in (forward, backward))
+        yield _Bin(forward, backward, (rows[0], rows[1]), q[rows[0]].mean(axis=0))
+        return
+    if turn > 0.0 and width >= turn:
+        count = int(min(_BINS, width // turn))
+        used = count * turn * (width // turn // count)
+        low, width = low + (width - used) / 2.0, used
+    else:
+        count = 1 if turn > 0.0 else _BINS - 1
+    edges = low + width * np.linspace(0.0, 1.0, count + 1)
+    place = [np.searchsorted(edges, q[stroke.rows, joint], "right") - 1 for stroke in (forward, backward)]
+    for k in range(count):
+        inside = [stroke.rows.start + np.flatnonzero(where == k)
+                  for stroke, where in zip((forward, backward), place, strict=True)]
+        if min(len(rows) for rows in inside) < 3:
+            continue
+        centre = q[np.concatenate(inside)].mean(axis=0)
+        centre[joint] = (edges[k] + edges[k + 1]) / 2.0
+        yield _Bin(forward, backward, (inside[0], inside[1]), centre)
+
+
+def _loads_at(mechanism: Mechanism, bins: list[_Bin]) -> tuple[JointLoads, Array]:
+    """Loads at the bins' centres, and the slope of the moving joint's gravity torque there."""
+    centre = np.array([bin_.centre for bin_ in bins]).reshape(-1, mechanism.n)
+    joint = np.array([bin_.forward.joint for bin_ in bins], dtype=int)
+    rows, step = np.arange(len(bins)), 1e-3
+    near, far = centre.copy(), centre.copy()
+    near[rows, joint] -= step
+    far[rows, joint] += step
+    slope = (joint_loads(mechanism, far).tau - joint_loads(mechanism, near).tau)[rows, joint] / (2.0 * step)
+    return joint_loads(mechanism, centre), slope
+
+
+def _point(run: Run, bin_: _Bin, loads: JointLoads, slope: float, k: int, planned: dict[int, dict[str, object]],
+           mechanism: Mechanism) -> dict[str, object]:
+    """One row of the Points table."""
+    q, tau, joint = run.signals["q"], run.signals["tau"], bin_.forward.joint
+    apart = _overlap(bin_.forward, bin_.backward) <= 0.0
+    means, scatter = [], []
+    for rows in bin_.rows:
+        rigid = 0.0 if apart else slope * (q[rows, joint] - bin_.centre[joint])    # gravity's way from the centre
+        rest = tau[rows, joint] - rigid
+        means.append(rest.mean())
+        scatter.append(rest.var())
+    first = bin_.forward if bin_.forward.rows.start < bin_.backward.rows.start else bin_.backward
+    both = np.concatenate(bin_.rows)
+    segment = planned.get(first.segment, {})
+    speed = (bin_.forward.speed + bin_.backward.speed) / 2.0
+    temperature = run.signals.get("temperature")
+    return {
+        "joint": run.names[joint], "segment": _round_trip_id(bin_), "posture": segment.get("posture", 0),
+        "speed": speed, "position": bin_.centre[joint],
+        "odd": (means[0] - means[1]) / 2.0, "even": (means[0] + means[1]) / 2.0,
+        "gravity": loads.tau[k, joint], "gravity_rate": slope * speed,
+        **{load: loads.get(load)[k, joint] for load in ("torque", "bending", "radial", "axial", "normal")},
+        "n": len(both), "std": float(np.sqrt(np.mean(scatter))), "t": float(run.t[both].mean()),
+        "temperature": np.nan if temperature is None else float(temperature[both, joint].mean()),
+        "reference": bool(segment.get("reference", False)), "run": run.label,
+    }
+
+
+def _round_trip_id(bin_: _Bin) -> int:
+    """What names a round trip: the segment of its first stroke, or its first row where a log has no segments."""
+    first, second = sorted((bin_.forward, bin_.backward), key=lambda stroke: stroke.rows.start)
+    return first.segment if first.segment != second.segment else first.rows.start
