@@ -2,8 +2,8 @@
 
 from drivers.arm import Arm, Command, JointSample, Resolution
 from drivers.connect import connect
-from drivers.errors import ArmStopped, DriverError, LimitExceeded, ReplayMismatch
+from drivers.errors import ArmStopped, DriverError, LimitExceeded, ReplayEnded, ReplayMismatch
 from drivers.supervisor import Supervisor
 
-__all__ = ["Arm", "ArmStopped", "Command", "DriverError", "JointSample", "LimitExceeded", "ReplayMismatch",
-           "Resolution", "Supervisor", "connect"]
+__all__ = ["Arm", "ArmStopped", "Command", "DriverError", "JointSample", "LimitExceeded", "ReplayEnded",
+           "ReplayMismatch", "Resolution", "Supervisor", "connect"]

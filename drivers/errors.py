@@ -29,4 +29,8 @@ class LimitExceeded(DriverError):
 
 
 class ReplayMismatch(DriverError):
-    """The command differs from the one that was recorded, or the recording has ended."""
+    """The command differs from the one that was recorded."""
+
+
+class ReplayEnded(ReplayMismatch):
+    """The recording holds no more samples."""

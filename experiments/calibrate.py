@@ -1,0 +1,109 @@
+"""The main job: plan, move and record, fit from the closed folder, export, report."""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from experiments.constant_speed import plan_constant_speed
+from experiments.plan import Plan, write_plan
+from experiments.record import record
+from experiments.recorder import empty_folder
+from experiments.report import write_report
+from experiments.tracking import Watch
+from ident.armfile import ArmFile
+from ident.calibration import Calibration
+from ident.export import export
+from ident.identify import Identification, Options, identify
+from ident.run import find_runs, load_run
+
+CALIBRATION, POINTS, REPORT, PLAN = "calibration.toml", "points.csv", "report.html", "plan.toml"
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """What a fit leaves in its folder.
+
+    Attributes
+    ----------
+    result : Identification
+        Fits and findings.
+    calibration : Calibration
+        As read back from the file.
+    robot_time : float
+        Time recorded [s].
+    files : tuple of Path
+        What was written.
+    losses : tuple of str
+        What the exported model cannot express.
+    """
+
+    result: Identification
+    calibration: Calibration
+    robot_time: float
+    files: tuple[Path, ...]
+    losses: tuple[str, ...]
+
+
+def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, seed: int = 0, options: Options | None = None,
+              agree: Callable[[Plan], None] | None = None, watch: Watch | None = None) -> Delivery:
+    """Calibrate an arm from nothing to a report.
+
+    Parameters
+    ----------
+    arm : ArmFile
+        Which arm.
+    out : Path
+        New folder for the campaign.
+    joints : tuple of str, optional
+        Which joints; default all.
+    seed : int
+        Seed of the order of speeds and of simulated noise.
+    options : Options, optional
+        Law and load of the fit.
+    agree : callable, optional
+        Shown the plan before anything moves; raises to call it off.
+    watch : callable, optional
+        Shown the motion, see `follow`.
+    """
+    plan = plan_constant_speed(arm, joints, seed)
+    if agree:
+        agree(plan)
+    empty_folder(out)
+    write_plan(plan, out / PLAN)
+    folder = record(arm, plan, out, seed, watch=watch)
+    return fit_runs([folder], out, options)
+
+
+def fit_runs(paths: list[Path], out: Path, options: Options | None = None) -> Delivery:
+    """Fit recorded runs and write calibration, points, exported model and report.
+
+    Parameters
+    ----------
+    paths : list of Path
+        Run folders, or campaigns, whose runs are taken in order.
+    out : Path
+        Existing folder for the results.
+    options : Options, optional
+        Law and load.
+    """
+    runs = [load_run(folder) for path in paths for folder in find_runs(path)]
+    result = identify(runs, options, datetime.now(UTC))
+    calibration = save_results(result, out)
+    source = out / calibration.model.file
+    exported = export(calibration, "urdf" if source.suffix.lower() == ".urdf" else "mjcf")
+    target = source.with_name(f"{source.stem}.calibrated{exported.suffix}")
+    target.write_text(exported.text, encoding="utf-8")
+    report = write_report(result, out)
+    return Delivery(result, calibration, sum(float(run.t[-1] - run.t[0]) for run in runs),
+                    (out / CALIBRATION, out / POINTS, report, target), exported.losses)
+
+
+def save_results(result: Identification, out: Path) -> Calibration:
+    """Write calibration, points and the model they rest on; returns the calibration as read back."""
+    source = result.calibration.folder / result.calibration.model.file
+    shutil.copyfile(source, out / source.name)
+    result.points.to_csv(out / POINTS, index=False, float_format="%.9g")
+    result.calibration.save(out / CALIBRATION)
+    return Calibration.load(out / CALIBRATION)

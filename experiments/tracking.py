@@ -28,6 +28,11 @@ def follow(arm: Arm, plan: Plan, recorder: Recorder | None = None, watch: Watch 
         Where samples and events go.
     watch : callable, optional
         Called about ten times a second of robot time with segment, sample and robot time done [s].
+
+    Raises
+    ------
+    DriverError
+        Whatever the arm raises; the samples up to then are recorded.
     """
     tracker = _Tracker(arm, recorder, watch)
     arrival = Segment(-1, "move", plan.start, 0)
@@ -47,7 +52,10 @@ class _Tracker:
 
     def position(self) -> Array:
         """Where the arm stands, from a first sample at rest."""
-        self._sample = self._arm.step(Command(np.zeros(len(self._arm.names))))
+        rest = np.zeros(len(self._arm.names))
+        self._sample = self._arm.step(Command(rest))
+        if self._recorder:
+            self._recorder.sample(self._sample, self._sample.q, rest, -1)
         return self._sample.q.copy()
 
     def drive(self, start: Array, segment: Segment) -> None:

@@ -140,7 +140,8 @@ def _read_samples(path: Path, names: tuple[str, ...],
             wanted = ["t", "segment", *(f"{signal}.{name}" for signal in signals for name in names
                                         if f"{signal}.{name}" in schema.names)]
             source.seek(0)
-            options = pa.ipc.IpcReadOptions(included_fields=sorted(schema.get_field_index(name) for name in wanted))
+            options = pa.ipc.IpcReadOptions(included_fields=sorted(schema.get_field_index(name) for name in wanted),
+                                           use_threads=False)       # small batches: threads cost more than they save
             with pa.ipc.open_stream(source, options=options) as reader:
                 try:
                     for batch in reader:

@@ -1,0 +1,103 @@
+"""A recording behind the `Arm` interface: the same code runs on it as on the arm that made it."""
+
+import time
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+from drivers.arm import Command, JointSample, Resolution
+from drivers.errors import ArmStopped, ReplayEnded, ReplayMismatch
+from ident.description import load_mechanism
+from ident.errors import InputError
+from ident.run import SIGNALS, Run
+
+ALL_SIGNALS = SIGNALS      # what a run must be loaded with to be replayed
+_TOLERANCE = 1e-9          # rad/s by which a command may differ from the recorded one
+
+
+class ReplayArm:
+    """Returns the samples of a run, one a step, and insists on the recorded commands.
+
+    Parameters
+    ----------
+    run : Run
+        Loaded with all signals.
+    paced : bool
+        Whether a step takes as long as it did (real time) or no time at all.
+
+    Raises
+    ------
+    InputError
+        If the run was loaded without its commands.
+    """
+
+    modes: frozenset[str] = frozenset()
+
+    def __init__(self, run: Run, paced: bool = False) -> None:
+        if not {"dq", "dq_cmd", "t"} <= set(run.signals):
+            raise InputError(f"{run.path}: loaded without its velocities and commands; load all signals to replay it")
+        self.names = run.names
+        driver = run.record.get("driver") or {}
+        self.rate = float(driver.get("rate") or 1.0 / np.median(np.diff(run.t)))
+        self.limits = run.arm.limits(load_mechanism(run.arm))
+        zero = np.zeros(len(run.names))
+        self.resolution = Resolution(*(np.array(driver.get(key, zero), dtype=float)
+                                       for key in ("velocity_step", "position_step", "torque_step")))
+        self._run, self._paced, self._row = run, paced, 0
+        self._reason: str | None = "it has not been enabled"
+        self._began = 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        self.stop("disconnected")
+
+    def enable(self) -> None:
+        """Start, or go on where the recording was stopped."""
+        self._reason = None
+        self._began = time.monotonic() - self._time()
+
+    def stop(self, reason: str) -> None:
+        """Give no more samples."""
+        self._reason = self._reason or reason
+
+    def step(self, command: Command) -> JointSample:
+        """The next recorded sample.
+
+        Raises
+        ------
+        ReplayMismatch
+            If the command differs from the recorded one: says joint, found and recorded.
+        ReplayEnded
+            If there are no more samples.
+        """
+        if self._reason is not None:
+            raise ArmStopped(f"the replay takes no commands: {self._reason}; enable it first")
+        run, row = self._run, self._row
+        if row >= len(run.t):
+            self.stop("the recording has ended")
+            raise ReplayEnded(f"{run.path}: the recording has ended after {len(run.t)} samples")
+        recorded = run.signals["dq_cmd"][row]
+        differs = np.abs(command.velocity - recorded) > _TOLERANCE          # nan: no command was recorded
+        if differs.any():
+            joint = int(np.argmax(differs))
+            self.stop("command differs from the recording")
+            raise ReplayMismatch(f"velocity command of {run.names[joint]} is {command.velocity[joint]:.6g}, recorded was "
+                                 f"{recorded[joint]:.6g}, at t = {run.t[row]:.3f} s (row {row})")
+        if self._paced:
+            time.sleep(max(0.0, self._began + self._time() - time.monotonic()))
+        self._row += 1
+        signals = run.signals
+
+        def optional(signal: str) -> np.ndarray | None:
+            return signals[signal][row] if signal in signals else None
+
+        return JointSample(float(run.t[row]), signals["q"][row], signals["dq"][row], signals["tau"][row],
+                           signals["t"][row], optional("temperature"), np.zeros(len(run.names), dtype=np.int64),
+                           optional("raw"))
+
+    def _time(self) -> float:
+        return float(self._run.t[min(self._row, len(self._run.t) - 1)] - self._run.t[0])

@@ -1,0 +1,69 @@
+"""Entry point: commands, and how every error becomes one sentence and an exit code."""
+
+import logging
+import sys
+
+import typer
+
+from experiments.cli import fitting, moving, showing
+
+DONE, DIFFERS, BAD_INPUT, STOPPED = 0, 1, 2, 3
+
+app = typer.Typer(name="stribeck", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
+                  help="Identify and calibrate the joint friction of a robot arm.",
+                  epilog="Exit codes: 0 done, 1 a comparison failed, 2 bad input, 3 stopped by a limit, a fault or the operator.")
+
+
+@app.callback(invoke_without_command=True)
+def _root(version: bool = typer.Option(False, "--version", help="Print the version and exit.", is_eager=True)) -> None:
+    if version:
+        from importlib.metadata import version as version_of
+
+        print(f"stribeck {version_of('stribeck')}")
+        raise typer.Exit
+
+
+for module in (moving, fitting, showing):
+    module.register(app)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit with its code."""
+    logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
+    sys.exit(run(arguments))
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    try:
+        code = app(arguments, standalone_mode=False)
+    except typer.Exit as stop:
+        return int(stop.exit_code)
+    except KeyboardInterrupt:
+        print("stopped by the operator", file=sys.stderr)
+        return STOPPED
+    except typer.Abort:
+        print("called off; nothing moved", file=sys.stderr)
+        return STOPPED
+    except Exception as error:
+        return _explain(error)
+    return int(code or DONE)
+
+
+def _explain(error: Exception) -> int:
+    """One sentence on standard error and the exit code; what is no error of ours is raised again."""
+    from click import ClickException
+
+    if isinstance(error, ClickException):
+        error.show()
+        return BAD_INPUT
+    from drivers.errors import DriverError
+    from ident.errors import StribeckError
+
+    if isinstance(error, StribeckError):
+        print(f"stribeck: {error}", file=sys.stderr)
+        return STOPPED if isinstance(error, DriverError) else BAD_INPUT
+    if isinstance(error, OSError):
+        print(f"stribeck: {error.filename or ''}: {error.strerror or error}".replace(": :", ":"), file=sys.stderr)
+        return BAD_INPUT
+    raise error

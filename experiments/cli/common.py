@@ -1,0 +1,93 @@
+"""What commands share: options, consoles, the progress bar."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from drivers import JointSample
+    from experiments.plan import Plan, Segment
+    from experiments.tracking import Watch
+
+_PIPED_WIDTH = 130      # columns where nobody says how wide the paper is
+
+ArmArgument = Annotated[str, typer.Argument(metavar="[ARM]", help="Arm file, URDF, MJCF, or the name of a built-in arm.")]
+OutOption = Annotated[Path | None, typer.Option("--out", "-o", help="New folder for the results.")]
+SeedOption = Annotated[int, typer.Option(help="Seed of the order of speeds and of simulated noise.")]
+JointsOption = Annotated[str | None, typer.Option(help="Joints to move, separated by commas; default all.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, all else on standard error.")]
+YesOption = Annotated[bool, typer.Option("--yes", help="Move real hardware without asking.")]
+LawOption = Annotated[str, typer.Option(help="Friction law, or auto to let all compete.")]
+LoadOption = Annotated[str, typer.Option(help="Load that friction grows with: none, torque, bending, normal, or auto.")]
+
+
+def console(to_stderr: bool = False) -> "Console":
+    """Where text for people goes: standard error if standard output carries JSON."""
+    from rich.console import Console
+
+    found = Console(stderr=to_stderr, highlight=False, soft_wrap=True)
+    return found if found.is_terminal else Console(stderr=to_stderr, highlight=False, soft_wrap=True, width=_PIPED_WIDTH)
+
+
+def print_json(table: dict[str, Any]) -> None:
+    """One JSON object on standard output."""
+    json.dump(table, sys.stdout, ensure_ascii=False, indent=1)
+    sys.stdout.write("\n")
+
+
+def split(text: str | None) -> tuple[str, ...] | None:
+    """Names separated by commas."""
+    return tuple(part.strip() for part in text.split(",") if part.strip()) if text else None
+
+
+@contextmanager
+def progress(out: "Console", total: float, word: str, names: tuple[str, ...]) -> Iterator["Watch"]:
+    """A progress bar over robot time; gives the function that the tracker calls."""
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    with Progress(TextColumn(f"{word:<9}"), BarColumn(bar_width=30), TaskProgressColumn(), TextColumn("{task.description}"),
+                  TimeRemainingColumn(compact=True), TextColumn("left"), console=out, refresh_per_second=5,
+                  transient=not out.is_terminal) as bar:
+        task = bar.add_task("", total=max(total, 1e-9))
+
+        def watch(segment: "Segment", sample: "JointSample", done: float) -> None:
+            bar.update(task, completed=min(done, total), description=_motion(segment, sample, names))
+
+        yield watch
+        bar.update(task, completed=total, description="")
+
+
+def _motion(segment: "Segment", sample: "JointSample", names: tuple[str, ...]) -> str:
+    """What moves now, in a line of constant width."""
+    if segment.joint is None:
+        return f"{'to posture ' + str(segment.posture):<40}"
+    way, tau = "back" if segment.mirror_of is not None else "forward", sample.tau[names.index(segment.joint)]
+    return f"{segment.joint:<4} {segment.speed:7.3f} rad/s {way:<8} tau {tau:7.1f} N·m"
+
+
+def agree(plan: "Plan", kind: str, yes: bool, out: "Console") -> None:
+    """Ask before real hardware moves; a simulated arm needs no asking.
+
+    Raises
+    ------
+    InputError
+        If there is nobody to ask and ``--yes`` was not given.
+    typer.Abort
+        If the answer is no.
+    """
+    if kind == "simulated" or yes:
+        return
+    from ident.errors import InputError
+
+    if not sys.stdin.isatty():
+        raise InputError("real hardware moves without a terminal only with --yes")
+    out.print(f"{plan.arm} will move for {plan.robot_time / 60.0:.0f} min. Is the space around it free, and a hand on the "
+              "emergency stop?")
+    typer.confirm("move", abort=True)

@@ -1,0 +1,101 @@
+"""Commands that work on recordings: fit, replay, import."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from experiments.cli.common import JsonOption, LawOption, LoadOption, OutOption, console, print_json, progress
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from experiments.calibrate import Delivery
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the application."""
+    app.command()(fit)
+    app.command()(replay)
+    app.command(name="import")(import_)
+
+
+def fit(runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders, or campaign folders.")],
+        out: OutOption = None, law: LawOption = "auto", load: LoadOption = "auto", as_json: JsonOption = False) -> None:
+    """Runs to calibration, offline."""
+    from experiments.calibrate import fit_runs
+    from experiments.recorder import empty_folder
+    from ident.identify import Options
+    from ident.run import find_runs, load_run
+
+    text = console(as_json)
+    folders = [folder for path in runs for folder in find_runs(path)]
+    folder = out or Path(f"calibration-{load_run(folders[0], signals=()).arm.name}")
+    empty_folder(folder)
+    delivered(text, fit_runs(folders, folder, Options(law, load)), folder, as_json)
+
+
+def replay(run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder.")], out: OutOption = None,
+           realtime: Annotated[bool, typer.Option(help="As slowly as it was recorded.")] = False,
+           as_json: JsonOption = False) -> None:
+    """Send a recording through driver interface, supervisor and fit once more."""
+    from drivers.replay import ALL_SIGNALS
+    from experiments.calibrate import fit_runs
+    from experiments.record import replay as replay_run
+    from experiments.recorder import empty_folder
+    from ident.run import find_runs, load_run
+
+    text = console(as_json)
+    recorded = load_run(find_runs(run)[-1], ALL_SIGNALS)
+    folder = empty_folder(out or Path(f"replay-{recorded.arm.name}"))
+    with progress(text, float(recorded.t[-1] - recorded.t[0]), "replay", recorded.names) as watch:
+        again = replay_run(recorded, folder, realtime, watch)
+    delivered(text, fit_runs([again], folder), folder, as_json)
+
+
+def import_(file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV or MAT log.")],
+            arm: Annotated[str, typer.Option(help="The arm it was recorded on.")],
+            column: Annotated[list[str], typer.Option(help="signal.joint=column[unit], e.g. q.j1=pos[deg]; once a signal.")],
+            out: OutOption = None, note: Annotated[str, typer.Option(help="Kept with the run.")] = "",
+            as_json: JsonOption = False) -> None:
+    """A foreign log to a run folder, values unchanged but for units."""
+    from experiments.importers import import_log, parse_columns, read_table
+    from experiments.recorder import empty_folder
+    from ident.armfile import load_arm
+    from ident.description import load_mechanism
+
+    text = console(as_json)
+    arm_file = load_arm(arm)
+    columns = parse_columns(column, load_mechanism(arm_file).names)
+    read_table(file)                       # refuse before a folder is made
+    folder = out or Path(f"campaign-{arm_file.name}")
+    empty_folder(folder)
+    run = import_log(file, arm_file, columns, folder, note)
+    text.print(f"wrote     {run}/\nnext      stribeck fit {folder}")
+    if as_json:
+        print_json({"run": str(run)})
+
+
+def delivered(text: "Console", delivery: "Delivery", folder: Path, as_json: bool) -> None:
+    """What a fit found and wrote."""
+    from experiments.cli.text import gravity_line, notes, result_table
+    from ident.export.formats import calibration_table
+    from ident.health import drift
+
+    result = delivery.result
+    general = [finding.text for finding in result.findings if finding.joint is None]
+    joints = [finding.text for finding in result.findings if finding.joint is not None and finding.kind != "drift"]
+    drifts = [f"{joint} {100 * change:+.1f} %" for joint, change in drift(result.points).items()]
+    lines = ["; ".join(general), *joints, *(["drift from first to last reference: " + ", ".join(drifts)] if drifts else [])]
+    text.print("health    " + "\n          ".join(line for line in lines if line))
+    text.print(result_table(result, text.width))
+    for line in notes(delivery.calibration):
+        text.print(f"note      {line}")
+    text.print(f"gravity   {gravity_line(delivery.calibration)}")
+    for line in delivery.losses:
+        text.print(f"export    {line}")
+    written = [str(path.relative_to(folder)) for path in delivery.files]
+    text.print(f"wrote     in {folder}/: {'  '.join(written)}")
+    text.print(f"next      open {folder / 'report.html'}; stribeck export {folder / 'calibration.toml'} --to mjcf")
+    if as_json:
+        print_json({"robot_time_s": round(delivery.robot_time, 3), "calibration": calibration_table(delivery.calibration)})

@@ -1,0 +1,148 @@
+"""Commands that move or plan to: calibrate, plan, run."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from experiments.cli.common import (
+    ArmArgument,
+    JointsOption,
+    JsonOption,
+    LawOption,
+    LoadOption,
+    OutOption,
+    SeedOption,
+    YesOption,
+    agree,
+    console,
+    print_json,
+    progress,
+    split,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from experiments.plan import Plan
+    from ident.armfile import ArmFile
+    from ident.mechanism import Mechanism
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the application."""
+    app.command()(calibrate)
+    app.command()(plan)
+    app.command()(run)
+
+
+def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOption = None, seed: SeedOption = 0,
+              law: LawOption = "auto", load: LoadOption = "auto", yes: YesOption = False, as_json: JsonOption = False) -> None:
+    """The main job: plan, move, record, fit, export, report."""
+    from experiments.calibrate import PLAN, fit_runs
+    from experiments.cli.fitting import delivered
+    from experiments.constant_speed import plan_constant_speed
+    from experiments.plan import write_plan
+    from experiments.record import record
+    from experiments.recorder import empty_folder
+    from ident.armfile import load_arm
+    from ident.description import load_mechanism
+    from ident.identify import Options
+
+    text = console(as_json)
+    arm_file = load_arm(arm)
+    mechanism = load_mechanism(arm_file)
+    folder = out or Path(f"calibration-{arm_file.name}")
+    _greet(text, arm_file, mechanism, folder)
+    made = plan_constant_speed(arm_file, split(joints), seed)
+    _show(text, made, arm_file, mechanism)
+    agree(made, arm_file.driver.kind, yes, text)
+    empty_folder(folder)
+    write_plan(made, folder / PLAN)
+    with progress(text, made.robot_time, "run", made.names) as watch:
+        recorded = _keeping(lambda: record(arm_file, made, folder, seed, watch=watch), folder)
+    delivered(text, fit_runs([recorded], folder, Options(law, load)), folder, as_json)
+
+
+def plan(arm: ArmArgument = "lab6", out: Annotated[Path | None, typer.Option("--out", "-o", help="File for the plan (TOML).")] = None,
+         joints: JointsOption = None, seed: SeedOption = 0, as_json: JsonOption = False) -> None:
+    """What will move, robot time, load spread; moves nothing."""
+    from experiments.constant_speed import load_spread, plan_constant_speed
+    from experiments.plan import write_plan
+    from ident.armfile import load_arm
+    from ident.description import load_mechanism
+    from ident.errors import InputError
+
+    text = console(as_json)
+    arm_file = load_arm(arm)
+    mechanism = load_mechanism(arm_file)
+    made = plan_constant_speed(arm_file, split(joints), seed)
+    _show(text, made, arm_file, mechanism)
+    if out:
+        if out.exists():
+            raise InputError(f"{out} exists; choose another --out")
+        write_plan(made, out)
+        text.print(f"wrote     {out}")
+    if as_json:
+        print_json({"robot_time_s": round(made.robot_time, 3), "segments": len(made.segments), "method": made.method,
+                    "load_spread": {joint: {kind: list(ends) for kind, ends in loads.items()}
+                                    for joint, loads in load_spread(made, mechanism).items()}})
+
+
+def run(arm: ArmArgument = "lab6", plan: Annotated[Path | None, typer.Option(help="Plan file; default: a fresh plan.")] = None,
+        out: OutOption = None, joints: JointsOption = None, seed: SeedOption = 0,
+        note: Annotated[str, typer.Option(help="Kept with the run.")] = "", yes: YesOption = False,
+        as_json: JsonOption = False) -> None:
+    """Move and record, without fitting."""
+    from experiments.constant_speed import plan_constant_speed
+    from experiments.plan import check_plan, read_plan
+    from experiments.record import record
+    from experiments.recorder import empty_folder
+    from ident.armfile import load_arm
+    from ident.description import load_mechanism
+
+    text = console(as_json)
+    arm_file = load_arm(arm)
+    mechanism = load_mechanism(arm_file)
+    folder = out or Path(f"campaign-{arm_file.name}")
+    _greet(text, arm_file, mechanism, folder)
+    made = read_plan(plan) if plan else plan_constant_speed(arm_file, split(joints), seed)
+    check_plan(made, arm_file, mechanism)
+    _show(text, made, arm_file, mechanism)
+    agree(made, arm_file.driver.kind, yes, text)
+    empty_folder(folder)
+    with progress(text, made.robot_time, "run", made.names) as watch:
+        recorded = _keeping(lambda: record(arm_file, made, folder, seed, note, watch), folder)
+    text.print(f"wrote     {recorded}/\nnext      stribeck fit {folder}")
+    if as_json:
+        print_json({"run": str(recorded), "robot_time_s": round(made.robot_time, 3)})
+
+
+def _greet(text: "Console", arm: "ArmFile", mechanism: "Mechanism", folder: Path) -> None:
+    from importlib.metadata import version
+
+    from experiments.cli.text import arm_line
+
+    text.print(f"[bold]stribeck {version('stribeck')}[/]  {arm_line(arm, mechanism)}  ->  {folder}/")
+
+
+def _show(text: "Console", plan: "Plan", arm: "ArmFile", mechanism: "Mechanism") -> None:
+    from experiments.cli.text import plan_line, spread_table
+    from experiments.constant_speed import load_spread
+    from experiments.plan import check_plan
+
+    text.print(f"plan      {plan_line(plan, check_plan(plan, arm, mechanism))}")
+    text.print(spread_table(load_spread(plan, mechanism)))
+
+
+def _keeping(record: "object", folder: Path) -> Path:
+    """Run a recording; whatever ends it early, say where the samples are."""
+    import sys
+
+    try:
+        return record()  # type: ignore[operator,no-any-return]
+    except BaseException:
+        runs = sorted((folder / "runs").glob("*"))
+        if runs:
+            print(f"what was recorded is kept in {runs[-1]}; stribeck fit {folder} uses it", file=sys.stderr)
+        raise

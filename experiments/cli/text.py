@@ -1,0 +1,140 @@
+"""Text for people: plans, result tables, findings."""
+
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from experiments.plan import Plan
+    from ident.armfile import ArmFile
+    from ident.calibration import Calibration, JointCalibration
+    from ident.fit import Parameter
+    from ident.identify import Identification
+    from ident.mechanism import Mechanism
+
+_AGREES = 0.02          # scale of torque over gravity that still counts as agreement
+_TELLS = 0.2            # widest interval of the scale that says anything
+COLOURS = {"identified": "green", "weak": "yellow", "at bound": "yellow", "unidentifiable": "red"}
+
+
+def minutes(seconds: float) -> str:
+    """Time as people say it."""
+    return f"{int(seconds // 60)} min {seconds % 60:02.0f} s" if seconds >= 60.0 else f"{seconds:.1f} s"
+
+
+def plan_line(plan: "Plan", room: float) -> str:
+    """The plan in a line."""
+    strokes = [segment for segment in plan.segments if segment.kind == "stroke" and not segment.reference]
+    speeds = [segment.speed for segment in strokes if segment.speed]
+    postures = {segment.posture for segment in strokes}
+    trips = len(strokes) // 2
+    joints = len({segment.joint for segment in strokes})
+    return (f"{len(postures)} postures, {trips // max(1, joints)} round trips a joint from {min(speeds):.3f} to {max(speeds):.2f} "
+            f"rad/s, {minutes(plan.robot_time)} of robot time; limits keep {room:.2f} rad of room")
+
+
+def spread_table(spread: dict[str, dict[str, tuple[float, float]]]) -> Table:
+    """Least and greatest of every load over each joint's strokes."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title="load spread over the plan", title_justify="left", title_style="")
+    kinds = list(dict.fromkeys(kind for loads in spread.values() for kind in loads))
+    units = {"torque": "N·m", "bending": "N·m", "radial": "N", "axial": "N", "normal": "N·m"}
+    table.add_column("joint")
+    for kind in kinds:
+        table.add_column(f"{kind} {units[kind]}", justify="right")
+    for joint, loads in spread.items():
+        cells = []
+        for kind in kinds:
+            low, high = loads.get(kind, (float("nan"),) * 2)
+            cells.append("-" if low != low else f"{low:.1f} ... {high:.1f}" if high - low > 0.05 * max(high, 1e-9) else f"{high:.1f}")
+        table.add_row(joint, *cells)
+    return table
+
+
+def result_table(result: "Identification", width: int) -> Table:
+    """The final table: a line a joint, readable at a glance; narrow terminals get fewer columns."""
+    units = {result.mechanism.unit(j) for j in range(result.mechanism.n)}
+    tau = units.pop() if len(units) == 1 else "SI"
+    w = "m/s" if tau == "N" else "rad/s"
+    columns = [("Coulomb", tau, True), ("static", tau, True), ("w_s", w, width >= 95), ("viscous", f"{tau}·s/{w[:-2]}", True),
+               ("load part", tau, width >= 110), ("held-out", tau, width >= 120)]
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for heading in ("joint", "law", "load"):
+        table.add_column(heading, no_wrap=True)
+    for heading, unit, shown in columns:
+        if shown:
+            table.add_column(f"{heading}\n{unit}", justify="right", no_wrap=True)
+    table.add_column("verdict", min_width=14)
+    for name in result.mechanism.names:
+        joint = result.calibration.joints.get(name)
+        if joint is None:
+            table.add_row(name, *["-"] * (2 + sum(shown for *_, shown in columns)), "[dim]not calibrated[/]")
+            continue
+        part = "-" if joint.load_part is None else f"{joint.load_part[0]:.1f} ... {joint.load_part[2]:.1f}"
+        cells = [*(plus_minus(joint.parameters.get(key)) for key in ("coulomb", "static", "stribeck_velocity", "viscous")),
+                 part, f"{joint.held_out_rmse:.2g}"]
+        word = joint.verdict()
+        table.add_row(name, joint.law.replace("coulomb-viscous", "coulomb-v."), joint.load,
+                      *(cell for cell, (*_, shown) in zip(cells, columns, strict=True) if shown),
+                      f"[{COLOURS[word]}]{word}[/]{_weakest(joint, word)}")
+    return table
+
+
+def _weakest(joint: "JointCalibration", word: str) -> str:
+    """Which parameters have the joint's verdict, if it is not the best; and what the data cannot show."""
+    names = [name for name, p in joint.parameters.items() if p.value is not None and p.verdict == word]
+    said = "" if word == "identified" else f" ({', '.join(names)})"
+    hidden = [p for p in joint.parameters.values() if p.value is None]
+    return said + (", load part not" if hidden else "")
+
+
+def plus_minus(parameter: "Parameter | None") -> str:
+    """Value and 95 % half width with two digits of the latter."""
+    if parameter is None or parameter.value is None:
+        return "-"
+    if parameter.low is None or parameter.high is None:
+        return f"{parameter.value:.3g}"
+    half = (parameter.high - parameter.low) / 2.0
+    digits = 3 if half <= 0.0 else max(0, min(6, 1 - _exponent(half)))
+    return f"{parameter.value:.{digits}f} ± {half:.{digits}f}"
+
+
+def _exponent(value: float) -> int:
+    return int(f"{value:.1e}".split("e")[1])
+
+
+def notes(calibration: "Calibration") -> list[str]:
+    """Why coefficients are unidentifiable and what would show them, one line a joint."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for name, joint in calibration.joints.items():
+        for parameter, entry in joint.parameters.items():
+            if entry.note:
+                found.setdefault((name, entry.note), []).append(parameter)
+    return [f"{name}: {' and '.join(parameters)}: {note}" for (name, note), parameters in found.items()]
+
+
+def gravity_line(calibration: "Calibration") -> str:
+    """How torque and model agree on gravity."""
+    agree, differ, blind = [], [], []
+    for name, joint in calibration.joints.items():
+        scale = joint.gravity.get("scale")
+        if scale is None or scale.value is None or scale.low is None or scale.high is None or scale.high - scale.low > _TELLS:
+            blind.append(name)
+        else:
+            close = abs(scale.value - 1.0) <= _AGREES or scale.low <= 1.0 <= scale.high
+            (agree if close else differ).append((name, scale))
+    said = []
+    if agree:
+        worst = max(abs(scale.value - 1.0) for _, scale in agree)
+        said.append(f"torque and model agree within {100 * worst:.1f} % ({', '.join(name for name, _ in agree)})")
+    if differ:
+        said.append("torque over model: " + ", ".join(f"{name} {plus_minus(scale)}" for name, scale in differ)
+                    + " (torque constant, model mass or unknown tool)")
+    if blind:
+        said.append(f"too little gravity to tell: {', '.join(blind)}")
+    return "; ".join(said)
+
+
+def arm_line(arm: "ArmFile", mechanism: "Mechanism") -> str:
+    """Which arm."""
+    return f"arm {arm.name} ({mechanism.n} joints, {arm.driver.kind}, {arm.driver.rate:g} Hz)"

@@ -1,0 +1,140 @@
+"""Reading a foreign log and writing it as a run folder, unchanged but for units."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drivers import JointSample
+from experiments.importers.columns import ColumnMap
+from experiments.recorder import Recorder, new_run_folder
+from ident.armfile import ArmFile, check_against_model
+from ident.description import load_mechanism
+from ident.errors import InputError, unknown_name
+from ident.health import check_numbers, check_time
+
+Array = NDArray[np.float64]
+_LARGEST_GAP = 10.0     # periods; a log with a longer hole is cut there by its owner, not patched by us
+
+
+def read_csv(path: Path) -> dict[str, Array]:
+    """Columns of a CSV file with a header; the separator is found, ``#`` starts a comment."""
+    import pandas as pd
+
+    try:
+        frame = pd.read_csv(path, sep=None, engine="python", comment="#", skipinitialspace=True)
+    except (ValueError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not a CSV table: {' '.join(str(error).split())}") from error
+    columns = {}
+    for name in frame.columns:
+        numbers = pd.to_numeric(frame[name], errors="coerce")
+        columns[str(name).strip()] = numbers.to_numpy(dtype=float)
+    return columns
+
+
+def read_mat(path: Path) -> dict[str, Array]:
+    """Numeric vectors of a MATLAB file (up to version 7.2)."""
+    from scipy.io import loadmat
+
+    try:
+        content = loadmat(path)
+    except (ValueError, NotImplementedError, OSError, TypeError) as error:
+        raise InputError(f"{path}: not a MAT file that can be read (version 7.3 files are HDF5; save with -v7): "
+                         f"{' '.join(str(error).split())}") from error
+    return {name: np.asarray(value, dtype=float).ravel() for name, value in content.items()
+            if not name.startswith("__") and isinstance(value, np.ndarray) and value.dtype.kind in "iuf" and value.size > 1}
+
+
+READERS: dict[str, Callable[[Path], dict[str, Array]]] = {".csv": read_csv, ".txt": read_csv, ".mat": read_mat}
+
+
+def read_table(path: Path) -> dict[str, Array]:
+    """Columns of a log by its suffix.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, of an unknown kind, or holds no table.
+    """
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    reader = READERS.get(path.suffix.lower())
+    if reader is None:
+        raise InputError(f"{path}: {unknown_name('kind of log', path.suffix, READERS)}")
+    columns = reader(path)
+    if not columns:
+        raise InputError(f"{path}: no numeric column found")
+    return columns
+
+
+def import_log(path: Path, arm: ArmFile, columns: tuple[ColumnMap, ...], campaign: Path, note: str = "") -> Path:
+    """Write a foreign log as a run folder.
+
+    Values are multiplied to SI and otherwise left as they are. A log with values that are no numbers, with time
+    that does not increase, or with a hole is refused before anything is written.
+
+    Parameters
+    ----------
+    path : Path
+        CSV or MAT file.
+    arm : ArmFile
+        The arm it was recorded on.
+    columns : tuple of ColumnMap
+        Which column is what.
+    campaign : Path
+        Folder whose ``runs/`` takes the run.
+    note : str
+        The operator's note.
+
+    Returns
+    -------
+    Path
+        The run folder.
+
+    Raises
+    ------
+    InputError
+        One sentence: file, column, row.
+    """
+    mechanism = load_mechanism(arm)
+    check_against_model(arm, mechanism)
+    table = read_table(path)
+    values: dict[tuple[str, str | None], Array] = {}
+    for entry in columns:
+        if entry.column not in table:
+            raise InputError(f"{path}: {unknown_name('column', entry.column, table)}")
+        values[entry.signal, entry.joint] = table[entry.column] * entry.factor
+    lengths = {len(value) for value in values.values()}
+    if len(lengths) > 1:
+        raise InputError(f"{path}: columns of different lengths ({', '.join(map(str, sorted(lengths)))} rows)")
+    t = values["t", None]
+    rate, gaps = check_time(t, str(path))
+    steps = np.diff(t)
+    if len(gaps) and steps[gaps].max() > _LARGEST_GAP / rate:
+        row = int(gaps[np.argmax(steps[gaps])])
+        raise InputError(f"{path}: a gap of {steps[row]:.3f} s after row {row} (t = {t[row]:.3f} s) in a log of {rate:.1f} Hz; "
+                         "cut the log there and import the pieces")
+
+    def signal(name: str) -> Array | None:
+        if not any(entry.signal == name for entry in columns):
+            return None
+        unknown = np.full(len(t), np.nan)
+        return np.column_stack([values.get((name, joint), unknown) for joint in mechanism.names])
+
+    q, tau = signal("q"), signal("tau")
+    assert q is not None
+    assert tau is not None
+    check_numbers(q, "q", mechanism.names, t, str(path))
+    check_numbers(tau, "tau", mechanism.names, t, str(path))
+    unknown = np.full((len(t), mechanism.n), np.nan)
+    recorded = signal("dq")
+    dq, temperature = unknown if recorded is None else recorded, signal("temperature")
+    folder = new_run_folder(campaign, f"import-{path.stem}")
+    status = np.zeros(mechanism.n, dtype=np.int64)
+    with Recorder(folder, arm, mechanism, f"imported log {path.name}", rate, note=note) as recorder:
+        for row in range(len(t)):
+            sample = JointSample(float(t[row]), q[row], dq[row], tau[row], np.full(mechanism.n, t[row]),
+                                 None if temperature is None else temperature[row], status)
+            recorder.sample(sample, unknown[row], unknown[row], 0)
+    return folder

@@ -1,0 +1,105 @@
+"""Recording: an arm follows a plan, or a recording follows itself, into a run folder."""
+
+from pathlib import Path
+
+import numpy as np
+
+from drivers import Arm, Command, ReplayEnded, Supervisor, connect
+from drivers.replay import ReplayArm
+from experiments.plan import Plan, Segment, check_plan, plan_from_table, plan_table
+from experiments.recorder import Recorder, new_run_folder
+from experiments.tracking import Watch, follow
+from ident.armfile import ArmFile
+from ident.description import load_mechanism
+from ident.run import RECORD, Run
+
+
+def record(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None, note: str = "",
+           watch: Watch | None = None) -> Path:
+    """Move an arm along a plan and record it.
+
+    A breach of a limit, a fault or Ctrl-C stops the arm, closes the run with its reason and is raised again;
+    everything recorded stays.
+
+    Parameters
+    ----------
+    arm : ArmFile
+        Which arm.
+    plan : Plan
+        Checked against the arm once more before anything moves.
+    campaign : Path
+        Folder whose ``runs/`` takes the run.
+    seed : int, optional
+        Seed of simulated noise.
+    note : str
+        The operator's note.
+    watch : callable, optional
+        See `follow`.
+
+    Returns
+    -------
+    Path
+        The run folder.
+    """
+    mechanism = load_mechanism(arm)
+    check_plan(plan, arm, mechanism)
+    connected = Supervisor(connect(arm, seed))
+    folder = new_run_folder(campaign, "constant-speed")
+    with Recorder(folder, arm, mechanism, plan.method, arm.driver.rate, connected.resolution, plan_table(plan),
+                  seed, note) as recorder, connected:
+        connected.enable()
+        follow(connected, plan, recorder, watch)
+    return folder
+
+
+def replay(run: Run, campaign: Path, paced: bool = False, watch: Watch | None = None) -> Path:
+    """Send a recording through driver interface, supervisor, tracker and recorder once more.
+
+    Parameters
+    ----------
+    run : Run
+        Loaded with all signals.
+    campaign : Path
+        Folder whose ``runs/`` takes the copy, under the same name.
+    paced : bool
+        In real time, or at once.
+    watch : callable, optional
+        See `follow`.
+
+    Returns
+    -------
+    Path
+        The run folder.
+
+    Raises
+    ------
+    ReplayMismatch
+        If the code now commands something else than was recorded.
+    """
+    arm = ReplayArm(run, paced)
+    record_ = run.record
+    with Recorder(campaign / "runs" / run.path.resolve().name, run.arm, load_mechanism(run.arm), record_["experiment"],
+                  arm.rate, arm.resolution, record_.get("plan"), record_.get("seed"), record_.get("note", "")) as recorder:
+        try:
+            if record_.get("plan"):
+                with Supervisor(arm) as guarded:
+                    guarded.enable()
+                    follow(guarded, plan_from_table(record_["plan"], run.path / RECORD), recorder, watch)
+            else:
+                with arm:
+                    arm.enable()
+                    _follow_recording(arm, run, recorder, watch)
+        except ReplayEnded:
+            if run.closed is not None and run.closed.get("reason") == "done":
+                raise
+    return recorder.folder
+
+
+def _follow_recording(arm: Arm, run: Run, recorder: Recorder, watch: Watch | None) -> None:
+    """Step through an imported log, which has no commands."""
+    segment = Segment(0, "move", (), 0)
+    for row in range(len(run.t)):
+        sample = arm.step(Command(run.signals["dq_cmd"][row]))
+        recorder.sample(sample, run.signals["q_cmd"][row], run.signals["dq_cmd"][row], int(run.segment[row]))
+        if watch and row % max(1, round(arm.rate / 10.0)) == 0:
+            watch(segment, sample, float(np.ptp(run.t[: row + 1])))

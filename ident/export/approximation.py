@@ -1,0 +1,55 @@
+"""What is lost where a target knows only constant and viscous friction."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ident.calibration import Calibration, JointCalibration
+
+
+@dataclass(frozen=True)
+class Approximation:
+    """Constant friction and damping of one joint, and how far they are off over the calibrated range.
+
+    Attributes
+    ----------
+    friction : float
+        Coulomb friction at the median load [N·m].
+    damping : float
+        Viscous coefficient [N·m·s/rad].
+    worst, rms : float
+        Largest and root mean square difference from the calibration over its speeds and loads [N·m].
+    """
+
+    friction: float
+    damping: float
+    worst: float
+    rms: float
+
+
+def approximate(joint: JointCalibration) -> Approximation:
+    """Constant and viscous friction that stand in for a joint's law."""
+    values = joint.values
+    low, high = joint.velocity_range
+    w = np.geomspace(low, high, 60)
+    friction, loads = values["coulomb"], np.zeros(1)
+    if joint.load_range is not None and joint.load_part is not None:
+        friction += joint.load_part[1]
+        loads = np.linspace(*joint.load_range, 9)
+    grid_w, grid_load = (axis.ravel() for axis in np.meshgrid(w, loads))
+    off = friction + values["viscous"] * grid_w - joint.torque(grid_w, grid_load)
+    return Approximation(friction, values["viscous"], float(np.abs(off).max()), float(np.sqrt(np.mean(off**2))))
+
+
+def losses(calibration: Calibration, target: str) -> tuple[str, ...]:
+    """What the target cannot express, and by how much each joint is off for it."""
+    load = [name for name, joint in calibration.joints.items() if joint.load != "none"]
+    drop = [name for name, joint in calibration.joints.items() if "static" in joint.values]
+    lost = [f"growth with load ({', '.join(load)})"] * bool(load) + [f"the Stribeck effect ({', '.join(drop)})"] * bool(drop)
+    if not lost:
+        return ()
+    near = {name: (approximate(joint), joint.parameters["coulomb"].unit) for name, joint in calibration.joints.items()
+            if name in load + drop}
+    off = ", ".join(f"{name} {value.rms:.2g} (worst {value.worst:.2g}) {unit}" for name, (value, unit) in near.items())
+    return (f"{target} keeps constant and viscous friction; lost: {' and '.join(lost)}",
+            f"off by, rms over the calibrated range: {off}")
