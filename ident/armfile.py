@@ -2,7 +2,8 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
+from dataclasses import fields as dataclass_fields
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -16,6 +17,7 @@ from ident.resources import find
 
 SCHEMA = 1
 _STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
+_UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
 _Table = TypeVar("_Table", bound=BaseModel)
 Vector = tuple[float, float, float]
 
@@ -82,6 +84,9 @@ class _ArmTable(BaseModel):
             if joint.position is not None and not joint.position[0] < joint.position[1]:
                 raise ValueError(f"joints.{name}.position: lower limit {joint.position[0]:g} "
                                  f"is not below the upper {joint.position[1]:g}")
+        for axis, (low, high) in zip("xyz", self.workspace.box or (), strict=False):
+            if not low < high:
+                raise ValueError(f"workspace.box: the {axis} range [{low:g}, {high:g}] is empty")
         return self
 
 
@@ -164,18 +169,18 @@ def load_arm(arm: str | Path, model_dir: Path | None = None) -> ArmFile:
     else:
         raw = read_toml(path)
         if isinstance(raw.get("joints"), list):
-            raise InputError(f"{path}: this is a mechanism, not an arm file ([joints.NAME] tables and a model are needed)")
+            raise InputError(f"{path}: this is a mechanism, not an arm file "
+                             "([joints.NAME] tables and a model are needed)")
         table = parse_table(_ArmTable, upgrade(raw, path), path)
     model = (path.parent / table.model if model_dir is None else model_dir / Path(table.model).name).resolve()
     if not model.is_file():
         raise InputError(f"{path}: model = {table.model!r}: no such file beside the arm file")
-    arm_file = ArmFile(path.resolve(), table.name, model, table.gravity, table.torque_signal, table.tool,
-                       table.workspace, table.driver, table.joints, table.simulation)
-    return arm_file
+    return ArmFile(path.resolve(), table.name, model, table.gravity, table.torque_signal, table.tool, table.workspace,
+                   table.driver, table.joints, table.simulation)
 
 
 def check_against_model(arm: ArmFile, mechanism: Mechanism) -> None:
-    """Refuse joints that the model lacks and position limits outside the model's.
+    """Refuse joints that the model lacks, position limits outside the model's, and a home outside the limits.
 
     Raises
     ------
@@ -190,8 +195,14 @@ def check_against_model(arm: ArmFile, mechanism: Mechanism) -> None:
                 raise InputError(f"{arm.path}: joints.{name}.position = [{table.position[0]:g}, {table.position[1]:g}] "
                                  f"reaches outside the model's [{low:g}, {high:g}]")
     home = arm.workspace.home
-    if home is not None and len(home) != mechanism.n:
+    if home is None:
+        return
+    if len(home) != mechanism.n:
         raise InputError(f"{arm.path}: workspace.home has {len(home)} values, the model has {mechanism.n} joints")
+    for name, value, (low, high) in zip(mechanism.names, home, arm.limits(mechanism).position, strict=True):
+        if not low <= value <= high:
+            raise InputError(f"{arm.path}: workspace.home puts {name} at {value:g}, "
+                             f"outside its limits [{low:g}, {high:g}]")
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -229,9 +240,10 @@ def parse_table(table_type: type[_Table], table: dict[str, Any], path: Path) -> 
 
 
 def _first_fault(table_type: type[BaseModel], table: dict[str, Any], error: ValidationError) -> str:
-    fault = error.errors()[0]
+    faults = error.errors()
+    fault = next((fault for fault in faults if fault["type"] in _UNKNOWN), faults[0])    # a typo, not what it left out
     key = ".".join(str(part) for part in fault["loc"])
-    if fault["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+    if fault["type"] in _UNKNOWN:
         return f"{key}: {unknown_name('key', str(fault['loc'][-1]), _valid_keys(table_type, fault['loc'][:-1]))}"
     if fault["type"] in ("missing", "missing_argument"):
         return f"{key} is missing"
@@ -247,12 +259,14 @@ def _valid_keys(table_type: Any, where: tuple[int | str, ...]) -> list[str]:
     for part in where:
         fields = _fields(here)
         here = fields[part] if part in fields else (_inner(here) or here)
-    return list(_fields(here))
+    return list(_fields(here) or _fields(_inner(here)))
 
 
 def _fields(here: Any) -> dict[Any, Any]:
-    fields = getattr(here, "model_fields", None) or getattr(here, "__pydantic_fields__", None) or {}
-    return {item.alias or name: item.annotation for name, item in fields.items()}
+    fields = getattr(here, "model_fields", None) or getattr(here, "__pydantic_fields__", None)
+    if fields is None and is_dataclass(here):
+        return {item.name: item.type for item in dataclass_fields(here)}
+    return {item.alias or name: item.annotation for name, item in (fields or {}).items()}
 
 
 def _inner(annotation: Any) -> Any:

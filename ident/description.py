@@ -8,13 +8,13 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import BaseModel, ConfigDict, Field
 
-from ident.armfile import ArmFile, Tool, load_arm, parse_table, read_toml, upgrade
+from ident.armfile import ArmFile, Tool, check_against_model, load_arm, parse_table, read_toml, upgrade
 from ident.errors import InputError, ModelError
 from ident.mechanism import Bearing, Mechanism
 from ident.resources import find
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import mujoco
 
 _log = logging.getLogger(__name__)
+_NO_MASS = 1e-14        # kg; what a link without mass is compiled with
 
 
 def load_mechanism(model: str | Path | ArmFile, gravity: ArrayLike | None = None) -> Mechanism:
@@ -42,10 +43,12 @@ def load_mechanism(model: str | Path | ArmFile, gravity: ArrayLike | None = None
     Raises
     ------
     InputError
-        If the file is missing or malformed.
+        If the file is missing or malformed, or gravity is no vector.
     ModelError
         If it has a floating, ball or closed-loop joint, or no moving joint; names the joint.
     """
+    if gravity is not None and (np.shape(gravity) != (3,) or not np.isfinite(gravity).all()):
+        raise InputError(f"gravity = {gravity!r}, three finite numbers [m/s²] are needed")
     if isinstance(model, ArmFile):
         return _from_arm(model, gravity)
     path = find(model)
@@ -65,17 +68,46 @@ def model_spec(path: Path) -> "mujoco.MjSpec":
     ------
     InputError
         If MuJoCo cannot read or compile the file; gives MuJoCo's reason.
+    ModelError
+        If it has a floating, ball or closed-loop joint, or no moving joint; names the joint.
     """
     import mujoco
 
     try:
         spec = mujoco.MjSpec.from_file(str(path))
-        for part in (*spec.geoms, *spec.meshes):
-            spec.delete(part)
+    except (ValueError, mujoco.FatalError) as error:
+        raise InputError(f"{path}: not a usable URDF or MJCF model: {_one_line(error)}") from error
+    _refuse_unsupported(spec, path.stem)
+    if "<robot" not in path.read_text(encoding="utf-8", errors="replace"):     # a link of a URDF has what it states
+        _inertia_of_geoms(spec)
+    for part in (*spec.geoms, *spec.meshes):
+        spec.delete(part)
+    if any(body.joints and body.mass <= 0.0 for body in spec.bodies):    # MuJoCo refuses what is only warned of here
+        spec.compiler.boundmass = spec.compiler.boundinertia = _NO_MASS
+    try:
         spec.copy().compile()
     except (ValueError, mujoco.FatalError) as error:
         raise InputError(f"{path}: not a usable URDF or MJCF model: {_one_line(error)}") from error
     return spec
+
+
+def _inertia_of_geoms(spec: "mujoco.MjSpec") -> None:
+    """Write the inertia that an MJCF leaves to its geoms into the bodies, so that it survives them."""
+    import mujoco
+
+    bodies = spec.bodies[1:]
+    if all(body.explicitinertial or not body.geoms for body in bodies):
+        return
+    whole = spec.copy()
+    whole.compiler.fusestatic = False
+    try:
+        model = whole.compile()
+    except (ValueError, mujoco.FatalError):
+        return                          # meshes that are missing
+    for k, body in enumerate(bodies, start=1):
+        body.mass, body.ipos, body.iquat = model.body_mass[k], model.body_ipos[k], model.body_iquat[k]
+        body.inertia, body.fullinertia[:] = model.body_inertia[k], np.nan
+        body.explicitinertial = True
 
 
 def add_point_mass(spec: "mujoco.MjSpec", body: str, mass: float, com: Sequence[float]) -> None:
@@ -87,7 +119,9 @@ def add_point_mass(spec: "mujoco.MjSpec", body: str, mass: float, com: Sequence[
 
 def _from_arm(arm: ArmFile, gravity: ArrayLike | None) -> Mechanism:
     bearings = {name: joint.bearing for name, joint in arm.joints.items()}
-    return mechanism_of(arm.model, arm.name, arm.gravity if gravity is None else gravity, arm.tool, bearings)
+    mechanism = mechanism_of(arm.model, arm.name, arm.gravity if gravity is None else gravity, arm.tool, bearings)
+    check_against_model(arm, mechanism)
+    return mechanism
 
 
 def mechanism_of(model: Path, name: str, gravity: ArrayLike, tool: Tool | None = None,
@@ -125,7 +159,6 @@ def _from_compiled(model: "mujoco.MjModel", name: str, gravity: ArrayLike) -> Me
     """Natural coordinates of a compiled model: its kinematics at q = 0."""
     import mujoco
 
-    _refuse_unsupported(model, name)
     data = mujoco.MjData(model)
     data.qpos[:] = 0.0
     mujoco.mj_kinematics(model, data)
@@ -151,7 +184,7 @@ def _from_compiled(model: "mujoco.MjModel", name: str, gravity: ArrayLike) -> Me
     com = first / np.where(mass > 0.0, mass, 1.0)[:, None]
     inertia = np.array([second[j] - mass[j] * _about(com[j]) for j in range(n)])
     names = tuple(str(model.joint(j).name) for j in range(n))
-    empty = [names[j] for j in range(n) if mass[j] <= 0.0]
+    empty = [names[j] for j in sorted(set(owner[owner >= 0])) if mass[j] <= len(owner) * _NO_MASS]
     if empty:
         _log.warning("%s: links of joints %s have no mass, so that their loads come out too small",
                      name, ", ".join(empty))
@@ -162,20 +195,20 @@ def _from_compiled(model: "mujoco.MjModel", name: str, gravity: ArrayLike) -> Me
                      np.asarray(gravity, dtype=float), position, (None,) * n)
 
 
-def _refuse_unsupported(model: "mujoco.MjModel", name: str) -> None:
+def _refuse_unsupported(spec: "mujoco.MjSpec", name: str) -> None:
     import mujoco
 
-    if model.njnt == 0:
+    kinds = {int(mujoco.mjtJoint.mjJNT_FREE): "floating", int(mujoco.mjtJoint.mjJNT_BALL): "ball"}
+    if not spec.joints:
         raise ModelError(f"{name}: the model has no moving joint")
-    kinds = {mujoco.mjtJoint.mjJNT_FREE: "floating", mujoco.mjtJoint.mjJNT_BALL: "ball"}
-    for j, kind in enumerate(model.jnt_type):
-        if kind in kinds:
-            raise ModelError(f"{name}: joint {model.joint(j).name or j} is a {kinds[kind]} joint; "
+    for j, joint in enumerate(spec.joints):
+        if int(joint.type) in kinds:
+            raise ModelError(f"{name}: joint {joint.name or j} is a {kinds[int(joint.type)]} joint; "
                              "only revolute and prismatic joints of a mounted arm are supported")
-        if not model.joint(j).name:
+        if not joint.name:
             raise ModelError(f"{name}: joint number {j} has no name; every moving joint needs one")
-    if model.neq:
-        raise ModelError(f"{name}: the model couples joints or bodies by {model.neq} equality constraint(s) "
+    if spec.equalities:
+        raise ModelError(f"{name}: the model couples joints or bodies by {len(spec.equalities)} equality constraint(s) "
                          "(mimic, connect or weld); an open tree is needed here")
 
 
@@ -188,14 +221,17 @@ def _one_line(error: Exception) -> str:
     return " ".join(str(error).split())
 
 
+_STRICT = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
 class _JointTable(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = _STRICT
     name: str
     parent: str
     type: Literal["revolute", "prismatic"]
     axis: tuple[float, float, float]
     origin: tuple[float, float, float]
-    mass: float
+    mass: Annotated[float, Field(ge=0.0)]
     com: tuple[float, float, float]
     inertia: tuple[float, float, float, float, float, float]
     position: tuple[float, float] = (-np.inf, np.inf)
@@ -203,11 +239,11 @@ class _JointTable(BaseModel):
 
 
 class _MechanismTable(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = _STRICT
     schema_version: int = Field(alias="schema")
     name: str
     gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
-    joints: tuple[_JointTable, ...]
+    joints: Annotated[tuple[_JointTable, ...], Field(min_length=1)]
 
 
 def _from_table(table: dict[str, Any], path: Path, gravity: ArrayLike | None) -> Mechanism:
@@ -218,6 +254,8 @@ def _from_table(table: dict[str, Any], path: Path, gravity: ArrayLike | None) ->
     names = tuple(joint.name for joint in spec.joints)
     parents = []
     for j, joint in enumerate(spec.joints):
+        if joint.name in names[:j] or joint.name == "ground":
+            raise InputError(f"{path}: the name {joint.name!r} is taken twice; every joint needs its own")
         if joint.parent != "ground" and joint.parent not in names[:j]:
             raise InputError(f"{path}: parent {joint.parent!r} of joint {joint.name!r} is neither 'ground' "
                              f"nor a joint above it ({', '.join(names[:j]) or 'none'})")
@@ -236,5 +274,3 @@ def _from_table(table: dict[str, Any], path: Path, gravity: ArrayLike | None) ->
                      np.asarray(spec.gravity if gravity is None else gravity, dtype=float),
                      np.array([joint.position for joint in spec.joints]),
                      tuple(joint.bearing for joint in spec.joints))
-
-

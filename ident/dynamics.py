@@ -89,7 +89,9 @@ def inverse_dynamics(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = 
 def joint_origins(mechanism: Mechanism, q: ArrayLike) -> Array:
     """Positions of the joint origins and of the last link's centre of mass, shape (N, n + 1, 3) [m]."""
     q = _batch("q", q, mechanism)
-    rotation, position, points = [], [], np.empty((len(q), mechanism.n + 1, 3))
+    rotation: list[Array] = []
+    position: list[Array] = []
+    points = np.empty((len(q), mechanism.n + 1, 3))
     for joint, parent in enumerate(mechanism.parent):
         R_p, o_p = (np.eye(3)[:, :, None], np.zeros((3, 1))) if parent < 0 else (rotation[parent], position[parent])
         R, o = _pose(mechanism, joint, q[:, joint], R_p, o_p)
@@ -135,7 +137,8 @@ def _recursion(m: Mechanism, q: Array, dq: Array | None,
                     dw_j = dw_j + n_j * ddq[:, j]
         else:
             a_j, w_j, dw_j = a_p, zero, zero
-        R.append(R_j), r.append(r_j), n.append(n_j), w.append(w_j), dw.append(dw_j), a.append(a_j)
+        for values, value in zip((R, r, n, w, dw, a), (R_j, r_j, n_j, w_j, dw_j, a_j), strict=True):
+            values.append(value)
 
     force: list[Array] = [zero] * m.n
     moment: list[Array] = [zero] * m.n

@@ -5,7 +5,7 @@ searches the nonlinear ones globally, lmfit polishes all of them together, and t
 covariance.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from inspect import Parameter as Argument
 from inspect import Signature
@@ -70,6 +70,8 @@ class Data:
         Round trips 0 ... G-1.
     nuisance : mapping of str to ndarray, shape (N,)
         Further columns that explain part of the torque, fitted along: name -> column.
+    prior : mapping of str to float
+        What is known of nuisance parameters beforehand: standard deviation about zero.
     prismatic : bool
         Whether the joint slides; decides the units.
     """
@@ -79,6 +81,7 @@ class Data:
     load: Array | None
     group: Groups
     nuisance: Mapping[str, Array] = field(default_factory=dict)
+    prior: Mapping[str, float] = field(default_factory=dict)
     prismatic: bool = False
 
     @property
@@ -226,6 +229,30 @@ class Design:
         return noise.whiten(self.columns.transpose(1, 0, 2), self.data.group).transpose(1, 0, 2)
 
 
+def prior_rows(data: Data, names: Sequence[str]) -> Array:
+    """What is known beforehand, as rows of whitened least squares with target zero; a column a name."""
+    rows = np.zeros((len(data.prior), len(names)))
+    for row, (name, deviation) in enumerate(data.prior.items()):
+        rows[row, list(names).index(name)] = 1.0 / deviation
+    return rows
+
+
+def _white_columns(data: Data, law: Law, noise: Noise, nonlinear: Mapping[str, float]) -> Array:
+    """Whitened columns of the linear parameters and the nuisance, and the prior's rows below."""
+    columns = noise.whiten(_columns(data, law, nonlinear), data.group)
+    return np.vstack((columns, prior_rows(data, linear_names(data, law)))) if data.prior else columns
+
+
+def _white_target(data: Data, noise: Noise) -> Array:
+    """Whitened torque, and a zero for each row of the prior."""
+    return np.append(noise.whiten(data.tau, data.group), np.zeros(len(data.prior)))
+
+
+def linear_names(data: Data, law: Law) -> tuple[str, ...]:
+    """Names of the columns: linear parameters, then nuisance."""
+    return law.linear + (law.with_load if data.load is not None else ()) + tuple(data.nuisance)
+
+
 def fit_law(data: Data, law: Law, load_name: str = "none", polish: bool = True) -> FitResult:
     """Fit one law: variable projection, noise model, refit, polish, covariance, verdicts."""
     _enough(data, law)
@@ -256,12 +283,14 @@ def project(design: Design, noise: Noise, refine: bool = True) -> tuple[Array, d
     nonlinear : dict of str to float
     """
     data, law = design.data, design.law
-    target, free = noise.whiten(data.tau, data.group), len(data.nuisance)
+    target, free = _white_target(data, noise), len(data.nuisance)
 
     def solve(nonlinear: dict[str, float]) -> tuple[Array, float]:
-        return _bounded_least_squares(noise.whiten(_columns(data, law, nonlinear), data.group), target, free)
+        return _bounded_least_squares(_white_columns(data, law, noise, nonlinear), target, free)
 
-    misfit = _grid_misfit(design.whitened(noise), target, free)
+    A = design.whitened(noise)
+    known = np.broadcast_to(prior_rows(data, linear_names(data, law)), (len(A), len(data.prior), A.shape[2]))
+    misfit = _grid_misfit(np.concatenate((A, known), axis=1), target, free)
     best = int(np.argmin(misfit))
     nonlinear = design.grid[best]
     if law.nonlinear and refine:
@@ -331,7 +360,8 @@ def _polish(data: Data, law: Law, noise: Noise, start: Mapping[str, float]) -> "
     import lmfit
 
     def whitened(w: Array, **parameters: float) -> Array:
-        return noise.whiten(_predict(data, law, parameters), data.group)
+        known = [parameters[name] / deviation for name, deviation in data.prior.items()]
+        return np.append(noise.whiten(_predict(data, law, parameters), data.group), known)
 
     named = [Argument(name, Argument.POSITIONAL_OR_KEYWORD) for name in ("w", *start)]
     whitened.__signature__ = Signature(named)      # type: ignore[attr-defined]  # where lmfit reads the names
@@ -347,7 +377,7 @@ def _polish(data: Data, law: Law, noise: Noise, start: Mapping[str, float]) -> "
             parameters.add(name, value=0.0, vary=False)
         else:
             parameters.add(name, value=value)
-    return model.fit(noise.whiten(data.tau, data.group), parameters, w=data.w)
+    return model.fit(_white_target(data, noise), parameters, w=data.w)
 
 
 def _predict(data: Data, law: Law, values: Mapping[str, float]) -> Array:
@@ -366,7 +396,10 @@ def _result(data: Data, law: Law, load_name: str, noise: Noise, values: dict[str
     free = tuple(name for name in names if not (bound[name] and name not in law.nonlinear))
     jacobian = np.column_stack([_derivative(data, law, values, name) for name in free])
     residual = data.tau - _predict(data, law, values)
-    intervals = cluster_covariance(noise.whiten(jacobian, data.group), noise.whiten(residual, data.group), data.group)
+    known = np.array([-values[name] / deviation for name, deviation in data.prior.items()])
+    intervals = cluster_covariance(np.vstack((noise.whiten(jacobian, data.group), prior_rows(data, free))),
+                                   np.append(noise.whiten(residual, data.group), known),
+                                   np.append(data.group, data.groups + np.arange(len(known))))
     half = dict(zip(free, intervals.half_width(), strict=True))
     error = dict(zip(free, intervals.std_error, strict=True))
     parameters, nuisance = {}, {}

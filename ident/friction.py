@@ -122,8 +122,8 @@ class Law:
     def columns(self, w: Array, load: Array | None, nonlinear: Mapping[str, float]) -> Array:
         """The linear parameters' columns: each set to 1 and the others to 0, shape (N, p)."""
         names = self.linear + (self.with_load if load is not None else ())
-        return np.column_stack([
-            self.function(w, **{name: float(name == unit) for name in names}, **nonlinear, load=load) for unit in names])
+        units = ({name: float(name == one) for name in names} for one in names)
+        return np.column_stack([self.function(w, **linear, **nonlinear, load=load) for linear in units])
 
 
 LAWS: dict[str, Law] = {law.name: law for law in (

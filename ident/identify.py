@@ -24,6 +24,7 @@ from ident.strokes import reduce_run
 
 VARIED = 1.0 / 3.0      # a load is excited if it spans this part of its greatest value
 MATTERS = 0.05          # and only loads that reach this part of friction are worth a coefficient
+PRIOR = {"delay": 0.005, "drift": 0.05}     # torque signals lag by milliseconds [s]; a warm arm drifts by a few per cent
 _DELAY = 0.01           # s; a delay is fitted where this much would shift friction
 _DELAY_SHIFT = 0.01     # by this fraction
 _DRIFT_ROUND_TRIPS = 12
@@ -136,7 +137,8 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
                        "or direction in the arm file, is wrong")
     loads, still = excited_loads(points, options.load, mechanism, name)
     nuisance = _nuisance(points, trips)
-    data = Data(points["speed"].to_numpy(dtype=float), odd, None, group, nuisance, bool(mechanism.prismatic[joint]))
+    data = Data(points["speed"].to_numpy(dtype=float), odd, None, group, nuisance,
+                {column: PRIOR[column] for column in nuisance}, bool(mechanism.prismatic[joint]))
     laws = tuple(LAWS) if options.law == "auto" else (law_named(options.law).name,)
     selection = select(data, loads, laws)
     fit = selection.chosen

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ident.errors import FitError
-from ident.fit import LEAST_ROUND_TRIPS, Data, Design, FitResult, fit_law, supports
+from ident.fit import LEAST_ROUND_TRIPS, Data, Design, FitResult, fit_law, linear_names, prior_rows, supports
 from ident.friction import LAWS, Law, law_named
 from ident.mechanism import Array
 from ident.regression import Noise, group_sum
@@ -128,7 +128,9 @@ def _held_out(data: Data, law: Law, noise: Noise) -> tuple[Array, Array]:
     gram = group_sum((A[:, :, :, None] * A[:, :, None, :]).swapaxes(0, 1), data.group).swapaxes(0, 1)    # (K, G, p, p)
     right = group_sum((A * b[:, None]).swapaxes(0, 1), data.group).swapaxes(0, 1)                        # (K, G, p)
     power = group_sum(b**2, data.group)
-    rest_gram = gram.sum(axis=1, keepdims=True) - gram + _RIDGE * np.eye(A.shape[2])
+    known = prior_rows(data, linear_names(data, law)) / scale                                            # (K, P, p)
+    prior = (known[:, :, :, None] * known[:, :, None, :]).sum(axis=1, keepdims=True)
+    rest_gram = gram.sum(axis=1, keepdims=True) - gram + prior + _RIDGE * np.eye(A.shape[2])
     rest_right = right.sum(axis=1, keepdims=True) - right
     beta = np.linalg.solve(rest_gram, rest_right[..., None])[..., 0]                          # (K, G, p)
     misfit = power.sum() - power - np.einsum("kgp,kgp->kg", beta, rest_right)

@@ -35,15 +35,14 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    try:
-        code = app(arguments, standalone_mode=False)
+    command = typer.main.get_command(app)
+    try:                                      # not command.main(): it turns Ctrl-C into an exit code of its own
+        with command.make_context("stribeck", sys.argv[1:] if arguments is None else list(arguments)) as context:
+            code = command.invoke(context)
     except typer.Exit as stop:
         return int(stop.exit_code)
-    except KeyboardInterrupt:
-        print("stopped by the operator", file=sys.stderr)
-        return STOPPED
-    except typer.Abort:
-        print("called off; nothing moved", file=sys.stderr)
+    except (KeyboardInterrupt, typer.Abort):
+        print("stribeck: stopped by the operator", file=sys.stderr)
         return STOPPED
     except Exception as error:
         return _explain(error)
@@ -52,9 +51,7 @@ def run(arguments: list[str] | None = None) -> int:
 
 def _explain(error: Exception) -> int:
     """One sentence on standard error and the exit code; what is no error of ours is raised again."""
-    from click import ClickException
-
-    if isinstance(error, ClickException):
+    if hasattr(error, "show") and hasattr(error, "exit_code"):      # the parser's own, which shows its usage
         error.show()
         return BAD_INPUT
     from drivers.errors import DriverError

@@ -79,15 +79,17 @@ def agree(plan: "Plan", kind: str, yes: bool, out: "Console") -> None:
     ------
     InputError
         If there is nobody to ask and ``--yes`` was not given.
-    typer.Abort
+    ArmStopped
         If the answer is no.
     """
     if kind == "simulated" or yes:
         return
+    from drivers.errors import ArmStopped
     from ident.errors import InputError
 
     if not sys.stdin.isatty():
         raise InputError("real hardware moves without a terminal only with --yes")
     out.print(f"{plan.arm} will move for {plan.robot_time / 60.0:.0f} min. Is the space around it free, and a hand on the "
               "emergency stop?")
-    typer.confirm("move", abort=True)
+    if not typer.confirm("move"):
+        raise ArmStopped("called off; nothing moved")

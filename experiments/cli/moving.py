@@ -1,5 +1,7 @@
 """Commands that move or plan to: calibrate, plan, run."""
 
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -135,14 +137,16 @@ def _show(text: "Console", plan: "Plan", arm: "ArmFile", mechanism: "Mechanism")
     text.print(spread_table(load_spread(plan, mechanism)))
 
 
-def _keeping(record: "object", folder: Path) -> Path:
+def _keeping(record: Callable[[], Path], folder: Path) -> Path:
     """Run a recording; whatever ends it early, say where the samples are."""
-    import sys
+    from drivers.errors import ArmStopped
 
     try:
-        return record()  # type: ignore[operator,no-any-return]
-    except BaseException:
+        return record()
+    except BaseException as error:
         runs = sorted((folder / "runs").glob("*"))
-        if runs:
-            print(f"what was recorded is kept in {runs[-1]}; stribeck fit {folder} uses it", file=sys.stderr)
+        kept = f"; what was recorded is kept in {runs[-1]}, stribeck fit {folder} uses it" if runs else ""
+        if isinstance(error, KeyboardInterrupt):
+            raise ArmStopped(f"stopped by the operator{kept}") from None
+        print(f"stribeck: the run ended early{kept}", file=sys.stderr)
         raise

@@ -1,0 +1,51 @@
+"""Run a benchmark by name: ``python -m benchmarks NAME [options]``."""
+
+import argparse
+import importlib
+import json
+import os
+import platform
+import subprocess
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+BENCHMARKS = {
+    "main_job": "accuracy, coverage and verdicts of `stribeck calibrate` over seeds and arms, and its wall time",
+    "loop": "the simulated loop (physics, supervisor, recorder) against real time",
+    "fit": "run folder to calibration for 600,000 rows of six joints: time and memory",
+    "startup": "`stribeck --help`",
+}
+
+
+def main() -> None:
+    """Parse, run, print, write ``benchmarks/results/NAME.json`` and the table ``docs/benchmarks/NAME.md``."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Figures that docs and README quote.")
+    names = parser.add_subparsers(dest="name", required=True)
+    for name, text in BENCHMARKS.items():
+        module = importlib.import_module(f"benchmarks.{name}")
+        module.arguments(names.add_parser(name, help=text))
+    options = parser.parse_args()
+    module = importlib.import_module(f"benchmarks.{options.name}")
+    figures, table = module.run(options)
+    print(table)
+    root = Path(__file__).parent.parent
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
+    record = {"benchmark": options.name, "commit": commit, "date": datetime.now(UTC).isoformat(timespec="seconds"),
+              "machine": {"processor": platform.machine(), "cores": os.cpu_count(), "python": platform.python_version()},
+              "versions": {name: version(name) for name in ("stribeck", "numpy", "scipy", "mujoco-core")},
+              "options": {key: value for key, value in vars(options).items() if key != "name"}, "figures": figures}
+    _write(root / "benchmarks" / "results" / f"{options.name}.json", json.dumps(record, indent=1, default=str) + "\n")
+    _write(root / "docs" / "benchmarks" / f"{options.name}.md",
+           f"# {options.name}\n\n{BENCHMARKS[options.name][0].upper()}{BENCHMARKS[options.name][1:]}. "
+           f"`python -m benchmarks {options.name}` made this page at commit {commit}, {record['date'][:10]}, "
+           f"on {os.cpu_count()} cores.\n\n{table}\n")
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

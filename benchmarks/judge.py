@@ -1,0 +1,106 @@
+"""Judging an estimate of the simulated arm against its truth.
+
+The truth's loads are MuJoCo's reaction forces with bearings of their own; what a coefficient of the estimate
+should be follows from how the true load depends on the load that the estimate uses, over the states of the run.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from drivers.simulated import SimulatedArm
+from ident.calibration import Calibration
+from ident.identify import Identification
+
+SCALE_PARAMETERS = ("coulomb", "static", "viscous", "stribeck_velocity", "coulomb_coefficient", "static_coefficient")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One parameter of one joint against its truth."""
+
+    joint: str
+    parameter: str
+    truth: float
+    value: float | None
+    low: float | None
+    high: float | None
+    verdict: str
+
+    @property
+    def covered(self) -> bool:
+        """Whether the interval holds the truth."""
+        return self.low is not None and self.high is not None and self.low <= self.truth <= self.high
+
+    @property
+    def relative_half_width(self) -> float:
+        """Half width of the interval over the value."""
+        return np.inf if self.low is None or self.high is None or not self.value else (self.high - self.low) / 2.0 / abs(self.value)
+
+    @property
+    def relative_error(self) -> float:
+        """Error over the truth."""
+        return np.inf if self.value is None else self.value / self.truth - 1.0
+
+
+def states(points: pd.DataFrame, joint: str) -> pd.DataFrame:
+    """Points of a joint."""
+    return points[points["joint"] == joint]
+
+
+def judge_parameters(result: Identification, arm: SimulatedArm, postures: dict[str, np.ndarray]) -> list[Verdict]:
+    """Every parameter that the truth has, against the estimate.
+
+    Parameters
+    ----------
+    result : Identification
+        The estimate.
+    arm : SimulatedArm
+        The truth.
+    postures : dict of str to ndarray, shape (N, n)
+        Joint positions at each joint's points.
+    """
+    verdicts = []
+    for name, joint in result.calibration.joints.items():
+        j = arm.names.index(name)
+        points = states(result.points, name)
+        truth = {key: float(arm.truth.column(key)[j]) for key in SCALE_PARAMETERS}
+        warm = float(np.mean(1.0 + arm.truth.column("warm_up")[j] * np.exp(-points["t"] / arm.truth.column("warm_up_time")[j])))
+        factor = warm * float(arm.truth.column("torque_scale")[j])
+        true_load = arm.loads(postures[name])[:, j]
+        if joint.load == "none":
+            slope, start = 0.0, float(true_load.mean())
+        else:
+            slope, start = np.polyfit(points[joint.load], true_load, 1)
+        wanted = {"coulomb": factor * (truth["coulomb"] + truth["coulomb_coefficient"] * start),
+                  "viscous": factor * truth["viscous"]}
+        drops = arm.truth.joints[j].static is not None
+        if drops:
+            wanted |= {"static": factor * (truth["static"] + truth["static_coefficient"] * start),
+                       "stribeck_velocity": truth["stribeck_velocity"]}
+        if truth["coulomb_coefficient"] > 0.0 and np.ptp(true_load) > 0.5 * true_load.max():
+            wanted["coulomb_coefficient"] = factor * truth["coulomb_coefficient"] * slope
+            if drops:
+                wanted["static_coefficient"] = factor * truth["static_coefficient"] * slope
+        for parameter, value in wanted.items():
+            entry = joint.parameters.get(parameter)
+            verdicts.append(Verdict(name, parameter, float(value), entry.value if entry else None, entry.low if entry else None,
+                                    entry.high if entry else None, entry.verdict if entry else "absent"))
+    return verdicts
+
+
+def friction_error(calibration: Calibration, arm: SimulatedArm, postures: dict[str, np.ndarray],
+                   points: pd.DataFrame) -> dict[str, float]:
+    """Rms error of `Calibration.friction` over rms true friction at the states of the run, joint by joint."""
+    out = {}
+    for name in calibration.joints:
+        j = arm.names.index(name)
+        rows = states(points, name)
+        dq = np.zeros_like(postures[name])
+        dq[:, j] = rows["speed"]
+        warm = 1.0 + arm.truth.column("warm_up")[j] * np.exp(-rows["t"].to_numpy() / arm.truth.column("warm_up_time")[j])
+        true = arm.friction(postures[name], dq)[:, j] * warm
+        predicted = calibration.friction(postures[name], dq)[:, j]
+        out[name] = float(np.sqrt(np.mean((predicted - true) ** 2) / np.mean(true**2)))
+    return out

@@ -1,0 +1,38 @@
+"""The simulated loop - physics, supervisor, tracker, recorder - against real time."""
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.constant_speed import ConstantSpeed, plan_constant_speed
+from experiments.record import record
+from ident.armfile import load_arm
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the benchmark."""
+    parser.add_argument("--arms", nargs="+", default=["lab6", "offset6"])
+    parser.add_argument("--runs", type=int, default=5)
+
+
+def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    """Record a short campaign several times."""
+    figures: dict[str, Any] = {}
+    rows = ["| arm | robot time s | times real time, median (least) of " + str(options.runs) + " | µs a cycle, median |", "|---|---|---|---|"]
+    for name in options.arms:
+        arm = load_arm(name)
+        plan = plan_constant_speed(arm, seed=1, options=ConstantSpeed(postures=2, speeds=4))
+        factors = []
+        for seed in range(options.runs):
+            with tempfile.TemporaryDirectory() as folder:
+                began = time.perf_counter()
+                record(arm, plan, Path(folder), seed)
+                factors.append(plan.robot_time / (time.perf_counter() - began))
+        figures[name] = {"robot_time_s": plan.robot_time, "factors": factors}
+        middle = float(np.median(factors))
+        rows.append(f"| {name} | {plan.robot_time:.0f} | {middle:.1f} ({min(factors):.1f}) | {1e6 / arm.driver.rate / middle:.0f} |")
+    return figures, "\n".join(rows)

@@ -1,0 +1,109 @@
+"""The main job over seeds and arms: wall time, friction error, coverage, width and verdicts against the truth."""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.judge import friction_error, judge_parameters
+from drivers.simulated import SimulatedArm
+from ident.armfile import load_arm
+from ident.identify import identify
+from ident.run import Run, find_runs, load_run
+
+WIDE = 0.10
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the benchmark."""
+    parser.add_argument("--arms", nargs="+", default=["lab6", "offset6"])
+    parser.add_argument("--seeds", type=int, default=10, help="seeds 1 ... N of each arm")
+    parser.add_argument("--jobs", type=int, default=1, help="campaigns side by side; wall times are fair with 1 only")
+
+
+def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    """Calibrate, judge, tabulate."""
+    cases = [(arm, seed) for arm in options.arms for seed in range(1, options.seeds + 1)]
+    with ThreadPoolExecutor(options.jobs) as pool:
+        results = list(pool.map(lambda case: calibrate_and_judge(*case), cases))
+    return {"cases": results}, _table(results, options.arms)
+
+
+def calibrate_and_judge(arm: str, seed: int) -> dict[str, Any]:
+    """One campaign through the command line, judged against the truth."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "campaign"
+        began = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "experiments.cli", "calibrate", arm, "--seed", str(seed), "--out", str(out)],
+                       check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ})
+        wall = time.perf_counter() - began
+        return {"arm": arm, "seed": seed, "wall_s": round(wall, 2), **judge(out, arm)}
+
+
+def judge(campaign: Path, arm: str) -> dict[str, Any]:
+    """Friction error and parameters of a campaign folder against the truth of its arm."""
+    (run,) = [load_run(path) for path in find_runs(campaign)]
+    result = identify([run])
+    calibration, truth = result.calibration, SimulatedArm(load_arm(arm))
+    postures = postures_of_points(run, result.points)
+    error = friction_error(calibration, truth, postures, result.points)
+    verdicts = judge_parameters(result, truth, postures)
+    return {"friction_error": {name: round(value, 5) for name, value in error.items()},
+            "laws": {name: f"{joint.law}/{joint.load}" for name, joint in calibration.joints.items()},
+            "load_verdicts": {name: entry.verdict for name, joint in calibration.joints.items()
+                              if (entry := joint.parameters.get("coulomb_coefficient"))},
+            "parameters": [{"joint": v.joint, "parameter": v.parameter, "truth": v.truth, "value": v.value, "low": v.low,
+                            "high": v.high, "verdict": v.verdict, "covered": v.covered, "error": v.relative_error,
+                            "half_width": v.relative_half_width} for v in verdicts]}
+
+
+def postures_of_points(run: Run, points: pd.DataFrame) -> dict[str, np.ndarray]:
+    """Positions of all joints at every point of each joint, from the postures of the run's plan."""
+    targets = {segment["posture"]: np.array(segment["target"]) for segment in run.record["plan"]["segments"]
+               if segment["kind"] == "move"}
+    out = {}
+    for name, rows in points.groupby("joint", sort=False):
+        q = np.array([targets[posture] for posture in rows["posture"]])
+        q[:, run.names.index(str(name))] = rows["position"]
+        out[str(name)] = q
+    return out
+
+
+def _table(results: list[dict[str, Any]], arms: list[str]) -> str:
+    rows = ["| arm | campaigns | wall time s, median (most) | friction error, worst joint, median (most) | parameters | covered "
+            "| identified | half width within 10 % | largest error |", "|---|---|---|---|---|---|---|---|---|"]
+    for arm in arms:
+        own = [result for result in results if result["arm"] == arm]
+        parameters = pd.DataFrame([entry for result in own for entry in result["parameters"]])
+        worst = [max(result["friction_error"].values()) for result in own]
+        wall = [result["wall_s"] for result in own]
+        rows.append(f"| {arm} | {len(own)} | {np.median(wall):.0f} ({max(wall):.0f}) | {100 * np.median(worst):.2f} % "
+                    f"({100 * max(worst):.2f} %) | {len(parameters)} | {100 * parameters['covered'].mean():.1f} % | "
+                    f"{100 * (parameters['verdict'] == 'identified').mean():.1f} % | "
+                    f"{100 * (parameters['half_width'] <= WIDE).mean():.1f} % | {100 * parameters['error'].abs().max():.1f} % |")
+    rows += ["", "Median 95 % half width, and rms error, in per cent of the value:", ""]
+    table = pd.DataFrame([{"arm": result["arm"], **entry} for result in results for entry in result["parameters"]])
+    names = list(dict.fromkeys(table["parameter"]))
+    rows += ["| arm | joint | " + " | ".join(names) + " |", "|---|---|" + "---|" * len(names)]
+    for (arm, joint), entries in table.groupby(["arm", "joint"], sort=False):
+        cells = []
+        for name in names:
+            own = entries[entries["parameter"] == name]
+            cells.append("-" if own.empty else f"{100 * own['half_width'].median():.1f}, {100 * np.sqrt((own['error']**2).mean()):.1f}")
+        rows.append(f"| {arm} | {joint} | " + " | ".join(cells) + " |")
+    chosen = pd.Series([f"{result['arm']} {joint}: {law}" for result in results for joint, law in result["laws"].items()])
+    rows += ["", "Chosen laws and loads: " + "; ".join(f"{law} x{count}" for law, count in chosen.value_counts(sort=False).items()) + "."]
+    verdicts = pd.Series([f"{result['arm']} {joint} {word}" for result in results for joint, word in result["load_verdicts"].items()
+                          if word != "identified"])
+    if len(verdicts):
+        rows += ["", "Load coefficients that were not identified: "
+                 + "; ".join(f"{word} x{count}" for word, count in verdicts.value_counts(sort=False).items()) + "."]
+    return "\n".join(rows)

@@ -1,0 +1,5 @@
+"""``python -m experiments.cli`` is ``stribeck``."""
+
+from experiments.cli.app import main
+
+main()

@@ -1,0 +1,185 @@
+"""Figures of one joint; made under `svg.drawing_style`."""
+
+from collections.abc import Iterable
+
+import numpy as np
+from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.colors import Colormap, LinearSegmentedColormap, Normalize, to_hex
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter
+
+from experiments.report.joint import JointData
+from experiments.report.svg import COLOURS, RAMP, inline
+from experiments.report.words import load_word
+from ident.mechanism import Array
+
+_RASTER = 600           # points from which marks become a picture, so that the page stays small
+_LARGE, _SMALL = (4.7, 4.7), (3.6, 2.9)      # inches; about the width at which a page shows them
+_CURVE = 120            # points of a curve
+_ROOM = 1.18            # speeds left free at either end, as a factor
+
+
+def colour_map() -> Colormap:
+    """Colours of the load, light to dark."""
+    return LinearSegmentedColormap.from_list("load", RAMP)
+
+
+def load_colours(data: JointData, values: Iterable[float]) -> list[str]:
+    """Colour of each load, as hex."""
+    scale = _load_scale(data)
+    return [to_hex(colour_map()(scale(value))) for value in values]
+
+
+def curve_figure(data: JointData) -> Markup:
+    """Friction against speed with the law and its band, and below it the residuals."""
+    figure = Figure(figsize=_LARGE)
+    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(2.6, 1.0),
+                                   gridspec_kw={"left": 0.085, "right": 0.985, "top": 0.95, "bottom": 0.085, "hspace": 0.2})
+    _curves(upper, data)
+    _scatter(upper, data.speed, data.odd, data)
+    upper.set_title(f"friction, {data.unit}")
+    upper.set_ylim(min(0.0, 1.1 * float(data.odd.min())), 1.06 * float(data.odd.max()))
+    _residuals(lower, data)
+    lower.set_title(f"measured less law, {data.unit}")
+    _speed_axis(lower, data)
+    upper.tick_params(labelbottom=False)
+    load = f", coloured by {load_word(data.calibration.load, data.prismatic)}" if data.load is not None else ""
+    return inline(figure, f"Friction against speed with the fitted law and its 95 % band{load}; below, the residuals")
+
+
+def gravity_figure(data: JointData) -> Markup:
+    """Even part against the model's gravity with the fitted line, and what the model leaves over.
+
+    Where gravity hardly varies, only the difference is drawn, against position.
+    """
+    scale, offset = data.fit.gravity["scale"].value, data.fit.gravity["offset"].value or 0.0
+    figure = Figure(figsize=_SMALL)
+    place = {"left": 0.12, "right": 0.975, "top": 0.92, "bottom": 0.14}
+    rest = data.even - data.gravity
+    if scale is None:
+        axes = figure.subplots(gridspec_kw=place)
+        _dots(axes, data.position, rest, len(rest))
+        axes.axhline(offset, color=COLOURS.accent, linewidth=1.2)
+        axes.set_title(f"even part less the model's gravity, {data.unit}")
+        axes.set_xlabel(f"position, {data.angle}")
+        _calm(axes)
+        return inline(figure, "Even part less gravity of the model against position, with the fitted offset")
+    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(1.5, 1.0), gridspec_kw={**place, "hspace": 0.34})
+    ends = np.array([data.gravity.min(), data.gravity.max()])
+    _dots(upper, data.gravity, data.even, len(rest))
+    upper.plot(ends, scale * ends + offset, color=COLOURS.accent, linewidth=1.2)
+    upper.set_title(f"even part, {data.unit}")
+    _dots(lower, data.gravity, rest, len(rest))
+    lower.axhline(0.0, color=COLOURS.faint, linewidth=0.8)
+    lower.plot(ends, (scale - 1.0) * ends + offset, color=COLOURS.accent, linewidth=1.2)
+    lower.set_title(f"even part less the model's gravity, {data.unit}")
+    lower.set_xlabel(f"gravity by the model, {data.unit}")
+    _calm(upper, 4)
+    _calm(lower, 3)
+    return inline(figure, "Even part of the round trips against gravity by the model, with the fitted line")
+
+
+def time_figure(data: JointData) -> Markup:
+    """How far friction lies off the law over the session, reference round trips ringed, with the drift removed by the fit."""
+    figure = Figure(figsize=_SMALL)
+    axes = figure.subplots(gridspec_kw={"left": 0.12, "right": 0.975, "top": 0.92, "bottom": 0.14})
+    level = np.maximum(data.predicted, 1e-3 * float(data.predicted.max()))
+    off = 100.0 * (data.residual + data.drift * data.elapsed * data.odd) / level
+    _dots(axes, data.t, off, len(off))
+    ringed = data.reference
+    axes.plot(data.t[ringed], off[ringed], "o", markersize=5.5, markerfacecolor="none", markeredgecolor=COLOURS.accent,
+              markeredgewidth=0.8)
+    axes.axhline(0.0, color=COLOURS.faint, linewidth=0.8)
+    if data.drift:
+        order = np.argsort(data.t)
+        for run in data.points["run"].unique():
+            rows = order[(data.points["run"] == run).to_numpy()[order]]
+            axes.plot(data.t[rows], 100.0 * data.drift * data.elapsed[rows], color=COLOURS.accent, linewidth=1.2)
+    axes.set_title("measured less law, % of friction")
+    axes.set_xlabel("time, min")
+    _calm(axes)
+    return inline(figure, "Residuals as a part of friction over the time of the session")
+
+
+def curve_speeds(data: JointData) -> Array:
+    """Speeds at which curves are drawn: those that the data cover, shape (120,)."""
+    low, high = data.calibration.velocity_range
+    return np.asarray(np.geomspace(low, max(high, 1.001 * low), _CURVE))
+
+
+def _curves(axes: Axes, data: JointData) -> None:
+    """The law with its band, at the least, median and greatest load where it has one."""
+    w = curve_speeds(data)
+    levels = data.load_levels or (None,)
+    colours = load_colours(data, data.load_levels) or [COLOURS.ink]
+    for level, colour in zip(levels, colours, strict=True):
+        load = None if level is None else np.full(len(w), level)
+        friction, half = data.calibration.torque(w, load), data.calibration.band(w, load)
+        axes.fill_between(w, friction - half, friction + half, color=colour, alpha=0.18, linewidth=0.0)
+        axes.plot(w, friction, color=colour, linewidth=1.5, zorder=3)
+    knee = data.calibration.parameters.get("stribeck_velocity")
+    if knee is not None and knee.value is not None:
+        axes.axvline(knee.value, color=COLOURS.faint, linewidth=0.8, linestyle=(0, (1.5, 2.5)))
+        if knee.low is not None and knee.high is not None:
+            axes.axvspan(max(knee.low, w[0] / _ROOM), min(knee.high, w[-1] * _ROOM), color=COLOURS.faint, alpha=0.12, linewidth=0)
+
+
+def _residuals(axes: Axes, data: JointData) -> None:
+    """Residuals against speed; points of one round trip are joined."""
+    axes.axhspan(-data.calibration.held_out_rmse, data.calibration.held_out_rmse, color=COLOURS.band, alpha=0.45, linewidth=0)
+    axes.axhline(0.0, color=COLOURS.faint, linewidth=0.8)
+    stems = []
+    for trip in range(data.trips):
+        rows = data.trip == trip
+        if rows.sum() > 1:
+            w = float(np.median(data.speed[rows]))
+            stems.append([(w, float(data.residual[rows].min())), (w, float(data.residual[rows].max()))])
+    axes.add_collection(LineCollection(stems, colors=COLOURS.faint, linewidths=0.8,
+                                       rasterized=len(stems) > _RASTER), autolim=False)
+    _scatter(axes, data.speed, data.residual, data)
+    _calm(axes, 4)
+
+
+def _scatter(axes: Axes, x: Array, y: Array, data: JointData) -> None:
+    """Points coloured by load; those of the highest load are not always on top."""
+    if data.load is None:
+        _dots(axes, x, y, len(x))
+        return
+    axes.scatter(x, y, c=data.load, cmap=colour_map(), norm=_load_scale(data), s=13.0, edgecolors="white", linewidths=0.4,
+                 zorder=4, rasterized=len(x) > _RASTER)
+
+
+def _dots(axes: Axes, x: Array, y: Array, count: int) -> None:
+    """Points of one colour."""
+    axes.plot(x, y, "o", markersize=3.6, markerfacecolor=COLOURS.point, markeredgecolor="white", markeredgewidth=0.4,
+              alpha=0.85, zorder=4, rasterized=count > _RASTER)
+
+
+def _load_scale(data: JointData) -> Normalize:
+    levels = data.load_levels or (0.0, 0.0, 1.0)
+    return Normalize(levels[0], max(levels[-1], levels[0] + 1e-9))
+
+
+def _speed_axis(axes: Axes, data: JointData) -> None:
+    """Logarithmic, with plain numbers at 1, 2, 5."""
+    low, high = float(data.speed.min()) / _ROOM, float(data.speed.max()) * _ROOM
+    axes.set_xscale("log")
+    axes.set_xlim(low, high)
+    decades = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
+    steps = (1, 2, 5) if np.log10(high / low) < 2.6 else (1, 3) if np.log10(high / low) < 3.6 else (1,)
+    major = [step * 10.0**decade for decade in decades for step in steps]
+    minor = [step * 10.0**decade for decade in decades for step in range(1, 10)]
+    axes.xaxis.set_major_locator(FixedLocator(major))
+    axes.xaxis.set_minor_locator(FixedLocator(minor))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.set_xlabel(f"speed, {data.angle}/s")
+
+
+def _calm(axes: Axes, ticks: int = 5) -> None:
+    """Few ticks, true minus signs."""
+    axes.yaxis.set_major_locator(MaxNLocator(ticks, steps=[1, 2, 2.5, 5, 10]))
+    axes.margins(x=0.04, y=0.12)
+

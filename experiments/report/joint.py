@@ -1,0 +1,112 @@
+"""What the figures and tables of one joint are made from."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from ident.calibration import JointCalibration
+from ident.identify import Identification, JointFit
+from ident.mechanism import Array
+from ident.regression import Groups, group_index
+
+_BREAK = 1.0            # min between runs on the time axis
+
+
+@dataclass(frozen=True)
+class JointData:
+    """Points of one joint with everything drawn of them; rows as in the points table.
+
+    Attributes
+    ----------
+    name : str
+        Joint.
+    prismatic : bool
+        Whether it slides; decides the units.
+    unit, angle : str
+        Units of friction and of position.
+    calibration : JointCalibration
+        Law with intervals and ranges.
+    fit : JointFit
+        Fit, gravity check and candidates.
+    points : DataFrame
+        The joint's points.
+    speed, odd, even, gravity, position : ndarray, shape (N,)
+        Unsigned speed, half difference, half sum, the model's gravity, and where [SI].
+    predicted, residual : ndarray, shape (N,)
+        Friction by the law, and what is left when delay and drift are removed too [N·m or N].
+    load : ndarray, shape (N,), optional
+        The load of the law.
+    trip : ndarray of int, shape (N,)
+        Round trips 0 ... G-1.
+    t, elapsed : ndarray, shape (N,)
+        Time in the session, runs one after the other [min]; and centred, 1 over the whole session.
+    reference : ndarray of bool, shape (N,)
+        Reference round trips.
+    """
+
+    name: str
+    prismatic: bool
+    unit: str
+    angle: str
+    calibration: JointCalibration
+    fit: JointFit
+    points: pd.DataFrame
+    speed: Array
+    odd: Array
+    even: Array
+    gravity: Array
+    position: Array
+    predicted: Array
+    residual: Array
+    load: Array | None
+    trip: Groups
+    t: Array
+    elapsed: Array
+    reference: np.ndarray
+
+    @property
+    def load_levels(self) -> tuple[float, ...]:
+        """Least, median and greatest load; empty where the law has none."""
+        if self.load is None:
+            return ()
+        return float(self.load.min()), float(np.median(self.load)), float(self.load.max())
+
+    @property
+    def trips(self) -> int:
+        """Number of round trips."""
+        return int(self.trip.max()) + 1
+
+    @property
+    def drift(self) -> float:
+        """Change of friction over the session that the fit removed, as a fraction; 0 where none was fitted."""
+        drift = self.fit.drift
+        return 0.0 if drift is None or drift.value is None else drift.value
+
+
+def joint_data(result: Identification, name: str) -> JointData:
+    """Collect one calibrated joint."""
+    index = result.mechanism.names.index(name)
+    calibration, fit = result.calibration.joints[name], result.joints[name]
+    points, prismatic = fit.points, bool(result.mechanism.prismatic[index])
+    column = {key: points[key].to_numpy(dtype=float) for key in ("speed", "odd", "even", "gravity", "position", "t")}
+    load = None if calibration.load == "none" else points[calibration.load].to_numpy(dtype=float)
+    seconds = column.pop("t")
+    length = float(np.ptp(seconds))
+    return JointData(
+        name, prismatic, result.mechanism.unit(index), "m" if prismatic else "rad", calibration, fit, points, **column,
+        predicted=calibration.torque(column["speed"], load), residual=np.asarray(fit.fit.residual, dtype=float), load=load,
+        trip=group_index((points["run"].astype(str) + "#" + points["segment"].astype(str)).to_numpy()),
+        t=_session_minutes(seconds, points["run"].to_numpy()),
+        elapsed=(seconds - seconds.mean()) / length if length > 0.0 else np.zeros(len(seconds)),
+        reference=points["reference"].to_numpy(dtype=bool))
+
+
+def _session_minutes(seconds: Array, run: np.ndarray) -> Array:
+    """Time with runs one after the other, since each counts from its own start."""
+    out, start = np.empty(len(seconds)), 0.0
+    for label in dict.fromkeys(run):
+        rows = run == label
+        out[rows] = start + (seconds[rows] - seconds[rows].min()) / 60.0
+        start = float(out[rows].max()) + _BREAK
+    return out

@@ -1,0 +1,130 @@
+"""The page: figures, tables and sentences put into the template."""
+
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import numpy as np
+from markupsafe import Markup
+
+from experiments.report import tables, words
+from experiments.report.equation import equation
+from experiments.report.figures import curve_figure, gravity_figure, load_colours, time_figure
+from experiments.report.joint import JointData, joint_data
+from experiments.report.svg import COLOURS, RAMP, drawing_style
+from ident.health import Finding
+from ident.identify import Identification
+
+_WEIGHTY = ("not calibrated", "torn", "ended", "saturation", "left out")     # findings that come first
+
+
+@dataclass(frozen=True)
+class Section:
+    """One joint of the arm; `data` and what follows are None where it was not calibrated."""
+
+    name: str
+    anchor: str
+    findings: tuple[Finding, ...]
+    data: JointData | None = None
+    summary: tables.SummaryRow | None = None
+    parts: dict[str, Any] | None = None
+
+
+def write_report(result: Identification, folder: Path, run_note: dict[str, Any] | None = None) -> Path:
+    """Write ``report.html``: one page that needs nothing beside it.
+
+    Parameters
+    ----------
+    result : Identification
+        What is reported.
+    folder : Path
+        Existing folder for the page.
+    run_note : dict of str, optional
+        Further facts for the head of the page: what -> text.
+
+    Returns
+    -------
+    Path
+        The page.
+    """
+    page = Path(folder) / "report.html"
+    page.write_text(render(result, run_note), encoding="utf-8")
+    return page
+
+
+def render(result: Identification, run_note: dict[str, Any] | None = None) -> str:
+    """The page as text; the same for the same input, to the byte."""
+    with drawing_style():
+        sections = [_section(result, name, f"joint-{k}") for k, name in enumerate(result.mechanism.names, start=1)]
+    calibrated = [section.data for section in sections if section.data is not None]
+    calibration = result.calibration
+    versions = dict(calibration.fit.get("versions", {}))
+    findings = sorted(result.findings, key=lambda finding: (
+        _WEIGHTY.index(finding.kind) if finding.kind in _WEIGHTY else len(_WEIGHTY)))
+    return _template().render(
+        calibration=calibration, created=words.moment(calibration.created), stribeck=versions.get("stribeck", version("stribeck")),
+        facts=_facts(result, calibrated, run_note or {}), sections=sections, findings=findings, weighty=_WEIGHTY,
+        units=_common_units(calibrated), gravity=[tables.gravity_row(*item) for item in calibration.joints.items()],
+        gravity_sentence=tables.gravity_sentence(result), limits=[tables.limit_row(data) for data in calibrated],
+        options={key: value for key, value in calibration.fit.items() if key != "versions"}, versions=versions,
+        session=_session(calibrated), colours=COLOURS, ramp=RAMP, css=Markup(_resource("report.css")), missing=words.MISSING)
+
+
+def _section(result: Identification, name: str, anchor: str) -> Section:
+    findings = tuple(finding for finding in result.findings if finding.joint == name)
+    if name not in result.calibration.joints:
+        return Section(name, anchor, findings)
+    data = joint_data(result, name)
+    joint = data.calibration
+    along = {**joint.gravity, **({} if data.fit.drift is None else {"drift": data.fit.drift})}
+    unit = words.load_unit(joint.load, data.prismatic)
+    levels = zip(data.load_levels, load_colours(data, data.load_levels), strict=True)
+    return Section(name, anchor, findings, data, tables.summary_row(data), {
+        "sentence": tables.joint_sentence(data), "equation": equation(data), "correlation": tables.correlation_note(data),
+        "curve": curve_figure(data), "gravity": gravity_figure(data), "time": time_figure(data),
+        "parameters": tables.parameter_rows(joint.parameters), "along": tables.parameter_rows(along),
+        "candidates": tables.candidate_rows(data), "loads": tables.load_rows(data),
+        "load": words.load_word(joint.load, data.prismatic), "load_unit": unit,
+        "levels": [(words.number(level, 3), colour) for level, colour in levels],
+        "part": None if joint.load_part is None else [words.number(part, 2) for part in joint.load_part],
+        "temperature": words.degrees(joint.temperature_range), "joined": bool(np.any(np.bincount(data.trip) > 1))})
+
+
+def _facts(result: Identification, calibrated: list[JointData], run_note: dict[str, Any]) -> list[tuple[str, str]]:
+    """The head of the page: what -> text."""
+    calibration = result.calibration
+    basis = {"drive": "drive torque as reported", "gravity-corrected": "drive torque scaled to the model's gravity"}
+    trips = sum(data.trips for data in calibrated)
+    return [("method", calibration.method or "not stated"), ("date", words.moment(calibration.created)),
+            ("runs", f"{len(calibration.runs)} ({_session(calibrated)})"),
+            ("round trips", f"{trips} ({sum(len(data.odd) for data in calibrated)} points)"),
+            ("torque basis", basis.get(calibration.torque_basis, calibration.torque_basis)),
+            ("model", calibration.model.file), *((str(key), str(value)) for key, value in run_note.items())]
+
+
+def _session(calibrated: list[JointData]) -> str:
+    """How long the recordings last, from first to last point."""
+    return words.minutes(60.0 * max((float(data.t.max()) for data in calibrated), default=0.0))
+
+
+def _common_units(calibrated: list[JointData]) -> dict[str, str]:
+    """Units for the heads of the summary; empty where joints differ, so that each number carries its own."""
+    kinds = {data.prismatic for data in calibrated}
+    if len(kinds) != 1 or not calibrated:
+        return {}
+    return {cell.heading: cell.unit for cell in tables.summary_row(calibrated[0]).cells}
+
+
+@cache
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return environment.from_string(_resource("report.html.j2"))
+
+
+def _resource(name: str) -> str:
+    """A file of this package, also from an installed wheel."""
+    return files("experiments.report").joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,92 @@
+"""Inline SVG: Matplotlib figures made small and safe to stand side by side in one page, and two drawn by hand."""
+
+import io
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import matplotlib
+import numpy as np
+from markupsafe import Markup
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+
+from ident.mechanism import Array
+
+COLOURS = SimpleNamespace(ink="#1b2733", muted="#5c6975", faint="#98a3ad", line="#dde3e8", point="#2f6f94", accent="#b8501f",
+                          band="#c9d6df")
+RAMP = ("#8fcdb6", "#4ba8a6", "#2a7b9b", "#29507f", "#251f4d")      # light to dark, so that it survives grey paper
+_SPARK = (96.0, 30.0)   # size of a small curve
+_SPARK_POINTS = 150     # most dots in it
+
+_STYLE = {
+    "svg.fonttype": "none", "svg.hashsalt": "stribeck", "font.family": "sans-serif", "font.size": 8.5,
+    "axes.titlesize": 8.5, "axes.titlelocation": "left", "axes.titlecolor": COLOURS.muted, "axes.titlepad": 6.0,
+    "axes.labelsize": 8.5, "axes.labelcolor": COLOURS.muted, "axes.edgecolor": COLOURS.faint, "axes.linewidth": 0.6,
+    "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "axes.axisbelow": True,
+    "grid.color": "#e9edf0", "grid.linewidth": 0.6, "xtick.color": COLOURS.faint, "ytick.color": COLOURS.faint,
+    "xtick.labelcolor": COLOURS.muted, "ytick.labelcolor": COLOURS.muted, "xtick.major.size": 3.0, "ytick.major.size": 0.0,
+    "xtick.minor.size": 1.8, "xtick.major.width": 0.6, "xtick.minor.width": 0.5, "figure.facecolor": "none",
+    "axes.facecolor": "none", "savefig.facecolor": "none", "figure.dpi": 72.0, "savefig.dpi": 160.0,
+}
+
+
+@contextmanager
+def drawing_style() -> Iterator[None]:
+    """The report's style, whatever the user's own Matplotlib settings are; they are back afterwards."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_STYLE)
+        yield
+
+
+def inline(figure: Figure, label: str) -> Markup:
+    """A figure as an SVG element.
+
+    Parameters
+    ----------
+    figure : Figure
+        Made under `drawing_style`.
+    label : str
+        What it shows, for those who cannot see it.
+    """
+    buffer = io.StringIO()
+    FigureCanvasSVG(figure).print_svg(buffer, metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    text = buffer.getvalue()
+    text = text[text.index("<svg"):]
+    for unwanted in (r"<metadata>.*?</metadata>", r"<style.*?</style>", r"<!--.*?-->"):     # its style would reach the whole page
+        text = re.sub(unwanted, "", text, flags=re.DOTALL)
+    head = re.search(r'viewBox="[^"]*"', text)
+    text = text[text.index(">") + 1:].replace("xlink:href", "href")
+    used = set(re.findall(r'#([^")]+)["\)]', text))
+    text = re.sub(r' id="([^"]*)"', lambda match: match[0] if match[1] in used else "", text)    # ids repeat across figures
+    text = re.sub(r"<[^>]*>", lambda tag: re.sub(r"(\.\d\d)\d+", r"\1", tag[0]), text)           # labels keep their digits
+    text = re.sub(r">\s+<", "><", re.sub(r"\s*\n\s*", " ", text)).replace("<defs></defs>", "").replace("<defs/>", "")
+    return Markup('<svg {} role="img" aria-label="{}">').format(Markup(head[0] if head else ""), label) + Markup(text)
+
+
+def spark(speed: Array, friction: Array, curve_speed: Array, curve: Array) -> Markup:
+    """A joint's friction curve at the size of a word; speed axis logarithmic, friction from zero."""
+    width, height = _SPARK
+    low, high = np.log(speed.min()), np.log(speed.max())
+    top = max(float(friction.max()), float(curve.max()), 1e-12)
+
+    def place(w: Array, tau: Array) -> list[str]:
+        x = 2.0 + (width - 4.0) * (np.log(w) - low) / max(high - low, 1e-9)
+        y = height - 2.0 - (height - 4.0) * np.clip(tau, 0.0, None) / top
+        return [f"{a:.1f} {b:.1f}" for a, b in zip(x, y, strict=True)]
+
+    stride = -(-len(speed) // _SPARK_POINTS)
+    dots = "".join(f"M{at}h0" for at in dict.fromkeys(place(speed[::stride], friction[::stride])))
+    line = "L".join(place(curve_speed, curve))
+    return Markup('<svg class="spark" viewBox="0 0 {} {}" aria-hidden="true"><path class="dots" d="{}"/>'
+                  '<path class="law" d="M{}"/></svg>').format(int(width), int(height), dots, line)
+
+
+def strip(values: Array, top: float) -> Markup:
+    """A mark for every value on a line from zero to `top`."""
+    places = dict.fromkeys(np.round(100.0 * np.clip(values / top, 0.0, 1.0), 1).tolist())
+    marks = "".join(f"M{x:g} 0v10" for x in places)
+    return Markup('<svg class="strip" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">'
+                  '<path d="{}"/></svg>').format(marks)

@@ -1,0 +1,120 @@
+"""How the report says things: numbers with their uncertainty, units, names of loads and parameters."""
+
+import math
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from ident.fit import Parameter
+
+MISSING = "–"
+AGREES = 0.02           # scale of torque over gravity that still counts as agreement
+TELLS = 0.2             # widest interval of the scale that says anything
+
+LOAD_WORDS = {"none": "none", "normal": "normal load", "torque": "transmitted torque", "bending": "bending moment"}
+PARAMETER_WORDS = {
+    "coulomb": "Coulomb friction", "static": "static friction", "viscous": "viscous friction",
+    "stribeck_velocity": "Stribeck velocity", "stribeck_exponent": "Stribeck exponent",
+    "coulomb_coefficient": "Coulomb per load", "static_coefficient": "static per load",
+    "scale": "torque over gravity", "offset": "torque offset", "delay": "torque delay", "drift": "drift over the session",
+}
+PARAMETER_SYMBOLS = {       # letter and subscript of the equation
+    "coulomb": ("c", "0"), "static": ("s", "0"), "viscous": ("k", "v"), "stribeck_velocity": ("ω", "s"),
+    "stribeck_exponent": ("δ", ""), "coulomb_coefficient": ("c", "1"), "static_coefficient": ("s", "1"),
+}
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A number to significant digits, without exponent where that reads well."""
+    if not math.isfinite(value):
+        return MISSING
+    if value and not 1e-4 <= abs(value) < 1e6:
+        return f"{value:.{digits - 1}e}".replace("-", "−")
+    return fixed(value, max(0, digits - 1 - _exponent(value))) if value else "0"
+
+
+def fixed(value: float, decimals: int) -> str:
+    """A number to decimals, with a true minus sign and no negative zero."""
+    text = f"{value:.{decimals}f}"
+    return text.lstrip("-") if float(text) == 0.0 else text.replace("-", "−")
+
+
+def decimals_of(parameter: Parameter) -> int:
+    """Decimals that show two digits of the 95 % half width; three digits of the value where there is none."""
+    half = half_width(parameter)
+    shown = half if half else abs(parameter.value or 0.0) / 10.0
+    return 3 if shown <= 0.0 else max(0, min(6, 1 - _exponent(shown)))
+
+
+def half_width(parameter: Parameter) -> float | None:
+    """Half width of the 95 % interval; None without one."""
+    if parameter.low is None or parameter.high is None:
+        return None
+    return (parameter.high - parameter.low) / 2.0
+
+
+def plus_minus(parameter: Parameter | None) -> str:
+    """Value and 95 % half width, two digits of the latter."""
+    if parameter is None or parameter.value is None:
+        return MISSING
+    decimals, half = decimals_of(parameter), half_width(parameter)
+    value = fixed(parameter.value, decimals)
+    return value if half is None else f"{value} ± {fixed(half, decimals)}"
+
+
+def interval(parameter: Parameter) -> str:
+    """The 95 % interval."""
+    if parameter.low is None or parameter.high is None:
+        return MISSING
+    decimals = decimals_of(parameter)
+    return f"{fixed(parameter.low, decimals)} … {fixed(parameter.high, decimals)}"
+
+
+def relative(parameter: Parameter) -> str:
+    """Half width of the interval as a fraction of the value, in percent."""
+    half = half_width(parameter)
+    if half is None or not parameter.value:
+        return MISSING
+    percent = 100.0 * half / abs(parameter.value)
+    return f"± {percent:.0f} %" if percent >= 9.5 else f"± {percent:.1f} %"
+
+
+def span(low: float, high: float, digits: int = 2) -> str:
+    """A range of numbers."""
+    return f"{number(low, digits)} … {number(high, digits)}"
+
+
+def degrees(limits: tuple[float, float] | None) -> str:
+    """A range of temperatures."""
+    return "not reported" if limits is None else f"{limits[0]:.0f} … {limits[1]:.0f} °C"
+
+
+def load_word(load: str, prismatic: bool = False) -> str:
+    """A load in words."""
+    return "transmitted force" if load == "torque" and prismatic else LOAD_WORDS.get(load, load)
+
+
+def load_unit(load: str, prismatic: bool = False) -> str:
+    """Unit of a load."""
+    return "N" if load in ("radial", "axial") or (prismatic and load in ("torque", "normal")) else "N·m"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names as an enumeration."""
+    names = list(names)
+    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1] if names else ""
+
+
+def minutes(seconds: float) -> str:
+    """Time as people say it."""
+    return f"{seconds / 60.0:.0f} min" if seconds >= 120.0 else f"{seconds:.0f} s"
+
+
+def moment(when: datetime) -> str:
+    """Date and time, in UTC where the zone is known."""
+    zone = "" if when.tzinfo is None else " UTC"
+    when = when if when.tzinfo is None else when.astimezone(UTC)
+    return f"{when.day} {when:%B %Y, %H:%M}{zone}"
+
+
+def _exponent(value: float) -> int:
+    return int(f"{value:.1e}".split("e")[1])
