@@ -9,6 +9,7 @@ from drivers.arm import Arm, Command, JointSample
 from drivers.errors import DriverError, LimitExceeded
 from ident.errors import InputError
 
+_REACTION_TIME = 0.02      # s, on top of a period, for which a joint still follows its last command before it brakes
 _FOLLOWING_TIME = 0.2      # s over which a joint may fall behind its commands
 _STALE_PERIODS = 10        # periods after which a joint's sample is stale,
 _STALE_TIME = 0.05         # s, whichever is longer
@@ -50,7 +51,9 @@ class Supervisor:
         self._allowed = np.stack((limits.position[:, 1], -limits.position[:, 0], limits.velocity, limits.torque,
                                   temperature, stale, limits.following_error))
         self._found = np.zeros_like(self._allowed)
+        self._reaction = 1.0 / arm.rate + _REACTION_TIME
         self._braking = 0.5 / limits.acceleration
+        self._gain = limits.acceleration * self._reaction
         self._behind = np.zeros(n)
         self._keep = 1.0 - 1.0 / (arm.rate * _FOLLOWING_TIME)
 
@@ -82,12 +85,15 @@ class Supervisor:
             After the arm was stopped, if a joint reports no position, velocity or torque.
         """
         sample = self.arm.step(command)
-        q, dq = sample.q, sample.dq
-        self._behind = self._keep * self._behind + (command.velocity - dq) / self.rate
+        q, dq, wanted = sample.q, sample.dq, command.velocity
+        self._behind = self._keep * self._behind + (wanted - dq) / self.rate
+        if command.mode is not None:
+            self._behind[[mode == "torque" for mode in command.mode]] = 0.0
         found = self._found
-        reach = self._braking * dq * np.abs(dq)
-        found[0] = q + reach
-        found[1] = -found[0]
+        up = np.maximum(0.0, np.maximum(dq, np.minimum(wanted, dq + self._gain)))       # fastest before it brakes
+        down = np.maximum(0.0, np.maximum(-dq, np.minimum(-wanted, self._gain - dq)))
+        found[0] = (self._braking * up + self._reaction) * up + q
+        found[1] = (self._braking * down + self._reaction) * down - q
         np.abs(dq, out=found[2])
         np.abs(sample.tau, out=found[3])
         if sample.temperature is not None:

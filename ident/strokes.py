@@ -104,7 +104,8 @@ def reduce_run(run: Run, mechanism: Mechanism) -> Reduction:
                      and (run.segment == segment).any()]
         turn = _bin_unit(run.arm.joint(name).gear_ratio)
         pairs, single = pair_strokes(strokes, q, mechanism, joint, tau)
-        left_out += [(name, stroke.segment, "no stroke back at the same place and speed") for stroke in single]
+        left_out += [(name, stroke.segment, "no stroke back at the same place and speed") for stroke in single
+                     if planned.get(stroke.segment, {}).get("kind") != "move"]
         for forward, backward in pairs:
             bins += list(_bins(q, forward, backward, joint, turn))
     loads, slope = _loads_at(mechanism, bins)

@@ -1,6 +1,7 @@
 """Entry point: commands, and how every error becomes one sentence and an exit code."""
 
 import logging
+import signal
 import sys
 
 import typer
@@ -29,6 +30,7 @@ for module in (moving, fitting, showing):
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its code."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)      # both stop the arm and close the run
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
     sys.exit(run(arguments))
 

@@ -137,4 +137,4 @@ def gravity_line(calibration: "Calibration") -> str:
 
 def arm_line(arm: "ArmFile", mechanism: "Mechanism") -> str:
     """Which arm."""
-    return f"arm {arm.name} ({mechanism.n} joints, {arm.driver.kind}, {arm.driver.rate:g} Hz)"
+    return f"arm {arm.name} ({mechanism.n} joint{'s' if mechanism.n > 1 else ''}, {arm.driver.kind}, {arm.driver.rate:g} Hz)"

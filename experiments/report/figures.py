@@ -16,7 +16,7 @@ from experiments.report.words import load_word
 from ident.mechanism import Array
 
 _RASTER = 600           # points from which marks become a picture, so that the page stays small
-_LARGE, _SMALL = (4.7, 4.7), (3.6, 2.9)      # inches; about the width at which a page shows them
+_LARGE, _SMALL = (4.7, 5.3), (3.6, 2.9)      # inches; about the width at which a page shows them
 _CURVE = 120            # points of a curve
 _ROOM = 1.18            # speeds left free at either end, as a factor
 
@@ -35,8 +35,8 @@ def load_colours(data: JointData, values: Iterable[float]) -> list[str]:
 def curve_figure(data: JointData) -> Markup:
     """Friction against speed with the law and its band, and below it the residuals."""
     figure = Figure(figsize=_LARGE)
-    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(2.6, 1.0),
-                                   gridspec_kw={"left": 0.085, "right": 0.985, "top": 0.95, "bottom": 0.085, "hspace": 0.2})
+    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(2.7, 1.0),
+                                   gridspec_kw={"left": 0.085, "right": 0.985, "top": 0.955, "bottom": 0.075, "hspace": 0.17})
     _curves(upper, data)
     _scatter(upper, data.speed, data.odd, data)
     upper.set_title(f"friction, {data.unit}")
@@ -99,6 +99,7 @@ def time_figure(data: JointData) -> Markup:
             axes.plot(data.t[rows], 100.0 * data.drift * data.elapsed[rows], color=COLOURS.accent, linewidth=1.2)
     axes.set_title("measured less law, % of friction")
     axes.set_xlabel("time, min")
+    axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
     _calm(axes)
     return inline(figure, "Residuals as a part of friction over the time of the session")
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from experiments.report.equation import equation
 from experiments.report.figures import curve_figure, gravity_figure, load_colours, time_figure
 from experiments.report.joint import JointData, joint_data
 from experiments.report.svg import COLOURS, RAMP, drawing_style
+from ident.fit import IDENTIFIED
 from ident.health import Finding
 from ident.identify import Identification
 
@@ -67,11 +69,11 @@ def render(result: Identification, run_note: dict[str, Any] | None = None) -> st
         _WEIGHTY.index(finding.kind) if finding.kind in _WEIGHTY else len(_WEIGHTY)))
     return _template().render(
         calibration=calibration, created=words.moment(calibration.created), stribeck=versions.get("stribeck", version("stribeck")),
-        facts=_facts(result, calibrated, run_note or {}), sections=sections, findings=findings, weighty=_WEIGHTY,
+        facts=_facts(result, calibrated, run_note or {}), sections=sections, findings=[(kind, list(group)) for kind, group in groupby(findings, lambda finding: finding.kind)], weighty=_WEIGHTY,
         units=_common_units(calibrated), gravity=[tables.gravity_row(*item) for item in calibration.joints.items()],
         gravity_sentence=tables.gravity_sentence(result), limits=[tables.limit_row(data) for data in calibrated],
         options={key: value for key, value in calibration.fit.items() if key != "versions"}, versions=versions,
-        session=_session(calibrated), colours=COLOURS, ramp=RAMP, css=Markup(_resource("report.css")), missing=words.MISSING)
+        session=_session(calibrated), colours=COLOURS, ramp=RAMP, css=Markup(_resource("report.css")), missing=words.MISSING, identified=IDENTIFIED)
 
 
 def _section(result: Identification, name: str, anchor: str) -> Section:
@@ -90,7 +92,7 @@ def _section(result: Identification, name: str, anchor: str) -> Section:
         "candidates": tables.candidate_rows(data), "loads": tables.load_rows(data),
         "load": words.load_word(joint.load, data.prismatic), "load_unit": unit,
         "levels": [(words.number(level, 3), colour) for level, colour in levels],
-        "part": None if joint.load_part is None else [words.number(part, 2) for part in joint.load_part],
+        "part": None if joint.load_part is None else words.level(joint.load_part),
         "temperature": words.degrees(joint.temperature_range), "joined": bool(np.any(np.bincount(data.trip) > 1))})
 
 

@@ -17,8 +17,9 @@ from ident.mechanism import Array
 COLOURS = SimpleNamespace(ink="#1b2733", muted="#5c6975", faint="#98a3ad", line="#dde3e8", point="#2f6f94", accent="#b8501f",
                           band="#c9d6df")
 RAMP = ("#8fcdb6", "#4ba8a6", "#2a7b9b", "#29507f", "#251f4d")      # light to dark, so that it survives grey paper
-_SPARK = (96.0, 30.0)   # size of a small curve
+_SPARK = (110.0, 34.0)   # size of a small curve
 _SPARK_POINTS = 150     # most dots in it
+_SPARK_SPAN = 0.3       # least part of the greatest friction that it spans, so that noise stays small
 
 _STYLE = {
     "svg.fonttype": "none", "svg.hashsalt": "stribeck", "font.family": "sans-serif", "font.size": 8.5,
@@ -67,14 +68,15 @@ def inline(figure: Figure, label: str) -> Markup:
 
 
 def spark(speed: Array, friction: Array, curve_speed: Array, curve: Array) -> Markup:
-    """A joint's friction curve at the size of a word; speed axis logarithmic, friction from zero."""
+    """A joint's friction curve at the size of a word; speed axis logarithmic, friction to its own scale."""
     width, height = _SPARK
     low, high = np.log(speed.min()), np.log(speed.max())
     top = max(float(friction.max()), float(curve.max()), 1e-12)
+    bottom = min(float(friction.min()), float(curve.min()), (1.0 - _SPARK_SPAN) * top)
 
     def place(w: Array, tau: Array) -> list[str]:
         x = 2.0 + (width - 4.0) * (np.log(w) - low) / max(high - low, 1e-9)
-        y = height - 2.0 - (height - 4.0) * np.clip(tau, 0.0, None) / top
+        y = height - 2.0 - (height - 4.0) * (tau - bottom) / (top - bottom)
         return [f"{a:.1f} {b:.1f}" for a, b in zip(x, y, strict=True)]
 
     stride = -(-len(speed) // _SPARK_POINTS)

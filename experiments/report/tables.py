@@ -1,7 +1,7 @@
 """Rows of the report's tables: plain text, ready for the template."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from markupsafe import Markup
@@ -14,8 +14,9 @@ from ident.calibration import JointCalibration
 from ident.fit import Parameter
 from ident.identify import Identification
 
-_GLANCE = (("coulomb", "Coulomb"), ("static", "static"), ("stribeck_velocity", "ω_s"), ("viscous", "viscous"))
+_GLANCE = (("coulomb", "Coulomb"), ("static", "static"), ("stribeck_velocity", "Stribeck velocity"), ("viscous", "viscous"))
 _LOADS = ("torque", "bending", "normal")
+_LONGEST_BAR = 90.0    # percent of its cell
 _CORRELATED = 0.8       # correlation from which two estimates trade against each other
 
 
@@ -59,7 +60,7 @@ class ParameterRow:
 
 @dataclass(frozen=True)
 class CandidateRow:
-    """A law and load that competed; `bar` is its held-out error as a percentage of the greatest."""
+    """A law and load that competed; `bar` is the length that stands for its held-out error, in percent of the cell."""
 
     law: str
     load: str
@@ -89,9 +90,7 @@ class GravityRow:
     """Torque against the model's gravity for one joint."""
 
     name: str
-    scale: ParameterRow
-    offset: ParameterRow
-    delay: ParameterRow
+    cells: tuple[Cell, ...]
 
 
 @dataclass(frozen=True)
@@ -129,7 +128,7 @@ def parameter_row(key: str, parameter: Parameter) -> ParameterRow:
     """A parameter with its interval and verdict."""
     value = words.MISSING if parameter.value is None else words.fixed(parameter.value, words.decimals_of(parameter))
     return ParameterRow(key, words.PARAMETER_WORDS.get(key, key), words.PARAMETER_SYMBOLS.get(key, ("", "")), value,
-                        words.interval(parameter), words.relative(parameter), "" if parameter.unit == "1" else parameter.unit,
+                        words.interval(parameter), words.relative(parameter), "" if parameter.unit == "1" or parameter.value is None else parameter.unit,
                         parameter.verdict, parameter.note)
 
 
@@ -148,7 +147,7 @@ def candidate_rows(data: JointData) -> list[CandidateRow]:
     candidates = sorted(data.fit.candidates, key=lambda candidate: (bool(candidate.dismissed), candidate.held_out_rmse))
     worst = max((candidate.held_out_rmse for candidate in candidates), default=1.0)
     return [CandidateRow(c.law, words.load_word(c.load, data.prismatic), words.number(c.held_out_rmse),
-                         100.0 * c.held_out_rmse / worst, c.parameters, c.dismissed,
+                         _LONGEST_BAR * c.held_out_rmse / worst, c.parameters, c.dismissed,
                          (c.law, c.load) == (data.calibration.law, data.calibration.load)) for c in candidates]
 
 
@@ -171,16 +170,22 @@ def load_rows(data: JointData) -> list[LoadRow]:
 
 
 def gravity_row(name: str, joint: JointCalibration) -> GravityRow:
-    """Torque against gravity for one joint."""
-    return GravityRow(name, *(parameter_row(key, joint.gravity[key]) for key in ("scale", "offset", "delay")))
+    """Torque against gravity for one joint; the delay in ms."""
+    delay = joint.gravity["delay"]
+    ms = {key: None if getattr(delay, key) is None else 1e3 * getattr(delay, key) for key in ("value", "low", "high")}
+    parameters = {**joint.gravity, "delay": replace(delay, **ms, unit="ms")}
+    shown = ((words.PARAMETER_WORDS[key], parameters[key]) for key in ("scale", "offset", "delay"))
+    return GravityRow(name, tuple(Cell(heading, words.plus_minus(p), "" if p.unit == "1" or p.value is None else p.unit,
+                                       "" if p.verdict == "identified" else p.verdict) for heading, p in shown))
 
 
 def limit_row(data: JointData) -> LimitRow:
     """What the data of a joint covered."""
     joint = data.calibration
+    low, high = joint.velocity_range
     load = (f"{words.span(*joint.load_range, 3)} {words.load_unit(joint.load, data.prismatic)} "
             f"{words.load_word(joint.load, data.prismatic)}") if joint.load_range else words.MISSING
-    return LimitRow(data.name, f"{words.span(*joint.velocity_range)} {data.angle}/s", load, words.degrees(joint.temperature_range))
+    return LimitRow(data.name, f"{words.number(low, 2)} … {words.number(high, 2)} {data.angle}/s", load, words.degrees(joint.temperature_range))
 
 
 def joint_sentence(data: JointData) -> str:
@@ -222,8 +227,8 @@ def gravity_sentence(result: Identification) -> str:
         said.append(f"Measured torque and model agree on gravity within {100.0 * max(off for _, off in agree):.1f} % for "
                     f"{words.listed(name for name, _ in agree)}.")
     if differ:
-        said.append(f"Torque over model is {words.listed(differ)}: torque constant, gear efficiency, model mass or an unknown tool, "
-                    "and friction in drive torque carries the same factor if it is the torque constant.")
+        said.append(f"Torque over model is {words.listed(differ)}. The cause may be torque constant, gear efficiency, model masses "
+                    "or an unknown tool; if it is the torque constant, friction carries the same factor.")
     if blind:
         said.append(f"Gravity varies too little to tell for {words.listed(blind)}.")
     return " ".join(said)

@@ -1,7 +1,7 @@
 """How the report says things: numbers with their uncertainty, units, names of loads and parameters."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from ident.fit import Parameter
@@ -9,13 +9,14 @@ from ident.fit import Parameter
 MISSING = "–"
 AGREES = 0.02           # scale of torque over gravity that still counts as agreement
 TELLS = 0.2             # widest interval of the scale that says anything
+_TELLING = 200.0        # percent of the value beyond which it is no measure of the interval
 
 LOAD_WORDS = {"none": "none", "normal": "normal load", "torque": "transmitted torque", "bending": "bending moment"}
 PARAMETER_WORDS = {
     "coulomb": "Coulomb friction", "static": "static friction", "viscous": "viscous friction",
     "stribeck_velocity": "Stribeck velocity", "stribeck_exponent": "Stribeck exponent",
     "coulomb_coefficient": "Coulomb per load", "static_coefficient": "static per load",
-    "scale": "torque over gravity", "offset": "torque offset", "delay": "torque delay", "drift": "drift over the session",
+    "scale": "torque / gravity", "offset": "torque offset", "delay": "torque delay", "drift": "drift",
 }
 PARAMETER_SYMBOLS = {       # letter and subscript of the equation
     "coulomb": ("c", "0"), "static": ("s", "0"), "viscous": ("k", "v"), "stribeck_velocity": ("ω", "s"),
@@ -75,12 +76,21 @@ def relative(parameter: Parameter) -> str:
     if half is None or not parameter.value:
         return MISSING
     percent = 100.0 * half / abs(parameter.value)
+    if percent > _TELLING:
+        return MISSING
     return f"± {percent:.0f} %" if percent >= 9.5 else f"± {percent:.1f} %"
 
 
 def span(low: float, high: float, digits: int = 2) -> str:
-    """A range of numbers."""
-    return f"{number(low, digits)} … {number(high, digits)}"
+    """A range of numbers, with as many decimals as the greater needs."""
+    return " … ".join(level((low, high), digits))
+
+
+def level(values: Sequence[float], digits: int = 2) -> list[str]:
+    """Numbers with the same decimals, enough for the greatest."""
+    greatest = max(abs(value) for value in values)
+    decimals = max(0, digits - 1 - _exponent(greatest)) if greatest else 0
+    return [fixed(value, decimals) for value in values]
 
 
 def degrees(limits: tuple[float, float] | None) -> str:

@@ -1,0 +1,436 @@
+"""The estimator on data whose truth is known: values, intervals, verdicts, claims that must not be made, refusals.
+
+The truth is written out here and not taken from the package. Every round trip has a level of its own, as on real
+arms, so that its points share an error.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import nnls
+
+from ident import FitResult, fit_friction
+from ident.errors import FitError, InputError
+
+SPEEDS = np.geomspace(0.004, 1.2, 12)
+CASES = 200
+
+
+def friction(w: np.ndarray, load: np.ndarray | float = 0.0, *, coulomb: float, viscous: float,
+             static: float | None = None, stribeck_velocity: float = 1.0, coulomb_coefficient: float = 0.0,
+             static_coefficient: float = 0.0) -> np.ndarray:
+    """Truth: Coulomb and viscous friction, and an excess at low speed if `static` is given."""
+    dry = coulomb + coulomb_coefficient * load
+    if static is not None:
+        dry = dry + (static + static_coefficient * load - dry) * np.exp(-((w / stribeck_velocity) ** 2))
+    return dry * np.sign(w) + viscous * w
+
+
+@dataclass(frozen=True)
+class Points:
+    w: np.ndarray
+    load: np.ndarray
+    group: np.ndarray
+
+    def measured(self, rng: np.random.Generator, clean: np.ndarray, scatter: float, noise: float) -> np.ndarray:
+        """With a level of its own for every round trip (a fraction of friction) and noise [N·m] for every point."""
+        level = 1.0 + scatter * rng.standard_normal(self.group.max() + 1)
+        return clean * level[self.group] + noise * rng.standard_normal(len(clean))
+
+
+def points(speeds: np.ndarray = SPEEDS, loads: tuple[float, ...] = (0.0,), repeats: int = 2,
+           members: int = 3) -> Points:
+    """Round trips at every speed and load, each of several points, alternately of both directions."""
+    trips = [(speed, load) for _ in range(repeats) for load in loads for speed in speeds]
+    speed, load = np.repeat(np.array(trips), members, axis=0).T
+    sign = np.resize([1.0, -1.0], len(speed))
+    return Points(sign * speed, load, np.repeat(np.arange(len(trips)), members))
+
+
+def random_truth(rng: np.random.Generator, loaded: bool = False) -> dict[str, float]:
+    truth = {"coulomb": rng.uniform(2.0, 8.0), "viscous": rng.uniform(1.0, 10.0),
+             "stribeck_velocity": rng.uniform(0.03, 0.1)}
+    truth["static"] = truth["coulomb"] * rng.uniform(1.3, 1.7)
+    if loaded:
+        truth["coulomb_coefficient"] = rng.uniform(0.05, 0.15)
+        truth["static_coefficient"] = truth["coulomb_coefficient"] * rng.uniform(1.3, 1.7)
+    return truth
+
+
+@dataclass(frozen=True)
+class Case:
+    truth: dict[str, float]
+    fit: FitResult
+    fresh_rmse: float
+
+
+@pytest.fixture(scope="module")
+def cases() -> list[Case]:
+    """Random joints with Stribeck effect, from nearly white to strongly correlated errors."""
+    out = []
+    for seed in range(CASES):
+        rng = np.random.default_rng(seed)
+        truth, p = random_truth(rng), points(members=int(rng.integers(2, 6)))
+        scatter, noise = rng.uniform(0.002, 0.02), rng.uniform(0.005, 0.05)
+        clean = friction(p.w, **truth)
+        fit = fit_friction(p.w, p.measured(rng, clean, scatter, noise), group=p.group, law="stribeck")
+        fresh = [p.measured(rng, clean, scatter, noise) - fit.predict(p.w) for _ in range(5)]
+        out.append(Case(truth, fit, float(np.sqrt(np.mean(np.square(fresh))))))
+    return out
+
+
+# what is estimated
+
+@pytest.mark.parametrize("name", ["coulomb", "static", "viscous", "stribeck_velocity"])
+def test_intervals_cover_the_truth_as_often_as_promised(cases: list[Case], name: str) -> None:
+    inside = [case.fit.parameters[name].low <= case.truth[name] <= case.fit.parameters[name].high for case in cases]
+    assert 0.88 <= np.mean(inside) <= 0.995
+
+
+@pytest.mark.parametrize("name", ["coulomb", "static", "viscous", "stribeck_velocity"])
+def test_standard_errors_are_the_size_of_the_errors(cases: list[Case], name: str) -> None:
+    """Covering intervals could be far too wide; in standard errors the deviation has mean 0 and size 1."""
+    estimates = [case.fit.parameters[name] for case in cases]
+    deviation = [(p.value - case.truth[name]) / p.std_error for p, case in zip(estimates, cases, strict=True)]
+    assert abs(np.median(deviation)) < 0.25
+    assert 0.7 < np.median(np.abs(deviation)) / 0.6745 < 1.3
+
+
+def test_the_band_covers_the_true_curve(cases: list[Case]) -> None:
+    w = np.array([-1.0, -0.1, -0.01, 0.005, 0.02, 0.05, 0.3, 1.1])
+    inside = [np.abs(case.fit.predict(w) - friction(w, **case.truth)) <= case.fit.band(w) for case in cases]
+    assert 0.88 <= np.mean(inside) <= 0.995
+
+
+def test_held_out_error_is_what_new_round_trips_show(cases: list[Case]) -> None:
+    ratio = [case.fit.held_out_rmse / case.fresh_rmse for case in cases]
+    assert 0.9 < np.median(ratio) < 1.15
+    assert np.mean([case.fit.held_out_rmse > case.fit.rmse for case in cases]) > 0.95
+
+
+def test_a_verdict_says_how_wide_the_interval_is(cases: list[Case]) -> None:
+    """`identified` promises a 95 % half width of at most 15 % of the value."""
+    verdicts = set()
+    noisy = [noisy_fit(seed) for seed in range(10)]
+    for parameter in (p for fit in [case.fit for case in cases] + noisy for p in fit.parameters.values()):
+        if parameter.verdict == "at bound":
+            continue
+        assert parameter.low < parameter.value < parameter.high
+        half = (parameter.high - parameter.low) / 2.0 / parameter.value
+        assert (parameter.verdict == "identified") == (half <= 0.15)
+        assert (parameter.verdict == "unidentifiable") == (half > 1.0)
+        verdicts.add(parameter.verdict)
+    assert {"identified", "weak"} <= verdicts
+
+
+def noisy_fit(seed: int) -> FitResult:
+    rng, p = np.random.default_rng(seed), points()
+    tau = p.measured(rng, friction(p.w, coulomb=3.0, viscous=0.5), 0.05, 0.3)
+    return fit_friction(p.w, tau, group=p.group, law="coulomb-viscous")
+
+
+def test_exact_data_give_the_exact_truth() -> None:
+    truth = {"coulomb": 5.0, "static": 8.0, "viscous": 3.0, "stribeck_velocity": 0.05}
+    p = points()
+    fit = fit_friction(p.w, friction(p.w, **truth), group=p.group)
+    assert fit.law == "stribeck"
+    assert fit.values == pytest.approx(truth, rel=1e-6)
+    assert fit.rmse < 1e-6
+
+
+def test_load_coefficients_and_load_free_parts_are_told_apart() -> None:
+    names = ("coulomb", "static", "viscous", "stribeck_velocity", "coulomb_coefficient", "static_coefficient")
+    inside = []
+    for seed in range(20):
+        rng = np.random.default_rng(1000 + seed)
+        truth, p = random_truth(rng, loaded=True), points(loads=(5.0, 15.0, 30.0), repeats=1)
+        tau = p.measured(rng, friction(p.w, p.load, **truth), 0.01, 0.02)
+        fit = fit_friction(p.w, tau, p.load, p.group)
+        assert (fit.law, fit.load) == ("stribeck", "load")
+        inside += [fit.parameters[name].low <= truth[name] <= fit.parameters[name].high for name in names]
+        w, load = np.array([0.02, -0.5]), np.array([12.0, 25.0])
+        assert fit.predict(w, load) == pytest.approx(friction(w, load, **truth), rel=0.04)
+    assert np.mean(inside) >= 0.88
+
+
+def test_a_law_with_load_is_not_predicted_without_one() -> None:
+    """Silence would mean friction at no load, which is another number than any that was measured."""
+    p = points(loads=(5.0, 15.0, 30.0), repeats=1)
+    tau = friction(p.w, p.load, coulomb=3.0, viscous=2.0, coulomb_coefficient=0.1)
+    fit = fit_friction(p.w, tau, p.load, p.group)
+    assert fit.load == "load"
+    with pytest.raises(InputError, match="load"):
+        fit.predict([0.1])
+
+
+def test_prediction_is_the_law_at_the_fitted_values(cases: list[Case]) -> None:
+    fit, w = cases[0].fit, np.array([-0.7, -0.02, 0.0, 0.004, 0.3])
+    np.testing.assert_allclose(fit.predict(w), friction(w, **fit.values), rtol=1e-12)
+    assert (fit.band(w)[[0, 1, 3, 4]] > 0.0).all()
+
+
+def test_the_lmfit_result_is_attached_and_agrees(cases: list[Case]) -> None:
+    for case in cases[:5]:
+        report = case.fit.lmfit.fit_report()
+        for name, value in case.fit.values.items():
+            assert name in report
+            assert case.fit.lmfit.params[name].value == pytest.approx(value, rel=1e-9)
+    interval = cases[0].fit.lmfit.conf_interval(sigmas=[1.0])
+    assert set(interval) == set(cases[0].truth)
+
+
+def test_units_go_with_the_parameters(cases: list[Case]) -> None:
+    units = {name: parameter.unit for name, parameter in cases[0].fit.parameters.items()}
+    assert units == {"coulomb": "N·m", "static": "N·m", "viscous": "N·m·s/rad", "stribeck_velocity": "rad/s"}
+
+
+# what may not depend on how the data are written down
+
+def noisy() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng, p = np.random.default_rng(7), points()
+    truth = {"coulomb": 5.0, "static": 8.0, "viscous": 3.0, "stribeck_velocity": 0.05}
+    return p.w, p.measured(rng, friction(p.w, **truth), 0.01, 0.03), p.group
+
+
+def numbers(fit: FitResult) -> np.ndarray:
+    return np.array([(p.value, p.low, p.high) for p in fit.parameters.values()])
+
+
+def test_order_and_labels_of_round_trips_do_not_matter() -> None:
+    w, tau, group = noisy()
+    order = np.random.default_rng(0).permutation(len(w))
+    labels = np.array([f"segment {g * 7 % 101}" for g in group])
+    np.testing.assert_allclose(numbers(fit_friction(w[order], tau[order], group=labels[order])),
+                               numbers(fit_friction(w, tau, group=group)), rtol=1e-5)
+
+
+def test_the_other_sign_of_motion_gives_the_same_friction() -> None:
+    w, tau, group = noisy()
+    once, mirrored = fit_friction(w, tau, group=group), fit_friction(-w, -tau, group=group)
+    np.testing.assert_allclose(numbers(mirrored), numbers(once), rtol=1e-6)
+
+
+@pytest.mark.parametrize("factor", [1e-3, 57.29578, 1e4])
+def test_units_of_torque_and_speed_only_scale_the_result(factor: float) -> None:
+    w, tau, group = noisy()
+    plain = fit_friction(w, tau, group=group)
+    torque, speed = fit_friction(w, factor * tau, group=group), fit_friction(factor * w, tau, group=group)
+    scale_of_torque = {"coulomb": factor, "static": factor, "viscous": factor, "stribeck_velocity": 1.0}
+    scale_of_speed = {"coulomb": 1.0, "static": 1.0, "viscous": 1.0 / factor, "stribeck_velocity": factor}
+    for fit, scale in ((torque, scale_of_torque), (speed, scale_of_speed)):
+        assert fit.law == plain.law == "stribeck"
+        for name, parameter in fit.parameters.items():
+            was = plain.parameters[name]
+            assert parameter.value == pytest.approx(scale[name] * was.value, rel=1e-4)
+            assert parameter.std_error == pytest.approx(scale[name] * was.std_error, rel=1e-3)
+            assert parameter.verdict == was.verdict
+
+
+def test_points_at_rest_say_nothing_about_sliding() -> None:
+    w, tau, group = noisy()
+    with_rest = fit_friction(np.append(w, [0.0, 0.0]), np.append(tau, [3.0, -9.0]), group=np.append(group, [98, 99]))
+    np.testing.assert_allclose(numbers(with_rest), numbers(fit_friction(w, tau, group=group)), rtol=1e-9)
+
+
+def test_lists_are_as_good_as_arrays_and_input_is_left_alone() -> None:
+    w, tau, group = noisy()
+    before = w.copy(), tau.copy()
+    listed = fit_friction(w.tolist(), tau.tolist(), group=group.tolist())
+    np.testing.assert_allclose(numbers(listed), numbers(fit_friction(w, tau, group=group)), rtol=1e-12)
+    assert (w == before[0]).all()
+    assert (tau == before[1]).all()
+
+
+# the optimum
+
+def nasty(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Few speeds, low ones lost, outliers, curvature, a rise instead of a fall: what real sweeps hold."""
+    rng = np.random.default_rng(3000 + seed)
+    speeds = np.exp(rng.uniform(np.log(0.002), np.log(2.0), int(rng.integers(9, 16))))
+    p = points(speeds, repeats=int(rng.integers(1, 3)), members=int(rng.integers(1, 4)))
+    drop = rng.choice([-0.3, 0.0, 0.3, 1.0])
+    clean = friction(p.w, coulomb=4.0, static=4.0 * (1.0 + drop), viscous=rng.choice([0.0, 0.3, 5.0]),
+                     stribeck_velocity=float(np.exp(rng.uniform(np.log(0.003), np.log(2.0)))))
+    tau = p.measured(rng, clean + rng.choice([0.0, 0.8]) * np.sign(p.w) * np.sqrt(np.abs(p.w)), 0.05, 0.1)
+    tau[rng.integers(0, len(tau), 2)] *= 1.3
+    return p.w, tau, p.group
+
+
+def least_misfit(fit: FitResult, w: np.ndarray, tau: np.ndarray, group: np.ndarray, velocities: np.ndarray) -> float:
+    """Brute force: the least weighted misfit of the law over Stribeck velocities, in the fit's own weights."""
+    def misfit(columns: list[np.ndarray]) -> float:
+        return nnls(fit.noise.whiten(np.column_stack(columns), group), fit.noise.whiten(tau, group))[1] ** 2
+
+    fading = (np.exp(-((w / velocity) ** 2)) for velocity in velocities)
+    return min(misfit([(1.0 - fade) * np.sign(w), fade * np.sign(w), w]) for fade in fading)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_no_local_optimum_and_never_worse_than_the_nested_law(seed: int) -> None:
+    w, tau, group = nasty(seed)
+    fit = fit_friction(w, tau, group=group, law="stribeck")
+    reached = float(np.sum(fit.noise.whiten(fit.residual, group) ** 2))
+    speed = np.abs(w)
+    best = least_misfit(fit, w, tau, group, np.geomspace(speed.min(), 0.5 * speed.max(), 400))
+    nested = least_misfit(fit, w, tau, group, np.array([1e9]))
+    assert reached <= best * (1.0 + 1e-6)
+    assert reached <= nested * (1.0 + 1e-6)
+    assert all(value >= 0.0 for value in fit.values.values()), "friction would drive the joint"
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_every_bound_of_an_interval_is_a_number(seed: int) -> None:
+    """However wide: a calibration file holds no infinities."""
+    w, tau, group = nasty(seed)
+    with np.errstate(over="ignore"):
+        fit = fit_friction(w, tau, group=group, law="stribeck")
+    for parameter in fit.parameters.values():
+        bounds = [parameter.value, parameter.std_error, parameter.low, parameter.high]
+        assert np.isfinite([bound for bound in bounds if bound is not None]).all()
+
+
+# what must not be claimed
+
+def claims(seed: int, truth: dict[str, float], **measured: Any) -> FitResult:
+    rng, p = np.random.default_rng(seed), points(**measured)
+    tau = p.measured(rng, friction(p.w, p.load, **truth), rng.uniform(0.003, 0.02), rng.uniform(0.005, 0.05))
+    return fit_friction(p.w, tau, p.load if np.ptp(p.load) else None, p.group)
+
+
+def test_no_stribeck_effect_is_claimed_where_there_is_none() -> None:
+    rng = np.random.default_rng(0)
+    false = sum(claims(seed, {"coulomb": rng.uniform(2, 8), "viscous": rng.uniform(0.5, 10)}).law == "stribeck"
+                for seed in range(60))
+    assert false <= 3
+
+
+def test_a_stribeck_effect_that_is_there_is_found() -> None:
+    rng = np.random.default_rng(1)
+    assert sum(claims(seed, random_truth(rng)).law == "stribeck" for seed in range(40)) >= 38
+
+
+def test_no_load_dependence_is_claimed_where_there_is_none() -> None:
+    rng = np.random.default_rng(2)
+    false = sum(claims(seed, {"coulomb": rng.uniform(2, 8), "viscous": rng.uniform(0.5, 10)}, loads=(5.0, 15.0, 30.0),
+                       repeats=1).load != "none" for seed in range(30))
+    assert false <= 2
+
+
+@pytest.mark.parametrize("slowest_or_fastest", ["beyond the fastest", "below the slowest"])
+def test_a_stribeck_velocity_outside_the_measured_speeds_is_not_claimed(slowest_or_fastest: str) -> None:
+    """Beyond them it is curvature of the viscous part; below them nothing was seen of it."""
+    rng = np.random.default_rng(3)
+    low, high = (1.3, 5.0) if slowest_or_fastest == "beyond the fastest" else (2e-4, 1e-3)
+    for seed in range(20):
+        truth = {**random_truth(rng), "stribeck_velocity": rng.uniform(low, high)}
+        fit = claims(seed, truth)
+        assert fit.law == "coulomb-viscous" or SPEEDS[0] < fit.values["stribeck_velocity"] < SPEEDS[-1] / 2.0
+        assert fit.law == "coulomb-viscous" or fit.parameters["stribeck_velocity"].verdict != "identified"
+
+
+def test_curvature_of_the_viscous_part_is_no_stribeck_effect() -> None:
+    """Grease: friction grows with a power of speed below one."""
+    for seed in range(20):
+        rng, p = np.random.default_rng(4000 + seed), points()
+        clean = np.sign(p.w) * (rng.uniform(2, 5) + rng.uniform(1, 8) * np.abs(p.w) ** rng.uniform(0.5, 0.8))
+        assert fit_friction(p.w, p.measured(rng, clean, 0.01, 0.02), group=p.group).law == "coulomb-viscous"
+
+
+@pytest.mark.parametrize("load", [np.full(72, 12.0), np.zeros(72)])
+def test_a_load_that_never_changes_gets_no_coefficient(load: np.ndarray) -> None:
+    w, tau, group = noisy()
+    fit = fit_friction(w, tau, load, group)
+    assert fit.load == "none"
+    assert fit.values["coulomb"] == pytest.approx(5.0, rel=0.03)
+
+
+def test_friction_that_falls_with_load_is_not_called_a_load_dependence() -> None:
+    p = points(loads=(5.0, 15.0, 30.0), repeats=1)
+    tau = friction(p.w, p.load, coulomb=6.0, viscous=2.0, coulomb_coefficient=-0.1)
+    tau = p.measured(np.random.default_rng(0), tau, 0.01, 0.02)
+    assert fit_friction(p.w, tau, p.load, p.group).load == "none"
+
+
+def test_a_parameter_that_wants_to_be_negative_stays_at_its_bound_and_says_so() -> None:
+    w, _, group = noisy()
+    tau = friction(w, coulomb=6.0, viscous=-1.0) + 0.01 * np.random.default_rng(0).normal(size=len(w))
+    viscous = fit_friction(w, tau, group=group, law="coulomb-viscous").parameters["viscous"]
+    assert (viscous.value, viscous.verdict) == (0.0, "at bound")
+    assert viscous.low is None
+    assert viscous.high is None
+
+
+# refusals
+
+def test_too_few_round_trips_say_how_many_are_needed() -> None:
+    w, tau, group = noisy()
+    few = group < 3
+    with pytest.raises(FitError, match=r"3 round trip.*at least 4"):
+        fit_friction(w[few], tau[few], group=group[few])
+
+
+@pytest.mark.parametrize("law", ["auto", "coulomb-viscous", "stribeck"])
+def test_one_speed_is_no_curve(law: str) -> None:
+    p = points(np.array([0.1]), repeats=10)
+    with pytest.raises(FitError, match="speed"):
+        fit_friction(p.w, friction(p.w, coulomb=5.0, viscous=1.0), group=p.group, law=law)
+
+
+def test_three_speeds_are_no_stribeck_curve() -> None:
+    p = points(np.array([0.01, 0.1, 1.0]), repeats=4)
+    tau = friction(p.w, coulomb=5.0, viscous=1.0, static=8.0, stribeck_velocity=0.05)
+    with pytest.raises(FitError, match="speed"):
+        fit_friction(p.w, tau, group=p.group, law="stribeck")
+
+
+def test_the_wrong_sign_of_torque_is_named() -> None:
+    w, tau, group = noisy()
+    with pytest.raises(FitError, match="sign"):
+        fit_friction(w, -tau, group=group)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("what", ["velocity", "torque", "load"])
+def test_a_value_that_is_no_number_is_named_by_row(what: str, bad: float) -> None:
+    w, tau, group = noisy()
+    arrays = {"velocity": w.copy(), "torque": tau.copy(), "load": np.ones_like(w)}
+    arrays[what][7] = bad
+    with pytest.raises(InputError, match=rf"{what}.*row 7"):
+        fit_friction(**arrays, group=group)
+
+
+@pytest.mark.parametrize("what", ["torque", "load", "group"])
+def test_arrays_of_different_length_are_named(what: str) -> None:
+    w, tau, group = noisy()
+    arrays: dict[str, Any] = {"torque": tau, "load": np.ones_like(w), "group": group}
+    arrays[what] = arrays[what][:-1]
+    with pytest.raises(InputError, match=rf"{what} has shape \(71,\).*\(72,\)"):
+        fit_friction(w, **arrays)
+
+
+def test_tables_of_values_are_refused() -> None:
+    w, tau, _ = noisy()
+    with pytest.raises(InputError, match=r"shape"):
+        fit_friction(w[:, None], tau[:, None])
+    with pytest.raises(InputError, match=r"shape"):
+        fit_friction(0.1, 5.0)
+
+
+@pytest.mark.parametrize(("velocity", "torque"), [([], []), (np.zeros(9), np.zeros(9)), (np.zeros(9), np.ones(9))])
+def test_no_motion_is_refused_in_plain_words(velocity: object, torque: object) -> None:
+    with pytest.raises((FitError, InputError), match=r"round trip|motion|moving|speed|empty"):
+        fit_friction(velocity, torque)
+
+
+def test_a_dead_torque_signal_is_refused_in_plain_words() -> None:
+    w, tau, group = noisy()
+    with pytest.raises((FitError, InputError), match="torque"):
+        fit_friction(w, 0.0 * tau, group=group)
+
+
+def test_an_unknown_law_lists_the_laws() -> None:
+    w, tau, group = noisy()
+    with pytest.raises(InputError, match=r"'stribek'; did you mean 'stribeck'"):
+        fit_friction(w, tau, group=group, law="stribek")

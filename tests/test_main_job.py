@@ -1,0 +1,152 @@
+"""The main job, end to end, judged by the truth of two simulated arms."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pytest
+
+from benchmarks.main_job import judge
+from experiments.cli.app import run
+from ident import Calibration
+
+ROOT = Path(__file__).parent.parent
+SEED = "1"
+
+
+@pytest.fixture(scope="module")
+def campaign(tmp_path_factory):
+    out = tmp_path_factory.mktemp("lab6") / "calibration-lab6"
+    assert run(["calibrate", "lab6", "--seed", SEED, "--out", str(out)]) == 0
+    return out
+
+
+def without_date(path: Path) -> str:
+    return re.sub(r"^created = .*$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+
+
+def assert_good(figures):
+    """What the main job promises, for one campaign."""
+    assert max(figures["friction_error"].values()) < 0.03
+    parameters = figures["parameters"]
+    assert all(entry["verdict"] == "identified" for entry in parameters)
+    assert np.mean([entry["covered"] for entry in parameters]) >= 0.85
+    assert np.mean([entry["half_width"] <= 0.10 for entry in parameters]) >= 0.9
+    assert max(abs(entry["error"]) for entry in parameters) < 0.15
+
+
+def test_lab6_against_its_truth(campaign):
+    figures = judge(campaign, "lab6")
+    assert_good(figures)
+    assert figures["laws"] == {"j1": "stribeck/normal", "j2": "stribeck/torque", "j3": "stribeck/none",
+                               "j4": "coulomb-viscous/none", "j5": "stribeck/none", "j6": "stribeck/none"}
+    assert figures["load_verdicts"]["j3"] == "unidentifiable"
+
+
+def test_offset6_against_its_truth(tmp_path):
+    assert run(["calibrate", "offset6", "--seed", SEED, "--out", str(tmp_path / "out")]) == 0
+    figures = judge(tmp_path / "out", "offset6")
+    assert_good(figures)
+    assert figures["laws"]["j1"] == "stribeck/bending"
+    assert figures["laws"]["j5"] == "coulomb-viscous/none"
+
+
+def test_gravity_check_finds_the_wrong_torque_constant(campaign):
+    scale = Calibration.load(campaign).joints["j3"].gravity["scale"]
+    assert scale.low <= 0.95 * 1.01 <= scale.high      # the truth's torque scale times its mass error
+    assert scale.verdict == "identified"
+
+
+def test_the_calibration_says_why_a_load_cannot_be_seen(campaign):
+    coefficient = Calibration.load(campaign).joints["j3"].parameters["coulomb_coefficient"]
+    assert coefficient.value is None
+    assert "normal load stays between" in coefficient.note
+
+
+def test_a_copy_elsewhere_fits_to_the_same_digit(campaign, tmp_path):
+    copy = tmp_path / "moved" / "somewhere"
+    shutil.copytree(campaign / "runs", copy / "runs")
+    assert run(["fit", str(copy), "--out", str(tmp_path / "again")]) == 0
+    assert without_date(tmp_path / "again" / "calibration.toml") == without_date(campaign / "calibration.toml")
+    assert (tmp_path / "again" / "points.csv").read_bytes() == (campaign / "points.csv").read_bytes()
+
+
+def test_the_truth_in_the_run_changes_nothing(campaign, tmp_path):
+    copy = tmp_path / "blind"
+    shutil.copytree(campaign / "runs", copy / "runs")
+    (arm,) = copy.glob("runs/*/arm/lab6.toml")
+    text = arm.read_text(encoding="utf-8")
+    arm.write_text(text[: text.index("[simulation]")], encoding="utf-8")
+    assert run(["fit", str(copy), "--out", str(tmp_path / "again")]) == 0
+    assert without_date(tmp_path / "again" / "calibration.toml") == without_date(campaign / "calibration.toml")
+
+
+def test_replay_ends_with_the_same_calibration(campaign, tmp_path):
+    assert run(["replay", str(campaign), "--out", str(tmp_path / "again")]) == 0
+    assert without_date(tmp_path / "again" / "calibration.toml") == without_date(campaign / "calibration.toml")
+
+
+def test_exports_load_and_carry_the_friction(campaign, tmp_path):
+    calibration = Calibration.load(campaign)
+    for target, suffix in (("urdf", ".urdf"), ("mjcf", ".xml")):
+        path = tmp_path / f"lab6{suffix}"
+        assert run(["export", str(campaign / "calibration.toml"), "--to", target, "--out", str(path)]) == 0
+        model = mujoco.MjModel.from_xml_path(str(path))
+        for name, joint in calibration.joints.items():
+            dof = model.joint(name).dofadr[0]
+            part = joint.load_part[1] if joint.load_part else 0.0
+            assert model.dof_frictionloss[dof] == pytest.approx(joint.values["coulomb"] + part, rel=1e-4)
+            assert model.dof_damping[dof] == pytest.approx(joint.values["viscous"], rel=1e-4)
+    assert run(["export", str(campaign), "--to", "json", "--out", str(tmp_path / "lab6.json")]) == 0
+    table = json.loads((tmp_path / "lab6.json").read_text(encoding="utf-8"))
+    assert table["joints"]["j1"]["parameters"]["coulomb"]["value"] == calibration.joints["j1"].values["coulomb"]
+
+
+def test_urdf_export_keeps_the_rest_of_the_file(campaign):
+    before = (campaign / "lab6.urdf").read_text(encoding="utf-8")
+    after = (campaign / "lab6.calibrated.urdf").read_text(encoding="utf-8")
+    assert re.sub(r"\s*<dynamics [^>]*/>", "", after) == before
+
+
+def test_report_is_one_page_with_every_joint(campaign):
+    page = (campaign / "report.html").read_text(encoding="utf-8")
+    assert all(f"j{k}" in page for k in range(1, 7))
+    assert "unidentifiable" in page
+
+
+def test_golden_run_gives_the_golden_calibration(tmp_path):
+    """Guards against silent change: a run recorded once, and the calibration that it gave."""
+    assert run(["fit", str(ROOT / "data" / "golden" / "runs" / "constant-speed"), "--out", str(tmp_path / "out")]) == 0
+    new, old = Calibration.load(tmp_path / "out"), Calibration.load(ROOT / "data" / "golden" / "calibration.toml")
+    joint, golden = new.joints["hinge"], old.joints["hinge"]
+    assert (joint.law, joint.load) == (golden.law, golden.load) == ("stribeck", "torque")
+    for name, parameter in golden.parameters.items():
+        assert joint.parameters[name].value == pytest.approx(parameter.value, rel=1e-4)
+        assert joint.parameters[name].std_error == pytest.approx(parameter.std_error, rel=1e-2)
+        assert joint.parameters[name].verdict == parameter.verdict
+
+
+def test_the_wheel_runs_the_main_job_outside_the_tree(tmp_path):
+    """Built, installed into an environment that knows nothing of the source tree, and used from elsewhere."""
+    subprocess.run([sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-q", "-w", str(tmp_path), str(ROOT)],
+                   check=True)
+    (wheel,) = tmp_path.glob("stribeck-*.whl")
+    venv = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
+    python = venv / "bin" / "python"
+    site = subprocess.run([str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], check=True,
+                          capture_output=True, text=True).stdout.strip()
+    subprocess.run([sys.executable, "-m", "pip", "install", "--no-deps", "-q", "--target", site, str(wheel)], check=True)
+    parts = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
+    (Path(site) / "dependencies.pth").write_text("\n".join(parts) + "\n", encoding="utf-8")    # plain paths: no editable hooks
+    done = subprocess.run([str(python), "-c", "import ident; print(ident.__file__); from experiments.cli import main; main()",
+                           "calibrate", "lab6", "--joints", "j6", "--seed", SEED, "--out", "out"],
+                          cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(str(Path(site) / "ident"))
+    assert Calibration.load(tmp_path / "out").joints["j6"].verdict() == "identified"

@@ -1,0 +1,57 @@
+"""docs/names.md names every key, column and parameter of the code, and nothing else in its tables."""
+
+import dataclasses
+import re
+from pathlib import Path
+
+import pytest
+
+from drivers.truth import JointTruth, Knobs, _ArmTruth
+from experiments.plan import Plan, Segment
+from ident.armfile import JointTable, _ArmTable
+from ident.calibration import _CalibrationTable, _JointTable, _ParameterTable
+from ident.friction import LAWS, UNITS
+from ident.mechanism import Bearing
+from ident.run import SIGNALS
+from ident.strokes import COLUMNS
+
+PAGE = (Path(__file__).parent.parent / "docs" / "names.md").read_text(encoding="utf-8")
+
+
+def keys(model) -> set[str]:
+    if dataclasses.is_dataclass(model):
+        return {field.name for field in dataclasses.fields(model)}
+    return {field.alias or name for name, field in model.model_fields.items()}
+
+
+CODE = {
+    "Signals and sample columns": {"t", "segment", *SIGNALS},
+    "Friction parameters": set(UNITS),
+    "Arm file": keys(_ArmTable) | keys(JointTable) | keys(Knobs) | keys(_ArmTruth) - {"joints"} | keys(Bearing),
+    "Points (`points.csv`)": set(COLUMNS),
+    "Calibration file": keys(_CalibrationTable) | keys(_JointTable) | keys(_ParameterTable),
+    "Plan file": keys(Plan) | keys(Segment) | {"schema"},
+}
+
+
+def section(title: str) -> str:
+    return PAGE.split(f"## {title}\n")[1].split("\n## ")[0]
+
+
+@pytest.mark.parametrize("title", CODE)
+def test_every_name_of_the_code_is_on_the_page(title):
+    written = set(re.findall(r"`([a-z_0-9]+)`", section(title)))
+    assert CODE[title] - written == set()
+
+
+@pytest.mark.parametrize("title", CODE)
+def test_every_name_in_a_table_is_in_the_code(title):
+    first_cells = re.findall(r"^\| ((?:`[a-z_0-9]+` ?)+)\|", section(title), flags=re.MULTILINE)
+    written = {name for cell in first_cells for name in re.findall(r"`([a-z_0-9]+)`", cell)}
+    assert written - CODE[title] == set()
+
+
+def test_parameters_of_laws_and_truth_share_names():
+    for law in LAWS.values():
+        assert set(law.parameters(load=True)) <= set(UNITS)
+        assert set(law.parameters(load=True)) <= keys(JointTruth)
