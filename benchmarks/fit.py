@@ -55,12 +55,13 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
         whole = []
         for k in range(options.runs):
             began = time.perf_counter()
-            subprocess.run([sys.executable, "-c", _WHOLE, "fit", str(path), "-o", f"{folder}/out{k}"], check=True, capture_output=True)
+            subprocess.run([sys.executable, "-c", _WHOLE, "fit", str(path), "-o", f"{folder}/out{k}"], check=True,
+                           capture_output=True)
             whole.append(time.perf_counter() - began)
     seconds = float(np.median([entry["s"] for entry in inner]))
     peak = max(entry["peak_mb"] for entry in inner)
-    table = ("| rows | file MB | run folder to calibration s, median (most) | peak memory MB | `stribeck fit` with imports, exports and "
-             "report s, median |\n|---|---|---|---|---|\n"
+    table = ("| rows | file MB | run folder to calibration s, median (most) | peak memory MB | `stribeck fit` with imports, "
+             "exports and report s, median |\n|---|---|---|---|---|\n"
              f"| {options.rows:,} | {size:.0f} | {seconds:.2f} ({max(entry['s'] for entry in inner):.2f}) | {peak:.0f} | "
              f"{np.median(whole):.1f} |")
     return {"inner": inner, "whole_s": whole, "file_mb": size}, table

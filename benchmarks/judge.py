@@ -36,7 +36,9 @@ class Verdict:
     @property
     def relative_half_width(self) -> float:
         """Half width of the interval over the value."""
-        return np.inf if self.low is None or self.high is None or not self.value else (self.high - self.low) / 2.0 / abs(self.value)
+        if self.low is None or self.high is None or not self.value:
+            return np.inf
+        return (self.high - self.low) / 2.0 / abs(self.value)
 
     @property
     def relative_error(self) -> float:

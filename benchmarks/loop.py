@@ -22,7 +22,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Record a short campaign several times."""
     figures: dict[str, Any] = {}
-    rows = ["| arm | robot time s | times real time, median (least) of " + str(options.runs) + " | µs a cycle, median |", "|---|---|---|---|"]
+    rows = [f"| arm | robot time s | times real time, median (least) of {options.runs} | µs a cycle, median |", "|---|---|---|---|"]
     for name in options.arms:
         arm = load_arm(name)
         plan = plan_constant_speed(arm, seed=1, options=ConstantSpeed(postures=2, speeds=4))
@@ -34,5 +34,6 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
                 factors.append(plan.robot_time / (time.perf_counter() - began))
         figures[name] = {"robot_time_s": plan.robot_time, "factors": factors}
         middle = float(np.median(factors))
-        rows.append(f"| {name} | {plan.robot_time:.0f} | {middle:.1f} ({min(factors):.1f}) | {1e6 / arm.driver.rate / middle:.0f} |")
+        cycle = 1e6 / arm.driver.rate / middle
+        rows.append(f"| {name} | {plan.robot_time:.0f} | {middle:.1f} ({min(factors):.1f}) | {cycle:.0f} |")
     return figures, "\n".join(rows)

@@ -93,17 +93,22 @@ def _table(results: list[dict[str, Any]], arms: list[str]) -> str:
     table = pd.DataFrame([{"arm": result["arm"], **entry} for result in results for entry in result["parameters"]])
     names = list(dict.fromkeys(table["parameter"]))
     rows += ["| arm | joint | " + " | ".join(names) + " |", "|---|---|" + "---|" * len(names)]
-    for (arm, joint), entries in table.groupby(["arm", "joint"], sort=False):
+    for key, entries in table.groupby(["arm", "joint"], sort=False):
         cells = []
         for name in names:
             own = entries[entries["parameter"] == name]
-            cells.append("-" if own.empty else f"{100 * own['half_width'].median():.1f}, {100 * np.sqrt((own['error']**2).mean()):.1f}")
-        rows.append(f"| {arm} | {joint} | " + " | ".join(cells) + " |")
+            half, error = 100 * own["half_width"].median(), 100 * np.sqrt((own["error"] ** 2).mean())
+            cells.append("-" if own.empty else f"{half:.1f}, {error:.1f}")
+        rows.append(f"| {' | '.join(map(str, key))} | {' | '.join(cells)} |")
     chosen = pd.Series([f"{result['arm']} {joint}: {law}" for result in results for joint, law in result["laws"].items()])
-    rows += ["", "Chosen laws and loads: " + "; ".join(f"{law} x{count}" for law, count in chosen.value_counts(sort=False).items()) + "."]
-    verdicts = pd.Series([f"{result['arm']} {joint} {word}" for result in results for joint, word in result["load_verdicts"].items()
-                          if word != "identified"])
+    rows += ["", f"Chosen laws and loads: {_counted(chosen)}."]
+    verdicts = pd.Series([f"{result['arm']} {joint} {word}" for result in results
+                          for joint, word in result["load_verdicts"].items() if word != "identified"])
     if len(verdicts):
-        rows += ["", "Load coefficients that were not identified: "
-                 + "; ".join(f"{word} x{count}" for word, count in verdicts.value_counts(sort=False).items()) + "."]
+        rows += ["", f"Load coefficients that were not identified: {_counted(verdicts)}."]
     return "\n".join(rows)
+
+
+def _counted(words: pd.Series) -> str:
+    """Every text with how often it occurs."""
+    return "; ".join(f"{word} x{count}" for word, count in words.value_counts(sort=False).items())

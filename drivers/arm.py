@@ -31,6 +31,25 @@ class Command:
     mode: tuple[str, ...] | None = None
 
 
+def command_fault(command: Command, names: tuple[str, ...], modes: frozenset[str]) -> str | None:
+    """What makes a command impossible for an arm with these joints and modes; None if nothing does."""
+    joints = f"{len(names)} joints ({', '.join(names)})"
+    if command.velocity.shape != (len(names),):
+        return f"the velocity command has {command.velocity.size} value(s) for {joints}"
+    if not np.isfinite(command.velocity).all():
+        return f"the velocity command of {names[int(np.argmin(np.isfinite(command.velocity)))]} is not a number"
+    if command.mode is None:
+        return None
+    if len(command.mode) != len(names):
+        return f"the command has {len(command.mode)} mode(s) for {joints}"
+    for j, (name, mode) in enumerate(zip(names, command.mode, strict=True)):
+        if mode not in modes:
+            return f"the mode of {name} is {mode!r}, this arm takes {', '.join(sorted(modes)) or 'none'}"
+        if mode == "torque" and (command.torque is None or not np.isfinite(command.torque[j])):
+            return f"the torque command of {name} is not a number"
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class JointSample:
     """What was measured in one cycle; nan is not reported.

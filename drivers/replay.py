@@ -81,7 +81,11 @@ class ReplayArm:
             self.stop("the recording has ended")
             raise ReplayEnded(f"{run.path}: the recording has ended after {len(run.t)} samples")
         recorded = run.signals["dq_cmd"][row]
-        differs = np.abs(command.velocity - recorded) > _TOLERANCE          # nan: no command was recorded
+        if command.velocity.shape != recorded.shape:
+            self.stop("command for another number of joints")
+            raise ReplayMismatch(f"the velocity command has {command.velocity.size} value(s) for {len(recorded)} joints "
+                                 f"({', '.join(run.names)})")
+        differs = ~(np.abs(command.velocity - recorded) <= _TOLERANCE) & ~np.isnan(recorded)    # nan: none was recorded
         if differs.any():
             joint = int(np.argmax(differs))
             self.stop("command differs from the recording")

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.signal import lfilter
 
-from drivers.arm import Array, Command, JointSample, Resolution
+from drivers.arm import Array, Command, JointSample, Resolution, command_fault
 from drivers.errors import ArmStopped, DriverError
 from drivers.truth import Truth, read_truth
 from ident.armfile import ArmFile, check_against_model
@@ -78,14 +78,13 @@ class SimulatedArm:
         """One cycle of the arm's own clock under a new set-point."""
         if self._reason is not None:
             raise ArmStopped(f"the arm takes no commands: {self._reason}; enable it first")
-        velocity = command.velocity
-        if not np.isfinite(velocity).all():
-            self.stop("a velocity command is not a number")
-            joint = self.names[int(np.flatnonzero(~np.isfinite(velocity))[0])]
-            raise DriverError(f"the velocity command of {joint} is not a number; the arm was stopped")
+        fault = command_fault(command, self.names, self.modes)
+        if fault is not None:
+            self.stop(fault)
+            raise DriverError(f"{fault}; the arm was stopped")
         self._torque_mode = _torque_mode(command)
-        self._begin_strokes(velocity)
-        self._advance(velocity)
+        self._begin_strokes(command.velocity)
+        self._advance(command.velocity)
         return self._measure()
 
     def stop(self, reason: str) -> None:

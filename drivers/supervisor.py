@@ -4,6 +4,7 @@ from types import TracebackType
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from drivers.arm import Arm, Command, JointSample
 from drivers.errors import DriverError, LimitExceeded
@@ -13,9 +14,11 @@ _REACTION_TIME = 0.02      # s, on top of a period, for which a joint still foll
 _FOLLOWING_TIME = 0.2      # s over which a joint may fall behind its commands
 _STALE_PERIODS = 10        # periods after which a joint's sample is stale,
 _STALE_TIME = 0.05         # s, whichever is longer
-_QUANTITIES = (("position with stopping distance", "rad"), ("position with stopping distance", "rad"),
-               ("velocity", "rad/s"), ("torque", "N·m"), ("temperature", "°C"), ("age of the sample", "s"),
-               ("following error", "rad"))
+_QUANTITIES = (            # what is checked, with its unit for turning and for sliding joints
+    ("position with stopping distance", "rad", "m"), ("position with stopping distance", "rad", "m"),
+    ("velocity", "rad/s", "m/s"), ("torque", "N·m", "N"), ("temperature", "°C", "°C"), ("age of the sample", "s", "s"),
+    ("following error", "rad", "m"))
+_REPORTED = {"velocity": "dq", "position": "q", "torque": "tau", "time": "t_joint"}
 
 
 class Supervisor:
@@ -28,6 +31,8 @@ class Supervisor:
     ----------
     arm : Arm
         The arm to guard.
+    prismatic : ndarray of bool, shape (n,), optional
+        Which joints slide, for the units in messages; default none.
 
     Raises
     ------
@@ -35,8 +40,9 @@ class Supervisor:
         If a limit that motion needs is missing.
     """
 
-    def __init__(self, arm: Arm) -> None:
+    def __init__(self, arm: Arm, prismatic: NDArray[np.bool_] | None = None) -> None:
         self.arm = arm
+        self._prismatic = np.zeros(len(arm.names), dtype=bool) if prismatic is None else prismatic
         self.names, self.rate, self.limits = arm.names, arm.rate, arm.limits
         self.modes, self.resolution = arm.modes, arm.resolution
         limits = arm.limits
@@ -101,21 +107,22 @@ class Supervisor:
         found[5] = sample.t - sample.t_joint
         np.abs(self._behind, out=found[6])
         if not (found <= self._allowed).all():      # a nan fails this too
-            self._breach(sample.t)
+            self._breach(sample)
         return sample
 
-    def _breach(self, t: float) -> None:
+    def _breach(self, sample: JointSample) -> None:
         """Stop first, then say what left its limit."""
+        for word, key in _REPORTED.items():
+            missing = ~np.isfinite(getattr(sample, key))
+            if missing.any():
+                fault = f"{self.names[int(np.argmax(missing))]} reported no {word} at t = {sample.t:.3f} s"
+                self.arm.stop(fault)
+                raise DriverError(f"{fault}; the arm was stopped")
         row, joint = np.argwhere(~(self._found <= self._allowed))[0]
         value, allowed = float(self._found[row, joint]), float(self._allowed[row, joint])
-        name = self.names[joint]
-        if np.isnan(value):
-            self.arm.stop(f"{name} reports no valid number")
-            raise DriverError(f"{name} reported no {_QUANTITIES[row][0].split()[0]} at t = {t:.3f} s; the arm was stopped")
-        if row == 1:
+        if row == 1:                                    # the lower limit is checked upside down
             value, allowed = -value, -allowed
-        error = LimitExceeded(name, *_QUANTITIES[row][:1], value, allowed, _QUANTITIES[row][1], t)
+        quantity, *units = _QUANTITIES[row]
+        error = LimitExceeded(self.names[joint], quantity, value, allowed, units[int(self._prismatic[joint])], sample.t)
         self.arm.stop(str(error))
         raise error
-
-

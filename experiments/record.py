@@ -43,7 +43,7 @@ def record(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None, no
     """
     mechanism = load_mechanism(arm)
     check_plan(plan, arm, mechanism)
-    connected = Supervisor(connect(arm, seed))
+    connected = Supervisor(connect(arm, seed), mechanism.prismatic)
     folder = new_run_folder(campaign, "constant-speed")
     with Recorder(folder, arm, mechanism, plan.method, arm.driver.rate, connected.resolution, plan_table(plan),
                   seed, note) as recorder, connected:
@@ -76,13 +76,12 @@ def replay(run: Run, campaign: Path, paced: bool = False, watch: Watch | None = 
     ReplayMismatch
         If the code now commands something else than was recorded.
     """
-    arm = ReplayArm(run, paced)
-    record_ = run.record
-    with Recorder(campaign / "runs" / run.path.resolve().name, run.arm, load_mechanism(run.arm), record_["experiment"],
+    arm, mechanism, record_ = ReplayArm(run, paced), load_mechanism(run.arm), run.record
+    with Recorder(campaign / "runs" / run.path.resolve().name, run.arm, mechanism, record_["experiment"],
                   arm.rate, arm.resolution, record_.get("plan"), record_.get("seed"), record_.get("note", "")) as recorder:
         try:
             if record_.get("plan"):
-                with Supervisor(arm) as guarded:
+                with Supervisor(arm, mechanism.prismatic) as guarded:
                     guarded.enable()
                     follow(guarded, plan_from_table(record_["plan"], run.path / RECORD), recorder, watch)
             else:

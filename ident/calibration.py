@@ -17,7 +17,7 @@ from pydantic import Field as Key
 from ident.armfile import Tool, Vector, parse_table, read_toml, upgrade
 from ident.description import mechanism_of
 from ident.errors import InputError
-from ident.fit import Parameter, prediction_band
+from ident.fit import Parameter, needed_load, prediction_band
 from ident.friction import law_named
 from ident.loads import joint_loads
 from ident.mechanism import Array, Bearing, Mechanism
@@ -79,23 +79,18 @@ class JointCalibration:
         InputError
             If the law needs a load and none is given.
         """
-        return law_named(self.law).function(velocity, **self.values, load=self._needed(load))
+        return law_named(self.law).function(velocity, **self.values, load=needed_load(self.load, load))
 
     def band(self, velocity: ArrayLike, load: ArrayLike | None = None) -> Array:
         """Half width of the 95 % band of `torque`, shape (N,) [N·m]."""
         error = np.array([self.parameters[name].std_error or 0.0 for name in self.names])
         covariance = self.correlation * np.outer(error, error)
-        return prediction_band(self.law, self.values, self.names, covariance, velocity, self._needed(load), self.factor)
+        return prediction_band(self.law, self.values, self.names, covariance, velocity, needed_load(self.load, load), self.factor)
 
     def verdict(self) -> str:
         """The weakest verdict of the law's own parameters."""
         rank = ("identified", "weak", "at bound", "unidentifiable")
         return max((p.verdict for p in self.parameters.values() if p.value is not None), key=rank.index)
-
-    def _needed(self, load: ArrayLike | None) -> ArrayLike | None:
-        if self.load != "none" and load is None:
-            raise InputError(f"this joint's friction depends on its {self.load} load; pass it")
-        return load if self.load != "none" else None
 
 
 @dataclass(frozen=True)

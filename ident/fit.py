@@ -135,13 +135,34 @@ class FitResult:
         return {name: float(p.value) for name, p in self.parameters.items() if p.value is not None}
 
     def predict(self, velocity: ArrayLike, load: ArrayLike | None = None) -> Array:
-        """Friction torque at velocities and loads, shape (N,) [N·m]."""
-        return law_named(self.law).function(velocity, **self.values, load=load if self.load != "none" else None)
+        """Friction torque at velocities and loads, shape (N,) [N·m].
+
+        Raises
+        ------
+        InputError
+            If the law depends on the load and none is given.
+        """
+        return law_named(self.law).function(velocity, **self.values, load=needed_load(self.load, load))
 
     def band(self, velocity: ArrayLike, load: ArrayLike | None = None) -> Array:
         """Half width of the 95 % band of the predicted friction, shape (N,) [N·m]."""
         return prediction_band(self.law, self.values, self.names, self.covariance, velocity,
-                               load if self.load != "none" else None, self.half_factor)
+                               needed_load(self.load, load), self.half_factor)
+
+
+def needed_load(kind: str, load: ArrayLike | None) -> ArrayLike | None:
+    """The load that a law uses: none if it knows none.
+
+    Raises
+    ------
+    InputError
+        If it depends on the load and none is given.
+    """
+    if kind == "none":
+        return None
+    if load is None:
+        raise InputError(f"this friction depends on its load ({kind}); pass the load")
+    return load
 
 
 def fit_friction(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None = None, group: ArrayLike | None = None,
@@ -180,18 +201,24 @@ def fit_friction(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None 
 
 def _checked(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None, group: ArrayLike | None) -> Data:
     w, tau = np.asarray(velocity, dtype=float), np.asarray(torque, dtype=float)
+    if w.ndim != 1 or tau.ndim != 1:
+        raise InputError(f"velocity has shape {w.shape}, torque {tau.shape}; points of one joint, shape (N,), are needed")
     labels = np.arange(len(w)) if group is None else np.asarray(group)
     pressed = None if load is None else np.asarray(load, dtype=float)
     for name, values in (("velocity", w), ("torque", tau), ("load", pressed)):
         if values is None:
             continue
-        if values.shape != w.shape or values.ndim != 1:
+        if values.shape != w.shape:
             raise InputError(f"{name} has shape {values.shape}, velocity has {w.shape}; all need (N,)")
         if not np.isfinite(values).all():
             raise InputError(f"{name} is not a number in row {int(np.argmin(np.isfinite(values)))}")
     if labels.shape != w.shape:
         raise InputError(f"group has shape {labels.shape}, velocity has {w.shape}; all need (N,)")
     moving = w != 0.0
+    if not moving.any():
+        raise FitError("the velocity is zero in every point; friction shows only in motion")
+    if not tau[moving].any():
+        raise FitError("the torque is zero in every point; the torque signal is dead or not recorded")
     if np.sum(w[moving] * tau[moving] < 0.0) > 0.5 * moving.sum():
         raise FitError("the torque opposes the motion in most points: its sign, or that of the velocity, is wrong")
     order = np.flatnonzero(moving)
@@ -296,7 +323,7 @@ def project(design: Design, noise: Noise, refine: bool = True) -> tuple[Array, d
     if law.nonlinear and refine:
         (name,) = law.nonlinear
         near = design.grid[max(best - 1, 0)][name], design.grid[min(best + 1, len(design.grid) - 1)][name]
-        found = minimize_scalar(lambda x: solve({name: float(np.exp(x))})[1], bounds=np.log(near), method="bounded",
+        found = minimize_scalar(lambda x: solve({name: float(np.exp(x))})[1], bounds=(float(np.log(near[0])), float(np.log(near[1]))), method="bounded",
                                 options={"xatol": 1e-6})
         if found.fun <= misfit[best]:
             nonlinear = {name: float(np.exp(found.x))}
@@ -344,7 +371,7 @@ def _columns(data: Data, law: Law, nonlinear: Mapping[str, float]) -> Array:
 
 def _bounded_least_squares(A: Array, b: Array, free: int) -> tuple[Array, float]:
     """Least squares with nonnegative coefficients but for the last `free`; solution and sum of squares."""
-    beta, *_ = np.linalg.lstsq(A, b, rcond=None)
+    beta: Array = np.asarray(np.linalg.lstsq(A, b, rcond=None)[0])
     bounded = A.shape[1] - free
     if (beta[:bounded] < 0.0).any():
         B = np.hstack((A, -A[:, bounded:]))
@@ -402,10 +429,11 @@ def _result(data: Data, law: Law, load_name: str, noise: Noise, values: dict[str
                                    np.append(data.group, data.groups + np.arange(len(known))))
     half = dict(zip(free, intervals.half_width(), strict=True))
     error = dict(zip(free, intervals.std_error, strict=True))
-    parameters, nuisance = {}, {}
+    parameters: dict[str, Parameter] = {}
+    nuisance: dict[str, Parameter] = {}
     for name in names:
         parameter = _parameter(values[name], error.get(name), half.get(name), bound[name], name in law.nonlinear,
-                               unit(name, data.prismatic))
+                               unit(name, data.prismatic), float(np.log(grid[-1] / grid[0])))
         (nuisance if name in data.nuisance else parameters)[name] = parameter
     own = [name for name in free if name not in data.nuisance]
     keep = [free.index(name) for name in own]
@@ -431,11 +459,12 @@ def _derivative(data: Data, law: Law, values: Mapping[str, float], name: str) ->
 
 
 def _parameter(value: float, error: float | None, half: float | None, bound: bool, logarithmic: bool,
-               unit: str) -> Parameter:
-    """Interval and verdict of one parameter."""
+               unit: str, widest: float) -> Parameter:
+    """Interval and verdict of one parameter; `widest` is the logarithm of the range that was searched."""
     if error is None or half is None:
         return Parameter(value, None, None, None, unit, "at bound", "zero is the least it can be")
     if logarithmic:
+        half = min(half, widest)
         low, high, error = value * float(np.exp(-half)), value * float(np.exp(half)), value * error
     else:
         low, high = value - half, value + half

@@ -11,6 +11,7 @@ by the time that the joint takes for equal steps of position, never by what was 
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -22,7 +23,8 @@ from ident.run import Run
 STEADY = 0.04          # a cell's speed may differ from the stroke's by this fraction
 SAME_SPEED = 0.05      # speeds of a stroke and its reverse may differ by this fraction
 HELD = 0.01            # the other joints stay within this [rad or m]
-_CELLS = (12, 96)      # least and most position cells of a motion
+_CELLS = (8, 96)      # least and most position cells of a motion
+_SAMPLES = 40          # samples a cell must last where encoder steps are coarse
 _LEAST_CELLS = 3       # cells of a steady stretch
 _BINS = 5              # most bins of a round trip
 _MIN_GEAR = 20.0       # gear ratio from which bins are whole motor revolutions
@@ -109,8 +111,8 @@ def reduce_run(run: Run, mechanism: Mechanism) -> Reduction:
         for forward, backward in pairs:
             bins += list(_bins(q, forward, backward, joint, turn))
     loads, slope = _loads_at(mechanism, bins)
-    for k, bin_ in enumerate(bins):
-        rows.append(_point(run, bin_, loads, slope[k], k, planned, mechanism))
+    for k, (bin_, trip) in enumerate(zip(bins, _name_trips(bins), strict=True)):
+        rows.append(_point(run, bin_, trip, loads, slope[k], k, planned))
     points = pd.DataFrame(rows, columns=list(COLUMNS)) if rows else pd.DataFrame(columns=list(COLUMNS))
     return Reduction(points, tuple(left_out))
 
@@ -124,13 +126,13 @@ def find_strokes(t: Array, q: Array, segment: np.ndarray, joint: int) -> list[St
     for rows in _monotone(x, segment, least):
         way = x[rows.stop - 1] - x[rows.start]
         sign = 1 if way > 0.0 else -1
-        others = np.delete(q[rows][:: max(1, (rows.stop - rows.start) // 50)], joint, axis=1)
-        if others.size and np.ptp(others, axis=0).max() > HELD:
-            continue
         for first, last in _steady(t[rows], sign * x[rows], resolution):
             part = slice(rows.start + first, rows.start + last)
+            others = np.delete(q[part][:: max(1, (last - first) // 50)], joint, axis=1)
+            if others.size and np.ptp(others, axis=0).max() > HELD:
+                continue
             ends = x[part.start], x[part.stop - 1]
-            speed = abs(ends[1] - ends[0]) / (t[part.stop - 1] - t[part.start])
+            speed = abs(_slope(t[part], x[part]))
             strokes.append(Stroke(joint, int(segment[part.start]), part, sign, speed, min(ends), max(ends)))
     return strokes
 
@@ -189,7 +191,7 @@ def _monotone(x: Array, segment: np.ndarray, least: float) -> Iterator[slice]:
             yield slice(start, stop)
             continue
         turns = [start, *(start + turn for turn in _turning_points(x[start:stop], least)), stop - 1]
-        for first, last in zip(turns[:-1], turns[1:], strict=True):
+        for first, last in pairwise(turns):
             if abs(x[last] - x[first]) > least:
                 yield slice(first, last + 1)
 
@@ -215,14 +217,15 @@ def _turning_points(x: Array, least: float) -> list[int]:
 def _steady(t: Array, x: Array, resolution: float) -> Iterator[tuple[int, int]]:
     """Row ranges of a rising x over which equal steps of position take equal times."""
     rising = np.maximum.accumulate(x)
-    cells = int(np.clip((rising[-1] - rising[0]) / (8.0 * resolution), *_CELLS))
-    edges = np.linspace(rising[0], rising[-1], cells + 1)
+    edges = _cell_edges(x, resolution)
+    cells = len(edges) - 1
+    if cells < _LEAST_CELLS:
+        return
     passed = np.interp(edges, rising, t)
-    passed[0], passed[-1] = t[np.searchsorted(rising, edges[0], "right") - 1], t[np.searchsorted(rising, edges[-1])]
     pace = np.log(np.maximum(np.diff(passed), 1e-9))         # log of the time that each cell takes
     rows = np.searchsorted(rising, edges)
     cut = np.concatenate(([0], np.flatnonzero(np.abs(np.diff(pace)) > 2.0 * STEADY) + 1, [cells]))
-    for first, last in zip(cut[:-1], cut[1:], strict=True):
+    for first, last in pairwise(cut):
         for _ in range(4):                                     # shrink to the longest part near its own median
             if last - first < _LEAST_CELLS:
                 break
@@ -234,6 +237,36 @@ def _steady(t: Array, x: Array, resolution: float) -> Iterator[tuple[int, int]]:
         first, last = first + 1, last - 1                      # edge cells hold the end of a ramp
         if last - first >= max(1, _LEAST_CELLS - 2) and rows[last] - rows[first] >= 8:
             yield int(rows[first]), int(rows[last])
+
+
+def _cell_edges(rising: Array, resolution: float) -> Array:
+    """Edges of equal cells, large enough that encoder steps, noise and sampling hardly shift when they are passed.
+
+    They lie half-way between steps of the encoder, so that each is passed at the instant of a step.
+    """
+    low, high = rising[0], rising[-1]
+    cell = 8.0 * max(resolution, 8.0 * _noise(rising, resolution))
+    chord = min(_SAMPLES, len(rising) // 4)
+    fastest = float(np.max(rising[chord:] - rising[:-chord])) / chord if chord else 0.0     # way a sample
+    if resolution > fastest / _SAMPLES:
+        cell = max(cell, _SAMPLES * fastest)
+    cells = np.clip((high - low) / cell, *_CELLS)
+    steps = max(1.0, np.ceil((high - low) / (cells * resolution)))
+    return np.asarray(np.arange(low + 0.5 * resolution, high, steps * resolution))
+
+
+def _noise(rising: Array, resolution: float) -> float:
+    """Standard deviation of the position's noise, if it is more than what encoder steps make; else 0."""
+    if len(rising) < 3:
+        return 0.0
+    noise = float(np.median(np.abs(np.diff(rising, 2)))) / 0.6745 / np.sqrt(6.0)
+    return noise if noise > 2.0 * resolution else 0.0
+
+
+def _slope(t: Array, x: Array) -> float:
+    """Least-squares rate of x."""
+    t = t - t.mean()
+    return float(t @ x / (t @ t))
 
 
 def _longest(mask: np.ndarray) -> tuple[int, int]:
@@ -248,9 +281,10 @@ def _longest(mask: np.ndarray) -> tuple[int, int]:
 
 def _resolution(x: Array) -> float:
     """Smallest step that the position takes."""
-    steps = np.abs(np.diff(x[: 200_000]))
-    steps = steps[steps > 0.0]
-    return float(steps.min()) if len(steps) else 0.0
+    steps = np.abs(np.diff(x[:200_000]))
+    least = 1e-7 * float(np.ptp(x))                # finer steps are noise, or rounding of a computed position
+    steps = steps[steps > least]
+    return float(steps.min()) if len(steps) else max(least, 1e-12)
 
 
 def _overlap(a: Stroke, b: Stroke) -> float:
@@ -309,8 +343,8 @@ def _loads_at(mechanism: Mechanism, bins: list[_Bin]) -> tuple[JointLoads, Array
     return joint_loads(mechanism, centre), slope
 
 
-def _point(run: Run, bin_: _Bin, loads: JointLoads, slope: float, k: int, planned: dict[int, dict[str, object]],
-           mechanism: Mechanism) -> dict[str, object]:
+def _point(run: Run, bin_: _Bin, trip: int, loads: JointLoads, slope: float, k: int,
+           planned: dict[int, dict[str, object]]) -> dict[str, object]:
     """One row of the Points table."""
     q, tau, joint = run.signals["q"], run.signals["tau"], bin_.forward.joint
     apart = _overlap(bin_.forward, bin_.backward) <= 0.0
@@ -326,7 +360,7 @@ def _point(run: Run, bin_: _Bin, loads: JointLoads, slope: float, k: int, planne
     speed = (bin_.forward.speed + bin_.backward.speed) / 2.0
     temperature = run.signals.get("temperature")
     return {
-        "joint": run.names[joint], "segment": _round_trip_id(bin_), "posture": segment.get("posture", 0),
+        "joint": run.names[joint], "segment": trip, "posture": segment.get("posture", 0),
         "speed": speed, "position": bin_.centre[joint],
         "odd": (means[0] - means[1]) / 2.0, "even": (means[0] + means[1]) / 2.0,
         "gravity": loads.tau[k, joint], "gravity_rate": slope * speed,
@@ -337,7 +371,19 @@ def _point(run: Run, bin_: _Bin, loads: JointLoads, slope: float, k: int, planne
     }
 
 
-def _round_trip_id(bin_: _Bin) -> int:
-    """What names a round trip: the segment of its first stroke, or its first row where a log has no segments."""
-    first, second = sorted((bin_.forward, bin_.backward), key=lambda stroke: stroke.rows.start)
-    return first.segment if first.segment != second.segment else first.rows.start
+def _name_trips(bins: list[_Bin]) -> list[int]:
+    """What names each bin's round trip: the segment of its first stroke; its first row where that names several."""
+    first = [min((bin_.forward, bin_.backward), key=lambda stroke: stroke.rows.start) for bin_ in bins]
+    owners: dict[tuple[int, int], set[int]] = {}
+    for stroke in first:
+        owners.setdefault((stroke.joint, stroke.segment), set()).add(stroke.rows.start)
+    taken = {segment for (_, segment), rows in owners.items() if len(rows) == 1}
+    names = []
+    for stroke in first:
+        name = stroke.segment
+        if len(owners[stroke.joint, stroke.segment]) > 1:
+            name = stroke.rows.start
+            while name in taken:
+                name += 1
+        names.append(name)
+    return names

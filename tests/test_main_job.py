@@ -133,17 +133,17 @@ def test_golden_run_gives_the_golden_calibration(tmp_path):
 
 def test_the_wheel_runs_the_main_job_outside_the_tree(tmp_path):
     """Built, installed into an environment that knows nothing of the source tree, and used from elsewhere."""
-    subprocess.run([sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-q", "-w", str(tmp_path), str(ROOT)],
-                   check=True)
+    pip = [sys.executable, "-m", "pip"]
+    subprocess.run([*pip, "wheel", "--no-deps", "--no-build-isolation", "-q", "-w", str(tmp_path), str(ROOT)], check=True)
     (wheel,) = tmp_path.glob("stribeck-*.whl")
     venv = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
     python = venv / "bin" / "python"
     site = subprocess.run([str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], check=True,
                           capture_output=True, text=True).stdout.strip()
-    subprocess.run([sys.executable, "-m", "pip", "install", "--no-deps", "-q", "--target", site, str(wheel)], check=True)
+    subprocess.run([*pip, "install", "--no-deps", "-q", "--target", site, str(wheel)], check=True)
     parts = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
-    (Path(site) / "dependencies.pth").write_text("\n".join(parts) + "\n", encoding="utf-8")    # plain paths: no editable hooks
+    (Path(site) / "dependencies.pth").write_text("\n".join(parts) + "\n", encoding="utf-8")   # plain paths: no editable hooks
     done = subprocess.run([str(python), "-c", "import ident; print(ident.__file__); from experiments.cli import main; main()",
                            "calibrate", "lab6", "--joints", "j6", "--seed", SEED, "--out", "out"],
                           cwd=tmp_path, capture_output=True, text=True, check=False)

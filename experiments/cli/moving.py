@@ -91,7 +91,8 @@ def plan(arm: ArmArgument = "lab6", out: Annotated[Path | None, typer.Option("--
                                     for joint, loads in load_spread(made, mechanism).items()}})
 
 
-def run(arm: ArmArgument = "lab6", plan: Annotated[Path | None, typer.Option(help="Plan file; default: a fresh plan.")] = None,
+def run(arm: ArmArgument = "lab6",
+        plan: Annotated[Path | None, typer.Option(help="Plan file; default: a fresh plan.")] = None,
         out: OutOption = None, joints: JointsOption = None, seed: SeedOption = 0,
         note: Annotated[str, typer.Option(help="Kept with the run.")] = "", yes: YesOption = False,
         as_json: JsonOption = False) -> None:

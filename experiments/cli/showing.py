@@ -58,6 +58,7 @@ def loads(model: Annotated[str, typer.Argument(metavar="MODEL", help="Arm, URDF,
           q: Annotated[str | None, typer.Option("--q", help="Joint positions separated by commas; default all zero.")] = None,
           as_json: JsonOption = False) -> None:
     """Joint loads of a posture at rest."""
+    import numpy as np
     from rich import box
     from rich.table import Table
 
@@ -71,9 +72,10 @@ def loads(model: Annotated[str, typer.Argument(metavar="MODEL", help="Arm, URDF,
     except ValueError:
         raise InputError(f"--q {q}: numbers separated by commas are needed") from None
     if len(posture) != mechanism.n:
-        raise InputError(f"--q has {len(posture)} values, {mechanism.name} has {mechanism.n} joints: {', '.join(mechanism.names)}")
+        raise InputError(f"--q has {len(posture)} values, {mechanism.name} has {mechanism.n} joints: "
+                         f"{', '.join(mechanism.names)}")
     found = joint_loads(mechanism, [posture])
-    values = {name: {load: float(found.get(load)[0, j]) for load in LOADS if found.get(load)[0, j] == found.get(load)[0, j]}
+    values = {name: {load: float(found.get(load)[0, j]) for load in LOADS if np.isfinite(found.get(load)[0, j])}
               for j, name in enumerate(mechanism.names)}
     if as_json:
         print_json({"model": mechanism.name, "q": posture, "loads": values})

@@ -30,13 +30,14 @@ def plan_line(plan: "Plan", room: float) -> str:
     postures = {segment.posture for segment in strokes}
     trips = len(strokes) // 2
     joints = len({segment.joint for segment in strokes})
-    return (f"{len(postures)} postures, {trips // max(1, joints)} round trips a joint from {min(speeds):.3f} to {max(speeds):.2f} "
-            f"rad/s, {minutes(plan.robot_time)} of robot time; limits keep {room:.2f} rad of room")
+    return (f"{len(postures)} postures, {trips // max(1, joints)} round trips a joint from {min(speeds):.3f} to "
+            f"{max(speeds):.2f} rad/s, {minutes(plan.robot_time)} of robot time; limits keep {room:.2f} rad of room")
 
 
 def spread_table(spread: dict[str, dict[str, tuple[float, float]]]) -> Table:
     """Least and greatest of every load over each joint's strokes."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title="load spread over the plan", title_justify="left", title_style="")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title="load spread over the plan", title_justify="left",
+                  title_style="")
     kinds = list(dict.fromkeys(kind for loads in spread.values() for kind in loads))
     units = {"torque": "N·m", "bending": "N·m", "radial": "N", "axial": "N", "normal": "N·m"}
     table.add_column("joint")
@@ -46,7 +47,8 @@ def spread_table(spread: dict[str, dict[str, tuple[float, float]]]) -> Table:
         cells = []
         for kind in kinds:
             low, high = loads.get(kind, (float("nan"),) * 2)
-            cells.append("-" if low != low else f"{low:.1f} ... {high:.1f}" if high - low > 0.05 * max(high, 1e-9) else f"{high:.1f}")
+            varies = high - low > 0.05 * max(high, 1e-9)
+            cells.append("-" if low != low else f"{low:.1f} ... {high:.1f}" if varies else f"{high:.1f}")
         table.add_row(joint, *cells)
     return table
 
@@ -56,8 +58,8 @@ def result_table(result: "Identification", width: int) -> Table:
     units = {result.mechanism.unit(j) for j in range(result.mechanism.n)}
     tau = units.pop() if len(units) == 1 else "SI"
     w = "m/s" if tau == "N" else "rad/s"
-    columns = [("Coulomb", tau, True), ("static", tau, True), ("w_s", w, width >= 95), ("viscous", f"{tau}·s/{w[:-2]}", True),
-               ("load part", tau, width >= 110), ("held-out", tau, width >= 120)]
+    columns = [("Coulomb", tau, True), ("static", tau, True), ("w_s", w, width >= 95),
+               ("viscous", f"{tau}·s/{w[:-2]}", True), ("load part", tau, width >= 110), ("held-out", tau, width >= 120)]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for heading in ("joint", "law", "load"):
         table.add_column(heading, no_wrap=True)
@@ -115,7 +117,9 @@ def notes(calibration: "Calibration") -> list[str]:
 
 def gravity_line(calibration: "Calibration") -> str:
     """How torque and model agree on gravity."""
-    agree, differ, blind = [], [], []
+    agree: list[tuple[str, Parameter]] = []
+    differ: list[tuple[str, Parameter]] = []
+    blind: list[str] = []
     for name, joint in calibration.joints.items():
         scale = joint.gravity.get("scale")
         if scale is None or scale.value is None or scale.low is None or scale.high is None or scale.high - scale.low > _TELLS:

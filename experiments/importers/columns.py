@@ -69,7 +69,8 @@ def _factor(unit: str | None, entry: str) -> float:
     try:
         factor = float(unit.split()[0])
     except ValueError:
-        raise InputError(f"column {entry!r}: {unknown_name('unit', unit, UNITS)}; a factor such as [35.15 N/V] works too") from None
+        raise InputError(f"column {entry!r}: {unknown_name('unit', unit, UNITS)}; a factor such as [35.15 N/V] works too"
+                         ) from None
     if not math.isfinite(factor) or factor == 0.0:
         raise InputError(f"column {entry!r}: a factor of {factor:g} cannot be right")
     return factor

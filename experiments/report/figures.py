@@ -35,8 +35,8 @@ def load_colours(data: JointData, values: Iterable[float]) -> list[str]:
 def curve_figure(data: JointData) -> Markup:
     """Friction against speed with the law and its band, and below it the residuals."""
     figure = Figure(figsize=_LARGE)
-    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(2.7, 1.0),
-                                   gridspec_kw={"left": 0.085, "right": 0.985, "top": 0.955, "bottom": 0.075, "hspace": 0.17})
+    place = {"left": 0.085, "right": 0.985, "top": 0.955, "bottom": 0.075, "hspace": 0.17}
+    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(2.7, 1.0), gridspec_kw=place)
     _curves(upper, data)
     _scatter(upper, data.speed, data.odd, data)
     upper.set_title(f"friction, {data.unit}")
@@ -82,7 +82,7 @@ def gravity_figure(data: JointData) -> Markup:
 
 
 def time_figure(data: JointData) -> Markup:
-    """How far friction lies off the law over the session, reference round trips ringed, with the drift removed by the fit."""
+    """How far friction lies off the law over the session, with reference round trips ringed and the fitted drift."""
     figure = Figure(figsize=_SMALL)
     axes = figure.subplots(gridspec_kw={"left": 0.12, "right": 0.975, "top": 0.92, "bottom": 0.14})
     level = np.maximum(data.predicted, 1e-3 * float(data.predicted.max()))
@@ -124,12 +124,14 @@ def _curves(axes: Axes, data: JointData) -> None:
     if knee is not None and knee.value is not None:
         axes.axvline(knee.value, color=COLOURS.faint, linewidth=0.8, linestyle=(0, (1.5, 2.5)))
         if knee.low is not None and knee.high is not None:
-            axes.axvspan(max(knee.low, w[0] / _ROOM), min(knee.high, w[-1] * _ROOM), color=COLOURS.faint, alpha=0.12, linewidth=0)
+            low, high = max(knee.low, w[0] / _ROOM), min(knee.high, w[-1] * _ROOM)
+            axes.axvspan(low, high, color=COLOURS.faint, alpha=0.12, linewidth=0.0)
 
 
 def _residuals(axes: Axes, data: JointData) -> None:
     """Residuals against speed; points of one round trip are joined."""
-    axes.axhspan(-data.calibration.held_out_rmse, data.calibration.held_out_rmse, color=COLOURS.band, alpha=0.45, linewidth=0)
+    error = data.calibration.held_out_rmse
+    axes.axhspan(-error, error, color=COLOURS.band, alpha=0.45, linewidth=0.0)
     axes.axhline(0.0, color=COLOURS.faint, linewidth=0.8)
     stems = []
     for trip in range(data.trips):
@@ -144,12 +146,12 @@ def _residuals(axes: Axes, data: JointData) -> None:
 
 
 def _scatter(axes: Axes, x: Array, y: Array, data: JointData) -> None:
-    """Points coloured by load; those of the highest load are not always on top."""
+    """Points, coloured by load where the law has one."""
     if data.load is None:
         _dots(axes, x, y, len(x))
         return
-    axes.scatter(x, y, c=data.load, cmap=colour_map(), norm=_load_scale(data), s=13.0, edgecolors="white", linewidths=0.4,
-                 zorder=4, rasterized=len(x) > _RASTER)
+    axes.scatter(x, y, c=data.load, cmap=colour_map(), norm=_load_scale(data), s=13.0, edgecolors="white",
+                 linewidths=0.4, zorder=4, rasterized=len(x) > _RASTER)
 
 
 def _dots(axes: Axes, x: Array, y: Array, count: int) -> None:

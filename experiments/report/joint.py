@@ -95,7 +95,8 @@ def joint_data(result: Identification, name: str) -> JointData:
     length = float(np.ptp(seconds))
     return JointData(
         name, prismatic, result.mechanism.unit(index), "m" if prismatic else "rad", calibration, fit, points, **column,
-        predicted=calibration.torque(column["speed"], load), residual=np.asarray(fit.fit.residual, dtype=float), load=load,
+        predicted=calibration.torque(column["speed"], load), residual=np.asarray(fit.fit.residual, dtype=float),
+        load=load,
         trip=group_index((points["run"].astype(str) + "#" + points["segment"].astype(str)).to_numpy()),
         t=_session_minutes(seconds, points["run"].to_numpy()),
         elapsed=(seconds - seconds.mean()) / length if length > 0.0 else np.zeros(len(seconds)),

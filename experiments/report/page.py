@@ -1,10 +1,10 @@
 """The page: figures, tables and sentences put into the template."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import jinja2
 import numpy as np
 from markupsafe import Markup
 
-from experiments.report import tables, words
+from experiments.report import sentences, tables, words
 from experiments.report.equation import equation
 from experiments.report.figures import curve_figure, gravity_figure, load_colours, time_figure
 from experiments.report.joint import JointData, joint_data
@@ -65,15 +65,15 @@ def render(result: Identification, run_note: dict[str, Any] | None = None) -> st
     calibrated = [section.data for section in sections if section.data is not None]
     calibration = result.calibration
     versions = dict(calibration.fit.get("versions", {}))
-    findings = sorted(result.findings, key=lambda finding: (
-        _WEIGHTY.index(finding.kind) if finding.kind in _WEIGHTY else len(_WEIGHTY)))
     return _template().render(
-        calibration=calibration, created=words.moment(calibration.created), stribeck=versions.get("stribeck", version("stribeck")),
-        facts=_facts(result, calibrated, run_note or {}), sections=sections, findings=[(kind, list(group)) for kind, group in groupby(findings, lambda finding: finding.kind)], weighty=_WEIGHTY,
-        units=_common_units(calibrated), gravity=[tables.gravity_row(*item) for item in calibration.joints.items()],
-        gravity_sentence=tables.gravity_sentence(result), limits=[tables.limit_row(data) for data in calibrated],
-        options={key: value for key, value in calibration.fit.items() if key != "versions"}, versions=versions,
-        session=_session(calibrated), colours=COLOURS, ramp=RAMP, css=Markup(_resource("report.css")), missing=words.MISSING, identified=IDENTIFIED)
+        calibration=calibration, created=words.moment(calibration.created), versions=versions,
+        stribeck=versions.get("stribeck", version("stribeck")), facts=_facts(result, calibrated, run_note or {}),
+        sections=sections, findings=_by_kind(result.findings), weighty=_WEIGHTY, units=_common_units(calibrated),
+        gravity=[tables.gravity_row(*item) for item in calibration.joints.items()],
+        gravity_sentence=sentences.gravity_sentence(result), limits=[tables.limit_row(data) for data in calibrated],
+        options={key: value for key, value in calibration.fit.items() if key != "versions"},
+        session=_session(calibrated), colours=COLOURS, ramp=RAMP, css=Markup(_resource("report.css")),
+        missing=words.MISSING, identified=IDENTIFIED)
 
 
 def _section(result: Identification, name: str, anchor: str) -> Section:
@@ -83,17 +83,25 @@ def _section(result: Identification, name: str, anchor: str) -> Section:
     data = joint_data(result, name)
     joint = data.calibration
     along = {**joint.gravity, **({} if data.fit.drift is None else {"drift": data.fit.drift})}
-    unit = words.load_unit(joint.load, data.prismatic)
-    levels = zip(data.load_levels, load_colours(data, data.load_levels), strict=True)
+    levels = words.level(data.load_levels, 3) if data.load_levels else []
     return Section(name, anchor, findings, data, tables.summary_row(data), {
-        "sentence": tables.joint_sentence(data), "equation": equation(data), "correlation": tables.correlation_note(data),
+        "sentence": sentences.joint_sentence(data), "equation": equation(data),
+        "correlation": sentences.correlation_note(data),
         "curve": curve_figure(data), "gravity": gravity_figure(data), "time": time_figure(data),
         "parameters": tables.parameter_rows(joint.parameters), "along": tables.parameter_rows(along),
         "candidates": tables.candidate_rows(data), "loads": tables.load_rows(data),
-        "load": words.load_word(joint.load, data.prismatic), "load_unit": unit,
-        "levels": [(words.number(level, 3), colour) for level, colour in levels],
+        "load": words.load_word(joint.load, data.prismatic), "load_unit": words.load_unit(joint.load, data.prismatic),
+        "levels": list(zip(levels, load_colours(data, data.load_levels), strict=True)),
         "part": None if joint.load_part is None else words.level(joint.load_part),
         "temperature": words.degrees(joint.temperature_range), "joined": bool(np.any(np.bincount(data.trip) > 1))})
+
+
+def _by_kind(findings: Iterable[Finding]) -> list[tuple[str, list[Finding]]]:
+    """Findings gathered by kind, the weighty ones first."""
+    rank = {kind: k for k, kind in enumerate(_WEIGHTY)}
+    ordered = sorted(findings, key=lambda finding: rank.get(finding.kind, len(rank)))
+    kinds = dict.fromkeys(finding.kind for finding in ordered)
+    return [(kind, [finding for finding in ordered if finding.kind == kind]) for kind in kinds]
 
 
 def _facts(result: Identification, calibrated: list[JointData], run_note: dict[str, Any]) -> list[tuple[str, str]]:
@@ -123,7 +131,8 @@ def _common_units(calibrated: list[JointData]) -> dict[str, str]:
 
 @cache
 def _template() -> jinja2.Template:
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True,
+                                     lstrip_blocks=True)
     return environment.from_string(_resource("report.html.j2"))
 
 

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -14,22 +15,22 @@ from matplotlib.figure import Figure
 
 from ident.mechanism import Array
 
-COLOURS = SimpleNamespace(ink="#1b2733", muted="#5c6975", faint="#98a3ad", line="#dde3e8", point="#2f6f94", accent="#b8501f",
-                          band="#c9d6df")
+COLOURS = SimpleNamespace(ink="#1b2733", muted="#5c6975", faint="#98a3ad", line="#dde3e8", band="#c9d6df",
+                          point="#2f6f94", accent="#b8501f")
 RAMP = ("#8fcdb6", "#4ba8a6", "#2a7b9b", "#29507f", "#251f4d")      # light to dark, so that it survives grey paper
 _SPARK = (110.0, 34.0)   # size of a small curve
 _SPARK_POINTS = 150     # most dots in it
 _SPARK_SPAN = 0.3       # least part of the greatest friction that it spans, so that noise stays small
 
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "svg.fonttype": "none", "svg.hashsalt": "stribeck", "font.family": "sans-serif", "font.size": 8.5,
     "axes.titlesize": 8.5, "axes.titlelocation": "left", "axes.titlecolor": COLOURS.muted, "axes.titlepad": 6.0,
     "axes.labelsize": 8.5, "axes.labelcolor": COLOURS.muted, "axes.edgecolor": COLOURS.faint, "axes.linewidth": 0.6,
     "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "axes.axisbelow": True,
     "grid.color": "#e9edf0", "grid.linewidth": 0.6, "xtick.color": COLOURS.faint, "ytick.color": COLOURS.faint,
-    "xtick.labelcolor": COLOURS.muted, "ytick.labelcolor": COLOURS.muted, "xtick.major.size": 3.0, "ytick.major.size": 0.0,
-    "xtick.minor.size": 1.8, "xtick.major.width": 0.6, "xtick.minor.width": 0.5, "figure.facecolor": "none",
-    "axes.facecolor": "none", "savefig.facecolor": "none", "figure.dpi": 72.0, "savefig.dpi": 160.0,
+    "xtick.labelcolor": COLOURS.muted, "ytick.labelcolor": COLOURS.muted, "xtick.major.size": 3.0,
+    "ytick.major.size": 0.0, "xtick.minor.size": 1.8, "xtick.major.width": 0.6, "xtick.minor.width": 0.5,
+    "figure.facecolor": "none", "axes.facecolor": "none", "savefig.facecolor": "none",
 }
 
 
@@ -56,13 +57,13 @@ def inline(figure: Figure, label: str) -> Markup:
     FigureCanvasSVG(figure).print_svg(buffer, metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     text = buffer.getvalue()
     text = text[text.index("<svg"):]
-    for unwanted in (r"<metadata>.*?</metadata>", r"<style.*?</style>", r"<!--.*?-->"):     # its style would reach the whole page
+    for unwanted in ("<metadata>.*?</metadata>", "<style.*?</style>", "<!--.*?-->"):    # a style reaches the whole page
         text = re.sub(unwanted, "", text, flags=re.DOTALL)
     head = re.search(r'viewBox="[^"]*"', text)
     text = text[text.index(">") + 1:].replace("xlink:href", "href")
     used = set(re.findall(r'#([^")]+)["\)]', text))
-    text = re.sub(r' id="([^"]*)"', lambda match: match[0] if match[1] in used else "", text)    # ids repeat across figures
-    text = re.sub(r"<[^>]*>", lambda tag: re.sub(r"(\.\d\d)\d+", r"\1", tag[0]), text)           # labels keep their digits
+    text = re.sub(r' id="([^"]*)"', lambda name: name[0] if name[1] in used else "", text)     # others would repeat
+    text = re.sub(r"<[^>]*>", lambda tag: re.sub(r"(\.\d\d)\d+", r"\1", tag[0]), text)        # labels keep theirs
     text = re.sub(r">\s+<", "><", re.sub(r"\s*\n\s*", " ", text)).replace("<defs></defs>", "").replace("<defs/>", "")
     return Markup('<svg {} role="img" aria-label="{}">').format(Markup(head[0] if head else ""), label) + Markup(text)
 

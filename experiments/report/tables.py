@@ -12,12 +12,10 @@ from experiments.report.joint import JointData
 from experiments.report.svg import spark, strip
 from ident.calibration import JointCalibration
 from ident.fit import Parameter
-from ident.identify import Identification
+from ident.friction import unit
 
-_GLANCE = (("coulomb", "Coulomb"), ("static", "static"), ("stribeck_velocity", "Stribeck velocity"), ("viscous", "viscous"))
+_GLANCE = {"coulomb": "Coulomb", "static": "static", "stribeck_velocity": "Stribeck velocity", "viscous": "viscous"}
 _LOADS = ("torque", "bending", "normal")
-_LONGEST_BAR = 90.0    # percent of its cell
-_CORRELATED = 0.8       # correlation from which two estimates trade against each other
 
 
 @dataclass(frozen=True)
@@ -67,7 +65,8 @@ class CandidateRow:
     error: str
     bar: float
     parameters: int
-    dismissed: str
+    remark: str
+    dismissed: bool
     chosen: bool
 
 
@@ -107,11 +106,10 @@ def summary_row(data: JointData) -> SummaryRow:
     """A joint at a glance."""
     joint = data.calibration
     cells = []
-    for key, heading in _GLANCE:
+    for key, heading in _GLANCE.items():
         parameter = joint.parameters.get(key)
-        doubt = "" if parameter is None or parameter.value is None or parameter.verdict == "identified" else parameter.verdict
-        unit = f"{data.unit}·s/{data.angle}" if key == "viscous" else f"{data.angle}/s" if key == "stribeck_velocity" else data.unit
-        cells.append(Cell(heading, words.plus_minus(parameter), unit, doubt))
+        doubt = "" if parameter is None or parameter.value is None else _doubt(parameter)
+        cells.append(Cell(heading, words.plus_minus(parameter), unit(key, data.prismatic), doubt))
     unseen = sorted({p.verdict for p in joint.parameters.values() if p.value is None})
     part = words.MISSING if joint.load_part is None else words.span(joint.load_part[0], joint.load_part[2])
     cells.append(Cell("load part", part, data.unit, "" if joint.load_part or not unseen else unseen[0]))
@@ -126,10 +124,11 @@ def summary_row(data: JointData) -> SummaryRow:
 
 def parameter_row(key: str, parameter: Parameter) -> ParameterRow:
     """A parameter with its interval and verdict."""
+    known = parameter.value is not None
     value = words.MISSING if parameter.value is None else words.fixed(parameter.value, words.decimals_of(parameter))
     return ParameterRow(key, words.PARAMETER_WORDS.get(key, key), words.PARAMETER_SYMBOLS.get(key, ("", "")), value,
-                        words.interval(parameter), words.relative(parameter), "" if parameter.unit == "1" or parameter.value is None else parameter.unit,
-                        parameter.verdict, parameter.note)
+                        words.interval(parameter), words.relative(parameter),
+                        parameter.unit if known and parameter.unit != "1" else "", parameter.verdict, parameter.note)
 
 
 def parameter_rows(parameters: Mapping[str, Parameter]) -> list[ParameterRow]:
@@ -143,12 +142,17 @@ def parameter_rows(parameters: Mapping[str, Parameter]) -> list[ParameterRow]:
 
 
 def candidate_rows(data: JointData) -> list[CandidateRow]:
-    """All laws and loads that competed, best first among those that were not dismissed."""
-    candidates = sorted(data.fit.candidates, key=lambda candidate: (bool(candidate.dismissed), candidate.held_out_rmse))
-    worst = max((candidate.held_out_rmse for candidate in candidates), default=1.0)
-    return [CandidateRow(c.law, words.load_word(c.load, data.prismatic), words.number(c.held_out_rmse),
-                         _LONGEST_BAR * c.held_out_rmse / worst, c.parameters, c.dismissed,
-                         (c.law, c.load) == (data.calibration.law, data.calibration.load)) for c in candidates]
+    """All laws and loads that competed: the chosen one, the rest by error, then those that were dismissed."""
+    joint = data.calibration
+    worst = max((candidate.held_out_rmse for candidate in data.fit.candidates), default=1.0)
+    best = next((c.held_out_rmse for c in data.fit.candidates if (c.law, c.load) == (joint.law, joint.load)), 0.0)
+    rows = []
+    for c in sorted(data.fit.candidates, key=lambda candidate: (bool(candidate.dismissed), candidate.held_out_rmse)):
+        chosen = (c.law, c.load) == (joint.law, joint.load)
+        remark = c.dismissed or ("no better beyond chance" if c.held_out_rmse <= best and not chosen else "")
+        rows.append(CandidateRow(c.law, words.load_word(c.load, data.prismatic), words.number(c.held_out_rmse),
+                                 100.0 * c.held_out_rmse / worst, c.parameters, remark, bool(c.dismissed), chosen))
+    return sorted(rows, key=lambda row: not row.chosen)
 
 
 def load_rows(data: JointData) -> list[LoadRow]:
@@ -156,7 +160,7 @@ def load_rows(data: JointData) -> list[LoadRow]:
     offered, rows = {candidate.load for candidate in data.fit.candidates}, []
     for load in _LOADS:
         values = data.points[load].to_numpy(dtype=float)
-        unit, word = words.load_unit(load, data.prismatic), words.load_word(load, data.prismatic)
+        symbol, word = words.load_unit(load, data.prismatic), words.load_word(load, data.prismatic)
         if not np.isfinite(values).all():
             rows.append(LoadRow(word, "", "", "", "", Markup(""), "not known: the arm file gives no bearing", False))
             continue
@@ -164,71 +168,38 @@ def load_rows(data: JointData) -> list[LoadRow]:
         role = ("friction follows it" if chosen else "varied, but does not predict better" if load in offered
                 else "varied too little to show an effect, or too small to matter")
         top = max(float(values.max()), 1e-12)
-        low, median, high = (words.number(float(value), 3) for value in (values.min(), np.median(values), values.max()))
-        rows.append(LoadRow(word, unit, low, median, high, strip(values, top), role, chosen))
+        low, median, high = words.level((float(values.min()), float(np.median(values)), float(values.max())), 3)
+        rows.append(LoadRow(word, symbol, low, median, high, strip(values, top), role, chosen))
     return rows
 
 
 def gravity_row(name: str, joint: JointCalibration) -> GravityRow:
     """Torque against gravity for one joint; the delay in ms."""
-    delay = joint.gravity["delay"]
-    ms = {key: None if getattr(delay, key) is None else 1e3 * getattr(delay, key) for key in ("value", "low", "high")}
-    parameters = {**joint.gravity, "delay": replace(delay, **ms, unit="ms")}
-    shown = ((words.PARAMETER_WORDS[key], parameters[key]) for key in ("scale", "offset", "delay"))
-    return GravityRow(name, tuple(Cell(heading, words.plus_minus(p), "" if p.unit == "1" or p.value is None else p.unit,
-                                       "" if p.verdict == "identified" else p.verdict) for heading, p in shown))
+    cells = []
+    for key in ("scale", "offset", "delay"):
+        parameter = joint.gravity[key] if key != "delay" else _milliseconds(joint.gravity[key])
+        cells.append(Cell(words.PARAMETER_WORDS[key], words.plus_minus(parameter), parameter_row(key, parameter).unit,
+                          _doubt(parameter)))
+    return GravityRow(name, tuple(cells))
 
 
 def limit_row(data: JointData) -> LimitRow:
     """What the data of a joint covered."""
     joint = data.calibration
     low, high = joint.velocity_range
-    load = (f"{words.span(*joint.load_range, 3)} {words.load_unit(joint.load, data.prismatic)} "
-            f"{words.load_word(joint.load, data.prismatic)}") if joint.load_range else words.MISSING
-    return LimitRow(data.name, f"{words.number(low, 2)} … {words.number(high, 2)} {data.angle}/s", load, words.degrees(joint.temperature_range))
+    load = words.MISSING
+    if joint.load_range is not None:
+        load = (f"{words.span(*joint.load_range, 3)} {words.load_unit(joint.load, data.prismatic)} "
+                f"{words.load_word(joint.load, data.prismatic)}")
+    return LimitRow(data.name, f"{words.number(low, 2)} … {words.number(high, 2)} {data.angle}/s", load,
+                    words.degrees(joint.temperature_range))
 
 
-def joint_sentence(data: JointData) -> str:
-    """What was found, in two sentences."""
-    joint = data.calibration
-    grows = "" if joint.load == "none" else f" that grows with the {words.load_word(joint.load, data.prismatic)}"
-    share = 100.0 * joint.held_out_rmse / max(float(np.median(data.odd)), 1e-12)
-    low, high = joint.velocity_range
-    return (f"{joint.law.capitalize()} friction{grows}. Round trips left out of the fit are predicted within "
-            f"{words.number(joint.held_out_rmse, 2)} {data.unit} ({share:.1f} % of the median friction). {len(data.odd)} points "
-            f"from {data.trips} round trips between {words.number(low, 2)} and {words.number(high, 2)} {data.angle}/s.")
+def _doubt(parameter: Parameter) -> str:
+    """The verdict where it is not the best."""
+    return "" if parameter.verdict == "identified" else parameter.verdict
 
 
-def correlation_note(data: JointData) -> str:
-    """The pair of estimates that trade most against each other, if any do."""
-    names, matrix = data.calibration.names, np.abs(np.triu(data.calibration.correlation, 1))
-    if len(names) < 2 or matrix.max() < _CORRELATED:
-        return ""
-    row, column = np.unravel_index(int(np.argmax(matrix)), matrix.shape)
-    value = words.fixed(float(data.calibration.correlation[row, column]), 2)
-    first, second = (words.PARAMETER_WORDS.get(names[k], names[k]) for k in (row, column))
-    return f"The estimates of {first} and {second} are correlated ({value}): the data tell their combination better than each alone."
-
-
-def gravity_sentence(result: Identification) -> str:
-    """How torque and model agree on gravity, over all joints."""
-    agree, differ, blind = [], [], []
-    for name, joint in result.calibration.joints.items():
-        scale = joint.gravity["scale"]
-        half = words.half_width(scale)
-        if scale.value is None or scale.low is None or scale.high is None or half is None or 2.0 * half > words.TELLS:
-            blind.append(name)
-        elif abs(scale.value - 1.0) <= words.AGREES or scale.low <= 1.0 <= scale.high:
-            agree.append((name, abs(scale.value - 1.0)))
-        else:
-            differ.append(f"{words.plus_minus(scale)} for {name}")
-    said = []
-    if agree:
-        said.append(f"Measured torque and model agree on gravity within {100.0 * max(off for _, off in agree):.1f} % for "
-                    f"{words.listed(name for name, _ in agree)}.")
-    if differ:
-        said.append(f"Torque over model is {words.listed(differ)}. The cause may be torque constant, gear efficiency, model masses "
-                    "or an unknown tool; if it is the torque constant, friction carries the same factor.")
-    if blind:
-        said.append(f"Gravity varies too little to tell for {words.listed(blind)}.")
-    return " ".join(said)
+def _milliseconds(delay: Parameter) -> Parameter:
+    value, low, high = (None if part is None else 1e3 * part for part in (delay.value, delay.low, delay.high))
+    return replace(delay, value=value, low=low, high=high, unit="ms")

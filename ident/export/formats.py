@@ -39,7 +39,7 @@ def to_urdf(calibration: Calibration) -> Export:
     for name, joint in calibration.joints.items():
         near = approximate(joint)
         values = {"damping": _number(near.damping), "friction": _number(near.friction)}
-        begin, end = joints[name]
+        _, end = joints[name]
         stop = closing.index(b"</joint", end)
         inside = [(a, b) for a, b in dynamics if end <= a < stop]
         if inside:

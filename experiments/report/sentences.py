@@ -1,0 +1,58 @@
+"""What the report says in sentences."""
+
+import numpy as np
+
+from experiments.report import words
+from experiments.report.joint import JointData
+from ident.identify import Identification
+
+_CORRELATED = 0.8       # correlation from which two estimates trade against each other
+
+
+def joint_sentence(data: JointData) -> str:
+    """What was found, and from how much data."""
+    joint = data.calibration
+    grows = "" if joint.load == "none" else f" that grows with the {words.load_word(joint.load, data.prismatic)}"
+    share = 100.0 * joint.held_out_rmse / max(float(np.median(data.odd)), 1e-12)
+    low, high = joint.velocity_range
+    return (f"{joint.law.capitalize()} friction{grows}. Round trips left out of the fit are predicted within "
+            f"{words.number(joint.held_out_rmse, 2)} {data.unit} ({share:.1f} % of the median friction). "
+            f"{len(data.odd)} points from {data.trips} round trips between {words.number(low, 2)} and "
+            f"{words.number(high, 2)} {data.angle}/s.")
+
+
+def correlation_note(data: JointData) -> str:
+    """The pair of estimates that trade most against each other, if any do."""
+    names, matrix = data.calibration.names, np.abs(np.triu(data.calibration.correlation, 1))
+    if len(names) < 2 or matrix.max() < _CORRELATED:
+        return ""
+    row, column = np.unravel_index(int(np.argmax(matrix)), matrix.shape)
+    value = words.fixed(float(data.calibration.correlation[row, column]), 2)
+    first, second = (words.PARAMETER_WORDS.get(names[k], names[k]) for k in (row, column))
+    return (f"The estimates of {first} and {second} are correlated ({value}): the data tell their combination better "
+            "than each alone.")
+
+
+def gravity_sentence(result: Identification) -> str:
+    """How torque and model agree on gravity, over all joints."""
+    agree, differ, blind = [], [], []
+    for name, joint in result.calibration.joints.items():
+        scale = joint.gravity["scale"]
+        half = words.half_width(scale)
+        if scale.value is None or scale.low is None or scale.high is None or half is None or 2.0 * half > words.TELLS:
+            blind.append(name)
+        elif abs(scale.value - 1.0) <= words.AGREES or scale.low <= 1.0 <= scale.high:
+            agree.append((name, abs(scale.value - 1.0)))
+        else:
+            differ.append(f"{words.plus_minus(scale)} for {name}")
+    said = []
+    if agree:
+        worst = 100.0 * max(off for _, off in agree)
+        said.append(f"Measured torque and model agree on gravity within {worst:.1f} % for "
+                    f"{words.listed(name for name, _ in agree)}.")
+    if differ:
+        said.append(f"Torque over model is {words.listed(differ)}. The cause may be torque constant, gear efficiency, "
+                    "model masses or an unknown tool; if it is the torque constant, friction carries the same factor.")
+    if blind:
+        said.append(f"Gravity varies too little to tell for {words.listed(blind)}.")
+    return " ".join(said)

@@ -1,0 +1,224 @@
+"""What every arm promises: one class, run on every backend. A new driver is a function and a line in BACKENDS."""
+
+import numpy as np
+import pytest
+
+from drivers import Arm, ArmStopped, Command, DriverError, Supervisor
+from drivers.replay import ALL_SIGNALS, ReplayArm
+from drivers.simulated import SimulatedArm
+from experiments.recorder import Recorder
+from ident.description import load_mechanism
+from ident.run import load_run
+
+MOTION = 60             # cycles of the motion that every backend can be asked for
+
+
+def motion(k: int, rate: float) -> np.ndarray:
+    """Gentle velocities of both joints; starts and ends at rest."""
+    swing = np.sin(np.pi * np.clip(k / MOTION, 0.0, 1.0)) ** 2
+    return np.array([0.4, -0.25]) * swing * min(1.0, rate / 100.0)
+
+
+def simulated(arm, tmp_path):
+    return SimulatedArm(arm)
+
+
+def supervised(arm, tmp_path):
+    return Supervisor(SimulatedArm(arm))
+
+
+def replayed(arm, tmp_path):
+    """A recording of the motion."""
+    source = SimulatedArm(arm)
+    with Recorder(tmp_path / "recording", arm, load_mechanism(arm), "contract", source.rate, source.resolution) as recorder, source:
+        source.enable()
+        for k in range(MOTION):
+            velocity = motion(k, source.rate)
+            recorder.sample(source.step(Command(velocity)), np.zeros(2), velocity, -1)
+    return ReplayArm(load_run(tmp_path / "recording", ALL_SIGNALS))
+
+
+BACKENDS = {
+    "simulated": simulated,
+    "supervised": supervised,
+    "replay": replayed,
+}
+
+
+class Session:
+    """An arm and how far it has come in the motion."""
+
+    def __init__(self, arm: Arm) -> None:
+        self.arm, self.n, self.k = arm, len(arm.names), 0
+
+    def steps(self, count):
+        samples = []
+        for _ in range(count):
+            samples.append(self.arm.step(Command(motion(self.k, self.arm.rate))))
+            self.k += 1
+        return samples
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+class TestArm:
+    @pytest.fixture
+    def session(self, backend, make_arm, tmp_path):
+        return Session(BACKENDS[backend](make_arm(), tmp_path))
+
+    @pytest.fixture
+    def enabled(self, session):
+        with session.arm:
+            session.arm.enable()
+            yield session
+
+    def test_is_an_arm(self, session):
+        assert isinstance(session.arm, Arm)
+
+    def test_says_what_it_is(self, session):
+        arm = session.arm
+        assert arm.names == ("turn", "lift")
+        assert arm.rate == 200.0
+        assert arm.modes <= {"velocity", "torque"}
+
+    def test_limits_are_those_of_the_arm_file(self, session):
+        limits = session.arm.limits
+        assert limits.position.tolist() == [[-2.5, 2.5], [-1.5, 1.5]]
+        for key, values in {"velocity": [2.0, 2.0], "acceleration": [8.0, 8.0], "torque": [60.0, 40.0],
+                            "temperature": [70.0, 70.0]}.items():
+            assert getattr(limits, key).tolist() == values
+
+    def test_resolution_has_a_step_per_joint(self, session):
+        for key in ("velocity_step", "position_step", "torque_step"):
+            steps = getattr(session.arm.resolution, key)
+            assert steps.shape == (session.n,)
+            assert (steps >= 0.0).all()
+
+    def test_entering_gives_the_arm_and_leaving_ends_motion(self, session):
+        with session.arm as entered:
+            assert entered is session.arm
+            entered.enable()
+            session.steps(3)
+        with pytest.raises(ArmStopped):
+            session.steps(1)
+
+    def test_leaving_by_an_error_stops_and_passes_it_on(self, session):
+        with pytest.raises(ZeroDivisionError), session.arm:
+            session.arm.enable()
+            session.steps(3)
+            _ = 1 / 0
+        with pytest.raises(ArmStopped):
+            session.steps(1)
+
+    def test_entering_alone_does_not_enable(self, session):
+        with session.arm, pytest.raises(ArmStopped, match="enable"):
+            session.steps(1)
+
+    def test_stop_before_enable_is_harmless(self, session):
+        with session.arm:
+            session.arm.stop("a test")
+            session.arm.enable()
+            session.steps(1)
+
+    def test_a_sample_has_a_value_per_joint(self, enabled):
+        (sample,) = enabled.steps(1)
+        assert isinstance(sample.t, float)
+        for key in ("q", "dq", "tau", "t_joint"):
+            values = getattr(sample, key)
+            assert values.shape == (enabled.n,)
+            assert values.dtype == np.float64
+            assert np.isfinite(values).all()
+        assert sample.status.shape == (enabled.n,)
+        assert np.issubdtype(sample.status.dtype, np.integer)
+        for optional in (sample.temperature, sample.raw):
+            assert optional is None or optional.shape == (enabled.n,)
+
+    def test_time_goes_on_by_a_period_a_step(self, enabled):
+        t = np.array([sample.t for sample in enabled.steps(MOTION)])
+        np.testing.assert_allclose(np.diff(t), 1.0 / enabled.arm.rate, rtol=1e-6)
+
+    def test_values_were_received_in_the_last_period(self, enabled):
+        for sample in enabled.steps(10):
+            assert (sample.t_joint <= sample.t).all()
+            assert (sample.t_joint > sample.t - 1.0 / enabled.arm.rate).all()
+
+    def test_the_joints_go_where_they_are_sent(self, enabled):
+        samples = enabled.steps(MOTION)
+        way = sum(motion(k, enabled.arm.rate) for k in range(MOTION)) / enabled.arm.rate
+        np.testing.assert_allclose(samples[-1].q - samples[0].q, way, rtol=0.05)
+
+    def test_velocity_is_the_rate_of_position(self, enabled):
+        samples = enabled.steps(MOTION)
+        q, dq = (np.array([getattr(sample, key) for sample in samples]) for key in ("q", "dq"))
+        np.testing.assert_allclose(np.diff(q, axis=0) * enabled.arm.rate, (dq[1:] + dq[:-1]) / 2.0, atol=0.01)
+
+    def test_a_sample_stays_as_it_was(self, enabled):
+        (first,) = enabled.steps(1)
+        kept = {key: getattr(first, key).copy() for key in ("q", "dq", "tau", "t_joint")}
+        enabled.steps(30)
+        for key, values in kept.items():
+            np.testing.assert_array_equal(getattr(first, key), values)
+
+    def test_the_command_is_left_alone(self, enabled):
+        velocity = motion(0, enabled.arm.rate)
+        before = velocity.copy()
+        enabled.arm.step(Command(velocity))
+        np.testing.assert_array_equal(velocity, before)
+
+    def test_stop_is_final_until_somebody_enables(self, enabled):
+        enabled.steps(10)
+        enabled.arm.stop("the first reason")
+        enabled.arm.stop("a second reason")
+        for _ in range(3):
+            with pytest.raises(ArmStopped, match="the first reason"):
+                enabled.arm.step(Command(np.zeros(enabled.n)))
+        enabled.arm.enable()
+        assert len(enabled.steps(3)) == 3
+
+    def test_a_refused_step_takes_no_time(self, enabled):
+        t = enabled.steps(10)[-1].t
+        enabled.arm.stop("a test")
+        with pytest.raises(ArmStopped):
+            enabled.arm.step(Command(np.zeros(enabled.n)))
+        enabled.arm.enable()
+        assert enabled.steps(1)[0].t == pytest.approx(t + 1.0 / enabled.arm.rate)
+
+    def test_joints_are_at_rest_after_a_stop(self, enabled):
+        if not enabled.arm.modes:
+            pytest.skip("a recording cannot be stopped on its way")
+        enabled.steps(MOTION // 2)
+        enabled.arm.stop("a test")
+        enabled.arm.enable()
+        first, last = (enabled.arm.step(Command(np.zeros(enabled.n))) for _ in range(2))
+        np.testing.assert_allclose([first.dq, last.dq], 0.0, atol=1e-3)
+        np.testing.assert_allclose(last.q, first.q, atol=1e-5)
+
+    @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+    def test_a_command_that_is_no_number_is_refused_and_stops(self, enabled, value):
+        enabled.steps(5)
+        velocity = motion(enabled.k, enabled.arm.rate)
+        velocity[1] = value
+        with pytest.raises(DriverError, match="lift"):
+            enabled.arm.step(Command(velocity))
+        with pytest.raises(ArmStopped):
+            enabled.steps(1)
+
+    @pytest.mark.parametrize(("torque", "mode"), [
+        (np.array([0.0, np.nan]), ("velocity", "torque")),
+        (None, ("velocity", "torque")),
+        (np.zeros(2), ("velocity", "position")),
+    ], ids=["nan", "no torque given", "unknown mode"])
+    def test_a_mode_that_cannot_be_is_refused_and_stops(self, enabled, torque, mode):
+        if "torque" not in enabled.arm.modes:
+            pytest.skip("takes no torques")
+        enabled.steps(5)
+        with pytest.raises(DriverError, match="lift"):
+            enabled.arm.step(Command(np.zeros(2), torque, mode))
+        with pytest.raises(ArmStopped):
+            enabled.steps(1)
+
+    @pytest.mark.parametrize("count", [1, 3])
+    def test_a_command_for_another_number_of_joints_is_refused(self, enabled, count):
+        with pytest.raises(DriverError, match="2 joints"):
+            enabled.arm.step(Command(np.zeros(count)))
+        with pytest.raises(ArmStopped):
+            enabled.steps(1)

@@ -1,0 +1,277 @@
+"""The supervisor: every limit trips, the arm is stopped before anything is raised, and nothing trips without a cause."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from drivers import Command, DriverError, JointSample, LimitExceeded, Resolution, Supervisor
+from drivers.simulated import SimulatedArm
+from ident.armfile import Limits
+from ident.errors import InputError
+
+RATE = 100.0
+LIMITS = Limits(position=np.array([[-2.0, 2.0], [-1.0, 1.5]]), velocity=np.array([2.0, 1.0]), acceleration=np.array([8.0, 4.0]),
+                torque=np.array([60.0, 40.0]), temperature=np.array([70.0, np.nan]), following_error=np.array([0.05, 0.1]))
+REST = np.zeros(2)
+
+
+class FakeArm:
+    """Two joints at rest whose samples a test alters; remembers what was asked of it, in order."""
+
+    names, rate = ("turn", "lift"), RATE
+    modes = frozenset({"velocity", "torque"})
+    resolution = Resolution(REST, REST, REST)
+
+    def __init__(self, limits=LIMITS):
+        self.limits, self.calls, self.altered, self.t = limits, [], {}, 0.0
+
+    def __enter__(self):
+        self.calls.append("enter")
+        return self
+
+    def __exit__(self, kind, error, trace):
+        self.calls.append("exit")
+
+    def enable(self):
+        self.calls.append("enable")
+
+    def stop(self, reason):
+        self.calls.append(("stop", reason))
+
+    def step(self, command):
+        self.calls.append("step")
+        self.t += 1.0 / RATE
+        plain = JointSample(self.t, REST, REST, REST, np.full(2, self.t), np.array([25.0, np.nan]), np.zeros(2, dtype=np.int64))
+        late = self.altered.get("age")
+        changes = {key: value for key, value in self.altered.items() if key != "age"}
+        return replace(plain, **changes, **({} if late is None else {"t_joint": self.t - late}))
+
+
+@pytest.fixture
+def fake():
+    return FakeArm()
+
+
+def supervised(fake, **altered):
+    guard = Supervisor(fake)
+    guard.enable()
+    fake.altered = {key: np.array(value) for key, value in altered.items()}
+    fake.calls.clear()
+    return guard
+
+
+def stops(fake):
+    return [reason for call, reason in (call for call in fake.calls if isinstance(call, tuple))]
+
+
+def trips(fake, commands=(REST,), **altered):
+    """The breach that these samples cause; the arm must have been stopped, once and after the step."""
+    guard = supervised(fake, **altered)
+    with pytest.raises(LimitExceeded) as caught:
+        for velocity in commands:
+            guard.step(Command(np.array(velocity)))
+    assert len(stops(fake)) == 1
+    assert fake.calls[-1] == ("stop", str(caught.value))
+    assert fake.calls[-2] == "step"
+    return caught.value
+
+
+# quantity, what is altered to just beyond and just within the limit, joint, value, limit and unit that the breach reports
+BREACHES = {
+    "position, upper": ("position", {"q": [2.001, 0.0]}, {"q": [1.999, 0.0]}, "turn", 2.001, 2.0, "rad"),
+    "position, lower": ("position", {"q": [0.0, -1.001]}, {"q": [0.0, -0.999]}, "lift", -1.001, -1.0, "rad"),
+    "velocity": ("velocity", {"dq": [0.0, 1.01]}, {"dq": [0.0, 0.99]}, "lift", 1.01, 1.0, "rad/s"),
+    "velocity, backwards": ("velocity", {"dq": [-2.01, 0.0]}, {"dq": [-1.99, 0.0]}, "turn", 2.01, 2.0, "rad/s"),
+    "torque": ("torque", {"tau": [60.1, 0.0]}, {"tau": [59.9, 0.0]}, "turn", 60.1, 60.0, "N·m"),
+    "torque, negative": ("torque", {"tau": [0.0, -40.1]}, {"tau": [0.0, -39.9]}, "lift", 40.1, 40.0, "N·m"),
+    "temperature": ("temperature", {"temperature": [70.1, np.nan]}, {"temperature": [69.9, 500.0]}, "turn", 70.1, 70.0, "°C"),
+    "stale sample": ("age", {"age": [0.0, 0.101]}, {"age": [0.0, 0.099]}, "lift", 0.101, 0.1, "s"),
+}
+
+
+@pytest.mark.parametrize("breach", BREACHES)
+def test_a_breach_stops_the_arm_and_says_what_left_which_limit(fake, breach):
+    quantity, beyond, _, joint, value, limit, unit = BREACHES[breach]
+    error = trips(fake, **beyond)
+    assert error.joint == joint
+    assert quantity in error.quantity
+    assert error.value == pytest.approx(value)
+    assert error.limit == pytest.approx(limit)
+    assert error.unit == unit
+    for said in (joint, quantity, f"{value:.4g} {unit}", f"{limit:.4g} {unit}", "t = 0.010 s"):
+        assert said in str(error)
+
+
+@pytest.mark.parametrize("breach", BREACHES)
+def test_just_within_a_limit_nothing_happens(fake, breach):
+    within = BREACHES[breach][2]
+    guard = supervised(fake, **within)
+    sample = guard.step(Command(np.array(within.get("dq", REST))))
+    for key, values in within.items():
+        if key != "age":
+            np.testing.assert_array_equal(getattr(sample, key), values)      # the sample is handed on as measured
+    assert stops(fake) == []
+
+
+def test_the_first_joint_that_fails_is_named_and_one_stop_is_enough(fake):
+    trips(fake, q=[3.0, 3.0], tau=[100.0, 100.0])
+
+
+@pytest.mark.parametrize(("q", "dq"), [([1.9, 0.0], [1.5, 0.0]), ([-1.9, 0.0], [-1.5, 0.0]), ([0.0, 1.4], [0.0, 0.95])])
+def test_a_joint_that_cannot_stop_before_its_limit_trips_while_still_inside(fake, q, dq):
+    error = trips(fake, [dq], q=q, dq=dq)
+    assert "stopping distance" in error.quantity
+    assert abs(error.value) > abs(error.limit)
+
+
+@pytest.mark.parametrize(("q", "dq"), [([1.9, 0.0], [-1.5, 0.0]), ([-1.9, 0.0], [1.5, 0.0]), ([0.0, 1.4], [0.0, -0.95])])
+def test_the_same_place_on_the_way_back_is_fine(fake, q, dq):
+    supervised(fake, q=q, dq=dq).step(Command(np.array(dq)))
+
+
+@pytest.mark.parametrize("speed", [0.2, 1.0, 1.9])
+def test_the_room_kept_is_the_stopping_distance_and_little_more(fake, speed):
+    """A joint that brakes at its acceleration limit in time is not stopped: the room is not wasted."""
+    room = speed**2 / (2.0 * 8.0) + 0.05 * speed
+    supervised(fake, q=[2.0 - room, 0.0], dq=[speed, 0.0]).step(Command(np.array([speed, 0.0])))
+
+
+def test_a_joint_told_to_speed_up_towards_its_limit_trips_earlier(fake):
+    """The drive goes on accelerating until the stop reaches it."""
+    room = 0.5**2 / (2.0 * 8.0) + 0.05 * 0.5
+    trips(fake, [[1.9, 0.0]], q=[2.0 - room, 0.0], dq=[0.5, 0.0])
+
+
+def test_beyond_a_limit_a_fast_way_back_does_not_hide_it(fake):
+    trips(fake, [[-1.9, 0.0]], q=[2.1, 0.0], dq=[-1.9, 0.0])
+
+
+def test_a_drive_without_temperature_is_not_watched_for_it(fake):
+    supervised(fake, temperature=[np.nan, np.nan]).step(Command(REST))
+    guard = supervised(fake)
+    fake.altered = {"temperature": None}
+    guard.step(Command(REST))
+    assert stops(fake) == []
+
+
+@pytest.mark.parametrize(("key", "word"), [("q", "position"), ("dq", "velocity"), ("tau", "torque"), ("t_joint", "time")])
+def test_a_joint_that_reports_no_number_is_stopped(fake, key, word):
+    guard = supervised(fake, **{key: [0.0, np.nan]})
+    with pytest.raises(DriverError, match=f"lift reported no {word}") as caught:
+        guard.step(Command(REST))
+    assert not isinstance(caught.value, LimitExceeded)
+    assert len(stops(fake)) == 1
+    assert "lift" in stops(fake)[0]
+
+
+class TestFollowing:
+    def test_a_joint_that_does_not_follow_is_stopped_soon(self, fake):
+        error = trips(fake, [[0.5, 0.0]] * 30)
+        assert error.quantity == "following error"
+        assert (error.joint, error.limit, error.unit) == ("turn", 0.05, "rad")
+        assert fake.t < 0.05 / 0.5 + 0.1
+
+    def test_a_held_joint_that_is_pushed_away_is_stopped(self, fake):
+        error = trips(fake, [REST] * 60, dq=[0.3, 0.0])
+        assert error.quantity == "following error"
+
+    def test_a_joint_that_follows_is_left_alone(self, fake):
+        guard = supervised(fake, dq=[0.5, -0.3])
+        for _ in range(500):
+            guard.step(Command(np.array([0.5, -0.3])))
+
+    def test_noise_about_the_command_is_left_alone(self, fake):
+        guard = supervised(fake)
+        for noise in 0.3 * np.random.default_rng(1).standard_normal((2000, 2)):
+            fake.altered = {"dq": noise}
+            guard.step(Command(REST))
+
+    def test_a_joint_in_torque_mode_has_no_velocity_to_follow(self, fake):
+        guard = supervised(fake, dq=[0.5, 0.0])
+        for _ in range(100):
+            guard.step(Command(REST, np.array([3.0, 0.0]), ("torque", "velocity")))
+
+    def test_enabling_forgets_what_was_behind(self, fake):
+        trips(fake, [[0.5, 0.0]] * 30)
+        guard = supervised(fake)
+        guard.step(Command(np.array([0.5, 0.0])))
+
+
+@pytest.mark.parametrize("key", ["position", "velocity", "acceleration", "torque"])
+def test_without_a_limit_nothing_moves(key):
+    values = getattr(LIMITS, key).copy()
+    values[1] = np.nan
+    with pytest.raises(InputError, match=f"joints.lift.{key} is missing"):
+        Supervisor(FakeArm(replace(LIMITS, **{key: values})))
+
+
+def test_an_open_end_is_no_position_limit():
+    with pytest.raises(InputError, match=r"joints\.turn\.position is missing"):
+        Supervisor(FakeArm(replace(LIMITS, position=np.array([[-2.0, np.inf], [-1.0, 1.0]]))))
+
+
+def test_everything_else_is_the_arms_own(fake):
+    guard = Supervisor(fake)
+    with guard as entered:
+        assert entered is guard
+        guard.enable()
+        guard.stop("a test")
+    assert fake.calls == ["enter", "enable", ("stop", "a test"), "exit"]
+    assert (guard.names, guard.rate, guard.limits, guard.modes) == (fake.names, fake.rate, fake.limits, fake.modes)
+
+
+def test_an_arm_that_refuses_is_not_asked_for_more(fake):
+    class Refusing(FakeArm):
+        def step(self, command):
+            raise DriverError("no reply")
+
+    with pytest.raises(DriverError, match="no reply"):
+        Supervisor(Refusing()).step(Command(REST))
+
+
+def test_a_sliding_joint_is_judged_in_metres_and_newtons(make_arm):
+    arm = SimulatedArm(make_arm({"joints": {"carriage": {"velocity": 0.05}}}, "slide"))
+    guard = Supervisor(arm, prismatic=np.array([True]))
+    guard.enable()
+    with pytest.raises(LimitExceeded) as caught:
+        for _ in range(200):
+            guard.step(Command(np.array([0.2])))
+    assert caught.value.unit == "m/s"
+
+
+# the real thing: physics, drive and supervisor together
+
+@st.composite
+def rides(draw):
+    """Where an arm starts, and velocity commands as (turn, lift, cycles)."""
+    start = draw(st.tuples(st.floats(-2.45, 2.45), st.floats(-1.45, 1.45)))
+    velocity = st.floats(-1.9, 1.9)
+    return start, draw(st.lists(st.tuples(velocity, velocity, st.integers(20, 200)), min_size=2, max_size=8))
+
+
+@settings(max_examples=30, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(ride=rides(), rate=st.sampled_from([100.0, 200.0]), heavy=st.booleans())
+def test_no_commands_whatever_take_the_arm_out_of_its_limits(make_arm, ride, rate, heavy):
+    """Whatever is commanded, every joint stays inside or was stopped in time to come to rest inside."""
+    start, commands = ride
+    arm_file = make_arm({"driver": {"rate": rate}, "workspace": {"home": list(start)},
+                         "joints": {name: {"following_error": 10.0} for name in ("turn", "lift")},
+                         "simulation": {"payload": {"mass": 1.0 if heavy else 0.0, "com": [0.3, 0.0, 0.0]}}})
+    arm = SimulatedArm(arm_file)
+    guard = Supervisor(arm)
+    guard.enable()
+    seen = []
+    try:
+        for turn, lift, cycles in commands:
+            for _ in range(cycles):
+                seen.append(guard.step(Command(np.array([turn, lift]))).q)
+    except LimitExceeded:
+        arm.enable()
+        seen.append(arm.step(Command(REST)).q)       # where it came to rest
+    low, high = arm.limits.position.T
+    slack = arm.limits.acceleration / rate**2        # what a joint at rest beside its limit moves before it is first measured
+    assert (np.array(seen) >= low - slack).all()
+    assert (np.array(seen) <= high + slack).all()

@@ -1,0 +1,278 @@
+"""The report: self-contained, complete, safe with odd names, the same every time."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments.report import words, write_report
+from ident.armfile import Tool
+from ident.calibration import Calibration, JointCalibration, Model
+from ident.fit import Parameter
+from ident.health import Finding
+from ident.identify import Identification, JointFit, Options, identify_joint
+from ident.mechanism import Bearing, Mechanism
+
+SPEEDS = np.geomspace(0.01, 1.2, 12)
+ODD = 'a<b>&"$1$'              # a joint's name that HTML and mathematics would both misread
+WHY = "torque opposes motion in 97% of the points"
+VOID = {"meta", "br", "path", "circle", "use", "image", "rect", "line"}
+
+
+def points_of(name: str, trips: int = 24, bins: int = 3, loaded: bool = False, warm: bool = True,
+              gravity: float = 20.0) -> pd.DataFrame:
+    """Points of a joint with known friction: Stribeck, 10 % of a load of 5 to 40, gravity 3 % below the model's."""
+    random = np.random.default_rng(3)
+    rows = []
+    for trip in range(trips):
+        w, load = SPEEDS[trip % len(SPEEDS)], (5.0, 20.0, 40.0)[trip % 3] if loaded else 5.0
+        level = 1.0 + 0.005 * random.standard_normal()
+        friction = 4.0 + 2.0 * np.exp(-((w / 0.05) ** 2)) + 6.0 * w + (0.1 * load if loaded else 0.0)
+        for place in np.linspace(-1.0, 1.0, bins):
+            pull = gravity * np.sin(place + trip)
+            rows.append({
+                "joint": name, "segment": 2 * trip, "posture": trip % 3, "speed": w, "position": place,
+                "odd": level * friction + 0.01 * random.standard_normal(),
+                "even": 0.97 * pull + 0.05 * random.standard_normal(),
+                "gravity": pull, "gravity_rate": 0.0, "torque": load, "bending": 3.0, "radial": 10.0, "axial": 0.0,
+                "normal": np.nan, "n": 100, "std": 0.1, "t": 20.0 * trip + place, "reference": warm and trip % 8 == 0,
+                "temperature": 25.0 + trip / 3.0 if warm else np.nan, "run": "runs/one"})
+    return pd.DataFrame(rows)
+
+
+def mechanism_of(names: tuple[str, ...], prismatic: tuple[bool, ...]) -> Mechanism:
+    n = len(names)
+    return Mechanism("bench", names, tuple(range(-1, n - 1)), np.array(prismatic), np.tile([0.0, 0.0, 1.0], (n, 1)),
+                     np.zeros((n, 3)), np.ones(n), np.zeros((n, 3)), np.zeros((n, 3, 3)), np.array([0.0, 0.0, -9.81]),
+                     np.tile([-1.0, 1.0], (n, 1)), (None,) * n)
+
+
+def calibrated(joint: JointFit, bearing: Bearing | None = None) -> JointCalibration:
+    fit, points = joint.fit, joint.points
+    load_range = load_part = None
+    if fit.load != "none":
+        load = points[fit.load].to_numpy(dtype=float)
+        slope = fit.values["coulomb_coefficient"]
+        load_range = (float(load.min()), float(load.max()))
+        load_part = (slope * load_range[0], slope * float(np.median(load)), slope * load_range[1])
+    temperature = points["temperature"].to_numpy(dtype=float)
+    error = np.sqrt(np.diag(fit.covariance))
+    return JointCalibration(
+        fit.law, fit.load, fit.parameters, joint.gravity, bearing, fit.held_out_rmse,
+        (float(points["speed"].min()), float(points["speed"].max())), load_range, load_part,
+        (float(temperature.min()), float(temperature.max())) if np.isfinite(temperature).all() else None,
+        fit.names, fit.covariance / np.outer(error, error), fit.half_factor)
+
+
+def result_of(tables: dict[str, pd.DataFrame], prismatic: tuple[bool, ...], findings: tuple[Finding, ...] = (),
+              options: Options | None = None) -> Identification:
+    mechanism = mechanism_of(tuple(tables), prismatic)
+    joints = {name: identify_joint(rows, mechanism, name, options) for name, rows in tables.items() if len(rows)}
+    calibration = Calibration(
+        "bench", datetime(2026, 11, 21, 10, 22, 31, tzinfo=UTC), "constant-speed", "drive",
+        ({"path": "runs/one", "sha256": "ab" * 32},), Model("bench.urdf", "cd" * 32, (0.0, 0.0, -9.81), Tool()),
+        {"law": "auto", "load": "auto", "seed": 0, "versions": {"stribeck": "0.1.0"}},
+        {name: calibrated(joint) for name, joint in joints.items()})
+    return Identification(calibration, pd.concat(tables.values(), ignore_index=True), joints, findings, mechanism)
+
+
+@pytest.fixture(scope="module")
+def result() -> Identification:
+    tables = {"shoulder": points_of("shoulder", loaded=True), "slide": points_of("slide", gravity=0.01),
+              ODD: points_of(ODD), "wrist": pd.DataFrame(columns=points_of("wrist").columns)}
+    findings = (Finding(None, "rate", "250.0 Hz, no gaps"),
+                Finding("wrist", "not calibrated", f"wrist is not calibrated: {WHY}"),
+                Finding(ODD, "drift", f"friction of {ODD} changed by +1.0 %"))
+    return result_of(tables, (False, True, False, False), findings)
+
+
+@pytest.fixture(scope="module")
+def page(result: Identification, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return write_report(result, tmp_path_factory.mktemp("report")).read_text(encoding="utf-8")
+
+
+def written(result: Identification, folder: Path) -> str:
+    return write_report(result, folder).read_text(encoding="utf-8")
+
+
+def text_of(page: str) -> str:
+    """What a reader sees."""
+    return " ".join(re.sub(r"<[^>]*>", " ", re.sub(r"(?s)<style>.*?</style>", "", page)).split())
+
+
+def sections(page: str) -> Iterator[str]:
+    """The part of the page of each joint, in order."""
+    for part in page.split('<section class="joint"')[1:]:
+        yield text_of(">" + part.split("</section>")[0])
+
+
+class Tags(HTMLParser):
+    """Checks that elements are closed in the order in which they were opened."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.wrong: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """An element that closes itself leaves nothing open."""
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in VOID:
+            return
+        if not self.open or self.open.pop() != tag:
+            self.wrong.append(tag)
+
+
+def test_page_needs_nothing_beside_it(page: str) -> None:
+    assert not re.findall(r"https?://", page)
+    assert not re.findall(r"<(?:script|link|iframe|img)\b|@import|\bsrc=", page)
+    assert all(target.startswith(("#", "data:")) for target in re.findall(r'href="([^"]*)"', page))
+    assert all(target.startswith("#") for target in re.findall(r"url\(([^)]*)\)", page))
+
+
+def test_links_and_clip_paths_lead_somewhere(page: str) -> None:
+    there = set(re.findall(r'\bid="([^"]*)"', page))
+    assert set(re.findall(r'href="#([^"]*)"', page)) | set(re.findall(r"url\(#([^)]*)\)", page)) <= there
+
+
+def test_elements_are_closed(page: str) -> None:
+    tags = Tags()
+    tags.feed(page)
+    assert tags.wrong == []
+    assert tags.open == []
+
+
+def test_every_joint_verdict_and_candidate_is_shown(result: Identification, page: str) -> None:
+    parts = dict(zip(result.mechanism.names, sections(page), strict=True))
+    for name, joint in result.calibration.joints.items():
+        assert joint.verdict() in parts[name]
+        for key, parameter in joint.parameters.items():
+            assert key in parts[name]
+            assert parameter.verdict in parts[name]
+        assert words.plus_minus(joint.parameters["coulomb"]) in text_of(page)
+        assert parts[name].count("chosen") == 1
+        for candidate in result.joints[name].candidates:
+            assert words.number(candidate.held_out_rmse) in parts[name]
+
+
+def test_law_that_was_found_is_written_out(result: Identification, page: str) -> None:
+    shoulder = next(sections(page))
+    assert result.calibration.joints["shoulder"].load == "torque"
+    assert "grows with the transmitted torque" in shoulder
+    slope = result.calibration.joints["shoulder"].parameters["coulomb_coefficient"]
+    assert words.fixed(slope.value or 0.0, words.decimals_of(slope)) + " L" in shoulder
+
+
+def test_joint_without_calibration_says_why(page: str) -> None:
+    wrist = list(sections(page))[3]
+    assert "not calibrated" in wrist
+    assert WHY in wrist
+
+
+def test_prismatic_joint_has_its_own_units(page: str) -> None:
+    shoulder, slide, *_ = sections(page)
+    assert "N·m·s/rad" in shoulder
+    assert "N·s/m" in slide
+    assert "N·m·s/rad" not in slide
+    assert "m/s" in slide
+    assert "transmitted force" in slide
+
+
+def test_gravity_that_disagrees_is_said_and_gravity_that_hides_too(page: str) -> None:
+    text = text_of(page)
+    assert re.search(r"Torque over model is 0\.9[67]\d* ± 0\.00\d+ for shoulder", text)
+    assert re.search(r"Gravity varies too little to tell for slide", text)
+
+
+def test_odd_names_are_escaped_and_not_typeset(page: str) -> None:
+    assert ODD not in page
+    assert page.count("a&lt;b&gt;&amp;&#34;$1$") >= 4
+    assert "<b>&" not in page
+
+
+def test_provenance_is_complete(page: str) -> None:
+    assert f'title="{"ab" * 32}"' in page
+    assert f'title="{"cd" * 32}"' in page
+    text = text_of(page)
+    assert "runs/one sha256 abababababab" in text
+    assert "21 November 2026, 10:22 UTC" in text
+    assert "law = auto, load = auto, seed = 0" in text
+
+
+def test_notes_of_the_run_are_shown_as_text(result: Identification, tmp_path: Path) -> None:
+    page = write_report(result, tmp_path, {"operator": "<i>Ada</i>", "payload": 2.0}).read_text(encoding="utf-8")
+    assert "&lt;i&gt;Ada&lt;/i&gt;" in page
+    assert re.search(r"payload</dt>\s*<dd>2\.0", page)
+
+
+def test_same_result_gives_the_same_page_whatever_the_users_settings(result: Identification, page: str,
+                                                                     tmp_path: Path) -> None:
+    with matplotlib.rc_context({"font.size": 30.0, "svg.fonttype": "path", "axes.grid": False}):
+        before = dict(matplotlib.rcParams)
+        assert written(result, tmp_path) == page
+        assert dict(matplotlib.rcParams) == before
+
+
+def test_few_points_without_load_temperature_or_reference(tmp_path: Path) -> None:
+    rows = points_of("j", trips=8, bins=1, warm=False, gravity=0.0)
+    page = written(result_of({"j": rows}, (False,), options=Options(load="none")), tmp_path)
+    assert "8 points from 8 round trips" in page
+    assert "temperature not reported" in page
+    assert "reference round trips" not in page
+    assert "one round trip" not in text_of(page)        # nothing is joined where each has one point
+
+
+def test_single_speed_and_flat_values_draw(result: Identification, tmp_path: Path) -> None:
+    joint, fit = result.calibration.joints["slide"], result.joints["slide"]
+    flat = fit.points.assign(speed=0.1, odd=5.0, even=0.0, gravity=0.0, t=0.0)
+    single = replace(joint, velocity_range=(0.1, 0.1))
+    changed = replace(result, calibration=replace(result.calibration, joints={"slide": single}),
+                      joints={"slide": replace(fit, points=flat)})
+    assert "slide" in written(changed, tmp_path)
+
+
+def test_parameters_that_the_data_cannot_show_give_their_reason(result: Identification, tmp_path: Path) -> None:
+    joint = result.calibration.joints["slide"]
+    hidden = Parameter(None, None, None, None, "1", "unidentifiable", "the load <never> varied")
+    edge = replace(joint.parameters["viscous"], value=0.0, std_error=None, low=None, high=None, verdict="at bound")
+    changed = replace(joint, parameters={**joint.parameters, "viscous": edge, "coulomb_coefficient": hidden})
+    page = written(replace(result, calibration=replace(
+        result.calibration, joints={**result.calibration.joints, "slide": changed})), tmp_path)
+    assert "the load &lt;never&gt; varied" in page
+    assert re.search(r"viscous friction viscous 0\.000 \S+ – at bound", list(sections(page))[1])
+    glance = text_of(page).split("Health of the recordings")[0]
+    assert "at bound viscous friction" in glance
+
+
+def test_many_points_and_joints_stay_small(result: Identification, tmp_path: Path) -> None:
+    joint, fit = result.calibration.joints["shoulder"], result.joints["shoulder"]
+    copies = 70                                                         # 5040 points
+    many = replace(fit, points=pd.concat([fit.points] * copies, ignore_index=True),
+                   fit=replace(fit.fit, residual=np.tile(fit.fit.residual, copies)))
+    names = tuple(f"j{k}" for k in range(1, 7))
+    page = write_report(Identification(replace(result.calibration, joints=dict.fromkeys(names, joint)), many.points,
+                                       dict.fromkeys(names, many), (), mechanism_of(names, (False,) * 6)), tmp_path)
+    assert page.stat().st_size < 2_000_000
+
+
+@pytest.mark.parametrize(("value", "low", "high", "expected"), [
+    (6.0678, 5.9485, 6.1870, "6.07 ± 0.12"), (0.050166, 0.047471, 0.053013, "0.0502 ± 0.0028"),
+    (-0.0104, -0.0188, -0.0020, "−0.0104 ± 0.0084"), (12345.0, 12100.0, 12590.0, "12345 ± 245"),
+    (-0.00001, -0.1, 0.1, "0.00 ± 0.10"), (5.0, None, None, "5.00"), (0.0, None, None, "0.000"),
+    (None, None, None, "–"),
+])
+def test_values_carry_the_digits_that_their_interval_allows(value: float | None, low: float | None, high: float | None,
+                                                           expected: str) -> None:
+    assert words.plus_minus(Parameter(value, None, low, high, "N·m", "identified")) == expected

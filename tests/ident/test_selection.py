@@ -1,0 +1,141 @@
+"""The competition of laws and loads: the true one wins, the simpler wins ties, held-out errors are what they say."""
+
+import numpy as np
+import pytest
+
+from ident.errors import FitError, InputError
+from ident.fit import Data
+from ident.friction import LAWS
+from ident.selection import Selection, select
+
+SPEEDS = np.geomspace(0.004, 1.2, 12)
+TORQUE = np.array([5.0, 25.0, 12.0, 30.0])       # loads of four postures, which rank them differently
+BENDING = np.array([20.0, 8.0, 28.0, 12.0])
+
+
+def friction(w: np.ndarray, load: np.ndarray | float, drop: float, slope: float) -> np.ndarray:
+    """Truth: 4 N·m and `slope` per load, `drop` of it on top at low speed (w_s = 0.05), 3 N·m·s/rad."""
+    return (4.0 + slope * load) * (1.0 + drop * np.exp(-((w / 0.05) ** 2))) * np.sign(w) + 3.0 * w
+
+
+def data(seed: int, drop: float = 0.0, slope: float = 0.0, of: np.ndarray = TORQUE, scatter: float = 0.01,
+         noise: float = 0.02) -> tuple[Data, dict[str, np.ndarray | None]]:
+    """Round trips of two points at every speed in four postures, and the loads on offer."""
+    rng = np.random.default_rng(seed)
+    w = np.repeat(np.tile(SPEEDS, 4), 2)
+    posture, group = np.repeat(np.arange(4), 24), np.repeat(np.arange(48), 2)
+    clean = friction(w, of[posture], drop, slope)
+    tau = clean * (1.0 + scatter * rng.standard_normal(48)[group]) + noise * rng.standard_normal(96)
+    return Data(w, tau, None, group), {"none": None, "torque": TORQUE[posture], "bending": BENDING[posture]}
+
+
+def chosen(selection: Selection) -> tuple[str, str]:
+    return selection.chosen.law, selection.chosen.load
+
+
+@pytest.mark.parametrize(("truth", "of", "expected"), [
+    ({"drop": 0.5, "slope": 0.1}, TORQUE, ("stribeck", "torque")),
+    ({"drop": 0.5, "slope": 0.1}, BENDING, ("stribeck", "bending")),
+    ({"drop": 0.0, "slope": 0.1}, TORQUE, ("coulomb-viscous", "torque")),
+    ({"drop": 0.5, "slope": 0.0}, TORQUE, ("stribeck", "none")),
+    ({"drop": 0.0, "slope": 0.0}, TORQUE, ("coulomb-viscous", "none")),
+])
+def test_the_true_law_and_load_win(truth: dict[str, float], of: np.ndarray, expected: tuple[str, str]) -> None:
+    assert sum(chosen(select(*data(seed, **truth, of=of))) == expected for seed in range(12)) >= 11
+
+
+@pytest.mark.parametrize("scatter", [0.0, 1e-4])
+def test_the_simpler_wins_ties_of_exact_data(scatter: float) -> None:
+    points, loads = data(0, scatter=scatter, noise=scatter)
+    assert chosen(select(points, loads)) == ("coulomb-viscous", "none")
+
+
+def test_the_order_in_which_loads_are_offered_does_not_matter() -> None:
+    points, loads = data(1, drop=0.5, slope=0.1)
+    turned = dict(reversed(loads.items()))
+    assert chosen(select(points, loads)) == chosen(select(points, turned))
+
+
+def test_every_candidate_is_listed_and_the_winner_is_among_the_best() -> None:
+    points, loads = data(2, drop=0.5, slope=0.1)
+    selection = select(points, loads)
+    assert {(c.law, c.load) for c in selection.candidates} == {(law, load) for law in LAWS for load in loads}
+    assert len(selection.candidates) == len(LAWS) * len(loads)
+    assert [c.parameters for c in selection.candidates] == sorted(c.parameters for c in selection.candidates)
+    error = {(c.law, c.load): c.held_out_rmse for c in selection.candidates}
+    assert error[chosen(selection)] == selection.chosen.held_out_rmse
+    assert error["stribeck", "torque"] < 0.3 * min(error["stribeck", "none"], error["coulomb-viscous", "torque"])
+
+
+def test_held_out_error_is_that_of_fits_without_the_round_trip() -> None:
+    """By brute force for the law that is linear; its weights are nearly uniform here."""
+    points, _ = data(3, scatter=0.0, noise=0.05)
+    A = np.column_stack([np.sign(points.w), points.w])
+    errors = []
+    for g in range(points.groups):
+        out = points.group == g
+        beta = np.linalg.lstsq(A[~out], points.tau[~out], rcond=None)[0]
+        errors.append(points.tau[out] - A[out] @ beta)
+    held_out = select(points, {"none": None}, ("coulomb-viscous",)).chosen.held_out_rmse
+    assert held_out == pytest.approx(np.sqrt(np.mean(np.square(errors))), rel=0.01)
+
+
+def test_held_out_error_grows_with_needless_parameters() -> None:
+    """In-sample error never does, which is why it cannot choose."""
+    worse = []
+    for seed in range(12):
+        points, loads = data(20 + seed)
+        error = {(c.law, c.load): c.held_out_rmse for c in select(points, loads).candidates}
+        worse.append(error["stribeck", "torque"] / error["coulomb-viscous", "none"])
+    assert np.median(worse) > 1.02
+
+
+def test_what_cannot_be_is_dismissed_with_a_reason() -> None:
+    falling, loads = data(4, slope=-0.08)
+    for candidate in select(falling, loads).candidates:
+        assert candidate.dismissed or candidate.load != "torque"
+    rising, _ = data(5, drop=-0.4)
+    reasons = {c.law: c.dismissed for c in select(rising, {"none": None}).candidates}
+    assert reasons["coulomb-viscous"] == ""
+    assert reasons["stribeck"] != ""
+
+
+def test_a_forced_law_is_fitted_even_where_the_data_do_not_favour_it() -> None:
+    points, _ = data(6)
+    assert select(points, {"none": None}, ("stribeck",)).chosen.law == "stribeck"
+
+
+def test_nuisance_columns_are_fitted_along_and_do_not_bias_the_law() -> None:
+    """A torque signal that lags by 4 ms while gravity changes by up to 30 N·m a radian."""
+    points, _ = data(7, drop=0.5)
+    rate = np.random.default_rng(0).uniform(-30.0, 30.0, len(points.w)) * np.abs(points.w)
+    lagging = Data(points.w, points.tau - 0.004 * rate, None, points.group, {"delay": -rate})
+    fit = select(lagging, {"none": None}).chosen
+    delay = fit.nuisance["delay"]
+    assert delay.low <= 0.004 <= delay.high
+    assert delay.high - delay.low < 0.003
+    assert fit.parameters["viscous"].low <= 3.0 <= fit.parameters["viscous"].high
+    assert "delay" not in fit.values
+
+
+def test_a_prior_holds_what_the_data_cannot_show() -> None:
+    """With no gravity slope to speak of the delay stays at what is known beforehand: zero, give or take."""
+    points, _ = data(8, drop=0.5)
+    rate = 1e-3 * np.random.default_rng(0).normal(size=len(points.w))
+    known = Data(points.w, points.tau, None, points.group, {"delay": -rate}, {"delay": 0.005})
+    fit = select(known, {"none": None}).chosen
+    assert abs(fit.nuisance["delay"].value) < 0.005
+    free = select(points, {"none": None}).chosen
+    assert fit.values == pytest.approx(free.values, rel=0.01)
+
+
+def test_too_little_to_choose_from_is_refused() -> None:
+    points, loads = data(9)
+    few = points.group < 3
+    with pytest.raises(FitError, match=r"3 round trip.*at least 4"):
+        select(Data(points.w[few], points.tau[few], None, points.group[few]), {"none": None})
+    same = np.isclose(points.w, SPEEDS[3])
+    with pytest.raises(FitError, match=r"1 different speed"):
+        select(Data(points.w[same], points.tau[same], None, np.arange(same.sum())), {"none": None})
+    with pytest.raises(InputError, match=r"'stribek'"):
+        select(points, loads, ("stribek",))
