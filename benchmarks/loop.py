@@ -22,7 +22,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Record a short campaign several times."""
     figures: dict[str, Any] = {}
-    rows = [f"| arm | robot time s | times real time, median (least) of {options.runs} | µs a cycle, median |", "|---|---|---|---|"]
+    rows = [f"| arm | robot time s | times real time, median (least) of {options.runs} | µs a cycle, median |",
+            "|---|---|---|---|"]
     for name in options.arms:
         arm = load_arm(name)
         plan = plan_constant_speed(arm, seed=1, options=ConstantSpeed(postures=2, speeds=4))

@@ -323,8 +323,8 @@ def project(design: Design, noise: Noise, refine: bool = True) -> tuple[Array, d
     if law.nonlinear and refine:
         (name,) = law.nonlinear
         near = design.grid[max(best - 1, 0)][name], design.grid[min(best + 1, len(design.grid) - 1)][name]
-        found = minimize_scalar(lambda x: solve({name: float(np.exp(x))})[1], bounds=(float(np.log(near[0])), float(np.log(near[1]))), method="bounded",
-                                options={"xatol": 1e-6})
+        found = minimize_scalar(lambda x: solve({name: float(np.exp(x))})[1], method="bounded",
+                                bounds=(float(np.log(near[0])), float(np.log(near[1]))), options={"xatol": 1e-6})
         if found.fun <= misfit[best]:
             nonlinear = {name: float(np.exp(found.x))}
     return solve(nonlinear)[0], nonlinear

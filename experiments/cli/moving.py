@@ -66,7 +66,8 @@ def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOp
     delivered(text, fit_runs([recorded], folder, Options(law, load)), folder, as_json)
 
 
-def plan(arm: ArmArgument = "lab6", out: Annotated[Path | None, typer.Option("--out", "-o", help="File for the plan (TOML).")] = None,
+def plan(arm: ArmArgument = "lab6",
+         out: Annotated[Path | None, typer.Option("--out", "-o", help="File for the plan (TOML).")] = None,
          joints: JointsOption = None, seed: SeedOption = 0, as_json: JsonOption = False) -> None:
     """What will move, robot time, load spread; moves nothing."""
     from experiments.constant_speed import load_spread, plan_constant_speed

@@ -129,7 +129,7 @@ def gravity_line(calibration: "Calibration") -> str:
             (agree if close else differ).append((name, scale))
     said = []
     if agree:
-        worst = max(abs(scale.value - 1.0) for _, scale in agree)
+        worst = max(abs((scale.value or 0.0) - 1.0) for _, scale in agree)
         said.append(f"torque and model agree within {100 * worst:.1f} % ({', '.join(name for name, _ in agree)})")
     if differ:
         said.append("torque over model: " + ", ".join(f"{name} {plus_minus(scale)}" for name, scale in differ)

@@ -47,11 +47,13 @@ def _end_of_tag(data: bytes, begin: int) -> int:
 def with_attributes(start_tag: str, attributes: dict[str, str]) -> str:
     """A start tag with attributes set; the others and the layout stay."""
     for name, value in attributes.items():
-        pattern = re.compile(rf"""(\s{name}\s*=\s*)("[^"]*"|'[^']*')""")
-        if pattern.search(start_tag):
-            start_tag = pattern.sub(lambda match, value=value: f'{match[1]}"{value}"', start_tag, count=1)
+        found = re.search(rf"""\s{name}\s*=\s*("[^"]*"|'[^']*')""", start_tag)
+        if found:
+            begin, end = found.span(1)
         else:
-            start_tag = re.sub(r"\s*(/?)>$", lambda match, name=name, value=value: f' {name}="{value}"{match[1]}>', start_tag)
+            begin = end = re.search(r"\s*/?>$", start_tag).start()    # type: ignore[union-attr]  # every tag ends so
+        new = f'"{value}"' if found else f' {name}="{value}"'
+        start_tag = start_tag[:begin] + new + start_tag[end:]
     return start_tag
 
 
