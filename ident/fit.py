@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 IDENTIFIED = 0.15       # largest 95 % half width, as a fraction of the value, that counts as identified
 WEAK = 1.0              # and the largest that still says something
 LEAST_ROUND_TRIPS = 4
-GRID = 48               # Stribeck velocities tried
+GRID = 32               # Stribeck velocities tried
 _STRIBECK_RANGE = (0.7, 0.5)    # lowest and highest w_s, as multiples of the slowest and fastest speed
 _SPARE_SPEEDS = 1       # distinct speeds beyond the parameters of speed that a law needs
 
@@ -285,7 +285,7 @@ def fit_law(data: Data, law: Law, load_name: str = "none", polish: bool = True) 
     _enough(data, law)
     design = Design.of(data, law)
     noise = white_noise(len(data.w))
-    for _ in range(3):
+    for _ in range(2):
         beta, nonlinear = project(design, noise, refine=False)
         prediction = _columns(data, law, nonlinear) @ beta
         noise = estimate_noise(data.tau - prediction, prediction, data.group, len(beta) + len(nonlinear))

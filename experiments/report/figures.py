@@ -90,7 +90,7 @@ def time_figure(data: JointData) -> Markup:
     _dots(axes, data.t, off, len(off))
     ringed = data.reference
     axes.plot(data.t[ringed], off[ringed], "o", markersize=5.5, markerfacecolor="none", markeredgecolor=COLOURS.accent,
-              markeredgewidth=0.8)
+              markeredgewidth=0.8, rasterized=ringed.sum() > _RASTER)
     axes.axhline(0.0, color=COLOURS.faint, linewidth=0.8)
     if data.drift:
         order = np.argsort(data.t)

@@ -4,6 +4,7 @@ import io
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import groupby
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,6 +23,11 @@ _SPARK = (110.0, 34.0)   # size of a small curve
 _SPARK_POINTS = 150     # most dots in it
 _SPARK_SPAN = 0.3       # least part of the greatest friction that it spans, so that noise stays small
 
+_USE = re.compile(r"<use [^>]*/>")
+_MARK = re.compile(r'<use ([^>]*?) style="([^"]*)"/>')
+_MARKS = re.compile(r"(?:<use [^>]*/>){2,}")
+_WRAPPED = re.compile(r'(<g clip-path="[^"]*">)<use [^>]*/></g>(?:\1<use [^>]*/></g>)+')      # each mark clipped on its own
+
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none", "svg.hashsalt": "stribeck", "font.family": "sans-serif", "font.size": 8.5,
     "axes.titlesize": 8.5, "axes.titlelocation": "left", "axes.titlecolor": COLOURS.muted, "axes.titlepad": 6.0,
@@ -30,7 +36,7 @@ _STYLE: dict[Any, Any] = {
     "grid.color": "#e9edf0", "grid.linewidth": 0.6, "xtick.color": COLOURS.faint, "ytick.color": COLOURS.faint,
     "xtick.labelcolor": COLOURS.muted, "ytick.labelcolor": COLOURS.muted, "xtick.major.size": 3.0,
     "ytick.major.size": 0.0, "xtick.minor.size": 1.8, "xtick.major.width": 0.6, "xtick.minor.width": 0.5,
-    "figure.facecolor": "none", "axes.facecolor": "none", "savefig.facecolor": "none",
+    "figure.dpi": 180.0, "figure.facecolor": "none", "axes.facecolor": "none", "savefig.facecolor": "none",
 }
 
 
@@ -65,7 +71,17 @@ def inline(figure: Figure, label: str) -> Markup:
     text = re.sub(r' id="([^"]*)"', lambda name: name[0] if name[1] in used else "", text)     # others would repeat
     text = re.sub(r"<[^>]*>", lambda tag: re.sub(r"(\.\d\d)\d+", r"\1", tag[0]), text)        # labels keep theirs
     text = re.sub(r">\s+<", "><", re.sub(r"\s*\n\s*", " ", text)).replace("<defs></defs>", "").replace("<defs/>", "")
+    text = _MARKS.sub(_shared_style, _WRAPPED.sub(lambda run: run[1] + "".join(_USE.findall(run[0])) + "</g>", text))
     return Markup('<svg {} role="img" aria-label="{}">').format(Markup(head[0] if head else ""), label) + Markup(text)
+
+
+def _shared_style(marks: re.Match[str]) -> str:
+    """Marks in a row with their common style said once; most of a page is marks."""
+    parts = _MARK.findall(marks[0])
+    if len(parts) != marks[0].count("<use "):
+        return marks[0]
+    runs = [(style, "".join(f"<use {place}/>" for place, _ in run)) for style, run in groupby(parts, lambda part: part[1])]
+    return "".join(f'<g style="{style}">{run}</g>' for style, run in runs)
 
 
 def spark(speed: Array, friction: Array, curve_speed: Array, curve: Array) -> Markup:
