@@ -16,9 +16,9 @@ from pydantic import Field as Key
 
 from ident.armfile import Tool, Vector, parse_table, read_toml, upgrade
 from ident.description import mechanism_of
-from ident.errors import InputError
+from ident.errors import InputError, unknown_name
 from ident.fit import Parameter, needed_load, prediction_band
-from ident.friction import law_named
+from ident.friction import LAWS, law_named
 from ident.loads import joint_loads
 from ident.mechanism import Array, Bearing, Mechanism
 
@@ -145,7 +145,7 @@ class Calibration:
         path = Path(path)
         path = path / "calibration.toml" if path.is_dir() else path
         table = parse_table(_CalibrationTable, upgrade(read_toml(path), path, SCHEMA), path)
-        joints = {name: joint.calibration() for name, joint in table.joints.items()}
+        joints = {name: joint.calibration(f"{path}: joints.{name}") for name, joint in table.joints.items()}
         return cls(table.arm, table.created, table.method, table.torque_basis, tuple(table.runs), table.model, table.fit,
                    joints, path.parent)
 
@@ -168,7 +168,11 @@ class Calibration:
         if file_sha256(path) != self.model.sha256:
             raise InputError(f"{path}: not the model that the calibration was made with (its sha256 differs)")
         bearings = {name: joint.bearing for name, joint in self.joints.items()}
-        return mechanism_of(path, self.arm, self.model.gravity, self.model.tool, bearings)
+        mechanism = mechanism_of(path, self.arm, self.model.gravity, self.model.tool, bearings)
+        for name in self.joints:
+            if name not in mechanism.names:
+                raise InputError(f"{path}: {unknown_name('joint', name, mechanism.names)}; the calibration has it")
+        return mechanism
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -300,12 +304,23 @@ class _JointTable(BaseModel):
     gravity: dict[str, _ParameterTable] = {}
     correlation: _CorrelationTable
 
-    def calibration(self) -> JointCalibration:
-        law = law_named(self.law)
+    def calibration(self, where: str) -> JointCalibration:
+        """The joint, after checks that concern several keys; `where` begins their messages."""
+        if self.law not in LAWS:
+            raise InputError(f"{where}.law: {unknown_name('law', self.law, LAWS)}")
         parameters = {name: Parameter(**vars(table)) for name, table in self.parameters.items()}
-        for name in law.parameters(self.load != "none"):
+        for name in LAWS[self.law].parameters(self.load != "none"):
             if name not in parameters or parameters[name].value is None:
-                raise InputError(f"parameters.{name} is missing; the law {self.law} with load {self.load} needs it")
+                raise InputError(f"{where}.parameters.{name} has no value; the law {self.law} with load {self.load} needs it")
+        if self.load == "normal" and self.bearing is None:
+            raise InputError(f"{where}.bearing is missing; load = \"normal\" needs it")
+        for name in self.correlation.names:
+            if name not in parameters:
+                raise InputError(f"{where}.correlation.names: {unknown_name('parameter', name, parameters)}")
+        n = len(self.correlation.names)
+        if [len(row) for row in self.correlation.matrix] != [n] * n:
+            raise InputError(f"{where}.correlation.matrix has {len(self.correlation.matrix)} rows of "
+                             f"{[len(row) for row in self.correlation.matrix]} numbers, {n} of {n} are needed")
         return JointCalibration(self.law, self.load, parameters,
                                 {name: Parameter(**vars(table)) for name, table in self.gravity.items()}, self.bearing,
                                 self.held_out_rmse, self.velocity_range, self.load_range, self.load_part,

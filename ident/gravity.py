@@ -49,9 +49,12 @@ def fit_gravity(even: Array, gravity: Array, friction: Array, group: Groups, pri
     found = {}
     for k, name in enumerate(("scale", "offset") if shows else ("offset",)):
         value, low, high = float(beta[k]), float(beta[k] - half[k]), float(beta[k] + half[k])
-        word = verdict(value, low, high) if name == "scale" else "identified"
+        # an offset may well be zero: what counts is its interval against friction
+        word = verdict(value, low, high) if name == "scale" else verdict(float(np.median(friction)), -half[k], half[k])
         found[name] = Parameter(value, float(error[k]), low, high, unit(name, prismatic), word)
     if not shows:
-        note = f"gravity of this joint varies by {np.ptp(gravity):.2g} {unit('offset', prismatic)} only"
+        spread = float(np.ptp(gravity))
+        note = (f"gravity of this joint varies by {spread:.2g} {unit('offset', prismatic)} only" if spread > 1e-3
+                else "gravity of this joint does not vary with its position")
         found = {"scale": Parameter(None, None, None, None, "1", "unidentifiable", note), **found}
     return found

@@ -143,12 +143,11 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
     selection = select(data, loads, laws)
     fit = selection.chosen
     if fit.load == "none":
-        fit = replace(fit, parameters={**fit.parameters, **_unidentifiable(fit, still)})
+        fit = replace(fit, parameters={**fit.parameters, **_unidentifiable(fit, still, data.prismatic)})
     corrected = points["gravity"].to_numpy(dtype=float)
     gravity = fit_gravity(points["even"].to_numpy(dtype=float), corrected, odd, group, data.prismatic)
-    delay = fit.nuisance.get("delay", Parameter(None, None, None, None, "s", "unidentifiable",
-                                                "gravity changes too slowly along the strokes to show a delay"))
-    return JointFit(points, fit, {**gravity, "delay": delay}, selection.candidates, fit.nuisance.get("drift"))
+    gravity["delay"] = _explained(fit.nuisance.get("delay"))
+    return JointFit(points, fit, gravity, selection.candidates, fit.nuisance.get("drift"))
 
 
 def excited_loads(points: pd.DataFrame, wanted: str, mechanism: Mechanism,
@@ -193,16 +192,28 @@ def _nuisance(points: pd.DataFrame, trips: int) -> dict[str, Array]:
     return columns
 
 
-def _unidentifiable(fit: FitResult, still: dict[str, tuple[float, float]]) -> dict[str, Parameter]:
+def _unidentifiable(fit: FitResult, still: dict[str, tuple[float, float]], prismatic: bool) -> dict[str, Parameter]:
     """Load coefficients that the data cannot show, because the load was the same everywhere."""
     if not still:
         return {}
     load, (low, high) = max(still.items(), key=lambda item: item[1][1])
-    word = "normal load" if load == "normal" else "transmitted torque"
-    note = (f"the {word} stays between {low:.3g} and {high:.3g}; coulomb is the level at this load. "
+    word = "normal load" if load == "normal" else "transmitted force" if prismatic else "transmitted torque"
+    tau = unit("coulomb", prismatic)
+    found = f"is {high:.3g} {tau} everywhere" if high - low < 0.01 * high else f"stays between {low:.3g} and {high:.3g} {tau}"
+    note = (f"the {word} {found}; coulomb is the level at this load. "
             "A known payload at another distance from the axis would vary it")
     return {name: Parameter(None, None, None, None, unit(name), "unidentifiable", note)
             for name in law_named(fit.law).with_load}
+
+
+def _explained(delay: Parameter | None) -> Parameter:
+    """The torque delay, with the reason where it could not be told."""
+    if delay is None:
+        return Parameter(None, None, None, None, "s", "unidentifiable",
+                         "gravity changes too slowly along the strokes to show a delay")
+    if delay.verdict == "unidentifiable":
+        return replace(delay, note="the slope of gravity is too much alike in all postures to tell a delay from viscous friction")
+    return delay
 
 
 def _same_arm(runs: Sequence[Run]) -> Any:

@@ -78,7 +78,8 @@ def import_(file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV or MA
 
 def delivered(text: "Console", delivery: "Delivery", folder: Path, as_json: bool) -> None:
     """What a fit found and wrote."""
-    from experiments.cli.text import gravity_line, notes, result_table
+    from experiments.cli.text import notes, result_table
+    from experiments.words import gravity_sentence
     from ident.export.formats import calibration_table
     from ident.health import drift
 
@@ -91,7 +92,7 @@ def delivered(text: "Console", delivery: "Delivery", folder: Path, as_json: bool
     text.print(result_table(result, text.width))
     for line in notes(delivery.calibration):
         text.print(f"note      {line}")
-    text.print(f"gravity   {gravity_line(delivery.calibration)}")
+    text.print(f"gravity   {gravity_sentence(delivery.calibration)}")
     for line in delivery.losses:
         text.print(f"export    {line}")
     written = [str(path.relative_to(folder)) for path in delivery.files]

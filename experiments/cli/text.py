@@ -5,21 +5,20 @@ from typing import TYPE_CHECKING
 from rich import box
 from rich.table import Table
 
+from experiments.words import plus_minus
+
 if TYPE_CHECKING:
     from experiments.plan import Plan
     from ident.armfile import ArmFile
     from ident.calibration import Calibration, JointCalibration
-    from ident.fit import Parameter
     from ident.identify import Identification
     from ident.mechanism import Mechanism
 
-_AGREES = 0.02          # scale of torque over gravity that still counts as agreement
-_TELLS = 0.2            # widest interval of the scale that says anything
 COLOURS = {"identified": "green", "weak": "yellow", "at bound": "yellow", "unidentifiable": "red"}
 
 
-def minutes(seconds: float) -> str:
-    """Time as people say it."""
+def clock(seconds: float) -> str:
+    """Time to the second."""
     return f"{int(seconds // 60)} min {seconds % 60:02.0f} s" if seconds >= 60.0 else f"{seconds:.1f} s"
 
 
@@ -31,7 +30,7 @@ def plan_line(plan: "Plan", room: float) -> str:
     trips = len(strokes) // 2
     joints = len({segment.joint for segment in strokes})
     return (f"{len(postures)} postures, {trips // max(1, joints)} round trips a joint from {min(speeds):.3f} to "
-            f"{max(speeds):.2f} rad/s, {minutes(plan.robot_time)} of robot time; limits keep {room:.2f} rad of room")
+            f"{max(speeds):.2f} rad/s, {clock(plan.robot_time)} of robot time; limits keep {room:.2f} rad of room")
 
 
 def spread_table(spread: dict[str, dict[str, tuple[float, float]]]) -> Table:
@@ -90,21 +89,6 @@ def _weakest(joint: "JointCalibration", word: str) -> str:
     return said + (", load part not" if hidden else "")
 
 
-def plus_minus(parameter: "Parameter | None") -> str:
-    """Value and 95 % half width with two digits of the latter."""
-    if parameter is None or parameter.value is None:
-        return "-"
-    if parameter.low is None or parameter.high is None:
-        return f"{parameter.value:.3g}"
-    half = (parameter.high - parameter.low) / 2.0
-    digits = 3 if half <= 0.0 else max(0, min(6, 1 - _exponent(half)))
-    return f"{parameter.value:.{digits}f} ± {half:.{digits}f}"
-
-
-def _exponent(value: float) -> int:
-    return int(f"{value:.1e}".split("e")[1])
-
-
 def notes(calibration: "Calibration") -> list[str]:
     """Why coefficients are unidentifiable and what would show them, one line a joint."""
     found: dict[tuple[str, str], list[str]] = {}
@@ -113,30 +97,6 @@ def notes(calibration: "Calibration") -> list[str]:
             if entry.note:
                 found.setdefault((name, entry.note), []).append(parameter)
     return [f"{name}: {' and '.join(parameters)}: {note}" for (name, note), parameters in found.items()]
-
-
-def gravity_line(calibration: "Calibration") -> str:
-    """How torque and model agree on gravity."""
-    agree: list[tuple[str, Parameter]] = []
-    differ: list[tuple[str, Parameter]] = []
-    blind: list[str] = []
-    for name, joint in calibration.joints.items():
-        scale = joint.gravity.get("scale")
-        if scale is None or scale.value is None or scale.low is None or scale.high is None or scale.high - scale.low > _TELLS:
-            blind.append(name)
-        else:
-            close = abs(scale.value - 1.0) <= _AGREES or scale.low <= 1.0 <= scale.high
-            (agree if close else differ).append((name, scale))
-    said = []
-    if agree:
-        worst = max(abs((scale.value or 0.0) - 1.0) for _, scale in agree)
-        said.append(f"torque and model agree within {100 * worst:.1f} % ({', '.join(name for name, _ in agree)})")
-    if differ:
-        said.append("torque over model: " + ", ".join(f"{name} {plus_minus(scale)}" for name, scale in differ)
-                    + " (torque constant, model mass or unknown tool)")
-    if blind:
-        said.append(f"too little gravity to tell: {', '.join(blind)}")
-    return "; ".join(said)
 
 
 def arm_line(arm: "ArmFile", mechanism: "Mechanism") -> str:

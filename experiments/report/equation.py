@@ -2,7 +2,7 @@
 
 from markupsafe import Markup
 
-from experiments.report import words
+from experiments import words
 from experiments.report.joint import JointData
 
 _FRAMES = {      # laws that are not listed are named only

@@ -12,7 +12,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullForm
 
 from experiments.report.joint import JointData
 from experiments.report.svg import COLOURS, RAMP, inline
-from experiments.report.words import load_word
+from experiments.words import load_word
 from ident.mechanism import Array
 
 _RASTER = 600           # points from which marks become a picture, so that the page stays small

@@ -12,7 +12,8 @@ import jinja2
 import numpy as np
 from markupsafe import Markup
 
-from experiments.report import sentences, tables, words
+from experiments import words
+from experiments.report import sentences, tables
 from experiments.report.equation import equation
 from experiments.report.figures import curve_figure, gravity_figure, load_colours, time_figure
 from experiments.report.joint import JointData, joint_data
@@ -70,7 +71,7 @@ def render(result: Identification, run_note: dict[str, Any] | None = None) -> st
         stribeck=versions.get("stribeck", version("stribeck")), facts=_facts(result, calibrated, run_note or {}),
         sections=sections, findings=_by_kind(result.findings), weighty=_WEIGHTY, units=_common_units(calibrated),
         gravity=[tables.gravity_row(*item) for item in calibration.joints.items()],
-        gravity_sentence=sentences.gravity_sentence(result), limits=[tables.limit_row(data) for data in calibrated],
+        gravity_sentence=words.gravity_sentence(result.calibration), limits=[tables.limit_row(data) for data in calibrated],
         options={key: value for key, value in calibration.fit.items() if key != "versions"},
         session=_session(calibrated), colours=COLOURS, ramp=RAMP, css=Markup(_resource("report.css")),
         missing=words.MISSING, identified=IDENTIFIED)

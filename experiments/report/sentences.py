@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from experiments.report import words
+from experiments import words
 from experiments.report.joint import JointData
-from ident.identify import Identification
 
 _CORRELATED = 0.8       # correlation from which two estimates trade against each other
 
@@ -31,28 +30,3 @@ def correlation_note(data: JointData) -> str:
     first, second = (words.PARAMETER_WORDS.get(names[k], names[k]) for k in (row, column))
     return (f"The estimates of {first} and {second} are correlated ({value}): the data tell their combination better "
             "than each alone.")
-
-
-def gravity_sentence(result: Identification) -> str:
-    """How torque and model agree on gravity, over all joints."""
-    agree, differ, blind = [], [], []
-    for name, joint in result.calibration.joints.items():
-        scale = joint.gravity["scale"]
-        half = words.half_width(scale)
-        if scale.value is None or scale.low is None or scale.high is None or half is None or 2.0 * half > words.TELLS:
-            blind.append(name)
-        elif abs(scale.value - 1.0) <= words.AGREES or scale.low <= 1.0 <= scale.high:
-            agree.append((name, abs(scale.value - 1.0)))
-        else:
-            differ.append(f"{words.plus_minus(scale)} for {name}")
-    said = []
-    if agree:
-        worst = 100.0 * max(off for _, off in agree)
-        said.append(f"Measured torque and model agree on gravity within {worst:.1f} % for "
-                    f"{words.listed(name for name, _ in agree)}.")
-    if differ:
-        said.append(f"Torque over model is {words.listed(differ)}. The cause may be torque constant, gear efficiency, "
-                    "model masses or an unknown tool; if it is the torque constant, friction carries the same factor.")
-    if blind:
-        said.append(f"Gravity varies too little to tell for {words.listed(blind)}.")
-    return " ".join(said)

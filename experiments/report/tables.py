@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from markupsafe import Markup
 
-from experiments.report import words
+from experiments import words
 from experiments.report.figures import curve_speeds
 from experiments.report.joint import JointData
 from experiments.report.svg import spark, strip

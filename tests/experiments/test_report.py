@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.report import words, write_report
+from experiments import words
+from experiments.report import write_report
 from ident.armfile import Tool
 from ident.calibration import Calibration, JointCalibration, Model
 from ident.fit import Parameter

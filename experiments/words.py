@@ -1,12 +1,14 @@
-"""How the report says things: numbers with their uncertainty, units, names of loads and parameters."""
+"""How results are said: numbers with their uncertainty, units, names, agreement with gravity."""
 
 import math
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
+from ident.calibration import Calibration
 from ident.fit import Parameter
 
 MISSING = "–"
+_UNKNOWN = Parameter(None, None, None, None, "1", "unidentifiable")
 AGREES = 0.02           # scale of torque over gravity that still counts as agreement
 TELLS = 0.2             # widest interval of the scale that says anything
 _TELLING = 200.0        # percent of the value beyond which it is no measure of the interval
@@ -115,7 +117,7 @@ def listed(names: Iterable[str]) -> str:
 
 
 def minutes(seconds: float) -> str:
-    """Time as people say it."""
+    """Time in whole minutes; seconds below two of them."""
     return f"{seconds / 60.0:.0f} min" if seconds >= 120.0 else f"{seconds:.0f} s"
 
 
@@ -124,6 +126,31 @@ def moment(when: datetime) -> str:
     zone = "" if when.tzinfo is None else " UTC"
     when = when if when.tzinfo is None else when.astimezone(UTC)
     return f"{when.day} {when:%B %Y, %H:%M}{zone}"
+
+
+def gravity_sentence(calibration: Calibration) -> str:
+    """How torque and model agree on gravity, over all joints."""
+    agree, differ, blind = [], [], []
+    for name, joint in calibration.joints.items():
+        scale = joint.gravity.get("scale", _UNKNOWN)
+        half = half_width(scale)
+        if scale.value is None or scale.low is None or scale.high is None or half is None or 2.0 * half > TELLS:
+            blind.append(name)
+        elif abs(scale.value - 1.0) <= AGREES or scale.low <= 1.0 <= scale.high:
+            agree.append((name, abs(scale.value - 1.0)))
+        else:
+            differ.append(f"{plus_minus(scale)} for {name}")
+    said = []
+    if agree:
+        worst = 100.0 * max(off for _, off in agree)
+        said.append(f"Measured torque and model agree on gravity within {worst:.1f} % for "
+                    f"{listed(name for name, _ in agree)}.")
+    if differ:
+        said.append(f"Torque over model is {listed(differ)}. The cause may be torque constant, gear efficiency, "
+                    "model masses or an unknown tool; if it is the torque constant, friction carries the same factor.")
+    if blind:
+        said.append(f"Gravity varies too little to tell for {listed(blind)}.")
+    return " ".join(said)
 
 
 def _exponent(value: float) -> int:
