@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +19,7 @@ from ident.export import export
 from ident.identify import Identification, Options, identify
 from ident.run import find_runs, load_run
 
+Display = Callable[[Plan], AbstractContextManager[Watch]]
 CALIBRATION, POINTS, REPORT, PLAN = "calibration.toml", "points.csv", "report.html", "plan.toml"
 
 
@@ -47,7 +49,7 @@ class Delivery:
 
 
 def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, seed: int = 0, options: Options | None = None,
-              agree: Callable[[Plan], None] | None = None, watch: Watch | None = None) -> Delivery:
+              agree: Callable[[Plan], None] | None = None, display: Display | None = None) -> Delivery:
     """Calibrate an arm from nothing to a report.
 
     Parameters
@@ -64,16 +66,16 @@ def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, se
         Law and load of the fit.
     agree : callable, optional
         Shown the plan before anything moves; raises to call it off.
-    watch : callable, optional
-        Shown the motion, see `follow`.
+    display : callable, optional
+        From the plan to a context that is entered while the arm moves and gives what watches it, see `follow`.
     """
     plan = plan_constant_speed(arm, joints, seed)
     if agree:
         agree(plan)
-    empty_folder(out)
-    write_plan(plan, out / PLAN)
-    folder = record(arm, plan, out, seed, watch=watch)
-    return fit_runs([folder], out, options)
+    write_plan(plan, empty_folder(out) / PLAN)
+    with display(plan) if display else nullcontext() as watch:
+        run = record(arm, plan, out, seed, watch=watch)
+    return fit_runs([run], out, options)
 
 
 def fit_runs(paths: list[Path], out: Path, options: Options | None = None) -> Delivery:

@@ -101,6 +101,8 @@ def _unphysical(fit: FitResult) -> str:
     if fit.law == "stribeck":
         if fit.parameters["stribeck_velocity"].verdict == "at bound":
             return "its Stribeck velocity lies at the edge of the measured speeds: curvature, not a Stribeck effect"
+        if fit.parameters["stribeck_velocity"].verdict == "unidentifiable":
+            return "the data do not tell its Stribeck velocity"
         drop = values["static"] - values["coulomb"]
         if drop <= 0.0 and values.get("static_coefficient", 0.0) <= values.get("coulomb_coefficient", 0.0):
             return "friction does not fall with speed"

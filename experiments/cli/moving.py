@@ -1,7 +1,8 @@
 """Commands that move or plan to: calibrate, plan, run."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from experiments.plan import Plan
+    from experiments.tracking import Watch
     from ident.armfile import ArmFile
     from ident.mechanism import Mechanism
 
@@ -41,12 +43,8 @@ def register(app: typer.Typer) -> None:
 def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOption = None, seed: SeedOption = 0,
               law: LawOption = "auto", load: LoadOption = "auto", yes: YesOption = False, as_json: JsonOption = False) -> None:
     """The main job: plan, move, record, fit, export, report."""
-    from experiments.calibrate import PLAN, fit_runs
+    from experiments.calibrate import calibrate as calibrate_arm
     from experiments.cli.fitting import delivered
-    from experiments.constant_speed import plan_constant_speed
-    from experiments.plan import write_plan
-    from experiments.record import record
-    from experiments.recorder import empty_folder
     from ident.armfile import load_arm
     from ident.description import load_mechanism
     from ident.identify import Options
@@ -56,14 +54,14 @@ def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOp
     mechanism = load_mechanism(arm_file)
     folder = out or Path(f"calibration-{arm_file.name}")
     _greet(text, arm_file, mechanism, folder)
-    made = plan_constant_speed(arm_file, split(joints), seed)
-    _show(text, made, arm_file, mechanism)
-    agree(made, arm_file.driver.kind, yes, text)
-    empty_folder(folder)
-    write_plan(made, folder / PLAN)
-    with progress(text, made.robot_time, "run", made.names) as watch:
-        recorded = _keeping(lambda: record(arm_file, made, folder, seed, watch=watch), folder)
-    delivered(text, fit_runs([recorded], folder, Options(law, load)), folder, as_json)
+
+    def shown_and_agreed(made: "Plan") -> None:
+        _show(text, made, arm_file, mechanism)
+        agree(made, arm_file.driver.kind, yes, text)
+
+    delivery = calibrate_arm(arm_file, folder, split(joints), seed, Options(law, load), shown_and_agreed,
+                             lambda made: _recording(text, made, folder))
+    delivered(text, delivery, folder, as_json)
 
 
 def plan(arm: ArmArgument = "lab6",
@@ -115,8 +113,8 @@ def run(arm: ArmArgument = "lab6",
     _show(text, made, arm_file, mechanism)
     agree(made, arm_file.driver.kind, yes, text)
     empty_folder(folder)
-    with progress(text, made.robot_time, "run", made.names) as watch:
-        recorded = _keeping(lambda: record(arm_file, made, folder, seed, note, watch), folder)
+    with _recording(text, made, folder) as watch:
+        recorded = record(arm_file, made, folder, seed, note, watch)
     text.print(f"wrote     {recorded}/\nnext      stribeck fit {folder}")
     if as_json:
         print_json({"run": str(recorded), "robot_time_s": round(made.robot_time, 3)})
@@ -139,12 +137,14 @@ def _show(text: "Console", plan: "Plan", arm: "ArmFile", mechanism: "Mechanism")
     text.print(spread_table(load_spread(plan, mechanism)))
 
 
-def _keeping(record: Callable[[], Path], folder: Path) -> Path:
-    """Run a recording; whatever ends it early, say where the samples are."""
+@contextmanager
+def _recording(text: "Console", plan: "Plan", folder: Path) -> Iterator["Watch"]:
+    """Progress while the arm moves; whatever ends it early, say where the samples are."""
     from drivers.errors import ArmStopped
 
     try:
-        return record()
+        with progress(text, plan.robot_time, "run", plan.names) as watch:
+            yield watch
     except BaseException as error:
         runs = sorted((folder / "runs").glob("*"))
         kept = f"; what was recorded is kept in {runs[-1]}, stribeck fit {folder} uses it" if runs else ""
