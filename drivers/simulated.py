@@ -4,6 +4,7 @@ Friction acts as MuJoCo's own dry friction and damping, whose levels are set in 
 truth's law at the present speed and load; the loads are MuJoCo's reaction forces, never our model's.
 """
 
+import logging
 from types import TracebackType
 from typing import Self
 
@@ -19,6 +20,7 @@ from ident.armfile import ArmFile, check_against_model
 from ident.description import add_point_mass, last_link, load_mechanism, model_spec
 from ident.errors import InputError
 
+_log = logging.getLogger(__name__)
 _PHYSICS_RATE = 1000.0     # Hz; friction and velocity loop are computed at this rate
 _NOISE_BLOCK = 4096        # cycles of noise drawn at once
 _MOVING = 1e-4             # rad/s of set-point from which a joint has a direction
@@ -60,6 +62,7 @@ class SimulatedArm:
         self._data.qpos[:] = arm.home(mechanism)
         self._loads = ReactionLoads(self._model, self.truth)
         self._reason: str | None = "it has not been enabled"
+        self._torque_mode: tuple[Array, Array] | None = None
         self._prepare_loop()
 
     def __enter__(self) -> Self:
@@ -135,7 +138,6 @@ class SimulatedArm:
         self._ramp = np.where(np.isnan(self.limits.acceleration), np.inf, self.limits.acceleration) * self._dt
         self._setpoint = np.zeros(n)
         self._integral = data.qfrc_bias.copy()
-        self._torque_mode: tuple[Array, Array] | None = None
         self._direction = np.zeros(n)
         self._level = np.ones(n)
         self._cycle = 0
@@ -272,6 +274,7 @@ class ReactionLoads:
 
 def _compile(arm: ArmFile, truth: Truth, dt: float) -> "mujoco.MjModel":
     """MuJoCo model of the arm as it truly is: tool, payload, mass error, rotors and stiff dry friction."""
+    mujoco.set_mju_user_warning(_log.warning)        # else MuJoCo writes a file into the working directory
     spec = model_spec(arm.model)
     link = last_link(spec)
     add_point_mass(spec, link, arm.tool.mass, arm.tool.com)
@@ -286,6 +289,7 @@ def _compile(arm: ArmFile, truth: Truth, dt: float) -> "mujoco.MjModel":
     model.jnt_limited[:] = 0
     model.dof_solimp[:] = [0.9999, 0.9999, 0.001, 0.5, 2.0]
     model.dof_solref[:] = [2.0 * dt, 1.0]
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET      # a simulation that diverges reports nan instead
     mujoco.mj_setConst(model, mujoco.MjData(model))
     return model
 
