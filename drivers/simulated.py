@@ -223,6 +223,8 @@ class SimulatedArm:
         time = truth.column("torque_noise_time")
         for j in np.flatnonzero(time > 0.0):
             memory = np.exp(-1.0 / (self.rate * time[j]))
+            if self._cycle == 0:            # noise that has been there for long
+                self._noise_state[:, j] = memory * self._rng.standard_normal()
             draws[:, 0, j], self._noise_state[:, j] = lfilter(
                 [np.sqrt(1.0 - memory**2)], [1.0, -memory], draws[:, 0, j], zi=self._noise_state[:, j])
         draws[:, 0] *= truth.column("torque_noise")
@@ -245,6 +247,7 @@ class ReactionLoads:
             raise InputError("the simulated arm needs one joint a body; split the bodies that have several")
         kinds = [joint.load for joint in truth.joints]
         slide = model.jnt_type == mujoco.mjtJoint.mjJNT_SLIDE
+        self._slide = slide.astype(float) if slide.any() else None
         of = np.zeros((4, model.njnt))        # what axial, radial, bending and moment count for each joint
         for j, (kind, joint) in enumerate(zip(kinds, truth.joints, strict=True)):
             if kind == "torque":
@@ -259,7 +262,10 @@ class ReactionLoads:
     def __call__(self, data: "mujoco.MjData") -> Array:
         """Load of each joint, shape (n,), after ``mj_rnePostConstraint``."""
         wrench, n = data.cfrc_int[self._body], data.xaxis
-        rx, ry, rz = (data.xanchor - data.subtree_com[self._root]).T
+        origin = data.xanchor - data.subtree_com[self._root]
+        if self._slide is not None:         # MuJoCo's anchor stays where the slide began; a joint's origin moves with its link
+            origin += (self._slide * (data.qpos - self._model.qpos0))[:, None] * n
+        rx, ry, rz = origin.T
         mx, my, mz, fx, fy, fz = wrench.T
         nx, ny, nz = n.T
         mx, my, mz = mx - (ry * fz - rz * fy), my - (rz * fx - rx * fz), mz - (rx * fy - ry * fx)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, NonNegativeInt, PositiveFloat
 
 from ident.armfile import ArmFile, Tool, parse_table
 from ident.errors import InputError, unknown_name
@@ -56,7 +56,7 @@ class JointTruth(Knobs):
 
 
 class _ArmTruth(Knobs):
-    seed: int = 0
+    seed: NonNegativeInt = 0
     payload: Tool = Tool()
     mass_error: Annotated[float, Field(gt=-1.0)] = 0.0
     joints: dict[str, dict[str, Any]] = {}

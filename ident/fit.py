@@ -27,6 +27,7 @@ IDENTIFIED = 0.15       # largest 95 % half width, as a fraction of the value, t
 WEAK = 1.0              # and the largest that still says something
 LEAST_ROUND_TRIPS = 4
 GRID = 32               # Stribeck velocities tried
+_NEAR, _FINE = 0.15, 13     # range of the logarithm around a known one, and points in it, that are tried more finely
 _STRIBECK_RANGE = (0.7, 0.5)    # lowest and highest w_s, as multiples of the slowest and fastest speed
 _SPARE_SPEEDS = 1       # distinct speeds beyond the parameters of speed that a law needs
 
@@ -243,12 +244,15 @@ class Design:
     columns: Array
 
     @classmethod
-    def of(cls, data: Data, law: Law) -> "Design":
-        """Design of a law for the points of a joint."""
+    def of(cls, data: Data, law: Law, near: Mapping[str, float] | None = None) -> "Design":
+        """Design of a law for the points of a joint; the grid is finer around the parameters `near`."""
         grid: tuple[dict[str, float], ...] = ({},)
         if law.nonlinear:
             (name,) = law.nonlinear
-            grid = tuple({name: float(value)} for value in nonlinear_grid(data))
+            values = nonlinear_grid(data)
+            if near:
+                values = np.union1d(values, near[name] * np.exp(_NEAR * np.linspace(-1.0, 1.0, _FINE)))
+            grid = tuple({name: float(value)} for value in values)
         return cls(data, law, grid, np.array([_columns(data, law, point) for point in grid]))
 
     def whitened(self, noise: Noise) -> Array:

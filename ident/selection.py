@@ -65,8 +65,9 @@ def select(data: Data, loads: Mapping[str, Array | None], laws: tuple[str, ...] 
     offered.sort(key=lambda pair: (len(pair[0].parameters(pair[1] != "none")), ORDER.index(pair[1])))
     fits = [fit_law(replace(data, load=loads[load]), law, load, polish=False) for law, load in offered]
     noise = min(fits, key=lambda fit: fit.rmse).noise           # one noise model, so that errors compare
-    errors = [_held_out(replace(data, load=loads[load]), law, noise) for law, load in offered]
-    dismissed = [_unphysical(fit) for fit in fits]
+    errors = [_held_out(replace(data, load=loads[load]), law, noise, fit.values)
+              for (law, load), fit in zip(offered, fits, strict=True)]
+    dismissed = [_unphysical(fit, replace(data, load=loads[load])) for fit, (_, load) in zip(fits, offered, strict=True)]
     k = _simplest_of_the_best([error[0] for error in errors], dismissed)
     law, load = offered[k]
     chosen = replace(fit_law(replace(data, load=loads[load]), law, load), held_out_rmse=_rmse(errors[k][1], data))
@@ -95,24 +96,32 @@ def _as_good(errors: list[Array], k: int, alive: list[int]) -> bool:
     return True
 
 
-def _unphysical(fit: FitResult) -> str:
+def _unphysical(fit: FitResult, data: Data) -> str:
     """Why a fit cannot be what its law means, or an empty text."""
     values = fit.values
     if fit.law == "stribeck":
-        if fit.parameters["stribeck_velocity"].verdict == "at bound":
+        found = fit.parameters["stribeck_velocity"].verdict
+        if found == "at bound":
             return "its Stribeck velocity lies at the edge of the measured speeds: curvature, not a Stribeck effect"
-        if fit.parameters["stribeck_velocity"].verdict == "unidentifiable":
+        if found == "unidentifiable":
             return "the data do not tell its Stribeck velocity"
-        drop = values["static"] - values["coulomb"]
-        if drop <= 0.0 and values.get("static_coefficient", 0.0) <= values.get("coulomb_coefficient", 0.0):
-            return "friction does not fall with speed"
+        if _fall(fit, data) <= CLAIM * fit.rmse / np.sqrt(data.groups):
+            return "friction does not fall with speed: curvature of the viscous part would look the same"
     if fit.load != "none" and values["coulomb_coefficient"] <= 0.0:
         return "friction does not grow with the load"
     return ""
 
 
-def _held_out(data: Data, law: Law, noise: Noise) -> tuple[Array, Array]:
-    """Prediction errors of every round trip by a fit without it.
+def _fall(fit: FitResult, data: Data) -> float:
+    """How far the fitted friction falls from the slowest speed to its least, at the greatest load."""
+    speed = np.geomspace(np.abs(data.w).min(), np.abs(data.w).max(), 64)
+    load = None if data.load is None else np.full_like(speed, data.load.max())
+    friction = fit.predict(speed, load)
+    return float(friction[0] - friction.min())
+
+
+def _held_out(data: Data, law: Law, noise: Noise, whole: Mapping[str, float]) -> tuple[Array, Array]:
+    """Prediction errors of every round trip by a fit without it; `whole` are the parameters of the fit with all.
 
     Returns
     -------
@@ -122,7 +131,7 @@ def _held_out(data: Data, law: Law, noise: Noise) -> tuple[Array, Array]:
     plain : ndarray, shape (N,)
         Errors of the points [N·m].
     """
-    design = Design.of(data, law)
+    design = Design.of(data, law, whole)
     raw, A = design.columns, design.whitened(noise)
     scale = np.sqrt(np.sum(A**2, axis=1, keepdims=True))
     scale[scale == 0.0] = 1.0

@@ -24,7 +24,7 @@ STEADY = 0.04          # a cell's speed may differ from the stroke's by this fra
 SAME_SPEED = 0.05      # speeds of a stroke and its reverse may differ by this fraction
 HELD = 0.01            # the other joints stay within this [rad or m]
 _CELLS = (8, 96)      # least and most position cells of a motion
-_SAMPLES = 40          # samples a cell must last where encoder steps are coarse
+_SAMPLES = 40          # a cell is so many encoder steps, or lasts so many samples where steps are coarser
 _LEAST_CELLS = 3       # cells of a steady stretch
 _BINS = 5              # most bins of a round trip
 _MIN_GEAR = 20.0       # gear ratio from which bins are whole motor revolutions
@@ -248,8 +248,7 @@ def _cell_edges(rising: Array, resolution: float) -> Array:
     cell = 8.0 * max(resolution, 8.0 * _noise(rising, resolution))
     chord = min(_SAMPLES, len(rising) // 4)
     fastest = float(np.max(rising[chord:] - rising[:-chord])) / chord if chord else 0.0     # way a sample
-    if resolution > fastest / _SAMPLES:
-        cell = max(cell, _SAMPLES * fastest)
+    cell = max(cell, _SAMPLES * min(resolution, fastest))       # an edge is passed between two samples, or two steps
     cells = np.clip((high - low) / cell, *_CELLS)
     steps = max(1.0, np.ceil((high - low) / (cells * resolution)))
     return np.asarray(np.arange(low + 0.5 * resolution, high, steps * resolution))
@@ -257,9 +256,9 @@ def _cell_edges(rising: Array, resolution: float) -> Array:
 
 def _noise(rising: Array, resolution: float) -> float:
     """Standard deviation of the position's noise, if it is more than what encoder steps make; else 0."""
-    if len(rising) < 3:
+    if len(rising) < 4:
         return 0.0
-    noise = float(np.median(np.abs(np.diff(rising, 2)))) / 0.6745 / np.sqrt(6.0)
+    noise = float(np.median(np.abs(np.diff(rising, 3)))) / 0.6745 / np.sqrt(20.0)     # ramps leave no third difference
     return noise if noise > 2.0 * resolution else 0.0
 
 

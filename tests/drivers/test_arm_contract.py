@@ -30,7 +30,8 @@ def supervised(arm, tmp_path):
 def replayed(arm, tmp_path):
     """A recording of the motion."""
     source = SimulatedArm(arm)
-    with Recorder(tmp_path / "recording", arm, load_mechanism(arm), "contract", source.rate, source.resolution) as recorder, source:
+    recorder = Recorder(tmp_path / "recording", arm, load_mechanism(arm), "contract", source.rate, source.resolution)
+    with recorder, source:
         source.enable()
         for k in range(MOTION):
             velocity = motion(k, source.rate)
@@ -102,10 +103,14 @@ class TestArm:
             session.steps(1)
 
     def test_leaving_by_an_error_stops_and_passes_it_on(self, session):
-        with pytest.raises(ZeroDivisionError), session.arm:
-            session.arm.enable()
-            session.steps(3)
-            _ = 1 / 0
+        def break_off():
+            with session.arm:
+                session.arm.enable()
+                session.steps(3)
+                _ = 1 / 0
+
+        with pytest.raises(ZeroDivisionError):
+            break_off()
         with pytest.raises(ArmStopped):
             session.steps(1)
 

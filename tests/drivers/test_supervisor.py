@@ -63,6 +63,11 @@ def supervised(fake, **altered):
     return guard
 
 
+def follow(guard, commands):
+    for velocity in commands:
+        guard.step(Command(np.array(velocity)))
+
+
 def stops(fake):
     return [reason for call, reason in (call for call in fake.calls if isinstance(call, tuple))]
 
@@ -71,8 +76,7 @@ def trips(fake, commands=(REST,), **altered):
     """The breach that these samples cause; the arm must have been stopped, once and after the step."""
     guard = supervised(fake, **altered)
     with pytest.raises(LimitExceeded) as caught:
-        for velocity in commands:
-            guard.step(Command(np.array(velocity)))
+        follow(guard, commands)
     assert len(stops(fake)) == 1
     assert fake.calls[-1] == ("stop", str(caught.value))
     assert fake.calls[-2] == "step"
@@ -237,8 +241,7 @@ def test_a_sliding_joint_is_judged_in_metres_and_newtons(make_arm):
     guard = Supervisor(arm, prismatic=np.array([True]))
     guard.enable()
     with pytest.raises(LimitExceeded) as caught:
-        for _ in range(200):
-            guard.step(Command(np.array([0.2])))
+        follow(guard, [[0.2]] * 200)
     assert caught.value.unit == "m/s"
 
 

@@ -1,0 +1,148 @@
+"""Replay: the recorded samples, for the recorded commands only."""
+
+import json
+import shutil
+import time
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from drivers import ArmStopped, Command, ReplayEnded, ReplayMismatch
+from drivers.replay import ALL_SIGNALS, ReplayArm
+from drivers.simulated import SimulatedArm
+from experiments.recorder import Recorder
+from ident.description import load_mechanism
+from ident.errors import InputError
+from ident.run import SAMPLES, load_run
+
+CYCLES = 50
+
+
+def command(k):
+    return np.array([0.3 * np.sin(0.1 * k), -0.2 * np.sin(0.07 * k)])
+
+
+@pytest.fixture
+def recording(make_arm, tmp_path):
+    """A run of a noisy arm, and the samples that were recorded."""
+    arm = make_arm({"simulation": {"torque_noise": 0.2, "encoder_step": 1e-4, "torque_step": 0.1}})
+    source = SimulatedArm(arm, seed=3)
+    samples = []
+    with Recorder(tmp_path / "recording", arm, load_mechanism(arm), "a test", source.rate, source.resolution) as recorder, source:
+        source.enable()
+        for k in range(CYCLES):
+            samples.append(source.step(Command(command(k))))
+            recorder.sample(samples[-1], np.zeros(2), command(k), k // 10)
+    return tmp_path / "recording", samples
+
+
+def replayed(folder, paced=False):
+    arm = ReplayArm(load_run(folder, ALL_SIGNALS), paced)
+    arm.enable()
+    return arm
+
+
+def test_the_samples_are_the_recorded_ones(recording):
+    folder, samples = recording
+    arm = replayed(folder)
+    for k, recorded in enumerate(samples):
+        again = arm.step(Command(command(k)))
+        assert again.t == recorded.t
+        for key in ("q", "dq", "tau", "t_joint", "temperature"):
+            np.testing.assert_array_equal(getattr(again, key), getattr(recorded, key))
+
+
+def test_what_was_not_recorded_is_unknown(recording):
+    assert replayed(recording[0]).step(Command(command(0))).raw is None
+
+
+def test_it_has_rate_limits_and_resolution_of_the_arm_that_was_recorded(recording):
+    arm = replayed(recording[0])
+    assert arm.rate == 200.0
+    assert arm.limits.velocity.tolist() == [2.0, 2.0]
+    assert arm.resolution.position_step.tolist() == [1e-4, 1e-4]
+    assert arm.resolution.torque_step.tolist() == [0.1, 0.1]
+
+
+def test_a_changed_command_is_named_with_found_and_recorded(recording):
+    arm = replayed(recording[0])
+    for k in range(20):
+        arm.step(Command(command(k)))
+    changed = command(20) + np.array([0.0, 0.01])
+    with pytest.raises(ReplayMismatch) as caught:
+        arm.step(Command(changed))
+    assert not isinstance(caught.value, ReplayEnded)
+    for said in ("lift", f"{changed[1]:.6g}", f"{command(20)[1]:.6g}", "t = 0.105 s"):
+        assert said in str(caught.value)
+    with pytest.raises(ArmStopped):
+        arm.step(Command(command(20)))
+
+
+def test_rounding_of_the_last_digits_is_no_change(recording):
+    replayed(recording[0]).step(Command(command(0) + 1e-12))
+
+
+def test_the_end_of_the_recording_is_said(recording):
+    arm = replayed(recording[0])
+    for k in range(CYCLES):
+        arm.step(Command(command(k)))
+    with pytest.raises(ReplayEnded, match=f"after {CYCLES} samples"):
+        arm.step(Command(np.zeros(2)))
+
+
+def test_after_a_stop_it_goes_on_where_it_was(recording):
+    folder, samples = recording
+    arm = replayed(folder)
+    for k in range(10):
+        arm.step(Command(command(k)))
+    arm.stop("a test")
+    arm.enable()
+    assert arm.step(Command(command(10))).t == samples[10].t
+
+
+@pytest.mark.parametrize(("paced", "least", "most"), [(True, 0.9, 10.0), (False, 0.0, 0.5)])
+def test_real_time_takes_as_long_as_it_did_and_at_once_does_not(recording, paced, least, most):
+    arm = replayed(recording[0], paced)
+    began = time.monotonic()
+    for k in range(CYCLES):
+        arm.step(Command(command(k)))
+    recorded = (CYCLES - 1) / 200.0
+    assert least * recorded <= time.monotonic() - began <= most * recorded
+
+
+def test_a_log_without_commands_replays_whatever_is_commanded(recording):
+    """An imported log states no commands; there is nothing to differ from."""
+    folder, samples = recording
+    run = load_run(folder, ALL_SIGNALS)
+    run.signals["dq_cmd"][:] = np.nan
+    arm = ReplayArm(run)
+    arm.enable()
+    assert arm.step(Command(np.array([1.0, np.nan]))).t == samples[0].t
+
+
+def test_a_run_loaded_for_fitting_only_is_refused(recording):
+    with pytest.raises(InputError, match="load all signals"):
+        ReplayArm(load_run(recording[0]))
+
+
+def test_a_recording_without_commands_is_refused(recording, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(recording[0], copy)
+    with pa.memory_map(str(copy / SAMPLES)) as source:
+        table = pa.ipc.open_stream(source).read_all()
+    kept = table.select([name for name in table.column_names if not name.startswith("dq_cmd.")])
+    (copy / SAMPLES).unlink()
+    with pa.ipc.new_stream(str(copy / SAMPLES), kept.schema) as writer:
+        writer.write_table(kept)
+    with pytest.raises(InputError, match="commands"):
+        ReplayArm(load_run(copy, ALL_SIGNALS))
+
+
+def test_the_rate_follows_from_time_where_the_record_has_none(recording, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(recording[0], copy)
+    record = json.loads((copy / "run.json").read_text(encoding="utf-8"))
+    del record["driver"]
+    (copy / "run.json").write_text(json.dumps(record), encoding="utf-8")
+    assert ReplayArm(load_run(copy, ALL_SIGNALS)).rate == pytest.approx(200.0)
