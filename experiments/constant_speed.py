@@ -46,7 +46,7 @@ class ConstantSpeed:
         Time at speed before the window, on top of a distance [s].
     """
 
-    postures: int = 6
+    postures: int = 7
     speeds: int = 6
     reference_every: int = 2
     fastest: float = 0.85

@@ -150,6 +150,13 @@ def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
         raise PlanError(f"the plan is for joints {', '.join(plan.names)}, the arm {arm.name} has {', '.join(mechanism.names)}")
     if plan.arm_sha256 != arm_sha256(arm):
         raise PlanError(f"the plan was made for another version of the arm file of {plan.arm}; plan again")
+    if not any(segment.kind == "stroke" for segment in plan.segments):
+        raise PlanError("the plan has no stroke; there is nothing to record")
+    ids = [segment.id for segment in plan.segments]
+    if len(set(ids)) < len(ids) or min(ids) < 0:
+        raise PlanError("every segment of a plan needs a number of its own, from 0; "
+                        f"found {', '.join(str(id_) for id_ in sorted(ids) if id_ < 0 or ids.count(id_) > 1)}")
+    units = ["m" if slides else "rad" for slides in mechanism.prismatic]
     room = np.inf
     for start, segment in plan.legs():
         target = np.array(segment.target)
@@ -158,7 +165,7 @@ def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
             worst = int(np.argmin(gap))
             if gap[worst] < 0.0:
                 low, high = limits.position[worst]
-                raise PlanError(f"segment {segment.id} takes {plan.names[worst]} to {end[worst]:.3f} rad, "
+                raise PlanError(f"segment {segment.id} takes {plan.names[worst]} to {end[worst]:.3f} {units[worst]}, "
                                 f"outside its limits [{low:g}, {high:g}]")
             room = min(room, float(gap[worst]))
         if segment.kind == "stroke":
@@ -166,8 +173,12 @@ def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
                 raise PlanError(f"segment {segment.id}: {unknown_name('joint', str(segment.joint), plan.names)}")
             j = plan.names.index(segment.joint)
             if segment.speed is None or not 0.0 < segment.speed <= limits.velocity[j]:
-                raise PlanError(f"segment {segment.id} moves {segment.joint} at {segment.speed} rad/s, "
-                                f"limit {limits.velocity[j]:g} rad/s")
+                raise PlanError(f"segment {segment.id} moves {segment.joint} at {segment.speed} {units[j]}/s, "
+                                f"limit {limits.velocity[j]:g} {units[j]}/s")
+            moving = [name for name, way in zip(plan.names, target - start, strict=True) if way != 0.0]
+            if moving != [segment.joint]:
+                raise PlanError(f"segment {segment.id} is a stroke of {segment.joint} alone, but it moves "
+                                f"{', '.join(moving) or 'nothing'}")
     legs = list(plan.legs())
     inside = box_is_clear(arm, mechanism, np.array([start for start, _ in legs]),
                           np.array([segment.target for _, segment in legs]))
@@ -178,7 +189,7 @@ def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
     return room
 
 
-def box_is_clear(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array, steps: int = 9) -> NDArray[np.bool_]:
+def box_is_clear(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array, steps: int = 33) -> NDArray[np.bool_]:
     """Whether all joint origins stay in the workspace box on the straight ways start -> target, each (K, n)."""
     box = arm.workspace.box
     if box is None:

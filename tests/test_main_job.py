@@ -150,3 +150,19 @@ def test_the_wheel_runs_the_main_job_outside_the_tree(tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(str(Path(site) / "ident"))
     assert Calibration.load(tmp_path / "out").joints["j6"].verdict() == "identified"
+
+
+def test_the_snippet_of_the_readme_runs(campaign, monkeypatch, capsys):
+    monkeypatch.chdir(campaign.parent)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (snippet,) = re.findall(r"```python\n(.*?)```", readme, flags=re.DOTALL)
+    exec(compile(snippet, "README.md", "exec"), {})
+    assert "('j1', 'j2', 'j3', 'j4', 'j5', 'j6')" in capsys.readouterr().out
+
+
+def test_the_help_has_every_command_of_the_readme():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    written = set(re.findall(r"^\| `stribeck (\w+)", readme, flags=re.MULTILINE))
+    done = subprocess.run([sys.executable, "-m", "experiments.cli", "--help"], capture_output=True, text=True, check=True)
+    assert written == {command for command in written if f" {command} " in done.stdout}
+    assert len(written) == 9

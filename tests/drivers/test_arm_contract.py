@@ -84,7 +84,7 @@ class TestArm:
     def test_limits_are_those_of_the_arm_file(self, session):
         limits = session.arm.limits
         assert limits.position.tolist() == [[-2.5, 2.5], [-1.5, 1.5]]
-        for key, values in {"velocity": [2.0, 2.0], "acceleration": [8.0, 8.0], "torque": [60.0, 40.0],
+        for key, values in {"velocity": [2.0, 1.5], "acceleration": [8.0, 8.0], "torque": [60.0, 40.0],
                             "temperature": [70.0, 70.0]}.items():
             assert getattr(limits, key).tolist() == values
 

@@ -60,7 +60,7 @@ def test_what_was_not_recorded_is_unknown(recording):
 def test_it_has_rate_limits_and_resolution_of_the_arm_that_was_recorded(recording):
     arm = replayed(recording[0])
     assert arm.rate == 200.0
-    assert arm.limits.velocity.tolist() == [2.0, 2.0]
+    assert arm.limits.velocity.tolist() == [2.0, 1.5]
     assert arm.resolution.position_step.tolist() == [1e-4, 1e-4]
     assert arm.resolution.torque_step.tolist() == [0.1, 0.1]
 

@@ -251,8 +251,8 @@ def test_a_sliding_joint_is_judged_in_metres_and_newtons(make_arm):
 def rides(draw):
     """Where an arm starts, and velocity commands as (turn, lift, cycles)."""
     start = draw(st.tuples(st.floats(-2.45, 2.45), st.floats(-1.45, 1.45)))
-    velocity = st.floats(-1.9, 1.9)
-    return start, draw(st.lists(st.tuples(velocity, velocity, st.integers(20, 200)), min_size=2, max_size=8))
+    leg = st.tuples(st.floats(-1.9, 1.9), st.floats(-1.4, 1.4), st.integers(20, 200))
+    return start, draw(st.lists(leg, min_size=2, max_size=8))
 
 
 @settings(max_examples=30, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
