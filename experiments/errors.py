@@ -1,7 +1,11 @@
 """Errors of experiments."""
 
-from ident.errors import InputError
+from ident.errors import InputError, StribeckError
 
 
 class PlanError(InputError):
     """A plan that would leave a limit, or that cannot be made for this arm."""
+
+
+class RecordingFailed(StribeckError, OSError):
+    """Samples could not be written; the motion was stopped, what was written before is kept."""

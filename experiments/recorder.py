@@ -6,6 +6,8 @@ import platform
 import re
 import shutil
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -16,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from drivers import JointSample, Resolution
+from experiments.errors import RecordingFailed
 from experiments.plan import Segment
 from ident.armfile import ArmFile
 from ident.errors import InputError
@@ -60,8 +63,9 @@ class Recorder:
         self._names, self._prismatic = mechanism.names, mechanism.prismatic
         self._block_rows = max(1, round(rate))
         self._signals: tuple[str, ...] = ()
-        self._filled = 0
+        self._filled = self._written = 0
         self._writer: pa.RecordBatchStreamWriter | None = None
+        self._failure: str | None = None
         _copy_arm(arm, folder)
         steps = {} if resolution is None else {key: value.tolist() for key, value in vars(resolution).items()}
         record = {"schema": SCHEMA, "experiment": experiment, "arm": arm.name, "names": list(mechanism.names),
@@ -92,8 +96,9 @@ class Recorder:
 
     def event(self, event: str, **details: Any) -> None:
         """Append one line to the events."""
-        self._events.write(json.dumps({"event": event, "row": self.rows, **details}, ensure_ascii=False) + "\n")
-        self._events.flush()
+        with self._writing(EVENTS):
+            self._events.write(json.dumps({"event": event, "row": self.rows, **details}, ensure_ascii=False) + "\n")
+            self._events.flush()
 
     def sample(self, sample: JointSample, q_cmd: np.ndarray, dq_cmd: np.ndarray, segment: int) -> None:
         """Take over one sample with the set-points that it answers."""
@@ -115,20 +120,39 @@ class Recorder:
             self._flush()
 
     def close(self, reason: str) -> None:
-        """Write what is left and say how the run ended; safe to call twice."""
+        """Write what is left and say how the run ended; safe to call twice.
+
+        Every step is taken, whatever becomes of the others; if writing had failed before, nothing more is raised.
+        """
         if self._events.closed:
             return
-        try:
+        with suppress(OSError) if self._failure else nullcontext(), ExitStack() as steps:       # last in, first out
+            steps.callback(self._events.close)
+            steps.callback(os.fsync, self._events.fileno())
+            steps.callback(self._say_closed, reason)
+            steps.callback(self._samples.close)
+            steps.callback(os.fsync, self._samples.fileno())
+            steps.callback(self._end_stream)
             self._flush()
-            if self._writer is not None:
+
+    def _say_closed(self, reason: str) -> None:
+        self.event("closed", rows=self._written, reason=self._failure or reason)
+
+    def _end_stream(self) -> None:
+        """End the stream, unless what was written last is torn."""
+        if self._writer is not None and self._failure is None:
+            with self._writing(SAMPLES):
                 self._writer.close()
-        finally:
-            self._samples.flush()
-            os.fsync(self._samples.fileno())
-            self._samples.close()
-            self.event("closed", rows=self.rows, reason=reason)
-            os.fsync(self._events.fileno())
-            self._events.close()
+                self._samples.flush()
+
+    @contextmanager
+    def _writing(self, name: str) -> Iterator[None]:
+        """Turns a failed write into an error of ours; what was written before can still be read."""
+        try:
+            yield
+        except OSError as error:
+            self._failure = f"{self.folder / name}: {error.strerror or error}"
+            raise RecordingFailed(f"{self._failure}; what was recorded before is kept") from error
 
     def _open(self, sample: JointSample) -> None:
         """Columns follow from what the first sample reports."""
@@ -146,22 +170,24 @@ class Recorder:
                 about[f"{signal}.{name}"] = {"signal": signal, "joint": name, "unit": _UNITS[signal][int(slides)]}
         metadata = {column: json.dumps(entry, ensure_ascii=False) for column, entry in about.items()}
         self._schema = pa.schema(fields, metadata=metadata)
-        self._writer = pa.ipc.new_stream(self._samples, self._schema,
-                                         options=pa.ipc.IpcWriteOptions(compression="zstd"))
+        with self._writing(SAMPLES):
+            self._writer = pa.ipc.new_stream(self._samples, self._schema,
+                                             options=pa.ipc.IpcWriteOptions(compression="zstd"))
 
     def _flush(self) -> None:
         """Hand the block to the operating system, and to the disk about once a second."""
-        if self._writer is None or self._filled == 0:
+        if self._writer is None or self._filled == 0 or self._failure is not None:
             return
-        rows = slice(0, self._filled)
+        rows, self._filled = slice(0, self._filled), 0        # at once: a write that is broken off is not repeated
         arrays = [self._t[rows], self._segment[rows]]
         arrays += [self._block[s, rows, j] for s in range(len(self._signals)) for j in range(len(self._names))]
-        self._writer.write_batch(pa.record_batch([pa.array(array) for array in arrays], schema=self._schema))
-        self._samples.flush()
-        self._filled = 0
-        if time.monotonic() - self._synced > _SYNC_EVERY:
-            os.fsync(self._samples.fileno())
-            self._synced = time.monotonic()
+        with self._writing(SAMPLES):
+            self._writer.write_batch(pa.record_batch([pa.array(array) for array in arrays], schema=self._schema))
+            self._samples.flush()
+            self._written += rows.stop
+            if time.monotonic() - self._synced > _SYNC_EVERY:
+                os.fsync(self._samples.fileno())
+                self._synced = time.monotonic()
 
 
 def new_run_folder(campaign: Path, experiment: str) -> Path:
@@ -190,6 +216,9 @@ def empty_folder(folder: Path) -> Path:
 
 def _copy_arm(arm: ArmFile, folder: Path) -> None:
     """Verbatim copies of arm file and model, so that the run needs nothing outside itself."""
+    if b"<include" in arm.model.read_bytes():
+        raise InputError(f"{arm.model}: the model includes other files, but a run keeps the model in one file; "
+                         "let MuJoCo save it as one (mj_saveLastXML) and name that in the arm file")
     (folder / ARM).mkdir(parents=True)
     for source in {arm.path, arm.model}:
         shutil.copyfile(source, folder / ARM / source.name)

@@ -57,11 +57,12 @@ def _explain(error: Exception) -> int:
         error.show()
         return BAD_INPUT
     from drivers.errors import DriverError
+    from experiments.errors import RecordingFailed
     from ident.errors import StribeckError
 
     if isinstance(error, StribeckError):
         print(f"stribeck: {error}", file=sys.stderr)
-        return STOPPED if isinstance(error, DriverError) else BAD_INPUT
+        return STOPPED if isinstance(error, (DriverError, RecordingFailed)) else BAD_INPUT
     if isinstance(error, OSError):
         print(f"stribeck: {error.filename or ''}: {error.strerror or error}".replace(": :", ":"), file=sys.stderr)
         return BAD_INPUT

@@ -1,0 +1,441 @@
+"""The run folder: complete and verbatim, and whatever happens to its writer, what was given to it can be read."""
+
+import hashlib
+import json
+import platform
+import signal
+import subprocess
+import sys
+from importlib.metadata import version
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from drivers import JointSample, Resolution
+from experiments.errors import RecordingFailed
+from experiments.plan import Segment, plan_table
+from experiments.recorder import Recorder, empty_folder, new_run_folder
+from ident.description import load_mechanism
+from ident.errors import InputError
+from ident.health import check_log
+from ident.run import ARM, EVENTS, RECORD, SAMPLES, SIGNALS, find_runs, load_run
+
+RATE = 50.0             # rows a batch
+
+
+def sample(k, n=2, temperature=True, raw=False):
+    """Sample number k: every number in it tells which it is."""
+    base = k + np.arange(n) / 10.0
+    return JointSample(k / RATE, base + 0.01, base + 0.02, base + 0.03, np.full(n, k / RATE - 1e-3),
+                       base + 0.04 if temperature else None, np.zeros(n, dtype=np.int64), base + 0.05 if raw else None)
+
+
+def fill(recorder, rows, first=0, n=2, **options):
+    for k in range(first, first + rows):
+        recorder.sample(sample(k, n, **options), np.full(n, k + 0.5), np.full(n, k + 0.6), k // 100)
+
+
+def assert_rows(run, least, most=None):
+    """The run holds this many rows from the first on, each as it was given."""
+    rows = len(run.t)
+    assert least <= rows <= (least if most is None else most)
+    k = np.arange(rows)
+    np.testing.assert_array_equal(run.t, k / RATE)
+    np.testing.assert_array_equal(run.segment, k // 100)
+    base = k[:, None] + np.arange(2) / 10.0
+    for signal_, offset in {"q": 0.01, "dq": 0.02, "tau": 0.03, "temperature": 0.04}.items():
+        np.testing.assert_array_equal(run.signals[signal_], base + offset)
+    np.testing.assert_array_equal(run.signals["q_cmd"], np.tile(k + 0.5, (2, 1)).T)
+    np.testing.assert_array_equal(run.signals["dq_cmd"], np.tile(k + 0.6, (2, 1)).T)
+
+
+@pytest.fixture
+def arm(make_arm):
+    return make_arm()
+
+
+@pytest.fixture
+def start(arm, tmp_path):
+    """Makes a recorder for the run folder ``run``."""
+    def recorder(**options):
+        return Recorder(tmp_path / "run", arm, load_mechanism(arm), "a test", RATE, **options)
+    return recorder
+
+
+@pytest.fixture
+def closed(start, tmp_path):
+    """A run of 330 rows: six full batches and a part."""
+    with start() as recorder:
+        fill(recorder, 330)
+    return tmp_path / "run"
+
+
+class TestContent:
+    def test_every_sample_is_kept_to_the_last_bit(self, closed):
+        assert_rows(load_run(closed, SIGNALS), 330)
+
+    def test_signals_that_were_not_asked_for_stay_on_disk(self, closed):
+        assert set(load_run(closed).signals) == {"q", "tau", "temperature"}
+
+    def test_numbers_that_are_none_are_kept_as_such(self, start, tmp_path):
+        with start() as recorder:
+            recorder.sample(JointSample(0.0, np.array([np.nan, np.inf]), np.zeros(2), np.full(2, -0.0), np.zeros(2), None,
+                                        np.zeros(2, dtype=np.int64)), np.full(2, np.nan), np.full(2, np.nan), -1)
+        run = load_run(tmp_path / "run", SIGNALS)
+        np.testing.assert_array_equal(run.signals["q"], [[np.nan, np.inf]])
+        assert np.signbit(run.signals["tau"]).all()
+        assert run.segment.tolist() == [-1]
+
+    @pytest.mark.parametrize(("options", "extra"), [({}, {"temperature"}), ({"temperature": False}, set()),
+                                                    ({"raw": True}, {"raw", "temperature"})])
+    def test_columns_are_what_the_arm_reports(self, start, tmp_path, options, extra):
+        with start() as recorder:
+            fill(recorder, 3, **options)
+        run = load_run(tmp_path / "run", SIGNALS)
+        assert set(run.signals) == {"q", "dq", "tau", "q_cmd", "dq_cmd", "t"} | extra
+        if "raw" in extra:
+            np.testing.assert_array_equal(run.signals["raw"], [k + np.arange(2) / 10.0 + 0.05 for k in range(3)])
+
+    @pytest.mark.parametrize(("base", "joint", "n", "units"), [
+        ("pair", "lift", 2, {"q": "rad", "dq": "rad/s", "tau": "N·m", "q_cmd": "rad", "dq_cmd": "rad/s", "t": "s"}),
+        ("slide", "carriage", 1, {"q": "m", "dq": "m/s", "tau": "N", "q_cmd": "m", "dq_cmd": "m/s", "t": "s"}),
+    ])
+    def test_every_column_says_signal_joint_and_unit(self, make_arm, tmp_path, base, joint, n, units):
+        arm = make_arm(base=base)
+        with Recorder(tmp_path / "run", arm, load_mechanism(arm), "a test", RATE) as recorder:
+            fill(recorder, 2, n=n)
+        with pa.ipc.open_stream(str(tmp_path / "run" / SAMPLES)) as stream:
+            schema = stream.schema
+        assert schema.field("t").type == pa.float64()
+        assert schema.field("segment").type == pa.int32()
+        for signal_, unit in {**units, "temperature": "°C"}.items():
+            about = json.loads(schema.metadata[f"{signal_}.{joint}".encode()])
+            assert about == {"signal": signal_, "joint": joint, "unit": unit}
+
+    def test_the_record_says_what_ran_on_what(self, arm, make_plan, tmp_path):
+        resolution = Resolution(np.array([0.0, 0.1]), np.array([1e-4, 1e-5]), np.array([0.2, 0.3]))
+        plan = plan_table(make_plan(arm))
+        with Recorder(tmp_path / "run", arm, load_mechanism(arm), "a test", RATE, resolution, plan, 5, "with a cup of tea"):
+            record = json.loads((tmp_path / "run" / RECORD).read_text(encoding="utf-8"))      # there before the first sample
+        assert {key: record[key] for key in ("schema", "experiment", "arm", "names", "arm_file", "seed", "note", "plan")} == {
+            "schema": 1, "experiment": "a test", "arm": "pair", "names": ["turn", "lift"], "arm_file": "pair.toml", "seed": 5,
+            "note": "with a cup of tea", "plan": plan}
+        assert record["driver"]["kind"] == "simulated"
+        assert record["driver"]["rate"] == 200.0
+        assert record["driver"]["position_step"] == [1e-4, 1e-5]
+        assert record["versions"]["stribeck"] == version("stribeck")
+        assert record["versions"]["python"] == platform.python_version()
+        assert record["start"].endswith("+00:00")
+
+    def test_arm_file_and_model_are_copied_byte_for_byte(self, arm, closed):
+        for source in (arm.path, arm.model):
+            assert (closed / ARM / source.name).read_bytes() == source.read_bytes()
+
+    def test_a_run_needs_nothing_outside_itself(self, arm, closed, tmp_path):
+        elsewhere = tmp_path / "elsewhere" / "copy"
+        elsewhere.parent.mkdir()
+        closed.rename(elsewhere)
+        for path in (arm.path, arm.model):
+            path.unlink()
+        run = load_run(elsewhere, SIGNALS)
+        assert_rows(run, 330)
+        assert load_mechanism(run.arm).names == ("turn", "lift")
+
+    def test_a_bare_model_is_an_arm_too(self, arm, tmp_path):
+        from ident.armfile import load_arm
+
+        bare = load_arm(arm.model)
+        with Recorder(tmp_path / "bare", bare, load_mechanism(bare), "a test", RATE) as recorder:
+            fill(recorder, 3)
+        assert_rows(load_run(tmp_path / "bare", SIGNALS), 3)
+
+    def test_a_model_of_several_files_is_refused_before_anything_moves(self, make_arm, tmp_path):
+        """Only the model itself is copied; a run that could not be read later would be worse than none."""
+        arm = split_model(make_arm())
+        with pytest.raises(InputError, match="one file"):
+            Recorder(tmp_path / "run", arm, load_mechanism(arm), "a test", RATE)
+
+    def test_events_follow_each_other_and_the_last_is_closed(self, start, tmp_path):
+        with start() as recorder:
+            fill(recorder, 10)
+            recorder.start(Segment(0, "stroke", (0.0, 0.0), 0, "turn", 0.1))
+            fill(recorder, 10, 10)
+            recorder.finish(Segment(0, "stroke", (0.0, 0.0), 0, "turn", 0.1))
+            recorder.start(Segment(1, "stroke", (0.0, 0.0), 0, "turn", 0.1, 0))
+            recorder.event("warning", text="a µ")
+        run = load_run(tmp_path / "run")
+        assert run.events == (
+            {"event": "started", "row": 10, "segment": 0}, {"event": "finished", "row": 20, "segment": 0},
+            {"event": "started", "row": 20, "segment": 1, "mirror_of": 0}, {"event": "warning", "row": 20, "text": "a µ"},
+            {"event": "closed", "row": 20, "rows": 20, "reason": "done"})
+        assert run.closed == run.events[-1]
+
+    @pytest.mark.parametrize(("error", "reason"), [(KeyboardInterrupt(), "stopped by the operator"),
+                                                   (RuntimeError("the cable came off"), "the cable came off")])
+    def test_what_ended_the_run_is_its_reason_and_the_rows_are_kept(self, start, tmp_path, error, reason):
+        def record():
+            with start() as recorder:
+                fill(recorder, 120)
+                raise error
+
+        with pytest.raises(type(error)):
+            record()
+        run = load_run(tmp_path / "run", SIGNALS)
+        assert_rows(run, 120)
+        assert (run.closed["reason"], run.closed["rows"]) == (reason, 120)
+
+    def test_closing_twice_is_closing_once(self, start, tmp_path):
+        recorder = start()
+        fill(recorder, 3)
+        recorder.close("done")
+        recorder.close("again")
+        assert [event["event"] for event in load_run(tmp_path / "run").events] == ["closed"]
+
+    def test_a_run_without_samples_is_closed_and_says_so(self, start, tmp_path):
+        with start():
+            pass
+        with pytest.raises(InputError, match=r"samples"):
+            load_run(tmp_path / "run")
+
+    def test_a_run_is_never_written_over(self, closed, start):
+        before = tree(closed)
+        with pytest.raises(FileExistsError):
+            start()
+        assert tree(closed) == before
+
+
+class TestFolders:
+    def test_runs_of_the_same_second_have_names_of_their_own_in_order(self, tmp_path):
+        made = []
+        for _ in range(4):
+            made.append(new_run_folder(tmp_path, "constant speed / j1"))
+            made[-1].mkdir(parents=True)
+            (made[-1] / RECORD).touch()
+        assert len(set(made)) == 4
+        assert all(folder.parent == tmp_path / "runs" for folder in made)
+        assert find_runs(tmp_path) == made
+
+    @pytest.mark.parametrize("content", ["file", "folder"])
+    def test_results_go_to_an_empty_folder_only(self, tmp_path, content):
+        assert empty_folder(tmp_path / "new" / "one").is_dir()
+        full = tmp_path / "full"
+        full.mkdir()
+        (full / "a").mkdir() if content == "folder" else (full / "a").write_text("precious")
+        with pytest.raises(InputError, match=r"full exists and is not empty"):
+            empty_folder(full)
+        assert (full / "a").exists()
+
+    def test_a_file_is_no_folder(self, tmp_path):
+        (tmp_path / "file").write_text("precious")
+        with pytest.raises(InputError, match="file"):
+            empty_folder(tmp_path / "file")
+        assert (tmp_path / "file").read_text() == "precious"
+
+
+WRITER = f"""
+import sys
+from pathlib import Path
+import numpy as np
+from drivers import JointSample
+from experiments.recorder import Recorder
+from ident.armfile import load_arm
+from ident.description import load_mechanism
+
+arm = load_arm(Path(sys.argv[1]))
+with Recorder(Path(sys.argv[2]), arm, load_mechanism(arm), "a test", {RATE}) as recorder:
+    for k in range(10**7):
+        base = k + np.arange(2) / 10.0
+        sample = JointSample(k / {RATE}, base + 0.01, base + 0.02, base + 0.03, np.full(2, k / {RATE} - 1e-3), base + 0.04,
+                             np.zeros(2, dtype=np.int64))
+        recorder.sample(sample, np.full(2, k + 0.5), np.full(2, k + 0.6), k // 100)
+        recorder.event("tick", number=k) if k % 50 == 49 else None
+        if (k + 1) % {int(RATE)} == 0:
+            print(k + 1, flush=True)
+"""
+
+
+class TestDamage:
+    def test_a_killed_process_leaves_every_batch_that_it_wrote(self, arm, tmp_path):
+        """kill -9 in the middle: all rows that the writer said were written are there, and the run says it is not closed."""
+        with subprocess.Popen([sys.executable, "-c", WRITER, str(arm.path), str(tmp_path / "run")],
+                              stdout=subprocess.PIPE, text=True) as writer:
+            for line in writer.stdout:
+                if int(line) >= 20 * RATE:
+                    break
+            writer.send_signal(signal.SIGKILL)
+            written = max([int(line), *(int(rest) for rest in writer.stdout.read().split("\n")[:-1])])
+        assert writer.returncode == -signal.SIGKILL
+        run = load_run(tmp_path / "run", SIGNALS)
+        assert_rows(run, written, 10**7)
+        assert run.closed is None
+        assert len(run.events) >= written // 50 - 1
+        assert any(finding.kind == "torn" and "cut off" in finding.text for finding in check_log(run))
+
+    def test_killed_before_the_first_batch_there_is_nothing_and_that_is_said(self, start, tmp_path):
+        fill(start(), 20)                                            # never flushed, never closed
+        with pytest.raises(InputError, match=r"samples\.arrows"):
+            load_run(tmp_path / "run")
+
+    def test_wherever_the_samples_are_cut_the_whole_batches_before_are_read(self, closed):
+        whole = (closed / SAMPLES).read_bytes()
+        rows = set()
+        for size in np.linspace(1, len(whole) - 1, 60).astype(int):
+            (closed / SAMPLES).write_bytes(whole[:size])
+            try:
+                run = load_run(closed, SIGNALS)
+            except InputError as error:
+                assert size < len(whole) / 4                         # less than the schema and the first batch
+                assert_one_sentence(error, "samples.arrows")
+            else:
+                assert_rows(run, len(run.t))
+                rows.add(len(run.t))
+        assert rows >= {50 * k for k in range(1, 7)}
+
+    def test_a_file_that_lost_its_tail_is_not_taken_for_a_whole_one(self, closed):
+        """Closed after 330 rows, says the last event; a copy that broke off has fewer."""
+        whole = (closed / SAMPLES).read_bytes()
+        (closed / SAMPLES).write_bytes(whole[: len(whole) // 2])
+        findings = check_log(load_run(closed))
+        assert any("330" in finding.text for finding in findings)
+
+    @pytest.mark.parametrize("seed", range(20))
+    def test_flipped_bytes_are_refused_or_read_but_never_a_crash(self, closed, seed):
+        rng = np.random.default_rng(seed)
+        content = np.frombuffer((closed / SAMPLES).read_bytes(), dtype=np.uint8).copy()
+        content[rng.integers(0, len(content), 10)] = rng.integers(0, 256, 10)
+        (closed / SAMPLES).write_bytes(content.tobytes())
+        try:
+            run = load_run(closed, SIGNALS)
+        except InputError as error:
+            assert_one_sentence(error, "run")
+        else:
+            assert len(run.t) <= 330
+
+    @pytest.mark.parametrize("content", [b"", b"not arrow at all\n" * 40, bytes(4000), b"\xff\xff\xff\xff" + b"\x7f" * 400,
+                                         np.random.default_rng(0).bytes(3000)], ids=["empty", "text", "zeros", "long", "random"])
+    def test_garbage_for_samples_is_refused_in_a_sentence(self, closed, content):
+        (closed / SAMPLES).write_bytes(content)
+        with pytest.raises(InputError) as caught:
+            load_run(closed)
+        assert_one_sentence(caught.value, "samples.arrows")
+
+    def test_a_torn_last_event_is_left_out(self, closed):
+        text = (closed / EVENTS).read_text(encoding="utf-8")
+        (closed / EVENTS).write_text('{"event": "started", "row": 0, "segment": 0}\n' + text[: len(text) // 2], encoding="utf-8")
+        run = load_run(closed)
+        assert run.events == ({"event": "started", "row": 0, "segment": 0},)
+        assert run.closed is None
+        assert len(run.t) == 330
+
+    def test_a_run_without_events_can_be_read_and_is_not_closed(self, closed):
+        (closed / EVENTS).unlink()
+        assert load_run(closed).closed is None
+
+    @pytest.mark.parametrize(("damage", "words"), [
+        (lambda run: (run / RECORD).unlink(), ["not a run folder", "run.json"]),
+        (lambda run: (run / RECORD).write_text("{"), ["run.json", "not a JSON file"]),
+        (lambda run: (run / RECORD).write_text("[1, 2]"), ["run.json", "not a run record"]),
+        (lambda run: (run / RECORD).write_bytes(b"\xff\xfe"), ["run.json", "not a JSON file"]),
+        (lambda run: edit_record(run, schema=9), ["run.json", "schema = 9"]),
+        (lambda run: edit_record(run, names=["turn", "elbow"]), ["q.elbow"]),
+        (lambda run: edit_record(run, names=7), ["run.json", "names"]),
+        (lambda run: edit_record(run, arm_file=7), ["run.json", "arm_file"]),
+        (lambda run: (run / SAMPLES).unlink(), ["samples.arrows", "no samples"]),
+        (lambda run: (run / ARM / "pair.toml").unlink(), ["pair.toml", "no such file"]),
+        (lambda run: (run / ARM / "pair.urdf").unlink(), ["pair.urdf", "no such file"]),
+        (lambda run: replace_text(run / ARM / "pair.toml", "2.5]", "2.4]"), ["arm file", "changed after the recording"]),
+        (lambda run: replace_text(run / ARM / "pair.urdf", 'mass value="2"', 'mass value="3"'), ["changed after the recording"]),
+        (lambda run: drop_column(run, "tau.lift"), ["samples.arrows", "tau.lift is missing"]),
+        (lambda run: drop_column(run, "t"), ["samples.arrows", "is missing"]),
+    ], ids=lambda value: "" if callable(value) else "-".join(value))
+    def test_a_damaged_run_is_refused_in_a_sentence(self, closed, damage, words):
+        damage(closed)
+        with pytest.raises(InputError) as caught:
+            load_run(closed)
+        assert_one_sentence(caught.value, *words)
+
+    def test_the_truth_may_change(self, closed):
+        replace_text(closed / ARM / "pair.toml", "seed = 0", "seed = 1")
+        assert_rows(load_run(closed, SIGNALS), 330)
+
+    @pytest.mark.parametrize("place", ["nowhere", "empty"])
+    def test_no_run_where_there_is_none(self, tmp_path, place):
+        (tmp_path / "empty").mkdir()
+        with pytest.raises(InputError, match=place):
+            find_runs(tmp_path / place)
+
+
+class TestFullDisk:
+    class Disk:
+        """A file that takes so many bytes and no more."""
+
+        def __init__(self, file, room):
+            self.file, self.room = file, room
+
+        def write(self, data):
+            size = memoryview(data).nbytes
+            if size > self.room:
+                self.file.write(bytes(memoryview(data).cast("B")[: self.room]))
+                self.room = 0
+                raise OSError(28, "No space left on device")
+            self.room -= size
+            return self.file.write(data)
+
+        def __getattr__(self, name):
+            return getattr(self.file, name)
+
+    def test_rows_before_survive_and_the_run_is_closed_with_its_reason(self, start, tmp_path):
+        def record():
+            with start() as recorder:
+                recorder._samples = self.Disk(recorder._samples, 30_000)
+                fill(recorder, 10_000)
+
+        with pytest.raises(RecordingFailed) as caught:
+            record()
+        assert_one_sentence(caught.value, "samples.arrows", "No space left on device")
+        run = load_run(tmp_path / "run", SIGNALS)
+        assert_rows(run, 100, 10_000)
+        assert "No space left on device" in run.closed["reason"]
+
+
+def split_model(arm):
+    """The arm with a model that includes a second file."""
+    body = """<mujoco><worldbody><body name="column"><inertial pos="0.05 0 0.1" mass="3" diaginertia="0.02 0.02 0.01"/>
+    <joint name="turn" type="hinge" axis="0 0 1" range="-149 149"/></body></worldbody></mujoco>"""
+    (arm.path.parent / "body.xml").write_text(body, encoding="utf-8")
+    (arm.path.parent / "whole.xml").write_text('<mujoco><include file="body.xml"/></mujoco>', encoding="utf-8")
+    text = arm.path.read_text(encoding="utf-8").replace("pair.urdf", "whole.xml")
+    arm.path.write_text(text[: text.index("[joints.lift]")], encoding="utf-8")
+    from ident.armfile import load_arm
+
+    return load_arm(arm.path)
+
+
+def assert_one_sentence(error, *words):
+    assert "\n" not in str(error)
+    for word in words:
+        assert word in str(error)
+
+
+def tree(folder):
+    """Digest of every file below a folder, and the folders."""
+    return {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+            for path in sorted(folder.rglob("*"))}
+
+
+def edit_record(run, **changes):
+    record = json.loads((run / RECORD).read_text(encoding="utf-8"))
+    (run / RECORD).write_text(json.dumps({**record, **changes}), encoding="utf-8")
+
+
+def replace_text(path, old, new):
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def drop_column(run, name):
+    table = pa.ipc.open_stream((run / SAMPLES).read_bytes()).read_all().drop_columns([name])
+    with pa.ipc.new_stream(str(run / SAMPLES), table.schema) as writer:
+        writer.write_table(table)
