@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from ident.calibration import Calibration
-from ident.fit import Parameter
+from ident.parameter import Parameter
 
 MISSING = "–"
 _UNKNOWN = Parameter(None, None, None, None, "1", "unidentifiable")

@@ -5,7 +5,7 @@ searches the nonlinear ones globally, lmfit polishes all of them together, and t
 covariance.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from inspect import Parameter as Argument
 from inspect import Signature
@@ -13,82 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import minimize_scalar, nnls
 
 from ident.errors import FitError, InputError
 from ident.friction import LAWS, Law, law_named, unit
 from ident.mechanism import Array
-from ident.regression import Groups, Noise, cluster_covariance, estimate_noise, group_index, white_noise
+from ident.parameter import Parameter, verdict
+from ident.projection import Data, Design, columns, nonlinear_grid, prior_rows, project, white_target
+from ident.regression import Noise, cluster_covariance, estimate_noise, group_index, white_noise
 
 if TYPE_CHECKING:
     import lmfit
 
-IDENTIFIED = 0.15       # largest 95 % half width, as a fraction of the value, that counts as identified
-WEAK = 1.0              # and the largest that still says something
 LEAST_ROUND_TRIPS = 4
-GRID = 32               # Stribeck velocities tried
-_NEAR, _FINE = 0.15, 13     # range of the logarithm around a known one, and points in it, that are tried more finely
-_STRIBECK_RANGE = (0.7, 0.5)    # lowest and highest w_s, as multiples of the slowest and fastest speed
 _SPARE_SPEEDS = 1       # distinct speeds beyond the parameters of speed that a law needs
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """An estimate with its interval and verdict.
-
-    Attributes
-    ----------
-    value, std_error, low, high : float or None
-        Estimate, standard error, and 95 % interval; None if the parameter is not part of the law.
-    unit : str
-        SI unit.
-    verdict : str
-        identified | weak | unidentifiable | at bound.
-    note : str
-        Why, and what further move would settle it.
-    """
-
-    value: float | None
-    std_error: float | None
-    low: float | None
-    high: float | None
-    unit: str
-    verdict: str
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class Data:
-    """Points of one joint.
-
-    Attributes
-    ----------
-    w, tau : ndarray, shape (N,)
-        Signed velocity and friction torque.
-    load : ndarray, shape (N,), optional
-        Load that coefficients multiply.
-    group : ndarray of int, shape (N,)
-        Round trips 0 ... G-1.
-    nuisance : mapping of str to ndarray, shape (N,)
-        Further columns that explain part of the torque, fitted along: name -> column.
-    prior : mapping of str to float
-        What is known of nuisance parameters beforehand: standard deviation about zero.
-    prismatic : bool
-        Whether the joint slides; decides the units.
-    """
-
-    w: Array
-    tau: Array
-    load: Array | None
-    group: Groups
-    nuisance: Mapping[str, Array] = field(default_factory=dict)
-    prior: Mapping[str, float] = field(default_factory=dict)
-    prismatic: bool = False
-
-    @property
-    def groups(self) -> int:
-        """Number of round trips."""
-        return int(self.group.max()) + 1
 
 
 @dataclass(frozen=True)
@@ -226,64 +163,6 @@ def _checked(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None, gro
     return Data(w[order], tau[order], None if pressed is None else pressed[order], group_index(labels[order]))
 
 
-@dataclass(frozen=True)
-class Design:
-    """Columns of a law's linear parameters and of the nuisance, for every nonlinear parameter worth trying.
-
-    Attributes
-    ----------
-    grid : tuple of dict
-        Nonlinear parameters; one empty entry where the law has none.
-    columns : ndarray, shape (K, N, p)
-        The columns at each of them.
-    """
-
-    data: Data
-    law: Law
-    grid: tuple[dict[str, float], ...]
-    columns: Array
-
-    @classmethod
-    def of(cls, data: Data, law: Law, near: Mapping[str, float] | None = None) -> "Design":
-        """Design of a law for the points of a joint; the grid is finer around the parameters `near`."""
-        grid: tuple[dict[str, float], ...] = ({},)
-        if law.nonlinear:
-            (name,) = law.nonlinear
-            values = nonlinear_grid(data)
-            if near:
-                values = np.union1d(values, near[name] * np.exp(_NEAR * np.linspace(-1.0, 1.0, _FINE)))
-            grid = tuple({name: float(value)} for value in values)
-        return cls(data, law, grid, np.array([_columns(data, law, point) for point in grid]))
-
-    def whitened(self, noise: Noise) -> Array:
-        """The columns with white noise, shape (K, N, p)."""
-        return noise.whiten(self.columns.transpose(1, 0, 2), self.data.group).transpose(1, 0, 2)
-
-
-def prior_rows(data: Data, names: Sequence[str]) -> Array:
-    """What is known beforehand, as rows of whitened least squares with target zero; a column a name."""
-    rows = np.zeros((len(data.prior), len(names)))
-    for row, (name, deviation) in enumerate(data.prior.items()):
-        rows[row, list(names).index(name)] = 1.0 / deviation
-    return rows
-
-
-def _white_columns(data: Data, law: Law, noise: Noise, nonlinear: Mapping[str, float]) -> Array:
-    """Whitened columns of the linear parameters and the nuisance, and the prior's rows below."""
-    columns = noise.whiten(_columns(data, law, nonlinear), data.group)
-    return np.vstack((columns, prior_rows(data, linear_names(data, law)))) if data.prior else columns
-
-
-def _white_target(data: Data, noise: Noise) -> Array:
-    """Whitened torque, and a zero for each row of the prior."""
-    return np.append(noise.whiten(data.tau, data.group), np.zeros(len(data.prior)))
-
-
-def linear_names(data: Data, law: Law) -> tuple[str, ...]:
-    """Names of the columns: linear parameters, then nuisance."""
-    return law.linear + (law.with_load if data.load is not None else ()) + tuple(data.nuisance)
-
-
 def fit_law(data: Data, law: Law, load_name: str = "none", polish: bool = True) -> FitResult:
     """Fit one law: variable projection, noise model, refit, polish, covariance, verdicts."""
     _enough(data, law)
@@ -291,7 +170,7 @@ def fit_law(data: Data, law: Law, load_name: str = "none", polish: bool = True) 
     noise = white_noise(len(data.w))
     for _ in range(2):
         beta, nonlinear = project(design, noise, refine=False)
-        prediction = _columns(data, law, nonlinear) @ beta
+        prediction = columns(data, law, nonlinear) @ beta
         noise = estimate_noise(data.tau - prediction, prediction, data.group, len(beta) + len(nonlinear))
     beta, nonlinear = project(design, noise)
     names = law.parameters(data.load is not None)
@@ -302,56 +181,6 @@ def fit_law(data: Data, law: Law, load_name: str = "none", polish: bool = True) 
     if polished is not None:
         values = {name: float(polished.params[name].value) for name in values}
     return _result(data, law, load_name, noise, values, polished)
-
-
-def project(design: Design, noise: Noise, refine: bool = True) -> tuple[Array, dict[str, float]]:
-    """Variable projection: the best linear parameters for each nonlinear one, searched globally.
-
-    Returns
-    -------
-    beta : ndarray
-        Linear parameters of the law, then of the nuisance columns.
-    nonlinear : dict of str to float
-    """
-    data, law = design.data, design.law
-    target, free = _white_target(data, noise), len(data.nuisance)
-
-    def solve(nonlinear: dict[str, float]) -> tuple[Array, float]:
-        return _bounded_least_squares(_white_columns(data, law, noise, nonlinear), target, free)
-
-    A = design.whitened(noise)
-    known = np.broadcast_to(prior_rows(data, linear_names(data, law)), (len(A), len(data.prior), A.shape[2]))
-    misfit = _grid_misfit(np.concatenate((A, known), axis=1), target, free)
-    best = int(np.argmin(misfit))
-    nonlinear = design.grid[best]
-    if law.nonlinear and refine:
-        (name,) = law.nonlinear
-        near = design.grid[max(best - 1, 0)][name], design.grid[min(best + 1, len(design.grid) - 1)][name]
-        found = minimize_scalar(lambda x: solve({name: float(np.exp(x))})[1], method="bounded",
-                                bounds=(float(np.log(near[0])), float(np.log(near[1]))), options={"xatol": 1e-6})
-        if found.fun <= misfit[best]:
-            nonlinear = {name: float(np.exp(found.x))}
-    return solve(nonlinear)[0], nonlinear
-
-
-def _grid_misfit(A: Array, b: Array, free: int) -> Array:
-    """Least sum of squares at every point of the grid; A is (K, N, p)."""
-    scale = np.sqrt(np.sum(A**2, axis=1, keepdims=True))
-    A = A / np.where(scale > 0.0, scale, 1.0)
-    At = A.transpose(0, 2, 1)
-    gram = At @ A + 1e-12 * np.eye(A.shape[2])
-    beta = np.linalg.solve(gram, (At @ b)[..., None])[..., 0]
-    misfit = np.sum((b - np.einsum("knp,kp->kn", A, beta)) ** 2, axis=1)
-    for k in np.flatnonzero((beta[:, : A.shape[2] - free] < 0.0).any(axis=1)):
-        misfit[k] = _bounded_least_squares(A[k], b, free)[1]
-    return np.asarray(misfit)
-
-
-def nonlinear_grid(data: Data) -> Array:
-    """Stribeck velocities worth trying: beyond the measured speeds they are no Stribeck effect."""
-    speed = np.abs(data.w)
-    low, high = _STRIBECK_RANGE[0] * speed.min(), _STRIBECK_RANGE[1] * speed.max()
-    return np.asarray(np.geomspace(low, max(high, 1.01 * low), GRID))
 
 
 def supports(data: Data, law: Law) -> bool:
@@ -366,24 +195,6 @@ def _enough(data: Data, law: Law) -> None:
     if not supports(data, law):
         wanted = len(law.linear + law.nonlinear) + _SPARE_SPEEDS
         raise FitError(f"too few different speeds for the law {law.name}: at least {wanted} are needed")
-
-
-def _columns(data: Data, law: Law, nonlinear: Mapping[str, float]) -> Array:
-    columns = law.columns(data.w, data.load, nonlinear)
-    return np.column_stack([columns, *data.nuisance.values()]) if data.nuisance else columns
-
-
-def _bounded_least_squares(A: Array, b: Array, free: int) -> tuple[Array, float]:
-    """Least squares with nonnegative coefficients but for the last `free`; solution and sum of squares."""
-    beta: Array = np.asarray(np.linalg.lstsq(A, b, rcond=None)[0])
-    bounded = A.shape[1] - free
-    if (beta[:bounded] < 0.0).any():
-        B = np.hstack((A, -A[:, bounded:]))
-        split, _ = nnls(B, b)
-        beta = split[:A.shape[1]].copy()
-        beta[bounded:] -= split[A.shape[1]:]
-    rest = b - A @ beta
-    return beta, float(rest @ rest)
 
 
 def _polish(data: Data, law: Law, noise: Noise, start: Mapping[str, float]) -> "lmfit.model.ModelResult":
@@ -408,7 +219,7 @@ def _polish(data: Data, law: Law, noise: Noise, start: Mapping[str, float]) -> "
             parameters.add(name, value=0.0, vary=False)
         else:
             parameters.add(name, value=value)
-    return model.fit(_white_target(data, noise), parameters, w=data.w)
+    return model.fit(white_target(data, noise), parameters, w=data.w)
 
 
 def _predict(data: Data, law: Law, values: Mapping[str, float]) -> Array:
@@ -474,12 +285,6 @@ def _parameter(value: float, error: float | None, half: float | None, bound: boo
         low, high = value - half, value + half
     return Parameter(value, float(error), float(low), float(high), unit,
                      "at bound" if bound else verdict(value, low, high))
-
-
-def verdict(value: float, low: float, high: float) -> str:
-    """What an interval says about a value."""
-    relative = (high - low) / 2.0 / abs(value) if value else np.inf
-    return "identified" if relative <= IDENTIFIED else "weak" if relative <= WEAK else "unidentifiable"
 
 
 def prediction_band(law: str, values: Mapping[str, float], names: tuple[str, ...], covariance: Array,

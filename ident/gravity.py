@@ -8,9 +8,9 @@ the difference between the directions.
 
 import numpy as np
 
-from ident.fit import Parameter, verdict
 from ident.friction import unit
 from ident.mechanism import Array
+from ident.parameter import Parameter, verdict
 from ident.regression import Groups, cluster_covariance, estimate_noise, white_noise
 
 _SHOWS = 3.0            # the spread of gravity must exceed the scatter of the even part by this factor

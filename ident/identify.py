@@ -12,11 +12,13 @@ import pandas as pd
 from ident.calibration import Calibration, JointCalibration, Model, file_sha256
 from ident.description import load_mechanism
 from ident.errors import FitError, InputError, unknown_name
-from ident.fit import LEAST_ROUND_TRIPS, Data, FitResult, Parameter
+from ident.fit import LEAST_ROUND_TRIPS, FitResult
 from ident.friction import LAWS, law_named, unit
 from ident.gravity import fit_gravity
 from ident.health import Finding, check_log, drift
 from ident.mechanism import Array, Mechanism
+from ident.parameter import Parameter
+from ident.projection import Data
 from ident.regression import group_index
 from ident.run import Run
 from ident.selection import ORDER, Candidate, select

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ident.errors import FitError
-from ident.fit import LEAST_ROUND_TRIPS, Data, Design, FitResult, fit_law, linear_names, prior_rows, supports
+from ident.fit import LEAST_ROUND_TRIPS, FitResult, fit_law, supports
 from ident.friction import LAWS, Law, law_named
 from ident.mechanism import Array
+from ident.projection import Data, Design, linear_names, prior_rows
 from ident.regression import Noise, group_sum
 
 CLAIM = 2.0             # standard errors by which a richer candidate must predict better

@@ -19,18 +19,20 @@ _LARGEST_GAP = 10.0     # periods; a log with a longer hole is cut there by its 
 
 
 def read_csv(path: Path) -> dict[str, Array]:
-    """Columns of a CSV file with a header; the separator is found, ``#`` starts a comment."""
+    """Columns of a CSV file with a header: separated by tab, semicolon, comma or blanks; ``#`` starts a comment."""
     import pandas as pd
 
     try:
-        frame = pd.read_csv(path, sep=None, engine="python", comment="#", skipinitialspace=True)
+        with path.open(encoding="utf-8-sig") as file:
+            lines = (line for line in file if line.strip() and not line.startswith("#"))
+            header, first = next(lines, ""), next(lines, "")
+        separator = next((mark for mark in "\t;," if mark in header), r"\s+")
+        decimal = "," if separator in "\t;" and "," in first and "." not in first else "."
+        frame = pd.read_csv(path, sep=separator, decimal=decimal, comment="#", skipinitialspace=True, encoding="utf-8-sig",
+                            index_col=False)
     except (ValueError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not a CSV table: {' '.join(str(error).split())}") from error
-    columns = {}
-    for name in frame.columns:
-        numbers = pd.to_numeric(frame[name], errors="coerce")
-        columns[str(name).strip()] = numbers.to_numpy(dtype=float)
-    return columns
+    return {str(name).strip(): pd.to_numeric(frame[name], errors="coerce").to_numpy(dtype=float) for name in frame.columns}
 
 
 def read_mat(path: Path) -> dict[str, Array]:
@@ -39,11 +41,12 @@ def read_mat(path: Path) -> dict[str, Array]:
 
     try:
         content = loadmat(path)
-    except (ValueError, NotImplementedError, OSError, TypeError) as error:
+    except Exception as error:           # SciPy raises whatever a damaged file makes it run into
         raise InputError(f"{path}: not a MAT file that can be read (version 7.3 files are HDF5; save with -v7): "
                          f"{' '.join(str(error).split())}") from error
     return {name: np.asarray(value, dtype=float).ravel() for name, value in content.items()
-            if not name.startswith("__") and isinstance(value, np.ndarray) and value.dtype.kind in "iuf" and value.size > 1}
+            if not name.startswith("__") and isinstance(value, np.ndarray) and value.dtype.kind in "iuf"
+            and 1 < value.size == max(value.shape)}
 
 
 READERS: dict[str, Callable[[Path], dict[str, Array]]] = {".csv": read_csv, ".txt": read_csv, ".mat": read_mat}
@@ -102,13 +105,16 @@ def import_log(path: Path, arm: ArmFile, columns: tuple[ColumnMap, ...], campaig
     table = read_table(path)
     values: dict[tuple[str, str | None], Array] = {}
     for entry in columns:
-        if entry.column not in table:
+        column = entry.find(table)
+        if column is None:
             raise InputError(f"{path}: {unknown_name('column', entry.column, table)}")
-        values[entry.signal, entry.joint] = table[entry.column] * entry.factor
+        values[entry.signal, entry.joint] = table[column] * entry.factor
     lengths = {len(value) for value in values.values()}
     if len(lengths) > 1:
         raise InputError(f"{path}: columns of different lengths ({', '.join(map(str, sorted(lengths)))} rows)")
     t = values["t", None]
+    if not np.isfinite(t).all():
+        raise InputError(f"{path}: time is not a number in row {int(np.argmin(np.isfinite(t)))}")
     rate, gaps = check_time(t, str(path))
     steps = np.diff(t)
     if len(gaps) and steps[gaps].max() > _LARGEST_GAP / rate:

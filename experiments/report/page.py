@@ -18,9 +18,9 @@ from experiments.report.equation import equation
 from experiments.report.figures import curve_figure, gravity_figure, load_colours, time_figure
 from experiments.report.joint import JointData, joint_data
 from experiments.report.svg import COLOURS, RAMP, drawing_style
-from ident.fit import IDENTIFIED
 from ident.health import Finding
 from ident.identify import Identification
+from ident.parameter import IDENTIFIED
 
 _WEIGHTY = ("not calibrated", "torn", "ended", "saturation", "left out")     # findings that come first
 

@@ -11,8 +11,8 @@ from experiments.report.figures import curve_speeds
 from experiments.report.joint import JointData
 from experiments.report.svg import spark, strip
 from ident.calibration import JointCalibration
-from ident.fit import Parameter
 from ident.friction import unit
+from ident.parameter import Parameter
 
 _GLANCE = {"coulomb": "Coulomb", "static": "static", "stribeck_velocity": "Stribeck velocity", "viscous": "viscous"}
 _LOADS = ("torque", "bending", "normal")

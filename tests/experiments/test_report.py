@@ -16,10 +16,10 @@ from experiments import words
 from experiments.report import write_report
 from ident.armfile import Tool
 from ident.calibration import Calibration, JointCalibration, Model
-from ident.fit import Parameter
 from ident.health import Finding
 from ident.identify import Identification, JointFit, Options, identify_joint
 from ident.mechanism import Bearing, Mechanism
+from ident.parameter import Parameter
 
 SPEEDS = np.geomspace(0.01, 1.2, 12)
 ODD = 'a<b>&"$1$'              # a joint's name that HTML and mathematics would both misread

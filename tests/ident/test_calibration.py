@@ -16,8 +16,8 @@ from ident import Calibration
 from ident.armfile import Tool
 from ident.calibration import JointCalibration, Model, file_sha256
 from ident.errors import InputError
-from ident.fit import Parameter
 from ident.mechanism import Bearing
+from ident.parameter import Parameter
 from ident.resources import data_dir
 
 LAB6 = data_dir() / "arms" / "lab6" / "lab6.urdf"

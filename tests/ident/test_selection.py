@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from ident.errors import FitError, InputError
-from ident.fit import Data
 from ident.friction import LAWS
+from ident.projection import Data
 from ident.selection import Selection, select
 
 SPEEDS = np.geomspace(0.004, 1.2, 12)

@@ -1,0 +1,39 @@
+"""An estimate with its interval, and the verdict that follows from it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+IDENTIFIED = 0.15       # largest 95 % half width, as a fraction of the value, that counts as identified
+WEAK = 1.0              # and the largest that still says something
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """An estimate with its interval and verdict.
+
+    Attributes
+    ----------
+    value, std_error, low, high : float or None
+        Estimate, standard error, and 95 % interval; None if the parameter is not part of the law.
+    unit : str
+        SI unit.
+    verdict : str
+        identified | weak | unidentifiable | at bound.
+    note : str
+        Why, and what further move would settle it.
+    """
+
+    value: float | None
+    std_error: float | None
+    low: float | None
+    high: float | None
+    unit: str
+    verdict: str
+    note: str = ""
+
+
+def verdict(value: float, low: float, high: float) -> str:
+    """What an interval says about a value."""
+    relative = (high - low) / 2.0 / abs(value) if value else np.inf
+    return "identified" if relative <= IDENTIFIED else "weak" if relative <= WEAK else "unidentifiable"

@@ -1,0 +1,291 @@
+"""Foreign logs: values arrive as they were but for their unit, and what cannot be right is refused before anything is written."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.io import savemat
+
+from experiments.importers import import_log, parse_columns, read_table
+from ident.errors import InputError
+from ident.run import SIGNALS, load_run
+
+EMPS = Path(__file__).parents[3] / "shared" / "data" / "emps" / "DATA_EMPS.mat"
+ROWS = 40
+T = np.arange(ROWS) / 100.0
+Q = np.column_stack((np.sin(T), 0.3 * np.cos(3.0 * T)))
+TAU = np.column_stack((4.0 * np.cos(T), 2.0 + T))
+COLUMNS = ("t=t", "q.turn=q1", "q.lift=q2", "tau.turn=tau1", "tau.lift=tau2")
+NAMES = ("turn", "lift")
+
+
+def csv(path, header=("t", "q1", "q2", "tau1", "tau2"), values=None, separator=",", before="", after="", decimal="."):
+    """A CSV file of the log, every number to its last digit."""
+    values = np.column_stack((T, Q, TAU)) if values is None else values
+    rows = [[repr(float(value)).replace(".", decimal) for value in row] for row in values]
+    lines = [separator.join(row) for row in (header, *rows)]
+    path.write_text(before + "\n".join(lines) + "\n" + after, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def arm(make_arm):
+    return make_arm()
+
+
+@pytest.fixture
+def bring(arm, tmp_path):
+    """Imports a log and loads the run."""
+    def run(path, columns=COLUMNS):
+        return load_run(import_log(path, arm, parse_columns(list(columns), NAMES), tmp_path / "campaign", "a note"), SIGNALS)
+    return run
+
+
+def assert_is_the_log(run):
+    np.testing.assert_array_equal(run.t, T)
+    np.testing.assert_array_equal(run.signals["q"], Q)
+    np.testing.assert_array_equal(run.signals["tau"], TAU)
+
+
+class TestReading:
+    @pytest.mark.parametrize("separator", [",", ";", "\t", " ", " , ", ";  ", "   "])
+    def test_the_separator_is_found(self, bring, tmp_path, separator):
+        assert_is_the_log(bring(csv(tmp_path / "log.csv", separator=separator)))
+
+    def test_comments_and_empty_lines_are_skipped(self, bring, tmp_path):
+        before = "# rig 3, 14:05\n\n# t q1 q2\n"
+        assert_is_the_log(bring(csv(tmp_path / "log.csv", before=before, after="# the end\n\n")))
+
+    @pytest.mark.parametrize("suffix", [".csv", ".txt", ".CSV"])
+    def test_the_suffix_tells_the_kind(self, bring, tmp_path, suffix):
+        assert_is_the_log(bring(csv(tmp_path / f"log{suffix}")))
+
+    @pytest.mark.parametrize("separator", [";", "\t"])
+    def test_decimal_commas(self, bring, tmp_path, separator):
+        assert_is_the_log(bring(csv(tmp_path / "log.csv", separator=separator, decimal=",")))
+
+    @pytest.mark.parametrize("before", ["\ufeff", ""])
+    def test_files_from_spreadsheets(self, bring, tmp_path, before):
+        """A byte order mark in front, carriage returns behind."""
+        path = csv(tmp_path / "log.csv", before=before)
+        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+        assert_is_the_log(bring(path))
+
+    def test_names_with_blanks_and_units(self, bring, tmp_path):
+        header = (" time (s) ", "pos 1 [rad]", " pos 2[rad]", "torque 1 (Nm)", "torque 2")
+        path = csv(tmp_path / "log.csv", header)
+        columns = ("t=time[s]", "q.turn=pos 1[rad]", "q.lift = pos 2 [rad]", "tau.turn=torque 1[Nm]", "tau.lift=torque 2")
+        assert_is_the_log(bring(path, columns))
+
+    def test_a_single_column_is_one_column(self, tmp_path):
+        (tmp_path / "log.csv").write_text("time\n0\n1\n", encoding="utf-8")
+        assert {name: values.tolist() for name, values in read_table(tmp_path / "log.csv").items()} == {"time": [0.0, 1.0]}
+
+    def test_mat(self, bring, tmp_path):
+        savemat(tmp_path / "log.mat", {"t": T, "q1": Q[:, :1], "q2": Q[:, 1][None, :], "tau1": TAU[:, 0], "tau2": TAU[:, 1],
+                                       "text": "rig 3", "matrix": np.ones((ROWS, 3)), "scalar": 4.0, "more": {"a": 1.0}})
+        assert_is_the_log(bring(tmp_path / "log.mat"))
+        assert set(read_table(tmp_path / "log.mat")) == {"t", "q1", "q2", "tau1", "tau2"}      # only vectors can be columns
+
+
+class TestUnits:
+    @pytest.mark.parametrize(("signal", "unit", "factor"), [
+        ("t", "ms", 1e-3), ("t", "us", 1e-6), ("t", "ns", 1e-9), ("q.turn", "deg", np.pi / 180.0), ("q.turn", "rev", 2.0 * np.pi),
+        ("dq.turn", "rpm", 2.0 * np.pi / 60.0), ("dq.turn", "deg/s", np.pi / 180.0), ("tau.turn", "mNm", 1e-3),
+        ("tau.turn", "0.089 N·m/A", 0.089), ("tau.turn", "-1", -1.0), ("temperature.turn", "°C", 1.0), ("q.turn", None, 1.0)])
+    def test_values_are_multiplied_to_si(self, signal, unit, factor):
+        bracket = "" if unit is None else f"[{unit}]"
+        entries = [entry for entry in COLUMNS if not entry.startswith(f"{signal}=")] + [f"{signal}=x{bracket}"]
+        (found,) = [entry for entry in parse_columns(entries, NAMES) if entry.column == "x"]
+        assert found.factor == pytest.approx(factor, rel=1e-15)
+
+    def test_a_log_in_other_units_gives_the_same_run(self, bring, tmp_path):
+        values = np.column_stack((1e3 * T, np.degrees(Q[:, 0]), Q[:, 1] / (2.0 * np.pi), TAU[:, 0] / 0.089, 1e3 * TAU[:, 1],
+                                  np.ones(ROWS), 40.0 + T))
+        path = csv(tmp_path / "log.csv", ("ms", "deg", "rev", "ampere", "mNm", "speed", "degrees"), values)
+        run = bring(path, ("t=ms[ms]", "q.turn=deg[deg]", "q.lift=rev[rev]", "tau.turn=ampere[0.089 N·m/A]", "tau.lift=mNm[mNm]",
+                           "dq.lift=speed[rpm]", "temperature.turn=degrees[°C]"))
+        np.testing.assert_allclose(run.t, T, rtol=1e-12)
+        np.testing.assert_allclose(run.signals["q"], Q, rtol=1e-12)
+        np.testing.assert_allclose(run.signals["tau"], TAU, rtol=1e-12)
+        np.testing.assert_allclose(run.signals["dq"][:, 1], 2.0 * np.pi / 60.0)
+        np.testing.assert_allclose(run.signals["temperature"][:, 0], 40.0 + T)
+        assert np.isnan(run.signals["dq"][:, 0]).all()             # what the log does not have is unknown, not zero
+        assert np.isnan(run.signals["temperature"][:, 1]).all()
+        assert np.isnan(run.signals["dq_cmd"]).all()
+
+    @pytest.mark.parametrize(("entry", "words"), [
+        ("q.turn=q1[degree]", ["unknown unit 'degree'", "did you mean 'deg'"]),
+        ("tau.turn=tau1[A]", ["unknown unit 'A'", "[35.15 N/V]"]),          # amperes are no torque: a constant is needed
+        ("q.turn=q1[Nm]", ["unknown unit 'Nm'", "rad, deg"]),
+        ("t=t[deg]", ["unknown unit 'deg'", "s, ms"]),
+        ("tau.turn=tau1[rad/s]", ["unknown unit 'rad/s'"]),
+        ("q.turn=q1[0.0]", ["a factor of 0 cannot be right"]),
+        ("q.turn=q1[nan]", ["a factor of nan cannot be right"]),
+        ("q.turn=q1[inf]", ["a factor of inf cannot be right"]),
+        ("q.trn=q1", ["unknown joint 'trn'", "did you mean 'turn'", "turn, lift"]),
+        ("q=q1", ["unknown joint ''", "turn, lift"]),
+        ("torque.turn=tau1", ["unknown signal 'torque'", "tau"]),
+        ("q.turn", ["q.turn", "signal.joint=column[unit]"]),
+        ("q.turn=", ["signal.joint=column[unit]"]),
+        ("=q1", ["signal.joint=column[unit]"]),
+        ("", ["signal.joint=column[unit]"]),
+        ("q.turn=q2", ["twice"]),
+    ])
+    def test_an_impossible_column_map_is_refused(self, entry, words):
+        entries = [*COLUMNS, entry] if entry == "q.turn=q2" else [entry, *COLUMNS[1:]] if entry.startswith("t=") else [
+            *COLUMNS[:1], entry, *COLUMNS[2:]]
+        with pytest.raises(InputError) as caught:
+            parse_columns(entries, NAMES)
+        assert_one_sentence(caught.value, *words)
+
+    @pytest.mark.parametrize("missing", range(5))
+    def test_time_and_every_position_and_torque_are_needed(self, missing):
+        target = COLUMNS[missing].partition("=")[0]
+        with pytest.raises(InputError) as caught:
+            parse_columns([entry for k, entry in enumerate(COLUMNS) if k != missing], NAMES)
+        assert_one_sentence(caught.value, f"no column is given for {target}", f"--column {target}=NAME[unit]")
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(("damage", "words"), [
+        (lambda v: np.vstack((v[:20], np.full(5, np.nan), v[20:])), ["time is not a number in row 20"]),
+        (lambda v: put(v, 20, 2, np.nan), ["q of lift is not a number in row 20", "t = 0.200 s"]),
+        (lambda v: put(v, 20, 3, np.inf), ["tau of turn is not a number in row 20"]),
+        (lambda v: v[::-1], ["time must increase", "after row 0"]),
+        (lambda v: np.vstack((v[:20], v[19:])), ["time must increase", "after row 19", "t = 0.19 s"]),
+        (lambda v: put(v, 20, 0, 0.05), ["time must increase", "after row 19"]),
+        (lambda v: np.vstack((v[:20], v[20:] + 5.0 * np.eye(5)[0])), ["a gap of 5.010 s after row 19", "100.0 Hz"]),
+        (lambda v: v[:1], ["fewer than two samples"]),
+        (lambda v: v[:0], ["fewer than two samples"]),
+    ])
+    def test_numbers_that_cannot_be_a_log(self, bring, tmp_path, damage, words):
+        path = csv(tmp_path / "log.csv", values=damage(np.column_stack((T, Q, TAU))))
+        assert_refused(bring, path, tmp_path, str(path), *words)
+
+    def test_text_among_the_numbers(self, bring, tmp_path):
+        path = csv(tmp_path / "log.csv")
+        lines = path.read_text(encoding="utf-8").splitlines()
+        lines[11] = lines[11].replace(lines[11].split(",")[4], "overload")
+        path.write_text("\n".join(lines), encoding="utf-8")
+        assert_refused(bring, path, tmp_path, "tau of lift is not a number in row 10")
+
+    def test_a_missing_column_lists_the_likely_names(self, bring, tmp_path):
+        path = csv(tmp_path / "log.csv", ("t", "q_1", "q_2", "tau_1", "tau_2"))
+        columns = ("t=t", "q.turn=q_1", "q.lift=q2", "tau.turn=tau_1", "tau.lift=tau_2")
+        assert_refused(lambda path: bring(path, columns), path, tmp_path, "unknown column 'q2'", "did you mean 'q_2'?")
+        path = csv(tmp_path / "log.csv", ("t", "q1", "position_2", "tau1", "tau2"))
+        assert_refused(bring, path, tmp_path, "unknown column 'q2'", "t, q1, position_2, tau1, tau2")
+
+    def test_a_unit_in_the_header_is_not_passed_over(self, bring, tmp_path):
+        """A column in degrees is not taken for radians because nobody said so."""
+        path = csv(tmp_path / "log.csv", ("t", "q1 [deg]", "q2", "tau1", "tau2"))
+        assert_refused(bring, path, tmp_path, "unknown column 'q1'", "q1 [deg]")
+
+    def test_columns_of_different_lengths(self, bring, tmp_path):
+        savemat(tmp_path / "log.mat", {"t": T, "q1": Q[:-1, 0], "q2": Q[:, 1], "tau1": TAU[:, 0], "tau2": TAU[:, 1]})
+        assert_refused(bring, tmp_path / "log.mat", tmp_path, "columns of different lengths (39, 40 rows)")
+
+    @pytest.mark.parametrize(("name", "content", "words"), [
+        ("log.csv", b"", ["not a CSV table"]),
+        ("log.csv", b"\n\n", ["not a CSV table"]),
+        ("log.csv", b"# only\n# comments\n", ["not a CSV table"]),
+        ("log.csv", b"t,q1,q2,tau1,tau2\n", ["fewer than two samples"]),
+        ("log.csv", b"t,q1\n0,1\n0,1,2,3\n", ["not a CSV table", "line 3"]),
+        ("log.csv", bytes(range(256)) * 8, ["not a CSV table"]),
+        ("log.csv", "t,q°\n0,1\n".encode("latin-1"), ["not a CSV table"]),
+        ("log.mat", b"", ["not a MAT file"]),
+        ("log.mat", b"nonsense" * 100, ["not a MAT file"]),
+        ("log.mat", b"MATLAB 5.0 MAT-file" + bytes(200), ["not a MAT file"]),
+        ("log.xlsx", b"x", ["unknown kind of log '.xlsx'", ".csv, .txt, .mat"]),
+        ("log", b"x", ["unknown kind of log ''"]),
+    ])
+    def test_files_that_hold_no_log(self, bring, tmp_path, name, content, words):
+        (tmp_path / name).write_bytes(content)
+        assert_refused(bring, tmp_path / name, tmp_path, name, *words)
+
+    @pytest.mark.parametrize("part", [0.02, 0.1, 0.5, 0.99])
+    def test_a_mat_file_that_was_cut_off(self, bring, tmp_path, part):
+        path = tmp_path / "log.mat"
+        savemat(path, {"t": T, "q1": Q[:, 0], "q2": Q[:, 1], "tau1": TAU[:, 0], "tau2": TAU[:, 1]})
+        whole = path.read_bytes()
+        path.write_bytes(whole[: int(part * len(whole))])
+        assert_refused(bring, path, tmp_path, "log.mat")
+
+    def test_a_file_that_is_not_there(self, bring, tmp_path):
+        assert_refused(bring, tmp_path / "log.csv", tmp_path, "log.csv: no such file")
+
+    def test_a_short_hole_is_kept_and_left_to_the_health_check(self, bring, tmp_path):
+        """Three missed samples are no reason to refuse a log; they are not filled either."""
+        keep = np.r_[0:20, 23:ROWS]
+        run = bring(csv(tmp_path / "log.csv", values=np.column_stack((T, Q, TAU))[keep]))
+        np.testing.assert_array_equal(run.t, T[keep])
+
+
+class TestRun:
+    def test_an_imported_log_is_a_run_like_any_other(self, bring, tmp_path):
+        run = bring(csv(tmp_path / "log.csv"))
+        assert run.closed["reason"] == "done"
+        assert run.record["note"] == "a note"
+        assert "log.csv" in run.record["experiment"]
+        assert run.record["plan"] is None
+        assert set(run.segment) == {0}
+        np.testing.assert_array_equal(run.signals["t"], np.tile(T, (2, 1)).T)
+
+    def test_the_log_itself_is_left_alone(self, bring, tmp_path):
+        path = csv(tmp_path / "log.csv")
+        before = path.read_bytes()
+        bring(path)
+        assert path.read_bytes() == before
+
+
+@pytest.mark.skipif(not EMPS.is_file(), reason="the measured EMPS log is not part of the project; it is missing beside it")
+class TestEmps:
+    """A real drive with published results, against an independent reduction of its constant-speed strokes."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def fitted(cls, tmp_path_factory):
+        from experiments.cli.app import run
+        from ident.calibration import Calibration
+
+        out = tmp_path_factory.mktemp("emps")
+        assert run(["import", str(EMPS), "--arm", "emps", "--column", "t=t", "--column", "q.carriage=qm",
+                    "--column", "tau.carriage=vir[35.1507 N/V]", "-o", str(out / "campaign")]) == 0
+        assert run(["fit", str(out / "campaign"), "-o", str(out / "fit")]) == 0
+        return out / "fit", Calibration.load(out / "fit")
+
+    @pytest.mark.parametrize(("speed", "force"), [(0.042, 29.9), (0.083, 37.4)])
+    def test_half_differences_are_those_of_an_independent_reduction(self, fitted, speed, force):
+        import pandas as pd
+
+        points = pd.read_csv(fitted[0] / "points.csv")
+        near = points[np.abs(points["speed"] / speed - 1.0) < 0.05]
+        assert len(near) >= 3
+        assert near["odd"].mean() == pytest.approx(force, rel=0.02)
+
+    def test_no_stribeck_drop_is_claimed(self, fitted):
+        joint = fitted[1].joints["carriage"]
+        assert joint.law == "coulomb-viscous"
+        assert "stribeck_velocity" not in joint.values
+        assert joint.parameters["coulomb"].unit == "N"
+
+
+def put(values, row, column, value):
+    values = values.copy()
+    values[row, column] = value
+    return values
+
+
+def assert_one_sentence(error, *words):
+    assert "\n" not in str(error)
+    for word in words:
+        assert word in str(error)
+
+
+def assert_refused(bring, path, tmp_path, *words):
+    """Refused in a sentence with these words, and nothing was written."""
+    with pytest.raises(InputError) as caught:
+        bring(path)
+    assert_one_sentence(caught.value, *words)
+    assert not (tmp_path / "campaign").exists()
