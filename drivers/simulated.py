@@ -48,6 +48,7 @@ class SimulatedArm:
     def __init__(self, arm: ArmFile, seed: int | None = None) -> None:
         mechanism = load_mechanism(arm)
         check_against_model(arm, mechanism)
+        _refuse_drive_side(arm)
         self.names = mechanism.names
         self.rate = arm.driver.rate
         self.limits = arm.limits(mechanism)
@@ -298,6 +299,14 @@ def _compile(arm: ArmFile, truth: Truth, dt: float) -> "mujoco.MjModel":
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET      # a simulation that diverges reports nan instead
     mujoco.mj_setConst(model, mujoco.MjData(model))
     return model
+
+
+def _refuse_drive_side(arm: ArmFile) -> None:
+    """A simulated drive has the model's sign and zero; keys that say otherwise would be ignored."""
+    for name, joint in arm.joints.items():
+        if joint.direction != 1 or joint.zero_offset != 0.0:
+            raise InputError(f"{arm.path}: joints.{name}: direction and zero_offset describe a real drive; the simulated one "
+                             "has the model's")
 
 
 def _torque_mode(command: Command) -> tuple[Array, Array] | None:

@@ -7,20 +7,22 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from drivers import connect
 from experiments.constant_speed import plan_constant_speed
 from experiments.plan import Plan, write_plan
 from experiments.record import record
-from experiments.recorder import empty_folder
+from experiments.recorder import empty_folder, refuse_used
 from experiments.report import write_report
 from experiments.tracking import Watch
 from ident.armfile import ArmFile
 from ident.calibration import Calibration
+from ident.description import load_mechanism
 from ident.export import export
-from ident.identify import Identification, Options, identify
+from ident.identify import Identification, Options, check_options, identify
 from ident.run import find_runs, load_run
 
 Display = Callable[[Plan], AbstractContextManager[Watch]]
-CALIBRATION, POINTS, REPORT, PLAN = "calibration.toml", "points.csv", "report.html", "plan.toml"
+CALIBRATION, POINTS, PLAN = "calibration.toml", "points.csv", "plan.toml"
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,10 @@ def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, se
     display : callable, optional
         From the plan to a context that is entered while the arm moves and gives what watches it, see `follow`.
     """
+    refuse_used(out)
+    connect(arm, seed)                   # a driver that cannot be set up is refused before anything is written
+    mechanism = load_mechanism(arm)
+    check_options(options or Options(), mechanism, joints or mechanism.names)
     plan = plan_constant_speed(arm, joints, seed)
     if agree:
         agree(plan)
@@ -86,12 +92,13 @@ def fit_runs(paths: list[Path], out: Path, options: Options | None = None) -> De
     paths : list of Path
         Run folders, or campaigns, whose runs are taken in order.
     out : Path
-        Existing folder for the results.
+        Folder for the results, made where it is missing.
     options : Options, optional
         Law and load.
     """
     runs = [load_run(folder) for path in paths for folder in find_runs(path)]
     result = identify(runs, options, datetime.now(UTC))
+    out.mkdir(parents=True, exist_ok=True)
     calibration = save_results(result, out)
     source = out / calibration.model.file
     exported = export(calibration, "urdf" if source.suffix.lower() == ".urdf" else "mjcf")

@@ -108,7 +108,10 @@ def plan_constant_speed(arm: ArmFile, joints: tuple[str, ...] | None = None, see
     for number in range(1, len(postures)):
         if (number - 1) % options.reference_every == 0:
             references()
-        writer.move(postures[number], number)
+        target = postures[number]
+        if not box_is_clear(arm, mechanism, writer.position[None], target[None])[0]:
+            writer.move(postures[0], 0)             # every posture can be reached from home
+        writer.move(target, number)
         for j in rng.permutation(active):
             for speed in rng.permutation(_speeds(fast[j], options, number)):
                 round_trip(int(j), number, float(speed))
@@ -124,13 +127,13 @@ class _Writer:
     def __init__(self, names: tuple[str, ...]) -> None:
         self.names = names
         self.segments: list[Segment] = []
-        self._position = np.zeros(len(names))
+        self.position = np.zeros(len(names))
 
     def move(self, target: Array, posture: int) -> None:
         self._add(Segment(len(self.segments), "move", tuple(target.tolist()), posture))
 
     def round_trip(self, joint: int, way: float, speed: float, posture: int, reference: bool = False) -> None:
-        there, back = self._position.copy(), self._position.copy()
+        there, back = self.position.copy(), self.position.copy()
         there[joint] += way
         first = len(self.segments)
         name, speed = self.names[joint], round(float(speed), 6)
@@ -139,7 +142,7 @@ class _Writer:
 
     def _add(self, segment: Segment) -> None:
         self.segments.append(segment)
-        self._position = np.array(segment.target)
+        self.position = np.array(segment.target)
 
 
 def load_spread(plan: Plan, mechanism: Mechanism) -> dict[str, dict[str, tuple[float, float]]]:
@@ -200,10 +203,13 @@ def _choose_postures(arm: ArmFile, mechanism: Mechanism, limits: Limits, longest
             ways[inside & box_is_clear(arm, mechanism, candidates, target), j] = sign
     free &= (ways[:, active] != 0.0).all(axis=1)
     if not free[0]:
-        stuck = [mechanism.names[j] for j in active if ways[0, j] == 0.0]
-        raise PlanError(f"{arm.path}: from workspace.home = {np.round(home, 3).tolist()} "
-                        + (f"joint {stuck[0]} has no room for a stroke of {longest[mechanism.names.index(stuck[0])]:.2f} rad "
-                           "inside its limits and the box" if stuck else "the box is left at once"))
+        stuck = [j for j in active if ways[0, j] == 0.0]
+        where = f"{arm.path}: from workspace.home = {np.round(home, 3).tolist()} "
+        if not stuck:
+            raise PlanError(f"{where}the box is left at once")
+        unit = "m" if mechanism.prismatic[stuck[0]] else "rad"
+        raise PlanError(f"{where}joint {mechanism.names[stuck[0]]} has no room for a stroke of {longest[stuck[0]]:.2f} {unit} "
+                        "inside its limits and the box; lower its velocity, raise its acceleration or move the home posture")
     usable = np.flatnonzero(free)[1:]
     if len(usable) < count:
         raise PlanError(f"{arm.path}: only {len(usable)} of {_CANDIDATES} random postures leave room for the strokes, "

@@ -239,7 +239,7 @@ def plan_from_table(table: dict[str, Any], path: Path) -> Plan:
     """Plan from plain data; `path` is what messages name."""
     parsed = parse_table(_PlanTable, upgrade(table, path, SCHEMA), path)
     segments = tuple(Segment(**vars(segment)) for segment in parsed.segments)
-    for segment in (*segments,):
+    for segment in segments:
         if len(segment.target) != len(parsed.names):
             raise PlanError(f"{path}: segment {segment.id} has {len(segment.target)} targets for {len(parsed.names)} joints")
     if len(parsed.start) != len(parsed.names):

@@ -200,16 +200,21 @@ def new_run_folder(campaign: Path, experiment: str) -> Path:
     return folder
 
 
-def empty_folder(folder: Path) -> Path:
-    """A folder that is new or empty.
+def refuse_used(folder: Path) -> None:
+    """Refuse a folder for results in which something lies already; makes nothing.
 
     Raises
     ------
     InputError
-        If something lies in it: results are never mixed or overwritten.
+        Results are never mixed or overwritten.
     """
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
         raise InputError(f"{folder} exists and is not empty; choose another --out")
+
+
+def empty_folder(folder: Path) -> Path:
+    """A folder that is new or empty, made where it is missing; errors as `refuse_used`."""
+    refuse_used(folder)
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 

@@ -1,4 +1,4 @@
-"""The arm file: which model, which drive, which limits (DESIGN of the format: docs/files.md)."""
+"""The arm file: which model, which drive, which limits (every key: docs/names.md)."""
 
 import tomllib
 from collections.abc import Mapping

@@ -35,6 +35,10 @@ def check_log(run: Run) -> tuple[Finding, ...]:
         check_numbers(run.signals[signal], signal, run.names, run.t, str(run.path))
     findings = [Finding(None, "rate", f"{rate:.1f} Hz" + (f", {len(gaps)} gap(s), the longest "
                 f"{float(np.diff(run.t)[gaps].max()):.3f} s at t = {run.t[gaps[0]]:.2f} s" if len(gaps) else ", no gaps"))]
+    for joint, name in enumerate(run.names):
+        if np.ptp(run.signals["q"][:, joint]) > 0.0 and np.ptp(run.signals["tau"][:, joint]) == 0.0:
+            raise InputError(f"{run.path}: the torque of {name} never changes though it moves; its signal is dead or was "
+                             "not recorded")
     if run.closed is None:
         findings.append(Finding(None, "torn", f"the recording was cut off after {len(run.t)} samples (no closing event); "
                                               "what was recorded is used"))
@@ -70,7 +74,7 @@ def check_numbers(values: Array, signal: str, names: tuple[str, ...], t: Array, 
     if bad.any():
         row, joint = np.argwhere(bad)[0]
         raise InputError(f"{source}: {signal} of {names[joint]} is not a number in row {row} (t = {t[row]:.3f} s) "
-                         f"and {int(bad.sum()) - 1} more place(s)")
+                         f"(of {int(bad.sum())} such places)")
 
 
 def drift(points: pd.DataFrame) -> dict[str, float]:

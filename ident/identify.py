@@ -26,6 +26,8 @@ from ident.strokes import reduce_run
 
 VARIED = 1.0 / 3.0      # a load is excited if it spans this part of its greatest value
 MATTERS = 0.05          # and only loads that reach this part of friction are worth a coefficient
+STRONG_DRIFT = 0.10     # change of friction over a run from which a warning is due
+CONTRADICTED = 0.10     # torque over the model's gravity that far from 1 puts the model's loads in doubt
 PRIOR = {"delay": 0.005, "drift": 0.05}     # torque signals lag by milliseconds [s]; a warm arm drifts by a few per cent
 _DELAY = 0.01           # s; a delay is fitted where this much would shift friction
 _DELAY_SHIFT = 0.01     # by this fraction
@@ -39,6 +41,12 @@ class Options:
 
     law: str = "auto"
     load: str = "auto"
+
+    def __post_init__(self) -> None:
+        if self.law not in ("auto", *LAWS):
+            raise unknown_name("law", self.law, ("auto", *LAWS))
+        if self.load not in ("auto", *ORDER[:-1]):
+            raise unknown_name("load", self.load, ("auto", *ORDER[:-1]))
 
 
 @dataclass(frozen=True)
@@ -112,6 +120,9 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
     if not joints:
         reasons = "; ".join(finding.text for finding in findings if finding.kind in ("not calibrated", "left out", "torn"))
         raise FitError(f"{runs[0].path}: no joint can be calibrated: {reasons or 'no round trips at constant speed found'}")
+    joints = _doubted(joints)
+    findings += [Finding(name, "strong drift", f"{name}: friction drifted by {100 * change:+.0f} %; warm up and run again")
+                 for name, change in drift(points).items() if abs(change) > STRONG_DRIFT]
     findings += [Finding(name, "drift", f"friction of {name} changed by {100 * change:+.1f} % from the first to the last "
                                         "reference round trip") for name, change in drift(points).items()]
     ordered = {name: joints[name] for name in mechanism.names if name in joints}
@@ -128,6 +139,7 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
         If there are too few round trips or speeds, or torque opposes motion.
     """
     options = options or Options()
+    check_options(options, mechanism, (name,))
     joint = mechanism.names.index(name)
     group = group_index((points["run"] + "#" + points["segment"].astype(str)).to_numpy())
     odd = points["odd"].to_numpy(dtype=float)
@@ -135,9 +147,9 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
     if trips < LEAST_ROUND_TRIPS:
         raise FitError(f"{trips} round trip(s) found, at least {LEAST_ROUND_TRIPS} are needed")
     if np.median(odd) <= 0.0:
-        raise FitError(f"torque opposes motion in {np.mean(odd < 0.0):.0%} of the points; the sign of the torque signal, "
-                       "or direction in the arm file, is wrong")
-    loads, still = excited_loads(points, options.load, mechanism, name)
+        raise FitError(f"torque opposes motion in {np.mean(odd < 0.0):.0%} of the points; the sign of the torque signal is wrong "
+                       "(in an import, give it a negative factor, or set direction = -1 if the position is reversed too)")
+    loads, still = excited_loads(points, options.load)
     nuisance = _nuisance(points, trips)
     data = Data(points["speed"].to_numpy(dtype=float), odd, None, group, nuisance,
                 {column: PRIOR[column] for column in nuisance}, bool(mechanism.prismatic[joint]))
@@ -146,26 +158,22 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
     fit = selection.chosen
     if fit.load == "none":
         fit = replace(fit, parameters={**fit.parameters, **_unidentifiable(fit, still, data.prismatic)})
-    corrected = points["gravity"].to_numpy(dtype=float)
-    gravity = fit_gravity(points["even"].to_numpy(dtype=float), corrected, odd, group, data.prismatic)
+    gravity = fit_gravity(points["even"].to_numpy(dtype=float), points["gravity"].to_numpy(dtype=float), odd, group,
+                          data.prismatic)
     gravity["delay"] = _explained(fit.nuisance.get("delay"))
     return JointFit(points, fit, gravity, selection.candidates, fit.nuisance.get("drift"))
 
 
-def excited_loads(points: pd.DataFrame, wanted: str, mechanism: Mechanism,
-                  name: str) -> tuple[dict[str, Array | None], dict[str, tuple[float, float]]]:
-    """Loads that varied enough to carry a coefficient, and the ranges of those that matter but did not vary.
+def check_options(options: Options, mechanism: Mechanism, joints: Sequence[str]) -> None:
+    """Refuse a normal load for joints without a bearing; names the missing keys."""
+    for name in joints if options.load == "normal" else ():
+        if name in mechanism.names and mechanism.bearings[mechanism.names.index(name)] is None:
+            raise InputError(f"load = \"normal\" needs joints.{name}.bearing with pin_radius, friction_arm and bending_arm "
+                             "in the arm file")
 
-    Raises
-    ------
-    InputError
-        If a load is asked for that does not exist; for the normal load names the missing bearing keys.
-    """
-    if wanted not in ("auto", *ORDER[:-1]):
-        raise unknown_name("load", wanted, ("auto", *ORDER[:-1]))
-    if wanted == "normal" and mechanism.bearings[mechanism.names.index(name)] is None:
-        raise InputError(f"load = \"normal\" needs joints.{name}.bearing with pin_radius, friction_arm and bending_arm "
-                         "in the arm file")
+
+def excited_loads(points: pd.DataFrame, wanted: str) -> tuple[dict[str, Array | None], dict[str, tuple[float, float]]]:
+    """Loads that varied enough to carry a coefficient, and the ranges of those that matter but did not vary."""
     friction = float(points["odd"].median())
     offered: dict[str, Array | None] = {"none": None}
     still: dict[str, tuple[float, float]] = {}
@@ -180,6 +188,22 @@ def excited_loads(points: pd.DataFrame, wanted: str, mechanism: Mechanism,
     if wanted not in ("auto", "none") and wanted in offered:
         del offered["none"]
     return offered, still
+
+
+def _doubted(joints: dict[str, JointFit]) -> dict[str, JointFit]:
+    """Load coefficients are at most weak where gravity contradicts the model that the loads come from."""
+    off = {name: scale.value for name, joint in joints.items() if (scale := joint.gravity["scale"]).value is not None
+           and scale.verdict == "identified" and abs(scale.value - 1.0) > CONTRADICTED}
+    if not off:
+        return joints
+    note = ("the loads are the model's, which gravity contradicts: torque over model is "
+            + ", ".join(f"{value:.2f} for {name}" for name, value in off.items()))
+    out = {}
+    for name, joint in joints.items():
+        parameters = {key: replace(entry, verdict="weak", note=note) if key.endswith("_coefficient")
+                      and entry.verdict == "identified" else entry for key, entry in joint.fit.parameters.items()}
+        out[name] = replace(joint, fit=replace(joint.fit, parameters=parameters))
+    return out
 
 
 def _nuisance(points: pd.DataFrame, trips: int) -> dict[str, Array]:
@@ -221,6 +245,12 @@ def _explained(delay: Parameter | None) -> Parameter:
 def _same_arm(runs: Sequence[Run]) -> Any:
     if not runs:
         raise InputError("no run given")
+    seen: dict[str, Run] = {}
+    for run in runs:
+        if run.sha256 in seen:
+            raise InputError(f"{run.path} holds the same samples as {seen[run.sha256].path}; counted twice they would make the "
+                             "intervals too narrow")
+        seen[run.sha256] = run
     for run in runs[1:]:
         if run.record.get("arm_sha256") != runs[0].record.get("arm_sha256"):
             raise InputError(f"{run.path} was recorded with another arm file or model than {runs[0].path}; "

@@ -3,14 +3,16 @@
 import hashlib
 import json
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tomlkit
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat
 
-from ident.armfile import ArmFile, load_arm, read_toml
+from ident.armfile import ArmFile, load_arm, parse_table, read_toml, upgrade
 from ident.errors import InputError
 from ident.mechanism import Array
 
@@ -88,17 +90,20 @@ def load_run(path: Path, signals: tuple[str, ...] = ("q", "tau", "temperature"))
     if not (path / RECORD).is_file():
         raise InputError(f"{path}: not a run folder ({RECORD} is missing)")
     record = _read_json(path / RECORD)
-    if not isinstance(record, dict) or "arm_file" not in record or "names" not in record:
-        raise InputError(f"{path / RECORD}: not a run record (arm_file and names are needed)")
-    if record.get("schema") != SCHEMA:
-        raise InputError(f"{path / RECORD}: schema = {record.get('schema')!r}, this stribeck reads {SCHEMA}")
+    if not isinstance(record, dict):
+        raise InputError(f"{path / RECORD}: not a run record")
+    parse_table(_RecordTable, upgrade(record, path / RECORD, SCHEMA), path / RECORD)
     arm = load_arm(path / ARM / Path(record["arm_file"]).name, model_dir=path / ARM)
     if arm_sha256(arm) != record.get("arm_sha256"):
         raise InputError(f"{path / ARM}: the arm file or model was changed after the recording; restore it "
                          "(only the [simulation] table may differ)")
     names = tuple(record["names"])
     t, segment, columns = _read_samples(path / SAMPLES, names, signals)
-    return Run(path, record, arm, _read_events(path / EVENTS), names, t, segment, columns)
+    run = Run(path, record, arm, _read_events(path / EVENTS), names, t, segment, columns)
+    if run.closed is not None and run.closed.get("rows") not in (None, len(t)):
+        raise InputError(f"{path}: only {len(t)} of {run.closed['rows']} recorded samples can be read; the recording was damaged "
+                         "after it was closed, restore it from a copy")
+    return run
 
 
 def find_runs(path: Path) -> list[Path]:
@@ -146,9 +151,9 @@ def _read_samples(path: Path, names: tuple[str, ...],
                 try:
                     for batch in reader:
                         batches.append(batch)
-                except (pa.ArrowInvalid, OSError):        # the batch that was being written when the power went
+                except (pa.ArrowException, ValueError, OSError):        # the batch that was being written when the power went
                     pass
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
         raise InputError(f"{path}: not a recording that can be read: {error}") from error
     rows = sum(len(batch) for batch in batches)
     if rows == 0:
@@ -179,6 +184,40 @@ def _read_events(path: Path) -> tuple[dict[str, Any], ...]:
         if isinstance(event, dict):
             events.append(event)
     return tuple(events)
+
+
+class _RecordedSegment(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    id: int
+    kind: str
+    posture: int = 0
+    joint: str | None = None
+    reference: bool = False
+
+
+class _RecordedPlan(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    segments: list[_RecordedSegment]
+
+
+class _RecordedDriver(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    rate: PositiveFloat | None = None
+
+
+class _RecordTable(BaseModel):
+    """What the estimator relies on in a run record."""
+
+    model_config = ConfigDict(extra="allow")
+    schema_version: int = Field(alias="schema")
+    experiment: str
+    names: list[str] = Field(min_length=1)
+    arm_file: str
+    arm_sha256: str
+    start: datetime
+    driver: _RecordedDriver = _RecordedDriver()
+    plan: _RecordedPlan | None = None
+    seed: int | None = None
 
 
 def _read_json(path: Path) -> Any:

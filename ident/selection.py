@@ -14,6 +14,7 @@ from ident.regression import Noise, group_sum
 
 CLAIM = 2.0             # standard errors by which a richer candidate must predict better
 ORDER = ("none", "normal", "torque", "bending", "load")     # which load wins an exact tie
+_MATTERS = 0.02         # least part of friction that a load must explain over its range
 _RIDGE = 1e-12
 
 
@@ -110,6 +111,8 @@ def _unphysical(fit: FitResult, data: Data) -> str:
             return "friction does not fall with speed: curvature of the viscous part would look the same"
     if fit.load != "none" and values["coulomb_coefficient"] <= 0.0:
         return "friction does not grow with the load"
+    if data.load is not None and values["coulomb_coefficient"] * np.ptp(data.load) < _MATTERS * np.median(np.abs(data.tau)):
+        return "the load's part of friction is negligible"
     return ""
 
 

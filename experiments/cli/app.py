@@ -10,8 +10,8 @@ from experiments.cli import fitting, moving, showing
 
 DONE, DIFFERS, BAD_INPUT, STOPPED = 0, 1, 2, 3
 
-app = typer.Typer(name="stribeck", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
-                  help="Identify and calibrate the joint friction of a robot arm.",
+app = typer.Typer(name="stribeck", no_args_is_help=True, rich_markup_mode=None, add_completion=False,
+                  pretty_exceptions_enable=False, help="Identify and calibrate the joint friction of a robot arm.",
                   epilog="Exit codes: 0 done, 1 a comparison failed, 2 bad input, 3 stopped by a limit, a fault or the operator.")
 
 

@@ -20,7 +20,7 @@ _PIPED_WIDTH = 130      # columns where nobody says how wide the paper is
 
 ArmArgument = Annotated[str, typer.Argument(metavar="[ARM]", help="Arm file, URDF, MJCF, or the name of a built-in arm.")]
 OutOption = Annotated[Path | None, typer.Option("--out", "-o", help="New folder for the results.")]
-SeedOption = Annotated[int, typer.Option(help="Seed of the order of speeds and of simulated noise.")]
+SeedOption = Annotated[int, typer.Option(min=0, help="Seed of the order of speeds and of simulated noise.")]
 JointsOption = Annotated[str | None, typer.Option(help="Joints to move, separated by commas; default all.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, all else on standard error.")]
 YesOption = Annotated[bool, typer.Option("--yes", help="Move real hardware without asking.")]
@@ -32,8 +32,10 @@ def console(to_stderr: bool = False) -> "Console":
     """Where text for people goes: standard error if standard output carries JSON."""
     from rich.console import Console
 
-    found = Console(stderr=to_stderr, highlight=False, soft_wrap=True)
-    return found if found.is_terminal else Console(stderr=to_stderr, highlight=False, soft_wrap=True, width=_PIPED_WIDTH)
+    found = Console(stderr=to_stderr, highlight=False, soft_wrap=True, markup=False)
+    if found.is_terminal:
+        return found
+    return Console(stderr=to_stderr, highlight=False, soft_wrap=True, markup=False, width=_PIPED_WIDTH)
 
 
 def print_json(table: dict[str, Any]) -> None:
@@ -44,7 +46,14 @@ def print_json(table: dict[str, Any]) -> None:
 
 def split(text: str | None) -> tuple[str, ...] | None:
     """Names separated by commas."""
-    return tuple(part.strip() for part in text.split(",") if part.strip()) if text else None
+    if text is None:
+        return None
+    names = tuple(part.strip() for part in text.split(",") if part.strip())
+    if not names:
+        from ident.errors import InputError
+
+        raise InputError(f"--joints {text!r} names no joint")
+    return names
 
 
 @contextmanager

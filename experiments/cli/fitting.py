@@ -24,15 +24,16 @@ def fit(runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run f
         out: OutOption = None, law: LawOption = "auto", load: LoadOption = "auto", as_json: JsonOption = False) -> None:
     """Runs to calibration, offline."""
     from experiments.calibrate import fit_runs
-    from experiments.recorder import empty_folder
+    from experiments.recorder import refuse_used
     from ident.identify import Options
     from ident.run import find_runs, load_run
 
     text = console(as_json)
     folders = [folder for path in runs for folder in find_runs(path)]
     folder = out or Path(f"calibration-{load_run(folders[0], signals=()).arm.name}")
-    empty_folder(folder)
-    delivered(text, fit_runs(folders, folder, Options(law, load)), folder, as_json)
+    options = Options(law, load)
+    refuse_used(folder)
+    delivered(text, fit_runs(folders, folder, options), folder, as_json)
 
 
 def replay(run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder.")], out: OutOption = None,
@@ -59,17 +60,16 @@ def import_(file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV or MA
             out: OutOption = None, note: Annotated[str, typer.Option(help="Kept with the run.")] = "",
             as_json: JsonOption = False) -> None:
     """A foreign log to a run folder, values unchanged but for units."""
-    from experiments.importers import import_log, parse_columns, read_table
-    from experiments.recorder import empty_folder
+    from experiments.importers import import_log, parse_columns
+    from experiments.recorder import refuse_used
     from ident.armfile import load_arm
     from ident.description import load_mechanism
 
     text = console(as_json)
     arm_file = load_arm(arm)
     columns = parse_columns(column, load_mechanism(arm_file).names)
-    read_table(file)                       # refuse before a folder is made
     folder = out or Path(f"campaign-{arm_file.name}")
-    empty_folder(folder)
+    refuse_used(folder)
     run = import_log(file, arm_file, columns, folder, note)
     text.print(f"wrote     {run}/\nnext      stribeck fit {folder}")
     if as_json:

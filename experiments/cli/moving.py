@@ -96,10 +96,11 @@ def run(arm: ArmArgument = "lab6",
         note: Annotated[str, typer.Option(help="Kept with the run.")] = "", yes: YesOption = False,
         as_json: JsonOption = False) -> None:
     """Move and record, without fitting."""
+    from drivers import connect
     from experiments.constant_speed import plan_constant_speed
     from experiments.plan import check_plan, read_plan
     from experiments.record import record
-    from experiments.recorder import empty_folder
+    from experiments.recorder import empty_folder, refuse_used
     from ident.armfile import load_arm
     from ident.description import load_mechanism
 
@@ -107,6 +108,8 @@ def run(arm: ArmArgument = "lab6",
     arm_file = load_arm(arm)
     mechanism = load_mechanism(arm_file)
     folder = out or Path(f"campaign-{arm_file.name}")
+    refuse_used(folder)
+    connect(arm_file, seed)              # a driver that cannot be set up is refused before anything is written
     _greet(text, arm_file, mechanism, folder)
     made = read_plan(plan) if plan else plan_constant_speed(arm_file, split(joints), seed)
     check_plan(made, arm_file, mechanism)
@@ -125,7 +128,7 @@ def _greet(text: "Console", arm: "ArmFile", mechanism: "Mechanism", folder: Path
 
     from experiments.cli.text import arm_line
 
-    text.print(f"[bold]stribeck {version('stribeck')}[/]  {arm_line(arm, mechanism)}  ->  {folder}/")
+    text.print(f"stribeck {version('stribeck')}  {arm_line(arm, mechanism)}  ->  {folder}/")
 
 
 def _show(text: "Console", plan: "Plan", arm: "ArmFile", mechanism: "Mechanism") -> None:

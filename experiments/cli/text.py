@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from rich import box
 from rich.table import Table
+from rich.text import Text
 
 from experiments.words import plus_minus
 
@@ -69,7 +70,7 @@ def result_table(result: "Identification", width: int) -> Table:
     for name in result.mechanism.names:
         joint = result.calibration.joints.get(name)
         if joint is None:
-            table.add_row(name, *["-"] * (2 + sum(shown for *_, shown in columns)), "[dim]not calibrated[/]")
+            table.add_row(name, *["-"] * (2 + sum(shown for *_, shown in columns)), Text("not calibrated", style="dim"))
             continue
         part = "-" if joint.load_part is None else f"{joint.load_part[0]:.1f} ... {joint.load_part[2]:.1f}"
         cells = [*(plus_minus(joint.parameters.get(key)) for key in ("coulomb", "static", "stribeck_velocity", "viscous")),
@@ -77,7 +78,7 @@ def result_table(result: "Identification", width: int) -> Table:
         word = joint.verdict()
         table.add_row(name, joint.law.replace("coulomb-viscous", "coulomb-v."), joint.load,
                       *(cell for cell, (*_, shown) in zip(cells, columns, strict=True) if shown),
-                      f"[{COLOURS[word]}]{word}[/]{_weakest(joint, word)}")
+                      Text.assemble((word, COLOURS[word]), _weakest(joint, word)))
     return table
 
 

@@ -74,7 +74,8 @@ def read_table(path: Path) -> dict[str, Array]:
 def import_log(path: Path, arm: ArmFile, columns: tuple[ColumnMap, ...], campaign: Path, note: str = "") -> Path:
     """Write a foreign log as a run folder.
 
-    Values are multiplied to SI and otherwise left as they are. A log with values that are no numbers, with time
+    Values are multiplied to SI, brought to the model's sign and zero by the arm file's ``direction`` and
+    ``zero_offset``, and otherwise left as they are. A log with values that are no numbers, with time
     that does not increase, or with a hole is refused before anything is written.
 
     Parameters
@@ -128,14 +129,17 @@ def import_log(path: Path, arm: ArmFile, columns: tuple[ColumnMap, ...], campaig
         unknown = np.full(len(t), np.nan)
         return np.column_stack([values.get((name, joint), unknown) for joint in mechanism.names])
 
+    tables = [arm.joint(name) for name in mechanism.names]
+    sign, zero = np.array([table.direction for table in tables]), np.array([table.zero_offset for table in tables])
     q, tau = signal("q"), signal("tau")
     assert q is not None
     assert tau is not None
+    q, tau = sign * q + zero, sign * tau
     check_numbers(q, "q", mechanism.names, t, str(path))
     check_numbers(tau, "tau", mechanism.names, t, str(path))
     unknown = np.full((len(t), mechanism.n), np.nan)
     recorded = signal("dq")
-    dq, temperature = unknown if recorded is None else recorded, signal("temperature")
+    dq, temperature = unknown if recorded is None else sign * recorded, signal("temperature")
     folder = new_run_folder(campaign, f"import-{path.stem}")
     status = np.zeros(mechanism.n, dtype=np.int64)
     with Recorder(folder, arm, mechanism, f"imported log {path.name}", rate, note=note) as recorder:

@@ -279,6 +279,7 @@ class TestDamage:
 
     def test_wherever_the_samples_are_cut_the_whole_batches_before_are_read(self, closed):
         whole = (closed / SAMPLES).read_bytes()
+        (closed / EVENTS).unlink()                                   # the writer was cut off as well
         rows = set()
         for size in np.linspace(1, len(whole) - 1, 60).astype(int):
             (closed / SAMPLES).write_bytes(whole[:size])
@@ -296,8 +297,9 @@ class TestDamage:
         """Closed after 330 rows, says the last event; a copy that broke off has fewer."""
         whole = (closed / SAMPLES).read_bytes()
         (closed / SAMPLES).write_bytes(whole[: len(whole) // 2])
-        findings = check_log(load_run(closed))
-        assert any("330" in finding.text for finding in findings)
+        with pytest.raises(InputError) as caught:
+            load_run(closed)
+        assert_one_sentence(caught.value, "of 330 recorded samples")
 
     @pytest.mark.parametrize("seed", range(20))
     def test_flipped_bytes_are_refused_or_read_but_never_a_crash(self, closed, seed):
@@ -337,7 +339,7 @@ class TestDamage:
         (lambda run: (run / RECORD).write_text("{"), ["run.json", "not a JSON file"]),
         (lambda run: (run / RECORD).write_text("[1, 2]"), ["run.json", "not a run record"]),
         (lambda run: (run / RECORD).write_bytes(b"\xff\xfe"), ["run.json", "not a JSON file"]),
-        (lambda run: edit_record(run, schema=9), ["run.json", "schema = 9"]),
+        (lambda run: edit_record(run, schema=9), ["run.json", "schema 9"]),
         (lambda run: edit_record(run, names=["turn", "elbow"]), ["q.elbow"]),
         (lambda run: edit_record(run, names=7), ["run.json", "names"]),
         (lambda run: edit_record(run, arm_file=7), ["run.json", "arm_file"]),

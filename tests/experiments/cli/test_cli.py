@@ -1,0 +1,545 @@
+"""The command line: exit codes, one sentence for what cannot be, nothing lost or changed on disk, one JSON object."""
+
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from drivers.connect import DRIVERS
+from drivers.simulated import SimulatedArm
+from experiments.plan import write_plan
+from experiments.recorder import Recorder
+from ident.description import load_mechanism
+from ident.run import ARM, EVENTS, RECORD, SAMPLES, find_runs, load_run
+
+GOLDEN = Path(__file__).parents[3] / "data" / "golden"
+HEAVY = {"lmfit", "matplotlib", "mujoco", "pyarrow", "pandas", "scipy", "can", "canopen"}
+COMMANDS = ("calibrate", "plan", "run", "fit", "replay", "import", "export", "report", "loads")
+
+
+def tree(folder):
+    """Digest of every file below a folder, and the folders."""
+    return {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+            for path in sorted(folder.rglob("*"))}
+
+
+@pytest.fixture
+def refused(cli, tmp_path):
+    """Runs a command that must be refused: code 2, one sentence with these words, and nothing changed on disk."""
+    def command(arguments, *words):
+        before = tree(tmp_path)
+        outcome = cli(*arguments)
+        assert outcome.code == 2, outcome
+        assert outcome.err.startswith("stribeck: ")
+        assert len(outcome.err.splitlines()) == 1, outcome.err
+        for word in words:
+            assert word in outcome.err
+        assert tree(tmp_path) == before
+    return command
+
+
+@pytest.fixture
+def golden(tmp_path):
+    """A copy of the golden run that a test may damage."""
+    shutil.copytree(GOLDEN / "runs" / "constant-speed", tmp_path / "golden")
+    return tmp_path / "golden"
+
+
+@pytest.fixture
+def full(tmp_path):
+    """A folder that is not empty."""
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.txt").write_text("precious", encoding="utf-8")
+    return tmp_path / "full"
+
+
+class TestBadArm:
+    """Whatever is wrong with the arm is said before anything moves or is written."""
+
+    @pytest.mark.parametrize("command", ["calibrate", "run", "plan", "loads"])
+    @pytest.mark.parametrize(("arm", "words"), [
+        ("nosuch.toml", ["nosuch.toml: no such file"]),
+        ("some/where/arm.urdf", ["some/where/arm.urdf: no such file"]),
+        ("lab7", ["unknown arm 'lab7'", "did you mean 'lab6'"]),
+    ])
+    def test_an_arm_that_is_not_there(self, refused, command, arm, words):
+        refused([command, arm], *words)
+
+    @pytest.mark.parametrize("command", ["calibrate", "run", "plan"])
+    @pytest.mark.parametrize(("changes", "words"), [
+        ({"joint": {}}, ["unknown key 'joint'", "did you mean 'joints'"]),
+        ({"joints": {"lift": {"positon": [0.0, 1.0]}}}, ["joints.lift.positon", "did you mean 'position'"]),
+        ({"joints": {"turn": {"bearing": {"pin_radus": 0.1}}}}, ["pin_radus", "did you mean 'pin_radius'"]),
+        ({"joints": {"elbow": {"velocity": 1.0}}}, ["[joints.elbow]", "unknown joint 'elbow'", "turn, lift"]),
+        ({"joints": {"turn": {"position": [-3.0, 2.0]}}}, ["joints.turn.position", "outside the model's [-2.6, 2.6]"]),
+        ({"joints": {"turn": {"position": [1.0, -1.0]}}}, ["joints.turn.position"]),
+        ({"joints": {"turn": {"velocity": -1.0}}}, ["joints.turn.velocity", "-1.0"]),
+        ({"joints": {"turn": {"velocity": None}}}, ["joints.turn.velocity is missing"]),
+        ({"workspace": {"home": [0.0]}}, ["workspace.home has 1 values"]),
+        ({"workspace": {"home": [0.0, 1.55]}}, ["workspace.home puts lift at 1.55"]),
+        ({"torque_signal": "joint sensor"}, ["joint sensor"]),
+    ], ids=lambda value: "" if isinstance(value, dict) else value[0])
+    def test_an_arm_file_that_cannot_be(self, refused, make_arm, command, changes, words):
+        arm = make_arm()
+        rewrite(arm, make_arm, changes)
+        refused([command, arm.path, "-o", "new"], str(arm.path), *words)
+
+    @pytest.mark.parametrize("command", ["calibrate", "run"])
+    @pytest.mark.parametrize(("changes", "words"), [
+        ({"driver": {"kind": "simulatd"}}, ["unknown driver kind 'simulatd'", "did you mean 'simulated'"]),
+        ({"simulation": {"torqe_noise": 0.1}}, ["simulation.torqe_noise", "did you mean 'torque_noise'"]),
+        ({"simulation": {"joints": {"elbow": {}}}}, ["unknown joint 'elbow'"]),
+        ({"simulation": {"joints": {"turn": {"load": "normal", "bearing": None}}}}, ["needs a bearing"]),
+    ], ids=lambda value: "" if isinstance(value, dict) else value[0])
+    def test_a_driver_that_cannot_be(self, refused, make_arm, command, changes, words):
+        refused([command, make_arm(changes).path, "-o", "new"], *words)
+
+    @pytest.mark.parametrize(("text", "words"), [
+        ("schema = 2\n", ["schema 2 is newer"]), ("name = 'x'\n", ["schema"]), ("schema = \n", ["not a TOML file"]),
+        ("", ["schema"]), ("schema = 1\nname = 'x'\nmodel = 'nosuch.urdf'\n", ["nosuch.urdf"]),
+        ("schema = 1\nname = 'x'\nmodel = 'garbage.urdf'\n", ["garbage.urdf"]),
+    ])
+    def test_a_file_that_is_no_arm_file(self, refused, tmp_path, text, words):
+        (tmp_path / "arm.toml").write_text(text, encoding="utf-8")
+        (tmp_path / "garbage.urdf").write_text("<robot", encoding="utf-8")
+        refused(["run", tmp_path / "arm.toml"], *words)
+
+    def test_a_mechanism_is_no_arm(self, refused):
+        refused(["run", "five-axis-tree"], "this is a mechanism")
+
+    def test_a_model_alone_has_no_limits_to_move_in(self, refused, make_arm):
+        refused(["run", make_arm().model], "turn.velocity is missing; nothing moves without it")
+
+
+class TestBadOption:
+    @pytest.mark.parametrize("command", ["calibrate", "run", "plan"])
+    def test_a_joint_that_the_arm_lacks(self, refused, make_arm, command):
+        refused([command, make_arm().path, "--joints", "turn,lft"], "unknown joint 'lft'", "did you mean 'lift'")
+
+    @pytest.mark.parametrize("command", ["calibrate", "run", "plan"])
+    def test_a_seed_that_is_none(self, cli, make_arm, tmp_path, command):
+        before = tree(tmp_path)
+        arm = make_arm().path
+        outcome = cli(command, arm, "--seed", "-1")
+        assert outcome.code == 2
+        assert "seed" in outcome.err
+        assert "Traceback" not in outcome.err
+        assert len(tree(tmp_path)) == len(before) + 3                  # the arm's folder and its two files
+
+    @pytest.mark.parametrize(("option", "value", "words"), [
+        ("--law", "strbeck", ["unknown law 'strbeck'", "did you mean 'stribeck'"]),
+        ("--load", "weight", ["unknown load 'weight'", "torque, bending"]),
+    ])
+    @pytest.mark.parametrize("command", ["calibrate", "fit"])
+    def test_a_law_or_load_that_does_not_exist(self, refused, make_arm, golden, command, option, value, words):
+        """Known before the robot has moved for twenty minutes."""
+        what = golden if command == "fit" else make_arm().path
+        refused([command, what, option, value, "-o", "new"], *words)
+
+    def test_a_normal_load_without_a_bearing(self, refused, golden, make_arm):
+        refused(["fit", golden, "--load", "normal", "-o", "new"], "joints.hinge.bearing", "pin_radius")
+        refused(["calibrate", make_arm().path, "--load", "normal", "-o", "new"], "joints.lift.bearing", "pin_radius")
+
+    @pytest.mark.parametrize(("q", "words"), [("1", ["--q has 1 values", "turn, lift"]), ("1,2,3", ["--q has 3 values"]),
+                                              ("a,b", ["--q a,b", "numbers"]), ("nan,0", ["turn"]), ("0,inf", ["lift"]),
+                                              ("0,,1", ["--q 0,,1"])])
+    def test_a_posture_that_cannot_be(self, refused, make_arm, q, words):
+        refused(["loads", make_arm().path, "--q", q], *words)
+
+    @pytest.mark.parametrize(("target", "words"), [("sdf", ["unknown export format 'sdf'", "urdf, mjcf, json"]),
+                                                   ("URDFF", ["URDFF"])])
+    def test_an_export_format_that_does_not_exist(self, refused, target, words):
+        refused(["export", GOLDEN / "calibration.toml", "--to", target, "-o", "new"], *words)
+
+    @pytest.mark.parametrize("content", [None, "", "schema = 1\n", "schema = ", "schema = 9\n"])
+    def test_a_calibration_that_is_none(self, refused, tmp_path, content):
+        if content is not None:
+            (tmp_path / "calibration.toml").write_text(content, encoding="utf-8")
+        refused(["export", tmp_path / "calibration.toml", "--to", "json"], "calibration.toml")
+
+    @pytest.mark.parametrize("arguments", [["fitt"], ["run", "--nosuch"], ["fit"], ["run", "--seed", "many"], ["--nosuch"],
+                                           ["loads"], ["export", "x"], ["import", "x.csv"]])
+    def test_a_command_line_that_cannot_be_parsed(self, cli, tmp_path, arguments):
+        before = tree(tmp_path)
+        outcome = cli(*arguments)
+        assert outcome.code == 2
+        assert outcome.out == ""
+        assert "Traceback" not in outcome.err
+        assert "Error" in outcome.err
+        assert tree(tmp_path) == before | {"here": None}
+
+
+class TestBadPlace:
+    """Results are never mixed with what is there."""
+
+    def test_a_folder_that_is_not_empty(self, refused, make_arm, golden, full):
+        arm = make_arm().path
+        log = write_log(full.parent / "log.csv")
+        for arguments in (["calibrate", arm], ["run", arm], ["fit", golden], ["replay", golden],
+                          ["import", log, "--arm", arm, *MAP]):
+            refused([*arguments, "-o", full], f"{full} exists and is not empty")
+
+    def test_a_file_in_the_way(self, refused, make_arm, golden, full):
+        for arguments in (["run", make_arm().path], ["fit", golden]):
+            refused([*arguments, "-o", full / "thesis.txt"], "thesis.txt")
+            refused([*arguments, "-o", full / "thesis.txt" / "below"], "thesis.txt")
+
+    def test_the_default_folder_is_no_exception(self, refused, make_arm, tmp_path):
+        (tmp_path / "here" / "campaign-pair").mkdir()
+        (tmp_path / "here" / "campaign-pair" / "old").write_text("precious", encoding="utf-8")
+        refused(["run", make_arm().path], "campaign-pair exists and is not empty")
+
+    def test_a_plan_or_export_that_is_there_already(self, refused, make_arm, full):
+        refused(["plan", make_arm().path, "-o", full / "thesis.txt"], "thesis.txt exists")
+        refused(["export", GOLDEN / "calibration.toml", "--to", "json", "-o", full / "thesis.txt"], "thesis.txt exists")
+
+
+class TestBadPlan:
+    @pytest.mark.parametrize(("damage", "words"), [
+        (lambda text: text.replace("0.5, 0.3", "2.6, 0.3"), ["segment 1 takes turn to 2.600 rad", "[-2.5, 2.5]"]),
+        (lambda text: text.replace("speed = 0.4", "speed = 4.0"), ["segment 1 moves turn at 4.0 rad/s, limit 2 rad/s"]),
+        (lambda text: text.replace('joint = "turn"', 'joint = "trn"'), ["unknown joint 'trn'", "did you mean 'turn'"]),
+        (lambda text: text.replace("speed =", "sped ="), ["did you mean 'speed'"]),
+        (lambda text: text[: text.index("segments")], ["segments is missing"]),
+        (lambda text: text[: len(text) // 2], ["plan.toml"]),
+        (lambda text: "", ["plan.toml"]),
+    ])
+    def test_a_plan_that_the_arm_cannot_follow(self, refused, make_arm, make_plan, tmp_path, damage, words):
+        arm = make_arm()
+        write_plan(make_plan(arm), tmp_path / "plan.toml")
+        text = (tmp_path / "plan.toml").read_text(encoding="utf-8")
+        assert damage(text) != text
+        (tmp_path / "plan.toml").write_text(damage(text), encoding="utf-8")
+        refused(["run", arm.path, "--plan", tmp_path / "plan.toml", "-o", "new"], *words)
+
+    def test_a_plan_for_another_arm(self, refused, make_arm, make_plan, tmp_path):
+        write_plan(make_plan(make_arm()), tmp_path / "plan.toml")
+        refused(["run", "lab6", "--plan", tmp_path / "plan.toml", "-o", "new"], "the plan is for joints turn, lift")
+
+    def test_a_plan_that_is_not_there(self, refused, make_arm):
+        refused(["run", make_arm().path, "--plan", "nosuch.toml"], "nosuch.toml: no such file")
+
+
+class TestBadRun:
+    @pytest.mark.parametrize("command", ["fit", "replay"])
+    @pytest.mark.parametrize(("damage", "words"), [
+        (lambda run: shutil.rmtree(run), ["no such folder"]),
+        (lambda run: (run / RECORD).unlink(), ["neither a run folder nor a campaign"]),
+        (lambda run: (run / RECORD).write_text("{"), ["run.json", "not a JSON file"]),
+        (lambda run: (run / SAMPLES).unlink(), ["samples.arrows", "no samples"]),
+        (lambda run: (run / SAMPLES).write_bytes(b""), ["samples.arrows"]),
+        (lambda run: (run / SAMPLES).write_bytes((run / SAMPLES).read_bytes()[:300]), ["samples.arrows"]),
+        (lambda run: (run / SAMPLES).write_bytes(b"garbage" * 1000), ["samples.arrows"]),
+        (lambda run: shutil.rmtree(run / ARM), ["no such file"]),
+        (lambda run: change_arm(run, "velocity = 1.5", "velocity = 1.4"), ["changed after the recording"]),
+        (lambda run: change_arm(run, "velocity = 1.5", "velocty = 1.5"), ["velocty", "did you mean 'velocity'"]),
+        (lambda run: change_column(run, "tau.hinge", None), ["tau.hinge is missing"]),
+    ])
+    def test_a_run_that_cannot_be_read(self, refused, golden, command, damage, words):
+        damage(golden)
+        refused([command, golden, "-o", "new"], *words)
+
+    @pytest.mark.parametrize(("column", "change", "words"), [
+        ("q.hinge", lambda x: np.where(np.arange(len(x)) == 5000, np.nan, x), ["q of hinge is not a number in row 5000"]),
+        ("tau.hinge", lambda x: np.where(np.arange(len(x)) == 7, np.inf, x), ["tau of hinge is not a number in row 7"]),
+        ("t", lambda x: x[::-1], ["time must increase"]),
+        ("t", lambda x: np.where(np.arange(len(x)) == 100, x[98], x), ["time must increase", "after row 99"]),
+    ])
+    def test_numbers_in_a_run_that_cannot_be(self, refused, golden, column, change, words):
+        change_column(golden, column, change)
+        refused(["fit", golden, "-o", "new"], *words)
+
+    def test_a_run_in_which_nothing_moved(self, refused, tmp_path, make_arm):
+        make_rest_run(make_arm(), tmp_path / "rest")
+        refused(["fit", tmp_path / "rest", "-o", "new"], "no joint can be calibrated")
+
+    def test_runs_of_different_arms(self, refused, golden, make_arm, tmp_path):
+        make_rest_run(make_arm(), tmp_path / "rest")
+        refused(["fit", golden, tmp_path / "rest", "-o", "new"], "another arm file")
+
+    def test_a_folder_without_runs_has_nothing_to_report(self, refused, full):
+        refused(["report", full], "neither a run folder nor a campaign")
+
+
+MAP = ("--column", "t=t", "--column", "q.turn=q1", "--column", "q.lift=q2", "--column", "tau.turn=x1", "--column", "tau.lift=x2")
+
+
+class TestBadLog:
+    @pytest.mark.parametrize(("damage", "words"), [
+        (lambda log: log.unlink(), ["log.csv: no such file"]),
+        (lambda log: log.write_text(""), ["not a CSV table"]),
+        (lambda log: log.write_text(log.read_text().replace("q2", "q3")), ["unknown column 'q2'", "t, q1, q3, x1, x2"]),
+        (lambda log: edit_row(log, 20, "nan,1,2,3,4"), ["time is not a number in row 19"]),
+        (lambda log: edit_row(log, 20, "0.19,1,,3,4"), ["q of lift is not a number in row 19"]),
+        (lambda log: edit_row(log, 20, "0.19,1,fault,3,4"), ["q of lift is not a number in row 19"]),
+        (lambda log: edit_row(log, 20, "0.1,1,2,3,4"), ["time must increase"]),
+        (lambda log: edit_row(log, 40, "7.0,1,2,3,4\n7.01,1,2,3,4"), ["a gap of"]),
+    ])
+    def test_a_log_that_cannot_be(self, refused, make_arm, tmp_path, damage, words):
+        damage(write_log(tmp_path / "log.csv"))
+        refused(["import", tmp_path / "log.csv", "--arm", make_arm().path, *MAP, "-o", "new"], *words)
+
+    @pytest.mark.parametrize(("columns", "words"), [
+        (["t=t[deg]", *MAP[3::2]], ["unknown unit 'deg'"]),
+        (["t=t", "q.elbow=q1"], ["unknown joint 'elbow'", "turn, lift"]),
+        (["t=t", "q.turn=q1"], ["no column is given for tau.turn"]),
+        (["time"], ["signal.joint=column[unit]"]),
+    ])
+    def test_a_column_map_that_cannot_be(self, refused, make_arm, tmp_path, columns, words):
+        log = write_log(tmp_path / "log.csv")
+        options = [part for column in columns for part in ("--column", column)]
+        refused(["import", log, "--arm", make_arm().path, *options, "-o", "new"], *words)
+
+    def test_an_arm_that_is_not_there(self, refused, tmp_path):
+        refused(["import", write_log(tmp_path / "log.csv"), "--arm", "lab7", *MAP], "unknown arm 'lab7'")
+
+
+class TestDone:
+    def test_plan_then_run_then_fit(self, cli, make_arm, make_plan, tmp_path):
+        """The steps of the main job one by one, each from the file of the one before."""
+        arm = make_arm({"simulation": {"torque_noise": 0.05, "encoder_step": 1e-5}})
+        write_plan(make_plan(arm, speeds=(0.8, 0.4, 0.2, 0.1, 0.05) * 2, way=0.2), tmp_path / "plan.toml")
+        ran = cli("run", arm.path, "--plan", tmp_path / "plan.toml", "-o", tmp_path / "out", "--note", "tea", "--seed", "4")
+        assert ran.code == 0, ran.err
+        (run,) = [load_run(path) for path in find_runs(tmp_path / "out")]
+        assert (run.record["note"], run.record["seed"]) == ("tea", 4)
+        assert str(run.path) in ran.out
+        before = tree(tmp_path / "out")
+        fitted = cli("fit", tmp_path / "out", "-o", tmp_path / "fit")
+        assert fitted.code == 0, fitted.err
+        assert {"calibration.toml", "points.csv", "report.html", "pair.calibrated.urdf"} <= set(tree(tmp_path / "fit"))
+        assert tree(tmp_path / "out") == before                        # a run is never rewritten
+
+    def test_a_plan_file_is_what_run_takes(self, cli, make_arm, tmp_path):
+        arm = make_arm().path
+        assert cli("plan", arm, "-o", tmp_path / "plan.toml", "--seed", "3").code == 0
+        text = (tmp_path / "plan.toml").read_text(encoding="utf-8")
+        assert "seed = 3" in text
+        assert cli("plan", arm, "-o", tmp_path / "again.toml", "--seed", "3").code == 0
+        assert (tmp_path / "again.toml").read_text(encoding="utf-8") == text
+
+    def test_plan_and_loads_write_nothing(self, cli, make_arm, tmp_path):
+        arm = make_arm().path
+        before = tree(tmp_path)
+        for arguments in (["plan", arm], ["loads", arm], ["loads", arm, "--q", "0.1,0.2"], ["loads", "five-axis-tree"]):
+            assert cli(*arguments).code == 0
+        assert tree(tmp_path) == before
+
+    def test_a_run_that_was_cut_off_says_so_and_still_fits(self, cli, golden, tmp_path):
+        whole = (golden / SAMPLES).read_bytes()
+        (golden / SAMPLES).write_bytes(whole[: 9 * len(whole) // 10])
+        (golden / EVENTS).unlink()
+        outcome = cli("fit", golden, "-o", tmp_path / "out")
+        assert outcome.code == 0, outcome.err
+        assert "cut off" in outcome.out
+
+    def test_export_goes_beside_the_calibration_and_says_what_is_lost(self, cli, tmp_path):
+        for path in ("calibration.toml", "pendulum.urdf"):
+            shutil.copy(GOLDEN / path, tmp_path)
+        outcome = cli("export", tmp_path, "--to", "urdf")
+        assert outcome.code == 0, outcome.err
+        assert (tmp_path / "pendulum.calibrated.urdf").is_file()
+        assert "export" in outcome.out
+
+    @pytest.mark.parametrize("name", ["out[red]", "[bold]out"])
+    def test_names_with_brackets_are_printed_as_they_are(self, cli, make_arm, make_plan, golden, tmp_path, name):
+        """A path that is printed can be copied to the next command."""
+        arm = make_arm()
+        write_plan(make_plan(arm), tmp_path / "plan.toml")
+        for command, options in (("plan", ()), ("run", ("--plan", tmp_path / "plan.toml"))):
+            outcome = cli(command, arm.path, *options, "-o", tmp_path / f"{name} {command}")
+            assert outcome.code == 0, outcome.err
+            assert str(tmp_path / f"{name} {command}") in outcome.out
+        fitted = cli("fit", golden, "-o", tmp_path / name)
+        assert str(tmp_path / name) in fitted.out
+
+
+class TestStopped:
+    def test_a_breach_ends_with_code_three_and_says_where_the_data_are(self, cli, make_arm, make_plan, tmp_path):
+        arm = make_arm({"joints": {"lift": {"temperature": 28.0}}, "simulation": {"warm_up_time": 25.0}})
+        write_plan(make_plan(arm, speeds=(0.4,) * 6), tmp_path / "plan.toml")
+        outcome = cli("run", arm.path, "--plan", tmp_path / "plan.toml", "-o", tmp_path / "out")
+        assert outcome.code == 3
+        run = load_run(find_runs(tmp_path / "out")[0])
+        for word in ("temperature of lift is 28", "limit 28 °C", str(run.path)):
+            assert word in outcome.err
+        assert "Traceback" not in outcome.err
+        assert "temperature of lift" in run.closed["reason"]
+        assert len(run.t) > 500
+
+    @pytest.fixture
+    def hardware(self, monkeypatch, make_arm, make_plan, tmp_path):
+        """An arm that is not called simulated, and a plan for it."""
+        monkeypatch.setitem(DRIVERS, "bench", lambda arm, seed: SimulatedArm(arm, seed=seed))
+        arm = make_arm({"driver": {"kind": "bench"}})
+        write_plan(make_plan(arm, speeds=(0.8,)), tmp_path / "plan.toml")
+        return ["run", arm.path, "--plan", tmp_path / "plan.toml", "-o", tmp_path / "out"]
+
+    def test_hardware_without_a_terminal_moves_only_with_yes(self, refused, cli, hardware):
+        refused(hardware, "--yes")
+        assert cli(*hardware, "--yes").code == 0
+
+    @pytest.mark.parametrize(("answer", "code"), [(True, 0), (False, 3)])
+    def test_at_a_terminal_somebody_is_asked(self, cli, hardware, monkeypatch, tmp_path, answer, code):
+        asked = []
+        monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+        monkeypatch.setattr("typer.confirm", lambda text, **options: asked.append(text) or answer)
+        outcome = cli(*hardware)
+        assert outcome.code == code, outcome.err
+        assert asked
+        assert (tmp_path / "out").exists() == answer
+
+
+class TestJson:
+    """One object on standard output, all else on standard error."""
+
+    @pytest.fixture
+    def as_json(self, cli):
+        def command(*arguments):
+            outcome = cli(*arguments, "--json")
+            assert outcome.code == 0, outcome.err
+            table, end = json.JSONDecoder().raw_decode(outcome.out)
+            assert outcome.out[end:].strip() == ""
+            assert isinstance(table, dict)
+            return table, outcome.err
+        return command
+
+    def test_plan(self, as_json, make_arm):
+        table, err = as_json("plan", make_arm().path)
+        assert 60.0 < table["robot_time_s"] < 1200.0
+        assert table["load_spread"]["lift"]["torque"][1] > 4.0
+        assert "of robot time" in err
+
+    def test_loads(self, as_json, make_arm):
+        table, _ = as_json("loads", make_arm().path, "--q", "0,0")
+        assert table["q"] == [0.0, 0.0]
+        assert table["loads"]["lift"]["torque"] == pytest.approx(2.0 * 9.81 * 0.25)
+        assert "normal" not in table["loads"]["lift"]                  # its bearing is not known: left out, not nan
+
+    def test_run_and_import(self, as_json, make_arm, make_plan, tmp_path):
+        arm = make_arm()
+        write_plan(make_plan(arm), tmp_path / "plan.toml")
+        table, err = as_json("run", arm.path, "--plan", tmp_path / "plan.toml", "-o", tmp_path / "out")
+        assert load_run(Path(table["run"])).closed
+        assert table["robot_time_s"] > 1.0
+        assert "wrote" in err
+        log = write_log(tmp_path / "log.csv")
+        table, _ = as_json("import", log, "--arm", arm.path, *MAP, "-o", tmp_path / "imported")
+        assert len(load_run(Path(table["run"])).t) == 40
+
+    @pytest.mark.parametrize("command", ["fit", "replay"])
+    def test_fit_and_replay(self, as_json, tmp_path, command):
+        table, err = as_json(command, GOLDEN / "runs" / "constant-speed", "-o", tmp_path / "out")
+        assert table["robot_time_s"] > 60.0
+        assert table["calibration"]["joints"]["hinge"]["law"] == "stribeck"
+        assert "wrote" in err
+
+    def test_calibrate(self, as_json, make_arm, tmp_path):
+        """A fast little joint, so that the whole job takes seconds."""
+        arm = make_arm({"joints": {"turn": {"gear_ratio": 400.0, "rotor_inertia": 2.5e-6}}})
+        table, _ = as_json("calibrate", arm.path, "--joints", "turn", "-o", tmp_path / "out")
+        parameters = table["calibration"]["joints"]["turn"]["parameters"]
+        for name, value in {"coulomb": 3.0, "static": 4.5, "viscous": 2.0, "stribeck_velocity": 0.08}.items():
+            assert parameters[name]["value"] == pytest.approx(value, rel=0.02)
+        assert table["robot_time_s"] > 30.0
+
+
+class TestHelp:
+    def test_help_loads_nothing_heavy(self):
+        """Help is there at once; what takes long to import is imported by the command that needs it."""
+        code = f"""
+import sys
+from experiments.cli.app import run
+assert run(["--help"]) == 0
+print("LOADED", *sorted({HEAVY!r} & sys.modules.keys()))
+"""
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert done.stdout.strip().splitlines()[-1] == "LOADED"
+        for command in COMMANDS:
+            assert command in done.stdout
+
+    @pytest.mark.parametrize("command", COMMANDS)
+    def test_every_command_explains_itself(self, cli, command):
+        outcome = cli(command, "--help")
+        assert outcome.code == 0
+        assert "Usage" in outcome.out
+
+    def test_version(self, cli):
+        from importlib.metadata import version
+
+        assert cli("--version").out.strip() == f"stribeck {version('stribeck')}"
+
+    def test_without_a_command_there_is_help(self, cli):
+        outcome = cli()
+        assert outcome.code == 2
+        assert "calibrate" in outcome.out + outcome.err
+        assert "Traceback" not in outcome.err
+
+
+def rewrite(arm, make_arm, changes):
+    """Change an arm file in place, so that a file that cannot be loaded can be made."""
+    import tomllib
+
+    import tomlkit
+
+    def merge(table, changes):
+        for key, value in changes.items():
+            if value is None:
+                del table[key]
+            elif isinstance(value, dict) and isinstance(table.get(key), dict):
+                merge(table[key], value)
+            else:
+                table[key] = value
+        return table
+
+    table = merge(tomllib.loads(arm.path.read_text(encoding="utf-8")), changes)
+    arm.path.write_text(tomlkit.dumps(table), encoding="utf-8")
+
+
+def write_log(path):
+    t = np.arange(40) / 100.0
+    rows = np.column_stack((t, np.sin(t), np.cos(t), 3.0 + t, 2.0 + t))
+    np.savetxt(path, rows, delimiter=",", header="t,q1,q2,x1,x2", comments="")
+    return path
+
+
+def edit_row(log, row, text):
+    """Replace a row of a log, counted from the header."""
+    lines = log.read_text(encoding="utf-8").splitlines()
+    lines[row] = text
+    log.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def change_arm(run, old, new):
+    path = run / ARM / "pendulum.toml"
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def change_column(run, name, change):
+    """Rewrite one column of a run, or drop it."""
+    table = pa.ipc.open_stream((run / SAMPLES).read_bytes()).read_all()
+    place = table.column_names.index(name)
+    if change is None:
+        table = table.remove_column(place)
+    else:
+        table = table.set_column(place, table.schema.field(name), pa.array(change(table[name].to_numpy())))
+    with pa.ipc.new_stream(str(run / SAMPLES), table.schema) as writer:
+        writer.write_table(table)
+
+
+def make_rest_run(arm, folder):
+    """A run in which nothing moves."""
+    from drivers import JointSample
+
+    with Recorder(folder, arm, load_mechanism(arm), "a test", 100.0) as recorder:
+        for k in range(300):
+            t, zero = k / 100.0, np.zeros(2)
+            recorder.sample(JointSample(t, zero, zero, zero, np.full(2, t), None, np.zeros(2, dtype=np.int64)), zero, zero, 0)
