@@ -66,6 +66,7 @@ class Recorder:
         self._filled = self._written = 0
         self._writer: pa.RecordBatchStreamWriter | None = None
         self._failure: str | None = None
+        self._whole = True              # False while samples are being written, and for good if that was broken off
         _copy_arm(arm, folder)
         steps = {} if resolution is None else {key: value.tolist() for key, value in vars(resolution).items()}
         record = {"schema": SCHEMA, "experiment": experiment, "arm": arm.name, "names": list(mechanism.names),
@@ -136,11 +137,12 @@ class Recorder:
             self._flush()
 
     def _say_closed(self, reason: str) -> None:
-        self.event("closed", rows=self._written, reason=self._failure or reason)
+        """The last event; how many rows there are is unknown (null) where writing them was broken off."""
+        self.event("closed", rows=self._written if self._whole else None, reason=self._failure or reason)
 
     def _end_stream(self) -> None:
-        """End the stream, unless what was written last is torn."""
-        if self._writer is not None and self._failure is None:
+        """End the stream, unless what was written last may be torn."""
+        if self._writer is not None and self._whole:
             with self._writing(SAMPLES):
                 self._writer.close()
                 self._samples.flush()
@@ -176,15 +178,17 @@ class Recorder:
 
     def _flush(self) -> None:
         """Hand the block to the operating system, and to the disk about once a second."""
-        if self._writer is None or self._filled == 0 or self._failure is not None:
+        if self._writer is None or self._filled == 0 or not self._whole:
             return
         rows, self._filled = slice(0, self._filled), 0        # at once: a write that is broken off is not repeated
         arrays = [self._t[rows], self._segment[rows]]
         arrays += [self._block[s, rows, j] for s in range(len(self._signals)) for j in range(len(self._names))]
+        self._whole = False
         with self._writing(SAMPLES):
             self._writer.write_batch(pa.record_batch([pa.array(array) for array in arrays], schema=self._schema))
             self._samples.flush()
             self._written += rows.stop
+            self._whole = True
             if time.monotonic() - self._synced > _SYNC_EVERY:
                 os.fsync(self._samples.fileno())
                 self._synced = time.monotonic()

@@ -35,7 +35,8 @@ def assert_good(figures):
     assert max(figures["friction_error"].values()) < 0.03
     parameters = figures["parameters"]
     assert all(entry["verdict"] == "identified" for entry in parameters)
-    assert np.mean([entry["covered"] for entry in parameters]) >= 0.85
+    # 95 % intervals: of 26 or 28 at least four fifths hold the truth in 99.8 % of campaigns; over ten seeds see the benchmark
+    assert np.mean([entry["covered"] for entry in parameters]) >= 0.8
     assert np.mean([entry["half_width"] <= 0.10 for entry in parameters]) >= 0.9
     assert max(abs(entry["error"]) for entry in parameters) < 0.15
 
@@ -81,7 +82,7 @@ def test_the_truth_in_the_run_changes_nothing(campaign, tmp_path):
     shutil.copytree(campaign / "runs", copy / "runs")
     (arm,) = copy.glob("runs/*/arm/lab6.toml")
     text = arm.read_text(encoding="utf-8")
-    arm.write_text(text[: text.index("[simulation]")], encoding="utf-8")
+    arm.write_text(text[: text.index("\n[simulation]\n")], encoding="utf-8")
     assert run(["fit", str(copy), "--out", str(tmp_path / "again")]) == 0
     assert without_date(tmp_path / "again" / "calibration.toml") == without_date(campaign / "calibration.toml")
 

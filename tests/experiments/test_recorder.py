@@ -368,37 +368,49 @@ class TestDamage:
             find_runs(tmp_path / place)
 
 
-class TestFullDisk:
+class TestBrokenOff:
     class Disk:
-        """A file that takes so many bytes and no more."""
+        """A file that takes so many bytes, and then raises in the middle of a write."""
 
-        def __init__(self, file, room):
-            self.file, self.room = file, room
+        def __init__(self, file, room, error):
+            self.file, self.room, self.error = file, room, error
 
         def write(self, data):
-            size = memoryview(data).nbytes
-            if size > self.room:
-                self.file.write(bytes(memoryview(data).cast("B")[: self.room]))
+            data = bytes(memoryview(data).cast("B"))
+            if len(data) > self.room:
+                self.file.write(data[: self.room])
                 self.room = 0
-                raise OSError(28, "No space left on device")
-            self.room -= size
+                raise self.error
+            self.room -= len(data)
             return self.file.write(data)
 
         def __getattr__(self, name):
             return getattr(self.file, name)
 
-    def test_rows_before_survive_and_the_run_is_closed_with_its_reason(self, start, tmp_path):
+    @pytest.mark.parametrize("room", [100, 12_000, 30_000])
+    @pytest.mark.parametrize(("error", "raised", "reason"), [
+        (OSError(28, "No space left on device"), RecordingFailed, "No space left on device"),
+        (KeyboardInterrupt(), KeyboardInterrupt, "stopped by the operator"),
+    ])
+    def test_rows_before_survive_and_the_run_is_closed_with_its_reason(self, start, tmp_path, room, error, raised, reason):
+        """A full disk, or Ctrl-C at the worst moment."""
         def record():
             with start() as recorder:
-                recorder._samples = self.Disk(recorder._samples, 30_000)
+                recorder._samples = self.Disk(recorder._samples, room, error)
                 fill(recorder, 10_000)
 
-        with pytest.raises(RecordingFailed) as caught:
+        with pytest.raises(raised) as caught:
             record()
-        assert_one_sentence(caught.value, "samples.arrows", "No space left on device")
+        if raised is RecordingFailed:
+            assert_one_sentence(caught.value, "samples.arrows", reason)
+        if room == 100:                                              # not even the first batch
+            with pytest.raises(InputError, match=r"samples\.arrows"):
+                load_run(tmp_path / "run")
+            return
         run = load_run(tmp_path / "run", SIGNALS)
-        assert_rows(run, 100, 10_000)
-        assert "No space left on device" in run.closed["reason"]
+        assert_rows(run, 50 if room == 12_000 else 300, 10_000)
+        assert reason in run.closed["reason"]
+        assert run.closed["rows"] in (None, len(run.t))              # unknown rather than wrong
 
 
 def split_model(arm):

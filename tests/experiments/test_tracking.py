@@ -117,12 +117,14 @@ def test_a_drive_that_drifts_is_held_by_the_tracker(arm_file, limits, make_plan)
     assert np.abs(q[:, 1] - 0.3).max() < 0.02 / 8.0 + 1e-3
 
 
-def test_commands_keep_the_velocity_limits(arm_file, limits, make_plan):
+@pytest.mark.parametrize("way", [1.0, -1.0])
+def test_commands_keep_the_velocity_limits(arm_file, limits, make_plan, way):
     """Even where the tracker would like to catch up."""
     slow = replace(limits, velocity=np.array([0.5, 0.4]))
-    arm = Integrator(slow, drift=(-0.3, 0.2))
+    arm = Integrator(slow, drift=(-0.6 * way, 0.5 * way))
     follow(arm, make_plan(arm_file, speeds=(0.45,)))
     assert (np.abs(arm.commands) <= slow.velocity).all()
+    assert (np.max(way * np.array(arm.commands) * [1.0, -1.0], axis=0) == slow.velocity).all()     # and it would have liked more
 
 
 def test_it_takes_as_long_as_the_plan_says(arm_file, limits, make_plan):
