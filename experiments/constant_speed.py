@@ -17,13 +17,13 @@ from ident.errors import unknown_name
 from ident.loads import joint_loads
 from ident.mechanism import Mechanism
 from ident.run import arm_sha256
+from ident.strokes import motor_revolution
 
 Array = NDArray[np.float64]
 METHOD = "constant-speed round trips, one joint at a time"
 ROOM = 0.02             # fraction of a joint's range that strokes keep free at either end
 _CANDIDATES = 500       # random postures that compete
 _SETS = 10_000            # random sets of them that are scored
-_MIN_GEAR = 20.0        # gear ratio from which one motor revolution is a sensible stroke
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ def _stroke_length(arm: ArmFile, mechanism: Mechanism, limits: Limits, options: 
     """Way of a stroke: two ramps, a way to settle, and whole motor revolutions at constant speed."""
     low, high = limits.position[j]
     gear = arm.joint(mechanism.names[j]).gear_ratio
-    turn = 2.0 * np.pi / gear if gear >= _MIN_GEAR else 0.015 * (high - low)
+    turn = motor_revolution(gear) or 0.015 * (high - low)
     window = turn * max(1.0, np.ceil(speed * options.window_time / turn))
     ramps = speed**2 / (RAMP * limits.acceleration[j])
     return float(ramps + speed * options.settle_time + window + 0.25 * turn)

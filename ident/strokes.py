@@ -104,7 +104,7 @@ def reduce_run(run: Run, mechanism: Mechanism) -> Reduction:
         left_out += [(name, segment, "no stretch at constant speed") for segment, plan in planned.items()
                      if plan.get("joint") == name and segment not in {stroke.segment for stroke in strokes}
                      and (run.segment == segment).any()]
-        turn = _bin_unit(run.arm.joint(name).gear_ratio)
+        turn = motor_revolution(run.arm.joint(name).gear_ratio)
         pairs, single = pair_strokes(strokes, q, mechanism, joint, tau)
         left_out += [(name, stroke.segment, "no stroke back at the same place and speed") for stroke in single
                      if planned.get(stroke.segment, {}).get("kind") != "move"]
@@ -290,7 +290,7 @@ def _overlap(a: Stroke, b: Stroke) -> float:
     return min(a.high, b.high) - max(a.low, b.low)
 
 
-def _bin_unit(gear_ratio: float) -> float:
+def motor_revolution(gear_ratio: float) -> float:
     """One motor revolution at the joint, over which ripple averages out; 0 where there is no gear to speak of."""
     return 2.0 * np.pi / gear_ratio if gear_ratio >= _MIN_GEAR else 0.0
 
