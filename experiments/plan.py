@@ -8,7 +8,7 @@ it says so with ``mirror_of``.
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import tomlkit
@@ -62,6 +62,7 @@ class Segment:
     speed: float | None = None
     mirror_of: int | None = None
     reference: bool = False
+    __pydantic_config__: ClassVar[dict[str, object]] = {"extra": "forbid", "allow_inf_nan": False}
 
 
 @dataclass(frozen=True)
@@ -238,26 +239,13 @@ def read_plan(path: Path) -> Plan:
 def plan_from_table(table: dict[str, Any], path: Path) -> Plan:
     """Plan from plain data; `path` is what messages name."""
     parsed = parse_table(_PlanTable, upgrade(table, path, SCHEMA), path)
-    segments = tuple(Segment(**vars(segment)) for segment in parsed.segments)
-    for segment in segments:
+    for segment in parsed.segments:
         if len(segment.target) != len(parsed.names):
             raise PlanError(f"{path}: segment {segment.id} has {len(segment.target)} targets for {len(parsed.names)} joints")
     if len(parsed.start) != len(parsed.names):
         raise PlanError(f"{path}: start has {len(parsed.start)} values for {len(parsed.names)} joints")
-    return Plan(parsed.arm, parsed.arm_sha256, parsed.method, parsed.seed, parsed.names, parsed.start, segments,
+    return Plan(parsed.arm, parsed.arm_sha256, parsed.method, parsed.seed, parsed.names, parsed.start, parsed.segments,
                 parsed.robot_time)
-
-
-class _SegmentTable(BaseModel):
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
-    id: int
-    kind: Literal["move", "stroke"]
-    target: tuple[float, ...]
-    posture: int
-    joint: str | None = None
-    speed: float | None = None
-    mirror_of: int | None = None
-    reference: bool = False
 
 
 class _PlanTable(BaseModel):
@@ -269,7 +257,7 @@ class _PlanTable(BaseModel):
     seed: int
     names: tuple[str, ...]
     start: tuple[float, ...]
-    segments: tuple[_SegmentTable, ...]
+    segments: tuple[Segment, ...]
     robot_time: float = 0.0
 
 

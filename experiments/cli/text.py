@@ -25,7 +25,8 @@ def clock(seconds: float) -> str:
 
 def plan_line(plan: "Plan", room: float) -> str:
     """The plan in a line."""
-    strokes = [segment for segment in plan.segments if segment.kind == "stroke" and not segment.reference]
+    every = [segment for segment in plan.segments if segment.kind == "stroke"]
+    strokes = [segment for segment in every if not segment.reference] or every
     speeds = [segment.speed for segment in strokes if segment.speed]
     postures = {segment.posture for segment in strokes}
     trips = len(strokes) // 2
