@@ -46,11 +46,9 @@ class Supervisor:
         self.names, self.rate, self.limits = arm.names, arm.rate, arm.limits
         self.modes, self.resolution = arm.modes, arm.resolution
         limits = arm.limits
-        for key in ("position", "velocity", "acceleration", "torque"):
-            values = getattr(limits, key).reshape(len(arm.names), -1)
-            missing = [name for name, row in zip(arm.names, values, strict=True) if not np.isfinite(row).all()]
-            if missing:
-                raise InputError(f"joints.{missing[0]}.{key} is missing in the arm file; nothing moves without it")
+        missing = limits.missing(arm.names)
+        if missing:
+            raise InputError(f"{missing} is missing in the arm file; nothing moves without it")
         n = len(arm.names)
         temperature = np.where(np.isnan(limits.temperature), np.inf, limits.temperature)
         stale = np.full(n, max(_STALE_PERIODS / arm.rate, _STALE_TIME))

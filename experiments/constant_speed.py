@@ -22,6 +22,7 @@ from ident.strokes import motor_revolution
 Array = NDArray[np.float64]
 METHOD = "constant-speed round trips, one joint at a time"
 ROOM = 0.02             # fraction of a joint's range that strokes keep free at either end
+_WAY = 0.5              # fraction of that range that the longest stroke may take: a joint with little room goes slower
 _CANDIDATES = 500       # random postures that compete
 _SETS = 10_000            # random sets of them that are scored
 
@@ -44,6 +45,8 @@ class ConstantSpeed:
         Least time at constant speed [s]; strokes are whole motor revolutions, so that ripple averages out.
     settle_time : float
         Time at speed before the window, on top of a distance [s].
+    longest_stroke : float
+        Time that the slowest stroke may take [s]; a slow joint starts at a higher speed instead.
     """
 
     postures: int = 7
@@ -53,6 +56,7 @@ class ConstantSpeed:
     spread: float = 120.0
     window_time: float = 0.5
     settle_time: float = 0.1
+    longest_stroke: float = 10.0
 
 
 def plan_constant_speed(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0,
@@ -90,7 +94,7 @@ def plan_constant_speed(arm: ArmFile, joints: tuple[str, ...] | None = None, see
             raise unknown_name("joint", name, mechanism.names)
     rng = np.random.default_rng(seed)
     active = [mechanism.names.index(name) for name in chosen]
-    fast = options.fastest * limits.velocity
+    slow, fast = np.transpose([_speed_range(arm, mechanism, limits, options, j) for j in range(mechanism.n)])
     longest = np.array([_stroke_length(arm, mechanism, limits, options, j, fast[j]) for j in range(mechanism.n)])
     postures, directions = _choose_postures(arm, mechanism, limits, longest, active, options.postures, rng)
     start = postures[0]
@@ -103,7 +107,7 @@ def plan_constant_speed(arm: ArmFile, joints: tuple[str, ...] | None = None, see
     def references() -> None:
         writer.move(postures[0], 0)
         for j in active:
-            round_trip(j, 0, fast[j] * options.spread**-0.35, reference=True)
+            round_trip(j, 0, fast[j] * (slow[j] / fast[j]) ** 0.35, reference=True)
 
     for number in range(1, len(postures)):
         if (number - 1) % options.reference_every == 0:
@@ -113,7 +117,7 @@ def plan_constant_speed(arm: ArmFile, joints: tuple[str, ...] | None = None, see
             writer.move(postures[0], 0)             # every posture can be reached from home
         writer.move(target, number)
         for j in rng.permutation(active):
-            for speed in rng.permutation(_speeds(fast[j], options, number)):
+            for speed in rng.permutation(_speeds(slow[j], fast[j], options, number)):
                 round_trip(int(j), number, float(speed))
     references()
     plan = Plan(arm.name, arm_sha256(arm), METHOD, seed, mechanism.names, tuple(start.tolist()), tuple(writer.segments))
@@ -160,18 +164,33 @@ def load_spread(plan: Plan, mechanism: Mechanism) -> dict[str, dict[str, tuple[f
 
 def _known_limits(arm: ArmFile, mechanism: Mechanism) -> Limits:
     limits = arm.limits(mechanism)
-    for key in ("position", "velocity", "acceleration", "torque"):
-        values = getattr(limits, key).reshape(mechanism.n, -1)
-        for name, row in zip(mechanism.names, values, strict=True):
-            if not np.isfinite(row).all():
-                raise PlanError(f"{arm.path}: joints.{name}.{key} is missing; nothing moves without it")
+    missing = limits.missing(mechanism.names)
+    if missing:
+        raise PlanError(f"{arm.path}: {missing} is missing; nothing moves without it")
     return limits
 
 
-def _speeds(fast: float, options: ConstantSpeed, posture: int) -> Array:
+def _speed_range(arm: ArmFile, mechanism: Mechanism, limits: Limits, options: ConstantSpeed, j: int) -> tuple[float, float]:
+    """Lowest and highest speed of a joint: what its limit, its room and the time of a stroke leave of the spread."""
+    speeds = options.fastest * limits.velocity[j] * np.geomspace(1.0, 1.0 / options.spread, 200)
+    ways = np.array([_stroke_length(arm, mechanism, limits, options, j, speed) for speed in speeds])
+    room = _WAY * (1.0 - 2.0 * ROOM) * np.ptp(limits.position[j])
+    fits, lasts = speeds[ways <= room], speeds[ways <= options.longest_stroke * speeds]
+    name, unit = mechanism.names[j], "m" if mechanism.prismatic[j] else "rad"
+    if not len(fits):
+        raise PlanError(f"{arm.path}: joint {name}: even the slowest stroke needs {ways[-1]:.3g} {unit}, the room is {room:.3g} "
+                        f"{unit}; widen joints.{name}.position or check its gear_ratio")
+    if not len(lasts) or lasts[-1] > fits[0]:
+        raise PlanError(f"{arm.path}: joint {name}: strokes of {ways.min():.3g} {unit} take more than "
+                        f"{options.longest_stroke:g} s at {fits[0]:.3g} {unit}/s; raise joints.{name}.velocity or check its "
+                        "gear_ratio")
+    return float(lasts[-1]), float(fits[0])
+
+
+def _speeds(slow: float, fast: float, options: ConstantSpeed, posture: int) -> Array:
     """Speeds of one posture; each posture's grid is shifted, so that the curve is covered more densely."""
     steps = np.arange(options.speeds) + (posture - 1) / options.postures
-    return np.asarray(fast * options.spread ** (-steps / (options.speeds - 1 + (options.postures - 1) / options.postures)))
+    return np.asarray(fast * (slow / fast) ** (steps / (options.speeds - 1 + (options.postures - 1) / options.postures)))
 
 
 def _stroke_length(arm: ArmFile, mechanism: Mechanism, limits: Limits, options: ConstantSpeed, j: int,

@@ -190,6 +190,21 @@ def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
     return room
 
 
+def check_way(stands: Array, plan: Plan, arm: ArmFile, mechanism: Mechanism) -> None:
+    """Refuse the straight way from where the arm stands, shape (n,), to the start of the plan if it leaves the box.
+
+    Raises
+    ------
+    PlanError
+        Says where the arm stands and where it should stand.
+    """
+    start = np.array(plan.start)
+    if not box_is_clear(arm, mechanism, stands[None], start[None])[0]:
+        raise PlanError(f"the straight way from where the arm stands, {np.round(stands, 3).tolist()}, to the start of the plan, "
+                        f"{np.round(start, 3).tolist()}, leaves the workspace box of {arm.path.name}; nothing moved. "
+                        "Bring the arm near the start by hand")
+
+
 def box_is_clear(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array, steps: int = 33) -> NDArray[np.bool_]:
     """Whether all joint origins stay in the workspace box on the straight ways start -> target, each (K, n)."""
     box = arm.workspace.box

@@ -6,7 +6,7 @@ import numpy as np
 
 from drivers import Arm, Command, ReplayEnded, Supervisor, connect
 from drivers.replay import ReplayArm
-from experiments.plan import Plan, Segment, check_plan, plan_from_table, plan_table
+from experiments.plan import Plan, Segment, check_plan, check_way, plan_from_table, plan_table
 from experiments.recorder import Recorder, new_run_folder
 from experiments.tracking import Watch, follow
 from ident.armfile import ArmFile
@@ -48,7 +48,7 @@ def record(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None, no
     with Recorder(folder, arm, mechanism, plan.method, arm.driver.rate, connected.resolution, plan_table(plan),
                   seed, note) as recorder, connected:
         connected.enable()
-        follow(connected, plan, recorder, watch)
+        follow(connected, plan, recorder, watch, lambda stands: check_way(stands, plan, arm, mechanism))
     return folder
 
 

@@ -15,7 +15,8 @@ GAIN = 8.0              # 1/s: dq = dq_cmd + GAIN (q_cmd - q), so that held join
 Watch = Callable[[Segment, JointSample, float], None]
 
 
-def follow(arm: Arm, plan: Plan, recorder: Recorder | None = None, watch: Watch | None = None) -> None:
+def follow(arm: Arm, plan: Plan, recorder: Recorder | None = None, watch: Watch | None = None,
+           check_arrival: Callable[[Array], None] | None = None) -> None:
     """Follow a plan on an enabled arm and record every sample.
 
     Parameters
@@ -28,6 +29,8 @@ def follow(arm: Arm, plan: Plan, recorder: Recorder | None = None, watch: Watch 
         Where samples and events go.
     watch : callable, optional
         Called about ten times a second of robot time with segment, sample and robot time done [s].
+    check_arrival : callable, optional
+        Called with the position where the arm stands before it moves; raises if the way to the start is not free.
 
     Raises
     ------
@@ -35,8 +38,10 @@ def follow(arm: Arm, plan: Plan, recorder: Recorder | None = None, watch: Watch 
         Whatever the arm raises; the samples up to then are recorded.
     """
     tracker = _Tracker(arm, recorder, watch)
-    arrival = Segment(-1, "move", plan.start, 0)
-    tracker.drive(tracker.position(), arrival)
+    stands = tracker.position()
+    if check_arrival:
+        check_arrival(stands)
+    tracker.drive(stands, Segment(-1, "move", plan.start, 0))
     for start, segment in plan.legs():
         tracker.drive(start, segment)
 

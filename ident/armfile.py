@@ -1,5 +1,6 @@
 """The arm file: which model, which drive, which limits (every key: docs/names.md)."""
 
+import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, is_dataclass
@@ -11,7 +12,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, ValidationError, model_validator
 from pydantic.dataclasses import dataclass as checked
 
-from ident.errors import InputError, unknown_name
+from ident.errors import InputError, no_file, unknown_name
 from ident.mechanism import Array, Bearing, Mechanism
 from ident.resources import find
 
@@ -108,6 +109,14 @@ class Limits:
     torque: Array
     temperature: Array
     following_error: Array
+
+    def missing(self, names: tuple[str, ...]) -> str | None:
+        """Key of the first limit that motion needs and nobody stated; None if all are known."""
+        for key in ("position", "velocity", "acceleration", "torque"):
+            known = np.isfinite(getattr(self, key).reshape(len(names), -1)).all(axis=1)
+            if not known.all():
+                return f"joints.{names[int(np.argmin(known))]}.{key}"
+        return None
 
 
 @dataclass(frozen=True)
@@ -215,8 +224,8 @@ def read_toml(path: Path) -> dict[str, Any]:
     """
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
+    except (FileNotFoundError, IsADirectoryError):
+        raise no_file(path) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not a TOML file: {error}") from error
 
@@ -234,7 +243,7 @@ def upgrade(table: dict[str, Any], path: Path, schema: int = SCHEMA) -> dict[str
 def parse_table(table_type: type[_Table], table: dict[str, Any], path: Path) -> _Table:
     """A checked table from TOML; the first fault as one sentence with the key."""
     try:
-        return table_type.model_validate(table)
+        return table_type.model_validate_json(json.dumps(table, default=str), strict=True)    # true is no number here
     except ValidationError as error:
         raise InputError(f"{path}: {_first_fault(table_type, table, error)}") from error
 
@@ -247,6 +256,8 @@ def _first_fault(table_type: type[BaseModel], table: dict[str, Any], error: Vali
         return f"{key}: {unknown_name('key', str(fault['loc'][-1]), _valid_keys(table_type, fault['loc'][:-1]))}"
     if fault["type"] in ("missing", "missing_argument"):
         return f"{key} is missing"
+    if fault["type"] in ("dict_type", "model_type", "dataclass_type"):
+        return f"{key} = {fault['input']!r}: a table is needed"
     message = fault["msg"].removeprefix("Value error, ")
     if not key:
         return message

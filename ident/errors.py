@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import Path
 
 
 class StribeckError(Exception):
@@ -18,6 +19,11 @@ class ModelError(InputError):
 
 class FitError(StribeckError, ValueError):
     """Data from which the asked-for quantity cannot be estimated."""
+
+
+def no_file(path: Path) -> InputError:
+    """Error for a path at which there is no file."""
+    return InputError(f"{path}: a folder, but a file is needed" if path.is_dir() else f"{path}: no such file")
 
 
 def unknown_name(kind: str, name: str, valid: Iterable[str]) -> InputError:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ident.errors import InputError, unknown_name
+from ident.errors import InputError, no_file, unknown_name
 
 _PLACES = (Path(__file__).parent / "_data", Path(__file__).parent.parent / "data")
 
@@ -37,6 +37,6 @@ def find(name_or_path: str | Path) -> Path:
     names = built_in()
     if str(name_or_path) in names:
         return names[str(name_or_path)]
-    if path.suffix or len(path.parts) > 1:
-        raise InputError(f"{path}: no such file")
+    if path.suffix or len(path.parts) > 1 or path.is_dir():
+        raise no_file(path)
     raise unknown_name("arm", str(name_or_path), names)

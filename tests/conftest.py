@@ -1,6 +1,45 @@
-"""BLAS threads are pinned, because digits must repeat."""
+"""Arms that tests may change. BLAS threads are pinned, because digits must repeat."""
 
 import os
+import shutil
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomlkit
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
+
+from ident.armfile import ArmFile, load_arm  # noqa: E402  # NumPy reads the variables when it is imported
+
+ARMS = Path(__file__).parent / "arms"
+
+
+@pytest.fixture
+def make_arm(tmp_path: Path) -> Callable[..., ArmFile]:
+    """Makes an arm file from a small one and changes to its tables; None removes a key."""
+    made = iter(range(1000))
+
+    def make(changes: dict[str, Any] | None = None, base: str = "pair") -> ArmFile:
+        folder = tmp_path / f"arm-{next(made)}"
+        folder.mkdir()
+        shutil.copy(ARMS / f"{base}.urdf", folder)
+        table = tomllib.loads((ARMS / f"{base}.toml").read_text(encoding="utf-8"))
+        (folder / f"{base}.toml").write_text(tomlkit.dumps(_merged(table, changes or {})), encoding="utf-8")
+        return load_arm(folder / f"{base}.toml")
+
+    return make
+
+
+def _merged(table: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    for key, value in changes.items():
+        if value is None:
+            table.pop(key, None)
+        elif isinstance(value, dict) and isinstance(table.get(key), dict):
+            _merged(table[key], value)
+        else:
+            table[key] = value
+    return table

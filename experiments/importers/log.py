@@ -11,7 +11,7 @@ from experiments.importers.columns import ColumnMap
 from experiments.recorder import Recorder, new_run_folder
 from ident.armfile import ArmFile, check_against_model
 from ident.description import load_mechanism
-from ident.errors import InputError, unknown_name
+from ident.errors import InputError, no_file, unknown_name
 from ident.health import check_numbers, check_time
 
 Array = NDArray[np.float64]
@@ -61,7 +61,7 @@ def read_table(path: Path) -> dict[str, Array]:
         If the file is missing, of an unknown kind, or holds no table.
     """
     if not path.is_file():
-        raise InputError(f"{path}: no such file")
+        raise no_file(path)
     reader = READERS.get(path.suffix.lower())
     if reader is None:
         raise InputError(f"{path}: {unknown_name('kind of log', path.suffix, READERS)}")

@@ -1,7 +1,5 @@
 """Small arms and plans for tests of experiments, and the command line in this process."""
 
-import shutil
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,30 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tomlkit
 
 from experiments.cli.app import run
 from experiments.plan import Plan, Segment, with_robot_time
-from ident.armfile import ArmFile, load_arm
+from ident.armfile import ArmFile
 from ident.run import arm_sha256
-
-ARMS = Path(__file__).parent.parent / "arms"
-
-
-@pytest.fixture
-def make_arm(tmp_path: Path) -> Callable[..., ArmFile]:
-    """Makes an arm file from a small one and changes to its tables; None removes a key."""
-    made = iter(range(1000))
-
-    def make(changes: dict[str, Any] | None = None, base: str = "pair") -> ArmFile:
-        folder = tmp_path / f"arm-{next(made)}"
-        folder.mkdir()
-        shutil.copy(ARMS / f"{base}.urdf", folder)
-        table = tomllib.loads((ARMS / f"{base}.toml").read_text(encoding="utf-8"))
-        (folder / f"{base}.toml").write_text(tomlkit.dumps(_merged(table, changes or {})), encoding="utf-8")
-        return load_arm(folder / f"{base}.toml")
-
-    return make
 
 
 @pytest.fixture
@@ -75,14 +54,3 @@ def cli(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.
         return Outcome(code, *capsys.readouterr())
 
     return command
-
-
-def _merged(table: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    for key, value in changes.items():
-        if value is None:
-            table.pop(key, None)
-        elif isinstance(value, dict) and isinstance(table.get(key), dict):
-            _merged(table[key], value)
-        else:
-            table[key] = value
-    return table

@@ -303,9 +303,35 @@ class TestConstantSpeed:
             plan_constant_speed(make_arm({"torque_signal": "joint sensor"}))
 
     def test_no_room_says_which_joint_and_how_much(self, make_arm):
-        arm = make_arm({"joints": {"lift": {"position": [-0.2, 0.2]}}})
-        with pytest.raises(PlanError, match=r"joint lift has no room for a stroke of \d\.\d\d rad"):
+        arm = make_arm({"workspace": {"home": [0.0, 0.0], "box": [[-2, 2], [-0.001, 0.001], [-2, 2]]}})
+        with pytest.raises(PlanError, match=r"joint turn has no room for a stroke of \d\.\d\d rad"):
             plan_constant_speed(arm)
+
+    def test_a_joint_with_little_room_goes_slower(self, make_arm):
+        """Ramps need way with the square of speed: what does not fit is not driven, and all else stays."""
+        arm = make_arm({"joints": {"lift": {"position": [-0.2, 0.2]}}})
+        plan = plan_constant_speed(arm)
+        assert check_plan(plan, arm, load_mechanism(arm)) > 0.0
+        fastest = {joint: max(s.speed for s in plan.segments if s.joint == joint) for joint in ("turn", "lift")}
+        assert fastest["lift"] < 0.6 * 0.85 * 1.5
+        assert fastest["turn"] == pytest.approx(0.85 * 2.0, rel=0.02)
+
+    def test_no_room_at_any_speed_names_joint_and_way(self, make_arm):
+        with pytest.raises(PlanError, match=r"joint lift: even the slowest stroke needs 0\.\d+ rad, the room is 0\.0\d+ rad"):
+            plan_constant_speed(make_arm({"joints": {"lift": {"position": [-0.04, 0.04]}}}))
+
+    def test_no_stroke_of_a_slow_joint_takes_minutes(self, make_arm):
+        """At a hundredth of the speed the strokes last as long as allowed, and the speeds spread less."""
+        joints = {"turn": {"velocity": 0.02}, "lift": {"velocity": 0.02}}
+        arm = make_arm({"joints": joints})
+        plan = plan_constant_speed(arm)
+        limits = arm.limits(load_mechanism(arm))
+        strokes = [profile(start, s, plan.names, limits).duration for start, s in plan.legs() if s.kind == "stroke"]
+        assert 8.0 < max(strokes) < 10.5
+        speeds = [s.speed for s in plan.segments if s.joint == "lift"]
+        assert max(speeds) / min(speeds) < 20.0
+        with pytest.raises(PlanError, match=r"joint turn: strokes of 0\.\d+ rad take more than 10 s at 0\.0017 rad/s"):
+            plan_constant_speed(make_arm({"joints": {"turn": {"velocity": 0.002}}}))
 
     def test_the_spread_of_loads_says_what_posture_can_show(self, arm):
         """About the vertical nothing pulls on the turning joint; the lift's torque goes from little to all of its gravity."""

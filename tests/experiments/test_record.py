@@ -280,3 +280,14 @@ def files_of_at_most(size):
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_the_way_to_the_start_stays_in_the_box_too(make_arm, make_plan, tmp_path, stops):
+    """The arm stands where the straight way to the plan's start sweeps its tip out of the box: nothing moves."""
+    arm = make_arm({"workspace": {"home": [-2.4, 0.0], "box": [[-2.0, 2.0], [-0.25, 2.0], [-1.0, 2.0]]}})
+    plan = make_plan(arm, posture=(0.0, 0.0))
+    with pytest.raises(PlanError, match=r"from where the arm stands, \[-2\.4, 0\.0\], to the start of the plan.*nothing moved"):
+        record(arm, plan, tmp_path / "campaign")
+    assert stops
+    run = load_run(find_runs(tmp_path / "campaign")[0], SIGNALS)
+    assert np.ptp(run.signals["q"], axis=0).max() < 1e-3

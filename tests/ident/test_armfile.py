@@ -163,7 +163,9 @@ FAULTS = {   # text of the file, the key that the message names, and what it say
                                 "[-2.1, 2.1]"),
     "box inside out": (HEAD + "workspace = { box = [[-1, 1], [1, -1], [0, 1]] }", "workspace.box", "y range"),
     "name with a blank": (HEAD.replace('"lab6"', '"my arm"'), "name = 'my arm'", "pattern"),
-    "joints that are no tables": (HEAD + "joints = 3", "joints = 3", "dictionary"),
+    "joints that are no tables": (HEAD + "joints = 3", "joints = 3", "table"),
+    "true is no number": (HEAD + "[joints.j1]\nvelocity = true", "joints.j1.velocity = True", "valid number"),
+    "text is no number": (HEAD + "[joints.j1]\nvelocity = '1.5'", "joints.j1.velocity = '1.5'", "valid number"),
     "invalid TOML": (HEAD + "gravity = [0.0, 0.0", "not a TOML file", "Unclosed array"),
     "a mechanism": ('schema = 1\nname = "x"\n[[joints]]\nname = "a"', "mechanism", "[joints.NAME]"),
 }
