@@ -39,7 +39,7 @@ class FitResult:
     parameters : dict of str to Parameter
         Parameters of the law, and those that the data cannot show (value None).
     nuisance : dict of str to Parameter
-        What was fitted along (torque delay).
+        What was fitted along: "delay" of the torque signal [s], "drift" of friction over the run [fraction].
     names : tuple of str
         Rows and columns of `covariance`.
     covariance : ndarray
@@ -47,7 +47,7 @@ class FitResult:
     rmse, held_out_rmse : float
         Root mean square residual, and the same over round trips left out of the fit [N·m].
     residual : ndarray, shape (N,)
-        Torque less prediction [N·m].
+        Torque less prediction, a row a point; nan at rest, where friction does not show [N·m].
     noise : Noise
         The noise model that weighted the points.
     lmfit : lmfit.model.ModelResult
@@ -134,7 +134,10 @@ def fit_friction(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None 
     data = _checked(velocity, torque, load, group)
     loads = {"none": None} if data.load is None else {"none": None, "load": data.load}
     laws = tuple(LAWS) if law == "auto" else (law_named(law).name,)
-    return select(replace(data, load=None), loads, laws).chosen
+    chosen = select(replace(data, load=None), loads, laws).chosen
+    residual = np.full(np.shape(velocity), np.nan)
+    residual[np.asarray(velocity, dtype=float) != 0.0] = chosen.residual
+    return replace(chosen, residual=residual)
 
 
 def _checked(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None, group: ArrayLike | None) -> Data:

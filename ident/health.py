@@ -11,6 +11,7 @@ from ident.run import Run
 
 GAP = 1.5               # periods from which a step of time is a gap
 _SATURATED = 0.98       # fraction of the torque limit that counts as saturated
+_SAME_RATE = 0.1        # by which velocity and the derivative of position may differ
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,42 @@ def check_log(run: Run) -> tuple[Finding, ...]:
     findings += [Finding(name, "saturation", f"torque of {name} is at its limit in {100 * share:.1f} % of the samples")
                  for name, share in zip(run.names, saturated, strict=True) if share > 0.001]
     return tuple(findings)
+
+
+def check_velocity(q: Array, dq: Array, t: Array, names: tuple[str, ...], source: str) -> None:
+    """Refuse velocities that are not the derivative of the positions: a unit or a sign is wrong.
+
+    Parameters
+    ----------
+    q, dq : ndarray, shape (N, n)
+        Positions and velocities; a velocity that was not recorded is nan.
+    t : ndarray, shape (N,)
+        Times [s].
+    names : tuple of str
+        Joint names.
+    source : str
+        What messages name.
+
+    Raises
+    ------
+    InputError
+        Names the joint and the factor between both.
+    """
+    for joint, name in enumerate(names):
+        v = dq[:, joint]
+        way = 0.5 * (v[1:] + v[:-1]) * np.diff(t)           # what the velocity says the joint went
+        if not np.isfinite(way).all():
+            continue
+        steps = max(1, len(t) // 200)                       # over which noise of the position hardly counts
+        said = np.add.reduceat(way, np.arange(0, len(way) - steps + 1, steps))[:-1]
+        went = np.diff(q[::steps, joint])[: len(said)]
+        if len(said) < 3 or not np.abs(went).max() > 0.0:
+            continue
+        factor = float(said @ went / (went @ went))
+        alike = float(said @ went) ** 2 > 0.8 * float(said @ said) * float(went @ went)
+        if alike and not abs(factor - 1.0) < _SAME_RATE:
+            raise InputError(f"{source}: the velocity of {name} is {factor:.4g} times the derivative of its position; "
+                             "check unit and sign of both")
 
 
 def check_time(t: Array, source: str) -> tuple[float, np.ndarray]:

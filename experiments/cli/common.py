@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _PIPED_WIDTH = 130      # columns where nobody says how wide the paper is
 
 ArmArgument = Annotated[str, typer.Argument(metavar="[ARM]", help="Arm file, URDF, MJCF, or the name of a built-in arm.")]
-OutOption = Annotated[Path | None, typer.Option("--out", "-o", help="New folder for the results.")]
+OutOption = Annotated[Path | None, typer.Option("--out", "-o", help="New folder for the results; default: after the arm's name.")]
 SeedOption = Annotated[int, typer.Option(min=0, help="Seed of the order of speeds and of simulated noise.")]
 JointsOption = Annotated[str | None, typer.Option(help="Joints to move, separated by commas; default all.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, all else on standard error.")]

@@ -137,7 +137,7 @@ def _show(text: "Console", plan: "Plan", arm: "ArmFile", mechanism: "Mechanism")
     from experiments.plan import check_plan
 
     text.print(f"plan      {plan_line(plan, check_plan(plan, arm, mechanism))}")
-    text.print(spread_table(load_spread(plan, mechanism)))
+    text.print(spread_table(load_spread(plan, mechanism), mechanism))
 
 
 @contextmanager

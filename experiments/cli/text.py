@@ -35,12 +35,13 @@ def plan_line(plan: "Plan", room: float) -> str:
             f"{max(speeds):.2f} rad/s, {clock(plan.robot_time)} of robot time; limits keep {room:.2f} rad of room")
 
 
-def spread_table(spread: dict[str, dict[str, tuple[float, float]]]) -> Table:
+def spread_table(spread: dict[str, dict[str, tuple[float, float]]], mechanism: "Mechanism") -> Table:
     """Least and greatest of every load over each joint's strokes."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title="load spread over the plan", title_justify="left",
                   title_style="")
     kinds = list(dict.fromkeys(kind for loads in spread.values() for kind in loads))
-    units = {"torque": "N·m", "bending": "N·m", "radial": "N", "axial": "N", "normal": "N·m"}
+    drive = " or ".join(sorted({mechanism.unit(mechanism.names.index(joint)) for joint in spread}))
+    units = {"torque": drive, "bending": "N·m", "radial": "N", "axial": "N", "normal": drive}
     table.add_column("joint")
     for kind in kinds:
         table.add_column(f"{kind} {units[kind]}", justify="right")

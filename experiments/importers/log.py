@@ -12,10 +12,12 @@ from experiments.recorder import Recorder, new_run_folder
 from ident.armfile import ArmFile, check_against_model
 from ident.description import load_mechanism
 from ident.errors import InputError, no_file, unknown_name
-from ident.health import check_numbers, check_time
+from ident.health import check_numbers, check_time, check_velocity
+from ident.mechanism import Mechanism
 
 Array = NDArray[np.float64]
 _LARGEST_GAP = 10.0     # periods; a log with a longer hole is cut there by its owner, not patched by us
+_IMPLAUSIBLE = 2.0      # times a limit: a wrong unit, not a fast or strong arm
 
 
 def read_csv(path: Path) -> dict[str, Array]:
@@ -140,6 +142,8 @@ def import_log(path: Path, arm: ArmFile, columns: tuple[ColumnMap, ...], campaig
     unknown = np.full((len(t), mechanism.n), np.nan)
     recorded = signal("dq")
     dq, temperature = unknown if recorded is None else sign * recorded, signal("temperature")
+    check_velocity(q, dq, t, mechanism.names, str(path))
+    _check_units(q, tau, arm, mechanism, path)
     folder = new_run_folder(campaign, f"import-{path.stem}")
     status = np.zeros(mechanism.n, dtype=np.int64)
     with Recorder(folder, arm, mechanism, f"imported log {path.name}", rate, note=note) as recorder:
@@ -148,3 +152,17 @@ def import_log(path: Path, arm: ArmFile, columns: tuple[ColumnMap, ...], campaig
                                  None if temperature is None else temperature[row], status)
             recorder.sample(sample, unknown[row], unknown[row], 0)
     return folder
+
+
+def _check_units(q: Array, tau: Array, arm: ArmFile, mechanism: Mechanism, path: Path) -> None:
+    """Refuse values so far beyond what the arm can do that their unit must be another."""
+    limits = arm.limits(mechanism)
+    for word, found, allowed in (("position", np.ptp(q, axis=0), np.ptp(limits.position, axis=1)),
+                                 ("torque", np.abs(tau).max(axis=0), limits.torque)):
+        beyond = found > _IMPLAUSIBLE * allowed             # an unknown limit is nan or infinite
+        if beyond.any():
+            joint = int(np.argmax(beyond))
+            unit = mechanism.unit(joint) if word == "torque" else "m" if mechanism.prismatic[joint] else "rad"
+            verb = "spans" if word == "position" else "reaches"
+            raise InputError(f"{path}: the {word} of {mechanism.names[joint]} {verb} {found[joint]:.4g} {unit}, "
+                             f"the arm file allows {allowed[joint]:.4g} {unit}; check the unit in its column")

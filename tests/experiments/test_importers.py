@@ -289,3 +289,34 @@ def assert_refused(bring, path, tmp_path, *words):
         bring(path)
     assert_one_sentence(caught.value, *words)
     assert not (tmp_path / "campaign").exists()
+
+
+class TestPlausibility:
+    """A wrong unit is off by a factor that no arm can explain; it is refused before it becomes a wrong calibration."""
+
+    DQ = np.column_stack((np.cos(T), -0.9 * np.sin(3.0 * T)))
+
+    def log(self, tmp_path, q=Q, dq=DQ, tau=TAU):
+        return csv(tmp_path / "log.csv", (*("t", "q1", "q2", "tau1", "tau2"), "dq1", "dq2"), np.column_stack((T, q, tau, dq)))
+
+    COLUMNS = (*COLUMNS, "dq.turn=dq1", "dq.lift=dq2")
+
+    def test_a_consistent_log_passes(self, bring, tmp_path):
+        np.testing.assert_array_equal(bring(self.log(tmp_path), self.COLUMNS).signals["dq"], self.DQ)
+
+    def test_noise_of_encoder_and_tachometer_does_not_matter(self, bring, tmp_path):
+        noise = np.random.default_rng(0).standard_normal
+        bring(self.log(tmp_path, Q + 1e-3 * noise(Q.shape), self.DQ + 0.05 * noise(Q.shape)), self.COLUMNS)
+
+    @pytest.mark.parametrize("factor", [180.0 / np.pi, -1.0, 1.0 / 60.0, 0.5])
+    def test_velocity_that_is_not_the_derivative_of_position(self, bring, tmp_path, factor):
+        with pytest.raises(InputError, match=r"velocity of lift is -?[\d.]+ times the derivative of its position; check unit"):
+            bring(self.log(tmp_path, dq=self.DQ * [1.0, factor]), self.COLUMNS)
+
+    def test_degrees_read_as_radians(self, bring, tmp_path):
+        with pytest.raises(InputError, match=r"position of turn spans 21\.\d+ rad, the arm file allows 5 rad; check the unit"):
+            bring(csv(tmp_path / "log.csv", values=np.column_stack((T, np.rad2deg(Q), TAU))))
+
+    def test_millinewtonmetres_read_as_newtonmetres(self, bring, tmp_path):
+        with pytest.raises(InputError, match=r"torque of turn reaches 4000 N·m, the arm file allows 60 N·m; check the unit"):
+            bring(csv(tmp_path / "log.csv", values=np.column_stack((T, Q, 1000.0 * TAU))))
