@@ -2,11 +2,13 @@
 
 import hashlib
 import json
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tomlkit
@@ -15,6 +17,9 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveFloat
 from ident.armfile import ArmFile, load_arm, parse_table, read_toml, upgrade
 from ident.errors import InputError
 from ident.mechanism import Array
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SCHEMA = 1
 SAMPLES, EVENTS, RECORD, ARM = "samples.arrows", "events.jsonl", "run.json", "arm"
@@ -130,45 +135,58 @@ def arm_sha256(arm: ArmFile) -> str:
 
 def _read_samples(path: Path, names: tuple[str, ...],
                   signals: tuple[str, ...]) -> tuple[Array, np.ndarray, dict[str, Array]]:
+    """Time, segment and signals; a recording that was cut off gives the rows that all of them have."""
     import pyarrow as pa
 
     if not path.is_file():
         raise InputError(f"{path}: no such file; the run has no samples")
-    batches = []
     try:
-        with pa.memory_map(str(path)) as source:
-            schema = pa.ipc.read_schema(source)
-            missing = [f"{signal}.{name}" for signal in ("q", "tau") for name in names
-                       if f"{signal}.{name}" not in schema.names]
-            if missing or not {"t", "segment"} <= set(schema.names):
-                raise InputError(f"{path}: column {missing[0] if missing else 't or segment'} is missing")
-            wanted = ["t", "segment", *(f"{signal}.{name}" for signal in signals for name in names
-                                        if f"{signal}.{name}" in schema.names)]
-            source.seek(0)
-            options = pa.ipc.IpcReadOptions(included_fields=sorted(schema.get_field_index(name) for name in wanted),
-                                           use_threads=False)       # small batches: threads cost more than they save
-            with pa.ipc.open_stream(source, options=options) as reader:
-                try:
-                    for batch in reader:
-                        batches.append(batch)
-                except (pa.ArrowException, ValueError, OSError):        # the batch that was being written when the power went
-                    pass
+        present = set(_schema(path).names)
+        missing = [column for column in ("t", "segment", *(f"{signal}.{name}" for signal in ("q", "tau") for name in names))
+                   if column not in present]
+        if missing:
+            raise InputError(f"{path}: column {missing[0]} is missing")
+        wanted = [("t", "segment"), *(columns for signal in signals if set(columns := tuple(f"{signal}.{name}" for name in names))
+                                      <= present)]
+        with ThreadPoolExecutor(2) as pool:                 # decompression is most of it, and runs beside itself
+            tables = list(pool.map(partial(_read_columns, path), wanted))
     except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
         raise InputError(f"{path}: not a recording that can be read: {error}") from error
-    rows = sum(len(batch) for batch in batches)
+    rows = min(len(table) for table in tables)
     if rows == 0:
         raise InputError(f"{path}: the recording holds no samples")
-    table = pa.Table.from_batches(batches)
-    t = table["t"].to_numpy()
-    columns: dict[str, Array] = {}
-    for signal in signals:
-        present = [f"{signal}.{name}" for name in names]
-        if present[0] in table.column_names:
-            values = np.empty((rows, len(names)), order="F")
-            for k, column in enumerate(present):
-                values[:, k] = table[column].to_numpy()
-            columns[signal] = values
-    return t, table["segment"].to_numpy(), columns
+    t, segment = (column.to_numpy()[:rows] for column in tables[0].columns)
+    values = {columns[0].partition(".")[0]: _matrix(table, rows) for columns, table in zip(wanted[1:], tables[1:], strict=True)}
+    return t, segment, values
+
+
+def _read_columns(path: Path, columns: tuple[str, ...]) -> "pa.Table":
+    """Columns of all batches that can be read."""
+    import pyarrow as pa
+
+    schema, batches = _schema(path), []
+    options = pa.ipc.IpcReadOptions(included_fields=[schema.get_field_index(column) for column in columns],
+                                    use_threads=False)       # small batches: threads cost more than they save
+    with pa.memory_map(str(path)) as source, pa.ipc.open_stream(source, options=options) as reader:
+        with suppress(pa.ArrowException, ValueError, OSError):          # the batch that was being written when the power went
+            for batch in reader:
+                batches.append(batch)
+        return pa.Table.from_batches(batches, reader.schema).select(columns)
+
+
+def _schema(path: Path) -> "pa.Schema":
+    import pyarrow as pa
+
+    with pa.memory_map(str(path)) as source:
+        return pa.ipc.read_schema(source)
+
+
+def _matrix(table: "pa.Table", rows: int) -> Array:
+    """One column a joint."""
+    values = np.empty((rows, table.num_columns), order="F")
+    for k, column in enumerate(table.columns):
+        values[:, k] = column.to_numpy()[:rows]
+    return values
 
 
 def _read_events(path: Path) -> tuple[dict[str, Any], ...]:
