@@ -1,7 +1,8 @@
-"""The rigid-body model in natural coordinates: a tree of revolute and prismatic joints."""
+"""The rigid-body model in natural coordinates: a tree of revolute and prismatic joints, closed by cut joints."""
 
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +36,96 @@ class Bearing:
 
 
 @dataclass(frozen=True)
+class Spring:
+    """Elastic joint: it resists its displacement from zero.
+
+    Attributes
+    ----------
+    stiffness : float
+        K [N·m/rad or N/m].
+    damping : float
+        D [N·m·s/rad or N·s/m].
+    """
+
+    stiffness: float
+    damping: float = 0.0
+    __pydantic_config__: ClassVar[dict[str, object]] = {"extra": "forbid", "allow_inf_nan": False}
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not value >= 0.0:
+                raise ValueError(f"{name} = {value:g}, zero or more is needed")
+
+
+@dataclass(frozen=True)
+class JointFriction:
+    """Friction of a joint as a mechanism's file states it.
+
+    Attributes
+    ----------
+    law : str
+        Name of a law.
+    load : str
+        Name of the load that its coefficients multiply, "none" without.
+    parameters : mapping of str to float
+        Parameters of the law.
+    """
+
+    law: str
+    load: str
+    parameters: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Ball:
+    """Spherical or universal joint: coincident revolute joints that rub as one (P4, Eqs. 3-5).
+
+    Attributes
+    ----------
+    name : str
+        What messages call it.
+    joints : tuple of int
+        The revolute joints it is made of, from the ground outwards; their axes meet in one point.
+    friction_arm : float
+        Friction coefficient times radius: friction moment over resultant reaction [m].
+    """
+
+    name: str
+    joints: tuple[int, ...]
+    friction_arm: float = 0.0
+
+
+@dataclass(frozen=True)
+class Closure:
+    """A joint at which a loop was cut: two points, on two links, that coincide (P0, section 2.4).
+
+    Attributes
+    ----------
+    name : str
+        What messages call it.
+    kind : str
+        "pin" (turns about one axis), "spherical" or "rigid".
+    links : tuple of int
+        Joints that carry the links a and b; -1 is the ground.
+    points : ndarray, shape (2, 3)
+        The point on a and on b, from the joint origin of each, in base axes at q = 0 [m].
+    axis : ndarray, shape (3,)
+        Axis of a pin, in base axes at q = 0, fixed to a and to b.
+    friction_arm : float
+        As in `Ball`; spherical closures only [m].
+    """
+
+    name: str
+    kind: Literal["pin", "spherical", "rigid"]
+    links: tuple[int, int]
+    points: Array
+    axis: Array
+    friction_arm: float = 0.0
+
+
+@dataclass(frozen=True)
 class Mechanism:
-    """A tree of n joints, each carrying one link (P0, section 2.1).
+    """A tree of n joints, each carrying one link, and the closures that make loops of it (P0, section 2.1).
 
     At q = 0 all link frames are parallel to the base frame, so axes, origins, centres of mass and
     inertias are all written in base axes.
@@ -67,6 +156,16 @@ class Mechanism:
         Joint range that the model allows; infinite where it states none [rad or m].
     bearings : tuple of Bearing or None
         Bearing of each joint, where known.
+    closures : tuple of Closure
+        Cut joints of closed chains; none for an arm.
+    passive : tuple of int
+        Joints without a drive.
+    springs : mapping of int to Spring
+        Elastic joints.
+    friction : mapping of int to JointFriction
+        Friction of joints, where the mechanism's file states it.
+    balls : tuple of Ball
+        Spherical and universal joints of the tree.
     """
 
     name: str
@@ -81,11 +180,21 @@ class Mechanism:
     gravity: Array
     position: Array
     bearings: tuple[Bearing | None, ...]
+    closures: tuple[Closure, ...] = ()
+    passive: tuple[int, ...] = ()
+    springs: Mapping[int, Spring] = field(default_factory=dict)
+    friction: Mapping[int, JointFriction] = field(default_factory=dict)
+    balls: tuple[Ball, ...] = ()
 
     @property
     def n(self) -> int:
         """Number of joints."""
         return len(self.names)
+
+    @property
+    def active(self) -> tuple[int, ...]:
+        """Joints with a drive."""
+        return tuple(joint for joint in range(self.n) if joint not in self.passive)
 
     def unit(self, joint: int) -> str:
         """Unit of the joint's drive torque or force."""
