@@ -2,15 +2,22 @@
 
 Friction acts as MuJoCo's own dry friction and damping, whose levels are set in every physics step from the
 truth's law at the present speed and load; the loads are MuJoCo's reaction forces, never our model's.
+
+An elastic joint is two coaxial joints of one body: the drive, which has rotor inertia, friction, velocity loop
+and encoder, and behind it the spring's deflection, which has its stiffness and damping. With the drive at th and
+the link at q these are Spong's equations, B ddth + tau_f + K (th - q) + D (dth - dq) = u with the spring's torque
+driving the link (Spong, J. Dyn. Syst. Meas. Control 109 (1987) 310; joint flexibility of P3).
 """
 
 import logging
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
 import mujoco
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import eigh
 from scipy.signal import lfilter
 
 from drivers.arm import Array, Command, JointSample, Resolution, command_fault
@@ -21,7 +28,11 @@ from ident.description import add_point_mass, last_link, load_mechanism, model_s
 from ident.errors import InputError
 
 _log = logging.getLogger(__name__)
-_PHYSICS_RATE = 1000.0     # Hz; friction and velocity loop are computed at this rate
+_PHYSICS_RATE = 1000.0     # Hz; friction and velocity loop are computed at this rate,
+_FINEST_RATE = 20000.0     # Hz; or faster where springs ask for it, up to this
+_SPRING_ANGLE = 0.2        # rad of its swing that a spring may take in a step: its frequency is then right within 0.2 %
+_LOOP_STEP = 0.5           # part of a velocity error that the loop may take away in a step, where a spring bares the rotor
+_SETTLING = 200            # rounds in which the springs must find their rest under gravity
 _NOISE_BLOCK = 4096        # cycles of noise drawn at once
 _MOVING = 1e-4             # rad/s of set-point from which a joint has a direction
 _STANDSTILL = 1e-4         # rad/s below which a stopping joint counts as at rest
@@ -55,13 +66,17 @@ class SimulatedArm:
         self.truth = read_truth(arm, self.names)
         self.resolution = Resolution(np.zeros(mechanism.n), self.truth.column("encoder_step"),
                                      self.truth.column("torque_step"))
-        self._substeps = max(1, round(_PHYSICS_RATE / self.rate))
-        self._dt = 1.0 / (self.rate * self._substeps)
         self._rng = np.random.default_rng(self.truth.seed if seed is None else seed)
-        self._model = _compile(arm, self.truth, self._dt)
+        self._model = _compile(arm, self.names, self.truth)
+        self._axes = _axes(self._model, self.names, self.truth)
         self._data = mujoco.MjData(self._model)
-        self._data.qpos[:] = arm.home(mechanism)
-        self._loads = ReactionLoads(self._model, self.truth)
+        self._stand(self._data, arm.home(mechanism))
+        self._kp, fastest = self._tune(arm)
+        self._substeps = max(1, round(_PHYSICS_RATE / self.rate), int(np.ceil(fastest / self.rate)))
+        self._dt = 1.0 / (self.rate * self._substeps)
+        self._model.opt.timestep = self._dt
+        self._model.dof_solref[:] = [2.0 * self._dt, 1.0]
+        self._loads = ReactionLoads(self._model, self.truth, self._axes)
         self._reason: str | None = "it has not been enabled"
         self._torque_mode: tuple[Array, Array] | None = None
         self._prepare_loop()
@@ -117,28 +132,67 @@ class SimulatedArm:
         data = mujoco.MjData(self._model)
         out = []
         for posture in np.atleast_2d(np.asarray(q, dtype=float)):
-            data.qpos[:] = posture
-            mujoco.mj_fwdPosition(self._model, data)
-            mujoco.mj_fwdVelocity(self._model, data)
+            self._stand(data, posture)
             data.qacc[:] = 0.0
             mujoco.mj_rnePostConstraint(self._model, data)
             out.append(self._loads(data))
         return np.array(out)
 
+    def links(self) -> tuple[Array, Array]:
+        """True position and velocity of the links, each shape (n,) [rad, rad/s]; drives and rigid joints: as reported."""
+        return self._axes.link(self._data.qpos), self._axes.link(self._data.qvel)
+
+    def _stand(self, data: "mujoco.MjData", q: Array) -> None:
+        """Put the drives at q, shape (n,), at rest, and bend the springs as the links' weight does."""
+        model, axes = self._model, self._axes
+        data.qpos[axes.drives] = q
+        for _ in range(_SETTLING):
+            mujoco.mj_fwdPosition(model, data)
+            mujoco.mj_fwdVelocity(model, data)
+            missing = (data.qfrc_passive - data.qfrc_bias)[axes.springs] / model.jnt_stiffness[axes.springs]
+            if np.all(np.abs(missing) < 1e-12):
+                return
+            data.qpos[axes.springs] += missing
+        weakest = self.names[axes.elastic[int(np.argmax(np.abs(missing)))]]
+        raise InputError(f"the spring of {weakest} is too soft to carry the arm's weight; raise simulation.joints.{weakest}.stiffness")
+
+    def _tune(self, arm: ArmFile) -> tuple[Array, float]:
+        """Gains of the velocity loop, shape (n,) [N·m·s/rad], and the physics rate that springs ask for [Hz].
+
+        The gains are those of rigid joints: a drive is tuned for the inertia of rotor and link.
+        """
+        model, data, axes, nv = self._model, self._data, self._axes, self._model.nv
+        mujoco.mj_forward(model, data)
+        M = np.zeros((nv, nv))
+        mujoco.mj_fullM(model, data, M)
+        kp = 2.0 * np.pi * self.truth.column("bandwidth") * np.diag(M)[axes.drives]
+        if not len(axes.springs):
+            return kp, 0.0
+        squares, modes = eigh(np.diag(model.jnt_stiffness), M)
+        swing = float(np.sqrt(squares[-1]))
+        loop = kp * np.diag(np.linalg.inv(M))[axes.drives]
+        for j in axes.elastic[loop[axes.elastic] / _LOOP_STEP > _FINEST_RATE]:
+            raise InputError(f"{arm.path}: joints.{self.names[j]}: the rotor is too light beside its elastic link for a velocity loop of "
+                             f"{self.truth.joints[j].bandwidth:g} Hz; rotor_inertia must be about "
+                             f"{loop[j] / _LOOP_STEP / _FINEST_RATE:.3g} times as large")
+        if swing / _SPRING_ANGLE > _FINEST_RATE:
+            j = axes.elastic[int(np.argmax(model.jnt_stiffness[axes.springs] * modes[axes.springs, -1] ** 2))]
+            stiffness = self.truth.joints[j].stiffness or 0.0
+            most = stiffness * (_FINEST_RATE * _SPRING_ANGLE / swing) ** 2
+            raise InputError(f"{arm.path}: simulation.joints.{self.names[j]}.stiffness = {stiffness:g} makes the joint swing at "
+                             f"{swing / 2.0 / np.pi:.0f} Hz; physics at {_FINEST_RATE:g} Hz cannot follow more than about "
+                             f"{most:.2g}. Leave the key out for a rigid joint")
+        return kp, max(swing / _SPRING_ANGLE, float(loop[axes.elastic].max()) / _LOOP_STEP)
+
     # one physics loop: everything below runs a thousand times a second and works on preallocated arrays
 
     def _prepare_loop(self) -> None:
         n, truth, data = len(self.names), self.truth, self._data
-        mujoco.mj_forward(self._model, data)
-        inertia = np.zeros((n, n))
-        mujoco.mj_fullM(self._model, data, inertia)
-        stiffness = 2.0 * np.pi * truth.column("bandwidth")
-        self._kp = stiffness * np.diag(inertia)
-        self._ki_dt = self._kp * stiffness / 4.0 * self._dt
+        self._ki_dt = self._kp * (2.0 * np.pi * truth.column("bandwidth")) / 4.0 * self._dt
         self._limit = np.where(np.isnan(self.limits.torque), np.inf, self.limits.torque)
         self._ramp = np.where(np.isnan(self.limits.acceleration), np.inf, self.limits.acceleration) * self._dt
         self._setpoint = np.zeros(n)
-        self._integral = data.qfrc_bias.copy()
+        self._integral = data.qfrc_bias[self._axes.drives].copy()
         self._direction = np.zeros(n)
         self._level = np.ones(n)
         self._cycle = 0
@@ -170,15 +224,20 @@ class SimulatedArm:
         """One cycle of physics under a velocity set-point."""
         truth, data, model = self.truth, self._data, self._model
         setpoint, integral, history = self._setpoint, self._integral, self._history
+        drives, elastic = self._axes.drives, len(self._axes.springs) > 0
         cold = truth.column("warm_up") * np.exp(-data.time / truth.column("warm_up_time"))
         level = self._level * (1.0 + cold)
-        model.dof_damping[:] = truth.column("viscous") * level
-        level *= 1.0 + truth.column("ripple") * np.sin(self._wave * data.qpos + self._phase)
+        model.dof_damping[drives] = truth.column("viscous") * level
+        level *= 1.0 + truth.column("ripple") * np.sin(self._wave * data.qpos[drives] + self._phase)
         coulomb = (truth.column("coulomb") + truth.column("coulomb_coefficient") * self._load) * level
         drop = (truth.column("static") + truth.column("static_coefficient") * self._load) * level - coulomb
         dry, applied, dq = model.dof_frictionloss, data.qfrc_applied, data.qvel
+        if elastic:                         # MuJoCo's arrays hold springs between the drives
+            dry, applied, dq = np.empty((3, len(self.names)))
         minimum, maximum, exp = np.minimum, np.maximum, np.exp      # np.clip costs six times as much
         for _ in range(self._substeps):
+            if elastic:
+                dq[:] = data.qvel[drives]
             change = velocity - setpoint
             minimum(change, self._ramp, out=change)
             maximum(change, -self._ramp, out=change)
@@ -196,6 +255,8 @@ class SimulatedArm:
             slowness = dq * self._slowness
             fading = slowness * slowness if self._gaussian else np.abs(slowness) ** self._exponent
             dry[:] = coulomb + drop * exp(-fading)
+            if elastic:
+                data.qfrc_applied[drives], model.dof_frictionloss[drives] = applied, dry
             mujoco.mj_step(model, data)
             self._ticks += 1
             history[self._ticks % len(history)] = applied
@@ -212,10 +273,10 @@ class SimulatedArm:
         delayed = self._history[(self._ticks - self._delay) % len(self._history), self._joints]
         tau = _quantised(truth.column("torque_scale") * delayed + truth.column("offset") + self._noise[row, 0],
                          truth.column("torque_step"))
-        q = _quantised(data.qpos, truth.column("encoder_step"))
+        q = _quantised(data.qpos[self._axes.drives], truth.column("encoder_step"))
         t = self._cycle / self.rate
         warm = 1.0 - np.exp(-t / truth.column("warm_up_time"))
-        return JointSample(t, q, data.qvel + self._noise[row, 1], tau, np.full(len(q), t), 25.0 + 12.0 * warm,
+        return JointSample(t, q, data.qvel[self._axes.drives] + self._noise[row, 1], tau, np.full(len(q), t), 25.0 + 12.0 * warm,
                            np.zeros(len(q), dtype=np.int64))
 
     def _draw_noise(self) -> None:
@@ -233,6 +294,31 @@ class SimulatedArm:
         self._noise = draws
 
 
+@dataclass(frozen=True)
+class Axes:
+    """Where drives and springs lie among MuJoCo's joints.
+
+    Attributes
+    ----------
+    drives : slice or ndarray of int, shape (n,)
+        The drives; a slice of all where no joint is elastic, so that indexing makes no copies.
+    elastic : ndarray of int, shape (k,)
+        Which of the n joints have a spring.
+    springs : ndarray of int, shape (k,)
+        Their springs.
+    """
+
+    drives: slice | NDArray[np.int_]
+    elastic: NDArray[np.int_]
+    springs: NDArray[np.int_]
+
+    def link(self, values: Array) -> Array:
+        """Positions or velocities of the links, shape (n,): the drives', with the springs' on top."""
+        out = values[self.drives].copy()
+        out[self.elastic] += values[self.springs]
+        return out
+
+
 class ReactionLoads:
     """Loads of the truth's kinds from MuJoCo's reaction forces.
 
@@ -240,16 +326,18 @@ class ReactionLoads:
     the whole tree in world axes.
     """
 
-    def __init__(self, model: "mujoco.MjModel", truth: Truth) -> None:
-        self._model = model
-        self._body = model.jnt_bodyid.copy()
+    def __init__(self, model: "mujoco.MjModel", truth: Truth, axes: Axes) -> None:
+        self._axes = axes
+        self._body = model.jnt_bodyid[axes.drives].copy()
         self._root = int(model.body_rootid[self._body[0]])
-        if len(set(self._body)) < model.njnt:
+        self._start = model.qpos0[axes.drives].copy()
+        n = len(self._body)
+        if len(set(self._body)) < n:
             raise InputError("the simulated arm needs one joint a body; split the bodies that have several")
         kinds = [joint.load for joint in truth.joints]
-        slide = model.jnt_type == mujoco.mjtJoint.mjJNT_SLIDE
+        slide = model.jnt_type[axes.drives] == mujoco.mjtJoint.mjJNT_SLIDE
         self._slide = slide.astype(float) if slide.any() else None
-        of = np.zeros((4, model.njnt))        # what axial, radial, bending and moment count for each joint
+        of = np.zeros((4, n))        # what axial, radial, bending and moment count for each joint
         for j, (kind, joint) in enumerate(zip(kinds, truth.joints, strict=True)):
             if kind == "torque":
                 of[0 if slide[j] else 3, j] = 1.0
@@ -262,10 +350,10 @@ class ReactionLoads:
 
     def __call__(self, data: "mujoco.MjData") -> Array:
         """Load of each joint, shape (n,), after ``mj_rnePostConstraint``."""
-        wrench, n = data.cfrc_int[self._body], data.xaxis
-        origin = data.xanchor - data.subtree_com[self._root]
+        wrench, n = data.cfrc_int[self._body], data.xaxis[self._axes.drives]
+        origin = data.xanchor[self._axes.drives] - data.subtree_com[self._root]
         if self._slide is not None:         # MuJoCo's anchor stays where the slide began; a joint's origin moves with its link
-            origin += (self._slide * (data.qpos - self._model.qpos0))[:, None] * n
+            origin += (self._slide * (self._axes.link(data.qpos) - self._start))[:, None] * n
         rx, ry, rz = origin.T
         mx, my, mz, fx, fy, fz = wrench.T
         nx, ny, nz = n.T
@@ -279,26 +367,40 @@ class ReactionLoads:
                           + self._of_moment * moment)
 
 
-def _compile(arm: ArmFile, truth: Truth, dt: float) -> "mujoco.MjModel":
-    """MuJoCo model of the arm as it truly is: tool, payload, mass error, rotors and stiff dry friction."""
+def _compile(arm: ArmFile, names: tuple[str, ...], truth: Truth) -> "mujoco.MjModel":
+    """MuJoCo model of the arm as it truly is: tool, payload, mass error, rotors, springs and stiff dry friction."""
     mujoco.set_mju_user_warning(_log.warning)        # else MuJoCo writes a file into the working directory
     spec = model_spec(arm.model)
     link = last_link(spec)
     add_point_mass(spec, link, arm.tool.mass, arm.tool.com)
     add_point_mass(spec, link, truth.payload.mass, truth.payload.com)
     spec.option.gravity = list(arm.gravity)
-    spec.option.timestep = dt
+    for name, joint in zip(names, truth.joints, strict=True):
+        drive, table = spec.joint(name), arm.joint(name)
+        drive.armature = table.gear_ratio**2 * table.rotor_inertia
+        if joint.stiffness is not None:
+            drive.parent.add_joint(name=_spring(name), type=drive.type, axis=drive.axis, pos=drive.pos,
+                                   stiffness=[joint.stiffness, 0.0, 0.0], damping=[joint.stiffness_damping, 0.0, 0.0])
     model = spec.compile()
     model.body_mass[:] *= 1.0 + truth.mass_error
     model.body_inertia[:] *= 1.0 + truth.mass_error
-    tables = [arm.joint(model.joint(j).name) for j in range(model.njnt)]
-    model.dof_armature[:] = [table.gear_ratio**2 * table.rotor_inertia for table in tables]
     model.jnt_limited[:] = 0
     model.dof_solimp[:] = [0.9999, 0.9999, 0.001, 0.5, 2.0]
-    model.dof_solref[:] = [2.0 * dt, 1.0]
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET      # a simulation that diverges reports nan instead
     mujoco.mj_setConst(model, mujoco.MjData(model))
     return model
+
+
+def _spring(joint: str) -> str:
+    """MuJoCo's name of a joint's spring."""
+    return f"{joint} spring"
+
+
+def _axes(model: "mujoco.MjModel", names: tuple[str, ...], truth: Truth) -> Axes:
+    elastic = np.flatnonzero(np.isfinite(truth.column("stiffness")))
+    springs = np.array([model.joint(_spring(names[j])).id for j in elastic], dtype=int)
+    drives = np.array([model.joint(name).id for name in names])
+    return Axes(drives if len(springs) else slice(None), elastic, springs)
 
 
 def _refuse_drive_side(arm: ArmFile) -> None:

@@ -39,6 +39,9 @@ class Knobs(BaseModel):
     warm_up: NonNegativeFloat = Field(0.0, description="how much more friction a cold joint has, as a fraction")
     warm_up_time: PositiveFloat = Field(900.0, description="time constant of the warm-up, s")
     bandwidth: PositiveFloat = Field(25.0, description="bandwidth of the drive's velocity loop, Hz")
+    stiffness: PositiveFloat | None = Field(
+        None, description="of the spring between drive and link, N·m/rad; a joint without is rigid")
+    stiffness_damping: NonNegativeFloat = Field(0.0, description="damping of that spring, N·m·s/rad")
 
 
 class JointTruth(Knobs):
@@ -129,4 +132,15 @@ def read_truth(arm: ArmFile, names: tuple[str, ...]) -> Truth:
     for name, joint in joints.items():
         if joint.load == "normal" and joint.bearing is None:
             raise InputError(f"{arm.path}: simulation.joints.{name}: load = \"normal\" needs a bearing")
+        _check_spring(arm, name, joint)
     return Truth(table.seed, table.payload, table.mass_error, tuple(joints[name] for name in names))
+
+
+def _check_spring(arm: ArmFile, name: str, joint: JointTruth) -> None:
+    """A spring acts between two inertias: without a rotor there is nothing on the drive's side."""
+    if joint.stiffness is None:
+        if joint.stiffness_damping > 0.0:
+            raise InputError(f"{arm.path}: simulation.joints.{name}: stiffness_damping belongs to a spring; state its stiffness too")
+    elif arm.joint(name).rotor_inertia == 0.0:
+        raise InputError(f"{arm.path}: simulation.joints.{name}: stiffness puts a spring between rotor and link; "
+                         f"joints.{name}.rotor_inertia must be more than zero")
