@@ -153,36 +153,39 @@ class SimulatedArm:
             if np.all(np.abs(missing) < 1e-12):
                 return
             data.qpos[axes.springs] += missing
-        weakest = self.names[axes.elastic[int(np.argmax(np.abs(missing)))]]
-        raise InputError(f"the spring of {weakest} is too soft to carry the arm's weight; raise simulation.joints.{weakest}.stiffness")
+        name = self.names[axes.elastic[int(np.argmax(np.abs(missing)))]]
+        raise InputError(f"the spring of {name} is too soft to carry the arm's weight at q = {np.round(q, 3).tolist()}; "
+                         f"raise simulation.joints.{name}.stiffness")
 
     def _tune(self, arm: ArmFile) -> tuple[Array, float]:
-        """Gains of the velocity loop, shape (n,) [N·m·s/rad], and the physics rate that springs ask for [Hz].
+        """Gains of the velocity loop, shape (n,) [N·m·s/rad], and the physics rate that springs need [Hz].
 
-        The gains are those of rigid joints: a drive is tuned for the inertia of rotor and link.
+        The gains are those of a rigid joint: a drive is tuned for the inertia of rotor and link together.
         """
-        model, data, axes, nv = self._model, self._data, self._axes, self._model.nv
-        mujoco.mj_forward(model, data)
-        M = np.zeros((nv, nv))
-        mujoco.mj_fullM(model, data, M)
-        kp = 2.0 * np.pi * self.truth.column("bandwidth") * np.diag(M)[axes.drives]
+        model, axes = self._model, self._axes
+        mujoco.mj_forward(model, self._data)
+        M = np.zeros((model.nv, model.nv))
+        mujoco.mj_fullM(model, self._data, M)
+        inertia = np.diag(M)[axes.drives]
+        kp = 2.0 * np.pi * self.truth.column("bandwidth") * inertia
         if not len(axes.springs):
             return kp, 0.0
+        model.dof_invweight0[axes.drives] = 1.0 / inertia       # else a rotor creeps more than a rigid joint where it sticks
+        loop = (kp * np.diag(np.linalg.inv(M))[axes.drives])[axes.elastic] / _LOOP_STEP
         squares, modes = eigh(np.diag(model.jnt_stiffness), M)
         swing = float(np.sqrt(squares[-1]))
-        loop = kp * np.diag(np.linalg.inv(M))[axes.drives]
-        for j in axes.elastic[loop[axes.elastic] / _LOOP_STEP > _FINEST_RATE]:
-            raise InputError(f"{arm.path}: joints.{self.names[j]}: the rotor is too light beside its elastic link for a velocity loop of "
-                             f"{self.truth.joints[j].bandwidth:g} Hz; rotor_inertia must be about "
-                             f"{loop[j] / _LOOP_STEP / _FINEST_RATE:.3g} times as large")
+        if loop.max() > _FINEST_RATE:
+            joint = int(axes.elastic[np.argmax(loop)])
+            raise InputError(f"{arm.path}: joints.{self.names[joint]}.rotor_inertia is too small beside the elastic link for a "
+                             f"velocity loop of {self.truth.joints[joint].bandwidth:g} Hz; make it "
+                             f"{loop.max() / _FINEST_RATE:.3g} times as large")
         if swing / _SPRING_ANGLE > _FINEST_RATE:
-            j = axes.elastic[int(np.argmax(model.jnt_stiffness[axes.springs] * modes[axes.springs, -1] ** 2))]
-            stiffness = self.truth.joints[j].stiffness or 0.0
-            most = stiffness * (_FINEST_RATE * _SPRING_ANGLE / swing) ** 2
-            raise InputError(f"{arm.path}: simulation.joints.{self.names[j]}.stiffness = {stiffness:g} makes the joint swing at "
-                             f"{swing / 2.0 / np.pi:.0f} Hz; physics at {_FINEST_RATE:g} Hz cannot follow more than about "
-                             f"{most:.2g}. Leave the key out for a rigid joint")
-        return kp, max(swing / _SPRING_ANGLE, float(loop[axes.elastic].max()) / _LOOP_STEP)
+            joint = int(axes.elastic[np.argmax(model.jnt_stiffness[axes.springs] * modes[axes.springs, -1] ** 2)])
+            stiffness = self.truth.column("stiffness")[joint]
+            raise InputError(f"{arm.path}: simulation.joints.{self.names[joint]}.stiffness = {stiffness:g} makes the joint swing "
+                             f"at {swing / 2.0 / np.pi:.0f} Hz; physics at {_FINEST_RATE:g} Hz follows up to a stiffness of "
+                             f"about {stiffness * (_FINEST_RATE * _SPRING_ANGLE / swing) ** 2:.2g}. Without the key the joint is rigid")
+        return kp, max(swing / _SPRING_ANGLE, float(loop.max()))
 
     # one physics loop: everything below runs a thousand times a second and works on preallocated arrays
 

@@ -140,7 +140,8 @@ def _check_spring(arm: ArmFile, name: str, joint: JointTruth) -> None:
     """A spring acts between two inertias: without a rotor there is nothing on the drive's side."""
     if joint.stiffness is None:
         if joint.stiffness_damping > 0.0:
-            raise InputError(f"{arm.path}: simulation.joints.{name}: stiffness_damping belongs to a spring; state its stiffness too")
+            raise InputError(f"{arm.path}: simulation.joints.{name}: stiffness_damping is that of a spring; "
+                             "state its stiffness too")
     elif arm.joint(name).rotor_inertia == 0.0:
         raise InputError(f"{arm.path}: simulation.joints.{name}: stiffness puts a spring between rotor and link; "
                          f"joints.{name}.rotor_inertia must be more than zero")
