@@ -182,9 +182,9 @@ class SimulatedArm:
         if swing / _SPRING_ANGLE > _FINEST_RATE:
             joint = int(axes.elastic[np.argmax(model.jnt_stiffness[axes.springs] * modes[axes.springs, -1] ** 2)])
             stiffness = self.truth.column("stiffness")[joint]
-            raise InputError(f"{arm.path}: simulation.joints.{self.names[joint]}.stiffness = {stiffness:g} makes the joint swing "
-                             f"at {swing / 2.0 / np.pi:.0f} Hz; physics at {_FINEST_RATE:g} Hz follows up to a stiffness of "
-                             f"about {stiffness * (_FINEST_RATE * _SPRING_ANGLE / swing) ** 2:.2g}. Without the key the joint is rigid")
+            raise InputError(f"{arm.path}: simulation.joints.{self.names[joint]}.stiffness = {stiffness:g}: the joint would "
+                             f"swing at {swing / 2.0 / np.pi:.0f} Hz; physics at {_FINEST_RATE:g} Hz follows it up to about "
+                             f"{stiffness * (_FINEST_RATE * _SPRING_ANGLE / swing) ** 2:.2g}. Without it the joint is rigid")
         return kp, max(swing / _SPRING_ANGLE, float(loop.max()))
 
     # one physics loop: everything below runs a thousand times a second and works on preallocated arrays
