@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
         return f"{100.0 * (values[key] / true[key] - 1.0):+.1f} %"
 
     rows = ["Beside each bias, rms and twist in brackets: the reference's.", "",
-            "| K N·m/rad | locked Hz | J kg·m² | m g c N·m | mu_r m | its bias | f_v N·m·s/rad | its bias | rms N·m | twist rad |",
+            "| K N·m/rad | locked Hz | J kg·m² | m g c N·m | mu_r m | bias | f_v N·m·s/rad | bias | rms N·m | twist rad |",
             "|---" * 10 + "|"]
     found = [experiment(arm, reference["K"], seconds=options.seconds) for reference in references]
     for entry, reference in zip(found, references, strict=True):

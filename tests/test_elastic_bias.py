@@ -8,7 +8,6 @@ import pytest
 from benchmarks.elastic import REFERENCE, experiment, truth
 from ident.armfile import load_arm
 
-
 ARM = load_arm("elastic1")
 TRUE = truth(ARM)
 STIFFNESSES = (None, 1000.0, 300.0, 100.0)

@@ -1,5 +1,7 @@
 """What every arm promises: one class, run on every backend. A new driver is a function and a line in BACKENDS."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -23,6 +25,10 @@ def simulated(arm, tmp_path):
     return SimulatedArm(arm)
 
 
+def elastic(arm, tmp_path):
+    return SimulatedArm(replace(arm, simulation={**arm.simulation, "stiffness": 2000.0, "stiffness_damping": 5.0}))
+
+
 def supervised(arm, tmp_path):
     return Supervisor(SimulatedArm(arm))
 
@@ -41,6 +47,7 @@ def replayed(arm, tmp_path):
 
 BACKENDS = {
     "simulated": simulated,
+    "elastic": elastic,
     "supervised": supervised,
     "replay": replayed,
 }
