@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ident.armfile import ArmFile, Tool, check_against_model, load_arm, parse_table, read_toml, upgrade
 from ident.errors import InputError, ModelError
-from ident.mechanism import Bearing, Mechanism
+from ident.mechanism import Bearing, Mechanism, Spring
 from ident.resources import find
 
 if TYPE_CHECKING:
@@ -236,6 +236,8 @@ class _JointTable(BaseModel):
     inertia: tuple[float, float, float, float, float, float]
     position: tuple[float, float] = (-np.inf, np.inf)
     bearing: Bearing | None = None
+    passive: bool = False
+    spring: Spring | None = None
 
 
 class _MechanismTable(BaseModel):
@@ -273,4 +275,6 @@ def _from_table(table: dict[str, Any], path: Path, gravity: ArrayLike | None) ->
                      np.array([joint.com for joint in spec.joints]), inertia,
                      np.asarray(spec.gravity if gravity is None else gravity, dtype=float),
                      np.array([joint.position for joint in spec.joints]),
-                     tuple(joint.bearing for joint in spec.joints))
+                     tuple(joint.bearing for joint in spec.joints),
+                     passive=tuple(j for j, joint in enumerate(spec.joints) if joint.passive),
+                     springs={j: joint.spring for j, joint in enumerate(spec.joints) if joint.spring is not None})

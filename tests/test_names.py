@@ -10,8 +10,10 @@ from drivers.truth import JointTruth, Knobs, _ArmTruth
 from experiments.plan import Plan, Segment
 from ident.armfile import JointTable, _ArmTable
 from ident.calibration import _CalibrationTable, _JointTable, _ParameterTable
+from ident.description import _JointTable as _MechanismJoint
+from ident.description import _MechanismTable
 from ident.friction import LAWS, UNITS
-from ident.mechanism import Bearing
+from ident.mechanism import Bearing, Spring
 from ident.run import SIGNALS
 from ident.strokes import COLUMNS
 
@@ -28,6 +30,7 @@ CODE = {
     "Signals and sample columns": {"t", "segment", *SIGNALS},
     "Friction parameters": set(UNITS),
     "Arm file": keys(_ArmTable) | keys(JointTable) | keys(Knobs) | keys(_ArmTruth) - {"joints"} | keys(Bearing),
+    "Mechanism file": keys(_MechanismTable) | keys(_MechanismJoint) | keys(Spring),
     "Points (`points.csv`)": set(COLUMNS),
     "Calibration file": keys(_CalibrationTable) | keys(_JointTable) | keys(_ParameterTable),
     "Plan file": keys(Plan) | keys(Segment) | {"schema"},
