@@ -382,8 +382,11 @@ def _compile(arm: ArmFile, names: tuple[str, ...], truth: Truth) -> "mujoco.MjMo
         drive, table = spec.joint(name), arm.joint(name)
         drive.armature = table.gear_ratio**2 * table.rotor_inertia
         if joint.stiffness is not None:
-            drive.parent.add_joint(name=_spring(name), type=drive.type, axis=drive.axis, pos=drive.pos,
-                                   stiffness=[joint.stiffness, 0.0, 0.0], damping=[joint.stiffness_damping, 0.0, 0.0])
+            spring = drive.parent.add_joint(       # every value is stated: the model's own defaults are for drives
+                name=_spring(name), type=drive.type, axis=drive.axis, pos=drive.pos, ref=0.0, springref=0.0, armature=0.0,
+                frictionloss=0.0, stiffness=[joint.stiffness, 0.0, 0.0], damping=[joint.stiffness_damping, 0.0, 0.0])
+            if drive.frame is not None:
+                spring.set_frame(drive.frame)
     model = spec.compile()
     model.body_mass[:] *= 1.0 + truth.mass_error
     model.body_inertia[:] *= 1.0 + truth.mass_error

@@ -93,6 +93,27 @@ class TestStatics:
             assert abs(sag) > 0.01
 
 
+    def test_a_spring_has_nothing_of_the_models_own_joint_defaults(self, tmp_path):
+        """An MJCF whose joints have a zero, a rotor and friction by default, in a frame of its own: the axis is base -y."""
+        (tmp_path / "arm.xml").write_text("""<mujoco><compiler angle="radian"/>
+            <default><joint armature="9" frictionloss="9" damping="9" ref="0.3" springref="0.2"/></default>
+            <worldbody><body><frame euler="0.5 0 0"><joint name="a" axis="0 -0.8775825618903728 0.479425538604203"/></frame>
+            <inertial pos="0.2 0 0" mass="2" diaginertia="0.01 0.03 0.03"/></body></worldbody></mujoco>""")
+        (tmp_path / "arm.toml").write_text("""schema = 1
+            name = "arm"
+            model = "arm.xml"
+            [joints.a]
+            rotor_inertia = 0.01
+            [simulation]
+            stiffness = 100.0""")
+        arm = SimulatedArm(load_arm(tmp_path / "arm.toml"))
+        arm.enable()
+        start = arm.links()[0][0]
+        assert start == pytest.approx(-2.0 * GRAVITY * 0.2 * np.cos(start - 0.3) / 100.0, rel=1e-6)
+        _, dth, _, _ = torques(arm, [20.0])
+        assert dth[0] == pytest.approx((20.0 + 100.0 * start) / 0.01 / arm.rate, rel=0.3)     # the rotor alone, and no friction
+
+
 class TestDynamics:
     def test_spongs_equations(self, one_link):
         """B ddth + tau_f + K (th - q) + D (dth - dq) = u, the spring drives the link, friction follows the link's reaction."""
