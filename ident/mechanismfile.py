@@ -29,7 +29,7 @@ _COMPOSITE: dict[str, tuple[tuple[str, str, Vector], ...]] = {         # what a 
 class _FrictionTable(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True)
     law: str
-    load: Literal["none", "torque", "bending", "normal"] = "none"
+    load: Literal["none", "torque", "bending", "radial", "axial", "normal"] = "none"
 
 
 class _JointTable(BaseModel):
