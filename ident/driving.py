@@ -22,6 +22,8 @@ from ident.mechanism import Array, Mechanism
 
 _SETTLED = 1e-13        # relative change of friction from one turn to the next
 _TURNS = 500
+_STEP, _SOFT = 1e-6, 1e10        # of a finite difference [rad or m]; condition number of springs that hold nothing
+_LOCKED = 1e12          # N or N·m; friction that grows like this from turn to turn
 
 Torque = Callable[[float, Array, Array], ArrayLike]
 
@@ -108,7 +110,9 @@ def closed_driving_torque(mechanism: Mechanism, motion: ClosedMotion, external: 
         change = max(np.abs(friction - before).max(), np.abs(rubbing - moments).max())
         if change <= _SETTLED * max(np.abs(found.tau).max(), 1.0):
             return Driving(found.tau, friction, found.joints, found)
-    raise InputError(f"{mechanism.name}: friction and joint loads find no balance in {_TURNS} turns: at this posture the "
+        if change > _LOCKED:
+            break
+    raise InputError(f"{mechanism.name}: friction and joint loads find no balance: at this posture the "
                      "mechanism locks itself; lower its friction_arm or move away from the singular posture")
 
 
@@ -192,6 +196,8 @@ def equilibrium(mechanism: Mechanism, q: ArrayLike) -> Array:
     """
     posture = _one("q", q, mechanism).copy()
     soft = sorted(mechanism.springs)
+    if not soft:
+        return posture[0]
     stiffness = np.array([mechanism.springs[j].stiffness for j in soft])
 
     def unbalanced(q: Array) -> Array:
@@ -199,12 +205,14 @@ def equilibrium(mechanism: Mechanism, q: ArrayLike) -> Array:
 
     for _ in range(50):
         rest = unbalanced(posture)[0]
-        step = 1e-6
         moved = np.repeat(posture, len(soft), axis=0)
-        moved[np.arange(len(soft)), soft] += step
-        change = np.linalg.solve((unbalanced(moved) - rest).T / step, rest) if soft else np.zeros(0)
+        moved[np.arange(len(soft)), soft] += _STEP
+        slope = (unbalanced(moved) - rest).T / _STEP
+        if np.linalg.cond(slope) > _SOFT:
+            break
+        change = np.linalg.solve(slope, rest)
         posture[0, soft] -= change
-        if np.abs(change).max(initial=0.0) < 1e-12:
+        if np.abs(change).max() < 1e-12:
             return posture[0]
     raise InputError(f"{mechanism.name}: no posture at rest found; the elastic joints "
                      f"{', '.join(mechanism.names[j] for j in soft)} are too soft for their load")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ident.dynamics import own_wrenches
-from ident.errors import InputError
+from ident.errors import InputError, ModelError
 from ident.mechanism import Array, Bearing, Mechanism
 
 LOADS = ("torque", "bending", "radial", "axial", "normal")
@@ -74,11 +74,15 @@ def joint_loads(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None,
     ------
     InputError
         If a shape does not fit the mechanism or a value is not finite.
+    ModelError
+        If the mechanism is a closed chain.
 
     References
     ----------
     Guo, Ju and Wang, Aerospace 11 (2024) 368, Eqs. 37-47.
     """
+    if mechanism.closures:
+        raise ModelError(f"{mechanism.name} is a closed chain; its loads come from close_loops and closed_loads")
     samples = len(np.atleast_1d(q))
     force, moment = (np.empty((mechanism.n, 3, samples)) for _ in range(2))
     radial, axial, bending, twist = (np.empty((mechanism.n, samples)) for _ in range(4))
