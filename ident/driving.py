@@ -17,7 +17,7 @@ from ident.dynamics import Kinematics, batch, forward_dynamics, inverse_dynamics
 from ident.errors import InputError
 from ident.friction import law_named
 from ident.loads import JointLoads, joint_loads
-from ident.loops import ClosedLoads, ClosedMotion, closed_loads
+from ident.loops import ClosedLoads, ClosedMotion, close_loops, closed_loads
 from ident.mechanism import Array, Mechanism
 
 _SETTLED = 1e-13        # relative change of friction from one turn to the next
@@ -114,6 +114,45 @@ def closed_driving_torque(mechanism: Mechanism, motion: ClosedMotion, external: 
             break
     raise InputError(f"{mechanism.name}: friction and joint loads find no balance: at this posture the "
                      "mechanism locks itself; lower its friction_arm or move away from the singular posture")
+
+
+def drive(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> tuple[Array, Driving]:
+    """One state of any mechanism from its driven joints: loops are closed, elastic joints sag under their loads at rest.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        A tree or closed chain.
+    q, dq, ddq : array_like, shape (k,)
+        Positions, velocities and accelerations of the driven joints.
+
+    Returns
+    -------
+    q : ndarray, shape (n,)
+        Positions of all joints.
+    driving : Driving
+        Of one sample.
+
+    Raises
+    ------
+    PostureError
+        If the posture cannot be reached or is singular.
+    InputError
+        If an elastic mechanism shall move: its passive joints would swing.
+    """
+    known = list(mechanism.active)
+    positions, velocities, accelerations = wanted = [np.asarray(value, dtype=float)[None] for value in (q, dq, ddq)]
+    if mechanism.closures:
+        motion = close_loops(mechanism, positions, velocities, accelerations)
+        return motion.q[0], closed_driving_torque(mechanism, motion)
+    whole = [np.zeros((1, mechanism.n)) for _ in wanted]
+    for value, full in zip(wanted, whole, strict=True):
+        full[:, known] = value
+    if mechanism.springs:
+        if np.any(wanted[1]) or np.any(wanted[2]):
+            raise InputError(f"{mechanism.name} has elastic joints, which swing when it moves; its loads are those at rest")
+        whole[0] = equilibrium(mechanism, whole[0][0])[None]
+    return whole[0][0], driving_torque(mechanism, *whole)
 
 
 def simulate(mechanism: Mechanism, torque: Torque, q: ArrayLike, dq: ArrayLike, t: ArrayLike) -> tuple[Array, Array]:

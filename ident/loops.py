@@ -175,11 +175,12 @@ def _follow(m: Mechanism, wanted: Array, known: list[int], solved: list[int]) ->
     """Closed postures, (N, n), followed from q = 0 along straight ways of the known joints."""
     home = np.zeros((1, m.n))
     if solved:
-        rank = int(np.linalg.matrix_rank(_jacobian(m, kinematics(m, home))[0, :, solved], tol=1e-8))
+        G = _jacobian(m, kinematics(m, home))[:, :, solved]
+        rank, condition = int(np.linalg.matrix_rank(G[0], tol=1e-8)), float(_condition(G)[0])
         if rank < len(solved):
-            raise PostureError(f"{m.name}: at q = 0 the closures determine only {rank} of the {len(solved)} joints "
-                               f"{', '.join(m.names[joint] for joint in solved)}: a closure is missing, or the posture is "
-                               "singular; give other joints as known", np.inf)
+            raise PostureError(f"{m.name}: at q = 0 the closures determine only {rank} of {len(solved)} joints (condition number "
+                               f"{condition:.1e}): a closure is missing, or this posture is singular; the joints are "
+                               f"{', '.join(m.names[joint] for joint in solved)}", condition)
     if not _newton(m, home, solved).all():
         raise PostureError(f"{m.name}: the loops do not close at q = 0; its geometry is wrong", np.inf)
     steps = max(1, int(np.ceil(np.abs(wanted).max(initial=0.0) / _STEP)))
