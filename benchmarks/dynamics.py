@@ -22,7 +22,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Time all engines in turn in one process with one thread; memory of the batch code in a process of its own."""
     environment = os.environ | dict.fromkeys(_THREADS, "1")
-    found = {}
+    found: dict[str, Any] = {}
     for what in ("times", "memory"):
         command = [sys.executable, "-m", "benchmarks.dynamics", what, str(options.samples), str(options.rounds)]
         done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
@@ -33,10 +33,10 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     rows += [f"| {name} | {np.median(values):.2f} ({values.min():.2f}) | {np.median(values / ours):.1f} |"
              for name, values in per_sample.items()]
     text = ("lab6, six joints, q, dq and ddq given, torques and wrenches of all joints kept; "
-            f"{options.samples:,} samples, one thread, {options.rounds} rounds in turn. Pinocchio: `rnea` and `data.f` in a Python "
-            "loop; MuJoCo: `mj_rnePostConstraint` and `cfrc_int` in a Python loop after `mj_fwdPosition` and `mj_fwdVelocity`. "
-            f"stribeck: `joint_wrenches`, in base axes. Largest difference of a torque from Pinocchio's: {found['difference']:.1e} "
-            f"N·m. Peak memory of a process that does it with stribeck: {found['peak_mb']:.0f} MB "
+            f"{options.samples:,} samples, one thread, {options.rounds} rounds in turn. Pinocchio: `rnea` and `data.f` in a "
+            "Python loop; MuJoCo: `mj_rnePostConstraint` and `cfrc_int` in one, after `mj_fwdPosition` and `mj_fwdVelocity`. "
+            "stribeck: `joint_wrenches`, in base axes. Largest difference of a torque from Pinocchio's: "
+            f"{found['difference']:.1e} N·m. Peak memory of a process that does it with stribeck: {found['peak_mb']:.0f} MB "
             f"(goal: under {_LIMIT_MB}), of which {found['before_mb']:.0f} MB before it began.")
     return found, "\n".join([text, "", *rows])
 
