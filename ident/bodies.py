@@ -13,7 +13,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ident.errors import InputError, ModelError
+from ident.dynamics import batch
+from ident.errors import ModelError
 from ident.mechanism import Array, Mechanism
 from ident.quaternion import base_rates, product, rotation, turned
 
@@ -107,7 +108,7 @@ class JointRows:
 
 def constrained(m: Mechanism, q: ArrayLike, dq: ArrayLike | None) -> tuple[Bodies, JointRows]:
     """Bodies with their velocities, which solve [Phi_q; D] qd = [0; dq], and the rows."""
-    bodies = _placed(m, joint_values("q", q, m))
+    bodies = _placed(m, batch("q", q, m))
     samples = len(bodies.position)
     gradient = _gradients(m, bodies)[0]
     jacobian = _jacobian(bodies, gradient)
@@ -122,7 +123,7 @@ def constrained(m: Mechanism, q: ArrayLike, dq: ArrayLike | None) -> tuple[Bodie
 
 def constraint_jacobian(m: Mechanism, q: ArrayLike, kind: ConstraintSet = "dot") -> Array:
     """Phi_q in velocities and quaternion rates, shape (N, 6 n, 7 n)."""
-    bodies = _placed(m, joint_values("q", q, m))
+    bodies = _placed(m, batch("q", q, m))
     return _jacobian(bodies, _gradients(m, bodies, kind)[0])[:, :6 * m.n]
 
 
@@ -233,15 +234,6 @@ def chosen(m: Mechanism, which: NDArray[np.bool_]) -> tuple[str, ...]:
     return tuple(name for name, chosen in zip(m.names, which, strict=True) if chosen)
 
 
-def joint_values(name: str, values: ArrayLike | None, m: Mechanism, samples: int | None = None) -> Array:
+def joint_values(name: str, values: ArrayLike | None, m: Mechanism, samples: int) -> Array:
     """Joint values as finite (N, n); None is zero."""
-    if values is None:
-        return np.zeros((samples or 0, m.n))
-    array = np.asarray(values, dtype=float)
-    if array.ndim != 2 or array.shape[1] != m.n or (samples is not None and len(array) != samples):
-        raise InputError(f"{name} has shape {array.shape}, {m.name} needs ({'N' if samples is None else samples}, {m.n}) "
-                         f"with columns {', '.join(m.names)}")
-    if not np.isfinite(array).all():
-        row, column = np.argwhere(~np.isfinite(array))[0]
-        raise InputError(f"{name} of joint {m.names[column]} is not a number in row {row}")
-    return array
+    return np.zeros((samples, m.n)) if values is None else batch(name, values, m, samples)

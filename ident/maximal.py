@@ -1,7 +1,7 @@
 r"""Maximal coordinates: every body has a position and a quaternion, and joint forces are multipliers (P1).
 
-An independent check of the recursion in `ident/dynamics.py`, with which it shares no code. The paper's Eqs. 65-66 mix
-body moments with quaternion rows; the consistent form is
+An independent check of the recursion in `ident/dynamics.py`: nothing of its kinematics or dynamics is used here. The
+paper's Eqs. 65-66 mix body moments with quaternion rows; the consistent form is
 
 .. math:: \begin{bmatrix} M & \Phi_q^T \\ \Phi_q & 0 \end{bmatrix}
           \begin{bmatrix} \ddot q \\ \lambda \end{bmatrix} = \begin{bmatrix} Q \\ \zeta \end{bmatrix}, \quad
