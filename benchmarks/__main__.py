@@ -14,6 +14,7 @@ BENCHMARKS = {
     "main_job": "accuracy, coverage and verdicts of `stribeck calibrate` over seeds and arms, and its wall time",
     "loop": "the simulated loop (physics, supervisor, recorder) against real time",
     "fit": "run folder to calibration for 600,000 rows of six joints: time and memory",
+    "dynamics": "joint wrenches of a batch of motion against Pinocchio and MuJoCo in a loop",
     "elastic": "what a rigid model identifies on a joint with a softer and softer spring, beside the reference experiment",
     "startup": "`stribeck --help`",
 }

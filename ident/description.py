@@ -8,15 +8,15 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
-from pydantic import BaseModel, ConfigDict, Field
 
-from ident.armfile import ArmFile, Tool, check_against_model, load_arm, parse_table, read_toml, upgrade
+from ident.armfile import ArmFile, Tool, check_against_model, load_arm, read_toml
 from ident.errors import InputError, ModelError
-from ident.mechanism import Bearing, Mechanism, Spring
+from ident.mechanism import Bearing, Mechanism
+from ident.mechanismfile import mechanism_from_table
 from ident.resources import find
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def load_mechanism(model: str | Path | ArmFile, gravity: ArrayLike | None = None
     if path.suffix.lower() == ".toml":
         table = read_toml(path)
         if isinstance(table.get("joints"), list):
-            return _from_table(table, path, gravity)
+            return mechanism_from_table(table, path, gravity)
         return _from_arm(load_arm(path), gravity)
     spec = model_spec(path)
     return _from_compiled(spec.compile(), path.stem, spec.option.gravity if gravity is None else gravity)
@@ -219,62 +219,3 @@ def _about(c: np.ndarray) -> np.ndarray:
 
 def _one_line(error: Exception) -> str:
     return " ".join(str(error).split())
-
-
-_STRICT = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class _JointTable(BaseModel):
-    model_config = _STRICT
-    name: str
-    parent: str
-    type: Literal["revolute", "prismatic"]
-    axis: tuple[float, float, float]
-    origin: tuple[float, float, float]
-    mass: Annotated[float, Field(ge=0.0)]
-    com: tuple[float, float, float]
-    inertia: tuple[float, float, float, float, float, float]
-    position: tuple[float, float] = (-np.inf, np.inf)
-    bearing: Bearing | None = None
-    passive: bool = False
-    spring: Spring | None = None
-
-
-class _MechanismTable(BaseModel):
-    model_config = _STRICT
-    schema_version: int = Field(alias="schema")
-    name: str
-    gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
-    joints: Annotated[tuple[_JointTable, ...], Field(min_length=1)]
-
-
-def _from_table(table: dict[str, Any], path: Path, gravity: ArrayLike | None) -> Mechanism:
-    """Mechanism written directly in natural coordinates."""
-    if table.get("loops"):
-        raise ModelError(f"{path}: loops are not supported yet; remove [[loops]] to work on the tree")
-    spec = parse_table(_MechanismTable, upgrade(table, path), path)
-    names = tuple(joint.name for joint in spec.joints)
-    parents = []
-    for j, joint in enumerate(spec.joints):
-        if joint.name in names[:j] or joint.name == "ground":
-            raise InputError(f"{path}: the name {joint.name!r} is taken twice; every joint needs its own")
-        if joint.parent != "ground" and joint.parent not in names[:j]:
-            raise InputError(f"{path}: parent {joint.parent!r} of joint {joint.name!r} is neither 'ground' "
-                             f"nor a joint above it ({', '.join(names[:j]) or 'none'})")
-        if np.linalg.norm(joint.axis) == 0.0:
-            raise InputError(f"{path}: axis of joint {joint.name!r} has length 0")
-        parents.append(-1 if joint.parent == "ground" else names.index(joint.parent))
-    axis = np.array([joint.axis for joint in spec.joints])
-    inertia = np.array([[[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
-                        for xx, yy, zz, xy, xz, yz in (joint.inertia for joint in spec.joints)])
-    return Mechanism(spec.name, names, tuple(parents),
-                     np.array([joint.type == "prismatic" for joint in spec.joints]),
-                     axis / np.linalg.norm(axis, axis=1, keepdims=True),
-                     np.array([joint.origin for joint in spec.joints]),
-                     np.array([joint.mass for joint in spec.joints]),
-                     np.array([joint.com for joint in spec.joints]), inertia,
-                     np.asarray(spec.gravity if gravity is None else gravity, dtype=float),
-                     np.array([joint.position for joint in spec.joints]),
-                     tuple(joint.bearing for joint in spec.joints),
-                     passive=tuple(j for j, joint in enumerate(spec.joints) if joint.passive),
-                     springs={j: joint.spring for j, joint in enumerate(spec.joints) if joint.spring is not None})

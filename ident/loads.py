@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ident.dynamics import joint_wrenches
-from ident.errors import InputError
+from ident.dynamics import own_wrenches
+from ident.errors import InputError, ModelError
 from ident.mechanism import Array, Bearing, Mechanism
 
 LOADS = ("torque", "bending", "radial", "axial", "normal")
@@ -52,8 +52,8 @@ class JointLoads:
         return np.asarray(getattr(self, load))
 
 
-def joint_loads(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None,
-                ddq: ArrayLike | None = None) -> JointLoads:
+def joint_loads(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None, ddq: ArrayLike | None = None,
+                external: ArrayLike | None = None) -> JointLoads:
     """Loads of every joint for a batch of samples.
 
     Parameters
@@ -62,6 +62,8 @@ def joint_loads(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None,
         The rigid-body model.
     q, dq, ddq : array_like, shape (N, n)
         Joint positions, velocities, accelerations [rad or m, and per s, s²]; the last two default to zero.
+    external : array_like, shape (N, n, 6), optional
+        Force and moment about the joint origin that act on each link from outside, in base axes [N, N·m].
 
     Returns
     -------
@@ -72,23 +74,32 @@ def joint_loads(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None,
     ------
     InputError
         If a shape does not fit the mechanism or a value is not finite.
+    ModelError
+        If the mechanism is a closed chain.
 
     References
     ----------
     Guo, Ju and Wang, Aerospace 11 (2024) 368, Eqs. 37-47.
     """
-    wrenches = joint_wrenches(mechanism, q, dq, ddq)
-    n, f, m = wrenches.axis, wrenches.force, wrenches.moment
-    f_axial, m_axial = _along(n, f), _along(n, m)
-    radial, axial = _across(n, f, f_axial), np.abs(f_axial)
-    bending = _across(n, m, m_axial)
-    tau = np.where(mechanism.prismatic, f_axial, m_axial)
+    if mechanism.closures:
+        raise ModelError(f"{mechanism.name} is a closed chain; its loads come from close_loops and closed_loads")
+    samples = len(np.atleast_1d(q))
+    force, moment = (np.empty((mechanism.n, 3, samples)) for _ in range(2))
+    radial, axial, bending, twist = (np.empty((mechanism.n, samples)) for _ in range(4))
+    for own in own_wrenches(mechanism, q, dq, ddq, external):
+        here = own.joint, own.rows
+        force[own.joint, :, own.rows] = own.in_base(own.force)
+        moment[own.joint, :, own.rows] = own.in_base(own.moment)
+        radial[here], axial[here] = _across(own.force), own.force[2]
+        bending[here], twist[here] = _across(own.moment), own.moment[2]
+    tau = np.where(mechanism.prismatic[:, None], axial, twist)
     normal = np.full_like(tau, np.nan)
     for j, bearing in enumerate(mechanism.bearings):
         if bearing is not None:
-            normal[:, j] = normal_load(bearing, bool(mechanism.prismatic[j]), bending=bending[:, j],
-                                       radial=radial[:, j], axial=axial[:, j], twist=np.abs(m_axial[:, j]))
-    return JointLoads(np.abs(tau), bending, radial, axial, normal, tau, f, m)
+            normal[j] = normal_load(bearing, bool(mechanism.prismatic[j]), bending=bending[j], radial=radial[j],
+                                    axial=np.abs(axial[j]), twist=np.abs(twist[j]))
+    return JointLoads(np.abs(tau).T, bending.T, radial.T, np.abs(axial).T, normal.T, tau.T, force.transpose(2, 0, 1),
+                      moment.transpose(2, 0, 1))
 
 
 def normal_load(bearing: Bearing, prismatic: bool, bending: Array, radial: Array, axial: Array,
@@ -117,10 +128,6 @@ def normal_load(bearing: Bearing, prismatic: bool, bending: Array, radial: Array
     return (bending / bearing.bending_arm + radial) * bearing.pin_radius + axial * bearing.friction_arm
 
 
-def _along(n: Array, v: Array) -> Array:
-    return np.asarray(np.einsum("ijk,ijk->ij", n, v))
-
-
-def _across(n: Array, v: Array, along: Array) -> Array:
-    rest = v - n * along[:, :, None]
-    return np.asarray(np.sqrt(np.einsum("ijk,ijk->ij", rest, rest)))
+def _across(vector: Array) -> Array:
+    """Length of what lies across the joint axis, the third of the joint's own axes (Eqs. 43-46)."""
+    return np.asarray(np.sqrt(vector[0] ** 2 + vector[1] ** 2))

@@ -10,10 +10,10 @@ from drivers.truth import JointTruth, Knobs, _ArmTruth
 from experiments.plan import Plan, Segment
 from ident.armfile import JointTable, _ArmTable
 from ident.calibration import _CalibrationTable, _JointTable, _ParameterTable
-from ident.description import _JointTable as _MechanismJoint
-from ident.description import _MechanismTable
 from ident.friction import LAWS, UNITS
 from ident.mechanism import Bearing, Spring
+from ident.mechanismfile import _EndTable, _FrictionTable, _LoopTable, _MechanismTable
+from ident.mechanismfile import _JointTable as _MechanismJointTable
 from ident.run import SIGNALS
 from ident.strokes import COLUMNS
 
@@ -30,9 +30,10 @@ CODE = {
     "Signals and sample columns": {"t", "segment", *SIGNALS},
     "Friction parameters": set(UNITS),
     "Arm file": keys(_ArmTable) | keys(JointTable) | keys(Knobs) | keys(_ArmTruth) - {"joints"} | keys(Bearing),
-    "Mechanism file": keys(_MechanismTable) | keys(_MechanismJoint) | keys(Spring),
     "Points (`points.csv`)": set(COLUMNS),
     "Calibration file": keys(_CalibrationTable) | keys(_JointTable) | keys(_ParameterTable),
+    "Mechanism file": set().union(*map(keys, (_MechanismTable, _MechanismJointTable, _LoopTable, _EndTable, _FrictionTable,
+                                              Spring))),
     "Plan file": keys(Plan) | keys(Segment) | {"schema"},
 }
 

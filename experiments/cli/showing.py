@@ -1,11 +1,15 @@
 """Commands that show or convert: export, report, loads."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
 import typer
 
 from experiments.cli.common import JsonOption, console, print_json
+
+if TYPE_CHECKING:
+    from ident.mechanism import Array, Mechanism
 
 
 def register(app: typer.Typer) -> None:
@@ -55,35 +59,47 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Campaign 
 
 
 def loads(model: Annotated[str, typer.Argument(metavar="MODEL", help="Arm, URDF, MJCF, mechanism, or a built-in name.")],
-          q: Annotated[str | None, typer.Option("--q", help="Joint positions separated by commas; default all zero.")] = None,
+          q: Annotated[str | None, typer.Option("--q", help="Positions of the driven joints, by commas; default zero.")] = None,
+          dq: Annotated[str | None, typer.Option("--dq", help="Their velocities; default zero.")] = None,
+          ddq: Annotated[str | None, typer.Option("--ddq", help="Their accelerations; default zero.")] = None,
           as_json: JsonOption = False) -> None:
-    """Joint loads of a posture at rest."""
-    import numpy as np
-    from rich import box
-    from rich.table import Table
-
+    """Joint loads of a posture or of a motion through it."""
+    from experiments.cli.text import cut_joints_table, loads_table
     from ident.description import load_mechanism
-    from ident.errors import InputError
-    from ident.loads import LOADS, joint_loads
+    from ident.driving import drive
+    from ident.loads import LOADS
 
     mechanism = load_mechanism(model)
-    try:
-        posture = [float(part) for part in q.split(",")] if q else [0.0] * mechanism.n
-    except ValueError:
-        raise InputError(f"--q {q}: numbers separated by commas are needed") from None
-    if len(posture) != mechanism.n:
-        raise InputError(f"--q has {len(posture)} values, {mechanism.name} has {mechanism.n} joints: "
-                         f"{', '.join(mechanism.names)}")
-    found = joint_loads(mechanism, [posture])
-    values = {name: {load: float(found.get(load)[0, j]) for load in LOADS if np.isfinite(found.get(load)[0, j])}
+    motion = [_joint_values(text, option, mechanism) for text, option in ((q, "--q"), (dq, "--dq"), (ddq, "--ddq"))]
+    posture, driving = drive(mechanism, *motion)
+    values = {name: {load: float(driving.loads.get(load)[0, j]) for load in LOADS if np.isfinite(driving.loads.get(load)[0, j])}
               for j, name in enumerate(mechanism.names)}
+    tau = {mechanism.names[j]: float(driving.tau[0, j]) for j in mechanism.active}
+    friction = {mechanism.names[j]: float(driving.friction[0, j]) for j in range(mechanism.n) if driving.friction[0, j]}
+    cut = {} if driving.closed is None else {
+        closure.name: {"force": driving.closed.force[0, k].tolist(), "moment": driving.closed.moment[0, k].tolist()}
+        for k, closure in enumerate(mechanism.closures)}
     if as_json:
-        print_json({"model": mechanism.name, "q": posture, "loads": values})
+        closed = {} if driving.closed is None else {"cut_joints": cut, "condition": float(driving.closed.condition[0])}
+        print_json({"model": mechanism.name, "q": posture.tolist(), "loads": values, "tau": tau, "friction": friction, **closed})
         return
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("joint")
-    for heading in ("torque\nN·m", "bending\nN·m", "radial\nN", "axial\nN", "normal\nN·m"):
-        table.add_column(heading, justify="right")
-    for name, row in values.items():
-        table.add_row(name, *(f"{row[load]:.3f}" if load in row else "-" for load in LOADS))
-    console().print(table)
+    text = console()
+    text.print(loads_table(mechanism, posture, values, tau, friction))
+    if driving.closed is not None:
+        text.print(cut_joints_table(cut))
+        text.print(f"loops closed; condition number {driving.closed.condition[0]:.3g}")
+
+
+def _joint_values(text: str | None, option: str, mechanism: "Mechanism") -> "Array":
+    """Values of the driven joints from the command line."""
+    from ident.errors import InputError
+
+    names = [mechanism.names[j] for j in mechanism.active]
+    try:
+        values = [float(part) for part in text.split(",")] if text else [0.0] * len(names)
+    except ValueError:
+        raise InputError(f"{option} {text}: numbers separated by commas are needed") from None
+    if len(values) != len(names):
+        raise InputError(f"{option} has {len(values)} values, {mechanism.name} has {len(names)} "
+                         f"{'driven ' if mechanism.passive else ''}joints: {', '.join(names)}")
+    return np.array(values)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ident.armfile import ArmFile
     from ident.calibration import Calibration, JointCalibration
     from ident.identify import Identification
-    from ident.mechanism import Mechanism
+    from ident.mechanism import Array, Mechanism
 
 COLOURS = {"identified": "green", "weak": "yellow", "at bound": "yellow", "unidentifiable": "red"}
 
@@ -52,6 +52,40 @@ def spread_table(spread: dict[str, dict[str, tuple[float, float]]], mechanism: "
             varies = high - low > 0.05 * max(high, 1e-9)
             cells.append("-" if low != low else f"{low:.1f} ... {high:.1f}" if varies else f"{high:.1f}")
         table.add_row(joint, *cells)
+    return table
+
+
+def loads_table(mechanism: "Mechanism", posture: "Array", values: dict[str, dict[str, float]], tau: dict[str, float],
+                friction: dict[str, float]) -> Table:
+    """Loads of every joint; driving torques and friction where there are any."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("joint")
+    drive = " or ".join(sorted({mechanism.unit(j) for j in range(mechanism.n)}))
+    place = " or ".join(sorted({"m" if slides else "rad" for slides in mechanism.prismatic}))
+    headings = [f"q\n{place}", f"tau\n{drive}", *([f"friction\n{drive}"] if friction else []), f"torque\n{drive}", "bending\nN·m",
+                "radial\nN", "axial\nN", f"normal\n{drive}"]
+    for heading in headings:
+        table.add_column(heading, justify="right")
+    for j, (name, row) in enumerate(values.items()):
+        cells = [f"{posture[j]:.4f}", _cell(tau, name), *([_cell(friction, name)] if friction else []),
+                 *(_cell(row, load) for load in ("torque", "bending", "radial", "axial", "normal"))]
+        table.add_row(name, *cells)
+    return table
+
+
+def _cell(row: dict[str, float], key: str) -> str:
+    return f"{row[key] + 0.0:.3f}" if key in row else "-"
+
+
+def cut_joints_table(cut: dict[str, dict[str, list[float]]]) -> Table:
+    """Forces and moments in the joints at which loops were cut."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("cut joint")
+    for quantity, unit in (("force", "N"), ("moment", "N·m")):
+        for axis in "xyz":
+            table.add_column(f"{quantity} {axis}\n{unit}", justify="right")
+    for name, row in cut.items():
+        table.add_row(name, *(f"{round(value, 3) + 0.0:.3f}" for value in (*row["force"], *row["moment"])))
     return table
 
 

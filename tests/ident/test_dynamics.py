@@ -6,7 +6,15 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from ident.dynamics import inverse_dynamics, joint_origins, joint_wrenches
+from ident.dynamics import (
+    bias_force,
+    forward_dynamics,
+    inverse_dynamics,
+    joint_origins,
+    joint_wrenches,
+    kinematics,
+    mass_matrix,
+)
 from ident.errors import InputError
 from ident.mechanism import Mechanism
 
@@ -282,3 +290,113 @@ def test_a_value_that_is_no_number_is_named_by_joint_and_row(bad: float) -> None
     dq[4, 1] = bad
     with pytest.raises(InputError, match=r"dq of joint joint1 .* row 4"):
         inverse_dynamics(mechanism, q, dq)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_mass_matrix_bias_and_accelerations_agree_with_pinocchio(seed: int, pin: ModuleType) -> None:
+    mechanism = tree(seed)
+    q, dq, tau = states(seed, mechanism.n)
+    judge = Pinocchio(pin, mechanism)
+    M, h, ddq = mass_matrix(mechanism, q), bias_force(mechanism, q, dq), forward_dynamics(mechanism, q, dq, tau)
+    for k in range(len(q)):
+        rest = pin.rnea(judge.model, judge.data, q[k], 0.0 * q[k], 0.0 * q[k]).copy()
+        wanted = [pin.rnea(judge.model, judge.data, q[k], 0.0 * q[k], unit) - rest for unit in np.eye(mechanism.n)]
+        np.testing.assert_allclose(M[k], np.array(wanted).T, rtol=0, atol=TOLERANCE)
+        np.testing.assert_allclose(h[k], pin.nonLinearEffects(judge.model, judge.data, q[k], dq[k]), rtol=0, atol=TOLERANCE)
+        wanted = pin.aba(judge.model, judge.data, q[k], dq[k], tau[k])
+        np.testing.assert_allclose(ddq[k], wanted, rtol=1e-9, atol=1e-9 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_motion_of_every_link_agrees_with_pinocchio(seed: int, pin: ModuleType) -> None:
+    mechanism = tree(seed)
+    q, dq, ddq = states(seed, mechanism.n)
+    judge, ours, world = Pinocchio(pin, mechanism), kinematics(mechanism, q, dq, ddq), pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+    for k in range(len(q)):
+        pin.forwardKinematics(judge.model, judge.data, q[k], dq[k], ddq[k])
+        for j in range(mechanism.n):
+            velocity = pin.getVelocity(judge.model, judge.data, j + 1, world)
+            acceleration = pin.getClassicalAcceleration(judge.model, judge.data, j + 1, world)
+            found = (ours.rotation, ours.origin, ours.w, ours.v, ours.dw, ours.a)
+            wanted = (judge.data.oMi[j + 1].rotation, judge.data.oMi[j + 1].translation, velocity.angular, velocity.linear,
+                      acceleration.angular, acceleration.linear)
+            for value, reference in zip(found, wanted, strict=True):
+                np.testing.assert_allclose(value[k, j], reference, rtol=0, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_wrenches_from_outside_agree_with_pinocchio(seed: int, pin: ModuleType) -> None:
+    mechanism = tree(seed)
+    q, dq, ddq = states(seed, mechanism.n)
+    external = np.random.default_rng(300 + seed).normal(scale=20.0, size=(len(q), mechanism.n, 6))
+    judge, tau = Pinocchio(pin, mechanism), inverse_dynamics(mechanism, q, dq, ddq, external)
+    for k in range(len(q)):
+        pin.forwardKinematics(judge.model, judge.data, q[k])
+        acting = pin.StdVec_Force()
+        acting.append(pin.Force.Zero())
+        for j in range(mechanism.n):
+            R = judge.data.oMi[j + 1].rotation
+            acting.append(pin.Force(R.T @ external[k, j, :3], R.T @ external[k, j, 3:]))
+        np.testing.assert_allclose(tau[k], pin.rnea(judge.model, judge.data, q[k], dq[k], ddq[k], acting), rtol=0, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_explicit_sums_of_the_paper_give_the_same(seed: int) -> None:
+    """Guo, Ju and Wang, Eqs. 19-22: moment and force at every joint as sums over subtrees, written as they are printed."""
+    m = tree(seed)
+    q, dq, ddq = states(seed, m.n, samples=2)
+    wrenches, motion = joint_wrenches(m, q, dq, ddq), kinematics(m, q, dq)
+
+    def cross(v: np.ndarray) -> np.ndarray:
+        return np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
+
+    def chain(j: int) -> list[int]:
+        return [] if j < 0 else [*chain(m.parent[j]), j]
+
+    subtree = {u: [k for k in range(m.n) if u in chain(k)] for u in range(m.n)}
+    for s in range(len(q)):
+        R, o, n, w = motion.rotation[s], motion.origin[s], motion.axis[s], motion.w[s]
+        c = np.array([o[j] + R[j] @ m.com[j] for j in range(m.n)])
+        J = np.array([R[j] @ m.inertia[j] @ R[j].T for j in range(m.n)])
+        before = [np.zeros(3) if p < 0 else w[p] for p in m.parent]
+        r = [o[j] - (o[m.parent[j]] if m.parent[j] >= 0 else 0.0) for j in range(m.n)]
+        for u in range(m.n):
+            moment, force = np.zeros(3), np.zeros(3)
+            for col in [*chain(u), *(k for k in subtree[u] if k != u)]:
+                S = subtree[u] if col in chain(u) else subtree[col]
+                if m.prismatic[col]:
+                    M_R, M_P = sum(m.mass[j] * cross(c[j] - o[u]) for j in S), sum(m.mass[j] * np.eye(3) for j in S)
+                    rate = n[col] * ddq[s, col]
+                else:
+                    M_R = sum(J[j] - m.mass[j] * cross(c[j] - o[u]) @ cross(c[j] - o[col]) for j in S)
+                    M_P = -sum(m.mass[j] * cross(c[j] - o[col]) for j in S)
+                    rate = n[col] * ddq[s, col] + np.cross(before[col], n[col] * dq[s, col])
+                moment, force = moment + M_R @ rate, force + M_P @ rate
+            for k in subtree[u]:
+                a = sum(np.cross(before[x], np.cross(before[x], r[x]))
+                        + (2.0 * np.cross(before[x], n[x] * dq[s, x]) if m.prismatic[x] else 0.0) for x in chain(k))
+                a = a + np.cross(w[k], np.cross(w[k], c[k] - o[k])) - m.gravity
+                moment += m.mass[k] * np.cross(c[k] - o[u], a) + np.cross(w[k], J[k] @ w[k])
+                force += m.mass[k] * a
+            np.testing.assert_allclose(wrenches.moment[s, u], moment, rtol=0, atol=TOLERANCE)
+            np.testing.assert_allclose(wrenches.force[s, u], force, rtol=0, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_mirrored_arm_carries_mirrored_wrenches(seed: int) -> None:
+    """In the mirror y -> -y forces flip as vectors, moments as axial vectors; turning joints turn the other way."""
+    mechanism = tree(seed)
+    mirror = np.diag([1.0, -1.0, 1.0])
+    flip = np.where(mechanism.prismatic[:, None], 1.0, -1.0)
+    image = replace(mechanism, axis=flip * (mechanism.axis @ mirror), origin=mechanism.origin @ mirror,
+                    com=mechanism.com @ mirror, inertia=mirror @ mechanism.inertia @ mirror,
+                    gravity=mechanism.gravity @ mirror)
+    motion = states(seed, mechanism.n)
+    here, there = joint_wrenches(mechanism, *motion), joint_wrenches(image, *motion)
+    np.testing.assert_allclose(there.force, here.force @ mirror, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(there.moment, -here.moment @ mirror, rtol=0, atol=1e-9)
+
+
+def test_wrenches_from_outside_of_a_wrong_shape_are_refused() -> None:
+    with pytest.raises(InputError, match=r"external has shape \(2, 3\), \(2, 3, 6\) is needed"):
+        inverse_dynamics(tree(0, n=3), np.zeros((2, 3)), external=np.zeros((2, 3)))

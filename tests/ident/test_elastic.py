@@ -7,7 +7,8 @@ import pytest
 from scipy.linalg import eigh
 
 from ident import load_mechanism
-from ident.dynamics import inverse_dynamics, joint_origins, joint_wrenches
+from ident.driving import equilibrium
+from ident.dynamics import inverse_dynamics, joint_origins, joint_wrenches, mass_matrix
 from ident.elastic import elastic_joint, flexible_link
 from ident.errors import InputError, ModelError
 from ident.mechanism import Ball, Bearing, Closure, JointFriction, Mechanism, Spring
@@ -30,27 +31,12 @@ def rod(tool: float = 0.0, gravity: tuple[float, float, float] = (0.0, 0.0, 0.0)
                      np.array([inertia, 1e-12 * np.eye(3)]), np.array(gravity), np.tile([-np.inf, np.inf], (2, 1)), (None, None))
 
 
-def stiffness(m: Mechanism) -> np.ndarray:
-    return np.array([m.springs[joint].stiffness for joint in m.passive])
-
-
-def mass_matrix(m: Mechanism) -> np.ndarray:
-    """From inverse dynamics, a column for each unit acceleration."""
-    return inverse_dynamics(replace(m, gravity=np.zeros(3)), np.zeros((m.n, m.n)), ddq=np.eye(m.n)).T
-
-
 def frequencies(m: Mechanism) -> np.ndarray:
     """Natural frequencies of the springs with all drives locked [Hz]."""
     passive = list(m.passive)
-    return np.sqrt(eigh(np.diag(stiffness(m)), mass_matrix(m)[np.ix_(passive, passive)], eigvals_only=True)) / (2.0 * np.pi)
-
-
-def sagging(m: Mechanism) -> np.ndarray:
-    """Joint positions, shape (n,), at which the springs carry gravity with all drives at zero."""
-    q, passive = np.zeros(m.n), list(m.passive)
-    for _ in range(200):
-        q[passive] = -inverse_dynamics(m, [q])[0, passive] / stiffness(m)
-    return q
+    stiffness = np.diag([m.springs[joint].stiffness for joint in passive])
+    M = mass_matrix(m, np.zeros((1, m.n)))[0][np.ix_(passive, passive)]
+    return np.sqrt(eigh(stiffness, M, eigvals_only=True)) / (2.0 * np.pi)
 
 
 class TestElasticJoint:
@@ -83,7 +69,7 @@ class TestElasticJoint:
         J = MASS * LENGTH**2 / 3.0 + MASS * RADIUS**2 / 4.0
         m = elastic_joint(rod(), "clamp", Spring(K), B)
         assert frequencies(m)[0] == pytest.approx(np.sqrt(K / J) / (2.0 * np.pi))
-        M = mass_matrix(m)[:2, :2]
+        M = mass_matrix(m, np.zeros((1, m.n)))[0, :2, :2]
         free = eigh(np.diag([0.0, K]), M, eigvals_only=True)
         np.testing.assert_allclose(free, [0.0, K * (1.0 / J + 1.0 / B)], atol=1e-6 * free[1])
 
@@ -136,7 +122,7 @@ class TestFlexibleLink:
         beam = load * tool * LENGTH**3 / (3.0 * EI) + load * MASS * LENGTH**3 / (8.0 * EI)
         for segments in (2, 4, 8, 16):
             m = flexible_link(rod(tool, gravity), "clamp", [LENGTH, 0.0, 0.0], EI, segments)
-            tip = joint_origins(m, [sagging(m)])[0, m.names.index("tool")]
+            tip = joint_origins(m, [equilibrium(m, np.zeros(m.n))])[0, m.names.index("tool")]
             np.testing.assert_allclose(np.cross(tip - [tip[0], 0.0, 0.0], gravity), 0.0, atol=1e-6 * beam * load)
             deflection = tip @ gravity / load
             assert abs(deflection / beam - 1.0) < 0.35 / segments**2
@@ -145,7 +131,7 @@ class TestFlexibleLink:
     def test_its_own_weight_bends_it(self) -> None:
         """q l^4 / (8 E I)."""
         m = flexible_link(rod(gravity=(0.0, 0.0, -9.81)), "clamp", [LENGTH, 0.0, 0.0], EI, 16)
-        tip = joint_origins(m, [sagging(m)])[0, m.names.index("tool")]
+        tip = joint_origins(m, [equilibrium(m, np.zeros(m.n))])[0, m.names.index("tool")]
         assert -tip[2] == pytest.approx(9.81 * MASS * LENGTH**3 / (8.0 * EI), rel=0.005)
 
     def test_its_frequencies_converge_to_the_beams(self) -> None:
@@ -222,7 +208,7 @@ class TestFlexibleArm:
         m = replace(m, gravity=np.array([0.0, 0.0, -9.81]))
         shoulder = 9.81 * (2.0 * 0.2 + 0.3 * 0.45 + 0.07 * 0.52 + 1.5 * 0.94 + 2.6 * 1.34)
         assert inverse_dynamics(m, np.zeros((1, m.n)))[0, :2] == pytest.approx([shoulder, shoulder])
-        tip = joint_origins(m, [sagging(m)])[0, m.names.index("wrist")]
+        tip = joint_origins(m, [equilibrium(m, np.zeros(m.n))])[0, m.names.index("wrist")]
         elbow = shoulder - 9.81 * (2.0 * 0.2 + 0.4 * (0.3 + 0.07 + 1.5 + 2.6))
         flexure = elbow - 9.81 * 0.1 * (0.07 + 1.5 + 2.6) - 9.81 * 0.3 * 0.05
         down = (shoulder * 1.34 + elbow * 0.94 + flexure * 0.84) / 600.0

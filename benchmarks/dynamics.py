@@ -1,0 +1,115 @@
+"""Rigid-body dynamics with all joint wrenches: batch code against Pinocchio and MuJoCo, sample by sample from Python."""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_LIMIT_MB = 300
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the benchmark."""
+    parser.add_argument("--samples", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=7)
+
+
+def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    """Time all engines in turn in one process with one thread; memory of the batch code in a process of its own."""
+    environment = os.environ | dict.fromkeys(_THREADS, "1")
+    found: dict[str, Any] = {}
+    for what in ("times", "memory"):
+        command = [sys.executable, "-m", "benchmarks.dynamics", what, str(options.samples), str(options.rounds)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+        found |= json.loads(done.stdout)
+    per_sample = {name: 1e6 * np.array(values) / options.samples for name, values in found["s"].items()}
+    ours = per_sample["stribeck"]
+    rows = ["| engine | µs a sample, median (least) | times as long as stribeck, median of rounds |", "|---|---|---|"]
+    rows += [f"| {name} | {np.median(values):.2f} ({values.min():.2f}) | {np.median(values / ours):.1f} |"
+             for name, values in per_sample.items()]
+    text = ("lab6, six joints, q, dq and ddq given, torques and wrenches of all joints kept; "
+            f"{options.samples:,} samples, one thread, {options.rounds} rounds in turn. Pinocchio: `rnea` and `data.f` in a "
+            "Python loop; MuJoCo: `mj_rnePostConstraint` and `cfrc_int` in one, after `mj_fwdPosition` and `mj_fwdVelocity`. "
+            "stribeck: `joint_wrenches`, in base axes. Largest difference of a torque from Pinocchio's: "
+            f"{found['difference']:.1e} N·m. Peak memory of a process that does it with stribeck: {found['peak_mb']:.0f} MB "
+            f"(goal: under {_LIMIT_MB}), of which {found['before_mb']:.0f} MB before it began.")
+    return found, "\n".join([text, "", *rows])
+
+
+def _motion(samples: int, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    return rng.uniform(-2.0, 2.0, (samples, n)), rng.normal(size=(samples, n)), rng.normal(size=(samples, n))
+
+
+def _memory(samples: int) -> dict[str, float]:
+    import resource
+
+    from ident.armfile import load_arm
+    from ident.description import load_mechanism
+    from ident.dynamics import joint_wrenches
+
+    mechanism = load_mechanism(load_arm("lab6").model)
+    motion = _motion(samples, mechanism.n)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    joint_wrenches(mechanism, *motion)
+    return {"before_mb": before, "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+
+
+def _times(samples: int, rounds: int) -> dict[str, Any]:
+    import time
+
+    import mujoco
+    import pinocchio as pin
+
+    from ident.armfile import load_arm
+    from ident.description import load_mechanism, model_spec
+    from ident.dynamics import inverse_dynamics, joint_wrenches
+
+    path = load_arm("lab6").model
+    mechanism = load_mechanism(path)
+    q, dq, ddq = _motion(samples, mechanism.n)
+    judge = pin.buildModelFromUrdf(str(path))
+    judge.gravity.linear = mechanism.gravity
+    data = judge.createData()
+    model = model_spec(path).compile()
+    model.opt.gravity[:] = mechanism.gravity
+    state = mujoco.MjData(model)
+    bodies = [int(body) for body in model.jnt_bodyid]
+    wrenches, tau = np.empty((samples, mechanism.n, 6)), np.empty((samples, mechanism.n))
+
+    def stribeck() -> None:
+        joint_wrenches(mechanism, q, dq, ddq)
+
+    def pinocchio() -> None:
+        for k in range(samples):
+            tau[k] = pin.rnea(judge, data, q[k], dq[k], ddq[k])
+            for j in range(mechanism.n):
+                wrenches[k, j] = data.f[j + 1].vector
+
+    def muj() -> None:
+        for k in range(samples):
+            state.qpos[:], state.qvel[:], state.qacc[:] = q[k], dq[k], ddq[k]
+            mujoco.mj_fwdPosition(model, state)
+            mujoco.mj_fwdVelocity(model, state)
+            mujoco.mj_rnePostConstraint(model, state)
+            wrenches[k] = state.cfrc_int[bodies]
+
+    seconds: dict[str, list[float]] = {"stribeck": [], "Pinocchio in a loop": [], "MuJoCo in a loop": []}
+    stribeck()
+    for _ in range(rounds):
+        for name, engine in zip(seconds, (stribeck, pinocchio, muj), strict=True):
+            began = time.perf_counter()
+            engine()
+            seconds[name].append(time.perf_counter() - began)
+    pinocchio()
+    return {"s": seconds, "difference": float(np.abs(inverse_dynamics(mechanism, q, dq, ddq) - tau).max())}
+
+
+if __name__ == "__main__":
+    what, samples, rounds = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    print(json.dumps(_memory(samples) if what == "memory" else _times(samples, rounds)))

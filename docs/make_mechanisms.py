@@ -1,0 +1,271 @@
+"""Write docs/mechanisms.md and its pictures: ``python docs/make_mechanisms.py``. What each paper shows, computed."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from experiments.report.svg import COLOURS, RAMP, drawing_style
+from ident.description import load_mechanism
+from ident.driving import Driving, closed_driving_torque, driving_torque, simulate
+from ident.loops import PostureError, close_loops, closed_loads
+from ident.mechanism import JointFriction, Mechanism
+
+FOLDER = Path(__file__).parent
+G = 9.80665
+
+HEAD = """# The mechanisms of the papers
+
+Each is a file in `data/mechanisms/` (keys: [names.md](names.md)), loaded by name, and the same engine answers for all:
+`stribeck loads five-axis-tree`, `load_mechanism("three-loop-chain")`. `python docs/make_mechanisms.py` wrote this page. Its
+numbers are held to independent engines in `tests/ident/`; equations: [theory.md](theory.md).
+"""
+
+
+def main() -> None:
+    """Compute, print, draw."""
+    parts = [HEAD]
+    with drawing_style():
+        for section in SECTIONS:
+            text, figure = section()
+            parts.append(text)
+            if figure is not None:
+                name = f"{section.__name__.replace('_', '-')}.png"
+                figure.patch.set_facecolor("white")
+                FigureCanvasAgg(figure).print_figure(FOLDER / "images" / name, dpi=120, metadata={"Software": None})
+                parts.append(f"![{text.splitlines()[0].lstrip('# ')}](images/{name})\n")
+    (FOLDER / "mechanisms.md").write_text("\n".join(parts), encoding="utf-8")
+
+
+def five_axis_tree() -> tuple[str, Figure]:
+    """P0, section 5.1: driving torques with and without friction, and motion under them."""
+    m = load_mechanism("five-axis-tree")
+    viscous = {key: value for key, value in m.friction[0].parameters.items() if not key.startswith(("static", "stribeck"))}
+    laws = {"no friction": replace(m, friction={}), "Coulomb-viscous": replace(m, friction={
+        j: JointFriction("coulomb-viscous", "normal", viscous) for j in range(m.n)}), "Stribeck": m}
+    t = np.linspace(0.0, 5.0, 501)[:, None]
+    q, dq, ddq = 0.1 * t**2 * np.ones(m.n), 0.2 * t * np.ones(m.n), np.full((len(t), m.n), 0.2)
+    found = {name: driving_torque(mechanism, q, dq, ddq) for name, mechanism in laws.items()}
+    figure = Figure(figsize=(9.2, 4.6), layout="constrained")
+    axes = figure.subplots(2, 3)
+    shown = (0, 1, 3)
+    for column, j in zip(axes.T, shown, strict=True):
+        for (name, driving), colour in zip(found.items(), (COLOURS.faint, RAMP[1], COLOURS.accent), strict=True):
+            column[0].plot(t, driving.tau[:, j], color=colour, lw=1.2, label=name)
+            if name != "no friction":
+                column[1].plot(t, driving.friction[:, j], color=colour, lw=1.2)
+        column[0].set_title(f"joint {m.names[j]}: driving torque, N·m")
+        column[1].set_title("friction, N·m")
+        column[1].set(xlabel="t, s")
+    axes[0, 0].legend(frameon=False)
+    rows = [f"| {time:g} | " + " | ".join(f"{found['no friction'].tau[k, j]:.4f}, {found['Stribeck'].friction[k, j]:.4f}"
+                                          for j in shown) + " |" for time in (0.05, 0.1, 0.5, 1.0, 2.0, 5.0)
+            for k in (int(np.argmin(np.abs(t[:, 0] - time))),)]
+    return f"""## Five-axis tree (P0, section 5.1)
+
+Five turning joints about the vertical, in two branches; all joint accelerations 0.2 rad/s² from rest. Friction goes with the
+normal load of Eq. 47, whose bearings the paper does not give. Driving torque without friction and Stribeck friction, N·m:
+
+| t, s | joint 1 | joint 2 | joint 4 |
+|---|---|---|---|
+{chr(10).join(rows)}
+
+Under the driving torques of the Stribeck tree, `simulate` (Runge-Kutta, 5 ms) goes through the wanted motion to
+{_tracking(m):.0e} rad; without friction in the model, the same torques lead astray by {_astray(m):.2f} rad within a second.
+""", figure
+
+
+def _tracking(m: Mechanism) -> float:
+    """Largest deviation of the simulated motion from the wanted one."""
+    t = np.linspace(0.5, 1.5, 201)
+    q, _ = simulate(m, lambda t, q, dq: _wanted(m, t).tau[0], 0.1 * t[0] ** 2 * np.ones(5), 0.2 * t[0] * np.ones(5), t)
+    return float(np.abs(q - 0.1 * t[:, None] ** 2).max())
+
+
+def _astray(m: Mechanism) -> float:
+    """The same without friction in the simulated tree."""
+    t = np.linspace(0.5, 1.5, 201)
+    smooth = replace(m, friction={})
+    q, _ = simulate(smooth, lambda t, q, dq: _wanted(m, t).tau[0], 0.1 * t[0] ** 2 * np.ones(5), 0.2 * t[0] * np.ones(5), t)
+    return float(np.abs(q - 0.1 * t[:, None] ** 2).max())
+
+
+def _wanted(m: Mechanism, t: float) -> Driving:
+    one = np.ones((1, m.n))
+    return driving_torque(m, 0.1 * t**2 * one, 0.2 * t * one, 0.2 * one)
+
+
+def three_loop_chain() -> tuple[str, Figure]:
+    """P0, section 5.2: the crank's driving torque and load over its range."""
+    m = load_mechanism("three-loop-chain")
+    try:
+        close_loops(m, [[3.0]])
+    except PostureError as error:
+        refusal, reachable = str(error), error.reachable
+    assert reachable is not None
+    low, high = reachable[0]
+    crank = np.linspace(low + 0.02, high - 0.02, 400)[:, None]
+    motion = close_loops(m, crank, np.full_like(crank, 0.1))
+    ideal, driving = closed_loads(m, motion), closed_driving_torque(m, motion)
+    figure = Figure(figsize=(9.2, 2.7), layout="constrained")
+    left, middle, right = figure.subplots(1, 3)
+    left.plot(crank, ideal.tau[:, 0], color=COLOURS.faint, lw=1.2, label="no friction")
+    left.plot(crank, driving.tau[:, 0], color=COLOURS.accent, lw=1.2, label="Stribeck friction")
+    left.set_title("driving torque of the crank, N·m")
+    left.legend(frameon=False)
+    middle.plot(crank, driving.friction[:, 0], color=COLOURS.accent, lw=1.2)
+    middle.set_title("its friction, N·m")
+    for k, (closure, colour) in enumerate(zip(m.closures, (RAMP[0], RAMP[2], RAMP[4]), strict=True)):
+        right.plot(crank, np.linalg.norm(ideal.force[:, k], axis=1), color=colour, lw=1.2, label=closure.name)
+    right.set_title("force in the cut joints, N")
+    right.legend(frameon=False)
+    for ax in (left, middle, right):
+        ax.set(xlabel="crank, rad")
+    chosen = close_loops(m, [[0.0], [0.5], [1.0], [1.5]], np.full((4, 1), 0.1))
+    exact, rubbing = closed_loads(m, chosen), closed_driving_torque(m, chosen)
+    rows = [f"| {chosen.q[k, 0]:.1f} | {exact.joints.radial[k, 0]:.3f} | {exact.tau[k, 0]:.5f} | {rubbing.friction[k, 0]:.5f} "
+            f"| {rubbing.tau[k, 0]:.5f} |" for k in range(4)]
+    return f"""## Three-loop chain (P0, section 5.2)
+
+A crank drives six links through three loops, in a vertical plane, at 0.1 rad/s. At its pin:
+
+| crank, rad | radial load, N | torque, N·m | friction, N·m | driving torque, N·m |
+|---|---|---|---|---|
+{chr(10).join(rows)}
+
+It cannot make a full turn. Asked for 3 rad:
+
+    {refusal}
+""", figure
+
+
+def six_cylinders() -> tuple[str, None]:
+    """P1: multipliers and recovered inertias."""
+    from ident.dynamics import joint_wrenches
+
+    m = load_mechanism("six-cylinders")
+    posture = np.array([[0.0, 0.0, np.pi / 2.0, 0.0, 0.0, 0.0]])
+    force = joint_wrenches(m, posture).force[0, :, 2]
+    printed = (1.1366e5, 5.0867e4, 2.3938e4, 1.2305e4, 9.2770e3, 6.4891e3)
+    outboard = np.cumsum(m.mass[::-1])[::-1] * G
+    rows = [f"| {name} | {weight:.4f} | {found:.4f} | {paper:.5g} |"
+            for name, weight, found, paper in zip(m.names, outboard, force, printed, strict=True)]
+    return f"""## Six steel cylinders (P1)
+
+The multipliers that P1 prints for the vertical are the weights that each hinge carries at rest:
+
+| hinge | outboard weight, N | force, N | P1 |
+|---|---|---|---|
+{chr(10).join(rows)}
+
+Maximal coordinates, the rank of the constraint set and the recovery of masses and inertias: [maximal.md](maximal.md).
+""", None
+
+
+def planar_3_prr() -> tuple[str, Figure]:
+    """P2: normal forces vary with posture, and friction with them."""
+    m = load_mechanism("planar-3-prr")
+    t = np.linspace(0.0, 2.0, 401)[:, None]
+    w, size = np.array([np.pi, 2.0 * np.pi, np.pi]), np.array([0.05, 0.02, 0.10])
+    motion = close_loops(m, size * np.sin(w * t), size * w * np.cos(w * t), -size * w**2 * np.sin(w * t), known=[0, 1, 2])
+    ideal, driving = closed_loads(m, motion), closed_driving_torque(m, motion)
+    sliders = [m.names.index(f"slider{k}") for k in (1, 2, 3)]
+    figure = Figure(figsize=(9.2, 2.7), layout="constrained")
+    left, middle, right = figure.subplots(1, 3)
+    for j, colour in zip(sliders, (RAMP[0], RAMP[2], RAMP[4]), strict=True):
+        left.plot(t, driving.loads.normal[:, j], color=colour, lw=1.2, label=m.names[j])
+        middle.plot(t, driving.friction[:, j], color=colour, lw=1.2)
+        right.plot(t, ideal.tau[:, j], color=colour, lw=0.9, alpha=0.5)
+        right.plot(t, driving.tau[:, j], color=colour, lw=1.2)
+    left.legend(frameon=False)
+    for ax, title in ((left, "normal force"), (middle, "friction"), (right, "driving force without (pale) and with friction")):
+        ax.set_title(f"{title}, N")
+        ax.set(xlabel="t, s")
+    ratio = driving.loads.normal[:, sliders].max(axis=0) / driving.loads.normal[:, sliders].min(axis=0)
+    return f"""## Planar 3-PRR (P2)
+
+Three sliders on a rail carry a platform; x = 0.05 sin(pi t), y = 0.28 + 0.02 sin(2 pi t) m, angle 0.1 sin(pi t) rad. The
+normal force on a slider varies by factors of {', '.join(f'{value:.2f}' for value in ratio)} over the cycle: a constant Coulomb
+level is visibly wrong for the first two, a coefficient is right for all. Stribeck exponent 1, as P2 has it.
+""", figure
+
+
+def gough_stewart() -> tuple[str, Figure]:
+    """P4: leg forces with friction in balls and sliders."""
+    m = load_mechanism("gough-stewart")
+    legs = list(m.active)
+    degrees = np.pi / 180.0
+    poses = np.array([[0, 0, 0, 0, 0, 0], [.05, 0, .02, 2 * degrees, 0, 0], [.10, .05, .05, 4 * degrees, 0, 2 * degrees],
+                      [.10, .10, .08, 6 * degrees, -2 * degrees, 3 * degrees],
+                      [.05, .15, .10, 8 * degrees, -4 * degrees, 3 * degrees], [0, .15, .12, 10 * degrees, -5 * degrees, 0]])
+    wrench = np.zeros((len(poses), m.n, 6))
+    wrench[:, 5] = (0.5, 0.25, -0.75, 0.5, 1.0, 1.25)
+    lengths = close_loops(m, poses, known=range(6)).q[:, legs]
+    increase = {}
+    for arm, label in ((0.0006, "20 mm ball"), (0.003, "100 mm ball"), (0.03, "0.03 m, the paper's number as it stands")):
+        rubbing = replace(m, balls=tuple(replace(ball, friction_arm=arm) for ball in m.balls),
+                          closures=tuple(replace(closure, friction_arm=arm) for closure in m.closures))
+        lifting = close_loops(rubbing, lengths, np.full_like(lengths, 0.02))
+        ideal, driving = closed_loads(rubbing, lifting, None, wrench), closed_driving_torque(rubbing, lifting, wrench)
+        increase[label] = 100.0 * (np.abs(driving.tau[:, legs]).sum(axis=1) / np.abs(ideal.tau[:, legs]).sum(axis=1) - 1.0)
+    figure = Figure(figsize=(9.2, 2.7), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    for j, colour in zip(range(6), (*RAMP, COLOURS.accent), strict=True):
+        left.plot(np.arange(1, 7), ideal.tau[:, legs[j]], color=colour, lw=0.9, ls="--")
+        left.plot(np.arange(1, 7), driving.tau[:, legs[j]], color=colour, lw=1.2, marker="o", ms=3, label=f"leg {j + 1}")
+    left.set_title("force of each leg without (dashed) and with friction arms of 0.03 m, N")
+    left.legend(frameon=False, ncols=3)
+    for (label, values), colour in zip(increase.items(), (RAMP[0], RAMP[2], COLOURS.accent), strict=True):
+        right.plot(np.arange(1, 7), values, color=colour, lw=1.2, marker="o", ms=3, label=label)
+    right.set_title("more force by friction, sum of all legs, %")
+    right.legend(frameon=False)
+    for ax in (left, right):
+        ax.set(xlabel="pose")
+    try:
+        close_loops(load_mechanism("gough-stewart-paper"), np.zeros((1, 6)))
+    except PostureError as error:
+        refusal = str(error).split(": a closure")[0]
+    rows = [f"| {label} | {', '.join(f'{value:.2f}' for value in values)} |" for label, values in increase.items()]
+    return f"""## Gough-Stewart platform (P4)
+
+Six legs lift a platform of 15 kg at 0.02 m/s each, with an external wrench; friction in hips, balls (moment K |R| against the
+relative turning) and sliders. P4 speaks of forces about ten per cent larger. Here, over six poses, the sum of the leg forces
+grows by
+
+| friction arm K | per cent, poses 1 to 6 |
+|---|---|
+{chr(10).join(rows)}
+
+P4's joint angles make two hexagons with a centre of symmetry, which do not hold a level platform:
+
+    {refusal}
+""", figure
+
+
+def flexible_arm() -> tuple[str, Figure | None]:
+    """P3: what compliance does to friction identified by a rigid model."""
+    results = json.loads((FOLDER.parent / "benchmarks" / "results" / "elastic.json").read_text(encoding="utf-8"))
+    truth, stiff = results["figures"]["truth"], [row for row in results["figures"]["found"] if row["K"] is not None]
+    figure = Figure(figsize=(9.2, 2.7), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    for ax, key, title in ((left, "mu_r", "error of the Coulomb coefficient, %"), (right, "fv", "error of viscous friction, %")):
+        error = [100.0 * (row[key] / truth[key] - 1.0) for row in stiff]
+        ax.plot([row["K"] for row in stiff], error, color=COLOURS.accent, marker="o", ms=4, lw=1.2)
+        ax.set(xscale="log", xlabel="stiffness, N·m/rad")
+        ax.set_title(title)
+    return """## Flexible joint (P3)
+
+A spring between drive and link, recorded at the drive and identified by a rigid model ([benchmark](benchmarks/elastic.md)):
+Coulomb friction goes wrong first, and always to the low side.
+""", figure
+
+
+SECTIONS: tuple[Callable[[], tuple[str, Figure | None]], ...] = (
+    five_axis_tree, three_loop_chain, six_cylinders, planar_3_prr, gough_stewart, flexible_arm)
+
+if __name__ == "__main__":
+    main()

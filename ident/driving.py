@@ -1,0 +1,312 @@
+r"""Friction in the dynamics: driving torques and simulation (P0, Eqs. 42, 52-56, Algorithm 1; P4, Eqs. 3-5).
+
+.. math:: M \ddot q + h = \tau_d - \tau_f(\dot q, N), \qquad N = N(q, \dot q, \ddot q)
+
+Joints rub with the load that they carry. In a tree the friction of a joint acts about its own axis and leaves every
+load as it is; in a closed chain whose passive or spherical joints rub, loads and friction depend on each other and
+are found together.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ident.dynamics import Kinematics, batch, forward_dynamics, inverse_dynamics, kinematics
+from ident.errors import InputError
+from ident.friction import law_named
+from ident.loads import JointLoads, joint_loads
+from ident.loops import ClosedLoads, ClosedMotion, close_loops, closed_loads
+from ident.mechanism import Array, Mechanism
+
+_SETTLED = 1e-13        # relative change of friction from one turn to the next
+_TURNS = 500
+_STEP, _SOFT = 1e-6, 1e10        # of a finite difference [rad or m]; condition number of springs that hold nothing
+_LOCKED = 1e12          # N or N·m; friction that grows like this from turn to turn
+
+Torque = Callable[[float, Array, Array], ArrayLike]
+
+
+@dataclass(frozen=True)
+class Driving:
+    """Torques that make a mechanism move as wanted.
+
+    Attributes
+    ----------
+    tau : ndarray, shape (N, n)
+        Driving torques with friction; zero in passive joints [N·m or N].
+    friction : ndarray, shape (N, n)
+        Friction torques about the joint axes [N·m or N].
+    loads : JointLoads
+        Loads that the friction goes with.
+    closed : ClosedLoads or None
+        Cut-joint forces of a closed chain.
+    """
+
+    tau: Array
+    friction: Array
+    loads: JointLoads
+    closed: ClosedLoads | None = None
+
+
+def joint_friction(mechanism: Mechanism, dq: ArrayLike, loads: JointLoads) -> Array:
+    """Friction torque of every joint by the law that the mechanism states (Eqs. 42, 52), shape (N, n) [N·m or N]."""
+    dq = batch("dq", dq, mechanism)
+    friction = np.zeros_like(dq)
+    for j, stated in mechanism.friction.items():
+        load = None if stated.load == "none" else loads.get(stated.load)[:, j]
+        friction[:, j] = law_named(stated.law).function(dq[:, j], **stated.parameters, load=load)
+    return friction
+
+
+def driving_torque(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike,
+                   external: ArrayLike | None = None) -> Driving:
+    """Driving torques of a tree with friction (Eq. 53, Algorithm 1).
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        A tree; friction as it states.
+    q, dq, ddq : array_like, shape (N, n)
+        Motion of all joints.
+    external : array_like, shape (N, n, 6), optional
+        Force and moment about the joint origin that act on each link from outside, in base axes [N, N·m].
+    """
+    loads = joint_loads(mechanism, q, dq, ddq, external)
+    friction = joint_friction(mechanism, dq, loads)
+    if any(ball.friction_arm for ball in mechanism.balls):
+        friction += _ball_friction(mechanism, kinematics(mechanism, q, dq), loads)
+    return Driving(loads.tau + friction, friction, loads)
+
+
+def closed_driving_torque(mechanism: Mechanism, motion: ClosedMotion, external: ArrayLike | None = None) -> Driving:
+    """Driving torques of a closed chain with friction (Eqs. 55, 56; P4, Eqs. 3-5).
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        With closures; friction as it states.
+    motion : ClosedMotion
+        From `close_loops`.
+    external : array_like, shape (N, n, 6), optional
+        As in `driving_torque`.
+
+    Raises
+    ------
+    PostureError
+        If the posture is singular.
+    InputError
+        If friction and loads find no balance: the mechanism locks itself.
+    """
+    pose = kinematics(replace(mechanism, closures=()), motion.q, motion.dq)
+    acting = np.zeros((*motion.q.shape, 6)) if external is None else np.asarray(external, dtype=float)
+    found, friction, rubbing = closed_loads(mechanism, motion, None, acting), np.zeros_like(motion.q), np.zeros_like(acting)
+    for _ in range(_TURNS):
+        before, moments = friction, rubbing
+        friction = joint_friction(mechanism, motion.dq, found.joints) + _ball_friction(mechanism, pose, found.joints)
+        rubbing = _closure_friction(mechanism, pose, found)
+        found = closed_loads(mechanism, motion, friction, acting + rubbing)
+        change = max(np.abs(friction - before).max(), np.abs(rubbing - moments).max())
+        if change <= _SETTLED * max(np.abs(found.tau).max(), 1.0):
+            return Driving(found.tau, friction, found.joints, found)
+        if change > _LOCKED:
+            break
+    raise InputError(f"{mechanism.name}: friction and joint loads find no balance: at this posture the "
+                     "mechanism locks itself; lower its friction_arm or move away from the singular posture")
+
+
+def drive(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> tuple[Array, Driving]:
+    """One state of any mechanism from its driven joints: loops are closed, elastic joints sag under their loads at rest.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        A tree or closed chain.
+    q, dq, ddq : array_like, shape (k,)
+        Positions, velocities and accelerations of the driven joints.
+
+    Returns
+    -------
+    q : ndarray, shape (n,)
+        Positions of all joints.
+    driving : Driving
+        Of one sample.
+
+    Raises
+    ------
+    PostureError
+        If the posture cannot be reached or is singular.
+    InputError
+        If an elastic mechanism shall move: its passive joints would swing.
+    """
+    known = list(mechanism.active)
+    positions, velocities, accelerations = wanted = [np.asarray(value, dtype=float)[None] for value in (q, dq, ddq)]
+    if mechanism.closures:
+        motion = close_loops(mechanism, positions, velocities, accelerations)
+        return motion.q[0], closed_driving_torque(mechanism, motion)
+    whole = [np.zeros((1, mechanism.n)) for _ in wanted]
+    for value, full in zip(wanted, whole, strict=True):
+        full[:, known] = value
+    if mechanism.springs:
+        if np.any(wanted[1]) or np.any(wanted[2]):
+            raise InputError(f"{mechanism.name} has elastic joints, which swing when it moves; its loads are those at rest")
+        whole[0] = equilibrium(mechanism, whole[0][0])[None]
+    return whole[0][0], driving_torque(mechanism, *whole)
+
+
+def simulate(mechanism: Mechanism, torque: Torque, q: ArrayLike, dq: ArrayLike, t: ArrayLike) -> tuple[Array, Array]:
+    """Motion of a tree under driving torques, with friction and elastic joints, by the classical Runge-Kutta method (Eq. 54).
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        A tree; friction and springs as it states.
+    torque : callable
+        Driving torques of time, positions and velocities: ``torque(t, q, dq)``, shape (n,); the passive joints' are ignored.
+    q, dq : array_like, shape (n,)
+        Where and how fast it starts.
+    t : array_like, shape (N,)
+        Times; each step takes the motion from one to the next [s].
+
+    Returns
+    -------
+    q, dq : ndarray, shape (N, n)
+        Positions and velocities at the times.
+    """
+    times = np.asarray(t, dtype=float)
+    state = np.concatenate((_one("q", q, mechanism)[0], _one("dq", dq, mechanism)[0]))
+    passive, n = list(mechanism.passive), mechanism.n
+
+    def rate(time: float, state: Array) -> Array:
+        tau = np.array(torque(time, state[:n], state[n:]), dtype=float)
+        tau[passive] = 0.0
+        return np.concatenate((state[n:], acceleration(mechanism, state[:n], state[n:], tau)))
+
+    out = np.empty((len(times), 2 * n))
+    out[0] = state
+    for k, h in enumerate(np.diff(times)):
+        time = times[k]
+        k1 = rate(time, state)
+        k2 = rate(time + h / 2.0, state + h / 2.0 * k1)
+        k3 = rate(time + h / 2.0, state + h / 2.0 * k2)
+        k4 = rate(time + h, state + h * k3)
+        state = state + h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
+        out[k + 1] = state
+    return out[:, :n], out[:, n:]
+
+
+def acceleration(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, tau: ArrayLike) -> Array:
+    """Acceleration of a tree under driving torques, one state, shape (n,): friction and its loads are found together.
+
+    Raises
+    ------
+    InputError
+        If friction and loads find no balance.
+    """
+    q, dq, tau = (_one(name, value, mechanism) for name, value in (("q", q), ("dq", dq), ("tau", tau)))
+    driven = tau - np.array([[spring_torque(mechanism, j, q[0, j], dq[0, j]) for j in range(mechanism.n)]])
+    ddq = forward_dynamics(mechanism, q, dq, driven)
+    if not mechanism.friction:
+        return np.asarray(ddq[0])
+    for _ in range(_TURNS):
+        before = ddq
+        friction = joint_friction(mechanism, dq, joint_loads(mechanism, q, dq, ddq))
+        ddq = forward_dynamics(mechanism, q, dq, driven - friction)
+        if np.abs(ddq - before).max() <= _SETTLED * max(1.0, np.abs(ddq).max()):
+            return np.asarray(ddq[0])
+    raise InputError(f"{mechanism.name}: friction and joint loads find no balance in {_TURNS} turns; the friction coefficients "
+                     "are too large for a sliding joint")
+
+
+def spring_torque(mechanism: Mechanism, joint: int, q: float, dq: float) -> float:
+    """Torque with which an elastic joint resists (P3), zero for others [N·m or N]."""
+    spring = mechanism.springs.get(joint)
+    return 0.0 if spring is None else spring.stiffness * q + spring.damping * dq
+
+
+def equilibrium(mechanism: Mechanism, q: ArrayLike) -> Array:
+    """Posture at rest whose elastic joints carry their loads, shape (n,); the other joints stay where `q` puts them.
+
+    Raises
+    ------
+    InputError
+        If none is found: the springs are too soft for the load.
+    """
+    posture = _one("q", q, mechanism).copy()
+    soft = sorted(mechanism.springs)
+    if not soft:
+        return posture[0]
+    stiffness = np.array([mechanism.springs[j].stiffness for j in soft])
+
+    def unbalanced(q: Array) -> Array:
+        return inverse_dynamics(mechanism, q)[:, soft] + stiffness * q[:, soft]
+
+    for _ in range(50):
+        rest = unbalanced(posture)[0]
+        moved = np.repeat(posture, len(soft), axis=0)
+        moved[np.arange(len(soft)), soft] += _STEP
+        slope = (unbalanced(moved) - rest).T / _STEP
+        if np.linalg.cond(slope) > _SOFT:
+            break
+        change = np.linalg.solve(slope, rest)
+        posture[0, soft] -= change
+        if np.abs(change).max() < 1e-12:
+            return posture[0]
+    raise InputError(f"{mechanism.name}: no posture at rest found; the elastic joints "
+                     f"{', '.join(mechanism.names[j] for j in soft)} are too soft for their load")
+
+
+def _one(name: str, value: ArrayLike, mechanism: Mechanism) -> Array:
+    """One state as a batch."""
+    return batch(name, np.asarray(value, dtype=float)[None], mechanism)
+
+
+def _ball_friction(m: Mechanism, pose: Kinematics, loads: JointLoads) -> Array:
+    """Friction moments of spherical and universal joints about the axes that they are made of, shape (N, n)."""
+    friction = np.zeros(pose.origin.shape[:2])
+    for ball in m.balls:
+        if ball.friction_arm:
+            before = m.parent[ball.joints[0]]
+            w = pose.w[:, ball.joints[-1]] - (pose.w[:, before] if before >= 0 else 0.0)
+            moment = ball_moment(ball.friction_arm, loads.force[:, ball.joints[-1]], w)
+            for j in ball.joints:
+                friction[:, j] = -np.einsum("ni,ni->n", pose.axis[:, j], moment)
+    return friction
+
+
+def _closure_friction(m: Mechanism, pose: Kinematics, found: ClosedLoads) -> Array:
+    """Friction moments of spherical cut joints as wrenches on the links, shape (N, n, 6)."""
+    out = np.zeros((*pose.origin.shape[:2], 6))
+    for k, closure in enumerate(m.closures):
+        if closure.friction_arm:
+            a, b = ((pose.w[:, link] if link >= 0 else np.zeros_like(pose.w[:, 0])) for link in closure.links)
+            moment = ball_moment(closure.friction_arm, found.force[:, k], a - b)
+            for link, sign in zip(closure.links, (1.0, -1.0), strict=True):
+                if link >= 0:
+                    out[:, link, 3:] += sign * moment
+    return out
+
+
+def ball_moment(friction_arm: float, force: Array, w: Array) -> Array:
+    r"""Friction moment of a spherical joint (P4, Eqs. 3-5).
+
+    .. math:: M_f = -K |R| \, \omega / |\omega|
+
+    Parameters
+    ----------
+    friction_arm : float
+        K, friction coefficient times radius of the ball [m].
+    force : ndarray, shape (N, 3)
+        Resultant reaction R [N].
+    w : ndarray, shape (N, 3)
+        Angular velocity relative to the other part [rad/s].
+
+    Returns
+    -------
+    ndarray, shape (N, 3)
+        Moment on the part that turns with w; zero at rest [N·m].
+    """
+    speed = np.linalg.norm(w, axis=1, keepdims=True)
+    direction = np.divide(w, speed, out=np.zeros_like(w), where=speed > 0.0)
+    return np.asarray(-friction_arm * np.linalg.norm(force, axis=1, keepdims=True) * direction)

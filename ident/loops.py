@@ -1,0 +1,371 @@
+r"""Closed chains: a tree whose loops are closed by cut joints (P0, Eqs. 23-27, 55).
+
+The tree moves with all its joints, of which some are known; the closures give the rest. With the Jacobian G of the
+closures the cut-joint forces :math:`\lambda` are what makes the passive joints carry their own torque only,
+
+.. math:: (M \ddot q + h)_p = \tau_p + (G^T \lambda)_p, \qquad \tau_a = (M \ddot q + h)_a - (G^T \lambda)_a.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ident.dynamics import Kinematics, batch, inverse_dynamics, kinematics
+from ident.errors import InputError
+from ident.loads import JointLoads, joint_loads
+from ident.mechanism import Array, Closure, Mechanism
+
+_CLOSED = 1e-12         # m and rad; what counts as closed
+_STEP = 0.05            # rad or m of a known joint on the way from the posture at q = 0
+_NEWTON = 12            # steps of Newton's method; near a posture that is closed it takes four
+_SINGULAR = 1e8         # condition number of the passive joints from which the posture is singular
+
+
+class PostureError(InputError):
+    """A posture that a closed chain cannot take, or in which its forces are not determined.
+
+    Attributes
+    ----------
+    condition : float
+        Condition number of the passive joints' Jacobian there; infinite where no posture closes the loops.
+    reachable : ndarray, shape (k, 2) or None
+        How far the known joints come on the straight way from where all are zero, and back.
+    """
+
+    def __init__(self, message: str, condition: float, reachable: Array | None = None) -> None:
+        super().__init__(message)
+        self.condition, self.reachable = condition, reachable
+
+
+@dataclass(frozen=True)
+class ClosedMotion:
+    """Motion of all joints of a closed chain, which closes its loops.
+
+    Attributes
+    ----------
+    q, dq, ddq : ndarray, shape (N, n)
+        Positions, velocities and accelerations.
+    condition : ndarray, shape (N,)
+        Condition number of the Jacobian of the joints that were solved for.
+    """
+
+    q: Array
+    dq: Array
+    ddq: Array
+    condition: Array
+
+
+@dataclass(frozen=True)
+class ClosedLoads:
+    """Forces in a closed chain.
+
+    Attributes
+    ----------
+    tau : ndarray, shape (N, n)
+        Driving torques; zero in passive joints [N·m or N].
+    joints : JointLoads
+        Loads of the tree's joints under the cut-joint forces.
+    force, moment : ndarray, shape (N, closures, 3)
+        On link a of each closure from its link b, at the closure's point, in base axes [N, N·m].
+    condition : ndarray, shape (N,)
+        Condition number of the passive joints' Jacobian.
+    """
+
+    tau: Array
+    joints: JointLoads
+    force: Array
+    moment: Array
+    condition: Array
+
+
+def close_loops(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None, ddq: ArrayLike | None = None,
+                known: Sequence[int] | None = None) -> ClosedMotion:
+    """Motion of all joints from that of the known ones (Eqs. 23-25).
+
+    The posture at q = 0, closed first if it is not quite, is the branch that is followed.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        With closures.
+    q, dq, ddq : array_like, shape (N, k)
+        Positions, velocities and accelerations of the known joints; the last two default to zero.
+    known : sequence of int, optional
+        Which joints are known; default the active ones.
+
+    Raises
+    ------
+    PostureError
+        If a posture cannot be reached or is singular; says how far the known joints come.
+    InputError
+        If a shape does not fit or the closures do not determine the other joints.
+    """
+    known = list(mechanism.active if known is None else known)
+    solved = [joint for joint in range(mechanism.n) if joint not in known]
+    wanted = _known("q", q, mechanism, known)
+    rates = [np.zeros_like(wanted) if rate is None else _known(name, rate, mechanism, known, len(wanted))
+             for name, rate in (("dq", dq), ("ddq", ddq))]
+    posture = _follow(mechanism, wanted, known, solved)
+    G, condition = _jacobian(mechanism, kinematics(mechanism, posture)), np.ones(len(wanted))
+    velocity, acceleration = np.zeros_like(posture), np.zeros_like(posture)
+    velocity[:, known], acceleration[:, known] = rates
+    if solved:
+        condition = _condition(G[:, :, solved])
+        _refuse_singular(mechanism, condition, wanted, known)
+        inverse = _inverse(G[:, :, solved])
+        velocity[:, solved] = -_apply(inverse, _apply(G[:, :, known], velocity[:, known]))
+        drift = _drift(mechanism, kinematics(mechanism, posture, velocity, acceleration))
+        acceleration[:, solved] = -_apply(inverse, drift)
+    return ClosedMotion(posture, velocity, acceleration, condition)
+
+
+def closed_loads(mechanism: Mechanism, motion: ClosedMotion, torque: ArrayLike | None = None,
+                 external: ArrayLike | None = None) -> ClosedLoads:
+    """Cut-joint forces, joint loads and driving torques of a closed chain (Eqs. 26, 27, 55).
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        With closures.
+    motion : ClosedMotion
+        From `close_loops`.
+    torque : array_like, shape (N, n), optional
+        Torques that resist the joints, friction positive with velocity; default none [N·m or N].
+    external : array_like, shape (N, n, 6), optional
+        Force and moment about the joint origin that act on each link from outside, in base axes [N, N·m].
+
+    Raises
+    ------
+    PostureError
+        If the posture is singular: the passive joints do not determine the forces.
+    """
+    tree, passive = _tree(mechanism), list(mechanism.passive)
+    q, dq, ddq = motion.q, motion.dq, motion.ddq
+    resisting = np.zeros_like(q) if torque is None else batch("torque", torque, mechanism, len(q))
+    pose = kinematics(tree, q)
+    G = _jacobian(mechanism, pose)
+    rest = inverse_dynamics(tree, q, dq, ddq, external) + resisting
+    condition = _condition(G[:, :, passive])
+    _refuse_singular(mechanism, condition, q[:, list(mechanism.active)], mechanism.active)
+    lam = _apply(_inverse(G[:, :, passive]).transpose(0, 2, 1), rest[:, passive])
+    tau = rest - _apply(G.transpose(0, 2, 1), lam)
+    tau[:, passive] = 0.0
+    force, moment = _cut_wrenches(mechanism, pose, lam)
+    loads = joint_loads(tree, q, dq, ddq, on_links(mechanism, pose, force, moment, external))
+    return ClosedLoads(tau, loads, force, moment, condition)
+
+
+def on_links(mechanism: Mechanism, pose: Kinematics, force: Array, moment: Array,
+             external: ArrayLike | None = None) -> Array:
+    """Cut-joint forces, shapes (N, closures, 3), as wrenches on the links of the tree, shape (N, n, 6)."""
+    out = np.zeros((*pose.origin.shape[:2], 6)) if external is None else np.array(external, dtype=float)
+    for k, closure in enumerate(mechanism.closures):
+        for side, sign in ((0, 1.0), (1, -1.0)):
+            link = closure.links[side]
+            if link >= 0:
+                arm = _point(pose, closure, side) - pose.origin[:, link]
+                out[:, link, :3] += sign * force[:, k]
+                out[:, link, 3:] += sign * (moment[:, k] + np.cross(arm, force[:, k]))
+    return out
+
+
+def _follow(m: Mechanism, wanted: Array, known: list[int], solved: list[int]) -> Array:
+    """Closed postures, (N, n), followed from q = 0 along straight ways of the known joints."""
+    home = np.zeros((1, m.n))
+    if solved:
+        G = _jacobian(m, kinematics(m, home))[:, :, solved]
+        rank, condition = int(np.linalg.matrix_rank(G[0], tol=1e-8)), float(_condition(G)[0])
+        if rank < len(solved):
+            raise PostureError(f"{m.name}: at q = 0 the closures determine only {rank} of {len(solved)} joints (condition number "
+                               f"{condition:.1e}): a closure is missing, or this posture is singular; the joints are "
+                               f"{', '.join(m.names[joint] for joint in solved)}", condition)
+    if not _newton(m, home, solved).all():
+        raise PostureError(f"{m.name}: the loops do not close at q = 0; its geometry is wrong", np.inf)
+    steps = max(1, int(np.ceil(np.abs(wanted).max(initial=0.0) / _STEP)))
+    posture, good = np.repeat(home, len(wanted), axis=0), np.ones(len(wanted), dtype=bool)
+    for step in range(1, steps + 1):
+        before = posture.copy()
+        posture[:, known] = wanted * (step / steps)
+        if solved:
+            G = _jacobian(m, kinematics(m, before))
+            way = _apply(G[:, :, known], (posture - before)[:, known])
+            posture[:, solved] -= _apply(_inverse(G[:, :, solved]), way)
+        good &= _newton(m, posture, solved)
+        if not good.all():
+            row = int(np.argmin(good))
+            raise _unreachable(m, wanted[row], known, solved, home[0])
+    return posture
+
+
+def _newton(m: Mechanism, q: Array, solved: list[int]) -> Array:
+    """Close the loops by Newton's method from q, in place; tells which rows are closed."""
+    for _ in range(_NEWTON):
+        pose = kinematics(m, q)
+        gap = _gap(m, pose)
+        if not solved or np.abs(gap).max() < 0.01 * _CLOSED:
+            break
+        step = _apply(_inverse(_jacobian(m, pose)[:, :, solved]), gap)
+        q[:, solved] -= np.clip(step, -0.5, 0.5)
+    return np.asarray(np.abs(_gap(m, kinematics(m, q))).max(axis=1) < _CLOSED)
+
+
+def _unreachable(m: Mechanism, wanted: Array, known: list[int], solved: list[int], home: Array) -> PostureError:
+    """How far the known joints come towards `wanted`, and the other way."""
+    ends = np.array([_reach(m, way, known, solved, home) for way in (-wanted, wanted)])
+    far = np.array([-ends[0] * wanted, ends[1] * wanted]).T
+    far.sort(axis=1)
+    said = ", ".join(f"{m.names[joint]} from {low:.4f} to {high:.4f} {'m' if m.prismatic[joint] else 'rad'}"
+                     for joint, (low, high) in zip(known, far, strict=True) if low < high)
+    asked = ", ".join(f"{m.names[joint]} = {value:.4f}" for joint, value in zip(known, wanted, strict=True) if value)
+    return PostureError(f"{m.name}: no posture closes the loops at {asked}: the way there is singular (condition number "
+                        f"infinite) at its end; reachable along it: {said}", np.inf, far)
+
+
+def _reach(m: Mechanism, way: Array, known: list[int], solved: list[int], home: Array) -> float:
+    """Part of a way of the known joints from zero, at most 20 times as long, on which the loops close."""
+    size, s, posture = _STEP / np.abs(way).max(), 0.0, home.copy()
+    while size * np.abs(way).max() > 1e-9 and s < 20.0:
+        trial = posture.copy()
+        trial[known] = (s + size) * way
+        row = trial[None]
+        if _newton(m, row, solved).all() and np.abs(row[0] - posture).max() < 0.5:
+            s, posture = s + size, row[0]
+        else:
+            size /= 2.0
+    return s
+
+
+def _gap(m: Mechanism, pose: Kinematics) -> Array:
+    """How far the closures are open, shape (N, rows) [m, then rad]."""
+    rows = []
+    for closure in m.closures:
+        rows.append(_point(pose, closure, 0) - _point(pose, closure, 1))
+        across = _directions(closure)
+        if len(across):
+            a, b = (_rotation(pose, link) for link in closure.links)
+            if closure.kind == "pin":
+                turned = np.cross(b @ closure.axis, a @ closure.axis)
+            else:
+                turned = 0.5 * np.cross(b, a, axisa=1, axisb=1, axisc=1).sum(axis=2)
+            rows.append(np.einsum("nij,kj,ni->nk", a, across, turned))
+    return np.concatenate(rows, axis=1)
+
+
+def _jacobian(m: Mechanism, pose: Kinematics) -> Array:
+    """Velocity of the gaps per joint velocity, G of shape (N, rows, n)."""
+    blocks = []
+    for closure in m.closures:
+        across = _directions(closure)
+        block = np.zeros((len(pose.origin), 3 + len(across), m.n))
+        directions = np.einsum("nij,kj->nki", _rotation(pose, closure.links[0]), across)
+        for side, sign in ((0, 1.0), (1, -1.0)):
+            point, joint = _point(pose, closure, side), closure.links[side]
+            while joint >= 0:
+                n = pose.axis[:, joint]
+                if m.prismatic[joint]:
+                    block[:, :3, joint] += sign * n
+                else:
+                    block[:, :3, joint] += sign * np.cross(n, point - pose.origin[:, joint])
+                    block[:, 3:, joint] += sign * np.einsum("nki,ni->nk", directions, n)
+                joint = m.parent[joint]
+        blocks.append(block)
+    return np.concatenate(blocks, axis=1)
+
+
+def _drift(m: Mechanism, motion: Kinematics) -> Array:
+    """Acceleration of the gaps, shape (N, rows)."""
+    rows = []
+    for closure in m.closures:
+        parts = []
+        for side in (0, 1):
+            link = closure.links[side]
+            if link < 0:
+                parts.append(np.zeros((3, len(motion.origin), 3)))
+                continue
+            r, w, dw = _point(motion, closure, side) - motion.origin[:, link], motion.w[:, link], motion.dw[:, link]
+            parts.append(np.array([motion.a[:, link] + np.cross(dw, r) + np.cross(w, np.cross(w, r)), w, dw]))
+        a, b = parts
+        rows.append(a[0] - b[0])
+        t = np.einsum("nij,kj->nki", _rotation(motion, closure.links[0]), _directions(closure))
+        rows.append(np.einsum("nki,ni->nk", t, a[2] - b[2])
+                    + np.einsum("nki,ni->nk", np.cross(a[1][:, None], t), a[1] - b[1]))
+    return np.concatenate(rows, axis=1)
+
+
+def _cut_wrenches(m: Mechanism, pose: Kinematics, lam: Array) -> tuple[Array, Array]:
+    """Multipliers as forces and moments on link a of each closure, each (N, closures, 3)."""
+    force, moment, row = np.zeros((len(lam), len(m.closures), 3)), np.zeros((len(lam), len(m.closures), 3)), 0
+    for k, closure in enumerate(m.closures):
+        across = _directions(closure)
+        force[:, k] = lam[:, row: row + 3]
+        directions = np.einsum("nij,kj->nki", _rotation(pose, closure.links[0]), across)
+        moment[:, k] = np.einsum("nki,nk->ni", directions, lam[:, row + 3: row + 3 + len(across)])
+        row += 3 + len(across)
+    return force, moment
+
+
+def _directions(closure: Closure) -> Array:
+    """Directions about which a closure does not turn, fixed to link a, shape (0, 2 or 3; 3)."""
+    if closure.kind == "spherical":
+        return np.zeros((0, 3))
+    if closure.kind == "rigid":
+        return np.eye(3)
+    first = np.cross(closure.axis, np.eye(3)[np.argmin(np.abs(closure.axis))])
+    first /= np.linalg.norm(first)
+    return np.array([first, np.cross(closure.axis, first)])
+
+
+def _point(pose: Kinematics, closure: Closure, side: int) -> Array:
+    link = closure.links[side]
+    if link < 0:
+        return np.broadcast_to(closure.points[side], (len(pose.origin), 3))
+    return np.asarray(pose.origin[:, link] + pose.rotation[:, link] @ closure.points[side])
+
+
+def _rotation(pose: Kinematics, link: int) -> Array:
+    return np.broadcast_to(np.eye(3), (len(pose.origin), 3, 3)) if link < 0 else pose.rotation[:, link]
+
+
+def _condition(G: Array) -> Array:
+    """Greatest over least singular value that the solved joints need, shape (N,)."""
+    if G.shape[2] == 0:
+        return np.ones(len(G))
+    if G.shape[1] < G.shape[2]:
+        return np.full(len(G), np.inf)
+    values = np.linalg.svd(G, compute_uv=False)
+    return np.asarray(values[:, 0] / np.maximum(values[:, -1], 1e-300))
+
+
+def _refuse_singular(m: Mechanism, condition: Array, known: Array, joints: Sequence[int]) -> None:
+    if (condition < _SINGULAR).all():
+        return
+    row = int(np.argmax(condition))
+    where = ", ".join(f"{m.names[joint]} = {value:.4f}" for joint, value in zip(joints, known[row], strict=True))
+    raise PostureError(f"{m.name}: the posture at {where} is singular: condition number {condition[row]:.1e} of the passive "
+                       f"joints, at most {_SINGULAR:.0e} is allowed; forces there are not determined", float(condition[row]))
+
+
+def _inverse(G: Array) -> Array:
+    """Pseudoinverse, (N, k, rows): loops in a plane have rows that say the same."""
+    return np.asarray(np.linalg.pinv(G, rcond=1.0 / _SINGULAR), dtype=np.float64)
+
+
+def _tree(m: Mechanism) -> Mechanism:
+    return replace(m, closures=())
+
+
+def _apply(matrix: Array, vector: Array) -> Array:
+    return np.asarray((matrix @ vector[..., None])[..., 0])
+
+
+def _known(name: str, value: ArrayLike, m: Mechanism, known: list[int], samples: int | None = None) -> Array:
+    array = np.asarray(value, dtype=float)
+    if array.ndim != 2 or array.shape[1] != len(known) or (samples is not None and len(array) != samples):
+        raise InputError(f"{name} has shape {array.shape}, {m.name} needs ({samples or 'N'}, {len(known)}) for the joints "
+                         f"{', '.join(m.names[joint] for joint in known)}")
+    if not np.isfinite(array).all():
+        row, column = np.argwhere(~np.isfinite(array))[0]
+        raise InputError(f"{name} of joint {m.names[known[column]]} is not a number in row {row}")
+    return array
