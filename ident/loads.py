@@ -4,7 +4,7 @@ From the force f and the moment m about the joint origin that the parent exerts 
 loads are even under time reversal and do not depend on friction in the tree.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -56,6 +56,9 @@ def joint_loads(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None,
                 ddq: ArrayLike | None = None) -> JointLoads:
     """Loads of every joint for a batch of samples.
 
+    A follower (URDF ``mimic``) moves with its leader and loads every joint that carries it; the torque of the
+    leader's drive includes ratio times the follower's (virtual work).
+
     Parameters
     ----------
     mechanism : Mechanism
@@ -77,6 +80,8 @@ def joint_loads(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None,
     ----------
     Guo, Ju and Wang, Aerospace 11 (2024) 368, Eqs. 37-47.
     """
+    if mechanism.followers:
+        return _loads_with_followers(mechanism, q, dq, ddq)
     wrenches = joint_wrenches(mechanism, q, dq, ddq)
     n, f, m = wrenches.axis, wrenches.force, wrenches.moment
     f_axial, m_axial = _along(n, f), _along(n, m)
@@ -89,6 +94,29 @@ def joint_loads(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None,
             normal[:, j] = normal_load(bearing, bool(mechanism.prismatic[j]), bending=bending[:, j],
                                        radial=radial[:, j], axial=axial[:, j], twist=np.abs(m_axial[:, j]))
     return JointLoads(np.abs(tau), bending, radial, axial, normal, tau, f, m)
+
+
+def _loads_with_followers(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None, ddq: ArrayLike | None) -> JointLoads:
+    """Loads of the tree in which leaders move their followers."""
+    n, followers = mechanism.n, mechanism.followers
+    leader, ratio, shift = (np.array([getattr(follower, key) for follower in followers])
+                            for key in ("leader", "ratio", "shift"))
+
+    def whole(name: str, value: ArrayLike | None, shift: Array | float = 0.0) -> Array | None:
+        if value is None:
+            return None
+        value = np.asarray(value, dtype=float)
+        if value.ndim != 2 or value.shape[1] != n:
+            raise InputError(f"{name} has shape {value.shape}, {mechanism.name} needs (N, {n}) "
+                             f"with columns {', '.join(mechanism.names)}")
+        return np.hstack([value, ratio * value[:, leader] + shift])
+
+    loads = joint_loads(mechanism.tree, np.asarray(whole("q", q, shift)), whole("dq", dq), whole("ddq", ddq))
+    tau = loads.tau[:, :n].copy()
+    for k in range(len(followers)):
+        tau[:, leader[k]] += ratio[k] * loads.tau[:, n + k]
+    own = {item.name: getattr(loads, item.name)[:, :n] for item in fields(loads)}
+    return JointLoads(**{**own, "tau": tau, "torque": np.abs(tau)})
 
 
 def normal_load(bearing: Bearing, prismatic: bool, bending: Array, radial: Array, axial: Array,
