@@ -14,6 +14,7 @@ BENCHMARKS = {
     "main_job": "accuracy, coverage and verdicts of `stribeck calibrate` over seeds and arms, and its wall time",
     "loop": "the simulated loop (physics, supervisor, recorder) against real time",
     "fit": "run folder to calibration for 600,000 rows of six joints: time and memory",
+    "feedforward": "one sample of friction feed-forward for six joints, with every kind of load",
     "startup": "`stribeck --help`",
 }
 
