@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import mujoco
 
 _ROWS = ("torque", "bending", "radial", "axial", "twist")      # what loads are made of
+_CROSS = np.cross(np.eye(3)[:, None], np.eye(3)).transpose(2, 0, 1)      # for einsum; np.cross costs several times as much
 
 
 class Feedforward:
@@ -75,7 +76,6 @@ class Feedforward:
         self._reaction, self._centre, self._root = data.cfrc_int[1:], data.subtree_com, model.body_rootid[1:].copy()
         self._origin, self._axis = data.xpos[1:], data.xaxis
         self._screw = 2 * np.arange(tree.n) + (model.jnt_type == mujoco.mjtJoint.mjJNT_SLIDE)   # in a flat (n, 2)
-        self._lever, self._force = np.zeros((2, tree.n, 5))
         self._parts = np.zeros((len(_ROWS), tree.n))
         self._weights = np.zeros((len(_ROWS), tree.n))
         joints = [calibration.joints.get(name) for name in self.names]
@@ -132,10 +132,8 @@ class Feedforward:
     def _wrenches(self) -> Array:
         """Moment and force on the subtree of each joint, about the joint's origin, in base axes, shape (n, 2, 3)."""
         wrench = self._reaction.reshape(-1, 2, 3).copy()
-        lever, force = self._lever, self._force        # x y z x y: np.cross costs several times as much
-        lever[:, :3] = self._centre[self._root] - self._origin         # MuJoCo's moment is about the tree's centre of mass
-        lever[:, 3:], force[:, :3], force[:, 3:] = lever[:, :2], wrench[:, 1], wrench[:, 1, :2]
-        wrench[:, 0] += lever[:, 1:4] * force[:, 2:] - lever[:, 2:] * force[:, 1:4]
+        lever = self._centre[self._root] - self._origin                # MuJoCo's moment is about the tree's centre of mass
+        wrench[:, 0] += np.einsum("abc,jb,jc->ja", _CROSS, lever, wrench[:, 1])
         return wrench
 
     def _move(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None) -> None:

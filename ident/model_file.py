@@ -60,8 +60,9 @@ def read_model(path: Path) -> tuple["mujoco.MjSpec", dict[str, Array]]:
                 _inertia_of_geoms(spec)
             for part in (*spec.geoms, *spec.meshes):
                 spec.delete(part)
-            compiler = spec.compiler    # MuJoCo refuses what is only warned of here
-            compiler.boundmass, compiler.boundinertia = max(compiler.boundmass, _NO_MASS), max(compiler.boundinertia, _NO_MASS)
+            if any(body.joints and (body.mass <= 0.0 or not _inertia(body).any()) for body in spec.bodies):
+                for bound in ("boundmass", "boundinertia"):         # MuJoCo refuses what is only warned of here
+                    setattr(spec.compiler, bound, max(getattr(spec.compiler, bound), _NO_MASS))
             _leaders(spec.copy().compile(), path.stem)
     except ModelError:
         raise
@@ -89,8 +90,7 @@ def _made_possible(spec: "mujoco.MjSpec") -> dict[str, Array]:
 
     missing = {}
     for body in spec.bodies[1:]:
-        xx, yy, zz, xy, xz, yz = body.fullinertia
-        stated = np.diag(body.inertia) if np.isnan(xx) else np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        stated = _inertia(body)
         if not stated.any():
             continue                    # a point
         frame = np.empty(9)
@@ -105,6 +105,12 @@ def _made_possible(spec: "mujoco.MjSpec") -> dict[str, Array]:
         body.iquat, body.fullinertia = [1.0, 0.0, 0.0, 0.0], [*np.diag(possible), *possible[[0, 0, 1], [1, 2, 2]]]
         missing[body.name] = stated - possible
     return missing
+
+
+def _inertia(body: "mujoco.MjsBody") -> Array:
+    """Inertia that is stated for a body, in axes of its inertia frame."""
+    xx, yy, zz, xy, xz, yz = body.fullinertia
+    return np.diag(body.inertia) if np.isnan(xx) else np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
 def _inertia_of_geoms(spec: "mujoco.MjSpec") -> None:
