@@ -414,6 +414,13 @@ def test_a_held_follower_stays_where_its_leader_at_zero_puts_it(tmp_path: Path, 
         assert tau[k, 0] == pytest.approx(data.qfrc_inverse[0], abs=1e-9)
 
 
+def test_a_follower_that_shares_its_body_cannot_be_held(tmp_path: Path) -> None:
+    text = mjcf(f'<body><joint name="a"/><joint name="b" axis="0 1 0"/>{BODY}</body>', FOLLOW.format(""))
+    spec = model_spec(written(tmp_path, text, "robot.xml"))
+    with pytest.raises(ModelError, match="joint b shares its body"):
+        hold_followers(spec)
+
+
 # how the base stands, and links that are unusual
 
 def test_an_arm_on_a_tilted_plate_is_an_arm_under_tilted_gravity(tmp_path: Path, pin: ModuleType) -> None:
