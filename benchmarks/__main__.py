@@ -16,6 +16,7 @@ BENCHMARKS = {
     "fit": "run folder to calibration for 600,000 rows of six joints: time and memory",
     "dynamics": "joint wrenches of a batch of motion against Pinocchio and MuJoCo in a loop",
     "elastic": "what a rigid model identifies on a joint with a softer and softer spring, beside the reference experiment",
+    "feedforward": "one sample of friction feed-forward for six joints, with every kind of load",
     "startup": "`stribeck --help`",
 }
 

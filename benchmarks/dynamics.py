@@ -67,8 +67,9 @@ def _times(samples: int, rounds: int) -> dict[str, Any]:
     import pinocchio as pin
 
     from ident.armfile import load_arm
-    from ident.description import load_mechanism, model_spec
+    from ident.description import load_mechanism
     from ident.dynamics import inverse_dynamics, joint_wrenches
+    from ident.model_file import read_model
 
     path = load_arm("lab6").model
     mechanism = load_mechanism(path)
@@ -76,7 +77,7 @@ def _times(samples: int, rounds: int) -> dict[str, Any]:
     judge = pin.buildModelFromUrdf(str(path))
     judge.gravity.linear = mechanism.gravity
     data = judge.createData()
-    model = model_spec(path).compile()
+    model = read_model(path)[0].compile()
     model.opt.gravity[:] = mechanism.gravity
     state = mujoco.MjData(model)
     bodies = [int(body) for body in model.jnt_bodyid]

@@ -24,8 +24,9 @@ from drivers.arm import Array, Command, JointSample, Resolution, command_fault
 from drivers.errors import ArmStopped, DriverError
 from drivers.truth import Truth, read_truth
 from ident.armfile import ArmFile, check_against_model
-from ident.description import add_point_mass, last_link, load_mechanism, model_spec
+from ident.description import load_mechanism
 from ident.errors import InputError
+from ident.model_file import add_point_mass, hold_followers, last_link, model_spec
 
 _log = logging.getLogger(__name__)
 _PHYSICS_RATE = 1000.0     # Hz; friction and velocity loop are computed at this rate,
@@ -374,9 +375,10 @@ def _compile(arm: ArmFile, names: tuple[str, ...], truth: Truth) -> "mujoco.MjMo
     """MuJoCo model of the arm as it truly is: tool, payload, mass error, rotors, springs and stiff dry friction."""
     mujoco.set_mju_user_warning(_log.warning)        # else MuJoCo writes a file into the working directory
     spec = model_spec(arm.model)
+    hold_followers(spec)
     link = last_link(spec)
-    add_point_mass(spec, link, arm.tool.mass, arm.tool.com)
-    add_point_mass(spec, link, truth.payload.mass, truth.payload.com)
+    add_point_mass(link, arm.tool.mass, arm.tool.com)
+    add_point_mass(link, truth.payload.mass, truth.payload.com)
     spec.option.gravity = list(arm.gravity)
     for name, joint in zip(names, truth.joints, strict=True):
         drive, table = spec.joint(name), arm.joint(name)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ident.errors import InputError
+from ident.errors import InputError, ModelError
 from ident.mechanism import Array, Mechanism
 
 _BLOCK = 4096
@@ -134,10 +134,31 @@ def inverse_dynamics(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = 
 
     Parameters and errors as in `joint_wrenches`; returns shape (N, n) [N·m or N].
     """
-    tau = np.empty((mechanism.n, len(np.atleast_1d(q))))
-    for own in own_wrenches(mechanism, q, dq, ddq, external):
-        tau[own.joint, own.rows] = own.force[2] if mechanism.prismatic[own.joint] else own.moment[2]
-    return tau.T
+    tree, q, dq, ddq = with_followers(mechanism, q, dq, ddq)
+    tau = np.empty((tree.n, len(q)))
+    for own in own_wrenches(tree, q, dq, ddq, external):
+        tau[own.joint, own.rows] = own.force[2] if tree.prismatic[own.joint] else own.moment[2]
+    return led(mechanism, tau).T
+
+
+def with_followers(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None,
+                   ddq: ArrayLike | None = None) -> tuple[Mechanism, Array, Array | None, Array | None]:
+    """The tree that has followers (URDF ``mimic``) as joints of their own, behind the others, and their motion."""
+    q, dq, ddq = _motion(mechanism, q, dq, ddq)
+    if not mechanism.followers:
+        return mechanism, q, dq, ddq
+    leader, ratio, shift = (np.array([getattr(follower, key) for follower in mechanism.followers])
+                            for key in ("leader", "ratio", "shift"))
+    dq, ddq = (None if rate is None else np.hstack((rate, ratio * rate[:, leader])) for rate in (dq, ddq))
+    return mechanism.tree, np.hstack((q, ratio * q[:, leader] + shift)), dq, ddq
+
+
+def led(mechanism: Mechanism, tau: Array) -> Array:
+    """Torques of the joints, shape (n, N), from those of the tree: a leader's drive moves its followers (virtual work)."""
+    out = tau[: mechanism.n]
+    for k, follower in enumerate(mechanism.followers):
+        out[follower.leader] += follower.ratio * tau[mechanism.n + k]
+    return out
 
 
 def bias_force(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None, external: ArrayLike | None = None) -> Array:
@@ -166,6 +187,7 @@ def forward_dynamics(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, tau: Arr
 
 def kinematics(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None, ddq: ArrayLike | None = None) -> Kinematics:
     """Motion of every link in base axes (Eqs. 3-10). Parameters and errors as in `joint_wrenches`."""
+    _open(mechanism)
     q, dq, ddq = _motion(mechanism, q, dq, ddq)
     weightless, links, n = replace(mechanism, gravity=np.zeros(3)), _links(mechanism), mechanism.n
     rotation = np.empty((len(q), n, 3, 3))
@@ -193,9 +215,11 @@ def kinematics(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None, 
 
 
 def joint_origins(mechanism: Mechanism, q: ArrayLike) -> Array:
-    """Positions of the joint origins and of the last link's centre of mass, shape (N, n + 1, 3) [m]."""
-    pose = kinematics(mechanism, q)
-    tip = pose.origin[:, -1] + pose.rotation[:, -1] @ mechanism.com[-1]
+    """Positions of the origins of joints and followers and of the last link's centre of mass, shape (N, n + k + 1, 3) [m]."""
+    tree, q, *_ = with_followers(mechanism, q)
+    pose = kinematics(tree, q)
+    last = mechanism.n - 1
+    tip = pose.origin[:, last] + pose.rotation[:, last] @ mechanism.com[-1]
     return np.concatenate((pose.origin, tip[:, None]), axis=1)
 
 
@@ -205,6 +229,7 @@ def own_wrenches(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None
 
     The arrays are work space: use them before the next are asked for.
     """
+    _open(mechanism)
     q, dq, ddq = _motion(mechanism, q, dq, ddq)
     if external is not None:
         external = np.asarray(external, dtype=float)
@@ -392,6 +417,12 @@ def _cross_matrix(v: Array) -> Array:
 
 def _blocks(samples: int) -> Iterator[slice]:
     return (slice(start, start + _BLOCK) for start in range(0, samples, _BLOCK))
+
+
+def _open(m: Mechanism) -> None:
+    if m.followers:
+        raise ModelError(f"{m.name}: {m.followers[0].name} follows {m.names[m.followers[0].leader]}; take mechanism.tree and "
+                         "with_followers, which have it as a joint")
 
 
 def _motion(m: Mechanism, q: ArrayLike, dq: ArrayLike | None,

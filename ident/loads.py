@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ident.dynamics import own_wrenches
+from ident.dynamics import led, own_wrenches, with_followers
 from ident.errors import InputError, ModelError
 from ident.mechanism import Array, Bearing, Mechanism
 
@@ -56,6 +56,9 @@ def joint_loads(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None,
                 external: ArrayLike | None = None) -> JointLoads:
     """Loads of every joint for a batch of samples.
 
+    A follower (URDF ``mimic``) moves with its leader and loads every joint that carries it; the torque of the
+    leader's drive includes ratio times the follower's (virtual work).
+
     Parameters
     ----------
     mechanism : Mechanism
@@ -83,23 +86,24 @@ def joint_loads(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None,
     """
     if mechanism.closures:
         raise ModelError(f"{mechanism.name} is a closed chain; its loads come from close_loops and closed_loads")
-    samples = len(np.atleast_1d(q))
-    force, moment = (np.empty((mechanism.n, 3, samples)) for _ in range(2))
-    radial, axial, bending, twist = (np.empty((mechanism.n, samples)) for _ in range(4))
-    for own in own_wrenches(mechanism, q, dq, ddq, external):
+    tree, q, dq, ddq = with_followers(mechanism, q, dq, ddq)
+    samples, joints = len(q), mechanism.n
+    force, moment = (np.empty((tree.n, 3, samples)) for _ in range(2))
+    radial, axial, bending, twist = (np.empty((tree.n, samples)) for _ in range(4))
+    for own in own_wrenches(tree, q, dq, ddq, external):
         here = own.joint, own.rows
         force[own.joint, :, own.rows] = own.in_base(own.force)
         moment[own.joint, :, own.rows] = own.in_base(own.moment)
         radial[here], axial[here] = _across(own.force), own.force[2]
         bending[here], twist[here] = _across(own.moment), own.moment[2]
-    tau = np.where(mechanism.prismatic[:, None], axial, twist)
+    tau = led(mechanism, np.where(tree.prismatic[:, None], axial, twist))
     normal = np.full_like(tau, np.nan)
     for j, bearing in enumerate(mechanism.bearings):
         if bearing is not None:
             normal[j] = normal_load(bearing, bool(mechanism.prismatic[j]), bending=bending[j], radial=radial[j],
                                     axial=np.abs(axial[j]), twist=np.abs(twist[j]))
-    return JointLoads(np.abs(tau).T, bending.T, radial.T, np.abs(axial).T, normal.T, tau.T, force.transpose(2, 0, 1),
-                      moment.transpose(2, 0, 1))
+    return JointLoads(np.abs(tau).T, bending[:joints].T, radial[:joints].T, np.abs(axial[:joints]).T, normal.T, tau.T,
+                      force[:joints].transpose(2, 0, 1), moment[:joints].transpose(2, 0, 1))
 
 
 def normal_load(bearing: Bearing, prismatic: bool, bending: Array, radial: Array, axial: Array,

@@ -1,8 +1,9 @@
 """The rigid-body model in natural coordinates: a tree of revolute and prismatic joints, closed by cut joints."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,6 +125,39 @@ class Closure:
 
 
 @dataclass(frozen=True)
+class Follower:
+    """A joint that a transmission moves with another, and its link: q = ratio q_leader + shift (URDF ``mimic``).
+
+    It has no drive and no column of its own; its leader's drive carries it.
+
+    Attributes
+    ----------
+    name : str
+        Of the joint.
+    leader : int
+        Joint that it follows.
+    ratio, shift : float
+        Travel per travel of the leader, and position where the leader is at zero [rad or m].
+    parent : int
+        Joint that carries it: -1 is the ground, from n on the followers.
+    prismatic, axis, origin, mass, com, inertia
+        As in `Mechanism`, of this joint.
+    """
+
+    name: str
+    leader: int
+    ratio: float
+    shift: float
+    parent: int
+    prismatic: bool
+    axis: Array
+    origin: Array
+    mass: float
+    com: Array
+    inertia: Array
+
+
+@dataclass(frozen=True)
 class Mechanism:
     """A tree of n joints, each carrying one link, and the closures that make loops of it (P0, section 2.1).
 
@@ -166,6 +200,9 @@ class Mechanism:
         Friction of joints, where the mechanism's file states it.
     balls : tuple of Ball
         Spherical and universal joints of the tree.
+    followers : tuple of Follower
+        Further joints, which others move. `joint_loads` and `Feedforward` carry them; `ident.dynamics` moves
+        independent joints only, those of `tree`.
     """
 
     name: str
@@ -185,6 +222,7 @@ class Mechanism:
     springs: Mapping[int, Spring] = field(default_factory=dict)
     friction: Mapping[int, JointFriction] = field(default_factory=dict)
     balls: tuple[Ball, ...] = ()
+    followers: tuple[Follower, ...] = ()
 
     @property
     def n(self) -> int:
@@ -199,3 +237,16 @@ class Mechanism:
     def unit(self, joint: int) -> str:
         """Unit of the joint's drive torque or force."""
         return "N" if self.prismatic[joint] else "N·m"
+
+    @cached_property
+    def tree(self) -> "Mechanism":
+        """The same mechanism with its followers as independent joints, behind its own."""
+        if not self.followers:
+            return self
+        added: dict[str, Any] = {
+            key: np.concatenate([getattr(self, key), [getattr(follower, key) for follower in self.followers]])
+            for key in ("prismatic", "axis", "origin", "mass", "com", "inertia")}
+        return replace(self, names=self.names + tuple(follower.name for follower in self.followers),
+                       parent=self.parent + tuple(follower.parent for follower in self.followers),
+                       position=np.vstack([self.position, np.tile([-np.inf, np.inf], (len(self.followers), 1))]),
+                       bearings=self.bearings + (None,) * len(self.followers), followers=(), **added)

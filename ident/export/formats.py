@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ident.calibration import Calibration
-from ident.description import model_spec
 from ident.errors import InputError, unknown_name
 from ident.export.approximation import approximate, losses
 from ident.export.markup import elements, spliced, with_attributes
+from ident.model_file import model_spec
 
 _DIGITS = 6
 

@@ -1,15 +1,17 @@
 """Models from URDF, MJCF and TOML against what Pinocchio and MuJoCo make of the same files, and what is refused."""
 
 import logging
+import re
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
 
-from ident import load_mechanism
+from ident import joint_loads, load_mechanism
 from ident.dynamics import inverse_dynamics, joint_wrenches
 from ident.errors import InputError, ModelError
+from ident.model_file import hold_followers, model_spec
 from ident.resources import data_dir
 
 LAB6 = data_dir() / "arms" / "lab6" / "lab6.urdf"
@@ -149,18 +151,8 @@ def test_a_tool_is_a_point_mass_on_the_flange(lab6: Path, gravity: tuple[float, 
     tool = pin.Inertia(2.5, np.array([0.03, -0.04, 0.12]), np.zeros((3, 3)))
     model.appendBodyToJoint(model.getJointId("j6"), tool, pin.SE3.Identity())
     mechanism = load_mechanism(arm)
-    assert_agrees_with_pinocchio_within_dot(mechanism, model, pin)
+    assert_agrees_with_pinocchio(mechanism, model, pin)
     assert mechanism.name == "tooled"
-
-
-def assert_agrees_with_pinocchio_within_dot(mechanism: object, model: object, pin: ModuleType) -> None:
-    """Static wrenches exactly; a point mass may be a dot of 1e-9 kg·m² in motion."""
-    data, q = model.createData(), np.random.default_rng(1).uniform(-2.0, 2.0, (10, 6))
-    ddq = np.random.default_rng(2).normal(size=(10, 6))
-    ours, still = inverse_dynamics(mechanism, q, None, ddq), inverse_dynamics(mechanism, q)
-    for k in range(len(q)):
-        np.testing.assert_allclose(still[k], pin.rnea(model, data, q[k], np.zeros(6), np.zeros(6)), rtol=0, atol=1e-9)
-        np.testing.assert_allclose(ours[k], pin.rnea(model, data, q[k], np.zeros(6), ddq[k]), rtol=0, atol=1e-7)
 
 
 def test_gravity_argument_overrides_arm_file_which_overrides_model(lab6: Path) -> None:
@@ -274,6 +266,8 @@ def test_weights_of_a_massless_link_are_those_beyond_it(tmp_path: Path) -> None:
     np.testing.assert_allclose(force, [[0.0, 0.0, 9.81], [0.0, 0.0, 9.81]], atol=1e-9)
 
 
+CHAIN = f'<body><joint name="a"/>{BODY}<body><joint name="b"/>{BODY}<body><joint name="c"/>{BODY}</body></body></body>'
+FOLLOW = '<equality><joint joint1="b" joint2="a" {}/></equality>'
 CRANK = f'<body name="crank"><joint name="crank"/>{BODY}</body>'
 
 
@@ -282,7 +276,12 @@ CRANK = f'<body name="crank"><joint name="crank"/>{BODY}</body>'
     ("a.xml", mjcf(f'<body><joint name="wrist" type="ball"/>{BODY}</body>'), r"joint wrist is a ball joint"),
     ("a.xml", mjcf(f'<body><freejoint name="drone"/>{BODY}</body>'), r"joint drone is a floating joint"),
     ("a.xml", mjcf(f"<body><joint/>{BODY}</body>"), r"joint number 0 has no name"),
-    ("a.urdf", two_links(more='<mimic joint="shoulder" multiplier="2"/>'), r"1 equality constraint"),
+    ("a.urdf", two_links(kind="planar"), r"joint elbow is a planar joint; only revolute, continuous and prismatic"),
+    ("a.urdf", two_links(kind="screw"), r"joint elbow is a screw joint"),
+    ("a.urdf", two_links(more='<mimic joint="sholder"/>'), r"elbow mimics unknown joint 'sholder'; did you mean 'shoulder'"),
+    ("a.xml", mjcf(CHAIN, FOLLOW.format("")), r"joint c sits on joint b, which has no drive"),
+    ("a.xml", mjcf(CHAIN, FOLLOW.format('polycoef="0 1 0.3 0 0"')), r"joint b follows others by more than one constant"),
+    ("a.xml", mjcf(CHAIN, FOLLOW.format('/><joint joint1="a" joint2="b"')), r"joint [ab] follows itself"),
     ("a.xml", mjcf(CRANK, '<equality><connect body1="crank" anchor="0 0 0"/></equality>'), r"1 equality constraint"),
     ("a.urdf", '<robot name="r"><link name="base"/></robot>', r"no moving joint"),
 ])
@@ -308,6 +307,211 @@ def test_a_missing_file_and_an_unknown_name_say_so(tmp_path: Path) -> None:
         load_mechanism(tmp_path / "gone.urdf")
     with pytest.raises(InputError, match=r"unknown arm 'lab66'; did you mean 'lab6'\?.*five-axis-tree"):
         load_mechanism("lab66")
+
+
+# joints that others move
+
+HAND = """<?xml version="1.0"?>
+<robot name="hand">
+  <link name="base"/>
+  <joint name="wrist" type="continuous"><parent link="base"/><child link="palm"/>
+    <origin xyz="0.1 0.05 0.2" rpy="0.1 -0.7 0.4"/><axis xyz="0.2 1 1"/></joint>
+  <link name="palm"><inertial><origin xyz="0.02 0.1 0.05" rpy="0.5 0.1 -0.2"/><mass value="1.2"/>
+    <inertia ixx="0.03" iyy="0.04" izz="0.05" ixy="0.002" ixz="-0.003" iyz="0.004"/></inertial></link>
+  <joint name="left" type="prismatic"><parent link="palm"/><child link="left finger"/>
+    <origin xyz="0 0.02 0.1" rpy="0.3 0 0.2"/><axis xyz="0 1 0.2"/><limit lower="0" upper="0.1" velocity="1" effort="1"/></joint>
+  <link name="left finger"><inertial><origin xyz="0 0.04 0.1" rpy="0.2 0 0"/><mass value="0.7"/>
+    <inertia ixx="0.01" iyy="0.02" izz="0.02" ixy="0" ixz="0.001" iyz="0"/></inertial></link>
+  <joint name="right" type="revolute"><parent link="palm"/><child link="right finger"/>
+    <origin xyz="0.01 -0.02 0.1" rpy="0 0.8 0"/><axis xyz="1 0.5 0"/><limit lower="-1" upper="1" velocity="1" effort="1"/>
+    <mimic joint="left" multiplier="-6.5" offset="0.3"/></joint>
+  <link name="right finger"><inertial><origin xyz="0.1 0 0.2"/><mass value="0.9"/>
+    <inertia ixx="0.01" iyy="0.01" izz="0.015" ixy="0" ixz="0" iyz="0.001"/></inertial></link>
+</robot>
+"""
+TIP = """<joint name="tip" type="revolute"><parent link="right finger"/><child link="nail"/><origin xyz="0 0.03 0.2"/>
+    <axis xyz="0 1 0"/><limit lower="-1" upper="1" velocity="1" effort="1"/>
+    <mimic joint="{}" multiplier="{}" offset="{}"/></joint>
+  <link name="nail">""" + INERTIAL + "</link></robot>"
+
+
+def test_a_mimic_joint_loads_its_leader_and_all_that_carry_it(tmp_path: Path, pin: ModuleType) -> None:
+    path = written(tmp_path, HAND)
+    mechanism = load_mechanism(path, gravity=(3.0, -4.0, -8.0))
+    assert mechanism.names == ("wrist", "left")
+    model = pin.buildModelFromUrdf(str(path), mimic=True)
+    model.gravity.linear = np.array([3.0, -4.0, -8.0])
+    data = model.createData()
+    q, dq, ddq = np.random.default_rng(0).normal(size=(3, 15, 2))
+    loads, held = joint_loads(mechanism, q, dq, ddq), joint_loads(mechanism, q * [1.0, 0.0], dq * [1.0, 0.0], ddq * [1.0, 0.0])
+    assert np.abs(loads.bending[:, 0] - held.bending[:, 0]).max() > 0.1       # where the fingers are does matter
+    for k in range(len(q)):
+        posture = np.array([np.cos(q[k, 0]), np.sin(q[k, 0]), q[k, 1]])
+        np.testing.assert_allclose(loads.tau[k], pin.rnea(model, data, posture, dq[k], ddq[k]), rtol=0, atol=1e-9)
+        pin.forwardKinematics(model, data, posture)
+        for j in range(2):
+            turn, wrench = data.oMi[j + 1].rotation, data.f[j + 1]
+            np.testing.assert_allclose(loads.force[k, j], turn @ wrench.linear, rtol=0, atol=1e-9)
+            np.testing.assert_allclose(loads.moment[k, j], turn @ wrench.angular, rtol=0, atol=1e-9)
+    np.testing.assert_array_equal(loads.torque, np.abs(loads.tau))
+
+
+def test_a_joint_on_the_driving_one_may_follow_it(tmp_path: Path) -> None:
+    """An upper and a lower link of 1 kg with their centres 0.1 m out; the elbow, 1 m out, turns twice as far, the other way."""
+    path = written(tmp_path, two_links(more='<mimic joint="shoulder" multiplier="-2" offset="0.5"/>'))
+    mechanism = load_mechanism(path)
+    q = np.linspace(-1.0, 1.0, 5)
+    lower = 0.5 - 2.0 * q                              # turns about y: down is positive
+    slope = -9.81 * (0.1 * np.cos(q) + np.cos(q) + 0.1 * np.cos(q + lower) * (1.0 - 2.0))
+    np.testing.assert_allclose(joint_loads(mechanism, q[:, None]).tau[:, 0], slope, rtol=0, atol=1e-9)
+
+
+def test_a_follower_of_a_follower_follows_the_first(tmp_path: Path) -> None:
+    chain = load_mechanism(written(tmp_path, HAND.replace("</robot>", TIP.format("right", 0.5, -0.2)), "chain.urdf"))
+    direct = load_mechanism(written(tmp_path, HAND.replace("</robot>", TIP.format("left", -3.25, -0.05)), "direct.urdf"))
+    motion = np.random.default_rng(0).normal(size=(3, 9, 2))
+    assert [one.name for one in chain.followers] == ["right", "tip"]
+    np.testing.assert_allclose(joint_loads(chain, *motion).tau, joint_loads(direct, *motion).tau, rtol=0, atol=1e-10)
+
+
+def test_followers_of_an_mjcf_stand_where_mujoco_wants_them(tmp_path: Path, mujoco: ModuleType) -> None:
+    """Joint equality counts from the reference positions and may hold a joint at a value."""
+    text = mjcf(f'<body><joint name="a" ref="0.4"/>{BODY}<body><joint name="b" axis="0 1 0" ref="-0.3"/>{BODY}</body></body>'
+                f'<body><joint name="c" axis="1 0 0"/>{BODY}</body>',
+                '<equality><joint joint1="b" joint2="a" polycoef="0.1 -2 0 0 0"/><joint joint1="c" polycoef="0.7 0 0 0 0"/>'
+                '<connect body1="body" anchor="0 0 0" active="false"/></equality>').replace("<body>", '<body name="body">', 1)
+    path = written(tmp_path, text, "robot.xml")
+    mechanism = load_mechanism(path)
+    model = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(model)
+    data.qpos[0] = 1.3
+    data.qpos[1:] = [one.ratio * 1.3 + one.shift for one in mechanism.followers]
+    mujoco.mj_fwdPosition(model, data)
+    assert (mechanism.names, [one.name for one in mechanism.followers], data.ne) == (("a",), ["b", "c"], 2)
+    np.testing.assert_allclose(data.efc_pos, 0.0, atol=1e-12)
+
+
+def test_values_of_followers_are_not_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"q has shape \(4, 3\), robot needs \(N, 2\) with columns wrist, left"):
+        joint_loads(load_mechanism(written(tmp_path, HAND)), np.zeros((4, 3)))
+
+
+def test_a_held_follower_stays_where_its_leader_at_zero_puts_it(tmp_path: Path, mujoco: ModuleType) -> None:
+    """What the simulated arm moves: its torques are those of the model as long as the gripper rests at zero."""
+    path = written(tmp_path, HAND)
+    mechanism = load_mechanism(path, gravity=(3.0, -4.0, -8.0))
+    spec = model_spec(path)
+    hold_followers(spec)
+    spec.option.gravity = mechanism.gravity
+    model = spec.compile()
+    data = mujoco.MjData(model)
+    assert tuple(model.joint(j).name for j in range(model.njnt)) == mechanism.names
+    q, dq, ddq = np.random.default_rng(0).normal(size=(3, 9, 2)) * [1.0, 0.0]
+    tau = joint_loads(mechanism, q, dq, ddq).tau
+    for k in range(len(q)):
+        data.qpos[:], data.qvel[:], data.qacc[:] = q[k], dq[k], ddq[k]
+        mujoco.mj_inverse(model, data)
+        assert tau[k, 0] == pytest.approx(data.qfrc_inverse[0], abs=1e-9)
+
+
+def test_a_follower_that_shares_its_body_cannot_be_held(tmp_path: Path) -> None:
+    text = mjcf(f'<body><joint name="a"/><joint name="b" axis="0 1 0"/>{BODY}</body>', FOLLOW.format(""))
+    spec = model_spec(written(tmp_path, text, "robot.xml"))
+    with pytest.raises(ModelError, match="joint b shares its body"):
+        hold_followers(spec)
+
+
+# how the base stands, and links that are unusual
+
+def test_an_arm_on_a_tilted_plate_is_an_arm_under_tilted_gravity(tmp_path: Path, pin: ModuleType) -> None:
+    turn = pin.rpy.rpyToMatrix(0.3, 0.2, -0.4)
+    down = np.array([0.0, 0.0, -9.81])
+    straight = load_mechanism(written(tmp_path, WORKSHOP.replace('rpy="0.3 0.2 -0.4"', ""), "straight.urdf"), gravity=down)
+    tilted = load_mechanism(written(tmp_path, WORKSHOP), gravity=turn @ down)
+    upright = load_mechanism(tmp_path / "robot.urdf", gravity=down)
+    motion = np.random.default_rng(0).normal(size=(3, 9, 4))
+    one, other, wrong = (joint_loads(mechanism, *motion) for mechanism in (straight, tilted, upright))
+    for load in ("tau", "torque", "bending", "radial", "axial"):
+        np.testing.assert_allclose(getattr(one, load), getattr(other, load), rtol=0, atol=1e-9)
+        assert np.abs(getattr(one, load) - getattr(wrong, load)).max() > 0.1
+    np.testing.assert_allclose(other.force, one.force @ turn.T, rtol=0, atol=1e-9)
+
+
+def test_a_body_that_stands_askew_in_an_mjcf_is_an_arm_under_tilted_gravity(tmp_path: Path, mujoco: ModuleType) -> None:
+    arm = f'<joint name="a" axis="1 2 0"/>{BODY}<body pos="0 0.3 0"><joint name="b" type="slide"/>{BODY}</body></body>'
+    quat, turn = np.array([0.8, 0.2, -0.4, 0.4]), np.empty(9)
+    mujoco.mju_quat2Mat(turn, quat)
+    straight = load_mechanism(written(tmp_path, mjcf("<body>" + arm), "straight.xml"))
+    askew = load_mechanism(written(tmp_path, mjcf('<body pos="1 2 3" quat="0.8 0.2 -0.4 0.4">' + arm), "askew.xml"),
+                           gravity=turn.reshape(3, 3) @ straight.gravity)
+    motion = np.random.default_rng(0).normal(size=(3, 9, 2))
+    one, other = joint_loads(straight, *motion), joint_loads(askew, *motion)
+    for load in ("tau", "bending", "radial", "axial"):
+        np.testing.assert_allclose(getattr(one, load), getattr(other, load), rtol=0, atol=1e-9)
+
+
+def link(inertia: str) -> str:
+    keys = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
+    terms = " ".join(f'{key}="{value}"' for key, value in zip(keys, inertia.split(), strict=True))
+    return f'<inertial><origin xyz="0.1 0 0" rpy="0.3 0.2 0.1"/><mass value="1"/><inertia {terms}/></inertial>'
+
+
+@pytest.mark.parametrize(("inertia", "said"), [
+    ("0 0 0 0 0 0", "mass but no inertia"), ("1 1 3 0 0 0", "an inertia that no body has"),
+    ("1 -1 3 0.1 0 0", "an inertia that no body has"), ("0 0 0 0.01 0 0", "an inertia that no body has")])
+def test_a_link_with_an_odd_inertia_is_warned_of_and_used_as_stated(
+        inertia: str, said: str, tmp_path: Path, pin: ModuleType, caplog: pytest.LogCaptureFixture) -> None:
+    path = written(tmp_path, two_links(second=link(inertia)))
+    mechanism = load_mechanism(path)
+    (record,) = caplog.records
+    assert f"joints elbow have {said}" in record.getMessage()
+    assert_agrees_with_pinocchio(mechanism, pin.buildModelFromUrdf(str(path)), pin)
+
+
+def test_a_rod_without_thickness_is_not_odd(tmp_path: Path, pin: ModuleType, caplog: pytest.LogCaptureFixture) -> None:
+    path = written(tmp_path, two_links(first=link("0.2 0.2 0 0 0 0"), second=link("0 0.1 0.1 0 0 0")))
+    assert_agrees_with_pinocchio(load_mechanism(path), pin.buildModelFromUrdf(str(path)), pin)
+    assert not caplog.records
+
+
+def test_what_stands_still_may_be_odd(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    odd, plain = (two_links().replace('<link name="base"/>', f'<link name="base">{inertial}</link>')
+                  for inertial in (link("1 -1 3 0.1 0 0"), ""))
+    q = np.random.default_rng(0).normal(size=(5, 2))
+    np.testing.assert_array_equal(joint_loads(load_mechanism(written(tmp_path, odd)), q).tau,
+                                  joint_loads(load_mechanism(written(tmp_path, plain)), q).tau)
+    assert not caplog.records
+
+
+def test_a_link_without_mass_in_the_middle_of_a_chain_is_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A frame on a fixed joint needs no mass; a link that a joint moves does."""
+    text = re.sub(r'<link name="(rail|carriage|gripper)">.*?</link>', r'<link name="\1"/>', WORKSHOP, flags=re.DOTALL)
+    mechanism = load_mechanism(written(tmp_path, text))
+    (record,) = caplog.records
+    assert "joints slide have no mass" in record.getMessage()
+    assert mechanism.mass[mechanism.names.index("slide")] < 1e-9
+
+
+def test_remarks_of_mujoco_go_to_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str],
+                                         monkeypatch: pytest.MonkeyPatch) -> None:
+    """MuJoCo would print them and start a log file of its own in the working directory."""
+    monkeypatch.chdir(tmp_path)
+    load_mechanism(written(tmp_path, two_links().replace('lower="-1" upper="1"', 'lower="0" upper="0"')))
+    assert "equal lower and upper limits" in caplog.text
+    assert capfd.readouterr() == ("", "")
+    assert [path.name for path in tmp_path.iterdir()] == ["robot.urdf"]
+
+
+def test_a_tool_sits_on_the_last_link_with_a_drive(tmp_path: Path) -> None:
+    """Bodies of an MJCF need no names, and a joint that follows another is none to mount a tool on."""
+    text = mjcf(f'<body><joint name="a"/>{BODY}</body><body pos="1 0 0"><joint name="b"/>{BODY}</body>',
+                '<equality><joint joint1="b" joint2="a"/></equality>')
+    written(tmp_path, text, "robot.xml")
+    arm = 'schema = 1\nname = "arm"\nmodel = "robot.xml"\n'
+    bare = load_mechanism(written(tmp_path, arm, "bare.toml"))
+    tooled = load_mechanism(written(tmp_path, arm + "tool = { mass = 2.0, com = [0.1, 0.0, 0.0] }\n", "tooled.toml"))
+    np.testing.assert_allclose(tooled.mass - bare.mass, [2.0], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(tooled.mass * tooled.com.T - bare.mass * bare.com.T, [[0.2], [0.0], [0.0]], rtol=0, atol=1e-9)
 
 
 # mechanism files in natural coordinates

@@ -1,0 +1,350 @@
+"""URDF and MJCF through MuJoCo's compiler, without their meshes.
+
+Its kinematics at q = 0 gives axes, anchors, centres of mass and inertia frames in base axes: that is the mechanism
+in natural coordinates.
+"""
+
+import logging
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ident.errors import InputError, ModelError, unknown_name
+from ident.mechanism import Array, Follower, Mechanism
+
+if TYPE_CHECKING:
+    import mujoco
+
+_log = logging.getLogger(__name__)
+_NO_MASS = 1e-14        # kg, kg·m²; what a link without mass or inertia is compiled with
+_MOVING = ("revolute", "continuous", "prismatic")
+_SUPPORTED = "only revolute, continuous and prismatic joints of a mounted arm are supported"
+
+
+def model_spec(path: Path) -> "mujoco.MjSpec":
+    """MuJoCo specification of a URDF or MJCF file, without geometry and meshes.
+
+    Inertias that no body can have, which MuJoCo refuses, are the nearest possible ones.
+
+    Raises
+    ------
+    InputError
+        If MuJoCo cannot read or compile the file; gives MuJoCo's reason.
+    ModelError
+        If it has a floating, planar, ball or closed-loop joint, or no moving joint; names the joint.
+    """
+    return read_model(path)[0]
+
+
+def read_model(path: Path) -> tuple["mujoco.MjSpec", dict[str, Array]]:
+    """Specification as `model_spec` says, and what the stated inertias of links exceed it by, in link axes."""
+    import mujoco
+
+    text = path.read_text(encoding="utf-8", errors="replace")
+    urdf = "<robot" in text
+    impossible: dict[str, Array] = {}
+    if urdf:
+        _refuse_urdf_joints(text, path.stem)
+    try:
+        with _logged(path):
+            spec = mujoco.MjSpec.from_file(str(path))
+            _refuse_joints(spec, path.stem)
+            if urdf:                    # a link of a URDF has what it states, possible or not
+                impossible = _made_possible(spec)
+            else:
+                _inertia_of_geoms(spec)
+            for part in (*spec.geoms, *spec.meshes):
+                spec.delete(part)
+            if any(body.joints and (body.mass <= 0.0 or not _inertia(body).any()) for body in spec.bodies):
+                for bound in ("boundmass", "boundinertia"):         # MuJoCo refuses what is only warned of here
+                    setattr(spec.compiler, bound, max(getattr(spec.compiler, bound), _NO_MASS))
+            _leaders(spec.copy().compile(), path.stem)
+    except ModelError:
+        raise
+    except (ValueError, mujoco.FatalError) as error:
+        raise InputError(f"{path}: not a usable URDF or MJCF model: {_one_line(error)}") from error
+    return spec, impossible
+
+
+@contextmanager
+def _logged(path: Path) -> Iterator[None]:
+    """MuJoCo's warnings in the log instead of on the console and in a file of its own."""
+    import mujoco
+
+    before = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(lambda text: _log.warning("%s: %s", path, text))
+    try:
+        yield
+    finally:
+        mujoco.set_mju_user_warning(before)
+
+
+def _made_possible(spec: "mujoco.MjSpec") -> dict[str, Array]:
+    """Replace inertias that no body can have by the nearest possible ones; returns what is missing then, in link axes."""
+    import mujoco
+
+    missing = {}
+    for body in spec.bodies[1:]:
+        stated = _inertia(body)
+        if not stated.any():
+            continue                    # a point
+        frame = np.empty(9)
+        mujoco.mju_quat2Mat(frame, body.iquat)
+        stated = frame.reshape(3, 3) @ stated @ frame.reshape(3, 3).T
+        moment, axes = _second_moment(stated)
+        least = max(1e-9 * np.abs(moment).max(), _NO_MASS)
+        if moment[0] >= 0.5 * least:
+            continue
+        moment = np.maximum(moment, least)
+        possible = moment.sum() * np.eye(3) - (axes * moment) @ axes.T
+        body.iquat, body.fullinertia = [1.0, 0.0, 0.0, 0.0], [*np.diag(possible), *possible[[0, 0, 1], [1, 2, 2]]]
+        missing[body.name] = stated - possible
+    return missing
+
+
+def _inertia(body: "mujoco.MjsBody") -> Array:
+    """Inertia that is stated for a body, in axes of its inertia frame."""
+    xx, yy, zz, xy, xz, yz = body.fullinertia
+    return np.diag(body.inertia) if np.isnan(xx) else np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def _inertia_of_geoms(spec: "mujoco.MjSpec") -> None:
+    """Write the inertia that an MJCF leaves to its geoms into the bodies, so that it survives them."""
+    import mujoco
+
+    bodies = spec.bodies[1:]
+    if all(body.explicitinertial or not body.geoms for body in bodies):
+        return
+    try:
+        model = _unfused(spec)
+    except (ValueError, mujoco.FatalError):
+        return                          # meshes that are missing
+    for k, body in enumerate(bodies, start=1):
+        body.mass, body.ipos, body.iquat = model.body_mass[k], model.body_ipos[k], model.body_iquat[k]
+        body.inertia, body.fullinertia[:] = model.body_inertia[k], np.nan
+        body.explicitinertial = True
+
+
+def _unfused(spec: "mujoco.MjSpec") -> "mujoco.MjModel":
+    """Compiled with every body, those on fixed joints too."""
+    whole = spec.copy()
+    whole.compiler.fusestatic = False
+    return whole.compile()
+
+
+def last_link(spec: "mujoco.MjSpec") -> "mujoco.MjsBody":
+    """Body that the last joint with a drive carries."""
+    model = _unfused(spec)
+    driven = np.setdiff1d(np.arange(model.njnt), list(_leaders(model, spec.modelname)))
+    return spec.bodies[int(model.jnt_bodyid[driven[-1]])]
+
+
+def add_point_mass(body: "mujoco.MjsBody", mass: float, com: Sequence[float]) -> None:
+    """Attach a point mass [kg] to a body, at com in the body's own frame [m]."""
+    if mass > 0.0:
+        body.add_body(mass=mass, ipos=list(com), inertia=[_NO_MASS] * 3, explicitinertial=True)
+
+
+def hold_followers(spec: "mujoco.MjSpec") -> None:
+    """Fix the joints that others move where they stand while their leaders are at zero.
+
+    Raises
+    ------
+    ModelError
+        If such a joint shares its body with another joint.
+    """
+    import mujoco
+
+    model = _unfused(spec)
+    leaders = _leaders(model, spec.modelname)
+    data = mujoco.MjData(model)
+    data.qpos[:] = 0.0
+    for joint, (_, _, shift) in leaders.items():
+        data.qpos[joint] = shift
+    mujoco.mj_kinematics(model, data)
+    inverse, place, turn = np.empty(4), np.empty(3), np.empty(4)
+    for joint in leaders:
+        child = int(model.jnt_bodyid[joint])
+        parent, body = int(model.body_parentid[child]), spec.bodies[child]
+        if len(body.joints) > 1:
+            raise ModelError(f"{spec.modelname}: joint {model.joint(joint).name} shares its body with another joint and "
+                             "cannot be held; give it a body of its own")
+        mujoco.mju_negQuat(inverse, data.xquat[parent])
+        mujoco.mju_rotVecQuat(place, data.xpos[child] - data.xpos[parent], inverse)
+        mujoco.mju_mulQuat(turn, inverse, data.xquat[child])
+        body.pos, body.quat, body.alt.type = place, turn, mujoco.mjtOrientation.mjORIENTATION_QUAT
+        spec.delete(body.joints[0])
+    for part in (*spec.equalities, *spec.keys):
+        spec.delete(part)
+    if leaders:
+        _log.warning("%s: joints %s follow others; they are held where they stand while those are at zero",
+                     spec.modelname, ", ".join(model.joint(joint).name for joint in leaders))
+
+
+def natural_coordinates(spec: "mujoco.MjSpec", name: str, gravity: ArrayLike, impossible: Mapping[str, Array]) -> Mechanism:
+    """Mechanism of a specification, from its kinematics at q = 0.
+
+    Parameters
+    ----------
+    spec, impossible
+        As from `read_model`.
+    name : str
+        What messages call it.
+    gravity : array_like, shape (3,)
+        Gravitational acceleration in base axes [m/s²].
+
+    Raises
+    ------
+    ModelError
+        If a joint with a drive sits on a follower.
+    """
+    import mujoco
+
+    model = _unfused(spec)
+    data = mujoco.MjData(model)
+    data.qpos[:] = 0.0
+    mujoco.mj_kinematics(model, data)
+    owner, parent = _carriers(model)
+    mass, com, inertia = _links(model, data, owner, impossible)
+    names = [str(model.joint(j).name) for j in range(model.njnt)]
+    _warn_of_links(name, {names[j]: (mass[j], inertia[j]) for j in sorted(set(owner[owner >= 0]))}, model.nbody * _NO_MASS)
+    axis, slides = data.xaxis.copy(), model.jnt_type == mujoco.mjtJoint.mjJNT_SLIDE
+    origin = data.xanchor - np.where(parent[:, None] >= 0, data.xanchor[parent], 0.0)
+    position = np.where(model.jnt_limited.astype(bool)[:, None], model.jnt_range, [-np.inf, np.inf])
+
+    leaders = _leaders(model, name)
+    own = [j for j in range(model.njnt) if j not in leaders]
+    for j in own:
+        if parent[j] in leaders:
+            raise ModelError(f"{name}: joint {names[j]} sits on joint {names[parent[j]]}, which has no drive of its own; "
+                             "such linkages are not supported")
+    place = {-1: -1, **{j: k for k, j in enumerate([*own, *leaders])}}
+    followers = tuple(Follower(names[j], place[leader], ratio, shift, place[parent[j]], bool(slides[j]), axis[j], origin[j],
+                               float(mass[j]), com[j], inertia[j]) for j, (leader, ratio, shift) in leaders.items())
+    return Mechanism(name, tuple(names[j] for j in own), tuple(place[parent[j]] for j in own), slides[own], axis[own],
+                     origin[own], mass[own], com[own], inertia[own], np.asarray(gravity, dtype=float), position[own],
+                     (None,) * len(own), followers=followers)
+
+
+def _leaders(model: "mujoco.MjModel", name: str) -> dict[int, tuple[int, float, float]]:
+    """Joints that others move -> leader, ratio, shift in q = ratio q_leader + shift; leader -1 and ratio 0 hold a joint.
+
+    Raises
+    ------
+    ModelError
+        If the model has other couplings, or joints that lead in a circle.
+    """
+    import mujoco
+
+    direct: dict[int, tuple[int, float, float]] = {}
+    for e in np.flatnonzero(model.eq_active0):
+        if model.eq_type[e] != mujoco.mjtEq.mjEQ_JOINT:
+            raise ModelError(f"{name}: the model closes a loop by {len(model.eq_type)} equality constraint(s), such as "
+                             f"{mujoco.mjtEq(model.eq_type[e]).name[5:].lower()}; an open tree is needed here")
+        joint, leader, law = int(model.eq_obj1id[e]), int(model.eq_obj2id[e]), model.eq_data[e]
+        if law[2:5].any() or joint in direct:
+            raise ModelError(f"{name}: joint {model.joint(joint).name} follows others by more than one constant ratio")
+        ratio, there = (0.0, 0.0) if leader < 0 else (float(law[1]), float(model.qpos0[leader]))
+        direct[joint] = leader, ratio, float(model.qpos0[joint] + law[0] - ratio * there)
+    found = {}
+    for joint, (leader, ratio, shift) in direct.items():
+        for _ in direct:
+            if leader in direct:
+                leader, further, there = direct[leader]
+                ratio, shift = ratio * further, ratio * there + shift
+        if leader in direct:
+            raise ModelError(f"{name}: joint {model.joint(joint).name} follows itself")
+        found[joint] = leader, ratio, shift
+    if len(found) == model.njnt:
+        raise ModelError(f"{name}: the model has no moving joint")
+    return found
+
+
+def _carriers(model: "mujoco.MjModel") -> tuple[NDArray[np.int_], NDArray[np.int_]]:
+    """Joint that carries each body, fixed bodies their parent's, and the joint that carries each joint; -1 is the ground."""
+    owner, parent = np.full(model.nbody, -1), np.full(model.njnt, -1)
+    for body in range(1, model.nbody):
+        owner[body] = owner[model.body_parentid[body]]
+        for j in range(int(model.body_jntadr[body]), int(model.body_jntadr[body]) + int(model.body_jntnum[body])):
+            parent[j], owner[body] = owner[body], j
+    return owner, parent
+
+
+def _links(model: "mujoco.MjModel", data: "mujoco.MjData", owner: NDArray[np.int_],
+           impossible: Mapping[str, Array]) -> tuple[Array, Array, Array]:
+    """Mass, centre of mass from the joint, and inertia about it of what each joint carries, in base axes."""
+    n = model.njnt
+    mass, first, second = np.zeros(n), np.zeros((n, 3)), np.zeros((n, 3, 3))
+    for body in np.flatnonzero(owner >= 0):
+        j = owner[body]
+        c = data.xipos[body] - data.xanchor[j]
+        frame, link = data.ximat[body].reshape(3, 3), data.xmat[body].reshape(3, 3)
+        mass[j] += model.body_mass[body]
+        first[j] += model.body_mass[body] * c
+        second[j] += (frame * model.body_inertia[body]) @ frame.T + model.body_mass[body] * _about(c)
+        second[j] += link @ impossible.get(model.body(body).name, np.zeros((3, 3))) @ link.T
+    com = first / np.where(mass > 0.0, mass, 1.0)[:, None]
+    return mass, com, np.array([second[j] - mass[j] * _about(com[j]) for j in range(n)])
+
+
+def _warn_of_links(name: str, links: Mapping[str, tuple[float, Array]], nothing: float) -> None:
+    """Name the joints whose links have no mass, no inertia, or one that no body has."""
+    moments = {joint: _second_moment(inertia)[0] for joint, (_, inertia) in links.items()}
+    empty = [joint for joint, (mass, _) in links.items() if mass <= nothing]
+    points = [joint for joint, moment in moments.items() if joint not in empty and np.abs(moment).max() <= nothing]
+    wrong = [joint for joint, moment in moments.items()
+             if joint not in (*empty, *points) and moment[0] < -1e-6 * np.abs(moment).max()]
+    for joints, text in ((empty, "no mass, so that loads come out too small"),
+                         (points, "mass but no inertia; they count as points at their centres of mass"),
+                         (wrong, "an inertia that no body has; it is used as stated")):
+        if joints:
+            _log.warning("%s: links of joints %s have %s", name, ", ".join(joints), text)
+
+
+def _second_moment(inertia: Array) -> tuple[Array, Array]:
+    """Principal second moments of mass, ascending, and their axes; no body has a negative one."""
+    moment, axes = np.linalg.eigh(np.trace(inertia) / 2.0 * np.eye(3) - inertia)
+    return moment, axes
+
+
+def _refuse_urdf_joints(text: str, name: str) -> None:
+    """Name a joint of a kind that is not supported, or that mimics no moving joint."""
+    try:
+        robot = ET.fromstring(text)
+    except ET.ParseError:
+        return                          # MuJoCo says what is wrong
+    joints = {joint.get("name", "without name"): joint for joint in robot.findall("joint")}
+    moving = [one for one, joint in joints.items() if joint.get("type") in _MOVING]
+    for one, joint in joints.items():
+        kind, mimic = joint.get("type"), joint.find("mimic")
+        if kind is not None and kind not in (*_MOVING, "fixed"):
+            raise ModelError(f"{name}: joint {one} is a {kind} joint; {_SUPPORTED}")
+        if mimic is not None and one in moving and mimic.get("joint") not in (None, *moving):
+            raise ModelError(f"{name}: joint {one} mimics {unknown_name('joint', str(mimic.get('joint')), moving)}")
+
+
+def _refuse_joints(spec: "mujoco.MjSpec", name: str) -> None:
+    import mujoco
+
+    kinds = {int(mujoco.mjtJoint.mjJNT_FREE): "floating", int(mujoco.mjtJoint.mjJNT_BALL): "ball"}
+    if not spec.joints:
+        raise ModelError(f"{name}: the model has no moving joint")
+    for j, joint in enumerate(spec.joints):
+        if int(joint.type) in kinds:
+            raise ModelError(f"{name}: joint {joint.name or j} is a {kinds[int(joint.type)]} joint; {_SUPPORTED}")
+        if not joint.name:
+            raise ModelError(f"{name}: joint number {j} has no name; every moving joint needs one")
+
+
+def _about(c: np.ndarray) -> np.ndarray:
+    """Inertia of a unit point mass at c about the origin."""
+    return np.asarray(np.dot(c, c) * np.eye(3) - np.outer(c, c))
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
