@@ -422,6 +422,22 @@ class TestJson:
         assert table["loads"]["lift"]["torque"] == pytest.approx(2.0 * 9.81 * 0.25)
         assert "normal" not in table["loads"]["lift"]                  # its bearing is not known: left out, not nan
 
+    @pytest.mark.parametrize("name", ["five-axis-tree", "three-loop-chain", "six-cylinders", "planar-3-prr", "gough-stewart",
+                                      "flexible-arm"])
+    def test_loads_of_every_mechanism(self, cli, as_json, name):
+        table, _ = as_json("loads", name)
+        printed = cli("loads", name).out
+        assert set(table["loads"]) == set(load_mechanism(name).names)
+        for joint, row in table["loads"].items():
+            (line,) = [line for line in printed.splitlines() if line.strip().startswith(f"{joint}  ")]
+            assert f"{row['radial']:.3f}" in line
+        assert ("cut_joints" in table) == bool(load_mechanism(name).closures) == ("loops closed" in printed)
+
+    def test_loads_in_motion(self, as_json):
+        table, _ = as_json("loads", "three-loop-chain", "--q", "1.0", "--dq", "0.1")
+        assert table["friction"]["1''"] == pytest.approx(0.515121, abs=1e-6)
+        assert table["tau"] == {"1''": pytest.approx(0.888484 + 0.515121, abs=1e-6)}
+
     def test_run_and_import(self, as_json, make_arm, make_plan, tmp_path):
         arm = make_arm()
         write_plan(make_plan(arm), tmp_path / "plan.toml")

@@ -1,0 +1,31 @@
+"""docs/mechanisms.md is what the code computes: its cheap sections are computed again and compared."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parent.parent / "docs"
+SECTIONS = ("three_loop_chain", "six_cylinders", "planar_3_prr", "gough_stewart")
+
+
+@pytest.fixture(scope="module")
+def maker():
+    spec = importlib.util.spec_from_file_location("make_mechanisms", DOCS / "make_mechanisms.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_the_page_says_what_the_code_computes(maker, section):
+    text, _ = getattr(maker, section)()
+    assert text in (DOCS / "mechanisms.md").read_text(encoding="utf-8")
+
+
+def test_every_mechanism_is_on_the_page(maker):
+    page = (DOCS / "mechanisms.md").read_text(encoding="utf-8")
+    for section in maker.SECTIONS:
+        assert (DOCS / "images" / f"{section.__name__.replace('_', '-')}.png").is_file() == (section.__name__ != "six_cylinders")
+        assert section.__doc__
+    assert page.count("\n## ") == len(maker.SECTIONS)
