@@ -11,9 +11,10 @@ from matplotlib.figure import Figure
 
 from experiments.report.svg import COLOURS, RAMP, drawing_style
 from ident.description import load_mechanism
-from ident.driving import Driving, closed_driving_torque, driving_torque, simulate
+from ident.driving import Driving, closed_driving_torque, driving_torque
 from ident.loops import PostureError, close_loops, closed_loads
 from ident.mechanism import JointFriction, Mechanism
+from ident.simulation import simulate
 
 FOLDER = Path(__file__).parent
 G = 9.80665

@@ -13,10 +13,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ident.dynamics import batch
 from ident.errors import ModelError
 from ident.mechanism import Array, Mechanism
 from ident.quaternion import base_rates, product, rotation, turned
+from ident.sweep import batch
 
 ConstraintSet = Literal["dot", "projected"]
 

@@ -1,4 +1,4 @@
-r"""Friction in the dynamics: driving torques and simulation (P0, Eqs. 42, 52-56, Algorithm 1; P4, Eqs. 3-5).
+r"""Friction in the dynamics: driving torques (P0, Eqs. 42, 52, 53, 55, 56, Algorithm 1; P4, Eqs. 3-5).
 
 .. math:: M \ddot q + h = \tau_d - \tau_f(\dot q, N), \qquad N = N(q, \dot q, \ddot q)
 
@@ -7,25 +7,23 @@ load as it is; in a closed chain whose passive or spherical joints rub, loads an
 are found together.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ident.dynamics import Kinematics, batch, forward_dynamics, inverse_dynamics, kinematics
+from ident.dynamics import Kinematics, kinematics
+from ident.elastic import equilibrium
 from ident.errors import InputError
 from ident.friction import law_named
 from ident.loads import JointLoads, joint_loads
 from ident.loops import ClosedLoads, ClosedMotion, close_loops, closed_loads
 from ident.mechanism import Array, Mechanism
+from ident.sweep import batch
 
-_SETTLED = 1e-13        # relative change of friction from one turn to the next
-_TURNS = 500
-_STEP, _SOFT = 1e-6, 1e10        # of a finite difference [rad or m]; condition number of springs that hold nothing
+SETTLED = 1e-13        # relative change of friction from one turn to the next
+TURNS = 500
 _LOCKED = 1e12          # N or N·m; friction that grows like this from turn to turn
-
-Torque = Callable[[float, Array, Array], ArrayLike]
 
 
 @dataclass(frozen=True)
@@ -102,13 +100,13 @@ def closed_driving_torque(mechanism: Mechanism, motion: ClosedMotion, external: 
     pose = kinematics(replace(mechanism, closures=()), motion.q, motion.dq)
     acting = np.zeros((*motion.q.shape, 6)) if external is None else np.asarray(external, dtype=float)
     found, friction, rubbing = closed_loads(mechanism, motion, None, acting), np.zeros_like(motion.q), np.zeros_like(acting)
-    for _ in range(_TURNS):
+    for _ in range(TURNS):
         before, moments = friction, rubbing
         friction = joint_friction(mechanism, motion.dq, found.joints) + _ball_friction(mechanism, pose, found.joints)
         rubbing = _closure_friction(mechanism, pose, found)
         found = closed_loads(mechanism, motion, friction, acting + rubbing)
         change = max(np.abs(friction - before).max(), np.abs(rubbing - moments).max())
-        if change <= _SETTLED * max(np.abs(found.tau).max(), 1.0):
+        if change <= SETTLED * max(np.abs(found.tau).max(), 1.0):
             return Driving(found.tau, friction, found.joints, found)
         if change > _LOCKED:
             break
@@ -153,113 +151,6 @@ def drive(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> 
             raise InputError(f"{mechanism.name} has elastic joints, which swing when it moves; its loads are those at rest")
         whole[0] = equilibrium(mechanism, whole[0][0])[None]
     return whole[0][0], driving_torque(mechanism, *whole)
-
-
-def simulate(mechanism: Mechanism, torque: Torque, q: ArrayLike, dq: ArrayLike, t: ArrayLike) -> tuple[Array, Array]:
-    """Motion of a tree under driving torques, with friction and elastic joints, by the classical Runge-Kutta method (Eq. 54).
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        A tree; friction and springs as it states.
-    torque : callable
-        Driving torques of time, positions and velocities: ``torque(t, q, dq)``, shape (n,); the passive joints' are ignored.
-    q, dq : array_like, shape (n,)
-        Where and how fast it starts.
-    t : array_like, shape (N,)
-        Times; each step takes the motion from one to the next [s].
-
-    Returns
-    -------
-    q, dq : ndarray, shape (N, n)
-        Positions and velocities at the times.
-    """
-    times = np.asarray(t, dtype=float)
-    state = np.concatenate((_one("q", q, mechanism)[0], _one("dq", dq, mechanism)[0]))
-    passive, n = list(mechanism.passive), mechanism.n
-
-    def rate(time: float, state: Array) -> Array:
-        tau = np.array(torque(time, state[:n], state[n:]), dtype=float)
-        tau[passive] = 0.0
-        return np.concatenate((state[n:], acceleration(mechanism, state[:n], state[n:], tau)))
-
-    out = np.empty((len(times), 2 * n))
-    out[0] = state
-    for k, h in enumerate(np.diff(times)):
-        time = times[k]
-        k1 = rate(time, state)
-        k2 = rate(time + h / 2.0, state + h / 2.0 * k1)
-        k3 = rate(time + h / 2.0, state + h / 2.0 * k2)
-        k4 = rate(time + h, state + h * k3)
-        state = state + h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
-        out[k + 1] = state
-    return out[:, :n], out[:, n:]
-
-
-def acceleration(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, tau: ArrayLike) -> Array:
-    """Acceleration of a tree under driving torques, one state, shape (n,): friction and its loads are found together.
-
-    Raises
-    ------
-    InputError
-        If friction and loads find no balance.
-    """
-    q, dq, tau = (_one(name, value, mechanism) for name, value in (("q", q), ("dq", dq), ("tau", tau)))
-    driven = tau - np.array([[spring_torque(mechanism, j, q[0, j], dq[0, j]) for j in range(mechanism.n)]])
-    ddq = forward_dynamics(mechanism, q, dq, driven)
-    if not mechanism.friction:
-        return np.asarray(ddq[0])
-    for _ in range(_TURNS):
-        before = ddq
-        friction = joint_friction(mechanism, dq, joint_loads(mechanism, q, dq, ddq))
-        ddq = forward_dynamics(mechanism, q, dq, driven - friction)
-        if np.abs(ddq - before).max() <= _SETTLED * max(1.0, np.abs(ddq).max()):
-            return np.asarray(ddq[0])
-    raise InputError(f"{mechanism.name}: friction and joint loads find no balance in {_TURNS} turns; the friction coefficients "
-                     "are too large for a sliding joint")
-
-
-def spring_torque(mechanism: Mechanism, joint: int, q: float, dq: float) -> float:
-    """Torque with which an elastic joint resists (P3), zero for others [N·m or N]."""
-    spring = mechanism.springs.get(joint)
-    return 0.0 if spring is None else spring.stiffness * q + spring.damping * dq
-
-
-def equilibrium(mechanism: Mechanism, q: ArrayLike) -> Array:
-    """Posture at rest whose elastic joints carry their loads, shape (n,); the other joints stay where `q` puts them.
-
-    Raises
-    ------
-    InputError
-        If none is found: the springs are too soft for the load.
-    """
-    posture = _one("q", q, mechanism).copy()
-    soft = sorted(mechanism.springs)
-    if not soft:
-        return posture[0]
-    stiffness = np.array([mechanism.springs[j].stiffness for j in soft])
-
-    def unbalanced(q: Array) -> Array:
-        return inverse_dynamics(mechanism, q)[:, soft] + stiffness * q[:, soft]
-
-    for _ in range(50):
-        rest = unbalanced(posture)[0]
-        moved = np.repeat(posture, len(soft), axis=0)
-        moved[np.arange(len(soft)), soft] += _STEP
-        slope = (unbalanced(moved) - rest).T / _STEP
-        if np.linalg.cond(slope) > _SOFT:
-            break
-        change = np.linalg.solve(slope, rest)
-        posture[0, soft] -= change
-        if np.abs(change).max() < 1e-12:
-            return posture[0]
-    raise InputError(f"{mechanism.name}: no posture at rest found; the elastic joints "
-                     f"{', '.join(mechanism.names[j] for j in soft)} are too soft for their load")
-
-
-def _one(name: str, value: ArrayLike, mechanism: Mechanism) -> Array:
-    """One state as a batch."""
-    return batch(name, np.asarray(value, dtype=float)[None], mechanism)
 
 
 def _ball_friction(m: Mechanism, pose: Kinematics, loads: JointLoads) -> Array:

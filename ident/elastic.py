@@ -10,9 +10,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ident.dynamics import inverse_dynamics
 from ident.errors import InputError, ModelError, unknown_name
 from ident.mechanism import Array, Mechanism, Spring
+from ident.sweep import single
 
+_STEP, _SOFT = 1e-6, 1e10        # of a finite difference [rad or m]; condition number of springs that hold nothing
 _UNIFORM = 0.01         # how far a link may be from a uniform rod, as a fraction
 
 
@@ -200,3 +203,41 @@ def _index(m: Mechanism, joint: str) -> int:
     if joint not in m.names:
         raise unknown_name("joint", joint, m.names)
     return m.names.index(joint)
+
+
+def spring_torque(mechanism: Mechanism, joint: int, q: float, dq: float) -> float:
+    """Torque with which an elastic joint resists (P3), zero for others [N·m or N]."""
+    spring = mechanism.springs.get(joint)
+    return 0.0 if spring is None else spring.stiffness * q + spring.damping * dq
+
+
+def equilibrium(mechanism: Mechanism, q: ArrayLike) -> Array:
+    """Posture at rest whose elastic joints carry their loads, shape (n,); the other joints stay where `q` puts them.
+
+    Raises
+    ------
+    InputError
+        If none is found: the springs are too soft for the load.
+    """
+    posture = single("q", q, mechanism).copy()
+    soft = sorted(mechanism.springs)
+    if not soft:
+        return posture[0]
+    stiffness = np.array([mechanism.springs[j].stiffness for j in soft])
+
+    def unbalanced(q: Array) -> Array:
+        return inverse_dynamics(mechanism, q)[:, soft] + stiffness * q[:, soft]
+
+    for _ in range(50):
+        rest = unbalanced(posture)[0]
+        moved = np.repeat(posture, len(soft), axis=0)
+        moved[np.arange(len(soft)), soft] += _STEP
+        slope = (unbalanced(moved) - rest).T / _STEP
+        if np.linalg.cond(slope) > _SOFT:
+            break
+        change = np.linalg.solve(slope, rest)
+        posture[0, soft] -= change
+        if np.abs(change).max() < 1e-12:
+            return posture[0]
+    raise InputError(f"{mechanism.name}: no posture at rest found; the elastic joints "
+                     f"{', '.join(mechanism.names[j] for j in soft)} are too soft for their load")

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ident.dynamics import led, own_wrenches, with_followers
+from ident.dynamics import led, with_followers
 from ident.errors import InputError, ModelError
 from ident.mechanism import Array, Bearing, Mechanism
+from ident.sweep import own_wrenches
 
 LOADS = ("torque", "bending", "radial", "axial", "normal")
 

@@ -12,10 +12,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ident.dynamics import Kinematics, batch, inverse_dynamics, kinematics
+from ident.closures import cut_wrenches, drift, gap, jacobian, on_links
+from ident.dynamics import inverse_dynamics, kinematics
 from ident.errors import InputError
 from ident.loads import JointLoads, joint_loads
-from ident.mechanism import Array, Closure, Mechanism
+from ident.mechanism import Array, Mechanism
+from ident.sweep import batch
 
 _CLOSED = 1e-12         # m and rad; what counts as closed
 _STEP = 0.05            # rad or m of a known joint on the way from the posture at q = 0
@@ -108,7 +110,7 @@ def close_loops(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None,
     rates = [np.zeros_like(wanted) if rate is None else _known(name, rate, mechanism, known, len(wanted))
              for name, rate in (("dq", dq), ("ddq", ddq))]
     posture = _follow(mechanism, wanted, known, solved)
-    G, condition = _jacobian(mechanism, kinematics(mechanism, posture)), np.ones(len(wanted))
+    G, condition = jacobian(mechanism, kinematics(mechanism, posture)), np.ones(len(wanted))
     velocity, acceleration = np.zeros_like(posture), np.zeros_like(posture)
     velocity[:, known], acceleration[:, known] = rates
     if solved:
@@ -116,8 +118,8 @@ def close_loops(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None,
         _refuse_singular(mechanism, condition, wanted, known)
         inverse = _inverse(G[:, :, solved])
         velocity[:, solved] = -_apply(inverse, _apply(G[:, :, known], velocity[:, known]))
-        drift = _drift(mechanism, kinematics(mechanism, posture, velocity, acceleration))
-        acceleration[:, solved] = -_apply(inverse, drift)
+        runaway = drift(mechanism, kinematics(mechanism, posture, velocity, acceleration))
+        acceleration[:, solved] = -_apply(inverse, runaway)
     return ClosedMotion(posture, velocity, acceleration, condition)
 
 
@@ -145,37 +147,23 @@ def closed_loads(mechanism: Mechanism, motion: ClosedMotion, torque: ArrayLike |
     q, dq, ddq = motion.q, motion.dq, motion.ddq
     resisting = np.zeros_like(q) if torque is None else batch("torque", torque, mechanism, len(q))
     pose = kinematics(tree, q)
-    G = _jacobian(mechanism, pose)
+    G = jacobian(mechanism, pose)
     rest = inverse_dynamics(tree, q, dq, ddq, external) + resisting
     condition = _condition(G[:, :, passive])
     _refuse_singular(mechanism, condition, q[:, list(mechanism.active)], mechanism.active)
     lam = _apply(_inverse(G[:, :, passive]).transpose(0, 2, 1), rest[:, passive])
     tau = rest - _apply(G.transpose(0, 2, 1), lam)
     tau[:, passive] = 0.0
-    force, moment = _cut_wrenches(mechanism, pose, lam)
+    force, moment = cut_wrenches(mechanism, pose, lam)
     loads = joint_loads(tree, q, dq, ddq, on_links(mechanism, pose, force, moment, external))
     return ClosedLoads(tau, loads, force, moment, condition)
-
-
-def on_links(mechanism: Mechanism, pose: Kinematics, force: Array, moment: Array,
-             external: ArrayLike | None = None) -> Array:
-    """Cut-joint forces, shapes (N, closures, 3), as wrenches on the links of the tree, shape (N, n, 6)."""
-    out = np.zeros((*pose.origin.shape[:2], 6)) if external is None else np.array(external, dtype=float)
-    for k, closure in enumerate(mechanism.closures):
-        for side, sign in ((0, 1.0), (1, -1.0)):
-            link = closure.links[side]
-            if link >= 0:
-                arm = _point(pose, closure, side) - pose.origin[:, link]
-                out[:, link, :3] += sign * force[:, k]
-                out[:, link, 3:] += sign * (moment[:, k] + np.cross(arm, force[:, k]))
-    return out
 
 
 def _follow(m: Mechanism, wanted: Array, known: list[int], solved: list[int]) -> Array:
     """Closed postures, (N, n), followed from q = 0 along straight ways of the known joints."""
     home = np.zeros((1, m.n))
     if solved:
-        G = _jacobian(m, kinematics(m, home))[:, :, solved]
+        G = jacobian(m, kinematics(m, home))[:, :, solved]
         rank, condition = int(np.linalg.matrix_rank(G[0], tol=1e-8)), float(_condition(G)[0])
         if rank < len(solved):
             raise PostureError(f"{m.name}: at q = 0 the closures determine only {rank} of {len(solved)} joints (condition number "
@@ -189,7 +177,7 @@ def _follow(m: Mechanism, wanted: Array, known: list[int], solved: list[int]) ->
         before = posture.copy()
         posture[:, known] = wanted * (step / steps)
         if solved:
-            G = _jacobian(m, kinematics(m, before))
+            G = jacobian(m, kinematics(m, before))
             way = _apply(G[:, :, known], (posture - before)[:, known])
             posture[:, solved] -= _apply(_inverse(G[:, :, solved]), way)
         good &= _newton(m, posture, solved)
@@ -203,12 +191,12 @@ def _newton(m: Mechanism, q: Array, solved: list[int]) -> Array:
     """Close the loops by Newton's method from q, in place; tells which rows are closed."""
     for _ in range(_NEWTON):
         pose = kinematics(m, q)
-        gap = _gap(m, pose)
-        if not solved or np.abs(gap).max() < 0.01 * _CLOSED:
+        open_by = gap(m, pose)
+        if not solved or np.abs(open_by).max() < 0.01 * _CLOSED:
             break
-        step = _apply(_inverse(_jacobian(m, pose)[:, :, solved]), gap)
+        step = _apply(_inverse(jacobian(m, pose)[:, :, solved]), open_by)
         q[:, solved] -= np.clip(step, -0.5, 0.5)
-    return np.asarray(np.abs(_gap(m, kinematics(m, q))).max(axis=1) < _CLOSED)
+    return np.asarray(np.abs(gap(m, kinematics(m, q))).max(axis=1) < _CLOSED)
 
 
 def _unreachable(m: Mechanism, wanted: Array, known: list[int], solved: list[int], home: Array) -> PostureError:
@@ -235,97 +223,6 @@ def _reach(m: Mechanism, way: Array, known: list[int], solved: list[int], home: 
         else:
             size /= 2.0
     return s
-
-
-def _gap(m: Mechanism, pose: Kinematics) -> Array:
-    """How far the closures are open, shape (N, rows) [m, then rad]."""
-    rows = []
-    for closure in m.closures:
-        rows.append(_point(pose, closure, 0) - _point(pose, closure, 1))
-        across = _directions(closure)
-        if len(across):
-            a, b = (_rotation(pose, link) for link in closure.links)
-            if closure.kind == "pin":
-                turned = np.cross(b @ closure.axis, a @ closure.axis)
-            else:
-                turned = 0.5 * np.cross(b, a, axisa=1, axisb=1, axisc=1).sum(axis=2)
-            rows.append(np.einsum("nij,kj,ni->nk", a, across, turned))
-    return np.concatenate(rows, axis=1)
-
-
-def _jacobian(m: Mechanism, pose: Kinematics) -> Array:
-    """Velocity of the gaps per joint velocity, G of shape (N, rows, n)."""
-    blocks = []
-    for closure in m.closures:
-        across = _directions(closure)
-        block = np.zeros((len(pose.origin), 3 + len(across), m.n))
-        directions = np.einsum("nij,kj->nki", _rotation(pose, closure.links[0]), across)
-        for side, sign in ((0, 1.0), (1, -1.0)):
-            point, joint = _point(pose, closure, side), closure.links[side]
-            while joint >= 0:
-                n = pose.axis[:, joint]
-                if m.prismatic[joint]:
-                    block[:, :3, joint] += sign * n
-                else:
-                    block[:, :3, joint] += sign * np.cross(n, point - pose.origin[:, joint])
-                    block[:, 3:, joint] += sign * np.einsum("nki,ni->nk", directions, n)
-                joint = m.parent[joint]
-        blocks.append(block)
-    return np.concatenate(blocks, axis=1)
-
-
-def _drift(m: Mechanism, motion: Kinematics) -> Array:
-    """Acceleration of the gaps, shape (N, rows)."""
-    rows = []
-    for closure in m.closures:
-        parts = []
-        for side in (0, 1):
-            link = closure.links[side]
-            if link < 0:
-                parts.append(np.zeros((3, len(motion.origin), 3)))
-                continue
-            r, w, dw = _point(motion, closure, side) - motion.origin[:, link], motion.w[:, link], motion.dw[:, link]
-            parts.append(np.array([motion.a[:, link] + np.cross(dw, r) + np.cross(w, np.cross(w, r)), w, dw]))
-        a, b = parts
-        rows.append(a[0] - b[0])
-        t = np.einsum("nij,kj->nki", _rotation(motion, closure.links[0]), _directions(closure))
-        rows.append(np.einsum("nki,ni->nk", t, a[2] - b[2])
-                    + np.einsum("nki,ni->nk", np.cross(a[1][:, None], t), a[1] - b[1]))
-    return np.concatenate(rows, axis=1)
-
-
-def _cut_wrenches(m: Mechanism, pose: Kinematics, lam: Array) -> tuple[Array, Array]:
-    """Multipliers as forces and moments on link a of each closure, each (N, closures, 3)."""
-    force, moment, row = np.zeros((len(lam), len(m.closures), 3)), np.zeros((len(lam), len(m.closures), 3)), 0
-    for k, closure in enumerate(m.closures):
-        across = _directions(closure)
-        force[:, k] = lam[:, row: row + 3]
-        directions = np.einsum("nij,kj->nki", _rotation(pose, closure.links[0]), across)
-        moment[:, k] = np.einsum("nki,nk->ni", directions, lam[:, row + 3: row + 3 + len(across)])
-        row += 3 + len(across)
-    return force, moment
-
-
-def _directions(closure: Closure) -> Array:
-    """Directions about which a closure does not turn, fixed to link a, shape (0, 2 or 3; 3)."""
-    if closure.kind == "spherical":
-        return np.zeros((0, 3))
-    if closure.kind == "rigid":
-        return np.eye(3)
-    first = np.cross(closure.axis, np.eye(3)[np.argmin(np.abs(closure.axis))])
-    first /= np.linalg.norm(first)
-    return np.array([first, np.cross(closure.axis, first)])
-
-
-def _point(pose: Kinematics, closure: Closure, side: int) -> Array:
-    link = closure.links[side]
-    if link < 0:
-        return np.broadcast_to(closure.points[side], (len(pose.origin), 3))
-    return np.asarray(pose.origin[:, link] + pose.rotation[:, link] @ closure.points[side])
-
-
-def _rotation(pose: Kinematics, link: int) -> Array:
-    return np.broadcast_to(np.eye(3), (len(pose.origin), 3, 3)) if link < 0 else pose.rotation[:, link]
 
 
 def _condition(G: Array) -> Array:

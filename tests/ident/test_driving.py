@@ -8,10 +8,12 @@ import pandas as pd
 import pytest
 
 from ident.description import load_mechanism
-from ident.driving import acceleration, ball_moment, driving_torque, equilibrium, simulate
+from ident.driving import ball_moment, driving_torque
+from ident.elastic import equilibrium
 from ident.errors import InputError
 from ident.loads import joint_loads
 from ident.mechanism import Ball, JointFriction, Mechanism, Spring
+from ident.simulation import acceleration, simulate
 
 REFERENCE = Path(__file__).parents[2] / "data" / "reference" / "a_tree.csv"
 FRICTION = {"coulomb": 0.0, "viscous": 0.01, "coulomb_coefficient": 0.005}

@@ -7,9 +7,8 @@ import pytest
 from scipy.linalg import eigh
 
 from ident import load_mechanism
-from ident.driving import equilibrium
 from ident.dynamics import inverse_dynamics, joint_origins, joint_wrenches, mass_matrix
-from ident.elastic import elastic_joint, flexible_link
+from ident.elastic import elastic_joint, equilibrium, flexible_link
 from ident.errors import InputError, ModelError
 from ident.mechanism import Ball, Bearing, Closure, JointFriction, Mechanism, Spring
 
