@@ -17,12 +17,14 @@ LOAD_WORDS = {"none": "none", "normal": "normal load", "torque": "transmitted to
 PARAMETER_WORDS = {
     "coulomb": "Coulomb friction", "static": "static friction", "viscous": "viscous friction",
     "stribeck_velocity": "Stribeck velocity", "stribeck_exponent": "Stribeck exponent",
+    "tanh_velocity": "smoothing velocity", "viscous_quadratic": "quadratic viscous friction",
     "coulomb_coefficient": "Coulomb per load", "static_coefficient": "static per load",
     "scale": "torque / gravity", "offset": "torque offset", "delay": "torque delay", "drift": "drift",
 }
 PARAMETER_SYMBOLS = {       # letter and subscript of the equation
     "coulomb": ("c", "0"), "static": ("s", "0"), "viscous": ("k", "v"), "stribeck_velocity": ("ω", "s"),
-    "stribeck_exponent": ("δ", ""), "coulomb_coefficient": ("c", "1"), "static_coefficient": ("s", "1"),
+    "stribeck_exponent": ("δ", ""), "tanh_velocity": ("ω", "t"), "viscous_quadratic": ("k", "2"),
+    "coulomb_coefficient": ("c", "1"), "static_coefficient": ("s", "1"),
 }
 
 

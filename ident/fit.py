@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ident.errors import FitError, InputError
-from ident.friction import LAWS, Law, law_named, unit
+from ident.friction import AUTO, Law, law_named, unit
 from ident.mechanism import Array
 from ident.parameter import Parameter, verdict
 from ident.projection import Data, Design, columns, nonlinear_grid, prior_rows, project, white_target
@@ -133,7 +133,7 @@ def fit_friction(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None 
 
     data = _checked(velocity, torque, load, group)
     loads = {"none": None} if data.load is None else {"none": None, "load": data.load}
-    laws = tuple(LAWS) if law == "auto" else (law_named(law).name,)
+    laws = AUTO if law == "auto" else (law_named(law).name,)
     chosen = select(replace(data, load=None), loads, laws).chosen
     residual = np.full(np.shape(velocity), np.nan)
     residual[np.asarray(velocity, dtype=float) != 0.0] = chosen.residual
@@ -212,9 +212,9 @@ def _polish(data: Data, law: Law, noise: Noise, start: Mapping[str, float]) -> "
     whitened.__signature__ = Signature(named)      # type: ignore[attr-defined]  # where lmfit reads the names
     model = lmfit.Model(whitened, independent_vars=["w"], name=law.name)
     parameters = lmfit.Parameters()
-    grid = nonlinear_grid(data)
     for name, value in start.items():
         if name in law.nonlinear:
+            grid = nonlinear_grid(data, name)
             parameters.add(name, value=value, min=float(grid[0]) * 0.999, max=float(grid[-1]) * 1.001)
         elif name in data.nuisance:
             parameters.add(name, value=value)
@@ -235,8 +235,8 @@ def _predict(data: Data, law: Law, values: Mapping[str, float]) -> Array:
 def _result(data: Data, law: Law, load_name: str, noise: Noise, values: dict[str, float],
             polished: Any) -> FitResult:
     names = tuple(values)
-    grid = nonlinear_grid(data)
-    bound = {name: (values[name] <= 1.01 * grid[0] or values[name] >= grid[-1] / 1.01) if name in law.nonlinear
+    grids = {name: nonlinear_grid(data, name) for name in law.nonlinear}
+    bound = {name: (values[name] <= 1.01 * grids[name][0] or values[name] >= grids[name][-1] / 1.01) if name in grids
              else name not in data.nuisance and values[name] <= 0.0 for name in names}
     free = tuple(name for name in names if not (bound[name] and name not in law.nonlinear))
     jacobian = np.column_stack([_derivative(data, law, values, name) for name in free])
@@ -251,7 +251,8 @@ def _result(data: Data, law: Law, load_name: str, noise: Noise, values: dict[str
     nuisance: dict[str, Parameter] = {}
     for name in names:
         parameter = _parameter(values[name], error.get(name), half.get(name), bound[name], name in law.nonlinear,
-                               unit(name, data.prismatic), float(np.log(grid[-1] / grid[0])))
+                               unit(name, data.prismatic),
+                               float(np.log(grids[name][-1] / grids[name][0])) if name in grids else 0.0)
         (nuisance if name in data.nuisance else parameters)[name] = parameter
     own = [name for name in free if name not in data.nuisance]
     keep = [free.index(name) for name in own]

@@ -87,6 +87,69 @@ def stribeck(w: ArrayLike, coulomb: float, static: float, stribeck_velocity: flo
     return np.asarray((sliding + excess * fading) * np.sign(w) + viscous * w)
 
 
+def tustin(w: ArrayLike, coulomb: float, static: float, stribeck_velocity: float, viscous: float,
+           coulomb_coefficient: float = 0.0, static_coefficient: float = 0.0, load: ArrayLike | None = None) -> Array:
+    """Sliding friction whose excess fades exponentially: `stribeck` with exponent 1, parameters as there.
+
+    References
+    ----------
+    Tustin, J. IEE 94 (1947) 143; Rosyid and El-Khasawneh, Applied Sciences 10 (2020) 4820 (P2).
+    """
+    return stribeck(w, coulomb, static, stribeck_velocity, viscous, coulomb_coefficient, static_coefficient, 1.0, load)
+
+
+def brown_mcphee(w: ArrayLike, coulomb: float, static: float, stribeck_velocity: float, viscous: float,
+                 coulomb_coefficient: float = 0.0, static_coefficient: float = 0.0, load: ArrayLike | None = None) -> Array:
+    r"""Friction that is smooth through zero velocity and greatest at the Stribeck velocity.
+
+    .. math:: \tau_f = C \tanh(4 u) + (S - C) \frac{u}{(u^2/4 + 3/4)^2} + k_v \omega, \quad u = \omega / \omega_s
+
+    Parameters as in `stribeck`, but w_s is where friction peaks: close to `static` [rad/s]. Made for simulation: below
+    w_s it falls to zero at rest.
+
+    References
+    ----------
+    Brown and McPhee, J. Computational and Nonlinear Dynamics 11 (2016) 054502, Eq. 7.
+    """
+    w, load = np.asarray(w, dtype=float), _load(load)
+    sliding = coulomb + coulomb_coefficient * load
+    excess = static + static_coefficient * load - sliding
+    u = w / stribeck_velocity
+    return np.asarray(sliding * np.tanh(4.0 * u) + excess * u / (0.25 * u**2 + 0.75) ** 2 + viscous * w)
+
+
+def andersson(w: ArrayLike, coulomb: float, static: float, stribeck_velocity: float, tanh_velocity: float, viscous: float,
+              coulomb_coefficient: float = 0.0, static_coefficient: float = 0.0, load: ArrayLike | None = None) -> Array:
+    r"""`stribeck` with the jump at zero velocity made smooth: sgn(w) becomes tanh(w / w_t).
+
+    .. math:: \tau_f = [C + (S - C) e^{-|\omega/\omega_s|^2}] \tanh(\omega / \omega_t) + k_v \omega
+
+    Parameters as in `stribeck`; `tanh_velocity` w_t is where tanh has reached 0.76 [rad/s].
+
+    References
+    ----------
+    Andersson, Söderberg and Björklund, Tribology International 40 (2007) 580, Eq. 6.
+    """
+    w, load = np.asarray(w, dtype=float), _load(load)
+    sliding = coulomb + coulomb_coefficient * load
+    excess = static + static_coefficient * load - sliding
+    fading = np.exp(-((w / stribeck_velocity) ** 2))
+    return np.asarray((sliding + excess * fading) * np.tanh(w / tanh_velocity) + viscous * w)
+
+
+def quadratic_viscous(w: ArrayLike, coulomb: float, viscous: float, viscous_quadratic: float, coulomb_coefficient: float = 0.0,
+                      load: ArrayLike | None = None) -> Array:
+    r"""Coulomb and viscous friction with a part that grows with the square of velocity, as churned lubricant does.
+
+    .. math:: \tau_f = (c_0 + c_1 L) \operatorname{sgn}(\omega) + k_v \omega + k_2 \omega |\omega|
+
+    Parameters as in `coulomb_viscous`; `viscous_quadratic` is k_2 [N·m·s²/rad²].
+    """
+    w = np.asarray(w, dtype=float)
+    sliding = coulomb + coulomb_coefficient * _load(load)
+    return np.asarray(sliding * np.sign(w) + viscous * w + viscous_quadratic * w * np.abs(w))
+
+
 def _load(load: ArrayLike | None) -> Array | float:
     return 0.0 if load is None else np.asarray(load, dtype=float)
 
@@ -130,11 +193,21 @@ LAWS: dict[str, Law] = {law.name: law for law in (
     Law("coulomb-viscous", coulomb_viscous, ("coulomb", "viscous"), ("coulomb_coefficient",)),
     Law("stribeck", stribeck, ("coulomb", "static", "viscous"), ("coulomb_coefficient", "static_coefficient"),
         ("stribeck_velocity",)),
+    Law("stribeck-free", stribeck, ("coulomb", "static", "viscous"), ("coulomb_coefficient", "static_coefficient"),
+        ("stribeck_velocity", "stribeck_exponent")),
+    Law("tustin", tustin, ("coulomb", "static", "viscous"), ("coulomb_coefficient", "static_coefficient"),
+        ("stribeck_velocity",)),
+    Law("brown-mcphee", brown_mcphee, ("coulomb", "static", "viscous"), ("coulomb_coefficient", "static_coefficient"),
+        ("stribeck_velocity",)),
+    Law("andersson", andersson, ("coulomb", "static", "viscous"), ("coulomb_coefficient", "static_coefficient"),
+        ("stribeck_velocity", "tanh_velocity")),
+    Law("quadratic", quadratic_viscous, ("coulomb", "viscous", "viscous_quadratic"), ("coulomb_coefficient",)),
 )}
+AUTO = ("coulomb-viscous", "stribeck")      # laws that compete unless one is named
 
-UNITS = {"coulomb": "{tau}", "static": "{tau}", "viscous": "{tau}·s/{q}", "stribeck_velocity": "{q}/s",
-         "stribeck_exponent": "1", "coulomb_coefficient": "1", "static_coefficient": "1",
-         "scale": "1", "offset": "{tau}", "delay": "s", "drift": "1"}
+UNITS = {"coulomb": "{tau}", "static": "{tau}", "viscous": "{tau}·s/{q}", "viscous_quadratic": "{tau}·s²/{q}²",
+         "stribeck_velocity": "{q}/s", "tanh_velocity": "{q}/s", "stribeck_exponent": "1", "coulomb_coefficient": "1",
+         "static_coefficient": "1", "scale": "1", "offset": "{tau}", "delay": "s", "drift": "1"}
 
 
 def unit(parameter: str, prismatic: bool = False) -> str:

@@ -13,7 +13,7 @@ from ident.calibration import Calibration, JointCalibration, Model, file_sha256
 from ident.description import load_mechanism
 from ident.errors import FitError, InputError, unknown_name
 from ident.fit import LEAST_ROUND_TRIPS, FitResult
-from ident.friction import LAWS, law_named, unit
+from ident.friction import AUTO, LAWS, law_named, unit
 from ident.gravity import fit_gravity
 from ident.health import Finding, check_log, drift
 from ident.mechanism import Array, Mechanism
@@ -153,7 +153,7 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
     nuisance = _nuisance(points, trips)
     data = Data(points["speed"].to_numpy(dtype=float), odd, None, group, nuisance,
                 {column: PRIOR[column] for column in nuisance}, bool(mechanism.prismatic[joint]))
-    laws = tuple(LAWS) if options.law == "auto" else (law_named(options.law).name,)
+    laws = AUTO if options.law == "auto" else (law_named(options.law).name,)
     selection = select(data, loads, laws)
     fit = selection.chosen
     if fit.load == "none":

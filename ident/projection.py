@@ -1,10 +1,11 @@
 r"""Variable projection: the best linear parameters of a law for each nonlinear one, searched globally."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 
 import numpy as np
-from scipy.optimize import minimize_scalar, nnls
+from scipy.optimize import minimize, minimize_scalar, nnls
 
 from ident.friction import Law
 from ident.mechanism import Array
@@ -13,6 +14,9 @@ from ident.regression import Groups, Noise
 GRID = 32               # Stribeck velocities tried
 _NEAR, _FINE = 0.15, 13     # range of the logarithm around a known one, and points in it, that are tried more finely
 _STRIBECK_RANGE = (0.7, 0.5)    # lowest and highest w_s, as multiples of the slowest and fastest speed
+_EXPONENT_RANGE = (0.4, 4.0)    # of the Stribeck exponent
+_TANH_RANGE = (0.05, 5.0)       # of the velocity that makes sgn smooth, as multiples of the slowest speed
+_EXPONENTS = 13                 # values tried of either
 
 
 @dataclass(frozen=True)
@@ -69,13 +73,11 @@ class Design:
     @classmethod
     def of(cls, data: Data, law: Law, near: Mapping[str, float] | None = None) -> "Design":
         """Design of a law for the points of a joint; the grid is finer around the parameters `near`."""
-        grid: tuple[dict[str, float], ...] = ({},)
-        if law.nonlinear:
-            (name,) = law.nonlinear
-            values = nonlinear_grid(data)
-            if near:
-                values = np.union1d(values, near[name] * np.exp(_NEAR * np.linspace(-1.0, 1.0, _FINE)))
-            grid = tuple({name: float(value)} for value in values)
+        axes = {name: nonlinear_grid(data, name) for name in law.nonlinear}
+        if near:
+            fine = np.exp(_NEAR * np.linspace(-1.0, 1.0, _FINE))
+            axes = {name: np.union1d(values, near[name] * fine) for name, values in axes.items()}
+        grid = tuple(dict(zip(axes, map(float, point), strict=True)) for point in product(*axes.values()))
         return cls(data, law, grid, np.array([columns(data, law, point) for point in grid]))
 
     def whitened(self, noise: Noise) -> Array:
@@ -104,18 +106,40 @@ def project(design: Design, noise: Noise, refine: bool = True) -> tuple[Array, d
     best = int(np.argmin(misfit))
     nonlinear = design.grid[best]
     if law.nonlinear and refine:
-        (name,) = law.nonlinear
-        near = design.grid[max(best - 1, 0)][name], design.grid[min(best + 1, len(design.grid) - 1)][name]
-        found = minimize_scalar(lambda x: solve({name: float(np.exp(x))})[1], method="bounded",
-                                bounds=(float(np.log(near[0])), float(np.log(near[1]))), options={"xatol": 1e-6})
-        if found.fun <= misfit[best]:
-            nonlinear = {name: float(np.exp(found.x))}
+        found, least = _refined(lambda point: solve(point)[1], design, nonlinear)
+        if least <= misfit[best]:
+            nonlinear = found
     return solve(nonlinear)[0], nonlinear
 
 
-def nonlinear_grid(data: Data) -> Array:
-    """Stribeck velocities worth trying: beyond the measured speeds they are no Stribeck effect."""
+def _refined(misfit: Callable[[dict[str, float]], float], design: Design,
+             best: dict[str, float]) -> tuple[dict[str, float], float]:
+    """Least misfit between the grid's neighbours of its best point, over the logarithms."""
+    names = tuple(best)
+    axes = {name: np.unique([point[name] for point in design.grid]) for name in names}
+    at = {name: int(np.searchsorted(axes[name], best[name])) for name in names}
+    bounds = [(float(np.log(axes[name][max(at[name] - 1, 0)])), float(np.log(axes[name][min(at[name] + 1, len(axes[name]) - 1)])))
+              for name in names]
+
+    def at_logarithms(x: Array) -> float:
+        return misfit(dict(zip(names, map(float, np.exp(x)), strict=True)))
+
+    if len(names) == 1:
+        line = minimize_scalar(lambda x: at_logarithms(np.array([x])), method="bounded", bounds=bounds[0],
+                               options={"xatol": 1e-6})
+        return {names[0]: float(np.exp(line.x))}, float(line.fun)
+    found = minimize(at_logarithms, np.log([best[name] for name in names]), method="Nelder-Mead", bounds=bounds,
+                     options={"xatol": 1e-6, "fatol": 1e-9, "maxiter": 400})
+    return dict(zip(names, map(float, np.exp(found.x)), strict=True)), float(found.fun)
+
+
+def nonlinear_grid(data: Data, name: str) -> Array:
+    """Values of a nonlinear parameter worth trying, ascending: Stribeck velocities beyond the measured speeds are none."""
+    if name == "stribeck_exponent":
+        return np.asarray(np.geomspace(*_EXPONENT_RANGE, _EXPONENTS))
     speed = np.abs(data.w)
+    if name == "tanh_velocity":
+        return np.asarray(np.geomspace(_TANH_RANGE[0] * speed.min(), _TANH_RANGE[1] * speed.min(), _EXPONENTS))
     low, high = _STRIBECK_RANGE[0] * speed.min(), _STRIBECK_RANGE[1] * speed.max()
     return np.asarray(np.geomspace(low, max(high, 1.01 * low), GRID))
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from ident.errors import FitError
 from ident.fit import LEAST_ROUND_TRIPS, FitResult, fit_law, supports
-from ident.friction import LAWS, Law, law_named
+from ident.friction import AUTO, Law, law_named
 from ident.mechanism import Array
 from ident.projection import Data, Design, linear_names, prior_rows
 from ident.regression import Noise, group_sum
@@ -37,7 +37,7 @@ class Selection:
     candidates: tuple[Candidate, ...]
 
 
-def select(data: Data, loads: Mapping[str, Array | None], laws: tuple[str, ...] = tuple(LAWS)) -> Selection:
+def select(data: Data, loads: Mapping[str, Array | None], laws: tuple[str, ...] = AUTO) -> Selection:
     """Let laws and loads compete for the points of one joint.
 
     Parameters
@@ -101,7 +101,7 @@ def _as_good(errors: list[Array], k: int, alive: list[int]) -> bool:
 def _unphysical(fit: FitResult, data: Data) -> str:
     """Why a fit cannot be what its law means, or an empty text."""
     values = fit.values
-    if fit.law == "stribeck":
+    if "stribeck_velocity" in values:
         found = fit.parameters["stribeck_velocity"].verdict
         if found == "at bound":
             return "its Stribeck velocity lies at the edge of the measured speeds: curvature, not a Stribeck effect"

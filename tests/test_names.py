@@ -10,7 +10,7 @@ from drivers.truth import JointTruth, Knobs, _ArmTruth
 from experiments.plan import Plan, Segment
 from ident.armfile import JointTable, _ArmTable
 from ident.calibration import _CalibrationTable, _JointTable, _ParameterTable
-from ident.friction import LAWS, UNITS
+from ident.friction import AUTO, LAWS, UNITS
 from ident.mechanism import Bearing, Spring
 from ident.mechanismfile import _EndTable, _FrictionTable, _LoopTable, _MechanismTable
 from ident.mechanismfile import _JointTable as _MechanismJointTable
@@ -58,4 +58,5 @@ def test_every_name_in_a_table_is_in_the_code(title):
 def test_parameters_of_laws_and_truth_share_names():
     for law in LAWS.values():
         assert set(law.parameters(load=True)) <= set(UNITS)
-        assert set(law.parameters(load=True)) <= keys(JointTruth)
+    for name in AUTO:
+        assert set(LAWS[name].parameters(load=True)) <= keys(JointTruth)

@@ -5,11 +5,14 @@ from markupsafe import Markup
 from experiments import words
 from experiments.report.joint import JointData
 
+_STRIBECK = ("{lhs} = [<i>C</i> + (<i>S</i> − <i>C</i>) <i>e</i><sup>−(|{w}|/{stribeck_velocity})"
+             '<span class="up">{exponent}</span></sup>] sgn {w} + {viscous} {w}')
 _FRAMES = {      # laws that are not listed are named only
     "coulomb-viscous": "{lhs} = <i>C</i> sgn {w} + {viscous} {w}",
-    "stribeck": "{lhs} = [<i>C</i> + (<i>S</i> − <i>C</i>) <i>e</i><sup>−(|{w}|/{stribeck_velocity})"
-                '<span class="up">{exponent}</span></sup>] sgn {w} + {viscous} {w}',
+    "stribeck": _STRIBECK, "stribeck-free": _STRIBECK, "tustin": _STRIBECK,
+    "quadratic": "{lhs} = <i>C</i> sgn {w} + {viscous} {w} + {viscous_quadratic} {w} |{w}|",
 }
+_EXPONENTS = {"tustin": 1.0}
 _LEVELS = (("coulomb", "C"), ("static", "S"))
 
 
@@ -21,7 +24,7 @@ def equation(data: JointData) -> Markup:
         return Markup("")
     text = {key: words.fixed(joint.values[key], words.decimals_of(joint.parameters[key])) for key in joint.values}
     force, speed = ("F", "v") if data.prismatic else ("τ", "ω")
-    exponent = joint.values.get("stribeck_exponent", 2.0)
+    exponent = joint.values.get("stribeck_exponent", _EXPONENTS.get(joint.law, 2.0))
     law = Markup(frame).format(lhs=Markup("<i>{}</i><sub>f</sub>").format(force), w=Markup("<i>{}</i>").format(speed),
                                exponent=f"{exponent:g}", **text)
     levels = []

@@ -146,3 +146,37 @@ def test_units_follow_the_kind_of_joint() -> None:
 def test_an_unknown_law_lists_the_laws() -> None:
     with pytest.raises(InputError, match=r"'stribek'; did you mean 'stribeck'\?.*coulomb-viscous, stribeck"):
         law_named("stribek")
+
+
+def test_tustin_is_stribeck_with_exponent_one() -> None:
+    w = np.linspace(-1.0, 1.0, 21)
+    values = {"coulomb": 3.0, "static": 5.0, "stribeck_velocity": 0.1, "viscous": 2.0}
+    by_hand = np.sign(w) * (3.0 + 2.0 * np.exp(-np.abs(w) / 0.1)) + 2.0 * w
+    np.testing.assert_allclose(LAWS["tustin"].function(w, **values), by_hand, rtol=1e-14, atol=1e-14)
+
+
+def test_brown_mcphee_peaks_at_static_and_falls_to_coulomb() -> None:
+    """Brown and McPhee (2016), Fig. 3: at the transition velocity friction is the static level, far beyond it Coulomb's."""
+    law = LAWS["brown-mcphee"].function
+    values = {"coulomb": 3.0, "static": 5.0, "stribeck_velocity": 0.1, "viscous": 0.0}
+    w = np.linspace(0.0, 0.5, 5001)
+    friction = law(w, **values)
+    assert w[np.argmax(friction)] == pytest.approx(0.1, rel=0.03)
+    assert friction.max() == pytest.approx(5.0, rel=1e-3)
+    assert law([100.0], **values)[0] == pytest.approx(3.0, rel=1e-6)
+    assert law([0.0], **values)[0] == 0.0
+
+
+def test_andersson_is_stribeck_where_its_jump_is_over() -> None:
+    values = {"coulomb": 3.0, "static": 5.0, "stribeck_velocity": 0.1, "viscous": 2.0}
+    w = np.array([-0.5, -0.01, 0.01, 0.3])
+    smooth = LAWS["andersson"].function(w, tanh_velocity=1e-4, **values)
+    np.testing.assert_allclose(smooth, LAWS["stribeck"].function(w, **values), rtol=1e-12)
+    slope = LAWS["andersson"].function([1e-6], tanh_velocity=0.01, **values)[0] / 1e-6
+    assert slope == pytest.approx(5.0 / 0.01 + 2.0, rel=1e-4)
+
+
+def test_quadratic_viscous_by_hand() -> None:
+    found = LAWS["quadratic"].function([-2.0, 0.5], coulomb=3.0, viscous=1.0, viscous_quadratic=0.4, coulomb_coefficient=0.1,
+                                       load=[10.0, 20.0])
+    np.testing.assert_allclose(found, [-4.0 - 2.0 - 1.6, 5.0 + 0.5 + 0.1], rtol=1e-14)

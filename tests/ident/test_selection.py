@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ident.errors import FitError, InputError
-from ident.friction import LAWS
+from ident.friction import AUTO
 from ident.projection import Data
 from ident.selection import Selection, select
 
@@ -59,8 +59,8 @@ def test_the_order_in_which_loads_are_offered_does_not_matter() -> None:
 def test_every_candidate_is_listed_and_the_winner_is_among_the_best() -> None:
     points, loads = data(2, drop=0.5, slope=0.1)
     selection = select(points, loads)
-    assert {(c.law, c.load) for c in selection.candidates} == {(law, load) for law in LAWS for load in loads}
-    assert len(selection.candidates) == len(LAWS) * len(loads)
+    assert {(c.law, c.load) for c in selection.candidates} == {(law, load) for law in AUTO for load in loads}
+    assert len(selection.candidates) == len(AUTO) * len(loads)
     assert [c.parameters for c in selection.candidates] == sorted(c.parameters for c in selection.candidates)
     error = {(c.law, c.load): c.held_out_rmse for c in selection.candidates}
     assert error[chosen(selection)] == selection.chosen.held_out_rmse
