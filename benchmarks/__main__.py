@@ -17,6 +17,7 @@ BENCHMARKS = {
     "dynamics": "joint wrenches of a batch of motion against Pinocchio and MuJoCo in a loop",
     "elastic": "what a rigid model identifies on a joint with a softer and softer spring, beside the reference experiment",
     "feedforward": "one sample of friction feed-forward for six joints, with every kind of load",
+    "accuracy": "the estimator against random truths: efficiency, coverage, claims, speed",
     "startup": "`stribeck --help`",
 }
 

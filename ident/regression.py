@@ -16,6 +16,7 @@ from ident.mechanism import Array
 
 Groups = NDArray[np.int_]
 _FLOOR = 1e-6          # least noise, as a fraction of the signal
+_DENSE = 10**6         # round trips times points up to which a membership matrix is the fastest way to sum
 
 
 def group_index(group: NDArray[np.generic]) -> Groups:
@@ -26,8 +27,13 @@ def group_index(group: NDArray[np.generic]) -> Groups:
 
 def group_sum(values: Array, group: Groups) -> Array:
     """Sum over the rows of each group, shape (G, ...)."""
-    members = (np.arange(int(group.max()) + 1)[:, None] == group).astype(float)
-    return np.asarray(np.tensordot(members, values, axes=(1, 0)))
+    groups = int(group.max()) + 1
+    if groups * len(group) <= _DENSE:
+        members = (np.arange(groups)[:, None] == group).astype(float)
+        return np.asarray(np.tensordot(members, values, axes=(1, 0)))
+    order = np.argsort(group, kind="stable")
+    starts = np.searchsorted(group[order], np.arange(groups))
+    return np.asarray(np.add.reduceat(values[order], starts, axis=0))
 
 
 @dataclass(frozen=True)

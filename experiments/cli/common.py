@@ -24,7 +24,7 @@ SeedOption = Annotated[int, typer.Option(min=0, help="Seed of the order of speed
 JointsOption = Annotated[str | None, typer.Option(help="Joints to move, separated by commas; default all.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, all else on standard error.")]
 YesOption = Annotated[bool, typer.Option("--yes", help="Move real hardware without asking.")]
-LawOption = Annotated[str, typer.Option(help="Friction law, or auto to let all compete.")]
+LawOption = Annotated[str, typer.Option(help="Friction law (docs/theory.md), or auto: coulomb-viscous and stribeck compete.")]
 LoadOption = Annotated[str, typer.Option(help="Load that friction grows with: none, torque, bending, normal, or auto.")]
 
 
