@@ -19,7 +19,7 @@ from ident.dynamics import inverse_dynamics, joint_wrenches
 from ident.errors import InputError, ModelError
 from ident.inertia import LinkInertia, recover_inertia
 from ident.maximal import constraint_rank, maximal_dynamics
-from tests.ident.test_dynamics import Pinocchio, states, tree
+from tests.judges import Pinocchio, states, tree
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = json.loads((ROOT / "data" / "reference" / "c_screw.json").read_text(encoding="utf-8"))
