@@ -149,13 +149,12 @@ def cluster_covariance(jacobian: Array, residual: Array, group: Groups) -> Inter
     change = np.einsum("gij,gj->gi", without, gradient)
     change -= change.mean(axis=0)
     covariance = (groups - 1) / groups * change.T @ change
-    basis, _ = np.linalg.qr(J)
+    weighted = without @ gram                                   # what each group's rows weigh in each parameter's change
+    own = np.einsum("gki,gki->kg", weighted, without)
+    inverse = np.linalg.pinv(total, rcond=1e-12, hermitian=True)
     freedom = np.empty(p)
     for k in range(p):
-        weight = np.einsum("nj,nj->n", without[group, k], J)
-        own = np.bincount(group, weight**2, groups)
-        projected = group_sum(weight[:, None] * basis, group)
-        spread = np.diag(own) - projected @ projected.T
+        spread = np.diag(own[k]) - weighted[:, k] @ inverse @ weighted[:, k].T
         square = float(np.sum(spread**2))
         freedom[k] = np.trace(spread) ** 2 / square if square > 0.0 else 1.0
     return Intervals(covariance / np.outer(scale, scale), np.maximum(1.0, freedom))

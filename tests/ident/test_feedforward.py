@@ -17,6 +17,7 @@ from ident.friction import LAWS, UNITS
 from ident.loads import LOADS
 from ident.mechanism import Bearing, Closure, Follower, Mechanism
 from ident.parameter import Parameter
+from tests.judges import tree
 
 SEEDS = range(8)
 
@@ -46,19 +47,6 @@ def everything(names: tuple[str, ...], seed: int) -> dict[str, JointCalibration]
     kinds = [(law, load) for load in (*LOADS, "none") for law in LAWS]
     order = np.random.default_rng(seed).permutation(len(kinds))
     return {name: joint(*kinds[order[k % len(kinds)]], seed=100 * seed + k) for k, name in enumerate(names)}
-
-
-def tree(seed: int, n: int = 8) -> Mechanism:
-    """A random branching tree; about a third of its joints slide."""
-    rng = np.random.default_rng(seed)
-    axis, spread = rng.normal(size=(n, 3)), rng.normal(scale=0.2, size=(n, 3, 3))
-    moment = np.einsum("jab,jcb->jac", spread, spread)                   # second moments of mass make an inertia that bodies have
-    return Mechanism(
-        f"tree {seed}", tuple(f"joint{j}" for j in range(n)), (-1, *(int(rng.integers(-1, j)) for j in range(1, n))),
-        rng.random(n) < 1.0 / 3.0, axis / np.linalg.norm(axis, axis=1, keepdims=True), rng.normal(scale=0.5, size=(n, 3)),
-        rng.uniform(0.5, 3.0, n), rng.normal(scale=0.2, size=(n, 3)),
-        np.trace(moment, axis1=1, axis2=2)[:, None, None] * np.eye(3) - moment, rng.normal(scale=8.0, size=3),
-        np.tile([-np.inf, np.inf], (n, 1)), (None,) * n)
 
 
 def motion(seed: int, n: int, samples: int = 20) -> np.ndarray:
