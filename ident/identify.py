@@ -15,8 +15,9 @@ from ident.errors import FitError, InputError, unknown_name
 from ident.fit import LEAST_ROUND_TRIPS, FitResult
 from ident.friction import LAWS, law_named, unit
 from ident.gravity import fit_gravity
-from ident.health import Finding, check_log, drift
+from ident.health import Finding, check_log, check_scale, drift
 from ident.mechanism import Array, Mechanism
+from ident.moving import check_motion
 from ident.parameter import Parameter
 from ident.projection import Data
 from ident.regression import group_index
@@ -109,6 +110,8 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
     mechanism = load_mechanism(arm)
     findings = [finding for run in runs for finding in check_log(run)]
     reductions = [reduce_run(run, mechanism) for run in runs]
+    findings += [finding for run, reduction in zip(runs, reductions, strict=True)
+                 for finding in check_motion(run, reduction.strokes, mechanism.prismatic)]
     points = pd.concat([reduction.points for reduction in reductions], ignore_index=True)
     findings += _left_out([entry for reduction in reductions for entry in reduction.left_out])
     joints: dict[str, JointFit] = {}
@@ -120,6 +123,7 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
     if not joints:
         reasons = "; ".join(finding.text for finding in findings if finding.kind in ("not calibrated", "left out", "torn"))
         raise FitError(f"{runs[0].path}: no joint can be calibrated: {reasons or 'no round trips at constant speed found'}")
+    findings += [finding for joint in joints.values() for finding in check_scale(joint.points)]
     joints = _doubted(joints)
     findings += [Finding(name, "strong drift", f"{name}: friction drifted by {100 * change:+.0f} %; warm up and run again")
                  for name, change in drift(points).items() if abs(change) > STRONG_DRIFT]
