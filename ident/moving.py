@@ -19,8 +19,8 @@ LATE = 0.02             # s; answers that late, or that much apart, are worth a 
 _LATE_PERIODS = 5.0     # if they are so many periods too
 _STUCK = 0.5            # a joint that went less than this part of its planned way did not move as told
 _DROP, _AGAIN = 0.1, 0.5    # stick-slip: below this part of the mean speed, then above that,
-_DROPS = 3              # so many times in one motion,
-_BETWEEN = 2.0          # s; no further apart than this: what pauses longer was told to
+_RESTS = (2, 3)         # so many times in a planned stroke, or in a motion that may have been told to pause,
+_BETWEEN = 2.0          # s; no further apart than this
 _STEPS = 12.0           # encoder steps that a window of speed holds
 _WINDOWS = 8            # least windows of a motion whose speed is judged
 _COMMAND_ROWS = 30_000  # rows of the command that are read for the latency
@@ -114,7 +114,10 @@ def _speeds(run: Run, joint: int, strokes: list[Stroke], unit: str) -> list[Find
     step = encoder_step(x)
     fine = _STEPS * max(step, 3.0 * position_noise(x[:100_000], 0.0))      # way over which a speed can be told
     ways = list(motions(x, run.segment, max(20.0 * step, float(np.ptp(x)) / 400.0)))
-    slipped = [(rows, speed) for rows, speed in _stick_slip(run.t, x, ways, fine) if _alone(run, joint, rows)]
+    planned = {segment["id"]: segment["speed"] for segment in (run.record.get("plan") or {}).get("segments", ())
+               if segment.get("joint") == name and segment.get("speed")}
+    slipped = [(rows, planned.get(segment, speed)) for rows, speed, rests in _stick_slip(run.t, x, ways, fine)
+               if rests >= _RESTS[(segment := int(run.segment[rows.start])) not in planned] and _alone(run, joint, rows)]
     findings = []
     if slipped:
         fastest, at = max(speed for _, speed in slipped), float(run.t[slipped[0][0].start])
@@ -161,8 +164,8 @@ def _windows(t: Array, x: Array, ranges: Sequence[slice], fine: float) -> tuple[
     return speed, owner, np.abs(way / np.maximum(stop - start, 1) * rows)[owner]
 
 
-def _stick_slip(t: Array, x: Array, ways: Sequence[slice], fine: float) -> list[tuple[slice, float]]:
-    """Motions that repeatedly come to rest and go on, with their mean speed."""
+def _stick_slip(t: Array, x: Array, ways: Sequence[slice], fine: float) -> list[tuple[slice, float, int]]:
+    """Motions that repeatedly come to rest and go on: rows, mean speed, and how often."""
     if not ways:
         return []
     speed, owner, _ = _windows(t, x, ways, fine)
@@ -170,16 +173,15 @@ def _stick_slip(t: Array, x: Array, ways: Sequence[slice], fine: float) -> list[
     low = speed < _DROP * mean[owner]
     drops = np.bincount(owner[1:][low[1:] & ~low[:-1] & (owner[1:] == owner[:-1])], minlength=len(ways))
     found = []
-    for k in np.flatnonzero(drops >= _DROPS).tolist():
+    for k in np.flatnonzero(drops >= _RESTS[0]).tolist():
         rows, mine = ways[k], speed[owner == k]
         period = (t[rows.stop - 1] - t[rows.start]) / len(mine)
         state = np.where(mine < _DROP * mean[k], -1, np.where(mine > _AGAIN * mean[k], 1, 0))
         known = np.flatnonzero(state)
         turned = known[1:][np.diff(state[known]) < 0]           # windows in which it came to rest after it had gone
-        ended = known[-1] if state[known[-1]] < 0 else len(mine)
-        again = turned[turned < ended] if ended == len(mine) else turned[:-1]       # the last rest is the end of the motion
-        if len(again) >= _DROPS and np.median(np.diff(again)) * period < _BETWEEN:
-            found.append((rows, float(mean[k])))
+        rests = turned[:-1] if state[known[-1]] < 0 else turned        # the last one is then the motion's end
+        if len(rests) >= _RESTS[0] and np.median(np.diff(rests)) * period < _BETWEEN:
+            found.append((rows, float(mean[k]), len(rests)))
     return found
 
 

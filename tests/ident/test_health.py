@@ -190,7 +190,7 @@ def test_stick_slip_names_the_highest_speed_at_which_it_happens() -> None:
 
 
 def test_pauses_are_no_stick_slip() -> None:
-    """Through several places in one segment, with a rest of a second at each."""
+    """Through several places in one segment, with a rest of a second at each, three seconds apart."""
     log = Log()
     for k in range(6):
         log.move(segment=0, lift=(0.15 * (k + 1), 0.05)).rest(1.0, 0)
@@ -289,6 +289,7 @@ def test_a_soft_drive_sticks_and_slips(recorded: Callable[..., Run]) -> None:
     """Twice as much friction at rest as in motion, and a velocity loop that is slow to build up the difference."""
     result = identify([recorded((0.02, 0.2, 0.3, 0.5, 0.8), static=6.0, stribeck_velocity=0.03, bandwidth=4.0)])
     found = {finding.kind: finding for finding in result.findings if finding.joint == "lift"}
+    assert "in 2 motion(s), at up to 0.02 rad/s" in found["stick-slip"].text
     assert "friction of lift up to 0.02 rad/s is not sliding friction" in found["stick-slip"].text
 
 
@@ -300,9 +301,10 @@ def test_a_torque_whose_sign_is_wrong_is_refused_and_names_the_joint(recorded: C
 
 def test_a_slow_velocity_loop_answers_late(recorded: Callable[..., Run]) -> None:
     """The command comes from disk, where the fit left it."""
-    run = recorded((0.3, 0.5, 0.8, 1.2), bandwidth=4.0)
+    run = recorded((0.2, 0.3, 0.4, 0.5, 0.6), bandwidth=4.0)
     assert "dq_cmd" not in run.signals
     found = [finding for finding in identify([run]).findings if finding.kind == "latency"]
     assert [finding.joint for finding in found] == ["lift"]
+    assert float(re.search(r"moves (\d+) ms", found[0].text)[1]) == pytest.approx(1e3 / (2.0 * np.pi * 4.0), rel=0.4)
 
 
