@@ -4,6 +4,7 @@ Everything is judged by what was measured; the plan and the recorded command, wh
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -23,6 +24,7 @@ _RESTS = (2, 3)         # so many times in a planned stroke, or in a motion that
 _BETWEEN = 2.0          # s; no further apart than this
 _STEPS = 12.0           # encoder steps that a window of speed holds
 _WINDOWS = 8            # least windows of a motion whose speed is judged
+_NOISE_ROWS = 20_000    # rows from which the noise of a position is told
 _COMMAND_ROWS = 30_000  # rows of the command that are read for the latency
 _RAMPS = 4              # least ramps of a joint for a latency
 
@@ -41,8 +43,9 @@ def check_motion(run: Run, strokes: Sequence[Stroke], prismatic: np.ndarray) -> 
     """
     findings = _stood_still(run, prismatic)
     for joint in range(len(run.names)):
-        findings += _stale(run, joint)
-        findings += _speeds(run, joint, [stroke for stroke in strokes if stroke.joint == joint],
+        step = encoder_step(run.signals["q"][:, joint])
+        findings += _stale(run, joint, step)
+        findings += _speeds(run, joint, step, [stroke for stroke in strokes if stroke.joint == joint],
                             "m/s" if prismatic[joint] else "rad/s")
     return (*findings, *_late(run))
 
@@ -50,36 +53,30 @@ def check_motion(run: Run, strokes: Sequence[Stroke], prismatic: np.ndarray) -> 
 def _stood_still(run: Run, prismatic: np.ndarray) -> list[Finding]:
     """Joints that the plan moved and that did not follow."""
     plan = run.record.get("plan") or {}
-    wanted = np.array(plan.get("start", ()), dtype=float)
-    if wanted.shape != (len(run.names),):
+    segments = [segment for segment in plan.get("segments", ()) if "target" in segment]
+    if "start" not in plan or not segments:
         return []
     edges = np.concatenate(([0], np.flatnonzero(np.diff(run.segment)) + 1, [len(run.t)]))
-    first_row = {int(run.segment[row]): int(row) for row in edges[-2::-1]}
-    last_row = {int(run.segment[row - 1]): int(row - 1) for row in edges[1:]}
-    done = run.closed is not None and run.closed.get("reason") in ("done", None)
-    cut = None if done else int(run.segment.max())              # the segment that was under way when the run ended
-    q = run.signals["q"]
-    failed: dict[int, list[tuple[float, float, float]]] = {}
-    for segment in plan.get("segments", ()):
-        way = np.array(segment.get("target", wanted), dtype=float) - wanted
-        wanted = wanted + way
-        if segment["id"] not in first_row or segment["id"] == cut:
-            continue
-        row = first_row[segment["id"]]
-        went = q[last_row[segment["id"]]] - q[row]
-        for k in np.flatnonzero((np.abs(way) > 2.0 * HELD) & (went * np.sign(way) < _STUCK * np.abs(way))).tolist():
-            failed.setdefault(k, []).append((float(run.t[row]), float(abs(way[k])), float(abs(went[k]))))
+    rows = {int(run.segment[start]): (int(start), int(stop) - 1) for start, stop in pairwise(edges)}
+    if run.closed is None or run.closed.get("reason") not in ("done", None):
+        rows.pop(int(run.segment.max()), None)                  # it was under way when the run ended
+    way = np.diff(np.array([plan["start"], *(segment["target"] for segment in segments)], dtype=float), axis=0)
+    way = way[[segment["id"] in rows for segment in segments]]
+    first, last = np.array([rows[segment["id"]] for segment in segments if segment["id"] in rows], dtype=int).reshape(-1, 2).T
+    went = run.signals["q"][last] - run.signals["q"][first]
+    stood = (np.abs(way) > 2.0 * HELD) & (went * np.sign(way) < _STUCK * np.abs(way))
     findings = []
-    for joint, cases in failed.items():
-        name, (at, way, went) = run.names[joint], cases[0]
-        findings.append(Finding(name, "never moved", f"{name} did not follow its plan in {len(cases)} segment(s), first at "
-                                f"t = {at:.2f} s: it went {went:.2g} of {way:.3g} {'m' if prismatic[joint] else 'rad'}; torque "
-                                "at rest is not friction and is not used. Check its brake and torque limit, and what is in its "
-                                "way", at))
+    for joint in np.flatnonzero(stood.any(axis=0)).tolist():
+        k, name = int(np.argmax(stood[:, joint])), run.names[joint]
+        at = float(run.t[first[k]])
+        findings.append(Finding(name, "never moved", f"{name} did not follow its plan in {stood[:, joint].sum()} segment(s), "
+                                f"first at t = {at:.2f} s: it went {abs(went[k, joint]):.2g} of {abs(way[k, joint]):.3g} "
+                                f"{'m' if prismatic[joint] else 'rad'}; torque at rest is not friction and is not used. Check "
+                                "its brake and torque limit, and what is in its way", at))
     return findings
 
 
-def _stale(run: Run, joint: int) -> list[Finding]:
+def _stale(run: Run, joint: int, step: float) -> list[Finding]:
     """Position and torque that both repeat while the joint goes on: the jump after them is that of the time they took."""
     x, tau, name = run.signals["q"][:, joint], run.signals["tau"][:, joint], run.names[joint]
     repeats = np.flatnonzero((x[1:] == x[:-1]) & (tau[1:] == tau[:-1]))
@@ -93,7 +90,7 @@ def _stale(run: Run, joint: int) -> list[Finding]:
     ahead = np.minimum(after + length + 1, len(x) - 1)
     jump = np.abs(x[after] - x[last])
     pace = np.abs(x[ahead] - x[after]) / np.maximum(ahead - after, 1)
-    moved = (jump > 3.0 * encoder_step(x)) & (jump > 0.5 * (length + 1) * pace)
+    moved = (jump > 3.0 * step) & (jump > 0.5 * (length + 1) * pace)
     if not moved.any():
         return []
     blocks = np.abs(np.diff(x[::20])) > 0.0
@@ -108,11 +105,10 @@ def _stale(run: Run, joint: int) -> list[Finding]:
                     "than rows. Log no faster than the drive reports", at)]
 
 
-def _speeds(run: Run, joint: int, strokes: list[Stroke], unit: str) -> list[Finding]:
+def _speeds(run: Run, joint: int, step: float, strokes: list[Stroke], unit: str) -> list[Finding]:
     """Motions of one joint in which it stopped and went, and strokes whose speed was not constant."""
     x, name = run.signals["q"][:, joint], run.names[joint]
-    step = encoder_step(x)
-    fine = _STEPS * max(step, 3.0 * position_noise(x[:100_000], 0.0))      # way over which a speed can be told
+    fine = _STEPS * max(step, 3.0 * position_noise(x[:_NOISE_ROWS], 0.0))      # way over which a speed can be told
     ways = list(motions(x, run.segment, max(20.0 * step, float(np.ptp(x)) / 400.0)))
     planned = {segment["id"]: segment["speed"] for segment in (run.record.get("plan") or {}).get("segments", ())
                if segment.get("joint") == name and segment.get("speed")}
@@ -169,7 +165,8 @@ def _stick_slip(t: Array, x: Array, ways: Sequence[slice], fine: float) -> list[
     if not ways:
         return []
     speed, owner, _ = _windows(t, x, ways, fine)
-    mean = np.array([abs(x[rows.stop - 1] - x[rows.start]) / (t[rows.stop - 1] - t[rows.start]) for rows in ways])
+    ends = np.array([(rows.start, rows.stop - 1) for rows in ways]).T
+    mean = np.abs(np.diff(x[ends], axis=0) / np.diff(t[ends], axis=0))[0]
     low = speed < _DROP * mean[owner]
     drops = np.bincount(owner[1:][low[1:] & ~low[:-1] & (owner[1:] == owner[:-1])], minlength=len(ways))
     found = []
