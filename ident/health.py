@@ -1,6 +1,7 @@
 """Health of a log before fitting: what is wrong with it, which joint, when, and what follows."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -130,6 +131,11 @@ def check_scale(points: pd.DataFrame) -> list[Finding]:
     return [Finding(name, "torque unit", f"torque of {name} is {scale:.2g} times the model's gravity: is it in amperes, in per "
                     "cent, or at the motor's side of the gear, or is there a tool that the model lacks? In the first cases "
                     f"friction of {name} is wrong by the same factor. State torque constant and gear, or the tool")]
+
+
+def name_run(run: Run, findings: Iterable[Finding], several: bool) -> list[Finding]:
+    """Findings that say which of several runs they are about."""
+    return [replace(finding, text=f"{run.label}: {finding.text}") if several else finding for finding in findings]
 
 
 def check_velocity(q: Array, dq: Array, t: Array, names: tuple[str, ...], source: str) -> None:

@@ -15,7 +15,7 @@ from ident.errors import FitError, InputError, unknown_name
 from ident.fit import LEAST_ROUND_TRIPS, FitResult
 from ident.friction import LAWS, law_named, unit
 from ident.gravity import fit_gravity
-from ident.health import Finding, check_log, check_scale, drift
+from ident.health import Finding, check_log, check_scale, drift, name_run
 from ident.mechanism import Array, Mechanism
 from ident.moving import check_motion
 from ident.parameter import Parameter
@@ -108,12 +108,11 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
     options = options or Options()
     arm = _same_arm(runs)
     mechanism = load_mechanism(arm)
-    findings = [finding for run in runs for finding in check_log(run)]
+    checked = [check_log(run) for run in runs]
     reductions = [reduce_run(run, mechanism) for run in runs]
-    findings += [finding for run, reduction in zip(runs, reductions, strict=True)
-                 for finding in check_motion(run, reduction.strokes, mechanism.prismatic)]
+    findings = [finding for run, log, reduction in zip(runs, checked, reductions, strict=True)
+                for finding in name_run(run, (*log, *check_motion(run, reduction, mechanism.prismatic)), len(runs) > 1)]
     points = pd.concat([reduction.points for reduction in reductions], ignore_index=True)
-    findings += _left_out([entry for reduction in reductions for entry in reduction.left_out])
     joints: dict[str, JointFit] = {}
     for name, rows in points.groupby("joint", sort=False):
         try:
@@ -264,16 +263,6 @@ def _same_arm(runs: Sequence[Run]) -> Any:
         raise InputError(f"{runs[0].arm.path}: torque_signal = \"joint sensor\": a sensor behind the gear does not see the "
                          "gear's friction; log the motor current")
     return runs[0].arm
-
-
-def _left_out(entries: Sequence[tuple[str, int, str]]) -> list[Finding]:
-    """One finding a joint and reason."""
-    counts: dict[tuple[str, str], list[int]] = {}
-    for joint, segment, reason in entries:
-        counts.setdefault((joint, reason), []).append(segment)
-    return [Finding(joint, "left out", f"{joint}: {len(segments)} stroke(s) left out ({reason}; segments "
-                    f"{', '.join(map(str, segments[:6]))}{', ...' if len(segments) > 6 else ''})")
-            for (joint, reason), segments in counts.items()]
 
 
 def _calibration(runs: Sequence[Run], mechanism: Mechanism, joints: dict[str, JointFit], options: Options,

@@ -11,7 +11,7 @@ import numpy as np
 from ident.health import Finding
 from ident.mechanism import Array
 from ident.run import Run, read_signal
-from ident.strokes import HELD, Stroke, encoder_step, motions, position_noise
+from ident.strokes import HELD, Reduction, Stroke, encoder_step, motions, position_noise
 
 RIPPLE = 0.10           # rms of a speed over its mean from which it is not constant
 STALE = 0.01            # share of repeated samples in motion that is worth a word,
@@ -29,15 +29,15 @@ _COMMAND_ROWS = 30_000  # rows of the command that are read for the latency
 _RAMPS = 4              # least ramps of a joint for a latency
 
 
-def check_motion(run: Run, strokes: Sequence[Stroke], prismatic: np.ndarray) -> tuple[Finding, ...]:
-    """Findings about how the joints moved.
+def check_motion(run: Run, reduction: Reduction, prismatic: np.ndarray) -> tuple[Finding, ...]:
+    """Findings about how the joints moved, with the strokes that give no point.
 
     Parameters
     ----------
     run : Run
         With signals q and tau.
-    strokes : sequence of Stroke
-        The stretches at constant speed that were found in it.
+    reduction : Reduction
+        What became of it.
     prismatic : ndarray of bool, shape (n,)
         Which joints slide; decides the units.
     """
@@ -45,9 +45,9 @@ def check_motion(run: Run, strokes: Sequence[Stroke], prismatic: np.ndarray) -> 
     for joint in range(len(run.names)):
         step = encoder_step(run.signals["q"][:, joint])
         findings += _stale(run, joint, step)
-        findings += _speeds(run, joint, step, [stroke for stroke in strokes if stroke.joint == joint],
+        findings += _speeds(run, joint, step, [stroke for stroke in reduction.strokes if stroke.joint == joint],
                             "m/s" if prismatic[joint] else "rad/s")
-    return (*findings, *_late(run))
+    return (*findings, *_late(run), *_left_out(run, reduction.left_out))
 
 
 def _stood_still(run: Run, prismatic: np.ndarray) -> list[Finding]:
@@ -112,17 +112,19 @@ def _speeds(run: Run, joint: int, step: float, strokes: list[Stroke], unit: str)
     ways = list(motions(x, run.segment, max(20.0 * step, float(np.ptp(x)) / 400.0)))
     planned = {segment["id"]: segment["speed"] for segment in (run.record.get("plan") or {}).get("segments", ())
                if segment.get("joint") == name and segment.get("speed")}
-    slipped = [(rows, planned.get(segment, speed)) for rows, speed, rests in _stick_slip(run.t, x, ways, fine)
-               if rests >= _RESTS[(segment := int(run.segment[rows.start])) not in planned] and _alone(run, joint, rows)]
+    slipped = []
+    for rows, mean, rests in _stick_slip(run.t, x, ways, fine):
+        speed = planned.get(int(run.segment[rows.start]))
+        if rests >= _RESTS[speed is None] and _alone(run, joint, rows):
+            slipped.append((rows, speed or mean))
     findings = []
     if slipped:
         fastest, at = max(speed for _, speed in slipped), float(run.t[slipped[0][0].start])
         findings.append(Finding(name, "stick-slip", f"{name} stopped and went again in {len(slipped)} motion(s), at up to "
                                 f"{fastest:.2g} {unit}, first at t = {at:.2f} s; so friction of {name} up to {fastest:.2g} "
                                 f"{unit} is not sliding friction. Keep to higher speeds, or make the velocity loop stiffer", at))
-    sticky = {run.segment[rows.start] for rows, _ in slipped}
-    judged = [stroke.rows for stroke in strokes if stroke.segment not in sticky]
-    judged += [rows for rows in _unsteady(run, joint, ways, strokes) if run.segment[rows.start] not in sticky]
+    judged = [*(stroke.rows for stroke in strokes), *_unsteady(run, joint, ways, strokes)]
+    judged = [rows for rows in judged if not any(way.start <= rows.start < way.stop for way, _ in slipped)]
     uneven = _ripple(run.t, x, judged, fine)
     if uneven:
         speeds = [speed for _, speed, _ in uneven]
@@ -265,3 +267,18 @@ def _crossings(t: Array, part: Array) -> tuple[float, float] | None:
         share.append(float(t[k] + (0.5 - part[k]) / (part[k + 1] - part[k]) * (t[k + 1] - t[k])))
     return share[0], share[1]
 
+
+
+def _left_out(run: Run, entries: Sequence[tuple[str, int, str]]) -> list[Finding]:
+    """One finding a joint and reason."""
+    segments: dict[tuple[str, str], list[int]] = {}
+    for joint, segment, reason in entries:
+        segments.setdefault((joint, reason), []).append(segment)
+    findings = []
+    for (joint, reason), numbers in segments.items():
+        at = float(run.t[np.argmax(run.segment == numbers[0])]) if np.ptp(run.segment) > 0 else None
+        when = "" if at is None else f"; the first at t = {at:.2f} s"
+        findings.append(Finding(joint, "left out", f"{joint}: {len(numbers)} stroke(s) left out ({reason}; segments "
+                                f"{', '.join(map(str, numbers[:6]))}{', ...' if len(numbers) > 6 else ''}{when}); the fit knows "
+                                "nothing of them", at))
+    return findings

@@ -12,7 +12,7 @@ from experiments.plan import Plan, Segment, with_robot_time
 from experiments.record import record
 from ident.armfile import ArmFile
 from ident.errors import FitError
-from ident.health import Finding, check_log, check_scale
+from ident.health import Finding, check_log, check_scale, name_run
 from ident.identify import identify
 from ident.moving import check_motion
 from ident.run import Run, arm_sha256, load_run
@@ -22,10 +22,13 @@ from tests.ident.test_strokes import NAMES, RATE, Log, crane, sweep
 LIFT = NAMES.index("lift")
 
 
+def everything(run: Run) -> tuple[Finding, ...]:
+    return (*check_log(run), *check_motion(run, reduce_run(run, crane()), crane().prismatic))
+
+
 def findings(run: Run) -> list[Finding]:
-    """All findings about the samples but the rate and that a log under construction has no end."""
-    found = (*check_log(run), *check_motion(run, reduce_run(run, crane()).strokes, crane().prismatic))
-    return [finding for finding in found if finding.kind not in ("rate", "torn")]
+    """All findings but the rate, that a log under construction has no end, and strokes without a partner."""
+    return [finding for finding in everything(run) if finding.kind not in ("rate", "torn", "left out")]
 
 
 def only(run: Run) -> Finding:
@@ -219,6 +222,15 @@ def test_a_planned_stroke_that_never_became_steady() -> None:
     assert findings(Log().trip("turn", 0.0, 0.02, 1.0).run()) == [], "without a plan it may be a way to the next place"
 
 
+def test_strokes_left_out_are_listed_with_their_time() -> None:
+    log = Log().trip("lift", 0.0, 0.9, 0.1).move(lift=(0.5, 0.2)).rest(0.5).move(lift=(0.9, 0.3)).rest(0.5)
+    (finding,) = (found for found in everything(log.run()) if found.kind == "left out")
+    assert finding.joint == "lift"
+    assert "2 stroke(s) left out (no stroke back at the same place and speed; segments 2, 3" in finding.text
+    assert finding.t == pytest.approx(log.run().t[log.run().segment == 2][0])
+    assert all(found.kind != "left out" for found in everything(there_and_back().run()))
+
+
 # torque and temperature
 
 def limited(run: Run, torque: float) -> Run:
@@ -261,6 +273,14 @@ def test_a_torque_in_another_unit_or_direction_shows_in_gravity(factor: float, r
     assert [(finding.joint, finding.kind) for finding in found] == ([] if kind is None else [("lift", kind)])
     if kind == "torque unit":
         assert f"torque of lift is {factor:.2g} times the model's gravity" in found[0].text
+
+
+# several runs
+
+def test_findings_say_which_of_several_runs_they_are_about() -> None:
+    run = there_and_back().run()
+    assert name_run(run, check_log(run), several=True)[0].text == "crane: 250.0 Hz, no gaps"
+    assert name_run(run, check_log(run), several=False)[0].text == "250.0 Hz, no gaps"
 
 
 # the simulated arm
