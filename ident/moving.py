@@ -115,7 +115,8 @@ def _speeds(run: Run, joint: int, step: float, strokes: list[Stroke], unit: str)
     slipped = []
     for rows, mean, rests in _stick_slip(run.t, x, ways, fine):
         speed = planned.get(int(run.segment[rows.start]))
-        if rests >= _RESTS[speed is None] and _alone(run, joint, rows):
+        told = speed is None and any(rows.start <= stroke.rows.start < rows.stop for stroke in strokes)    # to pause on its way
+        if not told and rests >= _RESTS[speed is None] and _alone(run, joint, rows):
             slipped.append((rows, speed or mean))
     findings = []
     if slipped:

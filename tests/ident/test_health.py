@@ -67,9 +67,10 @@ def test_a_healthy_log_gives_no_finding(how: dict[str, float], segments: bool) -
 # time
 
 def test_the_true_rate_is_held_against_the_claimed_one() -> None:
-    run = there_and_back().run()
-    assert findings(replace(run, record={"driver": {"rate": 252.0}})) == []
-    finding = only(replace(run, record={"driver": {"rate": 500.0}}))
+    run = there_and_back().run(plan=[])
+    assert findings(replace(run, record={**run.record, "driver": {"rate": 252.0}})) == []
+    assert findings(replace(run, record={"plan": None, "driver": {"rate": 500.0}})) == [], "an imported log was promised none"
+    finding = only(replace(run, record={**run.record, "driver": {"rate": 500.0}}))
     assert finding.kind == "true rate"
     assert "claims 500 Hz, the log runs at 250 Hz" in finding.text
 
@@ -88,13 +89,15 @@ def test_jitter_of_the_clock() -> None:
 
 
 def test_gaps_are_counted_and_are_no_jitter() -> None:
+    """One of 100 ms, and every fortieth sample lost from 12 s on."""
     run = there_and_back().run()
     keep = np.ones(len(run.t), dtype=bool)
-    keep[500:525] = False
+    keep[500:525] = keep[3000::40] = False
     signals = {key: values[keep] for key, values in run.signals.items()}
     lossy = replace(run, t=run.t[keep], segment=run.segment[keep], signals=signals)
     assert findings(lossy) == []
-    assert "1 gap(s), the longest 0.104 s at t = 2.00 s" in check_log(lossy)[0].text
+    lost = 1 + len(range(3000, len(run.t), 40))
+    assert f"{lost} gap(s), the longest 0.104 s at t = 2.00 s" in check_log(lossy)[0].text
 
 
 # samples
@@ -192,11 +195,19 @@ def test_stick_slip_names_the_highest_speed_at_which_it_happens() -> None:
     assert finding.t == pytest.approx(1.0, abs=0.02)
 
 
-def test_pauses_are_no_stick_slip() -> None:
-    """Through several places in one segment, with a rest of a second at each, three seconds apart."""
+@pytest.mark.parametrize(("step", "speed", "pause"), [(0.15, 0.05, 1.0), (0.15, 0.15, 0.2)])
+def test_pauses_are_no_stick_slip(step: float, speed: float, pause: float) -> None:
+    """Through several places in one segment, with a rest at each: slowly, and as fast as a joint may stick and slip."""
     log = Log()
     for k in range(6):
-        log.move(segment=0, lift=(0.15 * (k + 1), 0.05)).rest(1.0, 0)
+        log.move(segment=0, lift=(step * (k + 1), speed)).rest(pause, 0)
+    assert findings(log.run()) == []
+
+
+def test_motions_too_short_for_a_constant_speed_may_pause_for_seconds() -> None:
+    log = Log()
+    for k in range(6):
+        log.move(segment=0, lift=(0.05 * (k + 1), 1.0)).rest(2.5, 0)
     assert findings(log.run()) == []
 
 
@@ -281,6 +292,17 @@ def test_findings_say_which_of_several_runs_they_are_about() -> None:
     run = there_and_back().run()
     assert name_run(run, check_log(run), several=True)[0].text == "crane: 250.0 Hz, no gaps"
     assert name_run(run, check_log(run), several=False)[0].text == "250.0 Hz, no gaps"
+
+
+# the page
+
+def test_every_kind_of_finding_is_on_its_page() -> None:
+    root = Path(__file__).parents[2]
+    source = "".join(path.read_text(encoding="utf-8") for path in (root / "ident").glob("*.py"))
+    kinds = set(re.findall(r'Finding\([^"()]*(?:\([^"()]*\))?[^"()]*"([a-z -]+)"', source))
+    assert {"rate", "stick-slip", "torque unit", "drift", "not calibrated"} <= kinds
+    rows = re.findall(r"^\| ([a-z, -]+) \|", (root / "docs" / "health.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert kinds == {kind for row in rows for kind in row.split(", ")} - {"finding"}
 
 
 # the simulated arm
