@@ -1,6 +1,7 @@
 """Health of a log before fitting: what is wrong with it, which joint, when, and what follows."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -10,17 +11,24 @@ from ident.mechanism import Array
 from ident.run import Run
 
 GAP = 1.5               # periods from which a step of time is a gap
+JITTER = 0.05           # part of the period by which a step must differ to count as jitter,
+_JITTER_SHARE = 0.01    # and the share of such steps that is worth a word
+_SLOW = 0.05            # by which the true rate may differ from what the driver said
+WARMED = 15.0           # °C over a run from which friction is not that of one temperature
+UNIT = 3.0              # factor between torque and the model's gravity beyond which the unit is in doubt
+_EXPLAINED = 0.8        # part of the even torque's variance that gravity must explain for that
 _SATURATED = 0.98       # fraction of the torque limit that counts as saturated
 _SAME_RATE = 0.1        # by which velocity and the derivative of position may differ
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One finding; `joint` is None where it concerns the whole log."""
+    """One finding; `joint` is None where it concerns the whole log, `t` [s] where it has no one time."""
 
     joint: str | None
     kind: str
     text: str
+    t: float | None = None
 
 
 def check_log(run: Run) -> tuple[Finding, ...]:
@@ -40,16 +48,94 @@ def check_log(run: Run) -> tuple[Finding, ...]:
         if np.ptp(run.signals["q"][:, joint]) > 0.0 and np.ptp(run.signals["tau"][:, joint]) == 0.0:
             raise InputError(f"{run.path}: the torque of {name} never changes though it moves; its signal is dead or was "
                              "not recorded")
+    findings += [*_claimed(run, rate), *_jitter(run.t), *_warming(run)]
     if run.closed is None:
         findings.append(Finding(None, "torn", f"the recording was cut off after {len(run.t)} samples (no closing event); "
                                               "what was recorded is used"))
     elif run.closed.get("reason") not in ("done", None):
         findings.append(Finding(None, "ended", f"the run ended early: {run.closed['reason']}"))
+    return (*findings, *_saturation(run))
+
+
+def _claimed(run: Run, rate: float) -> list[Finding]:
+    """The rate that the driver promised against the one in the log; an imported log was promised none."""
+    claimed = (run.record.get("driver") or {}).get("rate")
+    if not claimed or run.record.get("plan") is None or abs(rate / claimed - 1.0) < _SLOW:
+        return []
+    return [Finding(None, "true rate", f"the driver claims {claimed:.4g} Hz, the log runs at {rate:.4g} Hz; speeds rest on "
+                    f"the log's times, but ramps were planned for {claimed:.4g} Hz. Correct the rate in the arm file")]
+
+
+def _jitter(t: Array) -> list[Finding]:
+    """Steps of time that differ from their median, gaps aside."""
+    steps = np.diff(t)
+    period = float(np.median(steps))
+    off = np.abs(steps / period - 1.0)
+    off[steps > GAP * period] = 0.0
+    share = float(np.mean(off > JITTER))
+    if share < _JITTER_SHARE:
+        return []
+    worst, at = float(np.quantile(off, 0.99)), float(t[int(np.argmax(off))])
+    return [Finding(None, "jitter", f"{100 * share:.0f} % of the steps of time differ by more than {100 * JITTER:.0f} % from "
+                    f"{1e3 * period:.3g} ms (99th percentile {100 * worst:.0f} %, the most at t = {at:.2f} s); speeds rest on "
+                    "these times, which must be when the drive measured, not when its reply came", at)]
+
+
+def _saturation(run: Run) -> list[Finding]:
+    """Joints whose torque stands at its limit."""
     limits = np.array([run.arm.joint(name).torque or np.inf for name in run.names])
-    saturated = (np.abs(run.signals["tau"]) > _SATURATED * limits).mean(axis=0)
-    findings += [Finding(name, "saturation", f"torque of {name} is at its limit in {100 * share:.1f} % of the samples")
-                 for name, share in zip(run.names, saturated, strict=True) if share > 0.001]
-    return tuple(findings)
+    findings = []
+    for joint in np.flatnonzero(np.abs(run.signals["tau"]).max(axis=0) > _SATURATED * limits):
+        at_limit = np.abs(run.signals["tau"][:, joint]) > _SATURATED * limits[joint]
+        if (share := float(at_limit.mean())) > 0.001:
+            name, first = run.names[joint], float(run.t[int(np.argmax(at_limit))])
+            findings.append(Finding(name, "saturation", f"torque of {name} is at its limit of {limits[joint]:.4g} in "
+                                    f"{100 * share:.1f} % of the samples, first at t = {first:.2f} s; the drive could not hold "
+                                    "its speed there, and a limit is no friction. Lower speed and acceleration, or choose a "
+                                    "lighter posture", first))
+    return findings
+
+
+def _warming(run: Run) -> list[Finding]:
+    """Joints whose temperature changed much over the run; a temperature that was not reported is no finding."""
+    temperature = run.signals.get("temperature")
+    if temperature is None:
+        return []
+    findings = []
+    for joint, name in enumerate(run.names):
+        seen = temperature[:, joint]
+        low, high = float(np.fmin.reduce(seen)), float(np.fmax.reduce(seen))
+        if high - low > WARMED:
+            at = float(run.t[int(np.nanargmax(seen))])
+            findings.append(Finding(name, "temperature", f"{name} was between {low:.0f} and {high:.0f} °C, warmest at t = "
+                                    f"{at:.2f} s; its friction is a mean over them. Warm up and run again, or use it in that "
+                                    "range only", at))
+    return findings
+
+
+def check_scale(points: pd.DataFrame) -> list[Finding]:
+    """Torque of one joint over the model's gravity so far from 1 that its unit or direction must be wrong."""
+    name, even = str(points["joint"].iloc[0]), points["even"].to_numpy(dtype=float)
+    gravity = points["gravity"].to_numpy(dtype=float)
+    even, gravity = even - even.mean(), gravity - gravity.mean()
+    square = float(gravity @ gravity)
+    if float(even @ gravity) ** 2 <= _EXPLAINED * square * float(even @ even):      # gravity is not what varies in the torque
+        return []
+    scale = float(even @ gravity) / square
+    if scale < 0.0:
+        return [Finding(name, "direction", f"torque of {name} is {scale:.2g} times the model's gravity: positions and torques "
+                        "run against the model, so its loads are those of another posture. Check direction and zero_offset of "
+                        f"joints.{name}, and the arm's gravity")]
+    if 1.0 / UNIT < scale < UNIT:
+        return []
+    return [Finding(name, "torque unit", f"torque of {name} is {scale:.2g} times the model's gravity: is it in amperes, in per "
+                    "cent, or at the motor's side of the gear, or is there a tool that the model lacks? In the first cases "
+                    f"friction of {name} is wrong by the same factor. State torque constant and gear, or the tool")]
+
+
+def name_run(run: Run, findings: Iterable[Finding], several: bool) -> list[Finding]:
+    """Findings that say which of several runs they are about."""
+    return [replace(finding, text=f"{run.label}: {finding.text}") if several else finding for finding in findings]
 
 
 def check_velocity(q: Array, dq: Array, t: Array, names: tuple[str, ...], source: str) -> None:

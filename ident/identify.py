@@ -15,8 +15,9 @@ from ident.errors import FitError, InputError, unknown_name
 from ident.fit import LEAST_ROUND_TRIPS, FitResult
 from ident.friction import AUTO, LAWS, law_named, unit
 from ident.gravity import fit_gravity
-from ident.health import Finding, check_log, drift
+from ident.health import Finding, check_log, check_scale, drift, name_run
 from ident.mechanism import Array, Mechanism
+from ident.moving import check_motion
 from ident.parameter import Parameter
 from ident.projection import Data
 from ident.regression import group_index
@@ -107,10 +108,11 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
     options = options or Options()
     arm = _same_arm(runs)
     mechanism = load_mechanism(arm)
-    findings = [finding for run in runs for finding in check_log(run)]
+    checked = [check_log(run) for run in runs]
     reductions = [reduce_run(run, mechanism) for run in runs]
+    findings = [finding for run, log, reduction in zip(runs, checked, reductions, strict=True)
+                for finding in name_run(run, (*log, *check_motion(run, reduction, mechanism.prismatic)), len(runs) > 1)]
     points = pd.concat([reduction.points for reduction in reductions], ignore_index=True)
-    findings += _left_out([entry for reduction in reductions for entry in reduction.left_out])
     joints: dict[str, JointFit] = {}
     for name, rows in points.groupby("joint", sort=False):
         try:
@@ -120,6 +122,7 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
     if not joints:
         reasons = "; ".join(finding.text for finding in findings if finding.kind in ("not calibrated", "left out", "torn"))
         raise FitError(f"{runs[0].path}: no joint can be calibrated: {reasons or 'no round trips at constant speed found'}")
+    findings += [finding for joint in joints.values() for finding in check_scale(joint.points)]
     joints = _doubted(joints)
     findings += [Finding(name, "strong drift", f"{name}: friction drifted by {100 * change:+.0f} %; warm up and run again")
                  for name, change in drift(points).items() if abs(change) > STRONG_DRIFT]
@@ -260,16 +263,6 @@ def _same_arm(runs: Sequence[Run]) -> Any:
         raise InputError(f"{runs[0].arm.path}: torque_signal = \"joint sensor\": a sensor behind the gear does not see the "
                          "gear's friction; log the motor current")
     return runs[0].arm
-
-
-def _left_out(entries: Sequence[tuple[str, int, str]]) -> list[Finding]:
-    """One finding a joint and reason."""
-    counts: dict[tuple[str, str], list[int]] = {}
-    for joint, segment, reason in entries:
-        counts.setdefault((joint, reason), []).append(segment)
-    return [Finding(joint, "left out", f"{joint}: {len(segments)} stroke(s) left out ({reason}; segments "
-                    f"{', '.join(map(str, segments[:6]))}{', ...' if len(segments) > 6 else ''})")
-            for (joint, reason), segments in counts.items()]
 
 
 def _calibration(runs: Sequence[Run], mechanism: Mechanism, joints: dict[str, JointFit], options: Options,

@@ -111,6 +111,23 @@ def load_run(path: Path, signals: tuple[str, ...] = ("q", "tau", "temperature"))
     return run
 
 
+def read_signal(run: Run, signal: str, rows: int) -> Array | None:
+    """The first rows of a signal that `load_run` left on disk.
+
+    Returns
+    -------
+    ndarray, shape (at most rows, n), or None
+        None where it was not recorded.
+    """
+    if signal in run.signals:
+        return run.signals[signal][:rows]
+    path, columns = run.path / SAMPLES, tuple(f"{signal}.{name}" for name in run.names)
+    if not path.is_file() or not set(columns) <= set(_schema(path).names):
+        return None
+    table = _read_columns(path, columns, rows)
+    return _matrix(table, min(rows, len(run.t), len(table)))
+
+
 def find_runs(path: Path) -> list[Path]:
     """Run folders at a path: the folder itself, or those of a campaign in order."""
     path = Path(path)
@@ -160,8 +177,8 @@ def _read_samples(path: Path, names: tuple[str, ...],
     return t, segment, values
 
 
-def _read_columns(path: Path, columns: tuple[str, ...]) -> "pa.Table":
-    """Columns of all batches that can be read."""
+def _read_columns(path: Path, columns: tuple[str, ...], rows: int | None = None) -> "pa.Table":
+    """Columns of all batches that can be read, or of as many as hold those rows."""
     import pyarrow as pa
 
     schema, batches = _schema(path), []
@@ -171,6 +188,8 @@ def _read_columns(path: Path, columns: tuple[str, ...]) -> "pa.Table":
         with suppress(pa.ArrowException, ValueError, OSError):          # the batch that was being written when the power went
             for batch in reader:
                 batches.append(batch)
+                if rows is not None and sum(map(len, batches)) >= rows:
+                    break
         return pa.Table.from_batches(batches, reader.schema).select(columns)
 
 

@@ -74,10 +74,13 @@ class Reduction:
         the model's dtau_rigid/dt on the forward stroke, `n` samples, `std` their scatter, `t` mid time [s].
     left_out : tuple of (str, int, str)
         Joint, segment and reason for every stroke that gives no point.
+    strokes : tuple of Stroke
+        All stretches at constant speed, whether or not they found a partner.
     """
 
     points: pd.DataFrame
     left_out: tuple[tuple[str, int, str], ...] = field(default=())
+    strokes: tuple[Stroke, ...] = field(default=())
 
 
 def reduce_run(run: Run, mechanism: Mechanism) -> Reduction:
@@ -99,8 +102,10 @@ def reduce_run(run: Run, mechanism: Mechanism) -> Reduction:
     rows: list[dict[str, object]] = []
     left_out: list[tuple[str, int, str]] = []
     bins: list[_Bin] = []
+    found: list[Stroke] = []
     for joint, name in enumerate(run.names):
         strokes = find_strokes(run.t, q, run.segment, joint)
+        found += strokes
         left_out += [(name, segment, "no stretch at constant speed") for segment, plan in planned.items()
                      if plan.get("joint") == name and segment not in {stroke.segment for stroke in strokes}
                      and (run.segment == segment).any()]
@@ -114,16 +119,16 @@ def reduce_run(run: Run, mechanism: Mechanism) -> Reduction:
     for k, (bin_, trip) in enumerate(zip(bins, _name_trips(bins), strict=True)):
         rows.append(_point(run, bin_, trip, loads, slope[k], k, planned))
     points = pd.DataFrame(rows, columns=list(COLUMNS)) if rows else pd.DataFrame(columns=list(COLUMNS))
-    return Reduction(points, tuple(left_out))
+    return Reduction(points, tuple(left_out), tuple(found))
 
 
 def find_strokes(t: Array, q: Array, segment: np.ndarray, joint: int) -> list[Stroke]:
     """Stretches at constant speed of one joint with the others held, in order of time."""
     x = q[:, joint]
-    resolution = _resolution(x)
+    resolution = encoder_step(x)
     least = max(20.0 * resolution, float(np.ptp(x)) / 400.0)
     strokes = []
-    for rows in _monotone(x, segment, least):
+    for rows in motions(x, segment, least):
         way = x[rows.stop - 1] - x[rows.start]
         sign = 1 if way > 0.0 else -1
         for first, last in _steady(t[rows], sign * x[rows], resolution):
@@ -181,7 +186,7 @@ def pair_strokes(strokes: list[Stroke], q: Array, mechanism: Mechanism, joint: i
     return pairs, [stroke for k, stroke in enumerate(strokes) if k not in used]
 
 
-def _monotone(x: Array, segment: np.ndarray, least: float) -> Iterator[slice]:
+def motions(x: Array, segment: np.ndarray, least: float) -> Iterator[slice]:
     """Stretches of at least `least` within a segment over which x moves one way."""
     edges = np.concatenate(([0], np.flatnonzero(np.diff(segment)) + 1, [len(x)]))
     high, low = np.maximum.reduceat(x, edges[:-1]), np.minimum.reduceat(x, edges[:-1])
@@ -245,7 +250,7 @@ def _cell_edges(rising: Array, resolution: float) -> Array:
     They lie half-way between steps of the encoder, so that each is passed at the instant of a step.
     """
     low, high = rising[0], rising[-1]
-    cell = 8.0 * max(resolution, 8.0 * _noise(rising, resolution))
+    cell = 8.0 * max(resolution, 8.0 * position_noise(rising, resolution))
     chord = min(_SAMPLES, len(rising) // 4)
     fastest = float(np.max(rising[chord:] - rising[:-chord])) / chord if chord else 0.0     # way a sample
     cell = max(cell, _SAMPLES * min(resolution, fastest))       # an edge is passed between two samples, or two steps
@@ -254,7 +259,7 @@ def _cell_edges(rising: Array, resolution: float) -> Array:
     return np.asarray(np.arange(low + 0.5 * resolution, high, steps * resolution))
 
 
-def _noise(rising: Array, resolution: float) -> float:
+def position_noise(rising: Array, resolution: float) -> float:
     """Standard deviation of the position's noise, if it is more than what encoder steps make; else 0."""
     if len(rising) < 4:
         return 0.0
@@ -278,7 +283,7 @@ def _longest(mask: np.ndarray) -> tuple[int, int]:
     return int(starts[k]), int(stops[k] - starts[k])
 
 
-def _resolution(x: Array) -> float:
+def encoder_step(x: Array) -> float:
     """Smallest step that the position takes."""
     steps = np.abs(np.diff(x[:200_000]))
     least = 1e-7 * float(np.ptp(x))                # finer steps are noise, or rounding of a computed position
