@@ -134,7 +134,8 @@ LAWS: dict[str, Law] = {law.name: law for law in (
 
 UNITS = {"coulomb": "{tau}", "static": "{tau}", "viscous": "{tau}·s/{q}", "stribeck_velocity": "{q}/s",
          "stribeck_exponent": "1", "coulomb_coefficient": "1", "static_coefficient": "1",
-         "scale": "1", "offset": "{tau}", "delay": "s", "drift": "1"}
+         "scale": "1", "offset": "{tau}", "delay": "s", "drift": "1",
+         "viscous_difference": "{tau}·s/{q}", "inertia": "{tau}·s²/{q}", "gravity_sin": "{tau}", "gravity_cos": "{tau}"}
 
 
 def unit(parameter: str, prismatic: bool = False) -> str:

@@ -1,0 +1,298 @@
+r"""General motion: friction from any logged motion, by inverse dynamics.
+
+The torque of one joint along a motion is linear in what is no friction, too:
+
+.. math:: \tau = \tau_f(\dot q) + J \ddot q + g_s \sin q + g_c \cos q + o + \Delta k_v |\dot q|
+
+Inertia and gravity are the joint's own terms (`"joint"`, the others hold) or the model's (`"model"`, with a scale where
+gravity shows it). Both sides pass the same zero-phase low-pass and are decimated (parallel filtering), so that the filter
+favours no parameter, and what sgn does at a reversal is filtered like what the torque does there.
+
+Directions: a constant difference is the offset o, which friction and drive share; :math:`\Delta k_v` is half the
+difference of viscous friction, so that Coulomb is C ± o and viscous friction k_v ± Δk_v.
+
+References
+----------
+Gautier, IEEE ICRA (1997) 3279; Janot, Gautier and Brunot, Nonlinear System Identification Benchmarks (2019).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.signal import butter, sosfiltfilt
+
+from ident.errors import FitError, unknown_name
+from ident.fit import LEAST_ROUND_TRIPS
+from ident.friction import LAWS, law_named
+from ident.loads import LOADS, joint_loads
+from ident.mechanism import Array, Mechanism
+from ident.projection import Data
+from ident.regression import Groups, group_index
+from ident.run import Run
+from ident.selection import Selection, select
+from ident.strokes import HELD
+
+BANDWIDTH = 20.0        # Hz; joints of arms do not accelerate faster than this, torque ripple and noise do
+RIGID = ("model", "joint")
+_POSITION = 5.0         # cut-off of the position, as a multiple of the bandwidth: what follows filters once more
+_ORDER = 4              # of the Butterworth filter, run forward and backward
+_SETTLING = 4.0         # a filter settles over so many periods of its cut-off; that much is cut at both borders
+_POINTS = 2.5           # points a period of the bandwidth; more would repeat each other
+_MOST_POINTS, _MOST_PASSES = 6000, 120
+_GAP = 5.0              # periods without a sample from which the log is cut in two
+_REST = 0.01            # part of the greatest speed below which a joint rests or turns back
+_NOISE = 3.0            # and so do speeds below so many standard deviations of the velocity's noise
+_SHOWS = 0.5            # the model's gravity has a scale if it varies by this part of the torque left by it
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A stretch of samples without a gap, and the points in it: rows of samples, relative to its first."""
+
+    rows: slice
+    cutoff: float       # of the low-pass, as a fraction of the sampling rate
+    points: np.ndarray
+
+    def view(self, values: Array) -> Array:
+        """Values of the samples of the log, (M, ...), seen in this piece's points, (N, ...)."""
+        return low_pass(values[self.rows], self.cutoff)[self.points]
+
+
+@dataclass(frozen=True)
+class Motion:
+    """General motion of one joint.
+
+    Attributes
+    ----------
+    joint : str
+        Its name.
+    t, q, dq, ddq : ndarray, shape (M,)
+        Time [s] and motion of the samples [rad or m].
+    tau : ndarray, shape (M,)
+        Measured torque [N·m or N].
+    rigid, gravity : ndarray, shape (M,)
+        The model's torque with rotor inertia, and its part at rest [N·m or N].
+    loads : dict of str to ndarray, shape (M,)
+        The model's loads.
+    passes : ndarray of int, shape (M,)
+        Passes 0 ... G-1 between reversals.
+    others_move : bool
+        Whether another joint moves meanwhile.
+    prismatic : bool
+        Whether the joint slides.
+    least : float
+        Speed below which the joint counts as at rest or turning back [rad/s or m/s].
+    pieces : tuple of Piece
+        Where the points are.
+    left_out : str
+        What is no point, and why.
+    """
+
+    joint: str
+    t: Array
+    q: Array
+    dq: Array
+    ddq: Array
+    tau: Array
+    rigid: Array
+    gravity: Array
+    loads: dict[str, Array]
+    passes: Groups
+    others_move: bool
+    prismatic: bool
+    least: float
+    pieces: tuple[Piece, ...]
+    left_out: str
+
+    def view(self, values: Array) -> Array:
+        """Values of the samples (M, ...), filtered and decimated to the points (N, ...)."""
+        return np.concatenate([piece.view(values) for piece in self.pieces])
+
+    def at_points(self, values: np.ndarray) -> np.ndarray:
+        """Values of the samples at the points, unfiltered, shape (N,)."""
+        return np.concatenate([values[piece.rows][piece.points] for piece in self.pieces])
+
+
+def low_pass(values: Array, cutoff: float) -> Array:
+    """Butterworth low-pass forward and backward along the rows: no phase; `cutoff` is a fraction of the sampling rate."""
+    if cutoff >= 0.5:
+        return values
+    return np.asarray(sosfiltfilt(butter(_ORDER, cutoff, fs=1.0, output="sos"), values, axis=0))
+
+
+def reduce_motion(runs: Sequence[Run], mechanism: Mechanism, joint: str, bandwidth: float = BANDWIDTH) -> Motion:
+    """Motion of a joint in runs: filtered, differentiated, cut at gaps and borders; the model's torque along it.
+
+    Positions are filtered, velocities and accelerations are central differences; a recorded velocity is taken where it was
+    loaded. Points are `_POINTS` to a period of `bandwidth`. None of them lies where the joint mostly rests: dry friction at
+    rest takes any value below its level.
+
+    Raises
+    ------
+    FitError
+        If the joint does not move, or moves too briefly or too slowly.
+    """
+    column = mechanism.names.index(joint)
+    parts, first = [], 0
+    for run in runs:
+        for rows in _without_gaps(run.t):
+            if (found := _moved(run, rows, bandwidth)) is not None:
+                parts.append((slice(first, first + len(found[0])), *found))
+                first += len(found[0])
+    if not parts:
+        raise FitError(f"no stretch without gaps lasts longer than {2.0 * _SETTLING / bandwidth:.2g} s, which the filter needs "
+                       "to settle")
+    pieces, (t, q, dq, ddq, tau) = [part[0] for part in parts], map(np.concatenate, zip(*(part[1:] for part in parts), strict=True))
+    least = _least_speed(joint, dq[:, column], bandwidth * float(np.median(np.diff(t))))
+    loads = joint_loads(mechanism, q, dq, ddq)
+    gear = runs[0].arm.joint(joint)
+    rotor = gear.rotor_inertia * gear.gear_ratio**2
+    others = np.delete(q, column, axis=1)
+    placed, left_out = _points(t, dq[:, column], least, pieces, bandwidth)
+    return Motion(joint, t, q[:, column], dq[:, column], ddq[:, column], tau[:, column],
+                  loads.tau[:, column] + rotor * ddq[:, column], joint_loads(mechanism, q).tau[:, column],
+                  {load: loads.get(load)[:, column] for load in LOADS}, passes(dq[:, column], least, pieces),
+                  bool(others.size and np.ptp(others, axis=0).max() > HELD), bool(mechanism.prismatic[column]), least,
+                  placed, left_out)
+
+
+def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directional: str = "auto",
+               loads: Sequence[str] = ("none",)) -> Selection:
+    """Fit friction to general motion: laws, loads and differences between directions compete on passes left out.
+
+    A pass between two reversals is a group, as a round trip is elsewhere: its samples share ripple and a level of friction,
+    which a reversal renews.
+
+    Parameters
+    ----------
+    motion : Motion
+        See `reduce_motion`.
+    rigid : str
+        "joint": inertia and gravity of the joint are fitted along; "model": the model's torque is taken off.
+    law : str
+        A name in `LAWS`, or "auto".
+    directional : str
+        "none", "viscous" or "auto".
+    loads : sequence of str
+        Loads on offer, "none" for no load part.
+
+    Returns
+    -------
+    Selection
+        `chosen.nuisance` holds inertia, gravity, scale, offset and difference between the directions.
+
+    Raises
+    ------
+    FitError
+        If there are too few passes, other joints move though their torques are not the model's, or torque opposes motion.
+    """
+    if rigid not in RIGID:
+        raise unknown_name("rigid-body torque", rigid, RIGID)
+    ways = {"none": {}, "viscous": {"viscous_difference": motion.view(np.abs(motion.dq))}}
+    if directional not in ("auto", *ways):
+        raise unknown_name("directional", directional, ("auto", *ways))
+    if rigid == "joint" and motion.others_move:
+        raise FitError("other joints move meanwhile, and inertia and gravity of one joint cannot stand for that; "
+                       "use the model's rigid-body torque")
+    data = motion_data(motion, rigid)
+    if data.groups < LEAST_ROUND_TRIPS:
+        raise FitError(f"{data.groups} pass(es) between reversals found, at least {LEAST_ROUND_TRIPS} are needed")
+    _check_sign(data)
+    laws = tuple(LAWS) if law == "auto" else (law_named(law).name,)
+    return select(data, {load: None if load == "none" else motion.loads[load] for load in loads}, laws,
+                  ways if directional == "auto" else {directional: ways[directional]})
+
+
+def motion_data(motion: Motion, rigid: str) -> Data:
+    """Points of general motion, with what is no friction as columns fitted along."""
+    speed = np.copysign(np.maximum(np.abs(motion.dq), motion.least), motion.dq)
+    tau, columns = motion.view(motion.tau), _rigid_columns(motion, rigid)
+    if rigid == "model" and "scale" not in columns:
+        tau = tau - motion.view(motion.rigid)
+    return Data(speed, tau, None, group_index(motion.at_points(motion.passes)), columns, prismatic=motion.prismatic,
+                view=motion.view)
+
+
+def _rigid_columns(motion: Motion, rigid: str) -> Mapping[str, Array]:
+    """Columns of the rigid-body torque, and of the offset."""
+    offset = {"offset": np.ones(sum(len(piece.points) for piece in motion.pieces))}
+    gravity = motion.view(motion.gravity)
+    if rigid == "joint":
+        swings = not motion.prismatic and np.ptp(gravity) > 0.0     # gravity of a slide is constant: part of the offset
+        turning = {"gravity_sin": motion.view(np.sin(motion.q)), "gravity_cos": motion.view(np.cos(motion.q))} if swings else {}
+        return {"inertia": motion.view(motion.ddq), **turning, **offset}
+    rest = motion.view(motion.tau - motion.rigid)
+    return {"scale": motion.view(motion.rigid), **offset} if np.ptp(gravity) > _SHOWS * np.ptp(rest) else offset
+
+
+def _check_sign(data: Data) -> None:
+    """Refuse torque that drives against the motion, which no bounded friction could show."""
+    law = LAWS["coulomb-viscous"]
+    columns = data.view(law.columns(data.w, None, {}))
+    A = np.column_stack([columns, *data.nuisance.values()])
+    friction = columns @ np.linalg.lstsq(A, data.tau, rcond=None)[0][:2]
+    if np.mean(friction * columns[:, 0]) <= 0.0:
+        raise FitError("what inertia and gravity leave of the torque opposes the motion; the sign of the torque signal is wrong "
+                       "(in an import, give it a negative factor, or set direction = -1 if the position is reversed too)")
+
+
+def _without_gaps(t: Array) -> list[slice]:
+    """Rows of a log between its gaps."""
+    edges = np.concatenate(([0], np.flatnonzero(np.diff(t) > _GAP * np.median(np.diff(t))) + 1, [len(t)])) if len(t) > 1 else [0, 0]
+    return [slice(int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+
+
+def _moved(run: Run, rows: slice, bandwidth: float) -> tuple[Array, Array, Array, Array, Array] | None:
+    """Evenly spaced time, filtered position, velocity, acceleration, and torque of all joints; None where too short."""
+    t = np.linspace(run.t[rows.start], run.t[rows.stop - 1], rows.stop - rows.start)
+    if len(t) < 16 or np.ptp(t) <= 2.0 * _SETTLING / bandwidth:
+        return None
+    dt = float(t[1] - t[0])
+    recorded = {name: np.column_stack([np.interp(t, run.t[rows], column) for column in run.signals[name][rows].T])
+                for name in ("q", "dq", "tau") if name in run.signals and np.isfinite(run.signals[name]).all()}
+    q = low_pass(recorded["q"], _POSITION * bandwidth * dt)
+    dq = low_pass(recorded["dq"], _POSITION * bandwidth * dt) if "dq" in recorded else np.gradient(q, dt, axis=0)
+    return t, q, dq, np.gradient(dq, dt, axis=0), recorded["tau"]
+
+
+def _least_speed(joint: str, dq: Array, cutoff: float) -> float:
+    """Speed from which the sign of the velocity is sure."""
+    noise = 1.4826 * float(np.median(np.abs(dq - low_pass(dq, cutoff))))
+    fastest = float(np.quantile(np.abs(dq), 0.999))
+    if fastest <= 4.0 * _NOISE * noise or fastest == 0.0:
+        raise FitError(f"{joint} does not move, or so slowly (at most {fastest:.2g} per second) that the noise of its velocity "
+                       f"({noise:.2g}) hides its direction")
+    return max(_REST * fastest, _NOISE * noise)
+
+
+def _points(t: Array, dq: Array, least: float, pieces: Sequence[slice], bandwidth: float) -> tuple[tuple[Piece, ...], str]:
+    """Where the points are: every so many samples of a piece, not at its borders, not at rest."""
+    found, resting, total = [], 0, 0
+    for rows in pieces:
+        dt = float(t[rows][1] - t[rows][0])
+        step = max(1, round(1.0 / (_POINTS * bandwidth * dt)), len(t) // _MOST_POINTS)
+        border = round(_SETTLING / bandwidth / dt)
+        cutoff = bandwidth * dt
+        points = np.arange(border, rows.stop - rows.start - border, step)
+        rests = low_pass((np.abs(dq[rows]) < least).astype(float), cutoff)[points] > 0.5
+        resting, total = resting + int(rests.sum()), total + len(points)
+        found.append(Piece(rows, cutoff, points[~rests]))
+    kept = tuple(piece for piece in found if len(piece.points))
+    if not kept:
+        raise FitError("the joint rests all the time but at the borders of the log")
+    return kept, f"{resting} of {total} points left out: slower than {least:.2g} per second, where friction at rest takes any value"
+
+
+def passes(dq: Array, least: float, pieces: Sequence[slice]) -> Groups:
+    """Number of the pass that each sample belongs to; a pass ends where the velocity turns or the log is cut, shape (M,).
+
+    Where there are more than `_MOST_PASSES`, neighbours count as one: fewer and longer groups are the safe side.
+    """
+    sign = np.where(np.abs(dq) < least, 0, np.sign(dq)).astype(int)
+    moving = np.maximum.accumulate(np.where(sign != 0, np.arange(len(sign)), -1))
+    last = np.where(moving >= 0, sign[moving], sign[np.argmax(sign != 0)])      # the direction keeps through a rest
+    begins = np.concatenate(([False], np.diff(last) != 0))
+    begins[[rows.start for rows in pieces if rows.start > 0]] = True
+    number = np.cumsum(begins)
+    return np.asarray(number // -(-int(number[-1] + 1) // _MOST_PASSES))
