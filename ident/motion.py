@@ -43,7 +43,7 @@ _MOST_POINTS, _MOST_PASSES = 6000, 120
 _GAP = 5.0              # periods without a sample from which the log is cut in two
 _REST = 0.01            # part of the greatest speed below which a joint rests or turns back
 _NOISE = 3.0            # and so do speeds below so many standard deviations of the velocity's noise
-_SHOWS = 0.5            # the model's gravity has a scale if it varies by this part of the torque left by it
+_SHOWS = 0.1            # the model has a scale where its gravity varies by this part of what it leaves of the torque
 
 
 @dataclass(frozen=True)
