@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.ndimage import maximum_filter1d
 from scipy.signal import butter, sosfiltfilt
 
 from ident.errors import FitError, unknown_name
@@ -48,8 +49,9 @@ _SHOWS = 0.1            # the model has a scale where its gravity varies by this
 
 @dataclass(frozen=True)
 class Piece:
-    """A stretch of samples without a gap, and the points in it: rows of samples, relative to its first."""
+    """A stretch of samples of a run without gap or long rest, and the points in it: its own rows, from 0 on."""
 
+    run: str
     rows: slice
     cutoff: float       # of the low-pass, as a fraction of the sampling rate
     points: np.ndarray
@@ -86,7 +88,7 @@ class Motion:
     pieces : tuple of Piece
         Where the points are.
     left_out : str
-        What is no point, and why.
+        How much of the log is motion, and what becomes of the rest.
     """
 
     joint: str
@@ -134,27 +136,29 @@ def reduce_motion(runs: Sequence[Run], mechanism: Mechanism, joint: str, bandwid
         If the joint does not move, or moves too briefly or too slowly.
     """
     column = mechanism.names.index(joint)
-    parts, first = [], 0
-    for run in runs:
-        for rows in _without_gaps(run.t):
-            if (found := _moved(run, rows, bandwidth)) is not None:
-                parts.append((slice(first, first + len(found[0])), *found))
-                first += len(found[0])
+    parts = [(run.label, *found) for run in runs for rows in _without_gaps(run.t)
+             if (found := _moved(run, rows, bandwidth)) is not None]
     if not parts:
         raise FitError(f"no stretch without gaps lasts longer than {2.0 * _SETTLING / bandwidth:.2g} s, which the filter needs "
                        "to settle")
-    pieces, (t, q, dq, ddq, tau) = [part[0] for part in parts], map(np.concatenate, zip(*(part[1:] for part in parts), strict=True))
-    least = _least_speed(joint, dq[:, column], bandwidth * float(np.median(np.diff(t))))
+    dt = float(parts[0][1][1] - parts[0][1][0])
+    least = _least_speed(joint, np.concatenate([part[3][:, column] for part in parts]), bandwidth * dt)
+    border = round(_SETTLING / bandwidth / dt)
+    stretches = [(run, *(values[rows] for values in samples)) for run, *samples in parts
+                 for rows in _moving(np.abs(samples[2][:, column]) >= least, border)]
+    t, q, dq, ddq, tau = (np.concatenate(values) for values in list(zip(*stretches, strict=True))[1:])
+    pieces = _points(dq[:, column], least, [(run, len(values)) for run, values, *_ in stretches], bandwidth * dt, border)
     loads = joint_loads(mechanism, q, dq, ddq)
     gear = runs[0].arm.joint(joint)
     rotor = gear.rotor_inertia * gear.gear_ratio**2
     others = np.delete(q, column, axis=1)
-    placed, left_out = _points(t, dq[:, column], least, pieces, bandwidth)
+    moves = dt * sum(int(np.sum(np.abs(values[:, column]) >= least)) for _, _, _, values, *_ in stretches)
     return Motion(joint, t, q[:, column], dq[:, column], ddq[:, column], tau[:, column],
                   loads.tau[:, column] + rotor * ddq[:, column], joint_loads(mechanism, q).tau[:, column],
                   {load: loads.get(load)[:, column] for load in LOADS}, passes(dq[:, column], least, pieces),
                   bool(others.size and np.ptp(others, axis=0).max() > HELD), bool(mechanism.prismatic[column]), least,
-                  placed, left_out)
+                  pieces, f"{joint} moves for {moves:.0f} of {sum(np.ptp(part[1]) for part in parts):.0f} s; slower than "
+                  f"{least:.2g} {'m' if mechanism.prismatic[column] else 'rad'}/s it may rest, where friction takes any value")
 
 
 def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directional: str = "auto",
@@ -266,25 +270,27 @@ def _least_speed(joint: str, dq: Array, cutoff: float) -> float:
     return max(_REST * fastest, _NOISE * noise)
 
 
-def _points(t: Array, dq: Array, least: float, pieces: Sequence[slice], bandwidth: float) -> tuple[tuple[Piece, ...], str]:
-    """Where the points are: every so many samples of a piece, not at its borders, not at rest."""
-    found, resting, total = [], 0, 0
-    for rows in pieces:
-        dt = float(t[rows][1] - t[rows][0])
-        step = max(1, round(1.0 / (_POINTS * bandwidth * dt)), len(t) // _MOST_POINTS)
-        border = round(_SETTLING / bandwidth / dt)
-        cutoff = bandwidth * dt
-        points = np.arange(border, rows.stop - rows.start - border, step)
+def _moving(moves: np.ndarray, border: int) -> list[slice]:
+    """Stretches of samples in which the joint moves, with a border in which the filter may settle at both ends."""
+    near = np.concatenate(([0], maximum_filter1d(moves.astype(np.int8), 2 * border + 1), [0]))
+    return [slice(int(a), int(b)) for a, b in zip(np.flatnonzero(np.diff(near) == 1), np.flatnonzero(np.diff(near) == -1),
+                                                  strict=True) if b - a > 2 * border]
+
+
+def _points(dq: Array, least: float, stretches: Sequence[tuple[str, int]], cutoff: float, border: int) -> tuple[Piece, ...]:
+    """Where the points are: every so many samples of a stretch, not at its borders, not where the joint mostly rests."""
+    found, first = [], 0
+    step = max(1, round(1.0 / (_POINTS * cutoff)), len(dq) // _MOST_POINTS)
+    for run, length in stretches:
+        rows = slice(first, first + length)
+        points = np.arange(border, length - border, step)
         rests = low_pass((np.abs(dq[rows]) < least).astype(float), cutoff)[points] > 0.5
-        resting, total = resting + int(rests.sum()), total + len(points)
-        found.append(Piece(rows, cutoff, points[~rests]))
-    kept = tuple(piece for piece in found if len(piece.points))
-    if not kept:
-        raise FitError("the joint rests all the time but at the borders of the log")
-    return kept, f"{resting} of {total} points left out: slower than {least:.2g} per second, where friction at rest takes any value"
+        found.append(Piece(run, rows, cutoff, points[~rests]))
+        first += length
+    return tuple(found)
 
 
-def passes(dq: Array, least: float, pieces: Sequence[slice]) -> Groups:
+def passes(dq: Array, least: float, pieces: Sequence[Piece]) -> Groups:
     """Number of the pass that each sample belongs to; a pass ends where the velocity turns or the log is cut, shape (M,).
 
     Where there are more than `_MOST_PASSES`, neighbours count as one: fewer and longer groups are the safe side.
@@ -293,6 +299,6 @@ def passes(dq: Array, least: float, pieces: Sequence[slice]) -> Groups:
     moving = np.maximum.accumulate(np.where(sign != 0, np.arange(len(sign)), -1))
     last = np.where(moving >= 0, sign[moving], sign[np.argmax(sign != 0)])      # the direction keeps through a rest
     begins = np.concatenate(([False], np.diff(last) != 0))
-    begins[[rows.start for rows in pieces if rows.start > 0]] = True
+    begins[[piece.rows.start for piece in pieces[1:]]] = True
     number = np.cumsum(begins)
     return np.asarray(number // -(-int(number[-1] + 1) // _MOST_PASSES))

@@ -163,7 +163,7 @@ def test_a_rest_is_left_out() -> None:
     q, tau = (np.concatenate([run.signals[name], np.repeat(run.signals[name][-1:], hold, axis=0)]) for name in ("q", "tau"))
     tau[-hold:] = 1.5 - MASS * G * ARM * np.cos(q[-1])
     motion = reduce_motion([log(t, {"q": q, "tau": tau})], pendulum(), "swing")
-    assert "points left out" in motion.left_out
+    assert "of 80 s" in motion.left_out
     resting = fit_motion(motion, law="coulomb-viscous", directional="none").chosen
     moving = fit(run, law="coulomb-viscous", directional="none").chosen
     for name, value in moving.values.items():
