@@ -19,6 +19,8 @@ PARAMETER_WORDS = {
     "stribeck_velocity": "Stribeck velocity", "stribeck_exponent": "Stribeck exponent",
     "coulomb_coefficient": "Coulomb per load", "static_coefficient": "static per load",
     "scale": "torque / gravity", "offset": "torque offset", "delay": "torque delay", "drift": "drift",
+    "viscous_difference": "viscous, half of forward less backward", "inertia": "inertia", "gravity_sin": "gravity with sin q",
+    "gravity_cos": "gravity with cos q",
 }
 PARAMETER_SYMBOLS = {       # letter and subscript of the equation
     "coulomb": ("c", "0"), "static": ("s", "0"), "viscous": ("k", "v"), "stribeck_velocity": ("ω", "s"),

@@ -1,8 +1,9 @@
 """From runs to a calibration: reduce, fit every joint, check against gravity."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -17,7 +18,8 @@ from ident.friction import LAWS, law_named, unit
 from ident.gravity import fit_gravity
 from ident.health import Finding, check_log, drift
 from ident.mechanism import Array, Mechanism
-from ident.parameter import Parameter
+from ident.motion import RIGID, fit_motion, law_torque, motion_points, reduce_motion
+from ident.parameter import Parameter, verdict
 from ident.projection import Data
 from ident.regression import group_index
 from ident.run import Run
@@ -41,12 +43,17 @@ class Options:
 
     law: str = "auto"
     load: str = "auto"
+    motion: str = "none"        # general motion instead of round trips: with the rigid-body torque of "model" or "joint"
 
     def __post_init__(self) -> None:
         if self.law not in ("auto", *LAWS):
             raise unknown_name("law", self.law, ("auto", *LAWS))
         if self.load not in ("auto", *ORDER[:-1]):
             raise unknown_name("load", self.load, ("auto", *ORDER[:-1]))
+        if self.motion not in ("none", *RIGID):
+            raise unknown_name("motion", self.motion, ("none", *RIGID))
+        if self.motion == "joint" and self.load not in ("auto", "none"):
+            raise InputError(f"load = \"{self.load}\" needs the model; use motion = \"model\"")
 
 
 @dataclass(frozen=True)
@@ -58,6 +65,7 @@ class JointFit:
     gravity: dict[str, Parameter]
     candidates: tuple[Candidate, ...]
     drift: Parameter | None
+    findings: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -110,16 +118,21 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
     findings = [finding for run in runs for finding in check_log(run)]
     reductions = [reduce_run(run, mechanism) for run in runs]
     points = pd.concat([reduction.points for reduction in reductions], ignore_index=True)
-    findings += _left_out([entry for reduction in reductions for entry in reduction.left_out])
-    joints: dict[str, JointFit] = {}
-    for name, rows in points.groupby("joint", sort=False):
-        try:
-            joints[str(name)] = identify_joint(rows, mechanism, str(name), options)
-        except FitError as error:
-            findings.append(Finding(str(name), "not calibrated", f"{name} is not calibrated: {error}"))
+    round_trips = {str(name): partial(identify_joint, rows, mechanism, str(name), options)
+                   for name, rows in points.groupby("joint", sort=False)}
+    if options.motion == "none":
+        findings += _left_out([entry for reduction in reductions for entry in reduction.left_out])
+        joints = _fitted(round_trips, findings)
+    else:
+        joints = _fitted({name: partial(identify_motion, runs, mechanism, name, options) for name in mechanism.names}, findings)
+        points = pd.concat([joint.points for joint in joints.values()], ignore_index=True) if joints else points
+        for name, joint in _fitted({name: round_trips[name] for name in joints if name in round_trips}, []).items():
+            findings.append(agreement(name, joints[name].fit, joint.fit))
     if not joints:
         reasons = "; ".join(finding.text for finding in findings if finding.kind in ("not calibrated", "left out", "torn"))
-        raise FitError(f"{runs[0].path}: no joint can be calibrated: {reasons or 'no round trips at constant speed found'}")
+        raise FitError(f"{runs[0].path}: no joint can be calibrated: "
+                       f"{reasons or 'no round trips at constant speed found; general motion needs none of them (--motion)'}")
+    findings += [finding for joint in joints.values() for finding in joint.findings]
     joints = _doubted(joints)
     findings += [Finding(name, "strong drift", f"{name}: friction drifted by {100 * change:+.0f} %; warm up and run again")
                  for name, change in drift(points).items() if abs(change) > STRONG_DRIFT]
@@ -162,6 +175,79 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
                           data.prismatic)
     gravity["delay"] = _explained(fit.nuisance.get("delay"))
     return JointFit(points, fit, gravity, selection.candidates, fit.nuisance.get("drift"))
+
+
+def identify_motion(runs: Sequence[Run], mechanism: Mechanism, name: str, options: Options) -> JointFit:
+    """Fit one joint's general motion: laws, loads and differences between the directions compete.
+
+    Raises
+    ------
+    FitError
+        If the joint moves too little, too slowly or in one direction, or torque opposes motion.
+    """
+    check_options(options, mechanism, (name,))
+    motion = reduce_motion(runs, mechanism, name)
+    offered: dict[str, Array | None] = {"none": None}
+    still: dict[str, tuple[float, float]] = {}
+    if options.motion == "model":
+        offered, still = excited_loads(motion_points(motion, motion.view(motion.tau - motion.rigid))[0], options.load)
+    selection = fit_motion(motion, options.motion, options.law, loads=tuple(offered))
+    fit = selection.chosen
+    points, rows = motion_points(motion, law_torque(motion, fit) + fit.residual)
+    sign = np.sign(motion.view(np.sign(motion.dq)))
+    fit = replace(fit, residual=(sign * fit.residual)[rows])
+    if fit.load == "none":
+        fit = replace(fit, parameters={**fit.parameters, **_unidentifiable(fit, still, motion.prismatic)})
+    return JointFit(points, fit, _beside_friction(fit, float(points["odd"].median())), selection.candidates, None,
+                    (Finding(name, "motion", motion.left_out), *_directions(name, fit)))
+
+
+def _beside_friction(fit: FitResult, friction: float) -> dict[str, Parameter]:
+    """What was fitted along with general motion, and why scale or delay were not."""
+    absent = Parameter(None, None, None, None, "1", "unidentifiable", "general motion was fitted without it")
+    offset = fit.nuisance["offset"]
+    assert offset.low is not None and offset.high is not None
+    half = (offset.high - offset.low) / 2.0
+    return {"scale": absent, **fit.nuisance, "offset": replace(offset, verdict=verdict(friction, -half, half)),
+            "delay": replace(absent, unit="s")}
+
+
+def _directions(name: str, fit: FitResult) -> tuple[Finding, ...]:
+    """How viscous friction differs between the directions, if it does."""
+    if fit.directional == "none":
+        return ()
+    mean, half = fit.values["viscous"], fit.nuisance["viscous_difference"]
+    return (Finding(name, "directions", f"{name}: viscous friction is {mean + float(half.value or 0.0):.4g} forward and "
+                    f"{mean - float(half.value or 0.0):.4g} {half.unit} backward; the calibration holds the mean"),)
+
+
+def agreement(name: str, motion: FitResult, constant: FitResult) -> Finding:
+    """General motion against constant speed, for the parameters that both have.
+
+    They agree where the difference is within the root sum of squares of the half widths of both intervals.
+    """
+    said, apart = [], []
+    for key, one in motion.parameters.items():
+        other = constant.parameters.get(key)
+        if other is None or None in (one.value, one.low, other.value, other.low):
+            continue
+        half = [(entry.high - entry.low) / 2.0 for entry in (one, other)]
+        said.append(f"{key} {one.value:.4g} ± {half[0]:.2g}, constant speed {other.value:.4g} ± {half[1]:.2g} {one.unit}")
+        if abs(one.value - other.value) > np.hypot(*half):
+            apart.append(key)
+    word = f"they differ beyond their intervals in {', '.join(apart)}" if apart else "they agree within their intervals"
+    return Finding(name, "agreement", f"{name}: general motion gives {'; '.join(said)}; {word}")
+
+
+def _fitted(ways: Mapping[str, Callable[[], JointFit]], findings: list[Finding]) -> dict[str, JointFit]:
+    """Joints that can be fitted; why the others cannot is a finding."""
+    joints = {}
+    for name, way in ways.items():
+        try:
+            joints[name] = way()
+        except FitError as error:
+            findings.append(Finding(name, "not calibrated", f"{name} is not calibrated: {error}"))
+    return joints
 
 
 def check_options(options: Options, mechanism: Mechanism, joints: Sequence[str]) -> None:
@@ -276,10 +362,12 @@ def _calibration(runs: Sequence[Run], mechanism: Mechanism, joints: dict[str, Jo
                  created: datetime) -> Calibration:
     arm = runs[0].arm
     seeds = [run.record.get("seed") for run in runs if run.record.get("seed") is not None]
-    fit = {"law": options.law, "load": options.load, **({"seed": seeds[0]} if seeds else {}),
+    general = options.motion != "none"
+    fit = {"law": options.law, "load": options.load, **({"motion": options.motion} if general else {}), **({"seed": seeds[0]} if seeds else {}),
            "versions": {name: version(name) for name in ("stribeck", "numpy", "scipy", "lmfit", "mujoco-core")}}
     return Calibration(
-        arm.name, created.replace(microsecond=0), str(runs[0].record.get("experiment", "")), "drive",
+        arm.name, created.replace(microsecond=0), "general motion" if general else str(runs[0].record.get("experiment", "")),
+        "drive",
         tuple({"path": run.label, "sha256": run.sha256} for run in runs),
         Model(arm.model.name, file_sha256(arm.model), arm.gravity, arm.tool), fit,
         {name: _joint_calibration(joint, mechanism, name) for name, joint in joints.items()}, arm.model.parent)

@@ -20,11 +20,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from scipy.ndimage import maximum_filter1d
 from scipy.signal import butter, sosfiltfilt
 
 from ident.errors import FitError, unknown_name
-from ident.fit import LEAST_ROUND_TRIPS
+from ident.fit import LEAST_ROUND_TRIPS, FitResult
 from ident.friction import LAWS, law_named
 from ident.loads import LOADS, joint_loads
 from ident.mechanism import Array, Mechanism
@@ -32,7 +33,7 @@ from ident.projection import Data
 from ident.regression import Groups, group_index
 from ident.run import Run
 from ident.selection import Selection, select
-from ident.strokes import HELD
+from ident.strokes import COLUMNS, HELD
 
 BANDWIDTH = 20.0        # Hz; joints of arms do not accelerate faster than this, torque ripple and noise do
 RIGID = ("model", "joint")
@@ -44,6 +45,7 @@ _MOST_POINTS, _MOST_PASSES = 6000, 120
 _GAP = 5.0              # periods without a sample from which the log is cut in two
 _REST = 0.01            # part of the greatest speed below which a joint rests or turns back
 _NOISE = 3.0            # and so do speeds below so many standard deviations of the velocity's noise
+_ONE_WAY = 0.98         # mean direction, seen through the filter, from which a point knows one direction only
 _SHOWS = 0.1            # the model has a scale where its gravity varies by this part of what it leaves of the torque
 
 
@@ -110,6 +112,11 @@ class Motion:
     def view(self, values: Array) -> Array:
         """Values of the samples (M, ...), filtered and decimated to the points (N, ...)."""
         return np.concatenate([piece.view(values) for piece in self.pieces])
+
+    @property
+    def speed(self) -> Array:
+        """Signed velocity, nowhere slower than `least`: below it the law would be asked at noise, shape (M,)."""
+        return np.asarray(np.copysign(np.maximum(np.abs(self.dq), self.least), self.dq))
 
     def at_points(self, values: np.ndarray) -> np.ndarray:
         """Values of the samples at the points, unfiltered, shape (N,)."""
@@ -210,12 +217,48 @@ def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directio
 
 def motion_data(motion: Motion, rigid: str) -> Data:
     """Points of general motion, with what is no friction as columns fitted along."""
-    speed = np.copysign(np.maximum(np.abs(motion.dq), motion.least), motion.dq)
     tau, columns = motion.view(motion.tau), _rigid_columns(motion, rigid)
     if rigid == "model" and "scale" not in columns:
         tau = tau - motion.view(motion.rigid)
-    return Data(speed, tau, None, group_index(motion.at_points(motion.passes)), columns, prismatic=motion.prismatic,
+    return Data(motion.speed, tau, None, group_index(motion.at_points(motion.passes)), columns, prismatic=motion.prismatic,
                 view=motion.view)
+
+
+def law_torque(motion: Motion, fit: FitResult) -> Array:
+    """Friction of a fit as the points see it, shape (N,) [N·m or N]."""
+    return motion.view(fit.predict(motion.speed, motion.loads.get(fit.load)))
+
+
+def motion_points(motion: Motion, friction: Array) -> tuple[pd.DataFrame, np.ndarray]:
+    """Points as a table like that of round trips, where a pass takes the place of a round trip.
+
+    Points whose filter reaches across a reversal hold friction of both directions; they are fitted, but are no rows.
+
+    Parameters
+    ----------
+    motion : Motion
+        See `reduce_motion`.
+    friction : ndarray, shape (N,)
+        Friction of the points; `odd` is it in the direction of motion, `even` is what else the torque holds.
+
+    Returns
+    -------
+    table : DataFrame
+        Columns as in `ident.strokes.COLUMNS`.
+    rows : ndarray of bool, shape (N,)
+        Which points they are.
+    """
+    direction = motion.view(np.sign(motion.dq))
+    rows = np.abs(direction) > _ONE_WAY
+    sign = np.sign(direction)
+    seen = {load: motion.view(values) for load, values in motion.loads.items()}
+    values = {"segment": motion.at_points(motion.passes), "speed": np.maximum(motion.view(np.abs(motion.dq)), motion.least),
+              "position": motion.at_points(motion.q), "odd": sign * friction, "even": motion.view(motion.tau) - friction,
+              "gravity": motion.view(motion.rigid), **seen, "t": motion.at_points(motion.t),
+              "run": np.repeat([piece.run for piece in motion.pieces], [len(piece.points) for piece in motion.pieces])}
+    constant = {"joint": motion.joint, "posture": 0, "gravity_rate": np.nan, "n": 1, "std": np.nan, "temperature": np.nan,
+                "reference": False}
+    return pd.DataFrame({**values, **constant})[rows][list(COLUMNS)].reset_index(drop=True), rows
 
 
 def _rigid_columns(motion: Motion, rigid: str) -> Mapping[str, Array]:
