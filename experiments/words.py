@@ -52,9 +52,7 @@ def decimals_of(parameter: Parameter) -> int:
 
 def half_width(parameter: Parameter) -> float | None:
     """Half width of the 95 % interval; None without one."""
-    if parameter.low is None or parameter.high is None:
-        return None
-    return (parameter.high - parameter.low) / 2.0
+    return parameter.half_width
 
 
 def plus_minus(parameter: Parameter | None) -> str:

@@ -13,13 +13,14 @@ import pandas as pd
 from ident.calibration import Calibration, JointCalibration, Model, file_sha256
 from ident.description import load_mechanism
 from ident.errors import FitError, InputError, unknown_name
+from ident.filtering import reduce_motion
 from ident.fit import LEAST_ROUND_TRIPS, FitResult
 from ident.friction import LAWS, law_named, unit
 from ident.gravity import fit_gravity
 from ident.health import Finding, check_log, drift
 from ident.mechanism import Array, Mechanism
-from ident.motion import RIGID, fit_motion, law_torque, motion_points, reduce_motion
-from ident.parameter import Parameter, verdict
+from ident.motion import RIGID, agreement, beside_friction, directions, fit_motion, law_torque, motion_points
+from ident.parameter import Parameter
 from ident.projection import Data
 from ident.regression import group_index
 from ident.run import Run
@@ -198,45 +199,8 @@ def identify_motion(runs: Sequence[Run], mechanism: Mechanism, name: str, option
     fit = replace(fit, residual=(sign * fit.residual)[rows])
     if fit.load == "none":
         fit = replace(fit, parameters={**fit.parameters, **_unidentifiable(fit, still, motion.prismatic)})
-    return JointFit(points, fit, _beside_friction(fit, float(points["odd"].median())), selection.candidates, None,
-                    (Finding(name, "motion", motion.left_out), *_directions(name, fit)))
-
-
-def _beside_friction(fit: FitResult, friction: float) -> dict[str, Parameter]:
-    """What was fitted along with general motion, and why scale or delay were not."""
-    absent = Parameter(None, None, None, None, "1", "unidentifiable", "general motion was fitted without it")
-    offset = fit.nuisance["offset"]
-    assert offset.low is not None and offset.high is not None
-    half = (offset.high - offset.low) / 2.0
-    return {"scale": absent, **fit.nuisance, "offset": replace(offset, verdict=verdict(friction, -half, half)),
-            "delay": replace(absent, unit="s")}
-
-
-def _directions(name: str, fit: FitResult) -> tuple[Finding, ...]:
-    """How viscous friction differs between the directions, if it does."""
-    if fit.directional == "none":
-        return ()
-    mean, half = fit.values["viscous"], fit.nuisance["viscous_difference"]
-    return (Finding(name, "directions", f"{name}: viscous friction is {mean + float(half.value or 0.0):.4g} forward and "
-                    f"{mean - float(half.value or 0.0):.4g} {half.unit} backward; the calibration holds the mean"),)
-
-
-def agreement(name: str, motion: FitResult, constant: FitResult) -> Finding:
-    """General motion against constant speed, for the parameters that both have.
-
-    They agree where the difference is within the root sum of squares of the half widths of both intervals.
-    """
-    said, apart = [], []
-    for key, one in motion.parameters.items():
-        other = constant.parameters.get(key)
-        if other is None or None in (one.value, one.low, other.value, other.low):
-            continue
-        half = [(entry.high - entry.low) / 2.0 for entry in (one, other)]
-        said.append(f"{key} {one.value:.4g} ± {half[0]:.2g}, constant speed {other.value:.4g} ± {half[1]:.2g} {one.unit}")
-        if abs(one.value - other.value) > np.hypot(*half):
-            apart.append(key)
-    word = f"they differ beyond their intervals in {', '.join(apart)}" if apart else "they agree within their intervals"
-    return Finding(name, "agreement", f"{name}: general motion gives {'; '.join(said)}; {word}")
+    return JointFit(points, fit, beside_friction(fit, float(points["odd"].median())), selection.candidates, None,
+                    (Finding(name, "motion", motion.left_out), *directions(name, fit)))
 
 
 def _fitted(ways: Mapping[str, Callable[[], JointFit]], findings: list[Finding]) -> dict[str, JointFit]:
@@ -363,7 +327,8 @@ def _calibration(runs: Sequence[Run], mechanism: Mechanism, joints: dict[str, Jo
     arm = runs[0].arm
     seeds = [run.record.get("seed") for run in runs if run.record.get("seed") is not None]
     general = options.motion != "none"
-    fit = {"law": options.law, "load": options.load, **({"motion": options.motion} if general else {}), **({"seed": seeds[0]} if seeds else {}),
+    fit = {"law": options.law, "load": options.load, **({"motion": options.motion} if general else {}),
+           **({"seed": seeds[0]} if seeds else {}),
            "versions": {name: version(name) for name in ("stribeck", "numpy", "scipy", "lmfit", "mujoco-core")}}
     return Calibration(
         arm.name, created.replace(microsecond=0), "general motion" if general else str(runs[0].record.get("experiment", "")),

@@ -5,8 +5,7 @@ The torque of one joint along a motion is linear in what is no friction, too:
 .. math:: \tau = \tau_f(\dot q) + J \ddot q + g_s \sin q + g_c \cos q + o + \Delta k_v |\dot q|
 
 Inertia and gravity are the joint's own terms (`"joint"`, the others hold) or the model's (`"model"`, with a scale where
-gravity shows it). Both sides pass the same zero-phase low-pass and are decimated (parallel filtering), so that the filter
-favours no parameter, and what sgn does at a reversal is filtered like what the torque does there.
+gravity shows it). Both sides are filtered alike, see `ident.filtering`.
 
 Directions: a constant difference is the offset o, which friction and drive share; :math:`\Delta k_v` is half the
 difference of viscous friction, so that Coulomb is C ± o and viscous friction k_v ± Δk_v.
@@ -17,155 +16,26 @@ Gautier, IEEE ICRA (1997) 3279; Janot, Gautier and Brunot, Nonlinear System Iden
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-from scipy.ndimage import maximum_filter1d
-from scipy.signal import butter, sosfiltfilt
 
 from ident.errors import FitError, unknown_name
+from ident.filtering import Motion
 from ident.fit import LEAST_ROUND_TRIPS, FitResult
 from ident.friction import LAWS, law_named
-from ident.loads import LOADS, joint_loads
-from ident.mechanism import Array, Mechanism
+from ident.health import Finding
+from ident.mechanism import Array
+from ident.parameter import Parameter, verdict
 from ident.projection import Data
-from ident.regression import Groups, group_index
-from ident.run import Run
+from ident.regression import group_index
 from ident.selection import Selection, select
-from ident.strokes import COLUMNS, HELD
+from ident.strokes import COLUMNS
 
-BANDWIDTH = 20.0        # Hz; joints of arms do not accelerate faster than this, torque ripple and noise do
 RIGID = ("model", "joint")
-_POSITION = 5.0         # cut-off of the position, as a multiple of the bandwidth: what follows filters once more
-_ORDER = 4              # of the Butterworth filter, run forward and backward
-_SETTLING = 4.0         # a filter settles over so many periods of its cut-off; that much is cut at both borders
-_POINTS = 2.5           # points a period of the bandwidth; more would repeat each other
-_MOST_POINTS, _MOST_PASSES = 6000, 120
-_GAP = 5.0              # periods without a sample from which the log is cut in two
-_REST = 0.01            # part of the greatest speed below which a joint rests or turns back
-_NOISE = 3.0            # and so do speeds below so many standard deviations of the velocity's noise
-_ONE_WAY = 0.98         # mean direction, seen through the filter, from which a point knows one direction only
 _SHOWS = 0.1            # the model has a scale where its gravity varies by this part of what it leaves of the torque
-
-
-@dataclass(frozen=True)
-class Piece:
-    """A stretch of samples of a run without gap or long rest, and the points in it: its own rows, from 0 on."""
-
-    run: str
-    rows: slice
-    cutoff: float       # of the low-pass, as a fraction of the sampling rate
-    points: np.ndarray
-
-    def view(self, values: Array) -> Array:
-        """Values of the samples of the log, (M, ...), seen in this piece's points, (N, ...)."""
-        return low_pass(values[self.rows], self.cutoff)[self.points]
-
-
-@dataclass(frozen=True)
-class Motion:
-    """General motion of one joint.
-
-    Attributes
-    ----------
-    joint : str
-        Its name.
-    t, q, dq, ddq : ndarray, shape (M,)
-        Time [s] and motion of the samples [rad or m].
-    tau : ndarray, shape (M,)
-        Measured torque [N·m or N].
-    rigid, gravity : ndarray, shape (M,)
-        The model's torque with rotor inertia, and its part at rest [N·m or N].
-    loads : dict of str to ndarray, shape (M,)
-        The model's loads.
-    passes : ndarray of int, shape (M,)
-        Passes 0 ... G-1 between reversals.
-    others_move : bool
-        Whether another joint moves meanwhile.
-    prismatic : bool
-        Whether the joint slides.
-    least : float
-        Speed below which the joint counts as at rest or turning back [rad/s or m/s].
-    pieces : tuple of Piece
-        Where the points are.
-    left_out : str
-        How much of the log is motion, and what becomes of the rest.
-    """
-
-    joint: str
-    t: Array
-    q: Array
-    dq: Array
-    ddq: Array
-    tau: Array
-    rigid: Array
-    gravity: Array
-    loads: dict[str, Array]
-    passes: Groups
-    others_move: bool
-    prismatic: bool
-    least: float
-    pieces: tuple[Piece, ...]
-    left_out: str
-
-    def view(self, values: Array) -> Array:
-        """Values of the samples (M, ...), filtered and decimated to the points (N, ...)."""
-        return np.concatenate([piece.view(values) for piece in self.pieces])
-
-    @property
-    def speed(self) -> Array:
-        """Signed velocity, nowhere slower than `least`: below it the law would be asked at noise, shape (M,)."""
-        return np.asarray(np.copysign(np.maximum(np.abs(self.dq), self.least), self.dq))
-
-    def at_points(self, values: np.ndarray) -> np.ndarray:
-        """Values of the samples at the points, unfiltered, shape (N,)."""
-        return np.concatenate([values[piece.rows][piece.points] for piece in self.pieces])
-
-
-def low_pass(values: Array, cutoff: float) -> Array:
-    """Butterworth low-pass forward and backward along the rows: no phase; `cutoff` is a fraction of the sampling rate."""
-    if cutoff >= 0.5:
-        return values
-    return np.asarray(sosfiltfilt(butter(_ORDER, cutoff, fs=1.0, output="sos"), values, axis=0))
-
-
-def reduce_motion(runs: Sequence[Run], mechanism: Mechanism, joint: str, bandwidth: float = BANDWIDTH) -> Motion:
-    """Motion of a joint in runs: filtered, differentiated, cut at gaps and borders; the model's torque along it.
-
-    Positions are filtered, velocities and accelerations are central differences; a recorded velocity is taken where it was
-    loaded. Points are `_POINTS` to a period of `bandwidth`. None of them lies where the joint mostly rests: dry friction at
-    rest takes any value below its level.
-
-    Raises
-    ------
-    FitError
-        If the joint does not move, or moves too briefly or too slowly.
-    """
-    column = mechanism.names.index(joint)
-    parts = [(run.label, *found) for run in runs for rows in _without_gaps(run.t)
-             if (found := _moved(run, rows, bandwidth)) is not None]
-    if not parts:
-        raise FitError(f"no stretch without gaps lasts longer than {2.0 * _SETTLING / bandwidth:.2g} s, which the filter needs "
-                       "to settle")
-    dt = float(parts[0][1][1] - parts[0][1][0])
-    least = _least_speed(joint, np.concatenate([part[3][:, column] for part in parts]), bandwidth * dt)
-    border = round(_SETTLING / bandwidth / dt)
-    stretches = [(run, *(values[rows] for values in samples)) for run, *samples in parts
-                 for rows in _moving(np.abs(samples[2][:, column]) >= least, border)]
-    t, q, dq, ddq, tau = (np.concatenate(values) for values in list(zip(*stretches, strict=True))[1:])
-    pieces = _points(dq[:, column], least, [(run, len(values)) for run, values, *_ in stretches], bandwidth * dt, border)
-    loads = joint_loads(mechanism, q, dq, ddq)
-    gear = runs[0].arm.joint(joint)
-    rotor = gear.rotor_inertia * gear.gear_ratio**2
-    others = np.delete(q, column, axis=1)
-    moves = dt * sum(int(np.sum(np.abs(values[:, column]) >= least)) for _, _, _, values, *_ in stretches)
-    return Motion(joint, t, q[:, column], dq[:, column], ddq[:, column], tau[:, column],
-                  loads.tau[:, column] + rotor * ddq[:, column], joint_loads(mechanism, q).tau[:, column],
-                  {load: loads.get(load)[:, column] for load in LOADS}, passes(dq[:, column], least, pieces),
-                  bool(others.size and np.ptp(others, axis=0).max() > HELD), bool(mechanism.prismatic[column]), least,
-                  pieces, f"{joint} moves for {moves:.0f} of {sum(np.ptp(part[1]) for part in parts):.0f} s; slower than "
-                  f"{least:.2g} {'m' if mechanism.prismatic[column] else 'rad'}/s it may rest, where friction takes any value")
+_ONE_WAY = 0.98         # mean direction, seen through the filter, from which a point knows one direction only
 
 
 def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directional: str = "auto",
@@ -284,64 +154,39 @@ def _check_sign(data: Data) -> None:
                        "(in an import, give it a negative factor, or set direction = -1 if the position is reversed too)")
 
 
-def _without_gaps(t: Array) -> list[slice]:
-    """Rows of a log between its gaps."""
-    edges = np.concatenate(([0], np.flatnonzero(np.diff(t) > _GAP * np.median(np.diff(t))) + 1, [len(t)])) if len(t) > 1 else [0, 0]
-    return [slice(int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+def beside_friction(fit: FitResult, friction: float) -> dict[str, Parameter]:
+    """What was fitted along with general motion, and why scale or delay were not."""
+    absent = Parameter(None, None, None, None, "1", "unidentifiable", "general motion was fitted without it")
+    offset = fit.nuisance["offset"]
+    half = offset.half_width or 0.0
+    return {"scale": absent, **fit.nuisance, "offset": replace(offset, verdict=verdict(friction, -half, half)),
+            "delay": replace(absent, unit="s")}
 
 
-def _moved(run: Run, rows: slice, bandwidth: float) -> tuple[Array, Array, Array, Array, Array] | None:
-    """Evenly spaced time, filtered position, velocity, acceleration, and torque of all joints; None where too short."""
-    t = np.linspace(run.t[rows.start], run.t[rows.stop - 1], rows.stop - rows.start)
-    if len(t) < 16 or np.ptp(t) <= 2.0 * _SETTLING / bandwidth:
-        return None
-    dt = float(t[1] - t[0])
-    recorded = {name: np.column_stack([np.interp(t, run.t[rows], column) for column in run.signals[name][rows].T])
-                for name in ("q", "dq", "tau") if name in run.signals and np.isfinite(run.signals[name]).all()}
-    q = low_pass(recorded["q"], _POSITION * bandwidth * dt)
-    dq = low_pass(recorded["dq"], _POSITION * bandwidth * dt) if "dq" in recorded else np.gradient(q, dt, axis=0)
-    return t, q, dq, np.gradient(dq, dt, axis=0), recorded["tau"]
+def directions(name: str, fit: FitResult) -> tuple[Finding, ...]:
+    """How viscous friction differs between the directions, if it does."""
+    if fit.directional == "none":
+        return ()
+    mean, half, unit = fit.values["viscous"], fit.nuisance["viscous_difference"].value or 0.0, fit.parameters["viscous"].unit
+    return (Finding(name, "directions", f"{name}: viscous friction is {mean + half:.4g} forward and {mean - half:.4g} {unit} "
+                    "backward; the calibration holds the mean"),)
 
 
-def _least_speed(joint: str, dq: Array, cutoff: float) -> float:
-    """Speed from which the sign of the velocity is sure."""
-    noise = 1.4826 * float(np.median(np.abs(dq - low_pass(dq, cutoff))))
-    fastest = float(np.quantile(np.abs(dq), 0.999))
-    if fastest <= 4.0 * _NOISE * noise or fastest == 0.0:
-        raise FitError(f"{joint} does not move, or so slowly (at most {fastest:.2g} per second) that the noise of its velocity "
-                       f"({noise:.2g}) hides its direction")
-    return max(_REST * fastest, _NOISE * noise)
+def agreement(name: str, motion: FitResult, constant: FitResult) -> Finding:
+    """General motion against constant speed, for the parameters that both have.
 
-
-def _moving(moves: np.ndarray, border: int) -> list[slice]:
-    """Stretches of samples in which the joint moves, with a border in which the filter may settle at both ends."""
-    near = np.concatenate(([0], maximum_filter1d(moves.astype(np.int8), 2 * border + 1), [0]))
-    return [slice(int(a), int(b)) for a, b in zip(np.flatnonzero(np.diff(near) == 1), np.flatnonzero(np.diff(near) == -1),
-                                                  strict=True) if b - a > 2 * border]
-
-
-def _points(dq: Array, least: float, stretches: Sequence[tuple[str, int]], cutoff: float, border: int) -> tuple[Piece, ...]:
-    """Where the points are: every so many samples of a stretch, not at its borders, not where the joint mostly rests."""
-    found, first = [], 0
-    step = max(1, round(1.0 / (_POINTS * cutoff)), len(dq) // _MOST_POINTS)
-    for run, length in stretches:
-        rows = slice(first, first + length)
-        points = np.arange(border, length - border, step)
-        rests = low_pass((np.abs(dq[rows]) < least).astype(float), cutoff)[points] > 0.5
-        found.append(Piece(run, rows, cutoff, points[~rests]))
-        first += length
-    return tuple(found)
-
-
-def passes(dq: Array, least: float, pieces: Sequence[Piece]) -> Groups:
-    """Number of the pass that each sample belongs to; a pass ends where the velocity turns or the log is cut, shape (M,).
-
-    Where there are more than `_MOST_PASSES`, neighbours count as one: fewer and longer groups are the safe side.
+    They agree where the difference is within the root sum of squares of the half widths of both intervals.
     """
-    sign = np.where(np.abs(dq) < least, 0, np.sign(dq)).astype(int)
-    moving = np.maximum.accumulate(np.where(sign != 0, np.arange(len(sign)), -1))
-    last = np.where(moving >= 0, sign[moving], sign[np.argmax(sign != 0)])      # the direction keeps through a rest
-    begins = np.concatenate(([False], np.diff(last) != 0))
-    begins[[piece.rows.start for piece in pieces[1:]]] = True
-    number = np.cumsum(begins)
-    return np.asarray(number // -(-int(number[-1] + 1) // _MOST_PASSES))
+    said, apart = [], []
+    for key, one in motion.parameters.items():
+        other = constant.parameters.get(key)
+        if (other is None or one.value is None or other.value is None or one.half_width is None or other.half_width is None):
+            continue
+        said.append(f"{key} {one.value:.4g} ± {one.half_width:.2g}, constant speed {other.value:.4g} ± {other.half_width:.2g} "
+                    f"{one.unit}")
+        if abs(one.value - other.value) > np.hypot(one.half_width, other.half_width):
+            apart.append(key)
+    if not said:
+        return Finding(name, "agreement", f"{name}: general motion and constant speed share no parameter with an interval")
+    word = f"they differ beyond their intervals in {', '.join(apart)}" if apart else "they agree within their intervals"
+    return Finding(name, "agreement", f"{name}: general motion gives {'; '.join(said)}; {word}")

@@ -80,8 +80,8 @@ def select(data: Data, loads: Mapping[str, Array | None], laws: tuple[str, ...] 
     k = _simplest_of_the_best([error[0] for error in errors], dismissed)
     law, load, way = offered[k]
     chosen = replace(fit_law(datas[k], law, load), held_out_rmse=_rmse(errors[k][1], data), directional=way)
-    table = tuple(Candidate(law.name, load, _rmse(error[1], data), count[index], reason, way) for index, (law, load, way), error, reason
-                  in zip(order, offered, errors, dismissed, strict=True))
+    table = tuple(Candidate(law.name, load, _rmse(error[1], data), count[index], reason, way)
+                  for index, (law, load, way), error, reason in zip(order, offered, errors, dismissed, strict=True))
     return Selection(chosen, table)
 
 

@@ -22,8 +22,8 @@ def register(app: typer.Typer) -> None:
 
 def fit(runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders, or campaign folders.")],
         out: OutOption = None, law: LawOption = "auto", load: LoadOption = "auto",
-        motion: Annotated[str, typer.Option(help="Fit any motion instead of round trips, with the rigid-body torque of the model, "
-                                                 "or of the joint's own inertia and gravity: none, model, joint.")] = "none",
+        motion: Annotated[str, typer.Option(help="Fit any motion instead of round trips: with the rigid-body torque of the "
+                                            "model, or with the joint's own inertia and gravity (model, joint).")] = "none",
         as_json: JsonOption = False) -> None:
     """Runs to calibration, offline."""
     from experiments.calibrate import fit_runs

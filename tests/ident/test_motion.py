@@ -11,8 +11,9 @@ import pytest
 from ident.armfile import ArmFile, DriverTable, JointTable, Tool, Workspace, load_arm
 from ident.description import load_mechanism
 from ident.errors import FitError, InputError
+from ident.filtering import reduce_motion
 from ident.mechanism import Mechanism
-from ident.motion import fit_motion, reduce_motion
+from ident.motion import fit_motion
 from ident.run import Run
 from ident.selection import Selection
 
@@ -49,8 +50,8 @@ def friction(dq: np.ndarray, coulomb: float, viscous: float, static: float | Non
     return (coulomb + drop * np.exp(-((dq / stribeck_velocity) ** 2))) * np.sign(dq) + viscous * dq + difference * np.abs(dq)
 
 
-def swing(seconds: float = 90.0, speed: float = 1.0, seed: int = 0, noise: float = 0.2, scatter: float = 0.02, offset: float = 0.3,
-          factor: float = 1.0, velocity: bool = False, **truth: float) -> Run:
+def swing(seconds: float = 90.0, speed: float = 1.0, seed: int = 0, noise: float = 0.2, scatter: float = 0.02,
+          offset: float = 0.3, factor: float = 1.0, velocity: bool = False, **truth: float) -> Run:
     """A log with white noise, ripple along the position and a level of friction of its own for every pass."""
     rng = np.random.default_rng(100 + seed)
     t, q, dq, ddq = multi_sine(seconds, speed, seed)
