@@ -16,8 +16,9 @@ from itertools import pairwise
 import numpy as np
 from scipy.ndimage import maximum_filter1d
 from scipy.signal import butter, sosfiltfilt
+from scipy.sparse import csr_array
 
-from ident.errors import FitError
+from ident.errors import FitError, InputError
 from ident.health import check_numbers
 from ident.loads import LOADS, joint_loads
 from ident.mechanism import Array, Mechanism
@@ -32,22 +33,9 @@ _SETTLING = 4.0         # a filter settles over so many periods of its cut-off; 
 _POINTS = 2.5           # points a period of the bandwidth; more would repeat each other
 _MOST_POINTS, _MOST_PASSES = 6000, 120
 _GAP = 5.0              # periods without a sample from which the log is cut in two
+_SAME_RATE = 0.05       # by which the rates of runs fitted together may differ
 _REST = 0.01            # part of the greatest speed below which a joint rests or turns back
 _NOISE = 3.0            # and so do speeds below so many standard deviations of the velocity's noise
-
-
-@dataclass(frozen=True)
-class Piece:
-    """A stretch of samples of a run without gap or long rest, and the points in it: its own rows, from 0 on."""
-
-    run: str
-    rows: slice
-    cutoff: float       # of the low-pass, as a fraction of the sampling rate
-    points: np.ndarray
-
-    def view(self, values: Array) -> Array:
-        """Values of the samples of the log, (M, ...), seen in this piece's points, (N, ...)."""
-        return low_pass(values[self.rows], self.cutoff)[self.points]
 
 
 @dataclass(frozen=True)
@@ -74,8 +62,12 @@ class Motion:
         Whether the joint slides.
     least : float
         Speed below which the joint counts as at rest or turning back [rad/s or m/s].
-    pieces : tuple of Piece
-        Where the points are.
+    points : ndarray of int, shape (N,)
+        The sample in the middle of each point.
+    seen : csr_array, shape (N, M)
+        Low-pass and decimation: what the points see of the samples.
+    run : ndarray of str, shape (N,)
+        The run that each point comes from.
     left_out : str
         How much of the log is motion, and what becomes of the rest.
     """
@@ -93,21 +85,19 @@ class Motion:
     others_move: bool
     prismatic: bool
     least: float
-    pieces: tuple[Piece, ...]
+    points: np.ndarray
+    seen: csr_array
+    run: np.ndarray
     left_out: str
 
     def view(self, values: Array) -> Array:
         """Values of the samples (M, ...), filtered and decimated to the points (N, ...)."""
-        return np.concatenate([piece.view(values) for piece in self.pieces])
+        return np.asarray(self.seen @ values)
 
     @property
     def speed(self) -> Array:
         """Signed velocity, nowhere slower than `least`: below it the law would be asked at noise, shape (M,)."""
         return np.asarray(np.copysign(np.maximum(np.abs(self.dq), self.least), self.dq))
-
-    def at_points(self, values: np.ndarray) -> np.ndarray:
-        """Values of the samples at the points, unfiltered, shape (N,)."""
-        return np.concatenate([values[piece.rows][piece.points] for piece in self.pieces])
 
 
 def low_pass(values: Array, cutoff: float) -> Array:
@@ -127,7 +117,7 @@ def reduce_motion(runs: Sequence[Run], mechanism: Mechanism, joint: str, bandwid
     Raises
     ------
     InputError
-        If a position or torque is not a number.
+        If a position or torque is not a number, or runs differ in their rates.
     FitError
         If the joint does not move, or moves too briefly or too slowly.
     """
@@ -140,7 +130,10 @@ def reduce_motion(runs: Sequence[Run], mechanism: Mechanism, joint: str, bandwid
     if not parts:
         raise FitError(f"no stretch without gaps lasts longer than {2.0 * _SETTLING / bandwidth:.2g} s, which the filter needs "
                        "to settle")
-    dt = float(parts[0][1][1] - parts[0][1][0])
+    steps = np.array([part[1][1] - part[1][0] for part in parts])
+    dt = float(np.median(steps))
+    if np.any(np.abs(steps / dt - 1.0) > _SAME_RATE):
+        raise InputError(f"samples come at {1.0 / steps.max():.4g} to {1.0 / steps.min():.4g} Hz; fit logs of one rate together")
     least = _least_speed(joint, np.concatenate([part[3][:, column] for part in parts]), bandwidth * dt)
     border = round(_SETTLING / bandwidth / dt)
     stretches = [(run, [values[rows] for values in samples]) for run, *samples in parts
@@ -148,7 +141,10 @@ def reduce_motion(runs: Sequence[Run], mechanism: Mechanism, joint: str, bandwid
     if not stretches:
         raise FitError(f"{joint} moves only within {_SETTLING / bandwidth:.2g} s of the log's ends, where the filter settles")
     t, q, dq, ddq, tau = (np.concatenate([samples[k] for _, samples in stretches]) for k in range(5))
-    pieces = _points(dq[:, column], least, [(run, len(samples[0])) for run, samples in stretches], bandwidth * dt, border)
+    begins = np.cumsum([0, *(len(samples[0]) for _, samples in stretches)])
+    points, seen = _points(np.abs(dq[:, column]) < least, begins, bandwidth * dt, border)
+    if not len(points):
+        raise FitError(f"{joint} hardly moves: it never goes faster than {least:.2g} for {1.0 / bandwidth:.2g} s")
     loads = joint_loads(mechanism, q, dq, ddq)
     gear = runs[0].arm.joint(joint)
     rotor = gear.rotor_inertia * gear.gear_ratio**2
@@ -156,9 +152,10 @@ def reduce_motion(runs: Sequence[Run], mechanism: Mechanism, joint: str, bandwid
     moves = dt * float(np.sum(np.abs(dq[:, column]) >= least))
     return Motion(joint, t, q[:, column], dq[:, column], ddq[:, column], tau[:, column],
                   loads.tau[:, column] + rotor * ddq[:, column], joint_loads(mechanism, q).tau[:, column],
-                  {load: loads.get(load)[:, column] for load in LOADS}, passes(dq[:, column], least, pieces),
+                  {load: loads.get(load)[:, column] for load in LOADS}, passes(dq[:, column], least, begins),
                   bool(others.size and np.ptp(others, axis=0).max() > HELD), bool(mechanism.prismatic[column]), least,
-                  pieces, f"{joint} moves for {moves:.0f} of {sum(np.ptp(part[1]) for part in parts):.0f} s; slower than "
+                  points, seen, np.array([run for run, _ in stretches])[np.searchsorted(begins, points, "right") - 1],
+                  f"{joint} moves for {moves:.0f} of {sum(np.ptp(part[1]) for part in parts):.0f} s; slower than "
                   f"{least:.2g} {'m' if mechanism.prismatic[column] else 'rad'}/s it may rest, where friction takes any value")
 
 
@@ -201,20 +198,24 @@ def _moving(moves: np.ndarray, border: int) -> list[slice]:
                                                   strict=True) if b - a > 2 * border]
 
 
-def _points(dq: Array, least: float, stretches: Sequence[tuple[str, int]], cutoff: float, border: int) -> tuple[Piece, ...]:
-    """Where the points are: every so many samples of a stretch, not at its borders, not where the joint mostly rests."""
-    found, first = [], 0
-    step = max(1, round(1.0 / (_POINTS * cutoff)), len(dq) // _MOST_POINTS)
-    for run, length in stretches:
-        rows = slice(first, first + length)
-        points = np.arange(border, length - border, step)
-        rests = low_pass((np.abs(dq[rows]) < least).astype(float), cutoff)[points] > 0.5
-        found.append(Piece(run, rows, cutoff, points[~rests]))
-        first += length
-    return tuple(found)
+def _points(rests: np.ndarray, begins: np.ndarray, cutoff: float, border: int) -> tuple[np.ndarray, csr_array]:
+    """Where the points are, and what each sees of the samples, shapes (N,) and (N, M).
+
+    Every so many samples of a stretch there is one, but not at the stretch's borders nor where the joint mostly rests. The
+    impulse response of the low-pass, cut where it has settled, does both filtering and decimation.
+    """
+    step = max(1, round(1.0 / (_POINTS * cutoff)), len(rests) // _MOST_POINTS)
+    points = np.concatenate([np.arange(a + border, b - border, step) for a, b in pairwise(begins)])
+    kernel = low_pass((np.arange(-4 * border, 4 * border + 1) == 0).astype(float), cutoff)[3 * border:5 * border + 1]
+    width = len(kernel)
+    near = (points[:, None] + np.arange(-border, border + 1)).ravel()
+    seen = csr_array((np.tile(kernel / kernel.sum(), len(points)), near, width * np.arange(len(points) + 1)),
+                     shape=(len(points), len(rests)))
+    moving = seen @ rests.astype(float) <= 0.5
+    return points[moving], seen[moving]
 
 
-def passes(dq: Array, least: float, pieces: Sequence[Piece]) -> Groups:
+def passes(dq: Array, least: float, begins: np.ndarray) -> Groups:
     """Number of the pass that each sample belongs to; a pass ends where the velocity turns or the log is cut, shape (M,).
 
     Where there are more than `_MOST_PASSES`, neighbours count as one: fewer and longer groups are the safe side.
@@ -222,7 +223,7 @@ def passes(dq: Array, least: float, pieces: Sequence[Piece]) -> Groups:
     sign = np.where(np.abs(dq) < least, 0, np.sign(dq)).astype(int)
     moving = np.maximum.accumulate(np.where(sign != 0, np.arange(len(sign)), -1))
     last = np.where(moving >= 0, sign[moving], sign[np.argmax(sign != 0)])      # the direction keeps through a rest
-    begins = np.concatenate(([False], np.diff(last) != 0))
-    begins[[piece.rows.start for piece in pieces[1:]]] = True
-    number = np.cumsum(begins)
+    turns = np.concatenate(([False], np.diff(last) != 0))
+    turns[begins[1:-1]] = True
+    number = np.cumsum(turns)
     return np.asarray(number // -(-int(number[-1] + 1) // _MOST_PASSES))

@@ -90,7 +90,7 @@ def motion_data(motion: Motion, rigid: str) -> Data:
     tau, columns = motion.view(motion.tau), _rigid_columns(motion, rigid)
     if rigid == "model" and "scale" not in columns:
         tau = tau - motion.view(motion.rigid)
-    return Data(motion.speed, tau, None, group_index(motion.at_points(motion.passes)), columns, prismatic=motion.prismatic,
+    return Data(motion.speed, tau, None, group_index(motion.passes[motion.points]), columns, prismatic=motion.prismatic,
                 view=motion.view)
 
 
@@ -122,10 +122,10 @@ def motion_points(motion: Motion, friction: Array) -> tuple[pd.DataFrame, np.nda
     rows = np.abs(direction) > _ONE_WAY
     sign = np.sign(direction)
     seen = {load: motion.view(values) for load, values in motion.loads.items()}
-    values = {"segment": motion.at_points(motion.passes), "speed": np.maximum(motion.view(np.abs(motion.dq)), motion.least),
-              "position": motion.at_points(motion.q), "odd": sign * friction, "even": motion.view(motion.tau) - friction,
-              "gravity": motion.view(motion.rigid), **seen, "t": motion.at_points(motion.t),
-              "run": np.repeat([piece.run for piece in motion.pieces], [len(piece.points) for piece in motion.pieces])}
+    values = {"segment": motion.passes[motion.points], "speed": np.maximum(motion.view(np.abs(motion.dq)), motion.least),
+              "position": motion.q[motion.points], "odd": sign * friction, "even": motion.view(motion.tau) - friction,
+              "gravity": motion.view(motion.rigid), **seen, "t": motion.t[motion.points],
+              "run": motion.run}
     constant = {"joint": motion.joint, "posture": 0, "gravity_rate": np.nan, "n": 1, "std": np.nan, "temperature": np.nan,
                 "reference": False}
     return pd.DataFrame({**values, **constant})[rows][list(COLUMNS)].reset_index(drop=True), rows
@@ -133,7 +133,7 @@ def motion_points(motion: Motion, friction: Array) -> tuple[pd.DataFrame, np.nda
 
 def _rigid_columns(motion: Motion, rigid: str) -> Mapping[str, Array]:
     """Columns of the rigid-body torque, and of the offset."""
-    offset = {"offset": np.ones(sum(len(piece.points) for piece in motion.pieces))}
+    offset = {"offset": np.ones(len(motion.points))}
     gravity = motion.view(motion.gravity)
     if rigid == "joint":
         swings = not motion.prismatic and np.ptp(gravity) > 0.0     # gravity of a slide is constant: part of the offset

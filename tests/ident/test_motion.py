@@ -3,6 +3,7 @@
 Torque, gravity and inertia of the pendulum are written out here; nothing of them comes from the package.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -203,6 +204,51 @@ def test_what_cannot_be_fitted_is_refused_in_one_sentence(run: Run, words: tuple
     assert "\n" not in str(error.value)
     for word in words:
         assert word in str(error.value)
+
+
+def test_a_value_that_is_no_number_is_named() -> None:
+    run = swing(20.0)
+    run.signals["tau"][777] = np.nan
+    with pytest.raises(InputError, match=r"tau of swing is not a number in row 777 \(t = 1\.554 s\)"):
+        fit(run)
+
+
+def test_logs_of_different_rates_are_not_mixed() -> None:
+    run = swing(20.0)
+    slow = log(run.t[::2], {name: values[::2] for name, values in run.signals.items()})
+    with pytest.raises(InputError, match="250 to 500 Hz"):
+        reduce_motion([run, slow], pendulum(), "swing")
+
+
+def test_two_logs_say_more_than_one() -> None:
+    """Passes of both count, and none reaches from one log into the other."""
+    runs = [swing(45.0, seed=seed) for seed in (0, 1)]
+    both = reduce_motion(runs, pendulum(), "swing")
+    alone = [reduce_motion([run], pendulum(), "swing") for run in runs]
+    assert both.passes.max() + 1 == sum(motion.passes.max() + 1 for motion in alone)
+    error = [fit_motion(motion, law="coulomb-viscous", directional="none").chosen.parameters["coulomb"].std_error
+             for motion in (both, *alone)]
+    assert error[0] < min(error[1:])
+
+
+def crane(others: float) -> tuple[Run, Mechanism]:
+    """The pendulum on a slide, which moves by `others`."""
+    one, run = pendulum(), swing(45.0)
+    mechanism = Mechanism("crane", ("slide", "swing"), (-1, 0), prismatic=np.array([True, False]), axis=np.eye(3)[:2],
+                          origin=np.zeros((2, 3)), mass=np.append(5.0, one.mass), com=np.vstack((np.zeros(3), one.com)),
+                          inertia=np.concatenate((one.inertia, one.inertia)), gravity=one.gravity,
+                          position=np.tile([-3.0, 3.0], (2, 1)), bearings=(None, None))
+    moved = others * np.sin(run.t)[:, None]
+    signals = {"q": np.hstack((moved, run.signals["q"])), "tau": np.hstack((moved, run.signals["tau"]))}
+    joints = {name: JointTable(gear_ratio=GEAR, rotor_inertia=ROTOR) for name in ("slide", "swing")}
+    return replace(run, arm=replace(run.arm, joints=joints), names=("slide", "swing"), signals=signals), mechanism
+
+
+def test_terms_of_one_joint_are_refused_where_others_move() -> None:
+    held, moving = ([reduce_motion([run], mechanism, "swing") for run, mechanism in (crane(0.0), crane(0.1))])
+    assert fit_motion(held, "joint").chosen.values["coulomb"] == pytest.approx(TRUTH["coulomb"], rel=0.03)
+    with pytest.raises(FitError, match="other joints move meanwhile"):
+        fit_motion(moving, "joint")
 
 
 @pytest.mark.parametrize("options", [{"rigid": "body"}, {"directional": "both"}, {"law": "stick"}])
