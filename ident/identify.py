@@ -131,8 +131,8 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
             findings.append(agreement(name, joints[name].fit, joint.fit))
     if not joints:
         reasons = "; ".join(finding.text for finding in findings if finding.kind in ("not calibrated", "left out", "torn"))
-        raise FitError(f"{runs[0].path}: no joint can be calibrated: "
-                       f"{reasons or 'no round trips at constant speed found; general motion needs none of them (--motion)'}")
+        hint = "; general motion can be fitted without them (--motion)" if options.motion == "none" and points.empty else ""
+        raise FitError(f"{runs[0].path}: no joint can be calibrated: {reasons or 'no round trips at constant speed found'}{hint}")
     findings += [finding for joint in joints.values() for finding in joint.findings]
     joints = _doubted(joints)
     findings += [Finding(name, "strong drift", f"{name}: friction drifted by {100 * change:+.0f} %; warm up and run again")
