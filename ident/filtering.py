@@ -2,7 +2,7 @@ r"""General motion reduced to points: position filtered and differentiated, all 
 
 The position passes a zero-phase low-pass and is differentiated; then the measured torque and every term that shall explain it
 pass the same low-pass at a lower cut-off and are decimated (parallel filtering), so that the filter favours no term, and what
-sgn does at a reversal is filtered like what the torque does there.
+sgn does near a reversal is filtered like what the torque does there.
 
 References
 ----------
@@ -33,6 +33,7 @@ _SETTLING = 4.0         # a filter settles over so many periods of its cut-off; 
 _POINTS = 2.5           # points a period of the bandwidth; more would repeat each other
 _MOST_POINTS, _MOST_PASSES = 6000, 120
 _GAP = 5.0              # periods without a sample from which the log is cut in two
+_DIRECTED = 0.6         # mean direction, seen through the filter, that a point needs: nearer to a reversal one sample decides
 _SAME_RATE = 0.05       # by which the rates of runs fitted together may differ
 _REST = 0.01            # part of the greatest speed below which a joint rests or turns back
 _NOISE = 3.0            # and so do speeds below so many standard deviations of the velocity's noise
@@ -111,8 +112,7 @@ def reduce_motion(runs: Sequence[Run], mechanism: Mechanism, joint: str, bandwid
     """Motion of a joint in runs: filtered, differentiated, cut at gaps and borders; the model's torque along it.
 
     Positions are filtered, velocities and accelerations are central differences; a recorded velocity is taken where it was
-    loaded. Points are `_POINTS` to a period of `bandwidth`. None of them lies where the joint mostly rests: dry friction at
-    rest takes any value below its level.
+    loaded. Points are `_POINTS` to a period of `bandwidth`. None of them lies where the joint rests or just turns back.
 
     Raises
     ------
@@ -142,7 +142,7 @@ def reduce_motion(runs: Sequence[Run], mechanism: Mechanism, joint: str, bandwid
         raise FitError(f"{joint} moves only within {_SETTLING / bandwidth:.2g} s of the log's ends, where the filter settles")
     t, q, dq, ddq, tau = (np.concatenate([samples[k] for _, samples in stretches]) for k in range(5))
     begins = np.cumsum([0, *(len(samples[0]) for _, samples in stretches)])
-    points, seen = _points(np.abs(dq[:, column]) < least, begins, bandwidth * dt, border)
+    points, seen = _points(np.where(np.abs(dq[:, column]) < least, 0.0, np.sign(dq[:, column])), begins, bandwidth * dt, border)
     if not len(points):
         raise FitError(f"{joint} hardly moves: it never goes faster than {least:.2g} for {1.0 / bandwidth:.2g} s")
     loads = joint_loads(mechanism, q, dq, ddq)
@@ -156,7 +156,7 @@ def reduce_motion(runs: Sequence[Run], mechanism: Mechanism, joint: str, bandwid
                   bool(others.size and np.ptp(others, axis=0).max() > HELD), bool(mechanism.prismatic[column]), least,
                   points, seen, np.array([run for run, _ in stretches])[np.searchsorted(begins, points, "right") - 1],
                   f"{joint} moves for {moves:.0f} of {sum(np.ptp(part[1]) for part in parts):.0f} s; slower than "
-                  f"{least:.2g} {'m' if mechanism.prismatic[column] else 'rad'}/s it may rest, where friction takes any value")
+                  f"{least:.2g} {'m' if mechanism.prismatic[column] else 'rad'}/s it may rest or turn back, and friction takes any value")
 
 
 def _without_gaps(t: Array) -> list[slice]:
@@ -198,21 +198,22 @@ def _moving(moves: np.ndarray, border: int) -> list[slice]:
                                                   strict=True) if b - a > 2 * border]
 
 
-def _points(rests: np.ndarray, begins: np.ndarray, cutoff: float, border: int) -> tuple[np.ndarray, csr_array]:
+def _points(sign: Array, begins: np.ndarray, cutoff: float, border: int) -> tuple[np.ndarray, csr_array]:
     """Where the points are, and what each sees of the samples, shapes (N,) and (N, M).
 
-    Every so many samples of a stretch there is one, but not at the stretch's borders nor where the joint mostly rests. The
+    Every so many samples of a stretch there is one, but not at the stretch's borders, nor where the joint rests or turns back:
+    friction at rest takes any value, and at a reversal it flips between two samples, which the velocity cannot tell. The
     impulse response of the low-pass, cut where it has settled, does both filtering and decimation.
     """
-    step = max(1, round(1.0 / (_POINTS * cutoff)), len(rests) // _MOST_POINTS)
+    step = max(1, round(1.0 / (_POINTS * cutoff)), len(sign) // _MOST_POINTS)
     points = np.concatenate([np.arange(a + border, b - border, step) for a, b in pairwise(begins)])
     kernel = low_pass((np.arange(-4 * border, 4 * border + 1) == 0).astype(float), cutoff)[3 * border:5 * border + 1]
     width = len(kernel)
     near = (points[:, None] + np.arange(-border, border + 1)).ravel()
     seen = csr_array((np.tile(kernel / kernel.sum(), len(points)), near, width * np.arange(len(points) + 1)),
-                     shape=(len(points), len(rests)))
-    moving = seen @ rests.astype(float) <= 0.5
-    return points[moving], seen[moving]
+                     shape=(len(points), len(sign)))
+    directed = np.abs(seen @ sign) > _DIRECTED
+    return points[directed], seen[directed]
 
 
 def passes(dq: Array, least: float, begins: np.ndarray) -> Groups:

@@ -156,6 +156,12 @@ def test_the_bandwidth_hardly_matters_within_reason() -> None:
     np.testing.assert_allclose(values, TRUTH["coulomb"], rtol=0.02)
 
 
+def test_the_sample_in_which_a_reversal_falls_does_not_matter() -> None:
+    """Positions rounded, nothing else: what the rounding does to the sign of the velocity must not become friction."""
+    chosen = fit(swing(noise=0.0, scatter=0.0), law="coulomb-viscous", directional="none").chosen
+    assert chosen.values["coulomb"] == pytest.approx(TRUTH["coulomb"], rel=0.01)
+
+
 def test_a_rest_is_left_out() -> None:
     """A joint that holds for a while with any torque below its friction changes nothing."""
     run, hold = swing(60.0), round(20.0 * RATE)
