@@ -53,6 +53,8 @@ class Motion:
         Measured torque [N·m or N].
     rigid, gravity : ndarray, shape (M,)
         The model's torque with rotor inertia, and its part at rest [N·m or N].
+    rotor : float
+        Inertia of the rotor at the joint; 0 where the arm file does not know it [kg·m² or kg].
     loads : dict of str to ndarray, shape (M,)
         The model's loads.
     passes : ndarray of int, shape (M,)
@@ -81,6 +83,7 @@ class Motion:
     tau: Array
     rigid: Array
     gravity: Array
+    rotor: float
     loads: dict[str, Array]
     passes: Groups
     others_move: bool
@@ -151,12 +154,12 @@ def reduce_motion(runs: Sequence[Run], mechanism: Mechanism, joint: str, bandwid
     others = np.delete(q, column, axis=1)
     moves = dt * float(np.sum(np.abs(dq[:, column]) >= least))
     return Motion(joint, t, q[:, column], dq[:, column], ddq[:, column], tau[:, column],
-                  loads.tau[:, column] + rotor * ddq[:, column], joint_loads(mechanism, q).tau[:, column],
+                  loads.tau[:, column] + rotor * ddq[:, column], joint_loads(mechanism, q).tau[:, column], rotor,
                   {load: loads.get(load)[:, column] for load in LOADS}, passes(dq[:, column], least, begins),
                   bool(others.size and np.ptp(others, axis=0).max() > HELD), bool(mechanism.prismatic[column]), least,
                   points, seen, np.array([run for run, _ in stretches])[np.searchsorted(begins, points, "right") - 1],
                   f"{joint} moves for {moves:.0f} of {sum(np.ptp(part[1]) for part in parts):.0f} s; slower than "
-                  f"{least:.2g} {'m' if mechanism.prismatic[column] else 'rad'}/s it may rest or turn back, and friction takes any value")
+                  f"{least:.2g} {'m' if mechanism.prismatic[column] else 'rad'}/s it may rest or turn back")
 
 
 def _without_gaps(t: Array) -> list[slice]:

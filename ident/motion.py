@@ -140,7 +140,8 @@ def _rigid_columns(motion: Motion, rigid: str) -> Mapping[str, Array]:
         turning = {"gravity_sin": motion.view(np.sin(motion.q)), "gravity_cos": motion.view(np.cos(motion.q))} if swings else {}
         return {"inertia": motion.view(motion.ddq), **turning, **offset}
     rest = motion.view(motion.tau - motion.rigid)
-    return {"scale": motion.view(motion.rigid), **offset} if np.ptp(gravity) > _SHOWS * np.ptp(rest) else offset
+    scale = {"scale": motion.view(motion.rigid)} if np.ptp(gravity) > _SHOWS * np.ptp(rest) else {}
+    return {**scale, **({} if motion.rotor else {"inertia": motion.view(motion.ddq)}), **offset}    # the rotor's, where unknown
 
 
 def _check_sign(data: Data) -> None:
