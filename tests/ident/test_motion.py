@@ -52,15 +52,16 @@ def friction(dq: np.ndarray, coulomb: float, viscous: float, static: float | Non
 
 
 def swing(seconds: float = 90.0, speed: float = 1.0, seed: int = 0, noise: float = 0.2, scatter: float = 0.02,
-          offset: float = 0.3, factor: float = 1.0, velocity: bool = False, **truth: float) -> Run:
+          offset: float = 0.3, factor: float = 1.0, velocity: bool = False, ripple: float = 0.02,
+          encoder: float = 1e-5, **truth: float) -> Run:
     """A log with white noise, ripple along the position and a level of friction of its own for every pass."""
     rng = np.random.default_rng(100 + seed)
     t, q, dq, ddq = multi_sine(seconds, speed, seed)
     number = np.cumsum(np.append(0, np.abs(np.diff(np.sign(dq))) > 0))
-    level = 1.0 + scatter * rng.standard_normal(number[-1] + 1)[number] + 0.02 * np.sin(2.0 * np.pi * GEAR * q / 20.0)
+    level = 1.0 + scatter * rng.standard_normal(number[-1] + 1)[number] + ripple * np.sin(2.0 * np.pi * GEAR * q / 20.0)
     tau = (INERTIA * ddq - MASS * G * ARM * np.cos(q) + friction(dq, **(TRUTH | truth)) * level + offset
            + noise * rng.standard_normal(len(t)))
-    signals = {"q": np.round(q / 1e-5)[:, None] * 1e-5, "tau": factor * tau[:, None]}
+    signals = {"q": np.round(q / encoder)[:, None] * encoder, "tau": factor * tau[:, None]}
     return log(t, signals | ({"dq": dq[:, None] + 1e-3 * rng.standard_normal((len(t), 1))} if velocity else {}))
 
 
@@ -144,8 +145,8 @@ def test_the_bandwidth_hardly_matters_within_reason() -> None:
 
 
 def test_the_sample_in_which_a_reversal_falls_does_not_matter() -> None:
-    """Positions rounded, nothing else: what the rounding does to the sign of the velocity must not become friction."""
-    chosen = fit(swing(noise=0.0, scatter=0.0), law="coulomb-viscous", directional="none").chosen
+    """A coarse encoder, nothing else: what it does to the sign of the velocity must not become friction."""
+    chosen = fit(swing(noise=0.0, scatter=0.0, ripple=0.0, encoder=1e-4), law="coulomb-viscous", directional="none").chosen
     assert chosen.values["coulomb"] == pytest.approx(TRUTH["coulomb"], rel=0.01)
 
 
