@@ -184,7 +184,8 @@ def agreement(name: str, motion: FitResult, constant: FitResult) -> Finding:
         if (other is None or one.value is None or other.value is None or one.half_width is None or other.half_width is None):
             continue
         unit = "" if one.unit == "1" else f" {one.unit}"
-        said.append(f"{key} {one.value:.4g} ± {one.half_width:.2g}, constant speed {other.value:.4g} ± {other.half_width:.2g}{unit}")
+        said.append(f"{key} {one.value:.4g} ± {one.half_width:.2g}, "
+                    f"constant speed {other.value:.4g} ± {other.half_width:.2g}{unit}")
         if abs(one.value - other.value) > np.hypot(one.half_width, other.half_width):
             apart.append(key)
     if not said:
