@@ -20,6 +20,8 @@ PARAMETER_WORDS = {
     "tanh_velocity": "smoothing velocity", "viscous_quadratic": "quadratic viscous friction",
     "coulomb_coefficient": "Coulomb per load", "static_coefficient": "static per load",
     "scale": "torque / gravity", "offset": "torque offset", "delay": "torque delay", "drift": "drift",
+    "viscous_difference": "viscous, half of forward less backward", "inertia": "inertia", "gravity_sin": "gravity with sin q",
+    "gravity_cos": "gravity with cos q",
 }
 PARAMETER_SYMBOLS = {       # letter and subscript of the equation
     "coulomb": ("c", "0"), "static": ("s", "0"), "viscous": ("k", "v"), "stribeck_velocity": ("ω", "s"),
@@ -52,9 +54,7 @@ def decimals_of(parameter: Parameter) -> int:
 
 def half_width(parameter: Parameter) -> float | None:
     """Half width of the 95 % interval; None without one."""
-    if parameter.low is None or parameter.high is None:
-        return None
-    return (parameter.high - parameter.low) / 2.0
+    return parameter.half_width
 
 
 def plus_minus(parameter: Parameter | None) -> str:

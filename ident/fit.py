@@ -36,10 +36,13 @@ class FitResult:
     ----------
     law, load : str
         Name of the law; name of the load, "none" without.
+    directional : str
+        "viscous" where viscous friction differs between the directions, else "none".
     parameters : dict of str to Parameter
         Parameters of the law, and those that the data cannot show (value None).
     nuisance : dict of str to Parameter
-        What was fitted along: "delay" of the torque signal [s], "drift" of friction over the run [fraction].
+        What was fitted along: "delay" of the torque signal [s], "drift" of friction over the run [fraction];
+        of general motion what is no friction, see `ident.motion`.
     names : tuple of str
         Rows and columns of `covariance`.
     covariance : ndarray
@@ -66,6 +69,7 @@ class FitResult:
     noise: Noise
     lmfit: "lmfit.model.ModelResult | None" = field(default=None, repr=False)
     half_factor: float = 1.96
+    directional: str = "none"
 
     @property
     def values(self) -> dict[str, float]:
@@ -170,7 +174,7 @@ def fit_law(data: Data, law: Law, load_name: str = "none", polish: bool = True) 
     """Fit one law: variable projection, noise model, refit, polish, covariance, verdicts."""
     _enough(data, law)
     design = Design.of(data, law)
-    noise = white_noise(len(data.w))
+    noise = white_noise(len(data.tau))
     for _ in range(2):
         beta, nonlinear = project(design, noise, refine=False)
         prediction = columns(data, law, nonlinear) @ beta
@@ -228,8 +232,8 @@ def _polish(data: Data, law: Law, noise: Noise, start: Mapping[str, float]) -> "
 def _predict(data: Data, law: Law, values: Mapping[str, float]) -> Array:
     """Law and nuisance columns at the points."""
     own = {name: value for name, value in values.items() if name not in data.nuisance}
-    extra = sum((values[name] * column for name, column in data.nuisance.items()), np.zeros(len(data.w)))
-    return np.asarray(law.function(data.w, **own, load=data.load) + extra)
+    extra = sum((values[name] * column for name, column in data.nuisance.items()), np.zeros(len(data.tau)))
+    return np.asarray(data.view(law.function(data.w, **own, load=data.load)) + extra)
 
 
 def _result(data: Data, law: Law, load_name: str, noise: Noise, values: dict[str, float],
@@ -274,7 +278,7 @@ def _derivative(data: Data, law: Law, values: Mapping[str, float], name: str) ->
         return (_predict(data, law, up) - _predict(data, law, down)) / (2.0 * step)
     own = {other: value for other, value in values.items() if other in law.nonlinear}
     linear = law.linear + (law.with_load if data.load is not None else ())
-    return np.asarray(law.function(data.w, **{other: float(other == name) for other in linear}, **own, load=data.load))
+    return data.view(law.function(data.w, **{other: float(other == name) for other in linear}, **own, load=data.load))
 
 
 def _parameter(value: float, error: float | None, half: float | None, bound: bool, logarithmic: bool,

@@ -1,8 +1,9 @@
 """From runs to a calibration: reduce, fit every joint, check against gravity."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -12,12 +13,14 @@ import pandas as pd
 from ident.calibration import Calibration, JointCalibration, Model, file_sha256
 from ident.description import load_mechanism
 from ident.errors import FitError, InputError, unknown_name
+from ident.filtering import reduce_motion
 from ident.fit import LEAST_ROUND_TRIPS, FitResult
 from ident.friction import AUTO, LAWS, law_named, unit
 from ident.gravity import fit_gravity
 from ident.health import Finding, check_log, check_scale, drift, name_run
 from ident.mechanism import Array, Mechanism
-from ident.moving import check_motion
+from ident.motion import RIGID, agreement, beside_friction, directions, fit_motion, law_torque, motion_points
+from ident.moving import OF_STROKES, check_motion
 from ident.parameter import Parameter
 from ident.projection import Data
 from ident.regression import group_index
@@ -42,12 +45,17 @@ class Options:
 
     law: str = "auto"
     load: str = "auto"
+    motion: str = "none"        # general motion instead of round trips: with the rigid-body torque of "model" or "joint"
 
     def __post_init__(self) -> None:
         if self.law not in ("auto", *LAWS):
             raise unknown_name("law", self.law, ("auto", *LAWS))
         if self.load not in ("auto", *ORDER[:-1]):
             raise unknown_name("load", self.load, ("auto", *ORDER[:-1]))
+        if self.motion not in ("none", *RIGID):
+            raise unknown_name("motion", self.motion, ("none", *RIGID))
+        if self.motion == "joint" and self.load not in ("auto", "none"):
+            raise InputError(f"load = \"{self.load}\" needs the model; use motion = \"model\"")
 
 
 @dataclass(frozen=True)
@@ -59,6 +67,7 @@ class JointFit:
     gravity: dict[str, Parameter]
     candidates: tuple[Candidate, ...]
     drift: Parameter | None
+    findings: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -113,16 +122,22 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
     findings = [finding for run, log, reduction in zip(runs, checked, reductions, strict=True)
                 for finding in name_run(run, (*log, *check_motion(run, reduction, mechanism.prismatic)), len(runs) > 1)]
     points = pd.concat([reduction.points for reduction in reductions], ignore_index=True)
-    joints: dict[str, JointFit] = {}
-    for name, rows in points.groupby("joint", sort=False):
-        try:
-            joints[str(name)] = identify_joint(rows, mechanism, str(name), options)
-        except FitError as error:
-            findings.append(Finding(str(name), "not calibrated", f"{name} is not calibrated: {error}"))
+    round_trips = {str(name): partial(identify_joint, rows, mechanism, str(name), options)
+                   for name, rows in points.groupby("joint", sort=False)}
+    if options.motion == "none":
+        joints = _fitted(round_trips, findings)
+        findings += [finding for joint in joints.values() for finding in check_scale(joint.points)]
+    else:
+        findings = [finding for finding in findings if finding.kind not in OF_STROKES]
+        joints = _fitted({name: partial(identify_motion, runs, mechanism, name, options) for name in mechanism.names}, findings)
+        points = pd.concat([joint.points for joint in joints.values()], ignore_index=True) if joints else points
+        for name, joint in _fitted({name: round_trips[name] for name in joints if name in round_trips}, []).items():
+            findings.append(agreement(name, joints[name].fit, joint.fit))
     if not joints:
         reasons = "; ".join(finding.text for finding in findings if finding.kind in ("not calibrated", "left out", "torn"))
-        raise FitError(f"{runs[0].path}: no joint can be calibrated: {reasons or 'no round trips at constant speed found'}")
-    findings += [finding for joint in joints.values() for finding in check_scale(joint.points)]
+        hint = "; general motion can be fitted without them (--motion)" if options.motion == "none" and points.empty else ""
+        raise FitError(f"{runs[0].path}: no joint can be calibrated: {reasons or 'no round trips at constant speed found'}{hint}")
+    findings += [finding for joint in joints.values() for finding in joint.findings]
     joints = _doubted(joints)
     findings += [Finding(name, "strong drift", f"{name}: friction drifted by {100 * change:+.0f} %; warm up and run again")
                  for name, change in drift(points).items() if abs(change) > STRONG_DRIFT]
@@ -165,6 +180,42 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
                           data.prismatic)
     gravity["delay"] = _explained(fit.nuisance.get("delay"))
     return JointFit(points, fit, gravity, selection.candidates, fit.nuisance.get("drift"))
+
+
+def identify_motion(runs: Sequence[Run], mechanism: Mechanism, name: str, options: Options) -> JointFit:
+    """Fit one joint's general motion: laws, loads and differences between the directions compete.
+
+    Raises
+    ------
+    FitError
+        If the joint moves too little, too slowly or in one direction, or torque opposes motion.
+    """
+    check_options(options, mechanism, (name,))
+    motion = reduce_motion(runs, mechanism, name)
+    offered: dict[str, Array | None] = {"none": None}
+    still: dict[str, tuple[float, float]] = {}
+    if options.motion == "model":
+        offered, still = excited_loads(motion_points(motion, motion.view(motion.tau - motion.rigid))[0], options.load)
+    selection = fit_motion(motion, options.motion, options.law, loads=tuple(offered))
+    fit = selection.chosen
+    points, rows = motion_points(motion, law_torque(motion, fit) + fit.residual)
+    sign = np.sign(motion.view(np.sign(motion.dq)))
+    fit = replace(fit, residual=(sign * fit.residual)[rows])
+    if fit.load == "none":
+        fit = replace(fit, parameters={**fit.parameters, **_unidentifiable(fit, still, motion.prismatic)})
+    return JointFit(points, fit, beside_friction(fit, float(points["odd"].median())), selection.candidates, None,
+                    (Finding(name, "motion", motion.left_out), *directions(name, fit)))
+
+
+def _fitted(ways: Mapping[str, Callable[[], JointFit]], findings: list[Finding]) -> dict[str, JointFit]:
+    """Joints that can be fitted; why the others cannot is a finding."""
+    joints = {}
+    for name, way in ways.items():
+        try:
+            joints[name] = way()
+        except FitError as error:
+            findings.append(Finding(name, "not calibrated", f"{name} is not calibrated: {error}"))
+    return joints
 
 
 def check_options(options: Options, mechanism: Mechanism, joints: Sequence[str]) -> None:
@@ -269,10 +320,13 @@ def _calibration(runs: Sequence[Run], mechanism: Mechanism, joints: dict[str, Jo
                  created: datetime) -> Calibration:
     arm = runs[0].arm
     seeds = [run.record.get("seed") for run in runs if run.record.get("seed") is not None]
-    fit = {"law": options.law, "load": options.load, **({"seed": seeds[0]} if seeds else {}),
+    general = options.motion != "none"
+    fit = {"law": options.law, "load": options.load, **({"motion": options.motion} if general else {}),
+           **({"seed": seeds[0]} if seeds else {}),
            "versions": {name: version(name) for name in ("stribeck", "numpy", "scipy", "lmfit", "mujoco-core")}}
     return Calibration(
-        arm.name, created.replace(microsecond=0), str(runs[0].record.get("experiment", "")), "drive",
+        arm.name, created.replace(microsecond=0), "general motion" if general else str(runs[0].record.get("experiment", "")),
+        "drive",
         tuple({"path": run.label, "sha256": run.sha256} for run in runs),
         Model(arm.model.name, file_sha256(arm.model), arm.gravity, arm.tool), fit,
         {name: _joint_calibration(joint, mechanism, name) for name, joint in joints.items()}, arm.model.parent)

@@ -13,6 +13,7 @@ from ident.mechanism import Array
 from ident.run import Run, read_signal
 from ident.strokes import HELD, Reduction, Stroke, encoder_step, motions, position_noise
 
+OF_STROKES = ("left out", "speed not constant")     # kinds that matter to round trips only
 RIPPLE = 0.10           # rms of a speed over its mean from which it is not constant
 STALE = 0.01            # share of repeated samples in motion that is worth a word,
 STALE_ROWS = 10         # or so many of them in a row

@@ -32,6 +32,11 @@ class Parameter:
     verdict: str
     note: str = ""
 
+    @property
+    def half_width(self) -> float | None:
+        """Half width of the 95 % interval; None without one."""
+        return None if self.low is None or self.high is None else (self.high - self.low) / 2.0
+
 
 def verdict(value: float, low: float, high: float) -> str:
     """What an interval says about a value."""

@@ -19,15 +19,22 @@ _TANH_RANGE = (0.05, 5.0)       # of the velocity that makes sgn smooth, as mult
 _EXPONENTS = 13                 # values tried of either
 
 
+def as_they_are(values: Array) -> Array:
+    """The view of points that are samples themselves."""
+    return values
+
+
 @dataclass(frozen=True)
 class Data:
     """Points of one joint.
 
     Attributes
     ----------
-    w, tau : ndarray, shape (N,)
-        Signed velocity and friction torque.
-    load : ndarray, shape (N,), optional
+    w : ndarray, shape (M,)
+        Signed velocity of the samples, which are the points themselves unless `view` says otherwise.
+    tau : ndarray, shape (N,)
+        Friction torque of the points.
+    load : ndarray, shape (M,), optional
         Load that coefficients multiply.
     group : ndarray of int, shape (N,)
         Round trips 0 ... G-1.
@@ -37,6 +44,9 @@ class Data:
         What is known of nuisance parameters beforehand: standard deviation about zero.
     prismatic : bool
         Whether the joint slides; decides the units.
+    view : callable
+        Linear map of values of the samples (M, ...) to values of the points (N, ...): the torque of a law is seen
+        through the same filter as the measured torque.
     """
 
     w: Array
@@ -46,6 +56,7 @@ class Data:
     nuisance: Mapping[str, Array] = field(default_factory=dict)
     prior: Mapping[str, float] = field(default_factory=dict)
     prismatic: bool = False
+    view: Callable[[Array], Array] = as_they_are
 
     @property
     def groups(self) -> int:
@@ -158,7 +169,7 @@ def prior_rows(data: Data, names: Sequence[str]) -> Array:
 
 
 def columns(data: Data, law: Law, nonlinear: Mapping[str, float]) -> Array:
-    columns = law.columns(data.w, data.load, nonlinear)
+    columns = data.view(law.columns(data.w, data.load, nonlinear))
     return np.column_stack([columns, *data.nuisance.values()]) if data.nuisance else columns
 
 

@@ -20,13 +20,14 @@ _RIDGE = 1e-12
 
 @dataclass(frozen=True)
 class Candidate:
-    """One contender: law, load, its held-out error [N·m], and why it was dismissed, if it was."""
+    """One contender: law, load, its held-out error [N·m], and why it was dismissed, if it was; how directions differ in it."""
 
     law: str
     load: str
     held_out_rmse: float
     parameters: int
     dismissed: str = ""
+    directional: str = "none"
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,9 @@ class Selection:
     candidates: tuple[Candidate, ...]
 
 
-def select(data: Data, loads: Mapping[str, Array | None], laws: tuple[str, ...] = AUTO) -> Selection:
-    """Let laws and loads compete for the points of one joint.
+def select(data: Data, loads: Mapping[str, Array | None], laws: tuple[str, ...] = AUTO,
+           directional: Mapping[str, Mapping[str, Array]] | None = None) -> Selection:
+    """Let laws, loads and differences between the directions compete for the points of one joint.
 
     Parameters
     ----------
@@ -48,6 +50,8 @@ def select(data: Data, loads: Mapping[str, Array | None], laws: tuple[str, ...] 
         Loads on offer by name; "none" is None.
     laws : tuple of str
         Laws on offer.
+    directional : mapping of str to mapping of str to ndarray, optional
+        Differences between the directions on offer: name -> their columns, as in `Data.nuisance`. Default: "none".
 
     Returns
     -------
@@ -60,21 +64,24 @@ def select(data: Data, loads: Mapping[str, Array | None], laws: tuple[str, ...] 
     """
     if data.groups < LEAST_ROUND_TRIPS:
         raise FitError(f"{data.groups} round trip(s) found, at least {LEAST_ROUND_TRIPS} are needed")
-    offered = [(law_named(law), load) for law in laws for load in loads if supports(data, law_named(law))]
+    ways = directional or {"none": {}}
+    offered = [(law_named(law), load, way) for law in laws for load in loads for way in ways if supports(data, law_named(law))]
     if not offered:
         speeds = len(np.unique(np.round(np.log(np.abs(data.w)), 1)))
         raise FitError(f"{speeds} different speed(s) are too few for the law(s) {', '.join(laws)}")
-    offered.sort(key=lambda pair: (len(pair[0].parameters(pair[1] != "none")), ORDER.index(pair[1])))
-    fits = [fit_law(replace(data, load=loads[load]), law, load, polish=False) for law, load in offered]
+    count = [len(law.parameters(load != "none")) + len(ways[way]) for law, load, way in offered]
+    order = sorted(range(len(offered)), key=lambda k: (count[k], ORDER.index(offered[k][1])))
+    offered = [offered[k] for k in order]
+    datas = [replace(data, load=loads[load], nuisance={**data.nuisance, **ways[way]}) for _, load, way in offered]
+    fits = [fit_law(own, law, load, polish=False) for own, (law, load, _) in zip(datas, offered, strict=True)]
     noise = min(fits, key=lambda fit: fit.rmse).noise           # one noise model, so that errors compare
-    errors = [_held_out(replace(data, load=loads[load]), law, noise, fit.values)
-              for (law, load), fit in zip(offered, fits, strict=True)]
-    dismissed = [_unphysical(fit, replace(data, load=loads[load])) for fit, (_, load) in zip(fits, offered, strict=True)]
+    errors = [_held_out(own, law, noise, fit.values) for own, (law, _, _), fit in zip(datas, offered, fits, strict=True)]
+    dismissed = [_unphysical(fit, own) for fit, own in zip(fits, datas, strict=True)]
     k = _simplest_of_the_best([error[0] for error in errors], dismissed)
-    law, load = offered[k]
-    chosen = replace(fit_law(replace(data, load=loads[load]), law, load), held_out_rmse=_rmse(errors[k][1], data))
-    table = tuple(Candidate(law.name, load, _rmse(error[1], data), len(law.parameters(load != "none")), reason)
-                  for (law, load), error, reason in zip(offered, errors, dismissed, strict=True))
+    law, load, way = offered[k]
+    chosen = replace(fit_law(datas[k], law, load), held_out_rmse=_rmse(errors[k][1], data), directional=way)
+    table = tuple(Candidate(law.name, load, _rmse(error[1], data), count[index], reason, way)
+                  for index, (law, load, way), error, reason in zip(order, offered, errors, dismissed, strict=True))
     return Selection(chosen, table)
 
 

@@ -21,7 +21,10 @@ def register(app: typer.Typer) -> None:
 
 
 def fit(runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders, or campaign folders.")],
-        out: OutOption = None, law: LawOption = "auto", load: LoadOption = "auto", as_json: JsonOption = False) -> None:
+        out: OutOption = None, law: LawOption = "auto", load: LoadOption = "auto",
+        motion: Annotated[str, typer.Option(help="Fit any motion instead of round trips: with the rigid-body torque of the "
+                                            "model, or with the joint's own inertia and gravity (model, joint).")] = "none",
+        as_json: JsonOption = False) -> None:
     """Runs to calibration, offline."""
     from experiments.calibrate import fit_runs
     from experiments.recorder import refuse_used
@@ -31,7 +34,7 @@ def fit(runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run f
     text = console(as_json)
     folders = [folder for path in runs for folder in find_runs(path)]
     folder = out or Path(f"calibration-{load_run(folders[0], signals=()).arm.name}")
-    options = Options(law, load)
+    options = Options(law, load, motion)
     refuse_used(folder)
     delivered(text, fit_runs(folders, folder, options), folder, as_json)
 

@@ -270,6 +270,18 @@ class TestEmps:
         assert "stribeck_velocity" not in joint.values
         assert joint.parameters["coulomb"].unit == "N"
 
+    def test_nor_by_general_motion_which_says_where_it_differs(self, fitted, tmp_path, capsys):
+        from experiments.cli.app import run
+        from ident.calibration import Calibration
+
+        assert run(["fit", str(fitted[0].parent / "campaign"), "--motion", "joint", "-o", str(tmp_path / "fit")]) == 0
+        out = " ".join(capsys.readouterr().out.split())
+        joint = Calibration.load(tmp_path / "fit").joints["carriage"]
+        assert joint.law == "coulomb-viscous"
+        assert joint.values["coulomb"] == pytest.approx(20.39, rel=0.01)
+        assert "they differ beyond their intervals in coulomb, viscous" in out        # friction is curved: see its README
+        assert "166.2 forward and 240.1 N·s/m backward" in out
+
 
 def put(values, row, column, value):
     values = values.copy()

@@ -1,0 +1,233 @@
+r"""General motion reduced to points: position filtered and differentiated, all that is compared filtered alike.
+
+The position passes a zero-phase low-pass and is differentiated; then the measured torque and every term that shall explain it
+pass the same low-pass at a lower cut-off and are decimated (parallel filtering), so that the filter favours no term, and what
+sgn does near a reversal is filtered like what the torque does there.
+
+References
+----------
+Gautier, IEEE ICRA (1997) 3279; Janot, Vandanjon and Gautier, IEEE Trans. Control Syst. Technol. 22 (2014) 132.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from scipy.ndimage import maximum_filter1d
+from scipy.signal import butter, sosfiltfilt
+from scipy.sparse import csr_array
+
+from ident.errors import FitError, InputError
+from ident.health import check_numbers
+from ident.loads import LOADS, joint_loads
+from ident.mechanism import Array, Mechanism
+from ident.regression import Groups
+from ident.run import Run
+from ident.strokes import HELD
+
+BANDWIDTH = 20.0        # Hz; joints of arms do not accelerate faster than this, torque ripple and noise do
+_POSITION = 5.0         # cut-off of the position, as a multiple of the bandwidth: what follows filters once more
+_ORDER = 4              # of the Butterworth filter, run forward and backward
+_SETTLING = 4.0         # a filter settles over so many periods of its cut-off; that much is cut at both borders
+_POINTS = 2.5           # points a period of the bandwidth; more would repeat each other
+_MOST_POINTS, _MOST_PASSES = 6000, 120
+_GAP = 5.0              # periods without a sample from which the log is cut in two
+_DIRECTED = 0.6         # mean direction, seen through the filter, that a point needs: nearer to a reversal one sample decides
+_SAME_RATE = 0.05       # by which the rates of runs fitted together may differ
+_REST = 0.01            # part of the greatest speed below which a joint rests or turns back
+_NOISE = 3.0            # and so do speeds below so many standard deviations of the velocity's noise
+
+
+@dataclass(frozen=True)
+class Motion:
+    """General motion of one joint.
+
+    Attributes
+    ----------
+    joint : str
+        Its name.
+    t, q, dq, ddq : ndarray, shape (M,)
+        Time [s] and motion of the samples [rad or m].
+    tau : ndarray, shape (M,)
+        Measured torque [N·m or N].
+    rigid, gravity : ndarray, shape (M,)
+        The model's torque with rotor inertia, and its part at rest [N·m or N].
+    rotor : float
+        Inertia of the rotor at the joint; 0 where the arm file does not know it [kg·m² or kg].
+    loads : dict of str to ndarray, shape (M,)
+        The model's loads.
+    passes : ndarray of int, shape (M,)
+        Passes 0 ... G-1 between reversals.
+    others_move : bool
+        Whether another joint moves meanwhile.
+    prismatic : bool
+        Whether the joint slides.
+    least : float
+        Speed below which the joint counts as at rest or turning back [rad/s or m/s].
+    points : ndarray of int, shape (N,)
+        The sample in the middle of each point.
+    seen : csr_array, shape (N, M)
+        Low-pass and decimation: what the points see of the samples.
+    run : ndarray of str, shape (N,)
+        The run that each point comes from.
+    left_out : str
+        How much of the log is motion, and what becomes of the rest.
+    """
+
+    joint: str
+    t: Array
+    q: Array
+    dq: Array
+    ddq: Array
+    tau: Array
+    rigid: Array
+    gravity: Array
+    rotor: float
+    loads: dict[str, Array]
+    passes: Groups
+    others_move: bool
+    prismatic: bool
+    least: float
+    points: np.ndarray
+    seen: csr_array
+    run: np.ndarray
+    left_out: str
+
+    def view(self, values: Array) -> Array:
+        """Values of the samples (M, ...), filtered and decimated to the points (N, ...)."""
+        return np.asarray(self.seen @ values)
+
+    @property
+    def speed(self) -> Array:
+        """Signed velocity, nowhere slower than `least`: below it the law would be asked at noise, shape (M,)."""
+        return np.asarray(np.copysign(np.maximum(np.abs(self.dq), self.least), self.dq))
+
+
+def low_pass(values: Array, cutoff: float) -> Array:
+    """Butterworth low-pass forward and backward along the rows: no phase; `cutoff` is a fraction of the sampling rate."""
+    if cutoff >= 0.5:
+        return values
+    return np.asarray(sosfiltfilt(butter(_ORDER, cutoff, fs=1.0, output="sos"), values, axis=0))
+
+
+def reduce_motion(runs: Sequence[Run], mechanism: Mechanism, joint: str, bandwidth: float = BANDWIDTH) -> Motion:
+    """Motion of a joint in runs: filtered, differentiated, cut at gaps and borders; the model's torque along it.
+
+    Positions are filtered, velocities and accelerations are central differences; a recorded velocity is taken where it was
+    loaded. Points are `_POINTS` to a period of `bandwidth`. None of them lies where the joint rests or just turns back.
+
+    Raises
+    ------
+    InputError
+        If a position or torque is not a number, or runs differ in their rates.
+    FitError
+        If the joint does not move, or moves too briefly or too slowly.
+    """
+    column = mechanism.names.index(joint)
+    for run in runs:
+        for signal in ("q", "tau"):
+            check_numbers(run.signals[signal], signal, run.names, run.t, str(run.path))
+    parts = [(run.label, *found) for run in runs for rows in _without_gaps(run.t)
+             if (found := _moved(run, rows, bandwidth)) is not None]
+    if not parts:
+        raise FitError(f"no stretch without gaps lasts longer than {2.0 * _SETTLING / bandwidth:.2g} s, which the filter needs "
+                       "to settle")
+    steps = np.array([part[1][1] - part[1][0] for part in parts])
+    dt = float(np.median(steps))
+    if np.any(np.abs(steps / dt - 1.0) > _SAME_RATE):
+        raise InputError(f"samples come at {1.0 / steps.max():.4g} to {1.0 / steps.min():.4g} Hz; fit logs of one rate together")
+    least = _least_speed(joint, np.concatenate([part[3][:, column] for part in parts]), bandwidth * dt)
+    border = round(_SETTLING / bandwidth / dt)
+    stretches = [(run, [values[rows] for values in samples]) for run, *samples in parts
+                 for rows in _moving(np.abs(samples[2][:, column]) >= least, border)]
+    if not stretches:
+        raise FitError(f"{joint} moves only within {_SETTLING / bandwidth:.2g} s of the log's ends, where the filter settles")
+    t, q, dq, ddq, tau = (np.concatenate([samples[k] for _, samples in stretches]) for k in range(5))
+    begins = np.cumsum([0, *(len(samples[0]) for _, samples in stretches)])
+    points, seen = _points(np.where(np.abs(dq[:, column]) < least, 0.0, np.sign(dq[:, column])), begins, bandwidth * dt, border)
+    if not len(points):
+        raise FitError(f"{joint} hardly moves: it never goes faster than {least:.2g} for {1.0 / bandwidth:.2g} s")
+    loads = joint_loads(mechanism, q, dq, ddq)
+    gear = runs[0].arm.joint(joint)
+    rotor = gear.rotor_inertia * gear.gear_ratio**2
+    others = np.delete(q, column, axis=1)
+    moves = dt * float(np.sum(np.abs(dq[:, column]) >= least))
+    return Motion(joint, t, q[:, column], dq[:, column], ddq[:, column], tau[:, column],
+                  loads.tau[:, column] + rotor * ddq[:, column], joint_loads(mechanism, q).tau[:, column], rotor,
+                  {load: loads.get(load)[:, column] for load in LOADS}, passes(dq[:, column], least, begins),
+                  bool(others.size and np.ptp(others, axis=0).max() > HELD), bool(mechanism.prismatic[column]), least,
+                  points, seen, np.array([run for run, _ in stretches])[np.searchsorted(begins, points, "right") - 1],
+                  f"{joint} moves for {moves:.0f} of {sum(np.ptp(part[1]) for part in parts):.0f} s; slower than "
+                  f"{least:.2g} {'m' if mechanism.prismatic[column] else 'rad'}/s it may rest or turn back")
+
+
+def _without_gaps(t: Array) -> list[slice]:
+    """Rows of a log between its gaps."""
+    if len(t) < 2:
+        return []
+    step = np.diff(t)
+    edges = [0, *(np.flatnonzero(step > _GAP * np.median(step)) + 1).tolist(), len(t)]
+    return [slice(a, b) for a, b in pairwise(edges)]
+
+
+def _moved(run: Run, rows: slice, bandwidth: float) -> tuple[Array, Array, Array, Array, Array] | None:
+    """Evenly spaced time, filtered position, velocity, acceleration, and torque of all joints; None where too short."""
+    t = np.linspace(run.t[rows.start], run.t[rows.stop - 1], rows.stop - rows.start)
+    if len(t) < 16 or np.ptp(t) <= 2.0 * _SETTLING / bandwidth:
+        return None
+    dt = float(t[1] - t[0])
+    recorded = {name: np.column_stack([np.interp(t, run.t[rows], column) for column in run.signals[name][rows].T])
+                for name in ("q", "dq", "tau") if name in run.signals and np.isfinite(run.signals[name]).all()}
+    q = low_pass(recorded["q"], _POSITION * bandwidth * dt)
+    dq = low_pass(recorded["dq"], _POSITION * bandwidth * dt) if "dq" in recorded else np.gradient(q, dt, axis=0)
+    return t, q, dq, np.gradient(dq, dt, axis=0), recorded["tau"]
+
+
+def _least_speed(joint: str, dq: Array, cutoff: float) -> float:
+    """Speed from which the sign of the velocity is sure."""
+    noise = 1.4826 * float(np.median(np.abs(dq - low_pass(dq, cutoff))))
+    fastest = float(np.quantile(np.abs(dq), 0.999))
+    if fastest <= 4.0 * _NOISE * noise or fastest == 0.0:
+        raise FitError(f"{joint} does not move, or so slowly (at most {fastest:.2g} per second) that the noise of its velocity "
+                       f"({noise:.2g}) hides its direction")
+    return max(_REST * fastest, _NOISE * noise)
+
+
+def _moving(moves: np.ndarray, border: int) -> list[slice]:
+    """Stretches of samples in which the joint moves, with a border in which the filter may settle at both ends."""
+    near = np.concatenate(([0], maximum_filter1d(moves.astype(np.int8), 2 * border + 1), [0]))
+    return [slice(int(a), int(b)) for a, b in zip(np.flatnonzero(np.diff(near) == 1), np.flatnonzero(np.diff(near) == -1),
+                                                  strict=True) if b - a > 2 * border]
+
+
+def _points(sign: Array, begins: np.ndarray, cutoff: float, border: int) -> tuple[np.ndarray, csr_array]:
+    """Where the points are, and what each sees of the samples, shapes (N,) and (N, M).
+
+    Every so many samples of a stretch there is one, but not at the stretch's borders, nor where the joint rests or turns back:
+    friction at rest takes any value, and at a reversal it flips between two samples, which the velocity cannot tell. The
+    impulse response of the low-pass, cut where it has settled, does both filtering and decimation.
+    """
+    step = max(1, round(1.0 / (_POINTS * cutoff)), len(sign) // _MOST_POINTS)
+    points = np.concatenate([np.arange(a + border, b - border, step) for a, b in pairwise(begins)])
+    kernel = low_pass((np.arange(-4 * border, 4 * border + 1) == 0).astype(float), cutoff)[3 * border:5 * border + 1]
+    width = len(kernel)
+    near = (points[:, None] + np.arange(-border, border + 1)).ravel()
+    seen = csr_array((np.tile(kernel / kernel.sum(), len(points)), near, width * np.arange(len(points) + 1)),
+                     shape=(len(points), len(sign)))
+    directed = np.abs(seen @ sign) > _DIRECTED
+    return points[directed], seen[directed]
+
+
+def passes(dq: Array, least: float, begins: np.ndarray) -> Groups:
+    """Number of the pass that each sample belongs to; a pass ends where the velocity turns or the log is cut, shape (M,).
+
+    Where there are more than `_MOST_PASSES`, neighbours count as one: fewer and longer groups are the safe side.
+    """
+    sign = np.where(np.abs(dq) < least, 0, np.sign(dq)).astype(int)
+    moving = np.maximum.accumulate(np.where(sign != 0, np.arange(len(sign)), -1))
+    last = np.where(moving >= 0, sign[moving], sign[np.argmax(sign != 0)])      # the direction keeps through a rest
+    turns = np.concatenate(([False], np.diff(last) != 0))
+    turns[begins[1:-1]] = True
+    number = np.cumsum(turns)
+    return np.asarray(number // -(-int(number[-1] + 1) // _MOST_PASSES))
