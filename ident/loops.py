@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ident.closures import cut_wrenches, drift, gap, jacobian, on_links
 from ident.dynamics import inverse_dynamics, kinematics
@@ -21,6 +21,8 @@ from ident.sweep import batch
 
 _CLOSED = 1e-12         # m and rad; what counts as closed
 _STEP = 0.05            # rad or m of a known joint on the way from the posture at q = 0
+_LEAST_STEP = 5e-3      # below which no smaller steps are tried
+_JUMP = 0.5             # rad or m; what a solved joint may move in a step
 _NEWTON = 12            # steps of Newton's method; near a posture that is closed it takes four
 _SINGULAR = 1e8         # condition number of the passive joints from which the posture is singular
 
@@ -171,23 +173,38 @@ def _follow(m: Mechanism, wanted: Array, known: list[int], solved: list[int]) ->
                                f"{', '.join(m.names[joint] for joint in solved)}", condition)
     if not _newton(m, home, solved).all():
         raise PostureError(f"{m.name}: the loops do not close at q = 0; its geometry is wrong", np.inf)
-    steps = max(1, int(np.ceil(np.abs(wanted).max(initial=0.0) / _STEP)))
-    posture, good = np.repeat(home, len(wanted), axis=0), np.ones(len(wanted), dtype=bool)
+    size, posture = _STEP, np.repeat(home, len(wanted), axis=0)
+    rows = np.arange(len(wanted))
+    while len(rows):
+        posture[rows], good = _walk(m, home, wanted[rows], known, solved, size)
+        rows, size = rows[~good], size / 8.0            # near the end of a branch smaller steps may still stay on it
+        if len(rows) and size < _LEAST_STEP:
+            raise _unreachable(m, wanted[rows[0]], known, solved, home[0])
+    return posture
+
+
+def _walk(m: Mechanism, home: Array, wanted: Array, known: list[int], solved: list[int],
+          size: float) -> tuple[Array, NDArray[np.bool_]]:
+    """Postures at the end of the ways from `home`, in steps of at most `size`; which ways closed without a jump."""
+    steps = max(1, int(np.ceil(np.abs(wanted).max(initial=0.0) / size)))
+    posture = np.repeat(home, len(wanted), axis=0)
+    good: NDArray[np.bool_] = np.ones(len(wanted), dtype=bool)
     for step in range(1, steps + 1):
         before = posture.copy()
         posture[:, known] = wanted * (step / steps)
         if solved:
             G = jacobian(m, kinematics(m, before))
             way = _apply(G[:, :, known], (posture - before)[:, known])
-            posture[:, solved] -= _apply(_inverse(G[:, :, solved]), way)
-        good &= _newton(m, posture, solved)
-        if not good.all():
-            row = int(np.argmin(good))
-            raise _unreachable(m, wanted[row], known, solved, home[0])
-    return posture
+            posture[:, solved] -= np.clip(_apply(_inverse(G[:, :, solved]), way), -_JUMP, _JUMP)
+        closed = _newton(m, posture, solved)
+        good = good & closed & (np.abs(posture - before).max(axis=1) < _JUMP)       # further than that is another assembly
+        if not good.any():
+            break
+        posture[~good] = before[~good]
+    return posture, good
 
 
-def _newton(m: Mechanism, q: Array, solved: list[int]) -> Array:
+def _newton(m: Mechanism, q: Array, solved: list[int]) -> NDArray[np.bool_]:
     """Close the loops by Newton's method from q, in place; tells which rows are closed."""
     for _ in range(_NEWTON):
         pose = kinematics(m, q)
@@ -196,7 +213,7 @@ def _newton(m: Mechanism, q: Array, solved: list[int]) -> Array:
             break
         step = _apply(_inverse(jacobian(m, pose)[:, :, solved]), open_by)
         q[:, solved] -= np.clip(step, -0.5, 0.5)
-    return np.asarray(np.abs(gap(m, kinematics(m, q))).max(axis=1) < _CLOSED)
+    return np.asarray(np.abs(gap(m, kinematics(m, q))).max(axis=1) < _CLOSED, dtype=bool)
 
 
 def _unreachable(m: Mechanism, wanted: Array, known: list[int], solved: list[int], home: Array) -> PostureError:
@@ -218,7 +235,7 @@ def _reach(m: Mechanism, way: Array, known: list[int], solved: list[int], home: 
         trial = posture.copy()
         trial[known] = (s + size) * way
         row = trial[None]
-        if _newton(m, row, solved).all() and np.abs(row[0] - posture).max() < 0.5:
+        if _newton(m, row, solved).all() and np.abs(row[0] - posture).max() < _JUMP:
             s, posture = s + size, row[0]
         else:
             size /= 2.0
