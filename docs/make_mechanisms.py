@@ -261,7 +261,7 @@ def flexible_arm() -> tuple[str, Figure | None]:
     return """## Flexible joint (P3)
 
 A spring between drive and link, recorded at the drive and identified by a rigid model ([benchmark](benchmarks/elastic.md)):
-Coulomb friction goes wrong first, and always to the low side.
+Coulomb friction goes wrong first; how far, and for some motions which way, depends on the motion.
 """, figure
 
 

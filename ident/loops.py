@@ -136,7 +136,8 @@ def closed_loads(mechanism: Mechanism, motion: ClosedMotion, torque: ArrayLike |
     motion : ClosedMotion
         From `close_loops`.
     torque : array_like, shape (N, n), optional
-        Torques that resist the joints, friction positive with velocity; default none [N·m or N].
+        Torques that resist the joints, friction positive with velocity; default none [N·m or N]. Springs of the mechanism
+        are added.
     external : array_like, shape (N, n, 6), optional
         Force and moment about the joint origin that act on each link from outside, in base axes [N, N·m].
 
@@ -147,7 +148,9 @@ def closed_loads(mechanism: Mechanism, motion: ClosedMotion, torque: ArrayLike |
     """
     tree, passive = _tree(mechanism), list(mechanism.passive)
     q, dq, ddq = motion.q, motion.dq, motion.ddq
-    resisting = np.zeros_like(q) if torque is None else batch("torque", torque, mechanism, len(q))
+    resisting = np.zeros_like(q) if torque is None else batch("torque", torque, mechanism, len(q)).copy()
+    for joint, spring in mechanism.springs.items():
+        resisting[:, joint] += spring.stiffness * q[:, joint] + spring.damping * dq[:, joint]
     pose = kinematics(tree, q)
     G = jacobian(mechanism, pose)
     rest = inverse_dynamics(tree, q, dq, ddq, external) + resisting

@@ -57,6 +57,8 @@ def own_wrenches(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None
         external = np.asarray(external, dtype=float)
         if external.shape != (*q.shape, 6):
             raise InputError(f"external has shape {external.shape}, {(*q.shape, 6)} is needed: force and moment on every link")
+        if not np.isfinite(external).all():
+            raise InputError(f"external on link {mechanism.names[int(np.argwhere(~np.isfinite(external))[0, 1])]} is not finite")
     return _sweeps(mechanism, q, dq, ddq, external)
 
 

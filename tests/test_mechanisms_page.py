@@ -1,6 +1,7 @@
 """docs/mechanisms.md is what the code computes: its cheap sections are computed again and compared."""
 
 import importlib.util
+import re
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,12 @@ def maker():
 @pytest.mark.parametrize("section", SECTIONS)
 def test_the_page_says_what_the_code_computes(maker, section):
     text, _ = getattr(maker, section)()
-    assert text in (DOCS / "mechanisms.md").read_text(encoding="utf-8")
+    assert without_roundoff(text) in without_roundoff((DOCS / "mechanisms.md").read_text(encoding="utf-8"))
+
+
+def without_roundoff(text):
+    """The condition number of a singular matrix is roundoff: another machine has another."""
+    return re.sub(r"condition number \d\.\de\+1\d", "condition number huge", text)
 
 
 def test_every_mechanism_is_on_the_page(maker):

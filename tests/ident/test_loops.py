@@ -17,7 +17,7 @@ from ident.dynamics import joint_origins, kinematics
 from ident.errors import InputError, ModelError
 from ident.loads import joint_loads
 from ident.loops import ClosedMotion, PostureError, close_loops, closed_loads
-from ident.mechanism import Mechanism
+from ident.mechanism import Mechanism, Spring
 
 REFERENCE = Path(__file__).parents[2] / "data" / "reference"
 MECHANISMS = Path(__file__).parents[2] / "data" / "mechanisms"
@@ -306,6 +306,16 @@ b = { link = "a", point = [1.0, 0.0, 0.0] }
     np.testing.assert_allclose(found.tau[1, 0], inertia * 5.0 - np.cos(0.4) * 10.0 * (2.0 * 0.5 + 3.0 * 1.2), rtol=1e-12)
     tie = joint_origins(replace(m, closures=()), motion.q)[1, -2]
     np.testing.assert_allclose(tie, [np.cos(0.4), 0.0, -np.sin(0.4)], atol=1e-12)
+
+
+def test_springs_of_a_closed_chain_are_felt_by_its_drive():
+    """Virtual work: at rest the crank feels each spring times how fast its joint turns with the crank."""
+    free = replace(load_mechanism("three-loop-chain"), friction={})
+    sprung = replace(free, springs={2: Spring(50.0, 0.3), 5: Spring(20.0)})
+    motion = close_loops(free, [[0.4], [0.9]], [[0.1], [0.2]])
+    more = (closed_loads(sprung, motion).tau - closed_loads(free, motion).tau)[:, 0]
+    work = (50.0 * motion.q[:, 2] + 0.3 * motion.dq[:, 2]) * motion.dq[:, 2] + 20.0 * motion.q[:, 5] * motion.dq[:, 5]
+    np.testing.assert_allclose(more * motion.dq[:, 0], work, rtol=1e-9)
 
 
 def test_closures_that_leave_a_joint_free_are_refused(tmp_path):
