@@ -21,6 +21,7 @@ from ident.sweep import (
     link_constants,
     own_axes,
     own_wrenches,
+    refuse_closures,
     refuse_followers,
 )
 
@@ -98,6 +99,7 @@ def joint_wrenches(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = No
     ----------
     Guo, Ju and Wang, Aerospace 11 (2024) 368, Eqs. 1-22, 37-39.
     """
+    refuse_closures(mechanism)
     samples = len(np.atleast_1d(q))
     force, moment, axis = (np.empty((mechanism.n, 3, samples)) for _ in range(3))
     for own in own_wrenches(mechanism, q, dq, ddq, external):
@@ -113,6 +115,7 @@ def inverse_dynamics(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = 
 
     Parameters and errors as in `joint_wrenches`; returns shape (N, n) [N·m or N].
     """
+    refuse_closures(mechanism)
     tree, q, dq, ddq = with_followers(mechanism, q, dq, ddq)
     tau = np.empty((tree.n, len(q)))
     for own in own_wrenches(tree, q, dq, ddq, external):

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ident.dynamics import led, with_followers
-from ident.errors import InputError, ModelError
+from ident.errors import InputError
 from ident.mechanism import Array, Bearing, Mechanism
-from ident.sweep import own_wrenches
+from ident.sweep import own_wrenches, refuse_closures
 
 LOADS = ("torque", "bending", "radial", "axial", "normal")
 
@@ -85,8 +85,7 @@ def joint_loads(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None,
     ----------
     Guo, Ju and Wang, Aerospace 11 (2024) 368, Eqs. 37-47.
     """
-    if mechanism.closures:
-        raise ModelError(f"{mechanism.name} is a closed chain; its loads come from close_loops and closed_loads")
+    refuse_closures(mechanism)
     tree, q, dq, ddq = with_followers(mechanism, q, dq, ddq)
     samples, joints = len(q), mechanism.n
     force, moment = (np.empty((tree.n, 3, samples)) for _ in range(2))

@@ -243,6 +243,12 @@ def blocks(samples: int) -> Iterator[slice]:
     return (slice(start, start + _BLOCK) for start in range(0, samples, _BLOCK))
 
 
+def refuse_closures(m: Mechanism) -> None:
+    """A tree's function would answer for the chain cut open."""
+    if m.closures:
+        raise ModelError(f"{m.name} is a closed chain; its loads and torques come from close_loops and closed_loads")
+
+
 def refuse_followers(m: Mechanism) -> None:
     """A follower left out unnoticed would be a wrong load."""
     if m.followers:

@@ -13,7 +13,14 @@ import tomlkit
 
 from ident.description import load_mechanism
 from ident.driving import closed_driving_torque
-from ident.dynamics import joint_origins, kinematics
+from ident.dynamics import (
+    forward_dynamics,
+    inverse_dynamics,
+    joint_origins,
+    joint_wrenches,
+    kinematics,
+    mass_matrix,
+)
 from ident.errors import InputError, ModelError
 from ident.loads import joint_loads
 from ident.loops import ClosedMotion, PostureError, close_loops, closed_loads
@@ -265,8 +272,13 @@ class TestEveryChain:
             np.testing.assert_allclose(closed_loads(m, there).joints.get(key), closed_loads(m, back).joints.get(key), atol=1e-9)
 
     def test_a_tree_s_function_does_not_answer_for_it(self, name):
+        m = load_mechanism(name)
+        rest = np.zeros((1, m.n))
+        for function in (joint_loads, joint_wrenches, inverse_dynamics, mass_matrix):
+            with pytest.raises(ModelError, match="closed_loads"):
+                function(m, rest)
         with pytest.raises(ModelError, match="closed_loads"):
-            joint_loads(load_mechanism(name), np.zeros((1, load_mechanism(name).n)))
+            forward_dynamics(m, rest, rest, rest)
 
 
 def test_a_rigid_closure_carries_what_a_fixed_joint_carries(tmp_path):
