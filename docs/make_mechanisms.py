@@ -10,9 +10,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from experiments.report.svg import COLOURS, RAMP, drawing_style
+from ident.branch import PostureError
 from ident.description import load_mechanism
 from ident.driving import Driving, closed_driving_torque, driving_torque
-from ident.loops import PostureError, close_loops, closed_loads
+from ident.loops import close_loops, closed_loads
 from ident.mechanism import JointFriction, Mechanism
 from ident.simulation import simulate
 

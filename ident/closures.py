@@ -1,7 +1,7 @@
 """Geometry of closures: how far loops are open, how fast, and what closing them presses on the links (P0, Eqs. 23-27)."""
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ident.dynamics import Kinematics
 from ident.mechanism import Array, Closure, Mechanism
@@ -21,6 +21,11 @@ def gap(m: Mechanism, pose: Kinematics) -> Array:
                 turned = 0.5 * np.cross(b, a, axisa=1, axisb=1, axisc=1).sum(axis=2)
             rows.append(np.einsum("nij,kj,ni->nk", a, across, turned))
     return np.concatenate(rows, axis=1)
+
+
+def turning_rows(m: Mechanism) -> NDArray[np.bool_]:
+    """Which rows of the gaps are angles, shape (rows,); the others are lengths."""
+    return np.array([turns for closure in m.closures for turns in [False] * 3 + [True] * len(_directions(closure))], dtype=bool)
 
 
 def jacobian(m: Mechanism, pose: Kinematics) -> Array:

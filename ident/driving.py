@@ -7,7 +7,7 @@ load as it is; in a closed chain whose passive or spherical joints rub, loads an
 are found together.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +17,7 @@ from ident.elastic import equilibrium
 from ident.errors import InputError
 from ident.friction import law_named
 from ident.loads import JointLoads, joint_loads
-from ident.loops import ClosedLoads, ClosedMotion, close_loops, closed_loads
+from ident.loops import ClosedLoads, ClosedMotion, ForceBalance, close_loops
 from ident.mechanism import Array, Mechanism
 from ident.sweep import batch
 
@@ -97,21 +97,23 @@ def closed_driving_torque(mechanism: Mechanism, motion: ClosedMotion, external: 
     InputError
         If friction and loads find no balance: the mechanism locks itself.
     """
-    pose = kinematics(replace(mechanism, closures=()), motion.q, motion.dq)
+    balance = ForceBalance(mechanism, motion)
     acting = np.zeros((*motion.q.shape, 6)) if external is None else np.asarray(external, dtype=float)
-    found, friction, rubbing = closed_loads(mechanism, motion, None, acting), np.zeros_like(motion.q), np.zeros_like(acting)
+    found, friction, rubbing = balance.loads(None, acting), np.zeros_like(motion.q), np.zeros_like(acting)
     for _ in range(TURNS):
         before, moments = friction, rubbing
-        friction = joint_friction(mechanism, motion.dq, found.joints) + _ball_friction(mechanism, pose, found.joints)
-        rubbing = _closure_friction(mechanism, pose, found)
-        found = closed_loads(mechanism, motion, friction, acting + rubbing)
-        change = max(np.abs(friction - before).max(), np.abs(rubbing - moments).max())
-        if change <= SETTLED * max(np.abs(found.tau).max(), 1.0):
+        friction = joint_friction(mechanism, motion.dq, found.joints) + _ball_friction(mechanism, balance.pose, found.joints)
+        rubbing = _closure_friction(mechanism, balance.pose, found)
+        _refuse_undetermined(mechanism, friction, rubbing)
+        found = balance.loads(friction, acting + rubbing)
+        change = np.maximum(np.abs(friction - before).max(axis=1, initial=0.0),
+                            np.abs(rubbing - moments).max(axis=(1, 2), initial=0.0))
+        if (change <= SETTLED * np.maximum(np.abs(found.tau).max(axis=1, initial=0.0), 1.0)).all():
             return Driving(found.tau, friction, found.joints, found)
-        if change > _LOCKED:
+        if change.max() > _LOCKED:
             break
-    raise InputError(f"{mechanism.name}: friction and joint loads find no balance: at this posture the "
-                     "mechanism locks itself; lower its friction_arm or move away from the singular posture")
+    raise InputError(f"{mechanism.name}: friction and joint loads find no balance in row {int(np.argmax(change))}: at this "
+                     "posture the mechanism locks itself; lower its friction_arm or move away from the singular posture")
 
 
 def drive(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> tuple[Array, Driving]:
@@ -151,6 +153,15 @@ def drive(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> 
             raise InputError(f"{mechanism.name} has elastic joints, which swing when it moves; its loads are those at rest")
         whole[0] = equilibrium(mechanism, whole[0][0])[None]
     return whole[0][0], driving_torque(mechanism, *whole)
+
+
+def _refuse_undetermined(m: Mechanism, friction: Array, rubbing: Array) -> None:
+    """Friction of loads that rigid bodies do not determine is none."""
+    joints = [m.names[j] for j in np.flatnonzero(np.isnan(friction).any(axis=0))]
+    if joints or np.isnan(rubbing).any():
+        raise InputError(f"{m.name}: the loads that friction of {', '.join(joints) or 'its cut joints'} goes with are not "
+                         "determined: the chain is overconstrained, and loads act across its plane; give a link a universal and "
+                         "a spherical joint instead of pins, or leave out the friction of these joints")
 
 
 def _ball_friction(m: Mechanism, pose: Kinematics, loads: JointLoads) -> Array:

@@ -77,17 +77,27 @@ def loads(model: Annotated[str, typer.Argument(metavar="MODEL", help="Arm, URDF,
     tau = {mechanism.names[j]: float(driving.tau[0, j]) for j in mechanism.active}
     friction = {mechanism.names[j]: float(driving.friction[0, j]) for j in range(mechanism.n) if driving.friction[0, j]}
     cut = {} if driving.closed is None else {
-        closure.name: {"force": driving.closed.force[0, k].tolist(), "moment": driving.closed.moment[0, k].tolist()}
+        closure.name: {"force": _told(driving.closed.force[0, k]), "moment": _told(driving.closed.moment[0, k])}
         for k, closure in enumerate(mechanism.closures)}
+    shared = [name for name, row in values.items() if not {"radial", "axial", "bending"} <= set(row)]
     if as_json:
         closed = {} if driving.closed is None else {"cut_joints": cut, "condition": float(driving.closed.condition[0])}
-        print_json({"model": mechanism.name, "q": posture.tolist(), "loads": values, "tau": tau, "friction": friction, **closed})
+        print_json({"model": mechanism.name, "q": posture.tolist(), "loads": values, "tau": tau, "friction": friction,
+                    **closed, **({"not_determined": shared} if shared else {})})
         return
     text = console()
     text.print(loads_table(mechanism, posture, values, tau, friction))
     if driving.closed is not None:
         text.print(cut_joints_table(cut))
         text.print(f"loops closed; condition number {driving.closed.condition[0]:.3g}")
+    if shared:
+        text.print(f"loads of {', '.join(shared)} that are not shown depend on how overconstrained loops share what acts "
+                   "across them, which rigid bodies do not tell")
+
+
+def _told(vector: "Array") -> "list[float | None]":
+    """Components that are determined; None for the others."""
+    return [float(value) if np.isfinite(value) else None for value in vector]
 
 
 def _joint_values(text: str | None, option: str, mechanism: "Mechanism") -> "Array":

@@ -77,7 +77,7 @@ def _cell(row: dict[str, float], key: str) -> str:
     return f"{row[key] + 0.0:.3f}" if key in row else "-"
 
 
-def cut_joints_table(cut: dict[str, dict[str, list[float]]]) -> Table:
+def cut_joints_table(cut: "dict[str, dict[str, list[float | None]]]") -> Table:
     """Forces and moments in the joints at which loops were cut."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("cut joint")
@@ -85,7 +85,8 @@ def cut_joints_table(cut: dict[str, dict[str, list[float]]]) -> Table:
         for axis in "xyz":
             table.add_column(f"{quantity} {axis}\n{unit}", justify="right")
     for name, row in cut.items():
-        table.add_row(name, *(f"{round(value, 3) + 0.0:.3f}" for value in (*row["force"], *row["moment"])))
+        table.add_row(name, *("-" if value is None else f"{round(value, 3) + 0.0:.3f}"
+                             for value in (*row["force"], *row["moment"])))
     return table
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 import tomlkit
 
+from ident.branch import PostureError
 from ident.description import load_mechanism
 from ident.driving import closed_driving_torque
 from ident.dynamics import (
@@ -23,7 +24,7 @@ from ident.dynamics import (
 )
 from ident.errors import InputError, ModelError
 from ident.loads import joint_loads
-from ident.loops import ClosedMotion, PostureError, close_loops, closed_loads
+from ident.loops import ClosedMotion, close_loops, closed_loads
 from ident.mechanism import Mechanism, Spring
 
 REFERENCE = Path(__file__).parents[2] / "data" / "reference"
