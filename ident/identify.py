@@ -23,10 +23,9 @@ from ident.motion import RIGID, agreement, beside_friction, directions, fit_moti
 from ident.moving import OF_STROKES, check_motion
 from ident.parameter import Parameter
 from ident.projection import Data
-from ident.regression import group_index
 from ident.run import Run
 from ident.selection import ORDER, Candidate, select
-from ident.strokes import reduce_run
+from ident.strokes import reduce_run, round_trips
 
 VARIED = 1.0 / 3.0      # a load is excited if it spans this part of its greatest value
 MATTERS = 0.05          # and only loads that reach this part of friction are worth a coefficient
@@ -159,7 +158,7 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
     options = options or Options()
     check_options(options, mechanism, (name,))
     joint = mechanism.names.index(name)
-    group = group_index((points["run"] + "#" + points["segment"].astype(str)).to_numpy())
+    group = round_trips(points)
     odd = points["odd"].to_numpy(dtype=float)
     trips = int(group.max()) + 1
     if trips < LEAST_ROUND_TRIPS:
