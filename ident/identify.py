@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ident.armfile import ArmFile
 from ident.calibration import Calibration, JointCalibration, Model, file_sha256
 from ident.description import load_mechanism
 from ident.errors import FitError, InputError, unknown_name
@@ -25,7 +26,9 @@ from ident.parameter import Parameter
 from ident.projection import Data
 from ident.run import Run
 from ident.selection import ORDER, Candidate, select
-from ident.strokes import reduce_run, round_trips
+from ident.strokes import Reduction, reduce_run, round_trips
+from ident.tool import ToolFit, UnknownTool, seek_tool
+from ident.torque_basis import BASES, corrected, divided, divisor, uncertain
 
 VARIED = 1.0 / 3.0      # a load is excited if it spans this part of its greatest value
 MATTERS = 0.05          # and only loads that reach this part of friction are worth a coefficient
@@ -45,6 +48,7 @@ class Options:
     law: str = "auto"
     load: str = "auto"
     motion: str = "none"        # general motion instead of round trips: with the rigid-body torque of "model" or "joint"
+    torque_basis: str = "drive"         # or "gravity-corrected": torque divided by its scale against gravity
 
     def __post_init__(self) -> None:
         if self.law not in ("auto", *LAWS):
@@ -53,13 +57,17 @@ class Options:
             raise unknown_name("load", self.load, ("auto", *ORDER[:-1]))
         if self.motion not in ("none", *RIGID):
             raise unknown_name("motion", self.motion, ("none", *RIGID))
+        if self.torque_basis not in BASES:
+            raise unknown_name("torque basis", self.torque_basis, BASES)
+        if self.torque_basis != "drive" and self.motion != "none":
+            raise InputError(f"torque_basis = \"{self.torque_basis}\" rests on round trips; leave motion out")
         if self.motion == "joint" and self.load not in ("auto", "none"):
             raise InputError(f"load = \"{self.load}\" needs the model; use motion = \"model\"")
 
 
 @dataclass(frozen=True)
 class JointFit:
-    """Everything known about one joint after the fit."""
+    """Everything known about one joint after the fit; its points are in the torque basis of the options."""
 
     points: pd.DataFrame
     fit: FitResult
@@ -67,6 +75,7 @@ class JointFit:
     candidates: tuple[Candidate, ...]
     drift: Parameter | None
     findings: tuple[Finding, ...] = ()
+    torque_scale: float | None = None
 
 
 @dataclass(frozen=True)
@@ -84,7 +93,7 @@ class Identification:
     findings : tuple of Finding
         Health of the logs, strokes left out, joints that could not be calibrated.
     mechanism : Mechanism
-        The rigid-body model that was used.
+        The rigid-body model that was used, with the unknown tool where that was found.
     """
 
     calibration: Calibration
@@ -118,14 +127,19 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
     mechanism = load_mechanism(arm)
     checked = [check_log(run) for run in runs]
     reductions = [reduce_run(run, mechanism) for run in runs]
+    tool = _sought(arm, mechanism, reductions) if options.motion == "none" else ToolFit()
+    if tool.unknown.tool is not None:
+        mechanism = load_mechanism(arm, tool=tool.unknown.tool)
+        reductions = [reduce_run(run, mechanism) for run in runs]
     findings = [finding for run, log, reduction in zip(runs, checked, reductions, strict=True)
                 for finding in name_run(run, (*log, *check_motion(run, reduction, mechanism.prismatic)), len(runs) > 1)]
     points = pd.concat([reduction.points for reduction in reductions], ignore_index=True)
-    round_trips = {str(name): partial(identify_joint, rows, mechanism, str(name), options)
+    round_trips = {str(name): partial(identify_joint, rows, mechanism, str(name), options, tool.gravity.get(str(name)))
                    for name, rows in points.groupby("joint", sort=False)}
     if options.motion == "none":
         joints = _fitted(round_trips, findings)
-        findings += [finding for joint in joints.values() for finding in check_scale(joint.points)]
+        findings += [finding for name, rows in points.groupby("joint", sort=False) if name in joints
+                     for finding in check_scale(rows)]
     else:
         findings = [finding for finding in findings if finding.kind not in OF_STROKES]
         joints = _fitted({name: partial(identify_motion, runs, mechanism, name, options) for name in mechanism.names}, findings)
@@ -144,11 +158,25 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
                                         "reference round trip") for name, change in drift(points).items()]
     ordered = {name: joints[name] for name in mechanism.names if name in joints}
     created = created or datetime.fromisoformat(runs[-1].record["start"])
-    return Identification(_calibration(runs, mechanism, ordered, options, created), points, ordered, tuple(findings), mechanism)
+    return Identification(_calibration(runs, mechanism, ordered, options, created, tool.unknown), points, ordered, tuple(findings), mechanism)
 
 
-def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, options: Options | None = None) -> JointFit:
-    """Fit one joint's points: laws and loads compete, then gravity is checked.
+def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, options: Options | None = None,
+                   beside: Mapping[str, Parameter] | None = None) -> JointFit:
+    """Fit one joint's points: gravity is checked, then laws and loads compete.
+
+    Parameters
+    ----------
+    points : DataFrame
+        Of the joint, see `ident.strokes`.
+    mechanism : Mechanism
+        The model.
+    name : str
+        The joint.
+    options : Options, optional
+        What may be chosen from.
+    beside : mapping of str to Parameter, optional
+        Scale and offset where they were fitted beside an unknown tool.
 
     Raises
     ------
@@ -166,6 +194,12 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
     if np.median(odd) <= 0.0:
         raise FitError(f"torque opposes motion in {np.mean(odd < 0.0):.0%} of the points; the sign of the torque signal is wrong "
                        "(in an import, give it a negative factor, or set direction = -1 if the position is reversed too)")
+    gravity = {**fit_gravity(points["even"].to_numpy(dtype=float), points["gravity"].to_numpy(dtype=float), odd, group,
+                             bool(mechanism.prismatic[joint])), **(beside or {})}
+    scale = divisor(gravity["scale"]) if options.torque_basis == "gravity-corrected" else None
+    if scale is not None:
+        points, odd = corrected(points, scale), odd / scale
+        gravity["offset"] = divided(gravity["offset"], scale)
     loads, still = excited_loads(points, options.load)
     nuisance = _nuisance(points, trips)
     data = Data(points["speed"].to_numpy(dtype=float), odd, None, group, nuisance,
@@ -175,10 +209,12 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
     fit = selection.chosen
     if fit.load == "none":
         fit = replace(fit, parameters={**fit.parameters, **_unidentifiable(fit, still, data.prismatic)})
-    gravity = fit_gravity(points["even"].to_numpy(dtype=float), points["gravity"].to_numpy(dtype=float), odd, group,
-                          data.prismatic)
     gravity["delay"] = _explained(fit.nuisance.get("delay"))
-    return JointFit(points, fit, gravity, selection.candidates, fit.nuisance.get("drift"))
+    if scale is not None:
+        fit = uncertain(fit, gravity["scale"])
+    left = (Finding(name, "torque basis", f"{name} stays in the drive's torque: its scale against gravity is "
+                    f"{gravity['scale'].verdict}"),) if options.torque_basis != "drive" and scale is None else ()
+    return JointFit(points, fit, gravity, selection.candidates, fit.nuisance.get("drift"), left, scale)
 
 
 def identify_motion(runs: Sequence[Run], mechanism: Mechanism, name: str, options: Options) -> JointFit:
@@ -204,6 +240,12 @@ def identify_motion(runs: Sequence[Run], mechanism: Mechanism, name: str, option
         fit = replace(fit, parameters={**fit.parameters, **_unidentifiable(fit, still, motion.prismatic)})
     return JointFit(points, fit, beside_friction(fit, float(points["odd"].median())), selection.candidates, None,
                     (Finding(name, "motion", motion.left_out), *directions(name, fit)))
+
+
+def _sought(arm: ArmFile, mechanism: Mechanism, reductions: Sequence[Reduction]) -> ToolFit:
+    """An unknown tool in the points of some runs."""
+    return seek_tool(arm, mechanism, pd.concat([reduction.points for reduction in reductions], ignore_index=True),
+                     np.concatenate([reduction.q for reduction in reductions]))
 
 
 def _fitted(ways: Mapping[str, Callable[[], JointFit]], findings: list[Finding]) -> dict[str, JointFit]:
@@ -246,7 +288,7 @@ def excited_loads(points: pd.DataFrame, wanted: str) -> tuple[dict[str, Array | 
 def _doubted(joints: dict[str, JointFit]) -> dict[str, JointFit]:
     """Load coefficients are at most weak where gravity contradicts the model that the loads come from."""
     off = {name: scale.value for name, joint in joints.items() if (scale := joint.gravity["scale"]).value is not None
-           and scale.verdict == "identified" and abs(scale.value - 1.0) > CONTRADICTED}
+           and scale.verdict == "identified" and joint.torque_scale is None and abs(scale.value - 1.0) > CONTRADICTED}
     if not off:
         return joints
     note = ("the loads are the model's, which gravity contradicts: torque over model is "
@@ -316,7 +358,7 @@ def _same_arm(runs: Sequence[Run]) -> Any:
 
 
 def _calibration(runs: Sequence[Run], mechanism: Mechanism, joints: dict[str, JointFit], options: Options,
-                 created: datetime) -> Calibration:
+                 created: datetime, unknown: UnknownTool) -> Calibration:
     arm = runs[0].arm
     seeds = [run.record.get("seed") for run in runs if run.record.get("seed") is not None]
     general = options.motion != "none"
@@ -325,9 +367,9 @@ def _calibration(runs: Sequence[Run], mechanism: Mechanism, joints: dict[str, Jo
            "versions": {name: version(name) for name in ("stribeck", "numpy", "scipy", "lmfit", "mujoco-core")}}
     return Calibration(
         arm.name, created.replace(microsecond=0), "general motion" if general else str(runs[0].record.get("experiment", "")),
-        "drive",
+        options.torque_basis,
         tuple({"path": run.label, "sha256": run.sha256} for run in runs),
-        Model(arm.model.name, file_sha256(arm.model), arm.gravity, arm.tool), fit,
+        Model(arm.model.name, file_sha256(arm.model), arm.gravity, arm.tool, unknown), fit,
         {name: _joint_calibration(joint, mechanism, name) for name, joint in joints.items()}, arm.model.parent)
 
 
@@ -345,4 +387,4 @@ def _joint_calibration(joint: JointFit, mechanism: Mechanism, name: str) -> Join
         fit.law, fit.load, fit.parameters, joint.gravity, mechanism.bearings[mechanism.names.index(name)],
         fit.held_out_rmse, (float(points["speed"].min()), float(points["speed"].max())), load_range, load_part,
         (float(temperature.min()), float(temperature.max())) if np.isfinite(temperature).all() else None,
-        fit.names, fit.covariance / np.outer(error, error), fit.half_factor)
+        fit.names, fit.covariance / np.outer(error, error), fit.half_factor, torque_scale=joint.torque_scale)
