@@ -107,7 +107,7 @@ class Model:
     sha256: str
     gravity: Vector
     tool: Tool
-    unknown_tool: UnknownTool = UnknownTool()
+    unknown_tool: UnknownTool = field(default_factory=UnknownTool)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """From runs to a calibration: reduce, fit every joint, check against gravity."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -24,6 +25,7 @@ from ident.motion import RIGID, agreement, beside_friction, directions, fit_moti
 from ident.moving import OF_STROKES, check_motion
 from ident.parameter import Parameter
 from ident.projection import Data
+from ident.repeats import with_deviation
 from ident.run import Run
 from ident.selection import ORDER, Candidate, select
 from ident.strokes import Reduction, reduce_run, round_trips
@@ -133,6 +135,10 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
         reductions = [reduce_run(run, mechanism) for run in runs]
     findings = [finding for run, log, reduction in zip(runs, checked, reductions, strict=True)
                 for finding in name_run(run, (*log, *check_motion(run, reduction, mechanism.prismatic)), len(runs) > 1)]
+    if tool.unknown.status == "found" and options.torque_basis != "drive":
+        options = replace(options, torque_basis="drive")
+        findings.append(Finding(None, "torque basis", "torque stays the drive's: an unknown tool that is not told well enough to "
+                                                      "be used is in its scale against gravity; state the tool in the arm file"))
     points = pd.concat([reduction.points for reduction in reductions], ignore_index=True)
     round_trips = {str(name): partial(identify_joint, rows, mechanism, str(name), options, tool.gravity.get(str(name)))
                    for name, rows in points.groupby("joint", sort=False)}
@@ -151,14 +157,15 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
         hint = "; general motion can be fitted without them (--motion)" if options.motion == "none" and points.empty else ""
         raise FitError(f"{runs[0].path}: no joint can be calibrated: {reasons or 'no round trips at constant speed found'}{hint}")
     findings += [finding for joint in joints.values() for finding in joint.findings]
-    joints = _doubted(joints)
+    joints = _repeated(_doubted(joints), runs, points, mechanism, options, findings)
     findings += [Finding(name, "strong drift", f"{name}: friction drifted by {100 * change:+.0f} %; warm up and run again")
                  for name, change in drift(points).items() if abs(change) > STRONG_DRIFT]
     findings += [Finding(name, "drift", f"friction of {name} changed by {100 * change:+.1f} % from the first to the last "
                                         "reference round trip") for name, change in drift(points).items()]
     ordered = {name: joints[name] for name in mechanism.names if name in joints}
     created = created or datetime.fromisoformat(runs[-1].record["start"])
-    return Identification(_calibration(runs, mechanism, ordered, options, created, tool.unknown), points, ordered, tuple(findings), mechanism)
+    calibration = _calibration(runs, mechanism, ordered, options, created, tool.unknown)
+    return Identification(calibration, points, ordered, tuple(findings), mechanism)
 
 
 def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, options: Options | None = None,
@@ -243,9 +250,38 @@ def identify_motion(runs: Sequence[Run], mechanism: Mechanism, name: str, option
 
 
 def _sought(arm: ArmFile, mechanism: Mechanism, reductions: Sequence[Reduction]) -> ToolFit:
-    """An unknown tool in the points of some runs."""
-    return seek_tool(arm, mechanism, pd.concat([reduction.points for reduction in reductions], ignore_index=True),
-                     np.concatenate([reduction.q for reduction in reductions]))
+    """An unknown tool in the points of all runs, with the deviation between single ones."""
+    found = seek_tool(arm, mechanism, pd.concat([reduction.points for reduction in reductions], ignore_index=True),
+                      np.concatenate([reduction.q for reduction in reductions]))
+    if len(reductions) < 2 or not found.unknown.parameters:
+        return found
+    alone = [seek_tool(arm, mechanism, reduction.points, reduction.q).unknown.parameters for reduction in reductions]
+    return replace(found, unknown=replace(found.unknown, parameters=with_deviation(found.unknown.parameters, alone)))
+
+
+def _repeated(joints: dict[str, JointFit], runs: Sequence[Run], points: pd.DataFrame, mechanism: Mechanism, options: Options,
+              findings: list[Finding]) -> dict[str, JointFit]:
+    """Joints with the deviation between single runs; how many runs it rests on is a finding where some could not be fitted."""
+    if len(runs) < 2:
+        return joints
+    out = {}
+    for name, joint in joints.items():
+        fixed = replace(options, law=joint.fit.law, load=joint.fit.load)
+        alone: list[JointFit] = []
+        for run in runs:
+            rows = points[(points["joint"] == name) & (points["run"] == run.label)]
+            with suppress(FitError):
+                alone.append(identify_joint(rows, mechanism, name, fixed) if options.motion == "none"
+                             else identify_motion([run], mechanism, name, fixed))
+        alone = [fit for fit in alone
+                 if (fit.fit.load, fit.torque_scale is None) == (joint.fit.load, joint.torque_scale is None)]
+        if len(alone) < len(runs):
+            findings.append(Finding(name, "repeats", f"the deviation of {name} between runs rests on {len(alone)} of {len(runs)} "
+                                    "runs; the others are too short to be fitted alone"))
+        out[name] = replace(joint, fit=replace(joint.fit, parameters=with_deviation(
+            joint.fit.parameters, [fit.fit.parameters for fit in alone])), gravity=with_deviation(
+            joint.gravity, [fit.gravity for fit in alone]))
+    return out
 
 
 def _fitted(ways: Mapping[str, Callable[[], JointFit]], findings: list[Finding]) -> dict[str, JointFit]:

@@ -9,7 +9,8 @@ a tool and scales. A tool is claimed only where scales alone predict worse.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -95,12 +96,12 @@ class ToolFit:
     unknown : UnknownTool
         What is known of the tool.
     gravity : dict of str to dict of str to Parameter
-        "scale" and "offset" of each joint beside a tool that was found; their intervals hold its uncertainty.
+        "scale" and "offset" of each joint beside a tool that is used; their intervals hold its uncertainty.
     errors : dict of str to float
         Mean held-out error of each explanation, log(1 + sum of whitened squares) of a posture.
     """
 
-    unknown: UnknownTool
+    unknown: UnknownTool = field(default_factory=UnknownTool)
     gravity: dict[str, dict[str, Parameter]] = field(default_factory=dict)
     errors: dict[str, float] = field(default_factory=dict)
 
@@ -135,7 +136,7 @@ def seek_tool(arm: ArmFile, mechanism: Mechanism, points: pd.DataFrame, q: Array
         Positions of all joints at the points.
     """
     if points.empty:
-        return ToolFit(UnknownTool())
+        return ToolFit()
     regressor, parts = tool_regressor(arm, mechanism, q), []
     for name, rows in points.reset_index(drop=True).groupby("joint", sort=False):
         j, own = mechanism.names.index(str(name)), rows.index.to_numpy()
@@ -150,11 +151,11 @@ def find_tool(parts: Sequence[EvenParts]) -> ToolFit:
     """Seek an unknown tool in the even parts of joints that moved in several postures."""
     parts = [part for part in parts if part.place.max() + 1 >= LEAST_PLACES]
     if not parts:
-        return ToolFit(UnknownTool())
+        return ToolFit()
     data = _Stack.of(parts)
     basis = data.seen()
     if not basis.shape[1]:
-        return ToolFit(UnknownTool())
+        return ToolFit()
     nothing = basis[:, :0]
     shown, bare = data.shown(basis), data.shown(nothing)
     noise, none = data.noise(basis, shown), np.zeros_like(shown)
@@ -169,11 +170,21 @@ def find_tool(parts: Sequence[EvenParts]) -> ToolFit:
         return ToolFit(UnknownTool("possible" if possible else "none"), {}, errors)
     best = fits["tool"] if not _beats(held[rich], held["tool"]) else fits[rich]
     parameters = best.tool_parameters()
+    if rich == "tool":
+        parameters = {name: _beside_scale(parameter) for name, parameter in parameters.items()}
     mass = parameters[MASS].value
     if mass is not None and mass <= 0.0:
         return ToolFit(UnknownTool("none"), {}, errors)
     used = all(parameter.verdict == "identified" for parameter in parameters.values())
-    return ToolFit(UnknownTool("used" if used else "found", parameters), fits[rich].joint_parameters(), errors)
+    return ToolFit(UnknownTool("used" if used else "found", parameters), fits[rich].joint_parameters() if used else {}, errors)
+
+
+def _beside_scale(parameter: Parameter) -> Parameter:
+    """A parameter that rests on scales of 1, because the data cannot tell a scale from it."""
+    if parameter.value is None:
+        return parameter
+    return replace(parameter, verdict="weak" if parameter.verdict == "identified" else parameter.verdict,
+                   note="if torque constants and model masses are right: scales of the joints that feel it look the same")
 
 
 def _beats(richer: Array, simpler: Array) -> bool:
@@ -197,7 +208,7 @@ class _Stack:
     @classmethod
     def of(cls, parts: Sequence[EvenParts]) -> "_Stack":
         ends = np.cumsum([0, *(len(part.even) for part in parts)])
-        rows = tuple(slice(int(a), int(b)) for a, b in zip(ends[:-1], ends[1:], strict=True))
+        rows = tuple(slice(int(a), int(b)) for a, b in pairwise(ends))
         member = np.zeros((int(ends[-1]), len(parts)))
         for k, own in enumerate(rows):
             member[own, k] = 1.0
