@@ -51,7 +51,7 @@ class Delivery:
 
 
 def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, seed: int = 0, options: Options | None = None,
-              agree: Callable[[Plan], None] | None = None, display: Display | None = None) -> Delivery:
+              repeats: int = 1, agree: Callable[[Plan], None] | None = None, display: Display | None = None) -> Delivery:
     """Calibrate an arm from nothing to a report.
 
     Parameters
@@ -65,7 +65,9 @@ def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, se
     seed : int
         Seed of the order of speeds and of simulated noise.
     options : Options, optional
-        Law and load of the fit.
+        Law, load and torque basis of the fit.
+    repeats : int
+        How often the plan is run; several runs show the deviation between them. The k-th has seed + k of simulated noise.
     agree : callable, optional
         Shown the plan before anything moves; raises to call it off.
     display : callable, optional
@@ -79,9 +81,11 @@ def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, se
     if agree:
         agree(plan)
     write_plan(plan, empty_folder(out) / PLAN)
-    with display(plan) if display else nullcontext() as watch:
-        run = record(arm, plan, out, seed, watch=watch)
-    return fit_runs([run], out, options)
+    runs = []
+    for k in range(repeats):
+        with display(plan) if display else nullcontext() as watch:
+            runs.append(record(arm, plan, out, seed + k, watch=watch))
+    return fit_runs(runs, out, options)
 
 
 def fit_runs(paths: list[Path], out: Path, options: Options | None = None) -> Delivery:
@@ -94,7 +98,7 @@ def fit_runs(paths: list[Path], out: Path, options: Options | None = None) -> De
     out : Path
         Folder for the results, made where it is missing.
     options : Options, optional
-        Law and load.
+        Law, load and torque basis.
     """
     runs = [load_run(folder) for path in paths for folder in find_runs(path)]
     result = identify(runs, options, datetime.now(UTC))

@@ -4,6 +4,8 @@ import math
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
+from scipy.stats import chi2
+
 from ident.calibration import Calibration
 from ident.parameter import Parameter
 
@@ -11,8 +13,16 @@ MISSING = "–"
 _UNKNOWN = Parameter(None, None, None, None, "1", "unidentifiable")
 AGREES = 0.02           # scale of torque over gravity that still counts as agreement
 TELLS = 0.2             # widest interval of the scale that says anything
+_SURE = 0.999           # probability with which chance alone keeps runs closer together
 _TELLING = 200.0        # percent of the value beyond which it is no measure of the interval
 
+_CAUSES = {             # what a scale other than 1 may come from, by what is known of an unknown tool
+    "not sought": "Torque constant, gear efficiency, model masses and an unknown tool look the same in it",
+    "none": "Torque constant, gear efficiency and model masses look the same in it; an unknown tool does not explain it",
+    "possible": "Torque constant, gear efficiency and model masses look the same in it; an unknown tool explains it as well",
+    "found": "Torque constant, gear efficiency, model masses and this tool look the same in it",
+    "used": "Torque constant, gear efficiency and model masses look the same in it",
+}
 LOAD_WORDS = {"none": "none", "normal": "normal load", "torque": "transmitted torque", "bending": "bending moment"}
 PARAMETER_WORDS = {
     "coulomb": "Coulomb friction", "static": "static friction", "viscous": "viscous friction",
@@ -22,6 +32,7 @@ PARAMETER_WORDS = {
     "scale": "torque / gravity", "offset": "torque offset", "delay": "torque delay", "drift": "drift",
     "viscous_difference": "viscous, half of forward less backward", "inertia": "inertia", "gravity_sin": "gravity with sin q",
     "gravity_cos": "gravity with cos q",
+    "mass": "mass of the tool", "moment_x": "its mass times x", "moment_y": "its mass times y", "moment_z": "its mass times z",
 }
 PARAMETER_SYMBOLS = {       # letter and subscript of the equation
     "coulomb": ("c", "0"), "static": ("s", "0"), "viscous": ("k", "v"), "stribeck_velocity": ("ω", "s"),
@@ -131,7 +142,7 @@ def moment(when: datetime) -> str:
 
 
 def gravity_sentence(calibration: Calibration) -> str:
-    """How torque and model agree on gravity, over all joints."""
+    """How torque and model agree on gravity, over all joints, and what is known of an unknown tool."""
     agree, differ, blind = [], [], []
     for name, joint in calibration.joints.items():
         scale = joint.gravity.get("scale", _UNKNOWN)
@@ -142,17 +153,54 @@ def gravity_sentence(calibration: Calibration) -> str:
             agree.append((name, abs(scale.value - 1.0)))
         else:
             differ.append(f"{plus_minus(scale)} for {name}")
-    said = []
+    said = [tool_sentence(calibration)] if calibration.model.unknown_tool.parameters else []
     if agree:
         worst = 100.0 * max(off for _, off in agree)
         said.append(f"Measured torque and model agree on gravity within {worst:.1f} % for "
                     f"{listed(name for name, _ in agree)}.")
     if differ:
-        said.append(f"Torque over model is {listed(differ)}. The cause may be torque constant, gear efficiency, "
-                    "model masses or an unknown tool; if it is the torque constant, friction carries the same factor.")
+        said.append(f"Torque over model is {listed(differ)}. {_cause(calibration)}")
     if blind:
         said.append(f"Gravity varies too little to tell for {listed(blind)}.")
     return " ".join(said)
+
+
+def tool_sentence(calibration: Calibration) -> str:
+    """The unknown tool that was found."""
+    unknown = calibration.model.unknown_tool
+    told = [f"{PARAMETER_WORDS[name]} {plus_minus(entry)} {entry.unit}" for name, entry in unknown.parameters.items()
+            if entry.value is not None]
+    hidden = [f"{PARAMETER_WORDS[name]}: {entry.note}" for name, entry in unknown.parameters.items() if entry.value is None]
+    if unknown.tool is not None:
+        place = ", ".join(level(unknown.tool.com, 3))
+        return (f"An unknown tool on the last link explains the even parts: {plus_minus(unknown.parameters['mass'])} kg at "
+                f"({place}) m in the link's frame. Loads and gravity are those with it.")
+    return (f"An unknown tool on the last link would explain the even parts ({'; '.join((*told, *hidden))}), but is not told "
+            "well enough to be used: state the tool in the arm file.")
+
+
+def _cause(calibration: Calibration) -> str:
+    """What a scale other than 1 may come from."""
+    basis = ("these joints are divided by it" if calibration.torque_basis == "gravity-corrected"
+             else "if it is the torque constant, friction carries the same factor, as --torque-basis gravity-corrected undoes")
+    return f"{_CAUSES[calibration.model.unknown_tool.status]}; {basis}."
+
+
+def repeat_sentence(calibration: Calibration) -> str:
+    """How far single runs deviate from one another; empty for one run."""
+    count, beyond, greatest = len(calibration.runs), [], (0.0, "")
+    for name, joint in calibration.joints.items():
+        for key, entry in joint.parameters.items():
+            deviation, value, error = entry.repeat_deviation, entry.value, entry.std_error
+            if deviation is None or not value or not error:
+                continue
+            greatest = max(greatest, (deviation / abs(value), f"{100.0 * deviation / abs(value):.1f} % ({key} of {name})"))
+            if (count - 1) * deviation**2 > chi2.ppf(_SURE, count - 1) * count * error**2:
+                beyond.append(f"{key} of {name} {number(deviation, 2)}{'' if entry.unit == '1' else ' ' + entry.unit}")
+    if not greatest[1]:
+        return ""
+    apart = (f"more than the intervals tell: {listed(beyond)}" if beyond else "no more than the intervals tell")
+    return f"Estimates of {count} single runs deviate by at most {greatest[1]}, standard deviation; {apart}."
 
 
 def _exponent(value: float) -> int:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import tomlkit
 from numpy.typing import ArrayLike
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, PositiveFloat, model_validator
 from pydantic import Field as Key
 
 from ident.armfile import Tool, Vector, parse_table, read_toml, upgrade
@@ -22,6 +22,8 @@ from ident.friction import LAWS, law_named
 from ident.loads import joint_loads
 from ident.mechanism import Array, Bearing, Mechanism
 from ident.parameter import Parameter
+from ident.tool import MASS, UnknownTool
+from ident.tool import NAMES as TOOL
 
 SCHEMA = 1
 DIGITS = 6              # significant digits of numbers in the file
@@ -50,6 +52,8 @@ class JointCalibration:
         Parameters and the correlation of their estimates.
     factor : float
         Half width of a 95 % interval in standard errors.
+    torque_scale : float, optional
+        What the drive's torque was divided by; None leaves it as it is.
     """
 
     law: str
@@ -66,6 +70,7 @@ class JointCalibration:
     correlation: Array
     factor: float
     directional: str = "none"
+    torque_scale: float | None = None
 
     @property
     def values(self) -> dict[str, float]:
@@ -96,12 +101,13 @@ class JointCalibration:
 
 @dataclass(frozen=True)
 class Model:
-    """Which rigid-body model the loads come from: file beside the calibration, its digest, gravity, tool."""
+    """Which rigid-body model the loads come from: file beside the calibration, its digest, gravity, tools known and unknown."""
 
     file: str
     sha256: str
     gravity: Vector
     tool: Tool
+    unknown_tool: UnknownTool = field(default_factory=UnknownTool)
 
 
 @dataclass(frozen=True)
@@ -111,7 +117,8 @@ class Calibration:
     Attributes
     ----------
     arm, method, torque_basis : str
-        Which arm, how it was measured, which torque scale the numbers are in.
+        Which arm, how it was measured, and which torque the numbers are in: "drive" as it reports it, "gravity-corrected"
+        divided by `torque_scale` of the joints that have one.
     created : datetime
         When it was fitted.
     runs : tuple of dict
@@ -147,7 +154,7 @@ class Calibration:
         path = path / "calibration.toml" if path.is_dir() else path
         table = parse_table(_CalibrationTable, upgrade(read_toml(path), path, SCHEMA), path)
         joints = {name: joint.calibration(f"{path}: joints.{name}") for name, joint in table.joints.items()}
-        return cls(table.arm, table.created, table.method, table.torque_basis, tuple(table.runs), table.model, table.fit,
+        return cls(table.arm, table.created, table.method, table.torque_basis, tuple(table.runs), table.model.model(), table.fit,
                    joints, path.parent)
 
     def save(self, path: Path) -> None:
@@ -156,7 +163,7 @@ class Calibration:
 
     @cached_property
     def mechanism(self) -> Mechanism:
-        """Rigid-body model with the bearings that the calibration was made with.
+        """Rigid-body model with the bearings and tools that the calibration was made with.
 
         Raises
         ------
@@ -169,7 +176,8 @@ class Calibration:
         if file_sha256(path) != self.model.sha256:
             raise InputError(f"{path}: not the model that the calibration was made with (its sha256 differs)")
         bearings = {name: joint.bearing for name, joint in self.joints.items()}
-        mechanism = mechanism_of(path, self.arm, self.model.gravity, self.model.tool, bearings)
+        mechanism = mechanism_of(path, self.arm, self.model.gravity,
+                                 (self.model.tool, self.model.unknown_tool.tool), bearings)
         for name in self.joints:
             if name not in mechanism.names:
                 raise InputError(f"{path}: {unknown_name('joint', name, mechanism.names)}; the calibration has it")
@@ -222,6 +230,7 @@ def _document(calibration: Calibration) -> tomlkit.TOMLDocument:
     model = calibration.model
     document["model"] = {"file": model.file, "sha256": model.sha256, "gravity": list(model.gravity)}
     document["model"]["tool"] = _inline({"mass": model.tool.mass, "com": list(model.tool.com)})
+    document["model"]["unknown_tool"] = {"status": model.unknown_tool.status, **_parameters(model.unknown_tool.parameters)}
     document["fit"] = _rounded(calibration.fit)
     joints = tomlkit.table(is_super_table=True)
     for name, joint in calibration.joints.items():
@@ -236,20 +245,25 @@ def _joint_table(joint: JointCalibration) -> Any:
         table[key] = getattr(joint, key)
     if joint.bearing is not None:
         table["bearing"] = _inline(vars(joint.bearing))
-    for key in ("held_out_rmse", "velocity_range", "load_range", "load_part", "temperature_range", "factor"):
+    for key in ("held_out_rmse", "velocity_range", "load_range", "load_part", "temperature_range", "factor", "torque_scale"):
         value = getattr(joint, key)
         if value is not None:
             table[key] = _rounded(value)
     for group in ("parameters", "gravity"):
         inner = tomlkit.table()
-        for name, parameter in getattr(joint, group).items():
-            inner[name] = _inline({key: value for key, value in vars(parameter).items() if value not in (None, "")})
+        inner.update(_parameters(getattr(joint, group)))
         table[group] = inner
     correlation = tomlkit.table()
     correlation["names"] = list(joint.names)
     correlation["matrix"] = _rounded(joint.correlation.tolist())
     table["correlation"] = correlation
     return table
+
+
+def _parameters(parameters: Mapping[str, Parameter]) -> dict[str, Any]:
+    """One parameter a line, without what it does not have."""
+    return {name: _inline({key: value for key, value in vars(parameter).items() if value not in (None, "")})
+            for name, parameter in parameters.items()}
 
 
 def _inline(values: Mapping[str, Any]) -> Any:
@@ -281,6 +295,43 @@ class _ParameterTable(BaseModel):
     unit: str
     verdict: Literal["identified", "weak", "unidentifiable", "at bound"]
     note: str = ""
+    repeat_deviation: float | None = None
+
+
+class _UnknownToolTable(BaseModel):
+    model_config = _STRICT
+    status: Literal["not sought", "none", "possible", "found", "used"] = "not sought"
+    mass: _ParameterTable | None = None
+    moment_x: _ParameterTable | None = None
+    moment_y: _ParameterTable | None = None
+    moment_z: _ParameterTable | None = None
+
+    @model_validator(mode="after")
+    def _complete(self) -> "_UnknownToolTable":
+        found = self.unknown_tool().parameters
+        for name in TOOL if self.status == "used" else ():
+            value = found[name].value if name in found else None
+            if value is None or (name == MASS and value <= 0.0):
+                raise ValueError(f"{name} = {value}: a tool that is used needs {'a positive mass' if name == MASS else 'it'}")
+        return self
+
+    def unknown_tool(self) -> UnknownTool:
+        """The tool."""
+        tables = {name: getattr(self, name) for name in TOOL}
+        return UnknownTool(self.status, {name: Parameter(**vars(table)) for name, table in tables.items() if table is not None})
+
+
+class _ModelTable(BaseModel):
+    model_config = _STRICT
+    file: str
+    sha256: str
+    gravity: Vector
+    tool: Tool
+    unknown_tool: _UnknownToolTable = _UnknownToolTable()
+
+    def model(self) -> Model:
+        """The model."""
+        return Model(self.file, self.sha256, self.gravity, self.tool, self.unknown_tool.unknown_tool())
 
 
 class _CorrelationTable(BaseModel):
@@ -301,6 +352,7 @@ class _JointTable(BaseModel):
     load_part: tuple[float, float, float] | None = None
     temperature_range: tuple[float, float] | None = None
     factor: float = 1.96
+    torque_scale: PositiveFloat | None = None
     parameters: dict[str, _ParameterTable]
     gravity: dict[str, _ParameterTable] = {}
     correlation: _CorrelationTable
@@ -327,7 +379,7 @@ class _JointTable(BaseModel):
                                 self.held_out_rmse, self.velocity_range, self.load_range, self.load_part,
                                 self.temperature_range, self.correlation.names,
                                 np.array(self.correlation.matrix).reshape(len(self.correlation.names), -1), self.factor,
-                                self.directional)
+                                self.directional, self.torque_scale)
 
 
 class _CalibrationTable(BaseModel):
@@ -338,6 +390,6 @@ class _CalibrationTable(BaseModel):
     method: str
     torque_basis: Literal["drive", "gravity-corrected"]
     runs: list[dict[str, str]]
-    model: Model
+    model: _ModelTable
     fit: dict[str, Any]
     joints: dict[str, _JointTable]

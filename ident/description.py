@@ -1,6 +1,6 @@
 """Rigid-body models: URDF, MJCF, arm file or mechanism TOML to a `Mechanism`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from ident.model_file import add_point_mass, last_link, natural_coordinates, rea
 from ident.resources import find
 
 
-def load_mechanism(model: str | Path | ArmFile, gravity: ArrayLike | None = None) -> Mechanism:
+def load_mechanism(model: str | Path | ArmFile, gravity: ArrayLike | None = None, tool: Tool | None = None) -> Mechanism:
     """Rigid-body model of an arm or mechanism.
 
     Fixed joints are fused. A joint that others move (URDF ``mimic``, MJCF joint equality), such as the second finger
@@ -28,6 +28,8 @@ def load_mechanism(model: str | Path | ArmFile, gravity: ArrayLike | None = None
     gravity : array_like, shape (3,), optional
         Overrides the gravity of the file [m/s²], in axes of the model's root: an arm on a wall or a ceiling is an
         arm with another gravity.
+    tool : Tool, optional
+        A further mass on the last link of an arm, beside the one that its file states; mechanism files know none.
 
     Returns
     -------
@@ -47,25 +49,24 @@ def load_mechanism(model: str | Path | ArmFile, gravity: ArrayLike | None = None
     if gravity is not None and (np.shape(gravity) != (3,) or not np.isfinite(gravity).all()):
         raise InputError(f"gravity = {gravity!r}, three finite numbers [m/s²] are needed")
     if isinstance(model, ArmFile):
-        return _from_arm(model, gravity)
+        return _from_arm(model, gravity, tool)
     path = find(model)
     if path.suffix.lower() == ".toml":
         table = read_toml(path)
         if isinstance(table.get("joints"), list):
             return mechanism_from_table(table, path, gravity)
-        return _from_arm(load_arm(path), gravity)
-    spec, impossible = read_model(path)
-    return natural_coordinates(spec, path.stem, spec.option.gravity if gravity is None else gravity, impossible)
+        return _from_arm(load_arm(path), gravity, tool)
+    return mechanism_of(path, path.stem, gravity, (tool,))
 
 
-def _from_arm(arm: ArmFile, gravity: ArrayLike | None) -> Mechanism:
+def _from_arm(arm: ArmFile, gravity: ArrayLike | None, tool: Tool | None) -> Mechanism:
     bearings = {name: joint.bearing for name, joint in arm.joints.items()}
-    mechanism = mechanism_of(arm.model, arm.name, arm.gravity if gravity is None else gravity, arm.tool, bearings)
+    mechanism = mechanism_of(arm.model, arm.name, arm.gravity if gravity is None else gravity, (arm.tool, tool), bearings)
     check_against_model(arm, mechanism)
     return mechanism
 
 
-def mechanism_of(model: Path, name: str, gravity: ArrayLike, tool: Tool | None = None,
+def mechanism_of(model: Path, name: str, gravity: ArrayLike | None, tools: Sequence[Tool | None] = (),
                  bearings: Mapping[str, Bearing | None] | None = None) -> Mechanism:
     """Mechanism of a URDF or MJCF file with what an arm file adds: gravity, tool, bearings.
 
@@ -75,17 +76,18 @@ def mechanism_of(model: Path, name: str, gravity: ArrayLike, tool: Tool | None =
         URDF or MJCF.
     name : str
         What messages call it.
-    gravity : array_like, shape (3,)
-        Gravitational acceleration in base axes [m/s²].
-    tool : Tool, optional
-        Point mass on the last link.
+    gravity : array_like, shape (3,), optional
+        Gravitational acceleration in base axes [m/s²]; default is the file's.
+    tools : sequence of Tool or None
+        Point masses on the last link.
     bearings : mapping of str to Bearing, optional
         Bearings by joint name.
     """
     spec, impossible = read_model(model)
-    if tool is not None:
-        add_point_mass(last_link(spec), tool.mass, tool.com)
-    mechanism = natural_coordinates(spec, name, gravity, impossible)
+    for tool in tools:
+        if tool is not None:
+            add_point_mass(last_link(spec), tool.mass, tool.com)
+    mechanism = natural_coordinates(spec, name, spec.option.gravity if gravity is None else gravity, impossible)
     known = bearings or {}
     return replace(mechanism, bearings=tuple(known.get(joint) for joint in mechanism.names))
 

@@ -13,7 +13,7 @@ from ident.mechanism import Array
 from ident.parameter import Parameter, verdict
 from ident.regression import Groups, cluster_covariance, estimate_noise, white_noise
 
-_SHOWS = 3.0            # the spread of gravity must exceed the scatter of the even part by this factor
+SHOWS = 3.0            # the spread of gravity must exceed the scatter of the even part by this factor
 
 
 def fit_gravity(even: Array, gravity: Array, friction: Array, group: Groups, prismatic: bool = False) -> dict[str, Parameter]:
@@ -34,7 +34,7 @@ def fit_gravity(even: Array, gravity: Array, friction: Array, group: Groups, pri
         "scale" and "offset"; the scale is `unidentifiable` where gravity hardly varies.
     """
     scatter = max(float(np.std(even - gravity)), 1e-12)
-    shows = float(np.ptp(gravity)) > _SHOWS * scatter
+    shows = float(np.ptp(gravity)) > SHOWS * scatter
     A = np.column_stack((gravity, np.ones_like(even))) if shows else np.ones((len(even), 1))
     target = even if shows else even - gravity
     noise = white_noise(len(even))

@@ -1,6 +1,7 @@
 """From runs to a calibration: reduce, fit every joint, check against gravity."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ident.armfile import ArmFile
 from ident.calibration import Calibration, JointCalibration, Model, file_sha256
 from ident.description import load_mechanism
 from ident.errors import FitError, InputError, unknown_name
@@ -23,10 +25,12 @@ from ident.motion import RIGID, agreement, beside_friction, directions, fit_moti
 from ident.moving import OF_STROKES, check_motion
 from ident.parameter import Parameter
 from ident.projection import Data
-from ident.regression import group_index
+from ident.repeats import with_deviation
 from ident.run import Run
 from ident.selection import ORDER, Candidate, select
-from ident.strokes import reduce_run
+from ident.strokes import Reduction, reduce_run, round_trips
+from ident.tool import ToolFit, UnknownTool, seek_tool
+from ident.torque_basis import BASES, corrected, divided, divisor, uncertain
 
 VARIED = 1.0 / 3.0      # a load is excited if it spans this part of its greatest value
 MATTERS = 0.05          # and only loads that reach this part of friction are worth a coefficient
@@ -46,6 +50,7 @@ class Options:
     law: str = "auto"
     load: str = "auto"
     motion: str = "none"        # general motion instead of round trips: with the rigid-body torque of "model" or "joint"
+    torque_basis: str = "drive"         # or "gravity-corrected": torque divided by its scale against gravity
 
     def __post_init__(self) -> None:
         if self.law not in ("auto", *LAWS):
@@ -54,13 +59,17 @@ class Options:
             raise unknown_name("load", self.load, ("auto", *ORDER[:-1]))
         if self.motion not in ("none", *RIGID):
             raise unknown_name("motion", self.motion, ("none", *RIGID))
+        if self.torque_basis not in BASES:
+            raise unknown_name("torque basis", self.torque_basis, BASES)
+        if self.torque_basis != "drive" and self.motion != "none":
+            raise InputError(f"torque_basis = \"{self.torque_basis}\" rests on round trips; leave motion out")
         if self.motion == "joint" and self.load not in ("auto", "none"):
             raise InputError(f"load = \"{self.load}\" needs the model; use motion = \"model\"")
 
 
 @dataclass(frozen=True)
 class JointFit:
-    """Everything known about one joint after the fit."""
+    """Everything known about one joint after the fit; its points are in the torque basis of the options."""
 
     points: pd.DataFrame
     fit: FitResult
@@ -68,6 +77,7 @@ class JointFit:
     candidates: tuple[Candidate, ...]
     drift: Parameter | None
     findings: tuple[Finding, ...] = ()
+    torque_scale: float | None = None
 
 
 @dataclass(frozen=True)
@@ -85,7 +95,7 @@ class Identification:
     findings : tuple of Finding
         Health of the logs, strokes left out, joints that could not be calibrated.
     mechanism : Mechanism
-        The rigid-body model that was used.
+        The rigid-body model that was used, with the unknown tool where that was found.
     """
 
     calibration: Calibration
@@ -119,14 +129,23 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
     mechanism = load_mechanism(arm)
     checked = [check_log(run) for run in runs]
     reductions = [reduce_run(run, mechanism) for run in runs]
+    tool = _sought(arm, mechanism, reductions) if options.motion == "none" else ToolFit()
+    if tool.unknown.tool is not None:
+        mechanism = load_mechanism(arm, tool=tool.unknown.tool)
+        reductions = [reduce_run(run, mechanism) for run in runs]
     findings = [finding for run, log, reduction in zip(runs, checked, reductions, strict=True)
                 for finding in name_run(run, (*log, *check_motion(run, reduction, mechanism.prismatic)), len(runs) > 1)]
+    if tool.unknown.status == "found" and options.torque_basis != "drive":
+        options = replace(options, torque_basis="drive")
+        findings.append(Finding(None, "torque basis", "torque stays the drive's: an unknown tool that is not told well enough to "
+                                                      "be used is in its scale against gravity; state the tool in the arm file"))
     points = pd.concat([reduction.points for reduction in reductions], ignore_index=True)
-    round_trips = {str(name): partial(identify_joint, rows, mechanism, str(name), options)
+    round_trips = {str(name): partial(identify_joint, rows, mechanism, str(name), options, tool.gravity.get(str(name)))
                    for name, rows in points.groupby("joint", sort=False)}
     if options.motion == "none":
         joints = _fitted(round_trips, findings)
-        findings += [finding for joint in joints.values() for finding in check_scale(joint.points)]
+        findings += [finding for name, rows in points.groupby("joint", sort=False) if name in joints
+                     for finding in check_scale(rows)]
     else:
         findings = [finding for finding in findings if finding.kind not in OF_STROKES]
         joints = _fitted({name: partial(identify_motion, runs, mechanism, name, options) for name in mechanism.names}, findings)
@@ -138,18 +157,33 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
         hint = "; general motion can be fitted without them (--motion)" if options.motion == "none" and points.empty else ""
         raise FitError(f"{runs[0].path}: no joint can be calibrated: {reasons or 'no round trips at constant speed found'}{hint}")
     findings += [finding for joint in joints.values() for finding in joint.findings]
-    joints = _doubted(joints)
+    joints = _repeated(_doubted(joints), runs, points, mechanism, options, findings)
     findings += [Finding(name, "strong drift", f"{name}: friction drifted by {100 * change:+.0f} %; warm up and run again")
                  for name, change in drift(points).items() if abs(change) > STRONG_DRIFT]
     findings += [Finding(name, "drift", f"friction of {name} changed by {100 * change:+.1f} % from the first to the last "
                                         "reference round trip") for name, change in drift(points).items()]
     ordered = {name: joints[name] for name in mechanism.names if name in joints}
     created = created or datetime.fromisoformat(runs[-1].record["start"])
-    return Identification(_calibration(runs, mechanism, ordered, options, created), points, ordered, tuple(findings), mechanism)
+    calibration = _calibration(runs, mechanism, ordered, options, created, tool.unknown)
+    return Identification(calibration, points, ordered, tuple(findings), mechanism)
 
 
-def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, options: Options | None = None) -> JointFit:
-    """Fit one joint's points: laws and loads compete, then gravity is checked.
+def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, options: Options | None = None,
+                   beside: Mapping[str, Parameter] | None = None) -> JointFit:
+    """Fit one joint's points: gravity is checked, then laws and loads compete.
+
+    Parameters
+    ----------
+    points : DataFrame
+        Of the joint, see `ident.strokes`.
+    mechanism : Mechanism
+        The model.
+    name : str
+        The joint.
+    options : Options, optional
+        What may be chosen from.
+    beside : mapping of str to Parameter, optional
+        Scale and offset where they were fitted beside an unknown tool.
 
     Raises
     ------
@@ -159,7 +193,7 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
     options = options or Options()
     check_options(options, mechanism, (name,))
     joint = mechanism.names.index(name)
-    group = group_index((points["run"] + "#" + points["segment"].astype(str)).to_numpy())
+    group = round_trips(points)
     odd = points["odd"].to_numpy(dtype=float)
     trips = int(group.max()) + 1
     if trips < LEAST_ROUND_TRIPS:
@@ -167,6 +201,12 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
     if np.median(odd) <= 0.0:
         raise FitError(f"torque opposes motion in {np.mean(odd < 0.0):.0%} of the points; the sign of the torque signal is wrong "
                        "(in an import, give it a negative factor, or set direction = -1 if the position is reversed too)")
+    gravity = {**fit_gravity(points["even"].to_numpy(dtype=float), points["gravity"].to_numpy(dtype=float), odd, group,
+                             bool(mechanism.prismatic[joint])), **(beside or {})}
+    scale = divisor(gravity["scale"]) if options.torque_basis == "gravity-corrected" else None
+    if scale is not None:
+        points, odd = corrected(points, scale), odd / scale
+        gravity["offset"] = divided(gravity["offset"], scale)
     loads, still = excited_loads(points, options.load)
     nuisance = _nuisance(points, trips)
     data = Data(points["speed"].to_numpy(dtype=float), odd, None, group, nuisance,
@@ -176,10 +216,12 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
     fit = selection.chosen
     if fit.load == "none":
         fit = replace(fit, parameters={**fit.parameters, **_unidentifiable(fit, still, data.prismatic)})
-    gravity = fit_gravity(points["even"].to_numpy(dtype=float), points["gravity"].to_numpy(dtype=float), odd, group,
-                          data.prismatic)
     gravity["delay"] = _explained(fit.nuisance.get("delay"))
-    return JointFit(points, fit, gravity, selection.candidates, fit.nuisance.get("drift"))
+    if scale is not None:
+        fit = uncertain(fit, gravity["scale"])
+    left = (Finding(name, "torque basis", f"{name} stays in the drive's torque: its scale against gravity is "
+                    f"{gravity['scale'].verdict}"),) if options.torque_basis != "drive" and scale is None else ()
+    return JointFit(points, fit, gravity, selection.candidates, fit.nuisance.get("drift"), left, scale)
 
 
 def identify_motion(runs: Sequence[Run], mechanism: Mechanism, name: str, options: Options) -> JointFit:
@@ -205,6 +247,41 @@ def identify_motion(runs: Sequence[Run], mechanism: Mechanism, name: str, option
         fit = replace(fit, parameters={**fit.parameters, **_unidentifiable(fit, still, motion.prismatic)})
     return JointFit(points, fit, beside_friction(fit, float(points["odd"].median())), selection.candidates, None,
                     (Finding(name, "motion", motion.left_out), *directions(name, fit)))
+
+
+def _sought(arm: ArmFile, mechanism: Mechanism, reductions: Sequence[Reduction]) -> ToolFit:
+    """An unknown tool in the points of all runs, with the deviation between single ones."""
+    found = seek_tool(arm, mechanism, pd.concat([reduction.points for reduction in reductions], ignore_index=True),
+                      np.concatenate([reduction.q for reduction in reductions]))
+    if len(reductions) < 2 or not found.unknown.parameters:
+        return found
+    alone = [seek_tool(arm, mechanism, reduction.points, reduction.q).unknown.parameters for reduction in reductions]
+    return replace(found, unknown=replace(found.unknown, parameters=with_deviation(found.unknown.parameters, alone)))
+
+
+def _repeated(joints: dict[str, JointFit], runs: Sequence[Run], points: pd.DataFrame, mechanism: Mechanism, options: Options,
+              findings: list[Finding]) -> dict[str, JointFit]:
+    """Joints with the deviation between single runs; how many runs it rests on is a finding where some could not be fitted."""
+    if len(runs) < 2:
+        return joints
+    out = {}
+    for name, joint in joints.items():
+        fixed = replace(options, law=joint.fit.law, load=joint.fit.load)
+        alone: list[JointFit] = []
+        for run in runs:
+            rows = points[(points["joint"] == name) & (points["run"] == run.label)]
+            with suppress(FitError):
+                alone.append(identify_joint(rows, mechanism, name, fixed) if options.motion == "none"
+                             else identify_motion([run], mechanism, name, fixed))
+        alone = [fit for fit in alone
+                 if (fit.fit.load, fit.torque_scale is None) == (joint.fit.load, joint.torque_scale is None)]
+        if len(alone) < len(runs):
+            findings.append(Finding(name, "repeats", f"the deviation of {name} between runs rests on {len(alone)} of {len(runs)} "
+                                    "runs; the others are too short to be fitted alone"))
+        out[name] = replace(joint, fit=replace(joint.fit, parameters=with_deviation(
+            joint.fit.parameters, [fit.fit.parameters for fit in alone])), gravity=with_deviation(
+            joint.gravity, [fit.gravity for fit in alone]))
+    return out
 
 
 def _fitted(ways: Mapping[str, Callable[[], JointFit]], findings: list[Finding]) -> dict[str, JointFit]:
@@ -247,7 +324,7 @@ def excited_loads(points: pd.DataFrame, wanted: str) -> tuple[dict[str, Array | 
 def _doubted(joints: dict[str, JointFit]) -> dict[str, JointFit]:
     """Load coefficients are at most weak where gravity contradicts the model that the loads come from."""
     off = {name: scale.value for name, joint in joints.items() if (scale := joint.gravity["scale"]).value is not None
-           and scale.verdict == "identified" and abs(scale.value - 1.0) > CONTRADICTED}
+           and scale.verdict == "identified" and joint.torque_scale is None and abs(scale.value - 1.0) > CONTRADICTED}
     if not off:
         return joints
     note = ("the loads are the model's, which gravity contradicts: torque over model is "
@@ -317,7 +394,7 @@ def _same_arm(runs: Sequence[Run]) -> Any:
 
 
 def _calibration(runs: Sequence[Run], mechanism: Mechanism, joints: dict[str, JointFit], options: Options,
-                 created: datetime) -> Calibration:
+                 created: datetime, unknown: UnknownTool) -> Calibration:
     arm = runs[0].arm
     seeds = [run.record.get("seed") for run in runs if run.record.get("seed") is not None]
     general = options.motion != "none"
@@ -326,9 +403,9 @@ def _calibration(runs: Sequence[Run], mechanism: Mechanism, joints: dict[str, Jo
            "versions": {name: version(name) for name in ("stribeck", "numpy", "scipy", "lmfit", "mujoco-core")}}
     return Calibration(
         arm.name, created.replace(microsecond=0), "general motion" if general else str(runs[0].record.get("experiment", "")),
-        "drive",
+        options.torque_basis,
         tuple({"path": run.label, "sha256": run.sha256} for run in runs),
-        Model(arm.model.name, file_sha256(arm.model), arm.gravity, arm.tool), fit,
+        Model(arm.model.name, file_sha256(arm.model), arm.gravity, arm.tool, unknown), fit,
         {name: _joint_calibration(joint, mechanism, name) for name, joint in joints.items()}, arm.model.parent)
 
 
@@ -346,4 +423,4 @@ def _joint_calibration(joint: JointFit, mechanism: Mechanism, name: str) -> Join
         fit.law, fit.load, fit.parameters, joint.gravity, mechanism.bearings[mechanism.names.index(name)],
         fit.held_out_rmse, (float(points["speed"].min()), float(points["speed"].max())), load_range, load_part,
         (float(temperature.min()), float(temperature.max())) if np.isfinite(temperature).all() else None,
-        fit.names, fit.covariance / np.outer(error, error), fit.half_factor)
+        fit.names, fit.covariance / np.outer(error, error), fit.half_factor, torque_scale=joint.torque_scale)

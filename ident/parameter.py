@@ -22,6 +22,8 @@ class Parameter:
         identified | weak | unidentifiable | at bound.
     note : str
         Why, and what further move would settle it.
+    repeat_deviation : float, optional
+        Standard deviation of the estimates of single runs, where there are several; the interval does not hold it.
     """
 
     value: float | None
@@ -31,6 +33,7 @@ class Parameter:
     unit: str
     verdict: str
     note: str = ""
+    repeat_deviation: float | None = None
 
     @property
     def half_width(self) -> float | None:

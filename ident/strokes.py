@@ -18,6 +18,7 @@ import pandas as pd
 
 from ident.loads import JointLoads, joint_loads
 from ident.mechanism import Array, Mechanism
+from ident.regression import Groups, group_index
 from ident.run import Run
 
 STEADY = 0.04          # a cell's speed may differ from the stroke's by this fraction
@@ -76,11 +77,14 @@ class Reduction:
         Joint, segment and reason for every stroke that gives no point.
     strokes : tuple of Stroke
         All stretches at constant speed, whether or not they found a partner.
+    q : ndarray, shape (N, n)
+        Positions of all joints at the points.
     """
 
     points: pd.DataFrame
     left_out: tuple[tuple[str, int, str], ...] = field(default=())
     strokes: tuple[Stroke, ...] = field(default=())
+    q: Array = field(default_factory=lambda: np.empty((0, 0)))
 
 
 def reduce_run(run: Run, mechanism: Mechanism) -> Reduction:
@@ -115,11 +119,17 @@ def reduce_run(run: Run, mechanism: Mechanism) -> Reduction:
                      if planned.get(stroke.segment, {}).get("kind") != "move"]
         for forward, backward in pairs:
             bins += list(_bins(q, forward, backward, joint, turn))
-    loads, slope = _loads_at(mechanism, bins)
+    centre = np.array([bin_.centre for bin_ in bins]).reshape(-1, mechanism.n)
+    loads, slope = _loads_at(mechanism, bins, centre)
     for k, (bin_, trip) in enumerate(zip(bins, _name_trips(bins), strict=True)):
         rows.append(_point(run, bin_, trip, loads, slope[k], k, planned))
     points = pd.DataFrame(rows, columns=list(COLUMNS)) if rows else pd.DataFrame(columns=list(COLUMNS))
-    return Reduction(points, tuple(left_out), tuple(found))
+    return Reduction(points, tuple(left_out), tuple(found), centre)
+
+
+def round_trips(points: pd.DataFrame) -> Groups:
+    """Which round trip each of one joint's points belongs to: 0, 1, 2, ..."""
+    return group_index((points["run"].astype(str) + "#" + points["segment"].astype(str)).to_numpy())
 
 
 def find_strokes(t: Array, q: Array, segment: np.ndarray, joint: int) -> list[Stroke]:
@@ -335,9 +345,8 @@ def _bins(q: Array, forward: Stroke, backward: Stroke, joint: int, turn: float) 
         yield _Bin(forward, backward, (inside[0], inside[1]), centre)
 
 
-def _loads_at(mechanism: Mechanism, bins: list[_Bin]) -> tuple[JointLoads, Array]:
+def _loads_at(mechanism: Mechanism, bins: list[_Bin], centre: Array) -> tuple[JointLoads, Array]:
     """Loads at the bins' centres, and the slope of the moving joint's gravity torque there."""
-    centre = np.array([bin_.centre for bin_ in bins]).reshape(-1, mechanism.n)
     joint = np.array([bin_.forward.joint for bin_ in bins], dtype=int)
     rows, step = np.arange(len(bins)), 1e-3
     near, far = centre.copy(), centre.copy()

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from experiments.cli.common import JsonOption, LawOption, LoadOption, OutOption, console, print_json, progress
+from experiments.cli.common import BasisOption, JsonOption, LawOption, LoadOption, OutOption, console, print_json, progress
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,7 +24,7 @@ def fit(runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run f
         out: OutOption = None, law: LawOption = "auto", load: LoadOption = "auto",
         motion: Annotated[str, typer.Option(help="Fit any motion instead of round trips: with the rigid-body torque of the "
                                             "model, or with the joint's own inertia and gravity (model, joint).")] = "none",
-        as_json: JsonOption = False) -> None:
+        torque_basis: BasisOption = "drive", as_json: JsonOption = False) -> None:
     """Runs to calibration, offline."""
     from experiments.calibrate import fit_runs
     from experiments.recorder import refuse_used
@@ -34,7 +34,7 @@ def fit(runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run f
     text = console(as_json)
     folders = [folder for path in runs for folder in find_runs(path)]
     folder = out or Path(f"calibration-{load_run(folders[0], signals=()).arm.name}")
-    options = Options(law, load, motion)
+    options = Options(law, load, motion, torque_basis)
     refuse_used(folder)
     delivered(text, fit_runs(folders, folder, options), folder, as_json)
 
@@ -82,7 +82,7 @@ def import_(file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV or MA
 def delivered(text: "Console", delivery: "Delivery", folder: Path, as_json: bool) -> None:
     """What a fit found and wrote."""
     from experiments.cli.text import notes, result_table
-    from experiments.words import gravity_sentence
+    from experiments.words import gravity_sentence, repeat_sentence
     from ident.export.formats import calibration_table
     from ident.health import drift
 
@@ -96,6 +96,8 @@ def delivered(text: "Console", delivery: "Delivery", folder: Path, as_json: bool
     for line in notes(delivery.calibration):
         text.print(f"note      {line}")
     text.print(f"gravity   {gravity_sentence(delivery.calibration)}")
+    if repeats := repeat_sentence(delivery.calibration):
+        text.print(f"repeats   {repeats}")
     for line in delivery.losses:
         text.print(f"export    {line}")
     written = [str(path.relative_to(folder)) for path in delivery.files]

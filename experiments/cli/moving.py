@@ -10,6 +10,7 @@ import typer
 
 from experiments.cli.common import (
     ArmArgument,
+    BasisOption,
     JointsOption,
     JsonOption,
     LawOption,
@@ -41,15 +42,20 @@ def register(app: typer.Typer) -> None:
 
 
 def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOption = None, seed: SeedOption = 0,
-              law: LawOption = "auto", load: LoadOption = "auto", yes: YesOption = False, as_json: JsonOption = False) -> None:
+              law: LawOption = "auto", load: LoadOption = "auto", torque_basis: BasisOption = "drive",
+              repeats: Annotated[int, typer.Option(min=1, help="How often the plan is run; the calibration then states the "
+                                                               "deviation between the runs.")] = 1,
+              yes: YesOption = False, as_json: JsonOption = False) -> None:
     """The main job: plan, move, record, fit, export, report."""
     from experiments.calibrate import calibrate as calibrate_arm
     from experiments.cli.fitting import delivered
+    from experiments.cli.text import clock
     from ident.armfile import load_arm
     from ident.description import load_mechanism
     from ident.identify import Options
 
     text = console(as_json)
+    options = Options(law, load, torque_basis=torque_basis)
     arm_file = load_arm(arm)
     mechanism = load_mechanism(arm_file)
     folder = out or Path(f"calibration-{arm_file.name}")
@@ -57,9 +63,11 @@ def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOp
 
     def shown_and_agreed(made: "Plan") -> None:
         _show(text, made, arm_file, mechanism)
+        if repeats > 1:
+            text.print(f"repeats   {repeats} runs of this plan, {clock(repeats * made.robot_time)} of robot time")
         agree(made, arm_file.driver.kind, yes, text)
 
-    delivery = calibrate_arm(arm_file, folder, split(joints), seed, Options(law, load), shown_and_agreed,
+    delivery = calibrate_arm(arm_file, folder, split(joints), seed, options, repeats, shown_and_agreed,
                              lambda made: _recording(text, made, folder))
     delivered(text, delivery, folder, as_json)
 

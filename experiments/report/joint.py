@@ -8,7 +8,8 @@ import pandas as pd
 from ident.calibration import JointCalibration
 from ident.identify import Identification, JointFit
 from ident.mechanism import Array
-from ident.regression import Groups, group_index
+from ident.regression import Groups
+from ident.strokes import round_trips
 
 _BREAK = 1.0            # min between runs on the time axis
 
@@ -97,7 +98,7 @@ def joint_data(result: Identification, name: str) -> JointData:
         name, prismatic, result.mechanism.unit(index), "m" if prismatic else "rad", calibration, fit, points, **column,
         predicted=calibration.torque(column["speed"], load), residual=np.asarray(fit.fit.residual, dtype=float),
         load=load,
-        trip=group_index((points["run"].astype(str) + "#" + points["segment"].astype(str)).to_numpy()),
+        trip=round_trips(points),
         t=_session_minutes(seconds, points["run"].to_numpy()),
         elapsed=(seconds - seconds.mean()) / length if length > 0.0 else np.zeros(len(seconds)),
         reference=points["reference"].to_numpy(dtype=bool))

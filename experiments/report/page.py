@@ -72,7 +72,9 @@ def render(result: Identification, run_note: dict[str, Any] | None = None) -> st
         stribeck=versions.get("stribeck", version("stribeck")), facts=_facts(result, calibrated, run_note or {}),
         sections=sections, findings=_by_kind(result.findings), weighty=_WEIGHTY, units=_common_units(calibrated),
         gravity=[tables.gravity_row(*item) for item in calibration.joints.items()],
-        gravity_sentence=words.gravity_sentence(result.calibration), limits=[tables.limit_row(data) for data in calibrated],
+        gravity_sentence=words.gravity_sentence(calibration), repeats=words.repeat_sentence(calibration),
+        tool=tables.parameter_rows(calibration.model.unknown_tool.parameters),
+        limits=[tables.limit_row(data) for data in calibrated],
         options={key: value for key, value in calibration.fit.items() if key != "versions"},
         session=_session(calibrated), colours=COLOURS, ramp=RAMP, css=Markup(_resource("report.css")),
         missing=words.MISSING, identified=IDENTIFIED)

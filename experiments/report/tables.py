@@ -54,6 +54,7 @@ class ParameterRow:
     unit: str
     verdict: str
     note: str
+    repeats: str
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,8 @@ def parameter_row(key: str, parameter: Parameter) -> ParameterRow:
     value = words.MISSING if parameter.value is None else words.fixed(parameter.value, words.decimals_of(parameter))
     return ParameterRow(key, words.PARAMETER_WORDS.get(key, key), words.PARAMETER_SYMBOLS.get(key, ("", "")), value,
                         words.interval(parameter), words.relative(parameter),
-                        parameter.unit if known and parameter.unit != "1" else "", parameter.verdict, parameter.note)
+                        parameter.unit if known and parameter.unit != "1" else "", parameter.verdict, parameter.note,
+                        "" if parameter.repeat_deviation is None else words.number(parameter.repeat_deviation, 2))
 
 
 def parameter_rows(parameters: Mapping[str, Parameter]) -> list[ParameterRow]:
