@@ -1,12 +1,15 @@
 r"""From a recorded run to Points: strokes found in what was measured, paired into round trips (Eqs. 48-51).
 
 At equal position, forward and backward, the half difference of the torques is friction (the *odd* part) and
-the half sum is gravity and offset (the *even* part):
+the half sum is the rigid body's torque and offset (the *even* part):
 
 .. math:: F = (\tau_+ - \tau_-) / 2, \qquad \tau_g = (\tau_+ + \tau_-) / 2
 
-A stroke is a stretch over which one joint moves at constant speed while the others hold. It is recognised
-by the time that the joint takes for equal steps of position, never by what was commanded.
+A stroke is a stretch over which a joint moves at constant speed while the others hold or move at constant speeds of
+their own. It is recognised by the time that the joint takes for equal steps of position, never by what was commanded.
+Its way back retraces it with time reversed, the other joints too: gravity, inertia and Coriolis and centrifugal forces
+are then the same both times, and friction of every joint that moves shows at once. What the two ways differ by, as
+tracking lags, is corrected with the model's difference.
 """
 
 from collections.abc import Iterator
@@ -15,7 +18,9 @@ from itertools import pairwise
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
+from ident.dynamics import inverse_dynamics
 from ident.loads import JointLoads, joint_loads
 from ident.mechanism import Array, Mechanism
 from ident.regression import Groups, group_index
@@ -23,10 +28,13 @@ from ident.run import Run
 
 STEADY = 0.04          # a cell's speed may differ from the stroke's by this fraction
 SAME_SPEED = 0.05      # speeds of a stroke and its reverse may differ by this fraction
-HELD = 0.01            # the other joints stay within this [rad or m]
+HELD = 0.01            # the other joints keep this near rest or a constant speed, and the same places both ways [rad or m]
+_MIRRORED = 0.02       # part of its own way by which another joint may miss its place on the way back
+_KNOTS = 33            # of the rigid-body torque along a stroke
 _CELLS = (8, 96)      # least and most position cells of a motion
 _SAMPLES = 40          # a cell is so many encoder steps, or lasts so many samples where steps are coarser
 _LEAST_CELLS = 3       # cells of a steady stretch
+_LEAST_ROWS = 8
 _BINS = 5              # most bins of a round trip
 _MIN_GEAR = 20.0       # gear ratio from which bins are whole motor revolutions
 _EQUAL_GRAVITY = 0.005  # strokes at different places pair if gravity differs by less than this part of friction
@@ -53,6 +61,10 @@ class Stroke:
         Mean speed [rad/s or m/s].
     low, high : float
         Positions between which the speed is constant [rad or m].
+    start, rate : ndarray, shape (n,)
+        Where all joints are at its first row, and their constant speeds [rad or m, and per s].
+    duration : float
+        Time from its first row to its last [s].
     """
 
     joint: int
@@ -62,6 +74,19 @@ class Stroke:
     speed: float
     low: float
     high: float
+    start: Array
+    rate: Array
+    duration: float
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """What tells it from the others of a run: joint and first row."""
+        return self.joint, self.rows.start
+
+    def at(self, position: ArrayLike) -> Array:
+        """Positions of all joints where the stroke's own passes `position`, shape (N, n)."""
+        since = (np.asarray(position, dtype=float) - self.start[self.joint]) / self.rate[self.joint]
+        return np.asarray(self.start + since[..., None] * self.rate)
 
 
 @dataclass(frozen=True)
@@ -71,8 +96,8 @@ class Reduction:
     Attributes
     ----------
     points : DataFrame
-        One row per round trip and bin; columns `COLUMNS`. `odd`, `even`, `gravity` in N·m (N), `gravity_rate` is
-        the model's dtau_rigid/dt on the forward stroke, `n` samples, `std` their scatter, `t` mid time [s].
+        One row per round trip and bin; columns `COLUMNS`. `odd`, `even` in N·m (N), `gravity` is what the model expects
+        of `even`, `gravity_rate` its dtau_rigid/dt on the forward stroke, `n` samples, `std` their scatter, `t` mid time [s].
     left_out : tuple of (str, int, str)
         Joint, segment and reason for every stroke that gives no point.
     strokes : tuple of Stroke
@@ -106,23 +131,23 @@ def reduce_run(run: Run, mechanism: Mechanism) -> Reduction:
     rows: list[dict[str, object]] = []
     left_out: list[tuple[str, int, str]] = []
     bins: list[_Bin] = []
-    found: list[Stroke] = []
+    found = find_strokes(run.t, q, run.segment)
     for joint, name in enumerate(run.names):
-        strokes = find_strokes(run.t, q, run.segment, joint)
-        found += strokes
+        strokes = [stroke for stroke in found if stroke.joint == joint]
         left_out += [(name, segment, "no stretch at constant speed") for segment, plan in planned.items()
-                     if plan.get("joint") == name and segment not in {stroke.segment for stroke in strokes}
-                     and (run.segment == segment).any()]
+                     if (plan.get("joint") == name or plan.get("kind") == "sweep")
+                     and segment not in {stroke.segment for stroke in strokes} and (run.segment == segment).any()]
         turn = motor_revolution(run.arm.joint(name).gear_ratio)
-        pairs, single = pair_strokes(strokes, q, mechanism, joint, tau)
-        left_out += [(name, stroke.segment, "no stroke back at the same place and speed") for stroke in single
+        pairs, single = pair_strokes(strokes, mechanism, joint, tau)
+        left_out += [(name, stroke.segment, "no way back at the same place and speed") for stroke in single
                      if planned.get(stroke.segment, {}).get("kind") != "move"]
         for forward, backward in pairs:
             bins += list(_bins(q, forward, backward, joint, turn))
     centre = np.array([bin_.centre for bin_ in bins]).reshape(-1, mechanism.n)
-    loads, slope = _loads_at(mechanism, bins, centre)
+    rate = np.array([(bin_.forward.rate - bin_.backward.rate) / 2.0 for bin_ in bins]).reshape(centre.shape)
+    loads, rigid = joint_loads(mechanism, centre, rate), _rigid_along(mechanism, bins)
     for k, (bin_, trip) in enumerate(zip(bins, _name_trips(bins), strict=True)):
-        rows.append(_point(run, bin_, trip, loads, slope[k], k, planned))
+        rows.append(_point(run, bin_, trip, loads, rigid, k, planned))
     points = pd.DataFrame(rows, columns=list(COLUMNS)) if rows else pd.DataFrame(columns=list(COLUMNS))
     return Reduction(points, tuple(left_out), tuple(found), centre)
 
@@ -132,29 +157,60 @@ def round_trips(points: pd.DataFrame) -> Groups:
     return group_index((points["run"].astype(str) + "#" + points["segment"].astype(str)).to_numpy())
 
 
-def find_strokes(t: Array, q: Array, segment: np.ndarray, joint: int) -> list[Stroke]:
-    """Stretches at constant speed of one joint with the others held, in order of time."""
-    x = q[:, joint]
+def find_strokes(t: Array, q: Array, segment: np.ndarray) -> list[Stroke]:
+    """Stretches at constant speed of each joint with the others held or at constant speeds too, joint by joint."""
+    steady = [list(_stretches(t, q[:, joint], segment)) for joint in range(q.shape[1])]
+    found = []
+    for joint, stretches in enumerate(steady):
+        for part, sign in stretches:
+            common = _together(t, q, part, [steady[other] for other in range(q.shape[1]) if other != joint])
+            if common is not None:
+                found.append(_stroke(t, q, segment, joint, common, sign))
+    return found
+
+
+def _stretches(t: Array, x: Array, segment: np.ndarray) -> Iterator[tuple[slice, int]]:
+    """Rows over which a joint moves at constant speed, and which way."""
     resolution = encoder_step(x)
     least = max(20.0 * resolution, float(np.ptp(x)) / 400.0)
-    strokes = []
     for rows in motions(x, segment, least):
-        way = x[rows.stop - 1] - x[rows.start]
-        sign = 1 if way > 0.0 else -1
+        sign = 1 if x[rows.stop - 1] > x[rows.start] else -1
         for first, last in _steady(t[rows], sign * x[rows], resolution):
-            part = slice(rows.start + first, rows.start + last)
-            others = np.delete(q[part][:: max(1, (last - first) // 50)], joint, axis=1)
-            if others.size and np.ptp(others, axis=0).max() > HELD:
-                continue
-            ends = x[part.start], x[part.stop - 1]
-            speed = abs(_slope(t[part], x[part]))
-            strokes.append(Stroke(joint, int(segment[part.start]), part, sign, speed, min(ends), max(ends)))
-    return strokes
+            yield slice(rows.start + first, rows.start + last), sign
 
 
-def pair_strokes(strokes: list[Stroke], q: Array, mechanism: Mechanism, joint: int,
+def _together(t: Array, q: Array, part: slice, others: list[list[tuple[slice, int]]]) -> slice | None:
+    """The longest part of a stretch in which the other joints hold or keep their speeds too."""
+    for _ in range(2):
+        some = slice(part.start, part.stop, max(1, (part.stop - part.start) // 50))
+        start, rate = _line(t[some] - t[part.start], q[some])
+        off = np.abs(q[some] - start - (t[some] - t[part.start])[:, None] * rate).max(axis=0)
+        if (off <= HELD / 2.0).all():
+            return part
+        for stretches in others:
+            shared = [slice(max(part.start, other.start), min(part.stop, other.stop)) for other, _ in stretches
+                      if other.start < part.stop and part.start < other.stop]
+            if shared:
+                part = max(shared, key=lambda rows: rows.stop - rows.start)
+        if part.stop - part.start < _LEAST_ROWS:
+            break
+    return None
+
+
+def _stroke(t: Array, q: Array, segment: np.ndarray, joint: int, rows: slice, sign: int) -> Stroke:
+    some = slice(rows.start, rows.stop, max(1, (rows.stop - rows.start) // 50))
+    start, rate = _line(t[some] - t[rows.start], q[some])
+    x, since = q[rows, joint], t[rows] - t[rows.start]
+    rate[joint] = _slope(since, x)
+    start[joint] = x.mean() - rate[joint] * since.mean()
+    ends = x[0], x[-1]
+    return Stroke(joint, int(segment[rows.start]), rows, sign, abs(float(rate[joint])), min(ends), max(ends), start, rate,
+                  float(since[-1]))
+
+
+def pair_strokes(strokes: list[Stroke], mechanism: Mechanism, joint: int,
                  tau: Array) -> tuple[list[tuple[Stroke, Stroke]], list[Stroke]]:
-    """Round trips: each stroke with its nearest reverse at the same speed and posture.
+    """Round trips: each stroke with the nearest one that retraces it at the same speed, all joints at the same places.
 
     Strokes that share no stretch of position pair only if the model's gravity is the same at both.
 
@@ -166,10 +222,7 @@ def pair_strokes(strokes: list[Stroke], q: Array, mechanism: Mechanism, joint: i
     """
     if not strokes:
         return [], []
-    middle = np.array([q[(stroke.rows.start + stroke.rows.stop) // 2] for stroke in strokes])
-    others = np.delete(middle, joint, axis=1)
-    centre = middle.copy()
-    centre[:, joint] = [(stroke.low + stroke.high) / 2.0 for stroke in strokes]
+    centre = np.array([stroke.at((stroke.low + stroke.high) / 2.0) for stroke in strokes])
     gravity = joint_loads(mechanism, centre).tau[:, joint]
     torque = [float(np.mean(tau[stroke.rows, joint])) for stroke in strokes]
     candidates = []
@@ -179,7 +232,7 @@ def pair_strokes(strokes: list[Stroke], q: Array, mechanism: Mechanism, joint: i
                 continue
             if abs(np.log(forward.speed / backward.speed)) > SAME_SPEED:
                 continue
-            if others.shape[1] and np.abs(others[a] - others[b]).max() > HELD:
+            if not _same_places(forward, backward, joint):
                 continue
             shared = _overlap(forward, backward)
             together = shared >= 0.5 * min(forward.high - forward.low, backward.high - backward.low)
@@ -194,6 +247,15 @@ def pair_strokes(strokes: list[Stroke], q: Array, mechanism: Mechanism, joint: i
             pairs.append((strokes[a], strokes[b]))
     pairs.sort(key=lambda pair: min(pair[0].rows.start, pair[1].rows.start))
     return pairs, [stroke for k, stroke in enumerate(strokes) if k not in used]
+
+
+def _same_places(a: Stroke, b: Stroke, joint: int) -> bool:
+    """Whether the other joints are where they were, at both ends of what the strokes share, or at the middles of both."""
+    ends = np.array([max(a.low, b.low), min(a.high, b.high)])
+    where = (ends, ends) if ends[0] < ends[1] else tuple(np.full(1, (stroke.low + stroke.high) / 2.0) for stroke in (a, b))
+    apart = np.abs(a.at(where[0]) - b.at(where[1])).max(axis=0)
+    apart[joint] = 0.0
+    return bool((apart <= HELD + _MIRRORED * np.abs(a.rate) * a.duration).all())
 
 
 def motions(x: Array, segment: np.ndarray, least: float) -> Iterator[slice]:
@@ -250,7 +312,7 @@ def _steady(t: Array, x: Array, resolution: float) -> Iterator[tuple[int, int]]:
             start, length = _longest(near)
             first, last = first + start, first + start + length
         first, last = first + 1, last - 1                      # edge cells hold the end of a ramp
-        if last - first >= max(1, _LEAST_CELLS - 2) and rows[last] - rows[first] >= 8:
+        if last - first >= max(1, _LEAST_CELLS - 2) and rows[last] - rows[first] >= _LEAST_ROWS:
             yield int(rows[first]), int(rows[last])
 
 
@@ -275,6 +337,12 @@ def position_noise(rising: Array, resolution: float) -> float:
         return 0.0
     noise = float(np.median(np.abs(np.diff(rising, 3)))) / 0.6745 / np.sqrt(20.0)     # ramps leave no third difference
     return noise if noise > 2.0 * resolution else 0.0
+
+
+def _line(t: Array, q: Array) -> tuple[Array, Array]:
+    """Least-squares straight line q = start + rate t of every joint, each shape (n,)."""
+    rate = (t - t.mean()) @ (q - q.mean(axis=0)) / np.sum((t - t.mean()) ** 2)
+    return q.mean(axis=0) - rate * t.mean(), rate
 
 
 def _slope(t: Array, x: Array) -> float:
@@ -345,28 +413,29 @@ def _bins(q: Array, forward: Stroke, backward: Stroke, joint: int, turn: float) 
         yield _Bin(forward, backward, (inside[0], inside[1]), centre)
 
 
-def _loads_at(mechanism: Mechanism, bins: list[_Bin], centre: Array) -> tuple[JointLoads, Array]:
-    """Loads at the bins' centres, and the slope of the moving joint's gravity torque there."""
-    joint = np.array([bin_.forward.joint for bin_ in bins], dtype=int)
-    rows, step = np.arange(len(bins)), 1e-3
-    near, far = centre.copy(), centre.copy()
-    near[rows, joint] -= step
-    far[rows, joint] += step
-    slope = (joint_loads(mechanism, far).tau - joint_loads(mechanism, near).tau)[rows, joint] / (2.0 * step)
-    return joint_loads(mechanism, centre), slope
+def _rigid_along(mechanism: Mechanism, bins: list[_Bin]) -> dict[tuple[int, int], tuple[Array, Array]]:
+    """The model's torque of the moving joint along every stroke: joint, first row -> positions, torques."""
+    strokes = {stroke.key: stroke for bin_ in bins for stroke in (bin_.forward, bin_.backward)}
+    if not strokes:
+        return {}
+    x = {key: np.linspace(stroke.low, stroke.high, _KNOTS) for key, stroke in strokes.items()}
+    q = np.vstack([stroke.at(x[key]) for key, stroke in strokes.items()])
+    dq = np.repeat([stroke.rate for stroke in strokes.values()], _KNOTS, axis=0)
+    tau = inverse_dynamics(mechanism, q, dq).reshape(len(strokes), _KNOTS, -1)
+    return {key: (x[key], tau[k, :, stroke.joint]) for k, (key, stroke) in enumerate(strokes.items())}
 
 
-def _point(run: Run, bin_: _Bin, trip: int, loads: JointLoads, slope: float, k: int,
+def _point(run: Run, bin_: _Bin, trip: int, loads: JointLoads, rigid: dict[tuple[int, int], tuple[Array, Array]], k: int,
            planned: dict[int, dict[str, object]]) -> dict[str, object]:
     """One row of the Points table."""
     q, tau, joint = run.signals["q"], run.signals["tau"], bin_.forward.joint
-    apart = _overlap(bin_.forward, bin_.backward) <= 0.0
-    means, scatter = [], []
-    for rows in bin_.rows:
-        rigid = 0.0 if apart else slope * (q[rows, joint] - bin_.centre[joint])    # gravity's way from the centre
-        rest = tau[rows, joint] - rigid
-        means.append(rest.mean())
-        scatter.append(rest.var())
+    torque, model, scatter = np.zeros(2), np.zeros(2), np.zeros(2)
+    for way, (rows, stroke) in enumerate(zip(bin_.rows, (bin_.forward, bin_.backward), strict=True)):
+        expected = np.interp(q[rows, joint], *rigid[stroke.key])
+        torque[way], model[way], scatter[way] = tau[rows, joint].mean(), expected.mean(), (tau[rows, joint] - expected).var()
+    x, along = rigid[bin_.forward.key]
+    near = np.clip(bin_.centre[joint] + np.array([-1.0, 1.0]) * (x[1] - x[0]), x[0], x[-1])
+    slope = float(np.diff(np.interp(near, x, along))[0] / np.ptp(near)) if np.ptp(near) > 0.0 else 0.0
     first = bin_.forward if bin_.forward.rows.start < bin_.backward.rows.start else bin_.backward
     both = np.concatenate(bin_.rows)
     segment = planned.get(first.segment, {})
@@ -375,8 +444,8 @@ def _point(run: Run, bin_: _Bin, trip: int, loads: JointLoads, slope: float, k: 
     return {
         "joint": run.names[joint], "segment": trip, "posture": segment.get("posture", 0),
         "speed": speed, "position": bin_.centre[joint],
-        "odd": (means[0] - means[1]) / 2.0, "even": (means[0] + means[1]) / 2.0,
-        "gravity": loads.tau[k, joint], "gravity_rate": slope * speed,
+        "odd": float(torque[0] - torque[1] - model[0] + model[1]) / 2.0, "even": float(torque.mean()),
+        "gravity": float(model.mean()), "gravity_rate": slope * speed,
         **{load: loads.get(load)[k, joint] for load in ("torque", "bending", "radial", "axial", "normal")},
         "n": len(both), "std": float(np.sqrt(np.mean(scatter))), "t": float(run.t[both].mean()),
         "temperature": np.nan if temperature is None else float(temperature[both, joint].mean()),

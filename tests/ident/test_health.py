@@ -237,7 +237,7 @@ def test_strokes_left_out_are_listed_with_their_time() -> None:
     log = Log().trip("lift", 0.0, 0.9, 0.1).move(lift=(0.5, 0.2)).rest(0.5).move(lift=(0.9, 0.3)).rest(0.5)
     (finding,) = (found for found in everything(log.run()) if found.kind == "left out")
     assert finding.joint == "lift"
-    assert "2 stroke(s) left out (no stroke back at the same place and speed; segments 2, 3" in finding.text
+    assert "2 stroke(s) left out (no way back at the same place and speed; segments 2, 3" in finding.text
     assert finding.t == pytest.approx(log.run().t[log.run().segment == 2][0])
     assert all(found.kind != "left out" for found in everything(there_and_back().run()))
 

@@ -81,6 +81,11 @@ class Log:
     def trip(self, name: str, low: float, high: float, speed: float) -> Self:
         return self.move(**{name: (high, speed)}).rest(0.15).move(**{name: (low, speed)}).rest(0.15)
 
+    def back(self) -> Self:
+        """A rest, then the last motion with time reversed, and a rest."""
+        there = self.dq[-1]
+        return self.rest(0.2)._add(-there[::-1], np.gradient(-there[::-1], 1.0 / RATE, axis=0), self._next(None)).rest(0.2)
+
     def _next(self, segment: int | None) -> int:
         segment = self.count if segment is None else segment
         self.count = max(self.count, segment + 1)
@@ -182,7 +187,7 @@ def test_gravity_goes_to_the_even_part_and_matches_the_model() -> None:
         posture = np.zeros((1, 3))
         posture[0, NAMES.index(row.joint)] = row.position
         expected = gravity(posture)[0, NAMES.index(row.joint)]
-        assert row.gravity == pytest.approx(expected, abs=1e-9)
+        assert row.gravity == pytest.approx(expected, rel=2e-3, abs=1e-9)       # a mean over the bin
         assert row.even == pytest.approx(expected, abs=0.06)
     lift = points[points["joint"] == "lift"]
     assert np.ptp(lift["even"]) > 3.0
@@ -193,20 +198,24 @@ def test_loads_at_the_points_by_hand() -> None:
     lever = (1.2 + 0.5) * G
     turn, lift, slide = (points[points["joint"] == name] for name in NAMES)
     np.testing.assert_allclose(turn["axial"], 7.0 * G, rtol=1e-9)
-    np.testing.assert_allclose(turn["bending"], lever, rtol=1e-9)
+    slow = turn["speed"] < 0.1
+    np.testing.assert_allclose(turn["bending"][slow], lever, rtol=1e-3)
     np.testing.assert_allclose(turn["torque"], 0.0, atol=1e-9)
     np.testing.assert_allclose(lift["torque"], lever * np.cos(lift["position"]), rtol=1e-9)
-    np.testing.assert_allclose(lift["radial"], 5.0 * G, rtol=1e-9)
+    outwards = (1.2 + 0.5) * lift["speed"] ** 2
+    down = 5.0 * G + outwards * np.sin(lift["position"])
+    np.testing.assert_allclose(lift["radial"], np.hypot(down, outwards * np.cos(lift["position"])), rtol=1e-6)
     np.testing.assert_allclose(slide["radial"], G, rtol=1e-9)
-    np.testing.assert_allclose(lift["gravity_rate"], lever * np.sin(lift["position"]) * lift["speed"], rtol=1e-4)
+    np.testing.assert_allclose(lift["gravity_rate"], lever * np.sin(lift["position"]) * lift["speed"], rtol=1e-3)
     assert points["normal"].isna().all(), "no bearing is known"
 
 
 def test_ramps_are_left_out_and_most_of_the_rest_is_used() -> None:
     log = sweep()
     run, velocity = log.run(), log.velocity
+    every = find_strokes(run.t, run.signals["q"], run.segment)
     for joint in range(3):
-        strokes = find_strokes(run.t, run.signals["q"], run.segment, joint)
+        strokes = [stroke for stroke in every if stroke.joint == joint]
         assert len(strokes) == 2 * len(SPEEDS)
         for stroke in strokes:
             inside = velocity[stroke.rows, joint] * stroke.direction
@@ -306,16 +315,39 @@ def test_a_joint_that_never_moved_has_no_points(noise: dict[str, float]) -> None
 
 
 @pytest.mark.parametrize("ratio", [1.0, 0.1])
-def test_strokes_of_joints_that_move_together_are_not_used(ratio: float) -> None:
-    """Their torques hold the motion of the others, which round trips at equal position cannot remove."""
+def test_joints_that_move_together_and_retrace_their_way_show_friction_of_each(ratio: float) -> None:
+    """Whatever their torques hold of each other's motion is the same both ways."""
     log = Log()
-    for speed in (0.1, 0.2):
-        for target in (0.8, 0.0):
-            log.move(turn=(target, speed), lift=(ratio * target, ratio * speed)).rest(0.2)
-    assert reduce_run(log.run(), crane()).points.empty
-    log.trip("lift", 0.0, 0.9, 0.1)
-    trips = round_trips(reduce_run(log.run(), crane()))
-    assert [(row.joint, row.segment) for row in trips.itertuples()] == [("lift", 4)]
+    for speed in (0.1, 0.2, 0.4):
+        log.move(turn=(0.8, speed), lift=(ratio * 0.8, ratio * speed), slide=(0.4, 0.5 * speed)).back()
+
+    def coupled(q: np.ndarray, dq: np.ndarray) -> np.ndarray:
+        return np.column_stack([8.0 * dq[:, 0] * dq[:, 1], 5.0 * dq[:, 0] ** 2, -20.0 * dq[:, 0] * dq[:, 1]])
+
+    trips = round_trips(reduce_run(log.run(extra=coupled), crane()))
+    assert sorted(zip(trips["joint"], trips["segment"], strict=True)) == [(name, k) for name in sorted(NAMES) for k in (0, 2, 4)]
+    np.testing.assert_allclose(trips["odd"], trips["friction"], rtol=0.005)
+
+
+def test_a_way_back_that_another_joint_does_not_retrace_is_none() -> None:
+    """The lift comes back by the same positions, the slide is elsewhere meanwhile."""
+    log = Log().move(lift=(0.8, 0.2), slide=(0.4, 0.1)).rest(0.2).move(slide=(0.2, 0.1)).rest(0.2)
+    log.move(lift=(0.0, 0.2), slide=(0.0, 0.05)).rest(0.2)
+    reduction = reduce_run(log.run(), crane())
+    assert reduction.points.empty
+    assert {"lift", "slide"} == {joint for joint, *_ in reduction.left_out}
+
+
+def test_a_lag_that_differs_between_joints_is_taken_out_by_the_model() -> None:
+    """The boom is 8 ms behind, the trolley on time: at equal places of the boom the trolley's weight is elsewhere each way."""
+    log = Log()
+    for speed in (0.2, 0.4):
+        log.move(lift=(0.8, speed), slide=(0.6, 0.75 * speed)).back()
+    log.q = [q - 0.008 * dq * np.array([0.0, 1.0, 0.0]) for q, dq in zip(log.q, log.dq, strict=True)]
+    trips = round_trips(reduce_run(log.run(noise=0.0), crane()))
+    lift = trips[trips["joint"] == "lift"]
+    assert len(lift) == 2
+    np.testing.assert_allclose(lift["odd"], lift["friction"], rtol=1e-3)
 
 
 def test_a_return_at_another_speed_is_no_partner() -> None:
