@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from experiments.constant_speed import ConstantSpeed, plan_constant_speed
+from experiments.constant_speed import plan_constant_speed
+from experiments.design import ConstantSpeed
 from experiments.record import record
 from ident.armfile import load_arm
 

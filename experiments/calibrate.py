@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from drivers import connect
-from experiments.constant_speed import plan_constant_speed
+from experiments.methods import DEFAULT, plan_method
 from experiments.plan import Plan, write_plan
 from experiments.record import record
 from experiments.recorder import empty_folder, refuse_used
@@ -51,7 +51,8 @@ class Delivery:
 
 
 def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, seed: int = 0, options: Options | None = None,
-              repeats: int = 1, agree: Callable[[Plan], None] | None = None, display: Display | None = None) -> Delivery:
+              method: str = DEFAULT, repeats: int = 1, agree: Callable[[Plan], None] | None = None,
+              display: Display | None = None) -> Delivery:
     """Calibrate an arm from nothing to a report.
 
     Parameters
@@ -66,6 +67,8 @@ def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, se
         Seed of the order of speeds and of simulated noise.
     options : Options, optional
         Law, load and torque basis of the fit.
+    method : str
+        A name in `METHODS`.
     repeats : int
         How often the plan is run; several runs show the deviation between them. The k-th has seed + k of simulated noise.
     agree : callable, optional
@@ -77,7 +80,7 @@ def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, se
     connect(arm, seed)                   # a driver that cannot be set up is refused before anything is written
     mechanism = load_mechanism(arm)
     check_options(options or Options(), mechanism, joints or mechanism.names)
-    plan = plan_constant_speed(arm, joints, seed)
+    plan = plan_method(method, arm, joints, seed)
     if agree:
         agree(plan)
     write_plan(plan, empty_folder(out) / PLAN)

@@ -1,8 +1,8 @@
 """The plan: what moves and how, as data and as a file, checked before anything moves.
 
 A plan is a chain of straight segments in joint space; each starts where the one before it ended. A *move*
-brings all joints to a posture; a *stroke* moves one joint at a constant speed, and the stroke that retraces
-it says so with ``mirror_of``.
+brings all joints to a posture; a *stroke* moves one joint at a constant speed, a *sweep* several joints at once,
+each at a constant speed of its own. The segment that retraces another says so with ``mirror_of``.
 """
 
 from collections.abc import Iterator
@@ -39,23 +39,23 @@ class Segment:
     id : int
         Its number, which the samples carry.
     kind : str
-        "move" (all joints) or "stroke" (one joint at constant speed).
+        "move" (all joints), "stroke" (one joint at constant speed) or "sweep" (several at once).
     target : tuple of float
         Where all joints are at its end [rad or m].
     posture : int
         Number of the posture it belongs to; 0 is home.
     joint : str, optional
-        The joint that a stroke moves.
+        The joint that a stroke moves, or whose speed is given of a sweep.
     speed : float, optional
-        The stroke's speed, unsigned [rad/s or m/s].
+        The joint's speed, unsigned [rad/s or m/s]. In a sweep the others' follows from their ways.
     mirror_of : int, optional
-        The stroke that this one retraces.
+        The segment that this one retraces.
     reference : bool
         Whether it is the reference stroke that shows drift.
     """
 
     id: int
-    kind: Literal["move", "stroke"]
+    kind: Literal["move", "stroke", "sweep"]
     target: tuple[float, ...]
     posture: int
     joint: str | None = None
@@ -63,6 +63,11 @@ class Segment:
     mirror_of: int | None = None
     reference: bool = False
     __pydantic_config__: ClassVar[dict[str, object]] = {"extra": "forbid", "allow_inf_nan": False}
+
+    def speeds(self, start: Array, names: tuple[str, ...]) -> Array:
+        """Constant speeds of all joints in a stroke or sweep from `start`, unsigned, shape (n,) [rad/s or m/s]."""
+        way = np.abs(np.array(self.target) - start)
+        return np.asarray((self.speed or 0.0) * way / way[names.index(str(self.joint))])
 
 
 @dataclass(frozen=True)
@@ -114,14 +119,14 @@ class Profile:
 
 
 def profile(start: Array, segment: Segment, names: tuple[str, ...], limits: Limits) -> Profile:
-    """Motion of a segment from `start`: a stroke at its own speed, a move as fast as all joints allow."""
+    """Motion of a segment from `start`: a stroke or sweep at its own speed, a move as fast as all joints allow."""
     way = np.abs(np.array(segment.target) - start)
     moving = way > 0.0
     if not moving.any():
         return Profile(1.0, 1.0, 0.0)
     acceleration = float(np.min(RAMP * limits.acceleration[moving] / way[moving]))
-    if segment.kind == "stroke" and segment.speed is not None:
-        speed = segment.speed / float(way[names.index(str(segment.joint))])
+    if segment.kind != "move" and segment.speed is not None:
+        speed = float(np.max(segment.speeds(start, names)[moving] / way[moving]))
     else:
         speed = float(np.min(MOVE * limits.velocity[moving] / way[moving]))
     speed = min(speed, float(np.sqrt(acceleration)))       # a triangle where the way is short
@@ -151,7 +156,7 @@ def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
         raise PlanError(f"the plan is for joints {', '.join(plan.names)}, the arm {arm.name} has {', '.join(mechanism.names)}")
     if plan.arm_sha256 != arm_sha256(arm):
         raise PlanError(f"the plan was made for another version of the arm file of {plan.arm}; plan again")
-    if not any(segment.kind == "stroke" for segment in plan.segments):
+    if all(segment.kind == "move" for segment in plan.segments):
         raise PlanError("the plan has no stroke; there is nothing to record")
     ids = [segment.id for segment in plan.segments]
     if len(set(ids)) < len(ids) or min(ids) < 0:
@@ -169,17 +174,8 @@ def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
                 raise PlanError(f"segment {segment.id} takes {plan.names[worst]} to {end[worst]:.3f} {units[worst]}, "
                                 f"outside its limits [{low:g}, {high:g}]")
             room = min(room, float(gap[worst]))
-        if segment.kind == "stroke":
-            if segment.joint not in plan.names:
-                raise PlanError(f"segment {segment.id}: {unknown_name('joint', str(segment.joint), plan.names)}")
-            j = plan.names.index(segment.joint)
-            if segment.speed is None or not 0.0 < segment.speed <= limits.velocity[j]:
-                raise PlanError(f"segment {segment.id} moves {segment.joint} at {segment.speed} {units[j]}/s, "
-                                f"limit {limits.velocity[j]:g} {units[j]}/s")
-            moving = [name for name, way in zip(plan.names, target - start, strict=True) if way != 0.0]
-            if moving != [segment.joint]:
-                raise PlanError(f"segment {segment.id} is a stroke of {segment.joint} alone, but it moves "
-                                f"{', '.join(moving) or 'nothing'}")
+        if segment.kind != "move":
+            _check_speeds(segment, start, plan.names, limits, units)
     legs = list(plan.legs())
     inside = box_is_clear(arm, mechanism, np.array([start for start, _ in legs]),
                           np.array([segment.target for _, segment in legs]))
@@ -188,6 +184,24 @@ def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
         raise PlanError(f"segment {segment.id} ({segment.joint or 'move'} in posture {segment.posture}) takes a joint or "
                         f"the tool out of the workspace box of {arm.path.name}")
     return room
+
+
+def _check_speeds(segment: Segment, start: Array, names: tuple[str, ...], limits: Limits, units: list[str]) -> None:
+    """Refuse speeds beyond their limits, and strokes that move other joints than theirs."""
+    if segment.joint not in names:
+        raise PlanError(f"segment {segment.id}: {unknown_name('joint', str(segment.joint), names)}")
+    way = np.abs(np.array(segment.target) - start)
+    moving = [name for name, length in zip(names, way, strict=True) if length > 0.0]
+    if segment.joint not in moving or (segment.kind == "stroke" and len(moving) > 1):
+        alone = " alone" if segment.kind == "stroke" else ""
+        raise PlanError(f"segment {segment.id} is a {segment.kind} of {segment.joint}{alone}, but it moves "
+                        f"{', '.join(moving) or 'nothing'}")
+    speeds = segment.speeds(start, names)
+    for name in moving:
+        j = names.index(name)
+        if not 0.0 < speeds[j] <= limits.velocity[j]:
+            raise PlanError(f"segment {segment.id} moves {name} at {speeds[j]:.6g} {units[j]}/s, limit {limits.velocity[j]:g} "
+                            f"{units[j]}/s")
 
 
 def check_way(stands: Array, plan: Plan, arm: ArmFile, mechanism: Mechanism) -> None:

@@ -27,6 +27,7 @@ YesOption = Annotated[bool, typer.Option("--yes", help="Move real hardware witho
 LawOption = Annotated[str, typer.Option(help="Friction law (docs/theory.md), or auto: coulomb-viscous and stribeck compete.")]
 LoadOption = Annotated[str, typer.Option(help="Load that friction grows with: none, torque, bending, normal, or auto.")]
 
+MethodOption = Annotated[str, typer.Option(help="whole-arm: all joints at once; single: one joint at a time.")]
 BasisOption = Annotated[str, typer.Option(help="Torque as the drive reports it, or divided by its scale against gravity where "
                                                "that is identified (drive, gravity-corrected).")]
 

@@ -15,6 +15,7 @@ from experiments.cli.common import (
     JsonOption,
     LawOption,
     LoadOption,
+    MethodOption,
     OutOption,
     SeedOption,
     YesOption,
@@ -43,6 +44,7 @@ def register(app: typer.Typer) -> None:
 
 def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOption = None, seed: SeedOption = 0,
               law: LawOption = "auto", load: LoadOption = "auto", torque_basis: BasisOption = "drive",
+              method: MethodOption = "single",
               repeats: Annotated[int, typer.Option(min=1, help="How often the plan is run; the calibration then states the "
                                                                "deviation between the runs.")] = 1,
               yes: YesOption = False, as_json: JsonOption = False) -> None:
@@ -67,16 +69,18 @@ def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOp
             text.print(f"repeats   {repeats} runs of this plan, {clock(repeats * made.robot_time)} of robot time")
         agree(made, arm_file.driver.kind, yes, text)
 
-    delivery = calibrate_arm(arm_file, folder, split(joints), seed, options, repeats, shown_and_agreed,
+    delivery = calibrate_arm(arm_file, folder, split(joints), seed, options, method, repeats, shown_and_agreed,
                              lambda made: _recording(text, made, folder))
     delivered(text, delivery, folder, as_json)
 
 
 def plan(arm: ArmArgument = "lab6",
          out: Annotated[Path | None, typer.Option("--out", "-o", help="File for the plan (TOML).")] = None,
-         joints: JointsOption = None, seed: SeedOption = 0, as_json: JsonOption = False) -> None:
+         joints: JointsOption = None, seed: SeedOption = 0, method: MethodOption = "single",
+         as_json: JsonOption = False) -> None:
     """What will move, robot time, load spread; moves nothing."""
-    from experiments.constant_speed import load_spread, plan_constant_speed
+    from experiments.design import load_spread
+    from experiments.methods import plan_method
     from experiments.plan import write_plan
     from ident.armfile import load_arm
     from ident.description import load_mechanism
@@ -85,7 +89,7 @@ def plan(arm: ArmArgument = "lab6",
     text = console(as_json)
     arm_file = load_arm(arm)
     mechanism = load_mechanism(arm_file)
-    made = plan_constant_speed(arm_file, split(joints), seed)
+    made = plan_method(method, arm_file, split(joints), seed)
     _show(text, made, arm_file, mechanism)
     if out:
         if out.exists():
@@ -101,11 +105,12 @@ def plan(arm: ArmArgument = "lab6",
 def run(arm: ArmArgument = "lab6",
         plan: Annotated[Path | None, typer.Option(help="Plan file; default: a fresh plan.")] = None,
         out: OutOption = None, joints: JointsOption = None, seed: SeedOption = 0,
+        method: MethodOption = "single",
         note: Annotated[str, typer.Option(help="Kept with the run.")] = "", yes: YesOption = False,
         as_json: JsonOption = False) -> None:
     """Move and record, without fitting."""
     from drivers import connect
-    from experiments.constant_speed import plan_constant_speed
+    from experiments.methods import plan_method
     from experiments.plan import check_plan, read_plan
     from experiments.record import record
     from experiments.recorder import empty_folder, refuse_used
@@ -119,7 +124,7 @@ def run(arm: ArmArgument = "lab6",
     refuse_used(folder)
     connect(arm_file, seed)              # a driver that cannot be set up is refused before anything is written
     _greet(text, arm_file, mechanism, folder)
-    made = read_plan(plan) if plan else plan_constant_speed(arm_file, split(joints), seed)
+    made = read_plan(plan) if plan else plan_method(method, arm_file, split(joints), seed)
     check_plan(made, arm_file, mechanism)
     _show(text, made, arm_file, mechanism)
     agree(made, arm_file.driver.kind, yes, text)
@@ -141,7 +146,7 @@ def _greet(text: "Console", arm: "ArmFile", mechanism: "Mechanism", folder: Path
 
 def _show(text: "Console", plan: "Plan", arm: "ArmFile", mechanism: "Mechanism") -> None:
     from experiments.cli.text import plan_line, spread_table
-    from experiments.constant_speed import load_spread
+    from experiments.design import load_spread
     from experiments.plan import check_plan
 
     text.print(f"plan      {plan_line(plan, check_plan(plan, arm, mechanism))}")

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 from rich import box
 from rich.table import Table
 from rich.text import Text
@@ -25,14 +26,14 @@ def clock(seconds: float) -> str:
 
 def plan_line(plan: "Plan", room: float) -> str:
     """The plan in a line."""
-    every = [segment for segment in plan.segments if segment.kind == "stroke"]
-    strokes = [segment for segment in every if not segment.reference] or every
-    speeds = [segment.speed for segment in strokes if segment.speed]
-    postures = {segment.posture for segment in strokes}
-    trips = len(strokes) // 2
-    joints = len({segment.joint for segment in strokes})
-    return (f"{len(postures)} postures, {trips // max(1, joints)} round trips a joint from {min(speeds):.3f} to "
-            f"{max(speeds):.2f} rad/s, {clock(plan.robot_time)} of robot time; limits keep {room:.2f} rad of room")
+    every = [(start, segment) for start, segment in plan.legs() if segment.kind != "move"]
+    strokes = [(start, segment) for start, segment in every if not segment.reference] or every
+    speeds = np.array([segment.speeds(start, plan.names) for start, segment in strokes])
+    postures = {segment.posture for _, segment in strokes}
+    trips = int(np.count_nonzero(speeds, axis=0).max()) // 2
+    moving = speeds[speeds > 0.0]
+    return (f"{plan.method}: {len(postures)} postures, {trips} round trips a joint from {moving.min():.3f} to {moving.max():.2f} "
+            f"rad/s, {clock(plan.robot_time)} of robot time; limits keep {room:.2f} rad of room")
 
 
 def spread_table(spread: dict[str, dict[str, tuple[float, float]]], mechanism: "Mechanism") -> Table:

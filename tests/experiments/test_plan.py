@@ -10,7 +10,8 @@ import tomlkit
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from experiments.constant_speed import ConstantSpeed, load_spread, plan_constant_speed
+from experiments.constant_speed import plan_constant_speed
+from experiments.design import ConstantSpeed, load_spread
 from experiments.errors import PlanError
 from experiments.plan import Segment, check_plan, profile, read_plan, robot_time, write_plan
 from ident.armfile import Limits, Workspace, load_arm

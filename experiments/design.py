@@ -1,0 +1,256 @@
+"""Speeds, ways and postures of constant-speed experiments: what an arm and its room allow, before it is put in an order."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.errors import PlanError
+from experiments.plan import RAMP, Plan, Segment, box_is_clear
+from ident.armfile import ArmFile, Limits, check_against_model
+from ident.description import load_mechanism
+from ident.errors import unknown_name
+from ident.loads import joint_loads
+from ident.mechanism import Mechanism
+from ident.strokes import motor_revolution
+
+Array = NDArray[np.float64]
+Ways = Callable[[Array], tuple[Array, NDArray[np.bool_]]]
+ROOM = 0.02             # fraction of a joint's range that strokes keep free at either end
+_WAY = 0.5              # fraction of that range that the longest stroke may take: a joint with little room goes slower
+_CANDIDATES = 500       # random postures that compete
+_SETS = 10_000          # random sets of them that are scored
+
+
+@dataclass(frozen=True)
+class ConstantSpeed:
+    """Options of constant-speed experiments.
+
+    Attributes
+    ----------
+    postures, speeds : int
+        How many postures, and how many speeds in each.
+    reference_every : int
+        Postures between reference round trips.
+    fastest : float
+        Highest speed as a fraction of the joint's velocity limit.
+    spread : float
+        Highest over lowest speed.
+    window_time : float
+        Least time at constant speed [s]; strokes are whole motor revolutions, so that ripple averages out.
+    settle_time : float
+        Time at speed before the window, on top of a distance [s].
+    longest_stroke : float
+        Time that the slowest stroke may take [s]; a slow joint starts at a higher speed instead.
+    """
+
+    postures: int = 7
+    speeds: int = 6
+    reference_every: int = 2
+    fastest: float = 0.85
+    spread: float = 120.0
+    window_time: float = 0.5
+    settle_time: float = 0.1
+    longest_stroke: float = 10.0
+
+
+@dataclass(frozen=True)
+class Design:
+    """What constant-speed strokes of an arm can be.
+
+    Attributes
+    ----------
+    arm, mechanism, limits, options
+        What it follows from.
+    active : tuple of int
+        Joints that move.
+    """
+
+    arm: ArmFile
+    mechanism: Mechanism
+    limits: Limits
+    options: ConstantSpeed
+    active: tuple[int, ...]
+
+    @classmethod
+    def of(cls, arm: ArmFile, joints: tuple[str, ...] | None, options: ConstantSpeed) -> "Design":
+        """For some or all joints of an arm.
+
+        Raises
+        ------
+        PlanError
+            If a limit is missing or the torque signal does not see friction.
+        InputError
+            If a joint is unknown.
+        """
+        mechanism = load_mechanism(arm)
+        check_against_model(arm, mechanism)
+        if arm.torque_signal == "joint sensor":
+            raise PlanError(f"{arm.path}: torque_signal = \"joint sensor\": a sensor behind the gear does not see the "
+                            "gear's friction; use the motor current")
+        limits = arm.limits(mechanism)
+        missing = limits.missing(mechanism.names)
+        if missing:
+            raise PlanError(f"{arm.path}: {missing} is missing; nothing moves without it")
+        chosen = tuple(joints) if joints else mechanism.names
+        for name in chosen:
+            if name not in mechanism.names:
+                raise unknown_name("joint", name, mechanism.names)
+        return cls(arm, mechanism, limits, options, tuple(mechanism.names.index(name) for name in chosen))
+
+    @cached_property
+    def ends(self) -> tuple[Array, Array]:
+        """Lowest and highest speed of every joint, each shape (n,): what limit, room and the time of a stroke allow."""
+        slow, fast = np.transpose([self._speed_range(j) for j in range(self.mechanism.n)])
+        return slow, fast
+
+    def speeds(self, posture: int) -> Array:
+        """Speeds of one posture, (speeds, n), fastest first; each posture's grid is shifted, to cover the curve densely."""
+        postures, speeds = self.options.postures, self.options.speeds
+        steps = np.arange(speeds, dtype=np.float64) + (posture - 1) / postures
+        return self.at_level(steps / (speeds - 1 + (postures - 1) / postures))
+
+    def at_level(self, level: Array | float) -> Array:
+        """Speeds of all joints, (..., n), between the fastest at 0 and the slowest at 1, even in the logarithm."""
+        slow, fast = self.ends
+        return np.asarray(fast * (slow / fast) ** np.asarray(level)[..., None])
+
+    def turn(self, j: int) -> float:
+        """Way over which ripple averages out [rad or m]."""
+        low, high = self.limits.position[j]
+        return motor_revolution(self.arm.joint(self.mechanism.names[j]).gear_ratio) or 0.015 * (high - low)
+
+    def window(self, j: int, speed: float) -> float:
+        """Way at constant speed: whole motor revolutions for at least the window's time [rad or m]."""
+        turn = self.turn(j)
+        return float(turn * max(1.0, np.ceil(speed * self.options.window_time / turn)))
+
+    def stroke_length(self, j: int, speed: float) -> float:
+        """Way of a stroke: two ramps, a way to settle, and the window [rad or m]."""
+        ramps = speed**2 / (RAMP * self.limits.acceleration[j])
+        return float(ramps + speed * self.options.settle_time + self.window(j, speed) + 0.25 * self.turn(j))
+
+    @cached_property
+    def room(self) -> tuple[Array, Array]:
+        """Lowest and highest position that strokes may reach, each shape (n,)."""
+        low, high = self.limits.position.T
+        return low + ROOM * (high - low), high - ROOM * (high - low)
+
+    @cached_property
+    def longest(self) -> Array:
+        """Longest way that a stroke of each joint may take, shape (n,)."""
+        return np.asarray(_WAY * np.ptp(np.array(self.room), axis=0))
+
+    def _speed_range(self, j: int) -> tuple[float, float]:
+        speeds = self.options.fastest * self.limits.velocity[j] * np.geomspace(1.0, 1.0 / self.options.spread, 200)
+        ways = np.array([self.stroke_length(j, speed) for speed in speeds])
+        fits, lasts = speeds[ways <= self.longest[j]], speeds[ways <= self.options.longest_stroke * speeds]
+        path, name, unit = self.arm.path, self.mechanism.names[j], "m" if self.mechanism.prismatic[j] else "rad"
+        if not len(fits):
+            raise PlanError(f"{path}: joint {name}: even the slowest stroke needs {ways[-1]:.3g} {unit}, the room is "
+                            f"{self.longest[j]:.3g} {unit}; widen joints.{name}.position or check its gear_ratio")
+        if not len(lasts) or lasts[-1] > fits[0]:
+            raise PlanError(f"{path}: joint {name}: strokes of {ways.min():.3g} {unit} take more than "
+                            f"{self.options.longest_stroke:g} s at {fits[0]:.3g} {unit}/s; raise joints.{name}.velocity or "
+                            "check its gear_ratio")
+        return float(lasts[-1]), float(fits[0])
+
+    def choose_postures(self, ways_from: Ways, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Home and the set of postures over which the loads spread most, with the ways that strokes take from there.
+
+        Parameters
+        ----------
+        ways_from : callable
+            From postures (K, n) to the longest way of every joint from each, (K, n), and which joints can go it, (K, n).
+        rng : Generator
+            Draws them.
+
+        Raises
+        ------
+        PlanError
+            If home has no room, or too few postures have.
+        """
+        arm, active, count = self.arm, list(self.active), self.options.postures
+        home = arm.home(self.mechanism)
+        candidates = np.vstack((home, rng.uniform(*self.room, (_CANDIDATES, self.mechanism.n))))
+        inside = box_is_clear(arm, self.mechanism, np.broadcast_to(home, candidates.shape), candidates)
+        ways, fits = ways_from(candidates)
+        free = inside & fits[:, active].all(axis=1)
+        if not free[0]:
+            where = f"{arm.path}: from workspace.home = {np.round(home, 3).tolist()} "
+            stuck = [j for j in active if not fits[0, j]]
+            if not stuck:
+                raise PlanError(f"{where}the box is left at once")
+            unit = "m" if self.mechanism.prismatic[stuck[0]] else "rad"
+            raise PlanError(f"{where}joint {self.mechanism.names[stuck[0]]} has no room for a stroke of "
+                            f"{abs(ways[0, stuck[0]]):.2f} {unit} inside its limits and the box; lower its velocity, raise its "
+                            "acceleration or move the home posture")
+        usable = np.flatnonzero(free)[1:]
+        if len(usable) < count:
+            raise PlanError(f"{arm.path}: only {len(usable)} of {_CANDIDATES} random postures leave room for the strokes, "
+                            f"{count} are needed; widen the limits or the workspace box")
+        sets = np.array([rng.choice(usable, count, replace=False) for _ in range(_SETS)])
+        best = sets[int(np.argmax(self._spread_score(candidates, ways, sets)))]
+        rows = np.concatenate(([0], best))
+        return candidates[rows], ways[rows]
+
+    def _spread_score(self, candidates: Array, ways: Array, sets: NDArray[np.int_]) -> Array:
+        """How well sets of postures spread each joint's loads and the slope of its gravity torque, shape (len(sets),)."""
+        score, mechanism = np.zeros(len(sets)), self.mechanism
+        for j in self.active:
+            near, far = candidates.copy(), candidates.copy()
+            far[:, j] += 0.2 * np.sign(ways[:, j])
+            ends = [joint_loads(mechanism, near), joint_loads(mechanism, far)]
+            features = [np.array([loads.torque[:, j] for loads in ends]), np.array([loads.bending[:, j] for loads in ends])]
+            if mechanism.bearings[j] is not None:
+                features.append(np.array([loads.normal[:, j] for loads in ends]))
+            features = [feature for feature in features if np.ptp(feature) > feature.max() / 3.0]
+            slope = (ends[1].tau[:, j] - ends[0].tau[:, j]) * np.sign(ways[:, j])
+            if np.ptp(slope) > 0.05 * np.abs(np.array([loads.tau[:, j] for loads in ends])).max() > 1e-9:
+                features.append(slope[None, :])
+            for feature in features:
+                values = feature[:, sets].transpose(1, 0, 2).reshape(len(sets), -1)
+                score += np.log(values.var(axis=1) / np.ptp(feature) ** 2 + 1e-3)
+        return score
+
+
+class Writer:
+    """Collects segments and knows where the last one ended."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+        self.segments: list[Segment] = []
+        self.position = np.zeros(len(names))
+
+    def move(self, target: Array, posture: int) -> None:
+        """All joints to a posture."""
+        self._add(Segment(len(self.segments), "move", tuple(target.tolist()), posture))
+
+    def round_trip(self, way: Array, leader: int, speed: float, posture: int, reference: bool = False) -> None:
+        """A way of all joints, shape (n,), and back; the leader has the speed."""
+        there, back, first = self.position + way, self.position.copy(), len(self.segments)
+        kind: Literal["stroke", "sweep"] = "stroke" if np.count_nonzero(way) == 1 else "sweep"
+        name, speed = self.names[leader], round(float(speed), 6)
+        self._add(Segment(first, kind, tuple(there.tolist()), posture, name, speed, None, reference))
+        self._add(Segment(first + 1, kind, tuple(back.tolist()), posture, name, speed, first, reference))
+
+    def _add(self, segment: Segment) -> None:
+        self.segments.append(segment)
+        self.position = np.array(segment.target)
+
+
+def load_spread(plan: Plan, mechanism: Mechanism) -> dict[str, dict[str, tuple[float, float]]]:
+    """Least and greatest value of every load over each joint's strokes: joint -> load -> (low, high)."""
+    spread: dict[str, dict[str, tuple[float, float]]] = {}
+    for j, name in enumerate(mechanism.names):
+        legs = [(start, np.array(segment.target)) for start, segment in plan.legs()
+                if segment.kind != "move" and segment.target[j] != start[j]]
+        if legs:
+            points = np.array([point for start, end in legs for point in (start, end, (start + end) / 2.0)])
+            loads = joint_loads(mechanism, points)
+            kinds = ["torque", "bending", "radial", "axial"] + (["normal"] if mechanism.bearings[j] else [])
+            spread[name] = {kind: (float(loads.get(kind)[:, j].min()), float(loads.get(kind)[:, j].max())) for kind in kinds}
+    return spread
