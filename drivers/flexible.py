@@ -117,7 +117,8 @@ def _fill(piece: "mujoco.MjsBody", mass: float, axial: float, size: float, e: Ar
     inertia = axial * along + (axial / 2.0 + mass * size**2 / 12.0) * (np.eye(3) - along)
     piece.mass, piece.ipos, piece.iquat = mass, start + size / 2.0 * e, [1.0, 0.0, 0.0, 0.0]
     piece.ialt.type = mujoco.mjtOrientation.mjORIENTATION_QUAT
-    piece.fullinertia, piece.explicitinertial = [*np.diag(inertia), *inertia[[0, 0, 1], [1, 2, 2]]], True
+    piece.inertia, piece.explicitinertial = [0.0] * 3, True         # else MuJoCo finds that both were stated
+    piece.fullinertia = [*np.diag(inertia), *inertia[[0, 0, 1], [1, 2, 2]]]
 
 
 def _hang(piece: "mujoco.MjsBody", body: "mujoco.MjsBody", pos: Array, quat: Array) -> None:
