@@ -7,6 +7,7 @@ command holds for the cycle, so that what is reported is what acted.
 
 import argparse
 import json
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -77,18 +78,20 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     text += ["", f"True values: J {true['J']:.5f}, m g c {true['mgc']:.4f}, mu_r {true['mu_r']:.3f}, f_v {true['fv']:.2f}.", "",
              f"## Along {options.motions} motions", "",
              "The same harmonics with phases spread evenly, the reference's among them. Bias over the motions: median (least ... "
-             "most). A joint with a spring, and a rigid joint whose link bends, a beam of four segments with E I such that its "
-             "first natural frequency behind the locked drive is the spring's.", "",
-             "| locked Hz | spring: mu_r | f_v | E I N·m² | link: mu_r | f_v | tip bends by at most mm |", "|---" * 7 + "|"]
+             "most), and root mean square. A joint with a spring, and a rigid joint whose link bends, a beam of four segments "
+             "with E I such that its first natural frequency behind the locked drive is the spring's.", "",
+             "| locked Hz | spring: mu_r | rms | f_v | E I N·m² | link: mu_r | rms | f_v | tip bends by at most mm |",
+             "|---" * 9 + "|"]
     bias = {(what, key): np.array([[entry[key] / true[key] - 1.0 for entry in row] for row in rows])
             for what, rows in found.items() for key in ("mu_r", "fv")}
     for k, (hertz, knobs) in enumerate(zip(locked, soft["link"], strict=True)):
         EI = knobs["flexible_link"]["bending_stiffness"] if knobs else np.inf
         bends = 1e3 * max(entry["max_bending"] for entry in found["link"][k])
-        text.append(f"| {hertz:.1f} | {_spread(bias['joint', 'mu_r'][k])} | {_spread(bias['joint', 'fv'][k])} | {EI:.4g} | "
-                    f"{_spread(bias['link', 'mu_r'][k])} | {_spread(bias['link', 'fv'][k])} | {bends:.1f} |")
+        spreads = {what: f"{_spread(bias[what, 'mu_r'][k])} | {100.0 * _rms(bias[what, 'mu_r'])[k]:.1f} % | "
+                         f"{_spread(bias[what, 'fv'][k])}" for what in soft}
+        text.append(f"| {hertz:.1f} | {spreads['joint']} | {EI:.4g} | {spreads['link']} | {bends:.1f} |")
     text += ["", "How far it holds that the Coulomb bias grows as stiffness falls:", "",
-             *(f"- {name}: {_holds(bias[what, 'mu_r'])}" for what, name in (("joint", "spring"), ("link", "link")))]
+             *(f"- {name}: {_holds(bias[what, 'mu_r'], locked)}" for what, name in (("joint", "spring"), ("link", "link")))]
     return {"truth": true, "stiffness": stiffnesses, "phases": phases(options.motions), "found": found}, "\n".join(text)
 
 
@@ -100,13 +103,22 @@ def _spread(biases: Array) -> str:
     return f"{_percent(float(np.median(biases)))} ({100.0 * biases.min():+.1f} ... {100.0 * biases.max():+.1f})"
 
 
-def _holds(bias: Array) -> str:
+def _rms(bias: Array) -> Array:
+    """Over the motions, shape (K,)."""
+    return np.asarray(np.sqrt(np.mean(bias**2, axis=1)))
+
+
+def _holds(bias: Array, locked: Sequence[float]) -> str:
     """What is true of the bias of each stiffness and motion, shape (K, motions), from rigid to soft."""
-    motions, steps = bias.shape[1], np.diff(bias, axis=0)
-    median = "grows" if (np.diff(np.median(bias, axis=1)) < 0.0).all() else "does not grow"
-    return (f"the median over the motions {median} at every step; the bias itself does along "
-            f"{int((steps < 0.0).all(axis=0).sum())} of {motions} motions; along {int((bias[-1] < bias[0]).sum())} of {motions} the "
-            "softest comes out with less Coulomb friction than the rigid one.")
+    motions, falls = bias.shape[1], np.diff(bias, axis=0) < 0.0
+    median = np.diff(np.median(bias, axis=1)) < 0.0
+    since = next(k for k in range(len(locked)) if median[k:].all())
+    always = ", ".join(f"{hertz:.1f}" for hertz, row in zip(locked[1:], bias[1:], strict=True) if (row < 0.0).all())
+    return (f"the root mean square over the motions {'grows' if (np.diff(_rms(bias)) > 0.0).all() else 'does not grow'} at every "
+            f"step. The median falls at every step from {locked[since]:.1f} Hz on; the bias itself does so along "
+            f"{int(falls[since:].all(axis=0).sum())} of {motions} motions, and from the rigid arm on along "
+            f"{int(falls.all(axis=0).sum())}. Along every motion Coulomb friction comes out too small at {always or 'no'} Hz, at "
+            f"{locked[-1]:.1f} Hz along {int((bias[-1] < 0.0).sum())} of {motions}.")
 
 
 def phases(motions: int) -> list[tuple[float, ...]]:
