@@ -250,19 +250,24 @@ P4's joint angles make two hexagons with a centre of symmetry, which do not hold
 
 def flexible_arm() -> tuple[str, Figure | None]:
     """P3: what compliance does to friction identified by a rigid model."""
-    results = json.loads((FOLDER.parent / "benchmarks" / "results" / "elastic.json").read_text(encoding="utf-8"))
-    truth, stiff = results["figures"]["truth"], [row for row in results["figures"]["found"] if row["K"] is not None]
+    figures = json.loads((FOLDER.parent / "benchmarks" / "results" / "elastic.json").read_text(encoding="utf-8"))["figures"]
+    stiffness = figures["stiffness"][1:]                    # the first is rigid
     figure = Figure(figsize=(9.2, 2.7), layout="constrained")
     left, right = figure.subplots(1, 2)
     for ax, key, title in ((left, "mu_r", "error of the Coulomb coefficient, %"), (right, "fv", "error of viscous friction, %")):
-        error = [100.0 * (row[key] / truth[key] - 1.0) for row in stiff]
-        ax.plot([row["K"] for row in stiff], error, color=COLOURS.accent, marker="o", ms=4, lw=1.2)
-        ax.set(xscale="log", xlabel="stiffness, N·m/rad")
+        for what, colour in (("joint", COLOURS.accent), ("link", RAMP[1])):
+            error = np.array([[100.0 * (entry[key] / figures["truth"][key] - 1.0) for entry in row]
+                              for row in figures["found"][what][1:]])
+            ax.fill_between(stiffness, error.min(axis=1), error.max(axis=1), color=colour, alpha=0.18, lw=0)
+            ax.plot(stiffness, np.median(error, axis=1), color=colour, marker="o", ms=4, lw=1.2, label=f"soft {what}")
+        ax.set(xscale="log", xlabel="stiffness of the joint, or of a spring as soft as the link, N·m/rad")
         ax.set_title(title)
-    return """## Flexible joint (P3)
+    left.legend(frameon=False)
+    return """## Flexible joints and links (P3)
 
-A spring between drive and link, recorded at the drive and identified by a rigid model ([benchmark](benchmarks/elastic.md)):
-Coulomb friction goes wrong first; how far, and for some motions which way, depends on the motion.
+A spring between drive and link, or a link that bends, recorded at the drive and identified by a rigid model
+([benchmark](benchmarks/elastic.md)), along 16 motions at each stiffness: median and range. Coulomb friction goes wrong first; how
+far, and for some motions which way, depends on the motion.
 """, figure
 
 
