@@ -51,7 +51,10 @@ def states(points: pd.DataFrame, joint: str) -> pd.DataFrame:
     return points[points["joint"] == joint]
 
 
-def judge_parameters(result: Identification, arm: SimulatedArm, postures: dict[str, np.ndarray]) -> list[Verdict]:
+Motions = dict[str, tuple[np.ndarray, np.ndarray]]      # joint -> positions and velocities of all joints at its points, (N, n)
+
+
+def judge_parameters(result: Identification, arm: SimulatedArm, motions: Motions) -> list[Verdict]:
     """Every parameter that the truth has, against the estimate.
 
     Parameters
@@ -60,8 +63,8 @@ def judge_parameters(result: Identification, arm: SimulatedArm, postures: dict[s
         The estimate.
     arm : SimulatedArm
         The truth.
-    postures : dict of str to ndarray, shape (N, n)
-        Joint positions at each joint's points.
+    motions : dict of str to (ndarray, ndarray)
+        Positions and velocities of all joints at each joint's points.
     """
     verdicts = []
     for name, joint in result.calibration.joints.items():
@@ -70,7 +73,7 @@ def judge_parameters(result: Identification, arm: SimulatedArm, postures: dict[s
         truth = {key: float(arm.truth.column(key)[j]) for key in SCALE_PARAMETERS}
         warm = float(np.mean(1.0 + arm.truth.column("warm_up")[j] * np.exp(-points["t"] / arm.truth.column("warm_up_time")[j])))
         factor = warm * float(arm.truth.column("torque_scale")[j])
-        true_load = arm.loads(postures[name])[:, j]
+        true_load = arm.loads(*motions[name])[:, j]
         if joint.load == "none":
             slope, start = 0.0, float(true_load.mean())
         else:
@@ -92,17 +95,15 @@ def judge_parameters(result: Identification, arm: SimulatedArm, postures: dict[s
     return verdicts
 
 
-def friction_error(calibration: Calibration, arm: SimulatedArm, postures: dict[str, np.ndarray],
-                   points: pd.DataFrame) -> dict[str, float]:
+def friction_error(calibration: Calibration, arm: SimulatedArm, motions: Motions, points: pd.DataFrame) -> dict[str, float]:
     """Rms error of `Calibration.friction` over rms true friction at the states of the run, joint by joint."""
     out = {}
     for name in calibration.joints:
         j = arm.names.index(name)
         rows = states(points, name)
-        dq = np.zeros_like(postures[name])
-        dq[:, j] = rows["speed"]
+        q, dq = motions[name]
         warm = 1.0 + arm.truth.column("warm_up")[j] * np.exp(-rows["t"].to_numpy() / arm.truth.column("warm_up_time")[j])
-        true = arm.friction(postures[name], dq)[:, j] * warm
-        predicted = calibration.friction(postures[name], dq)[:, j]
+        true = arm.friction(q, dq)[:, j] * warm
+        predicted = calibration.friction(q, dq)[:, j]
         out[name] = float(np.sqrt(np.mean((predicted - true) ** 2) / np.mean(true**2)))
     return out

@@ -13,11 +13,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks.judge import friction_error, judge_parameters
+from benchmarks.judge import Motions, friction_error, judge_parameters
 from drivers.simulated import SimulatedArm
+from experiments.methods import DEFAULT, METHODS
 from ident.armfile import load_arm
+from ident.description import load_mechanism
 from ident.identify import identify
 from ident.run import Run, find_runs, load_run
+from ident.strokes import reduce_run
 
 WIDE = 0.10
 
@@ -26,6 +29,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
     parser.add_argument("--arms", nargs="+", default=["lab6", "offset6"])
     parser.add_argument("--seeds", type=int, default=10, help="seeds 1 ... N of each arm")
+    parser.add_argument("--method", default=DEFAULT, choices=METHODS)
     parser.add_argument("--jobs", type=int, default=1, help="campaigns side by side; wall times are fair with 1 only")
 
 
@@ -33,17 +37,17 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Calibrate, judge, tabulate."""
     cases = [(arm, seed) for arm in options.arms for seed in range(1, options.seeds + 1)]
     with ThreadPoolExecutor(options.jobs) as pool:
-        results = list(pool.map(lambda case: calibrate_and_judge(*case), cases))
+        results = list(pool.map(lambda case: calibrate_and_judge(case[0], case[1], options.method), cases))
     return {"cases": results}, _table(results, options.arms)
 
 
-def calibrate_and_judge(arm: str, seed: int) -> dict[str, Any]:
+def calibrate_and_judge(arm: str, seed: int, method: str = DEFAULT) -> dict[str, Any]:
     """One campaign through the command line, judged against the truth."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "campaign"
         began = time.perf_counter()
-        subprocess.run([sys.executable, "-m", "experiments.cli", "calibrate", arm, "--seed", str(seed), "--out", str(out)],
-                       check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ})
+        subprocess.run([sys.executable, "-m", "experiments.cli", "calibrate", arm, "--seed", str(seed), "--method", method,
+                        "--out", str(out)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ})
         wall = time.perf_counter() - began
         return {"arm": arm, "seed": seed, "wall_s": round(wall, 2), **judge(out, arm)}
 
@@ -53,9 +57,9 @@ def judge(campaign: Path, arm: str) -> dict[str, Any]:
     (run,) = [load_run(path) for path in find_runs(campaign)]
     result = identify([run])
     calibration, truth = result.calibration, SimulatedArm(load_arm(arm))
-    postures = postures_of_points(run, result.points)
-    error = friction_error(calibration, truth, postures, result.points)
-    verdicts = judge_parameters(result, truth, postures)
+    motions = motions_of_points(run, result.points)
+    error = friction_error(calibration, truth, motions, result.points)
+    verdicts = judge_parameters(result, truth, motions)
     return {"friction_error": {name: round(value, 5) for name, value in error.items()},
             "laws": {name: f"{joint.law}/{joint.load}" for name, joint in calibration.joints.items()},
             "load_verdicts": {name: entry.verdict for name, joint in calibration.joints.items()
@@ -65,16 +69,11 @@ def judge(campaign: Path, arm: str) -> dict[str, Any]:
                             "half_width": v.relative_half_width} for v in verdicts]}
 
 
-def postures_of_points(run: Run, points: pd.DataFrame) -> dict[str, np.ndarray]:
-    """Positions of all joints at every point of each joint, from the postures of the run's plan."""
-    targets = {segment["posture"]: np.array(segment["target"]) for segment in run.record["plan"]["segments"]
-               if segment["kind"] == "move"}
-    out = {}
-    for name, rows in points.groupby("joint", sort=False):
-        q = np.array([targets[posture] for posture in rows["posture"]])
-        q[:, run.names.index(str(name))] = rows["position"]
-        out[str(name)] = q
-    return out
+def motions_of_points(run: Run, points: pd.DataFrame) -> Motions:
+    """Positions and velocities of all joints at every point of each joint."""
+    reduction = reduce_run(run, load_mechanism(run.arm))
+    own = points.groupby("joint", sort=False).indices
+    return {str(name): (reduction.q[rows], reduction.dq[rows]) for name, rows in own.items()}
 
 
 def _table(results: list[dict[str, Any]], arms: list[str]) -> str:

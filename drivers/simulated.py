@@ -128,15 +128,18 @@ class SimulatedArm:
         Without scatter, ripple and warm-up; loads are those of motion at constant speed.
         """
         q, dq = np.atleast_2d(np.asarray(q, dtype=float)), np.atleast_2d(np.asarray(dq, dtype=float))
-        load = self.loads(q)
+        load = self.loads(q, dq)
         return np.asarray(self.truth.friction(dq, load) * self.truth.column("torque_scale"))
 
-    def loads(self, q: ArrayLike) -> Array:
-        """True load of each joint at rest, in the kind and bearing of its truth, shape (N, n)."""
+    def loads(self, q: ArrayLike, dq: ArrayLike | None = None) -> Array:
+        """True load of each joint at rest or at constant speeds, in the kind and bearing of its truth, shape (N, n)."""
         data = mujoco.MjData(self._model)
-        out = []
-        for posture in np.atleast_2d(np.asarray(q, dtype=float)):
+        out, q = [], np.atleast_2d(np.asarray(q, dtype=float))
+        for posture, rate in zip(q, np.zeros_like(q) if dq is None else np.atleast_2d(dq), strict=True):
+            data.qvel[:] = 0.0
             self._stand(data, posture)
+            data.qvel[self._axes.drives] = rate
+            mujoco.mj_fwdVelocity(self._model, data)
             data.qacc[:] = 0.0
             mujoco.mj_rnePostConstraint(self._model, data)
             out.append(self._loads(data))

@@ -252,10 +252,11 @@ def identify_motion(runs: Sequence[Run], mechanism: Mechanism, name: str, option
 def _sought(arm: ArmFile, mechanism: Mechanism, reductions: Sequence[Reduction]) -> ToolFit:
     """An unknown tool in the points of all runs, with the deviation between single ones."""
     found = seek_tool(arm, mechanism, pd.concat([reduction.points for reduction in reductions], ignore_index=True),
-                      np.concatenate([reduction.q for reduction in reductions]))
+                      *(np.concatenate([getattr(reduction, key) for reduction in reductions]) for key in ("q", "dq")))
     if len(reductions) < 2 or not found.unknown.parameters:
         return found
-    alone = [seek_tool(arm, mechanism, reduction.points, reduction.q).unknown.parameters for reduction in reductions]
+    alone = [seek_tool(arm, mechanism, reduction.points, reduction.q, reduction.dq).unknown.parameters
+             for reduction in reductions]
     return replace(found, unknown=replace(found.unknown, parameters=with_deviation(found.unknown.parameters, alone)))
 
 
@@ -321,10 +322,16 @@ def excited_loads(points: pd.DataFrame, wanted: str) -> tuple[dict[str, Array | 
     return offered, still
 
 
+def _holds(parameter: Parameter, value: float) -> bool:
+    """Whether the interval holds a value."""
+    return parameter.low is not None and parameter.high is not None and parameter.low <= value <= parameter.high
+
+
 def _doubted(joints: dict[str, JointFit]) -> dict[str, JointFit]:
     """Load coefficients are at most weak where gravity contradicts the model that the loads come from."""
     off = {name: scale.value for name, joint in joints.items() if (scale := joint.gravity["scale"]).value is not None
-           and scale.verdict == "identified" and joint.torque_scale is None and abs(scale.value - 1.0) > CONTRADICTED}
+           and scale.verdict == "identified" and joint.torque_scale is None and abs(scale.value - 1.0) > CONTRADICTED
+           and not _holds(scale, 1.0)}
     if not off:
         return joints
     note = ("the loads are the model's, which gravity contradicts: torque over model is "

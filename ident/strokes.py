@@ -102,14 +102,15 @@ class Reduction:
         Joint, segment and reason for every stroke that gives no point.
     strokes : tuple of Stroke
         All stretches at constant speed, whether or not they found a partner.
-    q : ndarray, shape (N, n)
-        Positions of all joints at the points.
+    q, dq : ndarray, shape (N, n)
+        Positions of all joints at the points, and their velocities on the forward stroke.
     """
 
     points: pd.DataFrame
     left_out: tuple[tuple[str, int, str], ...] = field(default=())
     strokes: tuple[Stroke, ...] = field(default=())
     q: Array = field(default_factory=lambda: np.empty((0, 0)))
+    dq: Array = field(default_factory=lambda: np.empty((0, 0)))
 
 
 def reduce_run(run: Run, mechanism: Mechanism) -> Reduction:
@@ -149,7 +150,7 @@ def reduce_run(run: Run, mechanism: Mechanism) -> Reduction:
     for k, (bin_, trip) in enumerate(zip(bins, _name_trips(bins), strict=True)):
         rows.append(_point(run, bin_, trip, loads, rigid, k, planned))
     points = pd.DataFrame(rows, columns=list(COLUMNS)) if rows else pd.DataFrame(columns=list(COLUMNS))
-    return Reduction(points, tuple(left_out), tuple(found), centre)
+    return Reduction(points, tuple(left_out), tuple(found), centre, rate)
 
 
 def round_trips(points: pd.DataFrame) -> Groups:

@@ -106,22 +106,30 @@ class ToolFit:
     errors: dict[str, float] = field(default_factory=dict)
 
 
-def tool_regressor(arm: ArmFile, mechanism: Mechanism, q: Array) -> Array:
-    """Gravity torque of a tool on the last link per unit of `NAMES`, shape (N, n, 4) [N·m/kg and N·m/(kg·m)]."""
-    along = [(0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)]
-    without = joint_loads(mechanism, q).tau
-    mass, *moments = (joint_loads(load_mechanism(arm, tool=Tool(1.0, com)), q).tau - without for com in along)
-    return np.stack([mass, *(moment - mass for moment in moments)], axis=-1)
+def tool_regressor(arm: ArmFile, mechanism: Mechanism, q: Array, dq: Array | None = None) -> Array:
+    """Torque of a tool on the last link per unit of `NAMES` at constant speeds, (N, n, 4) [N·m/kg and N·m/(kg·m)].
+
+    A point mass at unit distance has a second moment too, whose centrifugal torque is taken out: half the difference
+    between both sides.
+    """
+    def torque(*com: float) -> Array:
+        return joint_loads(load_mechanism(arm, tool=Tool(1.0, (com[0], com[1], com[2]))), q, dq).tau
+
+    mass = torque(0.0, 0.0, 0.0) - joint_loads(mechanism, q, dq).tau
+    moments = [(torque(*side) - torque(*-side)) / 2.0 for side in np.eye(3)]
+    return np.stack([mass, *moments], axis=-1)
 
 
-def places(others: Array) -> Groups:
-    """Postures of the other joints, shape (N, n - 1), as groups 0, 1, 2, ..."""
+def places(rows: pd.DataFrame, others: Array) -> Groups:
+    """Postures in which a joint's points were recorded, 0, 1, 2, ...: the plan's, or those of the other joints, (N, n - 1)."""
+    if rows["posture"].nunique() > 1:
+        return group_index((rows["run"].astype(str) + "#" + rows["posture"].astype(str)).to_numpy())
     if not others.shape[1]:
         return np.arange(len(others))
     return np.unique(np.round(others / _SAME_PLACE), axis=0, return_inverse=True)[1].ravel()
 
 
-def seek_tool(arm: ArmFile, mechanism: Mechanism, points: pd.DataFrame, q: Array) -> ToolFit:
+def seek_tool(arm: ArmFile, mechanism: Mechanism, points: pd.DataFrame, q: Array, dq: Array) -> ToolFit:
     """Seek an unknown tool in the points of an arm.
 
     Parameters
@@ -132,18 +140,18 @@ def seek_tool(arm: ArmFile, mechanism: Mechanism, points: pd.DataFrame, q: Array
         Its model.
     points : DataFrame
         Points of all joints, see `ident.strokes`.
-    q : ndarray, shape (N, n)
-        Positions of all joints at the points.
+    q, dq : ndarray, shape (N, n)
+        Positions and constant speeds of all joints at the points.
     """
     if points.empty:
         return ToolFit()
-    regressor, parts = tool_regressor(arm, mechanism, q), []
+    regressor, parts = tool_regressor(arm, mechanism, q, dq), []
     for name, rows in points.reset_index(drop=True).groupby("joint", sort=False):
         j, own = mechanism.names.index(str(name)), rows.index.to_numpy()
         even, gravity, odd = (rows[key].to_numpy(dtype=float) for key in ("even", "gravity", "odd"))
         if np.median(odd) > 0.0:                # else the sign of the torque is wrong
             parts.append(EvenParts(str(name), even, gravity, odd, regressor[own, j], round_trips(rows),
-                                   places(np.delete(q[own], j, axis=1)), bool(mechanism.prismatic[j])))
+                                   places(rows, np.delete(q[own], j, axis=1)), bool(mechanism.prismatic[j])))
     return find_tool(parts)
 
 

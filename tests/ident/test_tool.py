@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import mujoco
 import numpy as np
+import pandas as pd
 import pytest
 
 from ident.armfile import ArmFile, Tool, load_arm
@@ -49,7 +50,7 @@ def recorded(arm: ArmFile, payload: Tool, scales: Sequence[float], seed: int, po
         even = scales[j] * weight(arm, payload, q)[:, j] + 0.1 * rng.standard_normal() + level[trip]
         parts.append(EvenParts(mechanism.names[j], even + 0.01 * rng.standard_normal(len(q)), load_tau(arm, q)[:, j],
                                np.full(len(q), FRICTION[j]), tool_regressor(arm, mechanism, q)[:, j], trip,
-                               places(np.delete(q, j, axis=1))))
+                               places(pd.DataFrame({"posture": np.zeros(len(q))}), np.delete(q, j, axis=1))))
     return parts
 
 
