@@ -135,6 +135,7 @@ def test_friction_of_every_joint_shows_at_once(lab6, tmp_path, knobs):
     true = truth.friction(reduction.q, reduction.dq)
     for name, rows in reduction.points.groupby("joint").indices.items():
         j, odd = run.names.index(str(name)), reduction.points["odd"].to_numpy(dtype=float)[rows]
-        assert len(set(reduction.points["segment"].iloc[rows])) >= 6
-        np.testing.assert_allclose(odd, true[rows, j], rtol=0.012, err_msg=str(name))
-        assert np.sqrt(np.mean((odd / true[rows, j] - 1.0) ** 2)) < 0.005
+        assert len(set(reduction.points["segment"].iloc[rows])) >= (4 if knobs.get("bandwidth") else 7)       # slow loops do not settle in the fastest
+        off = odd / true[rows, j] - 1.0
+        assert np.sqrt(np.mean(off**2)) < (0.03 if knobs.get("bandwidth") else 0.012), name
+        assert abs(off.mean()) < (0.01 if knobs.get("bandwidth") else 0.005), name
