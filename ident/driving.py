@@ -68,8 +68,8 @@ def driving_torque(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: Array
         A tree; friction as it states.
     q, dq, ddq : array_like, shape (N, n)
         Motion of all joints.
-    external : array_like, shape (N, n, 6), optional
-        Force and moment about the joint origin that act on each link from outside, in base axes [N, N·m].
+    external : array_like, shape (N, n + k, 6), optional
+        As in `joint_loads`.
     """
     loads = joint_loads(mechanism, q, dq, ddq, external)
     friction = joint_friction(mechanism, dq, loads)

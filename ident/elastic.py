@@ -49,7 +49,7 @@ def elastic_joint(mechanism: Mechanism, joint: str, spring: Spring, rotor_inerti
     InputError
         If there is no such joint or the inertia is negative.
     ModelError
-        If the joint slides or is part of a spherical joint.
+        If the joint slides, is part of a spherical joint or leads a follower.
 
     References
     ----------
@@ -58,6 +58,10 @@ def elastic_joint(mechanism: Mechanism, joint: str, spring: Spring, rotor_inerti
     j = _index(mechanism, joint)
     if not rotor_inertia >= 0.0:
         raise InputError(f"rotor_inertia of joint {joint} = {rotor_inertia:g} kg·m², zero or more is needed")
+    for follower in mechanism.followers:
+        if follower.leader == j:
+            raise ModelError(f"{mechanism.name}: joint {joint} leads {follower.name}, which could follow the drive or the link "
+                             "behind the spring; take mechanism.tree, where it follows neither")
     if mechanism.prismatic[j] or any(j in ball.joints for ball in mechanism.balls):
         kind = "slides" if mechanism.prismatic[j] else "is part of a spherical joint"
         raise ModelError(f"{mechanism.name}: joint {joint} {kind}; only a revolute joint can be split into rotor and link")
@@ -168,7 +172,7 @@ def _lengthened(m: Mechanism, j: int, names: Sequence[str], axis: ArrayLike, ori
     """
     k, after = len(names), j + 1
     for name in names:
-        if name in m.names:
+        if name in m.tree.names:
             raise InputError(f"{m.name}: there is a joint {name!r} already; joint {m.names[j]} was made elastic before")
     offset = np.sum(origin, axis=0)
 
@@ -196,7 +200,10 @@ def _lengthened(m: Mechanism, j: int, names: Sequence[str], axis: ArrayLike, ori
         passive=tuple(sorted({*map(moved, m.passive), *range(after, after + k)})),
         springs={**{moved(joint): spring for joint, spring in m.springs.items()}, **dict(enumerate(springs, start=after))},
         friction={moved(joint): friction for joint, friction in m.friction.items()},
-        balls=tuple(replace(ball, joints=tuple(map(moved, ball.joints))) for ball in m.balls))
+        balls=tuple(replace(ball, joints=tuple(map(moved, ball.joints))) for ball in m.balls),
+        followers=tuple(replace(follower, leader=moved(follower.leader), parent=carrier(follower.parent),
+                                origin=follower.origin - (offset if follower.parent == j else 0.0))
+                        for follower in m.followers))
 
 
 def _index(m: Mechanism, joint: str) -> int:
@@ -205,10 +212,12 @@ def _index(m: Mechanism, joint: str) -> int:
     return m.names.index(joint)
 
 
-def spring_torque(mechanism: Mechanism, joint: int, q: float, dq: float) -> float:
-    """Torque with which an elastic joint resists (P3), zero for others [N·m or N]."""
-    spring = mechanism.springs.get(joint)
-    return 0.0 if spring is None else spring.stiffness * q + spring.damping * dq
+def spring_torque(mechanism: Mechanism, q: Array, dq: Array) -> Array:
+    """Torques with which elastic joints resist (P3), zero for others, shape (N, n) [N·m or N]."""
+    resisting = np.zeros_like(q)
+    for joint, spring in mechanism.springs.items():
+        resisting[:, joint] = spring.stiffness * q[:, joint] + spring.damping * dq[:, joint]
+    return resisting
 
 
 def equilibrium(mechanism: Mechanism, q: ArrayLike) -> Array:

@@ -201,8 +201,9 @@ class Mechanism:
     balls : tuple of Ball
         Spherical and universal joints of the tree.
     followers : tuple of Follower
-        Further joints, which others move. `joint_loads` and `Feedforward` carry them; `ident.dynamics` moves
-        independent joints only, those of `tree`.
+        Further joints, which others move. Torques, loads, mass matrix and accelerations have them moved with their
+        leaders; what speaks of every link (`joint_wrenches`, `kinematics`, `ident.bodies`, closed chains) refuses them:
+        there `tree` has them as joints.
     """
 
     name: str

@@ -9,10 +9,11 @@ import pytest
 
 from ident.description import load_mechanism
 from ident.driving import ball_moment, driving_torque
+from ident.dynamics import inverse_dynamics
 from ident.elastic import equilibrium
-from ident.errors import InputError
+from ident.errors import InputError, ModelError
 from ident.loads import joint_loads
-from ident.mechanism import Ball, JointFriction, Mechanism, Spring
+from ident.mechanism import Ball, Bearing, JointFriction, Mechanism, Spring
 from ident.simulation import acceleration, simulate
 
 REFERENCE = Path(__file__).parents[2] / "data" / "reference" / "a_tree.csv"
@@ -114,11 +115,128 @@ class TestSimulation:
         exact = 0.2 * np.exp(-decay * t) * (np.cos(w * t) + decay / w * np.sin(w * t))
         np.testing.assert_allclose(q[:, 0], exact, rtol=0, atol=1e-7)
 
+    def test_a_spring_with_dry_friction_loses_the_same_amplitude_every_half_swing(self):
+        """Half cosines about +-C/K, which turn where K |q| > C and stay where it is not, whatever the steps."""
+        K, C, J = 40.0, 1.0, 0.6
+        m = replace(one_joint(), gravity=np.zeros(3), passive=(0,), springs={0: Spring(K)}, friction={0: dry(C)})
+        half = np.pi * np.sqrt(J / K)
+        t = np.linspace(0.0, 6.0 * half, 463)
+        q, dq = simulate(m, lambda t, q, dq: [0.0], [0.23], [0.0], t)
+        number = np.floor(t / half)
+        middle = np.where(number % 2 == 0, 1.0, -1.0) * C / K
+        amplitude = 0.23 - (2.0 * number + 1.0) * C / K
+        exact = np.where(number < 5, middle + (-1.0) ** number * amplitude * np.cos(np.pi * (t / half - number)), 0.02)
+        np.testing.assert_allclose(q[:, 0], exact, rtol=0, atol=1e-7)
+        assert (dq[t > 5.0 * half, 0] == 0.0).all()          # K |q| = 0.8 < C: it stays
+
+    @pytest.mark.parametrize("step", [0.01, 0.13, 1.0])
+    def test_a_joint_sticks_until_its_level_and_then_slides(self, step):
+        """Under a torque that grows 1 N·m/s it breaks loose at t = 1.5 s, and needs no small steps for it."""
+        J = 0.6
+        m = replace(one_joint(), gravity=np.zeros(3), friction={0: dry(1.5)})
+        t = np.arange(0.0, 3.0 + step / 2, step)
+        q, dq = simulate(m, lambda t, q, dq: [t], [0.3], [0.0], t)
+        assert (q[t < 1.5, 0] == 0.3).all()
+        assert (dq[t < 1.5, 0] == 0.0).all()
+        np.testing.assert_allclose(dq[t > 1.5, 0], (t[t > 1.5] - 1.5) ** 2 / 2.0 / J, rtol=0, atol=1e-8)
+
+    def test_stick_and_slip(self):
+        """A rod pulled slowly through a spring rests, breaks loose at its static level and jumps; steps half as long agree."""
+        law = {"coulomb": 0.5, "static": 1.5, "stribeck_velocity": 0.1, "viscous": 0.0}
+        m = replace(one_joint(), gravity=np.zeros(3), friction={0: JointFriction("stribeck", "none", law)})
+        jumps = []
+        for steps in (420, 840):
+            t = np.linspace(0.0, 4.2, steps + 1)
+            q, dq = simulate(m, lambda t, q, dq: 10.0 * (0.1 * t - q), [0.0], [0.0], t)
+            assert (q[t < 1.5 - 1e-9] == 0.0).all()
+            jumps.append(q[-1, 0])
+            rests = (t > 2.7) & (t < 4.2 - 1e-9)
+            assert (dq[rests] == 0.0).all()
+            assert np.ptp(q[rests]) == 0.0
+        assert jumps[0] == pytest.approx(jumps[1], abs=1e-6)
+        assert 0.2 < jumps[1] < 0.35           # 2 (static - coulomb) / K without damping by the law, and what the hand pulled on
+
+    def test_a_coasting_joint_stops_and_stays(self):
+        m = replace(one_joint(), gravity=np.zeros(3), friction={0: dry(1.2)})
+        t = np.array([0.0, 0.4, 0.8, 1.2, 9.0])
+        q, dq = simulate(m, lambda t, q, dq: [0.0], [0.0], [-2.0], t)
+        np.testing.assert_allclose(dq[:, 0], [-2.0, -1.2, -0.4, 0.0, 0.0], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(q[2:, 0], [-2.0 * 0.8 + 0.64, -1.0, -1.0], rtol=0, atol=1e-8)
+        assert (dq[3:] == 0.0).all()
+
+    def test_a_stuck_joint_is_as_good_as_welded(self, tree):
+        """Joint 2 rubs so much that it stays; the rest moves as if links 1 and 2 were one, and wakes nothing."""
+        weld = replace(tree, friction={1: dry(50.0)})
+        t = np.linspace(0.0, 0.5, 26)
+        q, dq = simulate(weld, lambda t, q, dq: [2.0, 0.3, 0.5, -1.0, 0.4], np.zeros(5), np.zeros(5), t)
+        assert (q[:, 1] == 0.0).all()
+        free = replace(tree, friction={})
+        for k in (0, 12, 25):
+            ddq = acceleration(weld, q[k], dq[k], [2.0, 0.3, 0.5, -1.0, 0.4])
+            assert ddq[1] == 0.0
+            np.testing.assert_allclose(inverse_dynamics(free, [q[k]], [dq[k]], [ddq])[0, [0, 2, 3, 4]], [2.0, 0.5, -1.0, 0.4],
+                                       rtol=0, atol=1e-9)
+
+    @pytest.mark.parametrize("seed", range(8))
+    def test_from_rest_joints_stick_or_slide_by_coulomb_s_law(self, tree, seed):
+        """What friction holds is at most its level where a joint stays, and the level, against the motion, where it goes."""
+        m = rubbing(tree, "coulomb-viscous")
+        tau = np.random.default_rng(seed).normal(scale=0.15, size=5)
+        ddq = acceleration(m, np.zeros(5), np.zeros(5), tau)
+        loads = joint_loads(m, np.zeros((1, 5)), None, [ddq])
+        level, friction = 0.005 * loads.normal[0], tau - loads.tau[0]
+        stays = ddq == 0.0
+        assert (np.abs(friction[stays]) <= level[stays]).all()
+        np.testing.assert_allclose(friction[~stays], (np.sign(ddq) * level)[~stays], rtol=0, atol=1e-10)
+
+    @pytest.mark.parametrize("coefficient", [0.05, 0.5, 3.0])
+    def test_friction_by_a_load_that_grows_with_acceleration(self, coefficient):
+        """A slider whose mass sits 0.2 m aside presses with m |a| 0.2 / 0.1: a = F / m (1 + 2 c) forwards."""
+        m = aside(coefficient)
+        assert acceleration(m, [0.0], [1.0], [7.0])[0] == pytest.approx(7.0 / (2.0 * (1.0 + 2.0 * coefficient)), rel=1e-11)
+
     def test_friction_beyond_reason_is_said(self, tree):
+        """Braked, the same slider has a = F / m (1 - 2 c): beyond c = 1/2 none, since braking presses more than it takes."""
+        assert acceleration(aside(0.4), [0.0], [1.0], [-7.0])[0] == pytest.approx(-7.0 / (2.0 * 0.2), rel=1e-11)
         jammed = replace(tree, friction={j: JointFriction("coulomb-viscous", "normal", {**FRICTION, "coulomb_coefficient": 50.0})
                                          for j in range(5)})
-        with pytest.raises(InputError, match=r"find no balance.*friction coefficients are too large"):
-            acceleration(jammed, np.zeros(5), np.ones(5), np.zeros(5))
+        for m, tau in ((aside(0.6), [-7.0]), (jammed, np.zeros(5))):
+            with pytest.raises(InputError, match=r"find no balance.*friction coefficients are too large"):
+                acceleration(m, np.zeros(m.n), np.ones(m.n), tau)
+
+    def test_what_is_no_motion_is_said(self, tree):
+        rest, t = np.zeros(5), [0.0, 0.1]
+
+        def none(t: float, q: np.ndarray, dq: np.ndarray) -> np.ndarray:
+            return np.zeros(5)
+
+        for q, torque, times, words in (
+                (0.0, none, t, r"q has shape \(\), one state of five-axis-tree needs \(5,\): 1, 2"),
+                (rest, none, 0.1, r"t has shape \(\), .*\(N,\)"), (rest, none, [t], r"t has shape \(1, 2\)"),
+                (rest, none, [0.0, 0.0], "increase"), (rest, none, [0.0, np.inf], "finite"),
+                (rest, lambda t, q, dq: np.zeros(4), t, r"torque has shape \(4,\)"),
+                (rest, lambda t, q, dq: np.full(5, np.inf), t, "torque of joint 1 is not finite")):
+            with pytest.raises(InputError, match=words):
+                simulate(tree, torque, q, rest, times)
+        q, dq = simulate(tree, none, rest, rest, [])
+        assert q.shape == dq.shape == (0, 5)
+
+    def test_friction_of_balls_is_not_dropped_unnoticed(self):
+        m = replace(load_mechanism("five-axis-tree"), balls=(Ball("shoulder", (0, 1), 0.01),))
+        with pytest.raises(ModelError, match="friction of the universal or spherical joint shoulder is not simulated"):
+            simulate(m, lambda t, q, dq: np.zeros(5), np.zeros(5), np.zeros(5), [0.0, 0.1])
+
+
+def dry(level: float) -> JointFriction:
+    return JointFriction("coulomb-viscous", "none", {"coulomb": level, "viscous": 0.0})
+
+
+def aside(coefficient: float) -> Mechanism:
+    """A slider of 2 kg along x without weight, its mass 0.2 m beside the guide, whose bending arm is 0.1 m."""
+    return Mechanism("slider", ("a",), (-1,), np.array([True]), np.array([[1.0, 0.0, 0.0]]), np.zeros((1, 3)), np.array([2.0]),
+                     np.array([[0.0, 0.0, 0.2]]), np.zeros((1, 3, 3)), np.zeros(3), np.array([[-np.inf, np.inf]]),
+                     (Bearing(0.01, 1.0, 0.1),), friction={0: JointFriction("coulomb-viscous", "normal", {
+                         "coulomb": 0.0, "viscous": 0.0, "coulomb_coefficient": coefficient})})
 
 
 def one_joint() -> Mechanism:

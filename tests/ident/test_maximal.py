@@ -19,7 +19,7 @@ from ident.dynamics import inverse_dynamics, joint_wrenches
 from ident.errors import InputError, ModelError
 from ident.inertia import LinkInertia, recover_inertia
 from ident.maximal import constraint_rank, maximal_dynamics
-from tests.judges import Pinocchio, states, tree
+from tests.judges import HAND, Pinocchio, states, tree
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = json.loads((ROOT / "data" / "reference" / "c_screw.json").read_text(encoding="utf-8"))
@@ -328,6 +328,15 @@ class TestRefusals:
             with pytest.raises(ModelError, match="built for trees, but loops are closed at"):
                 call()
 
+    def test_followers_are_refused(self, tmp_path: Path) -> None:
+        (tmp_path / "hand.urdf").write_text(HAND, encoding="utf-8")
+        hand = load_mechanism(tmp_path / "hand.urdf")
+        q = np.zeros((1, hand.n))
+        for call in (lambda: maximal_dynamics(hand, q, ddq=q), lambda: constraint_rank(hand, q[0]), lambda: body_motion(hand, q),
+                     lambda: recover_inertia(hand, q, q, q, np.zeros((1, 2, 3)), np.zeros((1, 2, 3)))):
+            with pytest.raises(ModelError, match=r"right follows left; take mechanism\.tree"):
+                call()
+
     def test_a_link_of_small_mass_is_none_without(self) -> None:
         """A gram beside a ton is a link like any other."""
         light = replace(tree(2), mass=np.array([1000.0, *tree(2).mass[1:-1], 0.001]))
@@ -344,7 +353,7 @@ class TestRefusals:
             maximal_dynamics(cylinders, q, tau=q[:1])
         with pytest.raises(InputError, match=r"ddq of joint 3 .* row 1"):
             maximal_dynamics(cylinders, q, ddq=[[0.0] * 6, [0, 0, np.nan, 0, 0, 0]])
-        with pytest.raises(InputError, match=r"q has shape \(2, 6\), one posture"):
+        with pytest.raises(InputError, match=r"q has shape \(2, 6\), one state of six-cylinders needs \(6,\)"):
             constraint_rank(cylinders, q)
         with pytest.raises(InputError, match=r"force has shape \(2, 6\).*\(2, 6, 3\)"):
             recover_inertia(cylinders, q, q, q, q, np.zeros((2, 6, 3)))
@@ -362,6 +371,9 @@ class TestRefusals:
             constraint_rank(cylinders, q[0], "euler")           # type: ignore[arg-type]
         with pytest.raises(InputError, match=r"'some'.*principal, full, all"):
             recover_inertia(cylinders, q, q, q, q[..., None], q[..., None], "some")
+        for resolution in (0.0, -1e-3, 1.0, np.nan):
+            with pytest.raises(InputError, match=r"resolution = .*between 0 and 1"):
+                recover_inertia(cylinders, q, q, q, np.zeros((1, 6, 3)), np.zeros((1, 6, 3)), resolution=resolution)
         sliding = tree(5)
         with pytest.raises(ModelError, match="hinges only, but joint0 slides"):
             constraint_rank(sliding, np.zeros(sliding.n), "projected")
