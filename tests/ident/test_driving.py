@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from ident.description import load_mechanism
-from ident.driving import ball_moment, driving_torque
+from ident.driving import ball_moment, drive, driving_torque
 from ident.dynamics import inverse_dynamics
 from ident.elastic import equilibrium
 from ident.errors import InputError, ModelError
@@ -255,8 +255,63 @@ def test_an_elastic_joint_sags_under_its_load():
 
 def test_a_spring_too_soft_for_its_load_is_named():
     tip = replace(one_joint(), passive=(0,), springs={0: Spring(0.0)}, gravity=np.array([0.0, -10.0, 0.0]))
-    with pytest.raises(InputError, match="elastic joints a are too soft"):
-        equilibrium(tip, [0.0])
+    for gravity in (tip.gravity, np.zeros(3)):
+        with pytest.raises(InputError, match="at rest joint a is held by nothing"):
+            equilibrium(replace(tip, gravity=gravity), [0.0])
+
+
+def test_a_posture_that_would_tip_over_is_none():
+    """An upright rod on a spring of less than its weight times its arm, 10 N·m/rad, leans to a side or is refused."""
+    up = replace(one_joint(), gravity=np.array([10.0, 0.0, 0.0]), passive=(0,))     # hangs along x at q = 0
+    for stiffness, stands in ((10.5, True), (9.5, False), (0.0, False)):
+        m = replace(up, gravity=np.array([-10.0, 0.0, 0.0]), springs={0: Spring(stiffness)})
+        if stands:
+            assert equilibrium(m, [0.3])[0] == pytest.approx(0.0, abs=1e-12)
+            continue
+        with pytest.raises(InputError, match="joint a would tip over"):
+            equilibrium(m, [0.0])
+        for start in (0.01, -0.3):
+            q, = equilibrium(m, [start])
+            assert abs(q) > 0.1
+            assert stiffness * abs(q) == pytest.approx(10.0 * np.sin(abs(q)), abs=1e-9)
+            assert q * start > 0.0
+    assert equilibrium(up, [0.7])[0] == pytest.approx(0.0, abs=1e-12)        # without any spring it hangs
+
+
+def test_springs_of_unlike_units_do_not_matter():
+    """A stiff slider [N/m] with a soft hinge [N·m/rad] on it: nothing is singular about numbers of different size."""
+    rod = one_joint()
+    m = replace(rod, names=("slide", "a"), parent=(-1, 0), prismatic=np.array([True, False]), axis=np.eye(3)[[2, 1]],
+                origin=np.zeros((2, 3)), mass=np.array([1.0, 2.0]), com=np.array([[0.0, 0.0, 0.0], [0.5, 0.0, 0.0]]),
+                inertia=np.zeros((2, 3, 3)), position=np.tile([-np.inf, np.inf], (2, 1)), bearings=(None, None), passive=(0, 1),
+                springs={0: Spring(1e11), 1: Spring(1e-2)})
+    slide, angle = equilibrium(m, [0.0, 0.0])
+    assert slide == pytest.approx(-30.0 / 1e11, rel=1e-9)
+    assert 1e-2 * angle == pytest.approx(10.0 * np.cos(angle), rel=1e-9)
+
+
+class TestPassiveJointsOfATree:
+    def test_only_driven_joints_have_a_driving_torque(self):
+        """A drive with a spring across it feels it; a passive joint has no drive, whatever it is asked to do."""
+        m = replace(load_mechanism("flexible-arm"), gravity=np.array([0.0, 0.0, -9.81]))
+        q, dq, ddq = np.random.default_rng(0).normal(size=(3, 5, m.n))
+        driving = driving_torque(m, q, dq, ddq)
+        assert (driving.tau[:, list(m.passive)] == 0.0).all()
+        active = list(m.active)
+        np.testing.assert_allclose(driving.tau[:, active], inverse_dynamics(m, q, dq, ddq)[:, active], atol=1e-12)
+        sprung = driving_torque(replace(m, springs={0: Spring(30.0, 0.5)}), q, dq, ddq)
+        np.testing.assert_allclose((sprung.tau - driving.tau)[:, 0], 30.0 * q[:, 0] + 0.5 * dq[:, 0], atol=1e-12)
+
+    def test_at_rest_they_hang(self):
+        m = replace(one_joint(), passive=(0,))
+        q, driving = drive(m, [], [], [])
+        assert q == pytest.approx([np.pi / 2.0])
+        assert driving.tau == 0.0
+        assert driving.loads.radial[0, 0] == pytest.approx(20.0)
+
+    def test_moving_they_would_swing(self):
+        with pytest.raises(InputError, match="has passive joints, shoulder spring for one, which swing"):
+            drive(load_mechanism("flexible-arm"), [0.0] * 3, [0.1] * 3, [0.0] * 3)
 
 
 class TestBalls:
