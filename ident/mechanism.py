@@ -195,7 +195,7 @@ class Mechanism:
     passive : tuple of int
         Joints without a drive.
     springs : mapping of int to Spring
-        Elastic joints.
+        Elastic joints; one that is not passive has its spring across its drive.
     friction : mapping of int to JointFriction
         Friction of joints, where the mechanism's file states it.
     balls : tuple of Ball

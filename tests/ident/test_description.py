@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from ident import joint_loads, load_mechanism
+from ident.driving import driving_torque
 from ident.dynamics import inverse_dynamics, joint_wrenches
 from ident.errors import InputError, ModelError
+from ident.mechanism import Spring
 from ident.model_file import hold_followers, model_spec
 from ident.resources import data_dir
 from tests.judges import HAND
@@ -223,6 +225,43 @@ def test_mjcf_agrees_with_mujoco(kind: str, tmp_path: Path, mujoco: ModuleType) 
         data.qpos[:], data.qvel[:], data.qacc[:] = q[k], dq[k], ddq[k]
         mujoco.mj_inverse(model, data)
         np.testing.assert_allclose(tau[k], data.qfrc_inverse, rtol=0, atol=1e-9)
+
+
+def test_springs_of_an_mjcf_act_across_their_drives(tmp_path: Path, mujoco: ModuleType, caplog: pytest.LogCaptureFixture) -> None:
+    text = mjcf(f'<body><joint name="a" stiffness="30" damping="0.4"/>{BODY}<body pos="0.3 0 0.1"><joint name="b" axis="0 1 0" '
+                f'damping="0.1" frictionloss="0.2"/>{BODY}<body><joint name="c" type="slide" axis="1 0 0" stiffness="200"/>{BODY}'
+                '</body></body></body>')
+    path = written(tmp_path, text, "robot.xml")
+    mechanism = load_mechanism(path)
+    assert mechanism.springs == {0: Spring(30.0, 0.4), 2: Spring(200.0)}
+    assert mechanism.passive == ()
+    (warning,) = caplog.messages
+    assert "joints a, c have springs" in warning
+    model = mujoco.MjModel.from_xml_string(text.replace('damping="0.1" frictionloss="0.2"', ""))
+    data = mujoco.MjData(model)
+    q, dq, ddq = np.random.default_rng(0).normal(size=(3, 5, 3))
+    tau = driving_torque(mechanism, q, dq, ddq).tau
+    for k in range(5):
+        data.qpos[:], data.qvel[:], data.qacc[:] = q[k], dq[k], ddq[k]
+        mujoco.mj_inverse(model, data)
+        np.testing.assert_allclose(tau[k], data.qfrc_inverse, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(("joint", "body", "more", "said"), [
+    ('stiffness="30" springref="0.2"', "", "", "springs of joints b are left out"),
+    ('stiffness="30 2"', "", "", "springs of joints b are left out"),
+    ('stiffness="30" damping="1 2"', "", "", "springs of joints b are left out"),
+    ('stiffness="30"', "", '<equality><joint joint1="b" joint2="a"/></equality>', "springs of joints b are left out"),
+    ("", 'gravcomp="1"', "", "gravcomp of the links of joints b is left out"),
+    ("", "", '<tendon><fixed name="cord" stiffness="5"><joint joint="b" coef="1"/></fixed></tendon>', "tendons cord are left"),
+    ("", "", '<tendon><fixed damping="5"><joint joint="b" coef="1"/></fixed></tendon>', "tendons 0 are left out"),
+])
+def test_forces_of_an_mjcf_that_are_left_out_are_named(joint: str, body: str, more: str, said: str, tmp_path: Path,
+                                                       caplog: pytest.LogCaptureFixture) -> None:
+    text = mjcf(f'<body><joint name="a"/>{BODY}<body {body}><joint name="b" axis="0 1 0" {joint}/>{BODY}</body></body>', more)
+    assert load_mechanism(written(tmp_path, text, "robot.xml")).springs == {}
+    (warning,) = caplog.messages
+    assert said in warning
 
 
 def test_missing_meshes_do_not_matter(tmp_path: Path) -> None:
