@@ -21,8 +21,8 @@ from ident.loops import ClosedLoads, ClosedMotion, close_loops, closed_loads
 from ident.mechanism import Array, Mechanism
 from ident.sweep import batch
 
-SETTLED = 1e-13        # relative change of friction from one turn to the next
-TURNS = 500
+_SETTLED = 1e-13        # relative change of friction from one turn to the next
+_TURNS = 500
 _LOCKED = 1e12          # N or N·m; friction that grows like this from turn to turn
 
 
@@ -106,13 +106,13 @@ def closed_driving_torque(mechanism: Mechanism, motion: ClosedMotion, external: 
     pose = kinematics(replace(mechanism, closures=()), motion.q, motion.dq)
     acting = np.zeros((*motion.q.shape, 6)) if external is None else np.asarray(external, dtype=float)
     found, friction, rubbing = closed_loads(mechanism, motion, None, acting), np.zeros_like(motion.q), np.zeros_like(acting)
-    for _ in range(TURNS):
+    for _ in range(_TURNS):
         before, moments = friction, rubbing
         friction = joint_friction(mechanism, motion.dq, found.joints) + _ball_friction(mechanism, pose, found.joints)
         rubbing = _closure_friction(mechanism, pose, found)
         found = closed_loads(mechanism, motion, friction, acting + rubbing)
-        change = max(np.abs(friction - before).max(), np.abs(rubbing - moments).max())
-        if change <= SETTLED * max(np.abs(found.tau).max(), 1.0):
+        change = max(np.abs(friction - before).max(initial=0.0), np.abs(rubbing - moments).max(initial=0.0))
+        if change <= _SETTLED * np.abs(found.tau).max(initial=1.0):
             return Driving(found.tau, friction, found.joints, found)
         if change > _LOCKED:
             break

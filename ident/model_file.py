@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ident.errors import InputError, ModelError, unknown_name
+from ident.errors import InputError, ModelError, no_text, unknown_name
 from ident.mechanism import Array
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ def read_model(path: Path) -> tuple["mujoco.MjSpec", dict[str, Array]]:
     import mujoco
 
     text = path.read_text(encoding="utf-8", errors="replace")
+    if "\0" in text:
+        raise no_text(path)
     urdf = "<robot" in text
     impossible: dict[str, Array] = {}
     if urdf:

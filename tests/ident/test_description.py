@@ -567,6 +567,10 @@ bearing = { pin_radius = 0.01, friction_arm = 0.05, bending_arm = 0.2 }
 """
 
 
+LOOP = ('{ type = "pin", axis = [0.0, 0.0, 1.0], a = { link = "END", point = [0.0, 0.0, 0.0] }, '
+        'b = { link = "mast", point = [0.5, 0.0, 1.0] } }')
+
+
 def test_a_mechanism_file_says_what_it_states(tmp_path: Path) -> None:
     crane = load_mechanism(written(tmp_path, TREE, "crane.toml"))
     assert (crane.name, crane.names, crane.parent) == ("crane", ("mast", "trolley"), (-1, 0))
@@ -596,6 +600,20 @@ def test_a_mechanism_file_says_what_it_states(tmp_path: Path) -> None:
     ('"prismatic"', '"sliding"', r"joints\.1\.type = 'sliding': .*'revolute', 'prismatic', 'universal'"),
     ("schema = 1", "schema = 2", r"schema 2 is newer"),
     ('name = "crane"', 'name = "crane"\nloops = [{ type = "pin" }]', r"loops\.0\.a is missing"),
+    ('name = "crane"', 'name = " "', r"name = ' ': a name is needed"),
+    ('name = "mast"', 'name = ""', r"joints\.0\.name = '': a name is needed"),
+    ('name = "mast"', 'name = "ground"', r"'ground' is taken twice"),
+    ("mass = 2.0", "mass = 2.0\nposition = [0.4, -0.4]", r"trolley\.position = \[0\.4, -0\.4\]: the lower limit comes first"),
+    ("mass = 2.0", "mass = 2.0\nposition = [0.4, 0.4]", r"the lower limit comes first"),
+    ("[0.1, 0.1, 0.1, 0.0", "[0.1, 0.1, -0.1, 0.0", r"trolley\.inertia = \[0\.1, 0\.1, -0\.1, .*no body has this"),
+    ("[0.1, 0.1, 0.1, 0.0", "[0.1, 0.1, 0.21, 0.0", r"no body has this.* sum of the others"),
+    ("[0.1, 0.1, 0.1, 0.0", "[0.1, 0.1, 0.1, 0.11", r"no body has this"),
+    ("mass = 2.0", "mass = 2.0\nspring = { stiffness = 4.0 }\npassive = false", r"passive = false: .*spring.*always passive"),
+    ('name = "crane"', f'name = "crane"\nloops = [{LOOP}]'.replace("END", "mast"), r"loops\[0\] ties 'mast' to itself"),
+    ('name = "crane"', f'name = "crane"\nloops = [{LOOP}, {LOOP}]'.replace("END", "trolley"), r"loops\[1\] is named 'trolley"),
+    ('name = "crane"', f'name = "crane"\nloops = [{LOOP.replace("pin", "rigid")}]'.replace("END", "trolley"),
+     r"loops\[0\]\.axis: only a pin has one"),
+    ('"prismatic"\naxis = [1.0, 0.0, 0.0]', '"universal"\npassive = false', r"passive = false: .*several axes.*always passive"),
 ])
 def test_a_faulty_mechanism_file_is_refused_with_its_key(old: str, new: str, said: str, tmp_path: Path) -> None:
     path = written(tmp_path, TREE.replace(old, new, 1), "crane.toml")
@@ -603,6 +621,57 @@ def test_a_faulty_mechanism_file_is_refused_with_its_key(old: str, new: str, sai
         load_mechanism(path)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+COMPOSITE = """schema = 1
+name = "one"
+[[joints]]
+name = "hip"
+parent = "ground"
+type = "KIND"
+origin = [0.0, 0.0, 0.0]
+mass = 0.0
+AXES
+[[joints]]
+name = "NAME"
+parent = "hip"
+type = "prismatic"
+axis = [1.0, 0.0, 0.0]
+origin = [0.0, 0.0, 0.0]
+mass = 0.0
+"""
+
+
+@pytest.mark.parametrize(("kind", "axes", "name", "said"), [
+    ("universal", "axes = [[0.0, 0.0, 1.0], [0.0, 0.0, -2.0]]", "leg", "may not be parallel"),
+    ("universal", "axes = [[0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]", "leg", "has length 0"),
+    ("spherical", "axes = [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [1.0, 0.0, 3.0]]", "leg", "may not lie in one plane"),
+    ("planar", "axes = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 1.0, 1.0]]", "leg", "one normal to both"),
+    ("planar", "axes = [[1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]", "leg", "not parallel"),
+    ("free", "axes = [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [0.0, 1.0, 0.0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]", "leg", "first three"),
+    ("universal", "", "hip.2", r"'hip\.2' is taken twice: joint 'hip\.2' and joint 'hip'"),
+    ("spherical", "", "hip", "'hip' is taken twice"),
+])
+def test_axes_and_names_of_a_joint_of_several_axes(kind: str, axes: str, name: str, said: str, tmp_path: Path) -> None:
+    text = COMPOSITE.replace("KIND", kind).replace("AXES", axes).replace("NAME", name)
+    with pytest.raises(InputError, match=said):
+        load_mechanism(written(tmp_path, text, "one.toml"))
+
+
+def test_a_plane_may_stand_upright(tmp_path: Path) -> None:
+    axes = "axes = [[1.0, 0.0, 0.0], [0.0, 0.0, 2.0], [0.0, -1.0, 0.0]]"
+    text = COMPOSITE.replace("KIND", "planar").replace("AXES", axes).replace("NAME", "leg")
+    mechanism = load_mechanism(written(tmp_path, text, "one.toml"))
+    assert mechanism.axis[:3].tolist() == [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]]
+
+
+@pytest.mark.parametrize(("name", "data"), [
+    ("u.toml", TREE.encode("utf-16")), ("u.urdf", two_links().encode("utf-16")), ("b.toml", bytes(range(256))),
+    ("b.urdf", bytes(range(256))), ("l.toml", TREE.replace("crane", "Kr\xe4n").encode("latin-1"))])
+def test_what_is_no_text_in_utf_8_is_said(name: str, data: bytes, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(InputError, match=rf"{name}: this is no text in UTF-8"):
+        load_mechanism(tmp_path / name)
 
 
 def test_a_mechanism_without_joints_is_refused(tmp_path: Path) -> None:

@@ -271,6 +271,10 @@ class TestEveryChain:
         for key in ("radial", "bending", "torque", "axial"):
             np.testing.assert_allclose(closed_loads(m, there).joints.get(key), closed_loads(m, back).joints.get(key), atol=1e-9)
 
+    def test_no_samples_give_no_torques(self, name):
+        m = load_mechanism(name)
+        assert closed_driving_torque(m, close_loops(m, np.zeros((0, len(m.active))))).tau.shape == (0, m.n)
+
     def test_a_tree_s_function_does_not_answer_for_it(self, name):
         m = load_mechanism(name)
         rest = np.zeros((1, m.n))

@@ -433,6 +433,12 @@ class TestJson:
             assert f"{row['radial']:.3f}" in line
         assert ("cut_joints" in table) == bool(load_mechanism(name).closures) == ("loops closed" in printed)
 
+    def test_loads_beyond_a_range_are_hinted_at(self, cli, as_json, make_arm):
+        arm = make_arm().path
+        assert as_json("loads", arm, "--q", "0,1.7")[0]["outside_range"] == ["lift"]
+        assert "note: lift = 1.7000 rad is outside its range, -1.6000 to 1.6000 rad" in cli("loads", arm, "--q", "0,1.7").out
+        assert "note" not in cli("loads", arm, "--q", "0,1.6").out
+
     def test_loads_in_motion(self, as_json):
         table, _ = as_json("loads", "three-loop-chain", "--q", "1.0", "--dq", "0.1")
         assert table["friction"]["1''"] == pytest.approx(0.515121, abs=1e-6)
