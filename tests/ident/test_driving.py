@@ -246,6 +246,13 @@ def one_joint() -> Mechanism:
                      np.array([[-np.inf, np.inf]]), (None,))
 
 
+def gimbal() -> Mechanism:
+    """A ring of 4 kg that turns about x and carries 2 kg that turn about y, in one point."""
+    return replace(one_joint(), names=("x", "y"), parent=(-1, 0), prismatic=np.zeros(2, dtype=bool), axis=np.eye(3)[:2],
+                   origin=np.zeros((2, 3)), mass=np.array([4.0, 2.0]), com=np.zeros((2, 3)), inertia=np.array([np.eye(3)] * 2),
+                   position=np.tile([-np.inf, np.inf], (2, 1)), bearings=(None, None))
+
+
 def test_an_elastic_joint_sags_under_its_load():
     m = replace(one_joint(), passive=(0,), springs={0: Spring(50.0)})
     (q,) = equilibrium(m, [0.0])
@@ -341,3 +348,10 @@ friction_arm = 0.01
         driving = driving_torque(m, np.zeros((1, 2)), [[3.0, 4.0]], np.zeros((1, 2)))
         R = np.linalg.norm(joint_loads(m, np.zeros((1, 2)), [[3.0, 4.0]]).force[0, 1])
         np.testing.assert_allclose(driving.friction[0], 0.01 * R * np.array([0.6, 0.8]), rtol=1e-12)
+
+    def test_a_joint_rubs_with_what_its_last_axis_carries(self):
+        """The first axis carries the ring of a gimbal too, 40 N, which the contact does not feel."""
+        m = replace(gimbal(), balls=(Ball("gimbal", (0, 1), 0.01),))
+        assert joint_loads(m, np.zeros((1, 2))).radial[0, 0] == pytest.approx(60.0)
+        friction = driving_torque(m, np.zeros((1, 2)), [[3e-6, 4e-6]], np.zeros((1, 2))).friction
+        np.testing.assert_allclose(friction[0], 0.01 * 20.0 * np.array([0.6, 0.8]), rtol=1e-9)
