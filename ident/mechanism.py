@@ -100,6 +100,8 @@ class Ball:
 class Closure:
     """A joint at which a loop was cut: two points, on two links, that coincide (P0, section 2.4).
 
+    Pins and rigid closures never rub: a hinge with friction belongs in the tree, and the loop is cut elsewhere.
+
     Attributes
     ----------
     name : str
