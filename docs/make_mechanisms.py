@@ -210,7 +210,8 @@ def planar_3_prr() -> tuple[str, Figure]:
         middle.plot(t, driving.friction[:, j], color=colour, lw=1.2)
         right.plot(t, ideal.tau[:, j], color=colour, lw=0.9, alpha=0.5)
         right.plot(t, driving.tau[:, j], color=colour, lw=1.2)
-    left.legend(frameon=False)
+    left.legend(frameon=False, loc="upper left", ncols=2)
+    left.set_ylim(top=52.0)
     for ax, title in ((left, "normal force"), (middle, "friction"), (right, "driving force without (pale) and with friction")):
         ax.set_title(f"{title}, N")
         ax.set(xlabel="t, s")
@@ -248,6 +249,7 @@ def gough_stewart() -> tuple[str, Figure]:
         left.plot(np.arange(1, 7), driving.tau[:, legs[j]], color=colour, lw=1.2, marker="o", ms=3, label=f"leg {j + 1}")
     left.set_title("force of each leg without (dashed) and with friction arms of 0.03 m, N")
     left.legend(frameon=False, ncols=3)
+    left.set_ylim(top=54.0)
     for (label, values), colour in zip(increase.items(), (RAMP[0], RAMP[2], COLOURS.accent), strict=True):
         right.plot(np.arange(1, 7), values, color=colour, lw=1.2, marker="o", ms=3, label=label)
     right.set_title("more force by friction, sum of all legs, %")

@@ -22,7 +22,8 @@ from ident.sweep import single
 
 Torque = Callable[[float, Array, Array], ArrayLike]
 
-_NEWTON = 50
+_NEWTON = 20
+_SHARES = 20            # steps in which friction is grown where Newton's method fails at once
 _SETTLED = 1e-12        # relative change of accelerations in the last of Newton's steps
 _STEP = 1e-4            # of a finite difference, relative; torques are linear in accelerations but for what loads add
 _REST = 1e-300          # velocity at which a law shows its jump
@@ -88,6 +89,9 @@ class _Motion:
             if ball.friction_arm:
                 raise ModelError(f"{m.name}: friction of the universal or spherical joint {ball.name} is not simulated; a "
                                  "friction_arm of 0 leaves it out")
+        for j, stated in m.friction.items():
+            if stated.load == "normal" and m.bearings[j] is None:
+                raise InputError(f"{m.name}: friction of joint {m.names[j]} goes with its normal load, which needs its bearing")
         self.m, self.torque = m, torque
         self.jumps: NDArray[np.bool_] = np.array([j in m.friction and bool(self._law(j, _REST, np.ones(1))[0] > 0.0)
                                                   for j in range(m.n)])
@@ -122,43 +126,61 @@ class _Motion:
 
     def balance(self, time: float, state: Array, way: Array) -> tuple[Array, Array, Array]:
         """Accelerations by Newton's method; of stuck joints the torque that friction holds and its level, else 0; (n,) each."""
-        m, (q, dq) = self.m, np.split(state, 2)
-        driven = single("torque", self.torque(time, q, dq), m)[0]
-        driven[list(m.passive)] = 0.0
-        stuck, ddq = self.jumps & (way == 0.0), np.zeros(m.n)
-        free = np.flatnonzero(~stuck)
+        q, dq = np.split(state, 2)
+        driven = single("torque", self.torque(time, q, dq), self.m)[0]
+        driven[list(self.m.passive)] = 0.0
+        found = self._newton(q, dq, driven, way, np.zeros(self.m.n), 1.0)
+        for share in () if found is not None else np.linspace(0.0, 1.0, _SHARES + 1):       # friction grown step by step
+            found = self._newton(q, dq, driven, way, np.zeros(self.m.n) if found is None else found[0], share)
+            if found is None:
+                raise self._no_balance()
+        assert found is not None
+        ddq, rest, loads = found
+        stuck = self.jumps & (way == 0.0)
+        level = np.array([self._friction(j, _REST, loads)[0] if stuck[j] else 0.0 for j in range(self.m.n)])
+        return ddq, np.where(stuck, rest, 0.0), level
+
+    def _newton(self, q: Array, dq: Array, driven: Array, way: Array, ddq: Array,
+                share: float) -> tuple[Array, Array, JointLoads] | None:
+        """Accelerations under a share of friction, torques that are left over in stuck joints, and loads; None if none is found.
+
+        A solution where friction outweighs inertia, so that more torque means less acceleration, is none either.
+        """
+        ddq, n = ddq.copy(), self.m.n
+        free = np.flatnonzero(~self.jumps | (way != 0.0))
         for _ in range(_NEWTON):
             step = _STEP * max(1.0, np.abs(ddq).max())
-            needed, loads = self._needed(q, dq, ddq + np.vstack((np.zeros(m.n), step * np.eye(m.n)[free])), way)
+            needed, loads = self._needed(q, dq, ddq + np.vstack((np.zeros(n), step * np.eye(n)[free])), way, share)
             rest, slope = driven - needed[0], (needed[1:, free] - needed[0, free]).T / step
-            if not np.isfinite(slope).all() or np.linalg.slogdet(slope)[0] <= 0.0:
-                break                               # friction outweighs inertia: no acceleration, or several
+            sign = np.linalg.slogdet(slope)[0]
+            if not np.isfinite(slope).all() or sign == 0.0:
+                return None
             change = np.linalg.solve(slope, rest[free])
             ddq[free] += change
             if np.abs(change).max(initial=0.0) <= _SETTLED * max(1.0, np.abs(ddq).max()):
-                level = np.array([self._friction(j, _REST, loads)[0] if stuck[j] else 0.0 for j in range(m.n)])
-                return ddq, np.where(stuck, rest, 0.0), level
-        raise self._no_balance()
+                return (ddq, rest, loads) if sign > 0.0 else None
+        return None
 
-    def _needed(self, q: Array, dq: Array, ddq: Array, way: Array) -> tuple[Array, JointLoads]:
+    def _needed(self, q: Array, dq: Array, ddq: Array, way: Array, share: float) -> tuple[Array, JointLoads]:
         """Torques for several accelerations (k, n), without what holds stuck joints, and the loads."""
         rows = np.ones((len(ddq), 1))
         loads = joint_loads(self.m, rows * q, rows * dq, ddq)
         tau = loads.tau + spring_torque(self.m, rows * q, rows * dq)
         for j in self.m.friction:
             if not self.jumps[j]:
-                tau[:, j] += self._friction(j, dq[j], loads)
+                tau[:, j] += share * self._friction(j, dq[j], loads)
             elif way[j]:                            # goes on smoothly beyond a reversal, where the step will be cut off
-                tau[:, j] += way[j] * self._friction(j, max(way[j] * dq[j], _REST), loads)
+                tau[:, j] += share * way[j] * self._friction(j, max(way[j] * dq[j], _REST), loads)
         return tau, loads
 
     def _friction(self, j: int, w: float, loads: JointLoads) -> Array:
         load = self.m.friction[j].load
-        return self._law(j, w, np.zeros(len(loads.tau)) if load == "none" else loads.get(load)[:, j])
+        return self._law(j, w, loads.tau[:, j] if load == "none" else loads.get(load)[:, j])
 
     def _law(self, j: int, w: float, load: Array) -> Array:
         stated = self.m.friction[j]
-        return law_named(stated.law).function(np.full(len(load), w), **stated.parameters, load=load)
+        return law_named(stated.law).function(np.full(len(load), w), **stated.parameters,
+                                              load=None if stated.load == "none" else load)
 
     def _step(self, time: float, h: float, state: Array, way: Array) -> Array:
         """State after h by the classical Runge-Kutta method."""
@@ -198,5 +220,8 @@ class _Motion:
         return instant, state
 
     def _no_balance(self) -> InputError:
+        if not self.m.friction:
+            return InputError(f"{self.m.name}: the mass matrix is singular; a link that can move by itself has neither mass nor "
+                              "inertia about its joint")
         return InputError(f"{self.m.name}: friction and joint loads find no balance; the friction coefficients are too large for "
                           "a sliding joint")

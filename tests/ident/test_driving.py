@@ -145,7 +145,7 @@ class TestSimulation:
         law = {"coulomb": 0.5, "static": 1.5, "stribeck_velocity": 0.1, "viscous": 0.0}
         m = replace(one_joint(), gravity=np.zeros(3), friction={0: JointFriction("stribeck", "none", law)})
         jumps = []
-        for steps in (420, 840):
+        for steps in (210, 420):
             t = np.linspace(0.0, 4.2, steps + 1)
             q, dq = simulate(m, lambda t, q, dq: 10.0 * (0.1 * t - q), [0.0], [0.0], t)
             assert (q[t < 1.5 - 1e-9] == 0.0).all()
@@ -153,7 +153,7 @@ class TestSimulation:
             rests = (t > 2.7) & (t < 4.2 - 1e-9)
             assert (dq[rests] == 0.0).all()
             assert np.ptp(q[rests]) == 0.0
-        assert jumps[0] == pytest.approx(jumps[1], abs=1e-6)
+        assert jumps[0] == pytest.approx(jumps[1], abs=1e-5)
         assert 0.2 < jumps[1] < 0.35           # 2 (static - coulomb) / K without damping by the law, and what the hand pulled on
 
     def test_a_coasting_joint_stops_and_stays(self):
@@ -195,6 +195,16 @@ class TestSimulation:
         m = aside(coefficient)
         assert acceleration(m, [0.0], [1.0], [7.0])[0] == pytest.approx(7.0 / (2.0 * (1.0 + 2.0 * coefficient)), rel=1e-11)
 
+    @pytest.mark.parametrize("seed", [0, 1, 28, 46])
+    def test_friction_of_the_size_of_the_torque_itself(self, tree, seed):
+        """Coefficients of about one: for the last two Newton's method needs friction to grow step by step."""
+        law = {**STRIBECK, "coulomb_coefficient": 0.9, "static_coefficient": 1.17}
+        friction = {j: JointFriction("stribeck", "torque", law) for j in range(5)}
+        m = replace(tree, gravity=np.array([3.0, -9.0, 2.0]), friction=friction)
+        q, dq, tau = np.random.default_rng(seed).normal(size=(3, 5))
+        ddq = acceleration(m, q, dq, 10.0 * tau)
+        np.testing.assert_allclose(driving_torque(m, [q], [dq], [ddq]).tau[0], 10.0 * tau, rtol=0, atol=1e-9)
+
     def test_friction_beyond_reason_is_said(self, tree):
         """Braked, the same slider has a = F / m (1 - 2 c): beyond c = 1/2 none, since braking presses more than it takes."""
         assert acceleration(aside(0.4), [0.0], [1.0], [-7.0])[0] == pytest.approx(-7.0 / (2.0 * 0.2), rel=1e-11)
@@ -220,6 +230,11 @@ class TestSimulation:
                 simulate(tree, torque, q, rest, times)
         q, dq = simulate(tree, none, rest, rest, [])
         assert q.shape == dq.shape == (0, 5)
+
+    def test_a_normal_load_without_bearing_is_unknown(self):
+        m = replace(one_joint(), friction={0: JointFriction("coulomb-viscous", "normal", FRICTION)})
+        with pytest.raises(InputError, match="friction of joint a goes with its normal load, which needs its bearing"):
+            acceleration(m, [0.0], [1.0], [0.0])
 
     def test_friction_of_balls_is_not_dropped_unnoticed(self):
         m = replace(load_mechanism("five-axis-tree"), balls=(Ball("shoulder", (0, 1), 0.01),))
