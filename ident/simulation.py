@@ -45,7 +45,8 @@ def simulate(mechanism: Mechanism, torque: Torque, q: ArrayLike, dq: ArrayLike, 
     q, dq : array_like, shape (n,)
         Where and how fast it starts.
     t : array_like, shape (N,)
-        Times, increasing; each step takes the motion from one to the next [s].
+        Times, increasing; each step takes the motion from one to the next and has to resolve it, the fall of friction over
+        the Stribeck velocity too [s].
 
     Returns
     -------
