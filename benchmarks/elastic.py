@@ -1,4 +1,4 @@
-"""What a rigid model makes of the friction of an elastic joint: one link on a softer and softer spring.
+"""What a rigid model makes of the friction of an elastic joint or a flexible link: one link, softer and softer.
 
 The drive follows three harmonics in torque mode, by a PD controller with the rigid model's torque fed forward. In velocity
 mode the arm's own loop answers the steps of its set-point within a cycle, and one torque a cycle is no mean of that; a torque
@@ -7,6 +7,8 @@ command holds for the cycle, so that what is reported is what acted.
 
 import argparse
 import json
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -29,54 +31,114 @@ FADE = 2.0                                  # s in which the motion grows, a per
 KP, KD = 400.0, 20.0                        # N·m/rad, N·m·s/rad
 SLOWEST = 0.05                              # rad/s
 PARAMETERS = ("J", "mgc", "mu_r", "fv")     # names of the reference
-OTHER_PHASES = ((0.0, 1.0, 2.0), (1.0, 2.0, 3.0), (0.0, 2.0, 4.0))
+SPREAD = np.array([0.0, 0.7548776662466927, 0.5698402909980532])     # turns from motion to motion: even over the plane
+CLAMPED = 1.8751041**2                      # rad/s of a clamped beam's first mode per sqrt(E I / (m l^3))
 
 
 @dataclass(frozen=True)
 class Recording:
-    """Drive position, velocity and torque, and the spring's deflection, each shape (N,)."""
+    """Drive position, velocity and torque, spring's deflection [rad] and bending of the link [m], each shape (N,)."""
 
     rate: float
     q: Array
     dq: Array
     tau: Array
     twist: Array
+    bending: Array
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
     parser.add_argument("--seconds", type=float, default=14.0, help="length of a recording, from 6 s")
+    parser.add_argument("--motions", type=int, default=16, help="phases of the harmonics, the reference's first")
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """Record and identify at every stiffness of the reference; then again along other motions."""
+    """Record and identify at every stiffness of the reference, of the joint and of the link, along every motion."""
     references = json.loads(REFERENCE.read_text(encoding="utf-8"))
     arm = load_arm("elastic1")
     true = truth(arm)
-
-    def bias(values: dict[str, Any], key: str) -> str:
-        return f"{100.0 * (values[key] / true[key] - 1.0):+.1f} %"
-
-    rows = ["Beside each bias, rms and twist in brackets: the reference's.", "",
+    stiffnesses = [reference["K"] for reference in references]
+    soft = {"joint": [spring(K) for K in stiffnesses], "link": [beam(arm, K) for K in stiffnesses]}
+    with ProcessPoolExecutor() as pool:
+        jobs = {what: [[pool.submit(experiment, arm, knobs, phase, options.seconds) for phase in phases(options.motions)]
+                       for knobs in every] for what, every in soft.items()}
+        found = {what: [[job.result() for job in row] for row in rows] for what, rows in jobs.items()}
+    locked = [np.sqrt(K / link_inertia(arm)) / (2.0 * np.pi) if K else np.inf for K in stiffnesses]
+    text = ["## Along the reference's motion", "",
+            "All phases zero. Beside each bias, rms and twist in brackets: the reference's, whose amplitudes and phases are not "
+            "stated: the trend compares, the digits do not.", "",
             "| K N·m/rad | locked Hz | J kg·m² | m g c N·m | mu_r m | bias | f_v N·m·s/rad | bias | rms N·m | twist rad |",
             "|---" * 10 + "|"]
-    found = [experiment(arm, reference["K"], seconds=options.seconds) for reference in references]
-    for entry, reference in zip(found, references, strict=True):
-        rows.append(f"| {_stiffness(entry['K'])} | {entry['f_locked_Hz'] or np.inf:.1f} | {entry['J']:.5f} | "
-                    f"{entry['mgc']:.4f} | {entry['mu_r']:.5f} | {bias(entry, 'mu_r')} ({bias(reference, 'mu_r')}) | "
-                    f"{entry['fv']:.4f} | {bias(entry, 'fv')} ({bias(reference, 'fv')}) | "
-                    f"{entry['rms']:.4f} ({reference['rms']:.4f}) | {entry['max_twist']:.4f} ({reference['max_twist']:.4f}) |")
-    others = {str(phase): [experiment(arm, entry["K"], phase, options.seconds) for entry in found] for phase in OTHER_PHASES}
-    rows += ["", f"True values: J {true['J']:.5f}, m g c {true['mgc']:.4f}, mu_r {true['mu_r']:.3f}, f_v {true['fv']:.2f}. "
-             "Amplitudes and phases of the reference are not stated: the trend compares, the digits do not.", "",
-             "The bias belongs to spring and motion together. Bias of mu_r with other phases of the three harmonics:", "",
-             "| phases rad | " + " | ".join(_stiffness(entry["K"]) for entry in found) + " |", "|---" * (len(found) + 1) + "|"]
-    rows += [f"| {phase} | " + " | ".join(bias(entry, "mu_r") for entry in entries) + " |" for phase, entries in others.items()]
-    return {"truth": true, "found": found, "other_phases": others}, "\n".join(rows)
+    for K, hertz, (entry, *_), reference in zip(stiffnesses, locked, found["joint"], references, strict=True):
+        biases = {key: f"{_percent(entry[key] / true[key] - 1.0)} ({_percent(reference[key] / true[key] - 1.0)})" for key in true}
+        text.append(f"| {K or np.inf:g} | {hertz:.1f} | {entry['J']:.5f} | {entry['mgc']:.4f} | {entry['mu_r']:.5f} | "
+                    f"{biases['mu_r']} | {entry['fv']:.4f} | {biases['fv']} | {entry['rms']:.4f} ({reference['rms']:.4f}) | "
+                    f"{entry['max_twist']:.4f} ({reference['max_twist']:.4f}) |")
+    text += ["", f"True values: J {true['J']:.5f}, m g c {true['mgc']:.4f}, mu_r {true['mu_r']:.3f}, f_v {true['fv']:.2f}.", "",
+             f"## Along {options.motions} motions", "",
+             "The same harmonics with phases spread evenly, the reference's among them. Bias over the motions: median (least ... "
+             "most), and root mean square. A joint with a spring, and a rigid joint whose link bends, a beam of four segments "
+             "with E I such that its first natural frequency behind the locked drive is the spring's.", "",
+             "| locked Hz | spring: mu_r | rms | f_v | E I N·m² | link: mu_r | rms | f_v | tip bends by at most mm |",
+             "|---" * 9 + "|"]
+    bias = {(what, key): np.array([[entry[key] / true[key] - 1.0 for entry in row] for row in rows])
+            for what, rows in found.items() for key in ("mu_r", "fv")}
+    for k, (hertz, knobs) in enumerate(zip(locked, soft["link"], strict=True)):
+        EI = knobs["flexible_link"]["bending_stiffness"] if knobs else np.inf
+        bends = 1e3 * max(entry["max_bending"] for entry in found["link"][k])
+        spreads = {what: f"{_spread(bias[what, 'mu_r'][k])} | {100.0 * _rms(bias[what, 'mu_r'])[k]:.1f} % | "
+                         f"{_spread(bias[what, 'fv'][k])}" for what in soft}
+        text.append(f"| {hertz:.1f} | {spreads['joint']} | {EI:.4g} | {spreads['link']} | {bends:.1f} |")
+    text += ["", "How far it holds that the Coulomb bias grows as stiffness falls:", "",
+             *(f"- {name}: {_holds(bias[what, 'mu_r'], locked)}" for what, name in (("joint", "spring"), ("link", "link")))]
+    return {"truth": true, "stiffness": stiffnesses, "phases": phases(options.motions), "found": found}, "\n".join(text)
 
 
-def _stiffness(K: float | None) -> str:
-    return "inf" if K is None else f"{K:g}"
+def _percent(value: float) -> str:
+    return f"{100.0 * value:+.1f} %"
+
+
+def _spread(biases: Array) -> str:
+    return f"{_percent(float(np.median(biases)))} ({100.0 * biases.min():+.1f} ... {100.0 * biases.max():+.1f})"
+
+
+def _rms(bias: Array) -> Array:
+    """Over the motions, shape (K,)."""
+    return np.asarray(np.sqrt(np.mean(bias**2, axis=1)))
+
+
+def _holds(bias: Array, locked: Sequence[float]) -> str:
+    """What is true of the bias of each stiffness and motion, shape (K, motions), from rigid to soft."""
+    motions, falls = bias.shape[1], np.diff(bias, axis=0) < 0.0
+    median = np.diff(np.median(bias, axis=1)) < 0.0
+    since = next(k for k in range(len(locked)) if median[k:].all())
+    always = ", ".join(f"{hertz:.1f}" for hertz, row in zip(locked[1:], bias[1:], strict=True) if (row < 0.0).all())
+    return (f"the root mean square over the motions {'grows' if (np.diff(_rms(bias)) > 0.0).all() else 'does not grow'} at every "
+            f"step. The median falls at every step from {locked[since]:.1f} Hz on; the bias itself does so along "
+            f"{int(falls[since:].all(axis=0).sum())} of {motions} motions, and from the rigid arm on along "
+            f"{int(falls.all(axis=0).sum())}. Along every motion Coulomb friction comes out too small at {always or 'no'} Hz, at "
+            f"{locked[-1]:.1f} Hz along {int((bias[-1] < 0.0).sum())} of {motions}.")
+
+
+def phases(motions: int) -> list[tuple[float, ...]]:
+    """Phases of the harmonics [rad]; a shift in time is no other motion, so that the first is always 0."""
+    return [tuple(row) for row in (2.0 * np.pi * (np.arange(motions)[:, None] * SPREAD % 1.0)).tolist()]
+
+
+def spring(stiffness: float | None) -> dict[str, Any]:
+    """Knobs of a joint with stiffness K [N·m/rad] and damping 0.002 sqrt(K); None is a rigid one."""
+    return {} if stiffness is None else {"stiffness": stiffness, "stiffness_damping": 0.002 * np.sqrt(stiffness)}
+
+
+def beam(arm: ArmFile, stiffness: float | None, segments: int = 4) -> dict[str, Any]:
+    """Knobs of a rigid joint whose link has the first natural frequency and damping that a spring would give it."""
+    if stiffness is None:
+        return {}
+    mechanism = load_mechanism(arm)
+    mass, length = mechanism.mass[0], 2.0 * np.linalg.norm(mechanism.com[0])
+    EI = float(mass * length**3 * stiffness / link_inertia(arm) / CLAMPED**2)
+    return {"flexible_link": {"bending_stiffness": EI, "segments": segments, "relaxation_time": 0.002 / np.sqrt(stiffness)}}
 
 
 def truth(arm: ArmFile) -> dict[str, float]:
@@ -87,20 +149,22 @@ def truth(arm: ArmFile) -> dict[str, float]:
             "mu_r": joint["coulomb_coefficient"] * joint["bearing"]["pin_radius"], "fv": joint["viscous"]}
 
 
-def experiment(arm: ArmFile, stiffness: float | None, phase: tuple[float, float, float] = (0.0, 0.0, 0.0),
+def link_inertia(arm: ArmFile) -> float:
+    """Of the rigid link about its joint [kg·m²]."""
+    return truth(arm)["J"] - arm.joint("shoulder").rotor_inertia
+
+
+def experiment(arm: ArmFile, knobs: dict[str, Any], phase: tuple[float, ...] = (0.0, 0.0, 0.0),
                seconds: float = 14.0) -> dict[str, Any]:
-    """Record one motion on one spring and identify it; keys are those of the reference."""
-    link = truth(arm)["J"] - arm.joint("shoulder").rotor_inertia
-    recording = record(arm, stiffness, phase, seconds)
-    return {"K": stiffness, "f_locked_Hz": stiffness and float(np.sqrt(stiffness / link) / (2.0 * np.pi)),
-            **identify(arm, recording), "max_twist": float(np.abs(recording.twist).max())}
+    """Record one motion on a joint with these knobs and identify it; keys are those of the reference."""
+    recording = record(arm, knobs, phase, seconds)
+    return {**identify(arm, recording), "max_twist": float(np.abs(recording.twist).max()),
+            "max_bending": float(recording.bending.max())}
 
 
-def record(arm: ArmFile, stiffness: float | None, phase: tuple[float, float, float], seconds: float) -> Recording:
-    """The drive follows the harmonics; stiffness K [N·m/rad] with damping 0.002 sqrt(K), None is a rigid joint."""
-    joint = {key: value for key, value in arm.simulation["joints"]["shoulder"].items() if not key.startswith("stiffness")}
-    if stiffness is not None:
-        joint |= {"stiffness": stiffness, "stiffness_damping": 0.002 * np.sqrt(stiffness)}
+def record(arm: ArmFile, knobs: dict[str, Any], phase: tuple[float, ...], seconds: float) -> Recording:
+    """The drive follows the harmonics, on a joint with the arm's friction and these knobs."""
+    joint = {key: value for key, value in arm.simulation["joints"]["shoulder"].items() if not key.startswith("stiffness")} | knobs
     rate = arm.driver.rate
     q_ref, dq_ref, ddq_ref = motion(np.arange(round(seconds * rate)) / rate, phase)
     rigid = truth(arm)
@@ -114,11 +178,11 @@ def record(arm: ArmFile, stiffness: float | None, phase: tuple[float, float, flo
             torque = feed_forward[k] + KP * (q_ref[k] - q) + KD * (dq_ref[k] - dq)
             sample = simulated.step(Command(np.zeros(1), np.array([torque]), ("torque",)))
             q, dq = float(sample.q[0]), float(sample.dq[0])
-            rows.append((q, dq, sample.tau[0], simulated.links()[0][0] - q))
+            rows.append((q, dq, sample.tau[0], simulated.links()[0][0] - q, np.linalg.norm(simulated.bending()[0])))
     return Recording(rate, *np.array(rows).T)
 
 
-def motion(t: Array, phase: tuple[float, float, float]) -> tuple[Array, Array, Array]:
+def motion(t: Array, phase: tuple[float, ...]) -> tuple[Array, Array, Array]:
     """Position, velocity and acceleration of the reference, each shape (N,); it grows from rest during the first period."""
     w, wt = 2.0 * np.pi * FREQUENCY, 2.0 * np.pi * FREQUENCY * t[:, None] + np.array(phase)
     q, dq, ddq = (np.sum(terms, axis=1) for terms in

@@ -291,21 +291,26 @@ def flexible_arm() -> tuple[str, Figure]:
     left.set_title("at rest under its weight, m")
     left.set(xlabel="x, m", aspect="equal")
     left.legend(frameon=False)
-    results = json.loads((FOLDER.parent / "benchmarks" / "results" / "elastic.json").read_text(encoding="utf-8"))
-    truth, stiff = results["figures"]["truth"], [row for row in results["figures"]["found"] if row["K"] is not None]
+    figures = json.loads((FOLDER.parent / "benchmarks" / "results" / "elastic.json").read_text(encoding="utf-8"))["figures"]
+    stiffness = figures["stiffness"][1:]                    # the first is rigid
     for ax, key, title in ((middle, "mu_r", "error of Coulomb friction, %"), (right, "fv", "error of viscous friction, %")):
-        error = [100.0 * (row[key] / truth[key] - 1.0) for row in stiff]
-        ax.plot([row["K"] for row in stiff], error, color=COLOURS.accent, marker="o", ms=4, lw=1.2)
-        ax.set(xscale="log", xlabel="stiffness, N·m/rad")
+        for what, colour in (("joint", COLOURS.accent), ("link", RAMP[1])):
+            error = np.array([[100.0 * (entry[key] / figures["truth"][key] - 1.0) for entry in row]
+                              for row in figures["found"][what][1:]])
+            ax.fill_between(stiffness, error.min(axis=1), error.max(axis=1), color=colour, alpha=0.18, lw=0)
+            ax.plot(stiffness, np.median(error, axis=1), color=colour, marker="o", ms=4, lw=1.2, label=f"soft {what}")
+        ax.set(xscale="log", xlabel="stiffness of the joint, or of a spring as soft as the link, N·m/rad")
         ax.set_title(title)
+    middle.legend(frameon=False)
     sag = [1000.0 * (_hanging(replace(soft, gravity=np.zeros(3)), 0.0)[-1, 2] - _hanging(soft, 0.0)[-1, 2]) for soft in (m, beam)]
     return f"""## Flexible arm (P3)
 
 `data/mechanisms/flexible-arm.toml`: drives, springs of 600 N·m/rad behind them, rods with the lengths and masses of P3.
 Stretched out it sags by {sag[0]:.1f} mm at the wrist; with the long rod a beam of 207 GPa (`flexible_link`) by {sag[1]:.1f} mm.
 
-A spring between drive and link, recorded at the drive and identified by a rigid model ([benchmark](benchmarks/elastic.md)):
-Coulomb friction goes wrong first; how far, and for some motions which way, depends on the motion.
+A spring between drive and link, or a link that bends, recorded at the drive and identified by a rigid model
+([benchmark](benchmarks/elastic.md)), along 16 motions at each stiffness: median and range. Coulomb friction goes wrong first; how
+far, and for some motions which way, depends on the motion.
 """, figure
 
 

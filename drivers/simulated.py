@@ -6,7 +6,8 @@ truth's law at the present speed and load; the loads are MuJoCo's reaction force
 An elastic joint is two coaxial joints of one body: the drive, which has rotor inertia, friction, velocity loop
 and encoder, and behind it the spring's deflection, which has its stiffness and damping. With the drive at th and
 the link at q these are Spong's equations, B ddth + tau_f + K (th - q) + D (dth - dq) = u with the spring's torque
-driving the link (Spong, J. Dyn. Syst. Meas. Control 109 (1987) 310; joint flexibility of P3).
+driving the link (Spong, J. Dyn. Syst. Meas. Control 109 (1987) 310; joint flexibility of P3). A flexible link
+(`drivers.flexible`) is a chain of pieces on elastic hinges, springs without drives.
 """
 
 import logging
@@ -22,6 +23,7 @@ from scipy.signal import lfilter
 
 from drivers.arm import Array, Command, JointSample, Resolution, command_fault
 from drivers.errors import ArmStopped, DriverError
+from drivers.flexible import Beam, make_flexible
 from drivers.truth import Truth, read_truth
 from ident.armfile import ArmFile, check_against_model
 from ident.description import load_mechanism
@@ -32,6 +34,7 @@ _log = logging.getLogger(__name__)
 _PHYSICS_RATE = 1000.0     # Hz; friction and velocity loop are computed at this rate,
 _FINEST_RATE = 20000.0     # Hz; or faster where springs ask for it, up to this
 _SPRING_ANGLE = 0.2        # rad of its swing that a spring may take in a step: its frequency is then right within 0.2 %
+_HIGHEST_ANGLE = 1.0       # rad; the same for what the hinges of a beam swing beyond its first mode: stable, 4 % off
 _LOOP_STEP = 0.5           # part of a velocity error that the loop may take away in a step, where a spring bares the rotor
 _SETTLING = 200            # rounds in which the springs must find their rest under gravity
 _NOISE_BLOCK = 4096        # cycles of noise drawn at once
@@ -68,8 +71,8 @@ class SimulatedArm:
         self.resolution = Resolution(np.zeros(mechanism.n), self.truth.column("encoder_step"),
                                      self.truth.column("torque_step"))
         self._rng = np.random.default_rng(self.truth.seed if seed is None else seed)
-        self._model = _compile(arm, self.names, self.truth)
-        self._axes = _axes(self._model, self.names, self.truth)
+        self._model, self._beams = _compile(arm, self.names, self.truth)
+        self._axes = _axes(self._model, self.names, self.truth, self._beams)
         self._data = mujoco.MjData(self._model)
         self._stand(self._data, arm.home(mechanism))
         self._kp, fastest = self._tune(arm)
@@ -140,8 +143,17 @@ class SimulatedArm:
         return np.array(out)
 
     def links(self) -> tuple[Array, Array]:
-        """True position and velocity of the links, each shape (n,) [rad, rad/s]; drives and rigid joints: as reported."""
+        """True position and velocity of the links at their joints, each shape (n,) [rad, rad/s]; of rigid joints as reported."""
         return self._axes.link(self._data.qpos), self._axes.link(self._data.qvel)
+
+    def bending(self) -> Array:
+        """How far the tip of each link is from where a rigid link would have it, shape (n, 3), in base axes [m]."""
+        out = np.zeros((len(self.names), 3))
+        if self._beams:
+            mujoco.mj_kinematics(self._model, self._data)
+        for joint, beam in self._beams.items():
+            out[joint] = beam.bending(self._model, self._data)
+        return out
 
     def _stand(self, data: "mujoco.MjData", q: Array) -> None:
         """Put the drives at q, shape (n,), at rest, and bend the springs as the links' weight does."""
@@ -154,9 +166,9 @@ class SimulatedArm:
             if np.all(np.abs(missing) < 1e-12):
                 return
             data.qpos[axes.springs] += missing
-        name = self.names[axes.elastic[int(np.argmax(np.abs(missing)))]]
-        raise InputError(f"the spring of {name} is too soft to carry the arm's weight at q = {np.round(q, 3).tolist()}; "
-                         f"raise simulation.joints.{name}.stiffness")
+        name, knob, value = self._knob(int(np.argmax(np.abs(missing))))
+        raise InputError(f"{name} is too soft to carry the arm's weight at q = {np.round(q, 3).tolist()}; "
+                         f"raise {knob} = {value:g}")
 
     def _tune(self, arm: ArmFile) -> tuple[Array, float]:
         """Gains of the velocity loop, shape (n,) [N·m·s/rad], and the physics rate that springs need [Hz].
@@ -172,21 +184,34 @@ class SimulatedArm:
         if not len(axes.springs):
             return kp, 0.0
         model.dof_invweight0[axes.drives] = 1.0 / inertia       # else a rotor creeps more than a rigid joint where it sticks
-        loop = (kp * np.diag(np.linalg.inv(M))[axes.drives])[axes.elastic] / _LOOP_STEP
-        squares, modes = eigh(np.diag(model.jnt_stiffness), M)
-        swing = float(np.sqrt(squares[-1]))
+        soft = np.unique(axes.owner)
+        loop = (kp * np.diag(np.linalg.inv(M))[axes.drives])[soft] / _LOOP_STEP
         if loop.max() > _FINEST_RATE:
-            joint = int(axes.elastic[np.argmax(loop)])
+            joint = int(soft[np.argmax(loop)])
             raise InputError(f"{arm.path}: joints.{self.names[joint]}.rotor_inertia is too small beside the elastic link for a "
                              f"velocity loop of {self.truth.joints[joint].bandwidth:g} Hz; make it "
                              f"{loop.max() / _FINEST_RATE:.3g} times as large")
-        if swing / _SPRING_ANGLE > _FINEST_RATE:
-            joint = int(axes.elastic[np.argmax(model.jnt_stiffness[axes.springs] * modes[axes.springs, -1] ** 2)])
-            stiffness = self.truth.column("stiffness")[joint]
-            raise InputError(f"{arm.path}: simulation.joints.{self.names[joint]}.stiffness = {stiffness:g}: the joint would "
-                             f"swing at {swing / 2.0 / np.pi:.0f} Hz; physics at {_FINEST_RATE:g} Hz follows it up to about "
-                             f"{stiffness * (_FINEST_RATE * _SPRING_ANGLE / swing) ** 2:.2g}. Without it the joint is rigid")
-        return kp, max(swing / _SPRING_ANGLE, float(loop.max()))
+        squares, modes = eigh(np.diag(model.jnt_stiffness), M)          # the drives' own come first, at zero
+        swings = np.sqrt(np.maximum(squares, 0.0))
+        first = len(self.names) + axes.behind + 2 * len(self._beams)    # a beam bends about two axes
+        rates = np.concatenate((swings[:first] / _SPRING_ANGLE, swings[first:] / _HIGHEST_ANGLE))
+        fastest = int(np.argmax(rates))
+        if rates[fastest] > _FINEST_RATE:
+            stored = model.jnt_stiffness[axes.springs] * modes[axes.springs, fastest] ** 2
+            name, knob, value = self._knob(int(np.argmax(stored)))
+            raise InputError(f"{arm.path}: {knob} = {value:g}: {name} would swing at {swings[fastest] / 2.0 / np.pi:.0f} Hz; "
+                             f"physics at {_FINEST_RATE:g} Hz follows it up to about "
+                             f"{value * (_FINEST_RATE / rates[fastest]) ** 2:.2g}. Fewer segments swing slower; without the "
+                             "key it is rigid")
+        return kp, max(float(rates[fastest]), float(loop.max()))
+
+    def _knob(self, spring: int) -> tuple[str, str, float]:
+        """What a spring belongs to, and the key and value that say how stiff it is."""
+        name, joint = self.names[self._axes.owner[spring]], self.truth.joints[self._axes.owner[spring]]
+        if spring < self._axes.behind:
+            return f"the joint {name}", f"simulation.joints.{name}.stiffness", float(joint.stiffness or 0.0)
+        stiffness = joint.flexible_link.bending_stiffness if joint.flexible_link else 0.0
+        return f"the link of {name}", f"simulation.joints.{name}.flexible_link.bending_stiffness", stiffness
 
     # one physics loop: everything below runs a thousand times a second and works on preallocated arrays
 
@@ -305,21 +330,24 @@ class Axes:
     Attributes
     ----------
     drives : slice or ndarray of int, shape (n,)
-        The drives; a slice of all where no joint is elastic, so that indexing makes no copies.
-    elastic : ndarray of int, shape (k,)
-        Which of the n joints have a spring.
+        The drives; a slice of all where nothing is elastic, so that indexing makes no copies.
     springs : ndarray of int, shape (k,)
-        Their springs.
+        The springs: first those between drives and links, then the hinges of flexible links.
+    owner : ndarray of int, shape (k,)
+        Which of the n joints each belongs to.
+    behind : int
+        How many are between drives and links.
     """
 
     drives: slice | NDArray[np.int_]
-    elastic: NDArray[np.int_]
     springs: NDArray[np.int_]
+    owner: NDArray[np.int_]
+    behind: int
 
     def link(self, values: Array) -> Array:
-        """Positions or velocities of the links, shape (n,): the drives', with the springs' on top."""
+        """Positions or velocities of the links, shape (n,): the drives', with the springs' behind them on top."""
         out = values[self.drives].copy()
-        out[self.elastic] += values[self.springs]
+        out[self.owner[:self.behind]] += values[self.springs[:self.behind]]
         return out
 
 
@@ -371,8 +399,8 @@ class ReactionLoads:
                           + self._of_moment * moment)
 
 
-def _compile(arm: ArmFile, names: tuple[str, ...], truth: Truth) -> "mujoco.MjModel":
-    """MuJoCo model of the arm as it truly is: tool, payload, mass error, rotors, springs and stiff dry friction."""
+def _compile(arm: ArmFile, names: tuple[str, ...], truth: Truth) -> tuple["mujoco.MjModel", dict[int, Beam]]:
+    """MuJoCo model of the arm as it truly is: tool, payload, mass error, rotors, springs, stiff dry friction; its beams."""
     mujoco.set_mju_user_warning(_log.warning)        # else MuJoCo writes a file into the working directory
     spec = model_spec(arm.model)
     hold_followers(spec)
@@ -380,6 +408,10 @@ def _compile(arm: ArmFile, names: tuple[str, ...], truth: Truth) -> "mujoco.MjMo
     add_point_mass(link, arm.tool.mass, arm.tool.com)
     add_point_mass(link, truth.payload.mass, truth.payload.com)
     spec.option.gravity = list(arm.gravity)
+    for part in (*spec.actuators, *spec.sensors, *spec.tendons, *spec.keys, *spec.excludes, *spec.pairs):
+        spec.delete(part)                            # an MJCF's own actuators would drive the arm, too
+    beams = {j: make_flexible(spec, names[j], joint.flexible_link, f"{arm.path}: simulation.joints.{names[j]}.flexible_link")
+             for j, joint in enumerate(truth.joints) if joint.flexible_link is not None}
     for name, joint in zip(names, truth.joints, strict=True):
         drive, table = spec.joint(name), arm.joint(name)
         drive.armature = table.gear_ratio**2 * table.rotor_inertia
@@ -396,7 +428,7 @@ def _compile(arm: ArmFile, names: tuple[str, ...], truth: Truth) -> "mujoco.MjMo
     model.dof_solimp[:] = [0.9999, 0.9999, 0.001, 0.5, 2.0]
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET      # a simulation that diverges reports nan instead
     mujoco.mj_setConst(model, mujoco.MjData(model))
-    return model
+    return model, beams
 
 
 def _spring(joint: str) -> str:
@@ -404,11 +436,11 @@ def _spring(joint: str) -> str:
     return f"{joint} spring"
 
 
-def _axes(model: "mujoco.MjModel", names: tuple[str, ...], truth: Truth) -> Axes:
+def _axes(model: "mujoco.MjModel", names: tuple[str, ...], truth: Truth, beams: dict[int, Beam]) -> Axes:
     elastic = np.flatnonzero(np.isfinite(truth.column("stiffness")))
-    springs = np.array([model.joint(_spring(names[j])).id for j in elastic], dtype=int)
-    drives = np.array([model.joint(name).id for name in names])
-    return Axes(drives if len(springs) else slice(None), elastic, springs)
+    springs = {_spring(names[j]): int(j) for j in elastic} | {hinge: j for j, beam in beams.items() for hinge in beam.hinges}
+    drives, places = (np.array([model.joint(name).id for name in which], dtype=int) for which in (names, springs))
+    return Axes(drives if springs else slice(None), places, np.array(list(springs.values()), dtype=int), len(elastic))
 
 
 def _refuse_drive_side(arm: ArmFile) -> None:

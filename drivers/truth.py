@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, NonNegativeInt, PositiveFloat
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 from ident.armfile import ArmFile, Tool, parse_table
 from ident.errors import InputError, unknown_name
@@ -44,6 +44,15 @@ class Knobs(BaseModel):
     stiffness_damping: NonNegativeFloat = Field(0.0, description="damping of that spring, N·m·s/rad")
 
 
+class FlexibleLink(BaseModel):
+    """A link that bends: a uniform rod from its joint's origin on, as a beam."""
+
+    model_config = _STRICT
+    bending_stiffness: PositiveFloat = Field(description="E I, the same about both axes, N·m²")
+    segments: PositiveInt = Field(4, description="how many pairs of elastic hinges the beam has")
+    relaxation_time: NonNegativeFloat = Field(0.0, description="material damping over stiffness, s")
+
+
 class JointTruth(Knobs):
     """Friction of one joint, and its own knobs."""
 
@@ -56,6 +65,7 @@ class JointTruth(Knobs):
     stribeck_velocity: PositiveFloat = 0.05
     stribeck_exponent: PositiveFloat = 2.0
     viscous: NonNegativeFloat = 0.0
+    flexible_link: FlexibleLink | None = None
 
 
 class _ArmTruth(Knobs):
@@ -132,16 +142,15 @@ def read_truth(arm: ArmFile, names: tuple[str, ...]) -> Truth:
     for name, joint in joints.items():
         if joint.load == "normal" and joint.bearing is None:
             raise InputError(f"{arm.path}: simulation.joints.{name}: load = \"normal\" needs a bearing")
-        _check_spring(arm, name, joint)
+        _check_springs(arm, name, joint)
     return Truth(table.seed, table.payload, table.mass_error, tuple(joints[name] for name in names))
 
 
-def _check_spring(arm: ArmFile, name: str, joint: JointTruth) -> None:
+def _check_springs(arm: ArmFile, name: str, joint: JointTruth) -> None:
     """A spring acts between two inertias: without a rotor there is nothing on the drive's side."""
-    if joint.stiffness is None:
-        if joint.stiffness_damping > 0.0:
-            raise InputError(f"{arm.path}: simulation.joints.{name}: stiffness_damping is that of a spring; "
-                             "state its stiffness too")
-    elif arm.joint(name).rotor_inertia == 0.0:
-        raise InputError(f"{arm.path}: simulation.joints.{name}: stiffness puts a spring between rotor and link; "
-                         f"joints.{name}.rotor_inertia must be more than zero")
+    if joint.stiffness is None and joint.stiffness_damping > 0.0:
+        raise InputError(f"{arm.path}: simulation.joints.{name}: stiffness_damping is that of a spring; state its stiffness too")
+    for key, what in (("stiffness", "rotor and link"), ("flexible_link", "rotor and the link's pieces")):
+        if getattr(joint, key) is not None and arm.joint(name).rotor_inertia == 0.0:
+            raise InputError(f"{arm.path}: simulation.joints.{name}: {key} puts a spring between {what}; "
+                             f"joints.{name}.rotor_inertia must be more than zero")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from drivers.truth import JointTruth, Knobs, _ArmTruth
+from drivers.truth import FlexibleLink, JointTruth, Knobs, _ArmTruth
 from experiments.plan import Plan, Segment
 from ident.armfile import JointTable, _ArmTable
 from ident.calibration import _CalibrationTable, _JointTable, _ParameterTable
@@ -29,7 +29,8 @@ def keys(model) -> set[str]:
 CODE = {
     "Signals and sample columns": {"t", "segment", *SIGNALS},
     "Friction parameters": set(UNITS),
-    "Arm file": keys(_ArmTable) | keys(JointTable) | keys(Knobs) | keys(_ArmTruth) - {"joints"} | keys(Bearing),
+    "Arm file": (keys(_ArmTable) | keys(JointTable) | keys(Knobs) | keys(_ArmTruth) - {"joints"} | keys(Bearing)
+                 | keys(JointTruth) - set(UNITS) | keys(FlexibleLink)),
     "Points (`points.csv`)": set(COLUMNS),
     "Calibration file": keys(_CalibrationTable) | keys(_JointTable) | keys(_ParameterTable),
     "Mechanism file": set().union(*map(keys, (_MechanismTable, _MechanismJointTable, _LoopTable, _EndTable, _FrictionTable,

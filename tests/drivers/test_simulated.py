@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from drivers import Command
 from drivers.simulated import SimulatedArm
 from drivers.truth import Knobs
+from ident.armfile import load_arm
 from ident.description import load_mechanism
 from ident.errors import InputError
 from ident.loads import joint_loads
@@ -247,6 +248,23 @@ class TestDrive:
         assert low == pytest.approx(1.0, abs=0.15)
         assert 0.5 < at_bandwidth < 1.1
         assert high < 0.5
+
+    def test_actuators_of_an_mjcf_do_not_drive_it(self, tmp_path):
+        """A position servo of the model would pull the joint to zero, and the drive would feel it."""
+        (tmp_path / "arm.xml").write_text("""<mujoco><worldbody><body><joint name="a" axis="0 0 1"/>
+            <inertial pos="0.2 0 0" mass="2" diaginertia="0.01 0.03 0.03"/></body></worldbody>
+            <actuator><position joint="a" kp="500"/></actuator><keyframe><key qpos="1"/></keyframe></mujoco>""")
+        (tmp_path / "arm.toml").write_text("""schema = 1
+            name = "arm"
+            model = "arm.xml"
+            workspace = { home = [0.5] }
+            joints = { a = {} }""")
+        with SimulatedArm(load_arm(tmp_path / "arm.toml")) as arm:
+            arm.enable()
+            for _ in range(50):
+                sample = arm.step(Command(np.zeros(1)))
+        assert sample.q[0] == pytest.approx(0.5)
+        assert sample.tau[0] == pytest.approx(0.0, abs=1e-9)
 
     def test_starts_at_home(self, make_arm):
         arm = SimulatedArm(make_arm({"workspace": {"home": [0.3, -0.7]}}))
