@@ -299,7 +299,7 @@ def flexible_arm() -> tuple[str, Figure]:
                               for row in figures["found"][what][1:]])
             ax.fill_between(stiffness, error.min(axis=1), error.max(axis=1), color=colour, alpha=0.18, lw=0)
             ax.plot(stiffness, np.median(error, axis=1), color=colour, marker="o", ms=4, lw=1.2, label=f"soft {what}")
-        ax.set(xscale="log", xlabel="stiffness of the joint, or of a spring as soft as the link, N·m/rad")
+        ax.set(xscale="log", xlabel="stiffness, N·m/rad")
         ax.set_title(title)
     middle.legend(frameon=False)
     sag = [1000.0 * (_hanging(replace(soft, gravity=np.zeros(3)), 0.0)[-1, 2] - _hanging(soft, 0.0)[-1, 2]) for soft in (m, beam)]
