@@ -10,10 +10,14 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from experiments.report.svg import COLOURS, RAMP, drawing_style
+from ident.bodies import ConstraintSet
 from ident.branch import PostureError
 from ident.description import load_mechanism
 from ident.driving import Driving, closed_driving_torque, driving_torque
+from ident.dynamics import joint_origins
+from ident.elastic import equilibrium, flexible_link
 from ident.loops import close_loops, closed_loads
+from ident.maximal import constraint_rank, maximal_dynamics
 from ident.mechanism import JointFriction, Mechanism
 from ident.simulation import simulate
 
@@ -34,12 +38,10 @@ def main() -> None:
     with drawing_style():
         for section in SECTIONS:
             text, figure = section()
-            parts.append(text)
-            if figure is not None:
-                name = f"{section.__name__.replace('_', '-')}.png"
-                figure.patch.set_facecolor("white")
-                FigureCanvasAgg(figure).print_figure(FOLDER / "images" / name, dpi=120, metadata={"Software": None})
-                parts.append(f"![{text.splitlines()[0].lstrip('# ')}](images/{name})\n")
+            name = f"{section.__name__.replace('_', '-')}.png"
+            figure.patch.set_facecolor("white")
+            FigureCanvasAgg(figure).print_figure(FOLDER / "images" / name, dpi=120, metadata={"Software": None})
+            parts += [text, f"![{text.splitlines()[0].lstrip('# ')}](images/{name})\n"]
     (FOLDER / "mechanisms.md").write_text("\n".join(parts), encoding="utf-8")
 
 
@@ -76,23 +78,26 @@ normal load of Eq. 47, whose bearings the paper does not give. Driving torque wi
 |---|---|---|---|
 {chr(10).join(rows)}
 
-Under the driving torques of the Stribeck tree, `simulate` (Runge-Kutta, 5 ms) goes through the wanted motion to
-{_tracking(m):.0e} rad; without friction in the model, the same torques lead astray by {_astray(m):.2f} rad within a second.
+Under the driving torques of the Stribeck tree, `simulate` (Runge-Kutta, 5 ms) goes through the wanted motion {_tracked(m)};
+without friction in the model, the same torques lead astray by {_astray(m):.2f} rad within a second.
 """, figure
 
 
-def _tracking(m: Mechanism) -> float:
-    """Largest deviation of the simulated motion from the wanted one."""
-    t = np.linspace(0.5, 1.5, 201)
-    q, _ = simulate(m, lambda t, q, dq: _wanted(m, t).tau[0], 0.1 * t[0] ** 2 * np.ones(5), 0.2 * t[0] * np.ones(5), t)
-    return float(np.abs(q - 0.1 * t[:, None] ** 2).max())
+def _tracked(m: Mechanism) -> str:
+    """How closely the simulated motion is the wanted one; the digits below are roundoff."""
+    return "to 1e-10 rad" if _deviation(m, m) < 1e-10 else f"to {_deviation(m, m):.0e} rad"
 
 
 def _astray(m: Mechanism) -> float:
     """The same without friction in the simulated tree."""
+    return _deviation(m, replace(m, friction={}))
+
+
+def _deviation(m: Mechanism, simulated: Mechanism) -> float:
+    """Largest deviation from the wanted motion of a tree under the driving torques of m."""
     t = np.linspace(0.5, 1.5, 201)
-    smooth = replace(m, friction={})
-    q, _ = simulate(smooth, lambda t, q, dq: _wanted(m, t).tau[0], 0.1 * t[0] ** 2 * np.ones(5), 0.2 * t[0] * np.ones(5), t)
+    start = 0.1 * t[0] ** 2 * np.ones(m.n), 0.2 * t[0] * np.ones(m.n)
+    q, _ = simulate(simulated, lambda t, q, dq: _wanted(m, t).tau[0], *start, t)
     return float(np.abs(q - 0.1 * t[:, None] ** 2).max())
 
 
@@ -145,27 +150,50 @@ It cannot make a full turn. Asked for 3 rad:
 """, figure
 
 
-def six_cylinders() -> tuple[str, None]:
-    """P1: multipliers and recovered inertias."""
-    from ident.dynamics import joint_wrenches
-
+def six_cylinders() -> tuple[str, Figure]:
+    """P1: multipliers of maximal coordinates, and how well constraint sets keep horizontal hinges."""
     m = load_mechanism("six-cylinders")
-    posture = np.array([[0.0, 0.0, np.pi / 2.0, 0.0, 0.0, 0.0]])
-    force = joint_wrenches(m, posture).force[0, :, 2]
+    start = np.array([0.0, 0.0, np.pi / 2.0, 0.0, 0.0, 0.0])
+    found = maximal_dynamics(m, start[None], ddq=np.zeros((1, m.n))).multipliers[0, :, 2]
     printed = (1.1366e5, 5.0867e4, 2.3938e4, 1.2305e4, 9.2770e3, 6.4891e3)
     outboard = np.cumsum(m.mass[::-1])[::-1] * G
-    rows = [f"| {name} | {weight:.4f} | {found:.4f} | {paper:.5g} |"
-            for name, weight, found, paper in zip(m.names, outboard, force, printed, strict=True)]
+    rows = [f"| {name} | {weight:.4f} | {multiplier:.4f} | {paper:.5g} |"
+            for name, weight, multiplier, paper in zip(m.names, outboard, found, printed, strict=True)]
+
+    t, both = np.linspace(0.0, 2.0, 201)[:, None], np.array([1.0, 1.0, 0.0, 0.0, 0.0, 0.0])
+    rate = np.radians(15.0) * both
+    multipliers = maximal_dynamics(m, start + rate * t**2 / 2.0, rate * t, ddq=rate * np.ones_like(t)).multipliers
+    figure = Figure(figsize=(9.2, 2.7), layout="constrained")
+    left, middle, right = figure.subplots(1, 3)
+    for j, colour in zip(range(m.n), (*RAMP, COLOURS.accent), strict=True):
+        left.plot(t, multipliers[:, j, 2] / outboard[j], color=colour, lw=1.2, label=m.names[j])
+        middle.plot(t, np.hypot(multipliers[:, j, 3], multipliers[:, j, 4]) / 1e3, color=colour, lw=1.2)
+    left.set_title("vertical force over weight at rest")
+    middle.set_title("couple across the hinge, kN·m")
+    middle.legend(*left.get_legend_handles_labels(), frameon=False, ncols=2)
+    sets: tuple[tuple[ConstraintSet, str, str], ...] = (("dot", "products (here)", COLOURS.accent),
+                                                        ("projected", "projected (P1)", COLOURS.faint))
+    for kind, label, colour in sets:
+        values = constraint_rank(m, start + np.radians(15.0) * both, kind).singular_values
+        number = np.arange(1, len(values) + 1)
+        right.semilogy(number, np.maximum(values, 1e-17), color=colour, lw=0.8, marker="o", ms=2.5, label=label)
+    right.set_title("singular values of the constraints")
+    right.set(xlabel="number")
+    right.legend(frameon=False)
+    for ax in (left, middle):
+        ax.set(xlabel="t, s")
     return f"""## Six steel cylinders (P1)
 
-The multipliers that P1 prints for the vertical are the weights that each hinge carries at rest:
+In maximal coordinates joint forces are multipliers. Those that P1 prints for the vertical are the weights that each hinge
+carries at rest:
 
-| hinge | outboard weight, N | force, N | P1 |
+| hinge | outboard weight, N | multiplier, N | P1 |
 |---|---|---|---|
 {chr(10).join(rows)}
 
-Maximal coordinates, the rank of the constraint set and the recovery of masses and inertias: [maximal.md](maximal.md).
-""", None
+Drawn: joints 1 and 2 at 15°/s² from rest, and why constraints are written as products here: projected on x and y of the base,
+the rows of a horizontal hinge depend on each other. Rank, and recovery of masses and inertias: [maximal.md](maximal.md).
+""", figure
 
 
 def planar_3_prr() -> tuple[str, Figure]:
@@ -183,7 +211,8 @@ def planar_3_prr() -> tuple[str, Figure]:
         middle.plot(t, driving.friction[:, j], color=colour, lw=1.2)
         right.plot(t, ideal.tau[:, j], color=colour, lw=0.9, alpha=0.5)
         right.plot(t, driving.tau[:, j], color=colour, lw=1.2)
-    left.legend(frameon=False)
+    left.legend(frameon=False, loc="upper left", ncols=2)
+    left.set_ylim(top=52.0)
     for ax, title in ((left, "normal force"), (middle, "friction"), (right, "driving force without (pale) and with friction")):
         ax.set_title(f"{title}, N")
         ax.set(xlabel="t, s")
@@ -221,6 +250,7 @@ def gough_stewart() -> tuple[str, Figure]:
         left.plot(np.arange(1, 7), driving.tau[:, legs[j]], color=colour, lw=1.2, marker="o", ms=3, label=f"leg {j + 1}")
     left.set_title("force of each leg without (dashed) and with friction arms of 0.03 m, N")
     left.legend(frameon=False, ncols=3)
+    left.set_ylim(top=54.0)
     for (label, values), colour in zip(increase.items(), (RAMP[0], RAMP[2], COLOURS.accent), strict=True):
         right.plot(np.arange(1, 7), values, color=colour, lw=1.2, marker="o", ms=3, label=label)
     right.set_title("more force by friction, sum of all legs, %")
@@ -248,22 +278,35 @@ P4's joint angles make two hexagons with a centre of symmetry, which do not hold
 """, figure
 
 
-def flexible_arm() -> tuple[str, Figure | None]:
-    """P3: what compliance does to friction identified by a rigid model."""
+def flexible_arm() -> tuple[str, Figure]:
+    """P3: how an elastic arm hangs, and what compliance does to friction identified by a rigid model."""
+    m = load_mechanism("flexible-arm")
+    beam = flexible_link(m, "flexure 2", (0.8, 0.0, 0.0), 2.07e11 * np.pi * 0.01475**4 / 4.0)
+    figure = Figure(figsize=(9.2, 2.7), layout="constrained")
+    left, middle, right = figure.subplots(1, 3)
+    for turn in (0.0, 0.6, 1.2):
+        for soft, colour, label in ((replace(m, gravity=np.zeros(3)), COLOURS.faint, "rigid"), (beam, COLOURS.accent, "elastic")):
+            x, _, z = _hanging(soft, turn).T
+            left.plot(x, z, color=colour, lw=1.2, marker="o", ms=2, label=label if turn == 0.0 else None)
+    left.set_title("at rest under its weight, m")
+    left.set(xlabel="x, m", aspect="equal")
+    left.legend(frameon=False)
     figures = json.loads((FOLDER.parent / "benchmarks" / "results" / "elastic.json").read_text(encoding="utf-8"))["figures"]
     stiffness = figures["stiffness"][1:]                    # the first is rigid
-    figure = Figure(figsize=(9.2, 2.7), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    for ax, key, title in ((left, "mu_r", "error of the Coulomb coefficient, %"), (right, "fv", "error of viscous friction, %")):
+    for ax, key, title in ((middle, "mu_r", "error of Coulomb friction, %"), (right, "fv", "error of viscous friction, %")):
         for what, colour in (("joint", COLOURS.accent), ("link", RAMP[1])):
             error = np.array([[100.0 * (entry[key] / figures["truth"][key] - 1.0) for entry in row]
                               for row in figures["found"][what][1:]])
             ax.fill_between(stiffness, error.min(axis=1), error.max(axis=1), color=colour, alpha=0.18, lw=0)
             ax.plot(stiffness, np.median(error, axis=1), color=colour, marker="o", ms=4, lw=1.2, label=f"soft {what}")
-        ax.set(xscale="log", xlabel="stiffness of the joint, or of a spring as soft as the link, N·m/rad")
+        ax.set(xscale="log", xlabel="stiffness, N·m/rad")
         ax.set_title(title)
-    left.legend(frameon=False)
-    return """## Flexible joints and links (P3)
+    middle.legend(frameon=False)
+    sag = [1000.0 * (_hanging(replace(soft, gravity=np.zeros(3)), 0.0)[-1, 2] - _hanging(soft, 0.0)[-1, 2]) for soft in (m, beam)]
+    return f"""## Flexible arm (P3)
+
+`data/mechanisms/flexible-arm.toml`: drives, springs of 600 N·m/rad behind them, rods with the lengths and masses of P3.
+Stretched out it sags by {sag[0]:.1f} mm at the wrist; with the long rod a beam of 207 GPa (`flexible_link`) by {sag[1]:.1f} mm.
 
 A spring between drive and link, or a link that bends, recorded at the drive and identified by a rigid model
 ([benchmark](benchmarks/elastic.md)), along 16 motions at each stiffness: median and range. Coulomb friction goes wrong first; how
@@ -271,7 +314,14 @@ far, and for some motions which way, depends on the motion.
 """, figure
 
 
-SECTIONS: tuple[Callable[[], tuple[str, Figure | None]], ...] = (
+def _hanging(m: Mechanism, turn: float) -> np.ndarray:
+    """Origins of the joints of the arm with its shoulder turned, at rest, from the base to the wrist, (n, 3) [m]."""
+    drives = np.zeros(m.n)
+    drives[0] = turn
+    return joint_origins(m, [equilibrium(m, drives)])[0, :m.n]
+
+
+SECTIONS: tuple[Callable[[], tuple[str, Figure]], ...] = (
     five_axis_tree, three_loop_chain, six_cylinders, planar_3_prr, gough_stewart, flexible_arm)
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def command_fault(command: Command, names: tuple[str, ...], modes: frozenset[str
     if command.velocity.shape != (len(names),):
         return f"the velocity command has {command.velocity.size} value(s) for {joints}"
     if not np.isfinite(command.velocity).all():
-        return f"the velocity command of {names[int(np.argmin(np.isfinite(command.velocity)))]} is not a number"
+        return f"the velocity command of {names[int(np.argmin(np.isfinite(command.velocity)))]} is not a finite number"
     if command.mode is None:
         return None
     if len(command.mode) != len(names):
@@ -46,7 +46,7 @@ def command_fault(command: Command, names: tuple[str, ...], modes: frozenset[str
         if mode not in modes:
             return f"the mode of {name} is {mode!r}, this arm takes {', '.join(sorted(modes)) or 'none'}"
         if mode == "torque" and (command.torque is None or not np.isfinite(command.torque[j])):
-            return f"the torque command of {name} is not a number"
+            return f"the torque command of {name} is not a finite number"
     return None
 
 

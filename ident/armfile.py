@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, ValidationError, model_validator
 from pydantic.dataclasses import dataclass as checked
 
-from ident.errors import InputError, no_file, unknown_name
+from ident.errors import InputError, no_file, no_text, unknown_name
 from ident.mechanism import Array, Bearing, Mechanism
 from ident.resources import find
 
@@ -226,7 +226,9 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, IsADirectoryError):
         raise no_file(path) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError:
+        raise no_text(path) from None
+    except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path}: not a TOML file: {error}") from error
 
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from ident.errors import ModelError
 from ident.mechanism import Array, Mechanism
 from ident.quaternion import base_rates, product, rotation, turned
-from ident.sweep import batch
+from ident.sweep import batch, refuse_followers
 
 ConstraintSet = Literal["dot", "projected"]
 
@@ -72,7 +72,7 @@ def body_motion(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None,
     InputError
         If a shape does not fit the mechanism or a value is not finite.
     ModelError
-        If the mechanism has closures.
+        If the mechanism has closures or followers.
 
     References
     ----------
@@ -129,6 +129,7 @@ def constraint_jacobian(m: Mechanism, q: ArrayLike, kind: ConstraintSet = "dot")
 
 def _placed(m: Mechanism, q: Array) -> Bodies:
     """Positions and quaternions for joint positions; at rest."""
+    refuse_followers(m)
     if m.closures:
         raise ModelError(f"{m.name}: maximal coordinates are built for trees, but loops are closed at "
                          f"{', '.join(closure.name for closure in m.closures)}")

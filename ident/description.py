@@ -11,7 +11,8 @@ from ident.armfile import ArmFile, Tool, check_against_model, load_arm, read_tom
 from ident.errors import InputError
 from ident.mechanism import Bearing, Mechanism
 from ident.mechanismfile import mechanism_from_table
-from ident.model_file import add_point_mass, last_link, natural_coordinates, read_model
+from ident.model_file import add_point_mass, last_link, read_model
+from ident.natural import natural_coordinates
 from ident.resources import find
 
 
@@ -19,7 +20,9 @@ def load_mechanism(model: str | Path | ArmFile, gravity: ArrayLike | None = None
     """Rigid-body model of an arm or mechanism.
 
     Fixed joints are fused. A joint that others move (URDF ``mimic``, MJCF joint equality), such as the second finger
-    of a gripper, has no column of its own: it becomes a `Follower`, whose loads its leader's drive carries.
+    of a gripper, has no column of its own: it becomes a `Follower`, whose loads its leader's drive carries. A joint's
+    stiffness in an MJCF, with its damping, is a spring across the drive (`Mechanism.springs`). Damping and friction of
+    other joints are not taken from URDF or MJCF: friction is what stribeck identifies.
 
     Parameters
     ----------
@@ -44,7 +47,8 @@ def load_mechanism(model: str | Path | ArmFile, gravity: ArrayLike | None = None
 
     Warns
     -----
-    By the log: links without mass, without inertia or with an inertia that no body has, by the joint that carries them.
+    By the log: links without mass, without inertia or with an inertia that no body has, by the joint that carries them;
+    springs, springs that cannot be represented, gravity compensation (``gravcomp``), springs of tendons.
     """
     if gravity is not None and (np.shape(gravity) != (3,) or not np.isfinite(gravity).all()):
         raise InputError(f"gravity = {gravity!r}, three finite numbers [m/s²] are needed")

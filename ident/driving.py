@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ident.dynamics import Kinematics, kinematics
-from ident.elastic import equilibrium
+from ident.elastic import equilibrium, spring_torque
 from ident.errors import InputError
 from ident.friction import law_named
 from ident.loads import JointLoads, joint_loads
@@ -21,8 +21,8 @@ from ident.loops import ClosedLoads, ClosedMotion, ForceBalance, close_loops
 from ident.mechanism import Array, Mechanism
 from ident.sweep import batch
 
-SETTLED = 1e-13        # relative change of friction from one turn to the next
-TURNS = 500
+_SETTLED = 1e-13        # relative change of friction from one turn to the next
+_TURNS = 500
 _LOCKED = 1e12          # N or N·m; friction that grows like this from turn to turn
 
 
@@ -33,7 +33,7 @@ class Driving:
     Attributes
     ----------
     tau : ndarray, shape (N, n)
-        Driving torques with friction; zero in passive joints [N·m or N].
+        Driving torques with friction and springs; zero in passive joints [N·m or N].
     friction : ndarray, shape (N, n)
         Friction torques about the joint axes [N·m or N].
     loads : JointLoads
@@ -60,22 +60,28 @@ def joint_friction(mechanism: Mechanism, dq: ArrayLike, loads: JointLoads) -> Ar
 
 def driving_torque(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike,
                    external: ArrayLike | None = None) -> Driving:
-    """Driving torques of a tree with friction (Eq. 53, Algorithm 1).
+    """Driving torques of a tree with friction and springs (Eq. 53, Algorithm 1).
+
+    The motion is taken as it is given. Passive joints have no drive that could force it on them: what they do by
+    themselves is the matter of `simulate` and, at rest, of `equilibrium`.
 
     Parameters
     ----------
     mechanism : Mechanism
-        A tree; friction as it states.
+        A tree; friction and springs as it states.
     q, dq, ddq : array_like, shape (N, n)
         Motion of all joints.
-    external : array_like, shape (N, n, 6), optional
-        Force and moment about the joint origin that act on each link from outside, in base axes [N, N·m].
+    external : array_like, shape (N, n + k, 6), optional
+        As in `joint_loads`.
     """
     loads = joint_loads(mechanism, q, dq, ddq, external)
     friction = joint_friction(mechanism, dq, loads)
     if any(ball.friction_arm for ball in mechanism.balls):
         friction += _ball_friction(mechanism, kinematics(mechanism, q, dq), loads)
-    return Driving(loads.tau + friction, friction, loads)
+    q, dq = (batch(name, value, mechanism) for name, value in (("q", q), ("dq", dq)))
+    tau = loads.tau + friction + spring_torque(mechanism, q, dq)
+    tau[:, list(mechanism.passive)] = 0.0
+    return Driving(tau, friction, loads)
 
 
 def closed_driving_torque(mechanism: Mechanism, motion: ClosedMotion, external: ArrayLike | None = None) -> Driving:
@@ -100,7 +106,7 @@ def closed_driving_torque(mechanism: Mechanism, motion: ClosedMotion, external: 
     balance = ForceBalance(mechanism, motion)
     acting = np.zeros((*motion.q.shape, 6)) if external is None else np.asarray(external, dtype=float)
     found, friction, rubbing = balance.loads(None, acting), np.zeros_like(motion.q), np.zeros_like(acting)
-    for _ in range(TURNS):
+    for _ in range(_TURNS):
         before, moments = friction, rubbing
         friction = joint_friction(mechanism, motion.dq, found.joints) + _ball_friction(mechanism, balance.pose, found.joints)
         rubbing = _closure_friction(mechanism, balance.pose, found)
@@ -108,7 +114,7 @@ def closed_driving_torque(mechanism: Mechanism, motion: ClosedMotion, external: 
         found = balance.loads(friction, acting + rubbing)
         change = np.maximum(np.abs(friction - before).max(axis=1, initial=0.0),
                             np.abs(rubbing - moments).max(axis=(1, 2), initial=0.0))
-        if (change <= SETTLED * np.maximum(np.abs(found.tau).max(axis=1, initial=0.0), 1.0)).all():
+        if (change <= _SETTLED * np.maximum(np.abs(found.tau).max(axis=1, initial=0.0), 1.0)).all():
             return Driving(found.tau, friction, found.joints, found)
         if change.max() > _LOCKED:
             break
@@ -117,7 +123,7 @@ def closed_driving_torque(mechanism: Mechanism, motion: ClosedMotion, external: 
 
 
 def drive(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> tuple[Array, Driving]:
-    """One state of any mechanism from its driven joints: loops are closed, elastic joints sag under their loads at rest.
+    """One state of any mechanism from its driven joints: loops are closed, passive joints of a tree hang at rest.
 
     Parameters
     ----------
@@ -138,7 +144,7 @@ def drive(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> 
     PostureError
         If the posture cannot be reached or is singular.
     InputError
-        If an elastic mechanism shall move: its passive joints would swing.
+        If a tree with passive joints shall move, which would swing, or has no stable posture at rest near q = 0.
     """
     known = list(mechanism.active)
     positions, velocities, accelerations = wanted = [np.asarray(value, dtype=float)[None] for value in (q, dq, ddq)]
@@ -148,9 +154,10 @@ def drive(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> 
     whole = [np.zeros((1, mechanism.n)) for _ in wanted]
     for value, full in zip(wanted, whole, strict=True):
         full[:, known] = value
-    if mechanism.springs:
+    if mechanism.passive:
         if np.any(wanted[1]) or np.any(wanted[2]):
-            raise InputError(f"{mechanism.name} has elastic joints, which swing when it moves; its loads are those at rest")
+            raise InputError(f"{mechanism.name} has passive joints, {mechanism.names[mechanism.passive[0]]} for one, which swing "
+                             "when it moves; its loads are those at rest (simulate moves it)")
         whole[0] = equilibrium(mechanism, whole[0][0])[None]
     return whole[0][0], driving_torque(mechanism, *whole)
 

@@ -94,6 +94,8 @@ def joint_wrenches(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = No
     ------
     InputError
         If a shape does not fit the mechanism or a value is not finite.
+    ModelError
+        If the mechanism has closures or followers.
 
     References
     ----------
@@ -113,7 +115,8 @@ def inverse_dynamics(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = 
                      external: ArrayLike | None = None) -> Array:
     """Torque (force, where prismatic) that the joints give to the rigid links, without rotors and friction (Eq. 22).
 
-    Parameters and errors as in `joint_wrenches`; returns shape (N, n) [N·m or N].
+    Followers are moved with their leaders, whose drives carry them (virtual work). Parameters and errors as in
+    `joint_loads`; returns shape (N, n) [N·m or N].
     """
     refuse_closures(mechanism)
     tree, q, dq, ddq = with_followers(mechanism, q, dq, ddq)
@@ -160,7 +163,7 @@ def forward_dynamics(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, tau: Arr
                      external: ArrayLike | None = None) -> Array:
     """Accelerations under joint torques: solves M ddq + h = tau (Eq. 22), shape (N, n).
 
-    Parameters and errors as in `joint_wrenches`; `tau` has shape (N, n) [N·m or N].
+    Parameters and errors as in `joint_loads`; `tau` has shape (N, n) [N·m or N].
     """
     q = batch("q", q, mechanism)
     rest = batch("tau", tau, mechanism, len(q)) - bias_force(mechanism, q, dq, external)

@@ -15,7 +15,12 @@ from ident.errors import InputError, ModelError, unknown_name
 from ident.mechanism import Array, Mechanism, Spring
 from ident.sweep import single
 
-_STEP, _SOFT = 1e-6, 1e10        # of a finite difference [rad or m]; condition number of springs that hold nothing
+_STEP = 1e-5            # of a finite difference [rad]
+_NOTHING = 1e-6         # stiffness of a joint that counts as none, as a fraction of weight times reach
+_SOFT = 1e-4            # least eigenvalue of the scaled stiffness of a posture that is stable
+_FAR = 0.5              # how far a joint moves in a step towards its balance [rad]
+_NEWTON = 100
+_TINY = 1e-300
 _UNIFORM = 0.01         # how far a link may be from a uniform rod, as a fraction
 
 
@@ -49,7 +54,7 @@ def elastic_joint(mechanism: Mechanism, joint: str, spring: Spring, rotor_inerti
     InputError
         If there is no such joint or the inertia is negative.
     ModelError
-        If the joint slides or is part of a spherical joint.
+        If the joint slides, is part of a spherical joint or leads a follower.
 
     References
     ----------
@@ -58,6 +63,10 @@ def elastic_joint(mechanism: Mechanism, joint: str, spring: Spring, rotor_inerti
     j = _index(mechanism, joint)
     if not rotor_inertia >= 0.0:
         raise InputError(f"rotor_inertia of joint {joint} = {rotor_inertia:g} kg·m², zero or more is needed")
+    for follower in mechanism.followers:
+        if follower.leader == j:
+            raise ModelError(f"{mechanism.name}: joint {joint} leads {follower.name}, which could follow the drive or the link "
+                             "behind the spring; take mechanism.tree, where it follows neither")
     if mechanism.prismatic[j] or any(j in ball.joints for ball in mechanism.balls):
         kind = "slides" if mechanism.prismatic[j] else "is part of a spherical joint"
         raise ModelError(f"{mechanism.name}: joint {joint} {kind}; only a revolute joint can be split into rotor and link")
@@ -168,7 +177,7 @@ def _lengthened(m: Mechanism, j: int, names: Sequence[str], axis: ArrayLike, ori
     """
     k, after = len(names), j + 1
     for name in names:
-        if name in m.names:
+        if name in m.tree.names:
             raise InputError(f"{m.name}: there is a joint {name!r} already; joint {m.names[j]} was made elastic before")
     offset = np.sum(origin, axis=0)
 
@@ -196,7 +205,10 @@ def _lengthened(m: Mechanism, j: int, names: Sequence[str], axis: ArrayLike, ori
         passive=tuple(sorted({*map(moved, m.passive), *range(after, after + k)})),
         springs={**{moved(joint): spring for joint, spring in m.springs.items()}, **dict(enumerate(springs, start=after))},
         friction={moved(joint): friction for joint, friction in m.friction.items()},
-        balls=tuple(replace(ball, joints=tuple(map(moved, ball.joints))) for ball in m.balls))
+        balls=tuple(replace(ball, joints=tuple(map(moved, ball.joints))) for ball in m.balls),
+        followers=tuple(replace(follower, leader=moved(follower.leader), parent=carrier(follower.parent),
+                                origin=follower.origin - (offset if follower.parent == j else 0.0))
+                        for follower in m.followers))
 
 
 def _index(m: Mechanism, joint: str) -> int:
@@ -205,39 +217,69 @@ def _index(m: Mechanism, joint: str) -> int:
     return m.names.index(joint)
 
 
-def spring_torque(mechanism: Mechanism, joint: int, q: float, dq: float) -> float:
-    """Torque with which an elastic joint resists (P3), zero for others [N·m or N]."""
-    spring = mechanism.springs.get(joint)
-    return 0.0 if spring is None else spring.stiffness * q + spring.damping * dq
+def spring_torque(mechanism: Mechanism, q: Array, dq: Array) -> Array:
+    """Torques with which elastic joints resist (P3), zero for others, shape (N, n) [N·m or N]."""
+    resisting = np.zeros_like(q)
+    for joint, spring in mechanism.springs.items():
+        resisting[:, joint] = spring.stiffness * q[:, joint] + spring.damping * dq[:, joint]
+    return resisting
 
 
 def equilibrium(mechanism: Mechanism, q: ArrayLike) -> Array:
-    """Posture at rest whose elastic joints carry their loads, shape (n,); the other joints stay where `q` puts them.
+    r"""Posture at rest in which the passive joints of a tree stay by themselves, shape (n,); the drives stay where `q` puts them.
+
+    Springs and gravity are in balance there, and the balance is stable: the stiffness H, by which they resist small
+    displacements of the passive joints, is positive definite. Friction is left out.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        A tree.
+    q : array_like, shape (n,)
+        Where the drives stand and from where the passive joints move to their balance [rad or m].
+
+    Returns
+    -------
+    ndarray, shape (n,)
 
     Raises
     ------
     InputError
-        If none is found: the springs are too soft for the load.
+        If there is no balance near `q`, or it is unstable or indifferent: names the joint that gives way most.
+    ModelError
+        If the mechanism has closures.
     """
     posture = single("q", q, mechanism).copy()
-    soft = sorted(mechanism.springs)
-    if not soft:
+    passive = list(mechanism.passive)
+    if not passive:
         return posture[0]
-    stiffness = np.array([mechanism.springs[j].stiffness for j in soft])
+    reach = float(np.linalg.norm(mechanism.origin, axis=1).sum() + np.linalg.norm(mechanism.com, axis=1).max()) or 1.0
+    unit = np.where(mechanism.prismatic[passive], reach, 1.0)                # of each joint, so that all stiffnesses are N·m
+    weight = mechanism.tree.mass.sum() * np.linalg.norm(mechanism.gravity) * reach
+    springs = np.array([mechanism.springs[j].stiffness if j in mechanism.springs else 0.0 for j in passive]) * unit**2
 
     def unbalanced(q: Array) -> Array:
-        return inverse_dynamics(mechanism, q)[:, soft] + stiffness * q[:, soft]
+        return (inverse_dynamics(mechanism, q) + spring_torque(mechanism, q, np.zeros_like(q)))[:, passive] * unit
 
-    for _ in range(50):
-        rest = unbalanced(posture)[0]
-        moved = np.repeat(posture, len(soft), axis=0)
-        moved[np.arange(len(soft)), soft] += _STEP
-        slope = (unbalanced(moved) - rest).T / _STEP
-        if np.linalg.cond(slope) > _SOFT:
-            break
-        change = np.linalg.solve(slope, rest)
-        posture[0, soft] -= change
+    for _ in range(_NEWTON):
+        aside = np.repeat(posture, 2 * len(passive), axis=0)
+        aside[::2, passive] += np.diag(_STEP * unit)
+        aside[1::2, passive] -= np.diag(_STEP * unit)
+        torque = unbalanced(np.vstack((posture, aside)))
+        H = (torque[1::2] - torque[2::2]) / (2.0 * _STEP)
+        size = np.sqrt(np.maximum(np.maximum(np.abs(np.diag(H)), springs), _NOTHING * weight + _TINY))
+        values, ways = np.linalg.eigh((H + H.T) / 2.0 / size[:, None] / size)       # scaled: 1 is what a joint has by itself
+        # along what gives way the step goes downhill, not to the summit
+        change = ways @ (ways.T @ (torque[0] / size) / np.maximum(np.abs(values), _SOFT)) / size
         if np.abs(change).max() < 1e-12:
-            return posture[0]
-    raise InputError(f"{mechanism.name}: no posture at rest found; the elastic joints "
-                     f"{', '.join(mechanism.names[j] for j in soft)} are too soft for their load")
+            break
+        posture[0, passive] -= np.clip(change, -_FAR, _FAR) * unit
+    else:
+        raise InputError(f"{mechanism.name}: no posture at rest found near q; the passive joints "
+                         f"{', '.join(mechanism.names[j] for j in passive)} are too soft for their load")
+    if values[0] <= _SOFT:
+        worst = mechanism.names[passive[int(np.argmax(np.abs(ways[:, 0])))]]
+        raise InputError(f"{mechanism.name}: at rest joint {worst} "
+                         f"{'would tip over' if values[0] < -_SOFT else 'is held by nothing'}: its springs are too soft "
+                         "for the load; start from a posture where it hangs, or make it stiffer")
+    return posture[0]

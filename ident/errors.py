@@ -26,6 +26,11 @@ def no_file(path: Path) -> InputError:
     return InputError(f"{path}: a folder, but a file is needed" if path.is_dir() else f"{path}: no such file")
 
 
+def no_text(path: Path) -> InputError:
+    """Error for a file that is no text, or text of another kind than the rest of the world writes."""
+    return InputError(f"{path}: this is no text in UTF-8; a file saved as UTF-16 or Latin-1 has to be saved as UTF-8")
+
+
 def unknown_name(kind: str, name: str, valid: Iterable[str]) -> InputError:
     """Error for a wrong name that lists the valid ones, the likeliest first."""
     names = list(valid)

@@ -150,7 +150,7 @@ class Feedforward:
             state[row] = value
         if not np.isfinite(state).all():
             row, column = np.argwhere(~np.isfinite(state))[0]
-            raise InputError(f"{('q', 'dq', 'ddq')[row]} of joint {self.names[column]} is not a number")
+            raise InputError(f"{('q', 'dq', 'ddq')[row]} of joint {self.names[column]} is not a finite number")
         for values, own in zip(self._motion, state, strict=True):
             values[self._own] = own
             for follower, leader, ratio, _ in self._followers:

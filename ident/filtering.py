@@ -120,7 +120,7 @@ def reduce_motion(runs: Sequence[Run], mechanism: Mechanism, joint: str, bandwid
     Raises
     ------
     InputError
-        If a position or torque is not a number, or runs differ in their rates.
+        If a position or torque is not a finite number, or runs differ in their rates.
     FitError
         If the joint does not move, or moves too briefly or too slowly.
     """

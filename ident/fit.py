@@ -156,7 +156,7 @@ def _checked(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None, gro
         if values.shape != w.shape:
             raise InputError(f"{name} has shape {values.shape}, velocity has {w.shape}; all need (N,)")
         if not np.isfinite(values).all():
-            raise InputError(f"{name} is not a number in row {int(np.argmin(np.isfinite(values)))}")
+            raise InputError(f"{name} is not a finite number in row {int(np.argmin(np.isfinite(values)))}")
     if labels.shape != w.shape:
         raise InputError(f"group has shape {labels.shape}, velocity has {w.shape}; all need (N,)")
     moving = w != 0.0

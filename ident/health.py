@@ -37,7 +37,7 @@ def check_log(run: Run) -> tuple[Finding, ...]:
     Raises
     ------
     InputError
-        If time decreases or a position or torque is not a number: names joint, row and time.
+        If time decreases or a position or torque is not a finite number: names joint, row and time.
     """
     rate, gaps = check_time(run.t, str(run.path))
     for signal in ("q", "tau"):
@@ -180,7 +180,7 @@ def check_time(t: Array, source: str) -> tuple[float, np.ndarray]:
     Raises
     ------
     InputError
-        If time is not a number or does not increase.
+        If time is not a finite number or does not increase.
     """
     steps = np.diff(t)
     if len(t) < 2 or not np.isfinite(t).all() or (steps <= 0.0).any():
@@ -196,7 +196,7 @@ def check_numbers(values: Array, signal: str, names: tuple[str, ...], t: Array, 
     bad = ~np.isfinite(values)
     if bad.any():
         row, joint = np.argwhere(bad)[0]
-        raise InputError(f"{source}: {signal} of {names[joint]} is not a number in row {row} (t = {t[row]:.3f} s) "
+        raise InputError(f"{source}: {signal} of {names[joint]} is not a finite number in row {row} (t = {t[row]:.3f} s) "
                          f"(of {int(bad.sum())} such places)")
 
 

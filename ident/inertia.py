@@ -91,9 +91,10 @@ def recover_inertia(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: Arra
     Raises
     ------
     InputError
-        If a shape does not fit, a value is not finite, there is no sample, or `unknown` is none of the three.
+        If a shape does not fit, a value is not finite, there is no sample, `unknown` is none of the three, or
+        `resolution` is no fraction.
     ModelError
-        If the mechanism has closures.
+        If the mechanism has closures or followers.
 
     References
     ----------
@@ -101,6 +102,8 @@ def recover_inertia(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: Arra
     """
     if unknown not in UNKNOWNS:
         raise unknown_name("choice of unknown parameters", unknown, UNKNOWNS)
+    if not 0.0 < resolution < 1.0:
+        raise InputError(f"resolution = {resolution:g}, a fraction between 0 and 1 is needed: the relative noise of the data")
     point = np.zeros((mechanism.n, 3)) if unknown == "all" else mechanism.com
     bodies = body_motion(replace(mechanism, com=point), q, dq, ddq)
     F, N = _net_wrenches(mechanism, bodies, point, force, moment)
@@ -206,5 +209,5 @@ def _vectors(name: str, values: ArrayLike, m: Mechanism, samples: int) -> Array:
         raise InputError(f"{name} has shape {array.shape}, {m.name} needs ({samples}, {m.n}, 3): samples, joints, components")
     if not np.isfinite(array).all():
         row, joint, _ = np.argwhere(~np.isfinite(array))[0]
-        raise InputError(f"{name} of joint {m.names[joint]} is not a number in row {row}")
+        raise InputError(f"{name} of joint {m.names[joint]} is not finite in row {row}")
     return array

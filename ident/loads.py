@@ -66,8 +66,9 @@ def joint_loads(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None,
         The rigid-body model.
     q, dq, ddq : array_like, shape (N, n)
         Joint positions, velocities, accelerations [rad or m, and per s, s²]; the last two default to zero.
-    external : array_like, shape (N, n, 6), optional
-        Force and moment about the joint origin that act on each link from outside, in base axes [N, N·m].
+    external : array_like, shape (N, n + k, 6), optional
+        Force and moment about the joint origin that act on each link from outside, in base axes [N, N·m]: the links of
+        the n joints, then those of the k followers.
 
     Returns
     -------

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from ident.branch import SINGULAR, Branch, PostureError, apply
 from ident.closures import cut_wrenches, drift, on_links
 from ident.dynamics import Kinematics, inverse_dynamics, kinematics
+from ident.elastic import spring_torque
 from ident.errors import InputError
 from ident.internal import InternalForces
 from ident.loads import JointLoads, joint_loads
@@ -168,10 +169,9 @@ class ForceBalance:
     def loads(self, torque: ArrayLike | None = None, external: ArrayLike | None = None) -> ClosedLoads:
         """As `closed_loads`."""
         m, (q, dq, ddq), unit = self.mechanism, (self.motion.q, self.motion.dq, self.motion.ddq), self.branch.unit
-        resisting = np.zeros_like(q) if torque is None else batch("torque", torque, m, len(q)).copy()
-        for joint, spring in m.springs.items():
-            resisting[:, joint] += spring.stiffness * q[:, joint] + spring.damping * dq[:, joint]
-        rest = inverse_dynamics(self.tree, q, dq, ddq, external) + resisting
+        rest = inverse_dynamics(self.tree, q, dq, ddq, external) + spring_torque(m, q, dq)
+        if torque is not None:
+            rest += batch("torque", torque, m, len(q))
         lam = apply(self._inverse, (rest * unit)[:, self.passive])
         tau = rest - apply(self._jacobian.transpose(0, 2, 1), lam) / unit
         tau[:, self.passive] = 0.0

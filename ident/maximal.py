@@ -32,6 +32,7 @@ from ident.bodies import (
 from ident.errors import InputError, ModelError, unknown_name
 from ident.mechanism import Array, Mechanism
 from ident.quaternion import link_rates
+from ident.sweep import single
 
 _NOTHING = 1e-12        # mass or principal inertia, as a fraction of the largest, that counts as none
 _DEPENDENT = 1e-9       # singular value of the constraint Jacobian, as a fraction of the largest, that counts as zero
@@ -117,7 +118,7 @@ def maximal_dynamics(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = 
     InputError
         If a shape does not fit, a value is not finite, or not exactly one of `ddq` and `tau` is given.
     ModelError
-        If a link has no mass or no inertia, which makes M singular, or the mechanism has closures.
+        If a link has no mass or no inertia, which makes M singular, or the mechanism has closures or followers.
 
     References
     ----------
@@ -165,7 +166,7 @@ def constraint_rank(mechanism: Mechanism, q: ArrayLike, constraints: ConstraintS
         If the posture does not fit, or `constraints` is unknown.
     ModelError
         If a prismatic joint is asked for projected rows, which the paper defines for hinges only, or the mechanism
-        has closures.
+        has closures or followers.
 
     References
     ----------
@@ -176,10 +177,7 @@ def constraint_rank(mechanism: Mechanism, q: ArrayLike, constraints: ConstraintS
     if constraints == "projected" and mechanism.prismatic.any():
         sliding = ", ".join(chosen(mechanism, mechanism.prismatic))
         raise ModelError(f"{mechanism.name}: projected constraints are defined for hinges only, but {sliding} slides")
-    if np.shape(q) != (mechanism.n,):
-        raise InputError(f"q has shape {np.shape(q)}, one posture of {mechanism.name} needs ({mechanism.n},): "
-                         f"{', '.join(mechanism.names)}")
-    left, singular, _ = np.linalg.svd(constraint_jacobian(mechanism, np.asarray(q)[None], constraints)[0])
+    left, singular, _ = np.linalg.svd(constraint_jacobian(mechanism, single("q", q, mechanism), constraints)[0])
     rank = int(np.sum(singular > _DEPENDENT * singular[0]))
     share = np.sum(left[:, rank:] ** 2, axis=1).reshape(mechanism.n, 6).max(axis=1)
     return ConstraintRank(rank, len(singular), chosen(mechanism, share > _DEPENDENT), singular)

@@ -100,6 +100,8 @@ class Ball:
 class Closure:
     """A joint at which a loop was cut: two points, on two links, that coincide (P0, section 2.4).
 
+    Pins and rigid closures never rub: a hinge with friction belongs in the tree, and the loop is cut elsewhere.
+
     Attributes
     ----------
     name : str
@@ -195,14 +197,15 @@ class Mechanism:
     passive : tuple of int
         Joints without a drive.
     springs : mapping of int to Spring
-        Elastic joints.
+        Elastic joints; one that is not passive has its spring across its drive.
     friction : mapping of int to JointFriction
         Friction of joints, where the mechanism's file states it.
     balls : tuple of Ball
         Spherical and universal joints of the tree.
     followers : tuple of Follower
-        Further joints, which others move. `joint_loads` and `Feedforward` carry them; `ident.dynamics` moves
-        independent joints only, those of `tree`.
+        Further joints, which others move. Torques, loads, mass matrix and accelerations have them moved with their
+        leaders; what speaks of every link (`joint_wrenches`, `kinematics`, `ident.bodies`, closed chains) refuses them:
+        there `tree` has them as joints.
     """
 
     name: str

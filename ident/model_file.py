@@ -1,27 +1,22 @@
-"""URDF and MJCF through MuJoCo's compiler, without their meshes.
-
-Its kinematics at q = 0 gives axes, anchors, centres of mass and inertia frames in base axes: that is the mechanism
-in natural coordinates.
-"""
+"""URDF and MJCF through MuJoCo's compiler, without their meshes."""
 
 import logging
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from ident.errors import InputError, ModelError, unknown_name
-from ident.mechanism import Array, Follower, Mechanism
+from ident.errors import InputError, ModelError, no_text, unknown_name
+from ident.mechanism import Array
 
 if TYPE_CHECKING:
     import mujoco
 
 _log = logging.getLogger(__name__)
-_NO_MASS = 1e-14        # kg, kg·m²; what a link without mass or inertia is compiled with
+NO_MASS = 1e-14         # kg, kg·m²; what a link without mass or inertia is compiled with
 _MOVING = ("revolute", "continuous", "prismatic")
 _SUPPORTED = "only revolute, continuous and prismatic joints of a mounted arm are supported"
 
@@ -46,6 +41,8 @@ def read_model(path: Path) -> tuple["mujoco.MjSpec", dict[str, Array]]:
     import mujoco
 
     text = path.read_text(encoding="utf-8", errors="replace")
+    if "\0" in text:
+        raise no_text(path)
     urdf = "<robot" in text
     impossible: dict[str, Array] = {}
     if urdf:
@@ -62,8 +59,8 @@ def read_model(path: Path) -> tuple["mujoco.MjSpec", dict[str, Array]]:
                 spec.delete(part)
             if any(body.joints and (body.mass <= 0.0 or not _inertia(body).any()) for body in spec.bodies):
                 for bound in ("boundmass", "boundinertia"):         # MuJoCo refuses what is only warned of here
-                    setattr(spec.compiler, bound, max(getattr(spec.compiler, bound), _NO_MASS))
-            _leaders(spec.copy().compile(), path.stem)
+                    setattr(spec.compiler, bound, max(getattr(spec.compiler, bound), NO_MASS))
+            leaders_of(spec.copy().compile(), path.stem)
     except ModelError:
         raise
     except (ValueError, mujoco.FatalError) as error:
@@ -96,8 +93,8 @@ def _made_possible(spec: "mujoco.MjSpec") -> dict[str, Array]:
         frame = np.empty(9)
         mujoco.mju_quat2Mat(frame, body.iquat)
         stated = frame.reshape(3, 3) @ stated @ frame.reshape(3, 3).T
-        moment, axes = _second_moment(stated)
-        least = max(1e-9 * np.abs(moment).max(), _NO_MASS)
+        moment, axes = second_moment(stated)
+        least = max(1e-9 * np.abs(moment).max(), NO_MASS)
         if moment[0] >= 0.5 * least:
             continue
         moment = np.maximum(moment, least)
@@ -121,7 +118,7 @@ def _inertia_of_geoms(spec: "mujoco.MjSpec") -> None:
     if all(body.explicitinertial or not body.geoms for body in bodies):
         return
     try:
-        model = _unfused(spec)
+        model = unfused(spec)
     except (ValueError, mujoco.FatalError):
         return                          # meshes that are missing
     for k, body in enumerate(bodies, start=1):
@@ -130,7 +127,7 @@ def _inertia_of_geoms(spec: "mujoco.MjSpec") -> None:
         body.explicitinertial = True
 
 
-def _unfused(spec: "mujoco.MjSpec") -> "mujoco.MjModel":
+def unfused(spec: "mujoco.MjSpec") -> "mujoco.MjModel":
     """Compiled with every body, those on fixed joints too."""
     whole = spec.copy()
     whole.compiler.fusestatic = False
@@ -139,15 +136,15 @@ def _unfused(spec: "mujoco.MjSpec") -> "mujoco.MjModel":
 
 def last_link(spec: "mujoco.MjSpec") -> "mujoco.MjsBody":
     """Body that the last joint with a drive carries."""
-    model = _unfused(spec)
-    driven = np.setdiff1d(np.arange(model.njnt), list(_leaders(model, spec.modelname)))
+    model = unfused(spec)
+    driven = np.setdiff1d(np.arange(model.njnt), list(leaders_of(model, spec.modelname)))
     return spec.bodies[int(model.jnt_bodyid[driven[-1]])]
 
 
 def add_point_mass(body: "mujoco.MjsBody", mass: float, com: Sequence[float]) -> None:
     """Attach a point mass [kg] to a body, at com in the body's own frame [m]."""
     if mass > 0.0:
-        body.add_body(mass=mass, ipos=list(com), inertia=[_NO_MASS] * 3, explicitinertial=True)
+        body.add_body(mass=mass, ipos=list(com), inertia=[NO_MASS] * 3, explicitinertial=True)
 
 
 def hold_followers(spec: "mujoco.MjSpec") -> None:
@@ -160,8 +157,8 @@ def hold_followers(spec: "mujoco.MjSpec") -> None:
     """
     import mujoco
 
-    model = _unfused(spec)
-    leaders = _leaders(model, spec.modelname)
+    model = unfused(spec)
+    leaders = leaders_of(model, spec.modelname)
     data = mujoco.MjData(model)
     data.qpos[:] = 0.0
     for joint, (_, _, shift) in leaders.items():
@@ -186,52 +183,7 @@ def hold_followers(spec: "mujoco.MjSpec") -> None:
                      spec.modelname, ", ".join(model.joint(joint).name for joint in leaders))
 
 
-def natural_coordinates(spec: "mujoco.MjSpec", name: str, gravity: ArrayLike, impossible: Mapping[str, Array]) -> Mechanism:
-    """Mechanism of a specification, from its kinematics at q = 0.
-
-    Parameters
-    ----------
-    spec, impossible
-        As from `read_model`.
-    name : str
-        What messages call it.
-    gravity : array_like, shape (3,)
-        Gravitational acceleration in base axes [m/s²].
-
-    Raises
-    ------
-    ModelError
-        If a joint with a drive sits on a follower.
-    """
-    import mujoco
-
-    model = _unfused(spec)
-    data = mujoco.MjData(model)
-    data.qpos[:] = 0.0
-    mujoco.mj_kinematics(model, data)
-    owner, parent = _carriers(model)
-    mass, com, inertia = _links(model, data, owner, impossible)
-    names = [str(model.joint(j).name) for j in range(model.njnt)]
-    _warn_of_links(name, {names[j]: (mass[j], inertia[j]) for j in sorted(set(owner[owner >= 0]))}, model.nbody * _NO_MASS)
-    axis, slides = data.xaxis.copy(), model.jnt_type == mujoco.mjtJoint.mjJNT_SLIDE
-    origin = data.xanchor - np.where(parent[:, None] >= 0, data.xanchor[parent], 0.0)
-    position = np.where(model.jnt_limited.astype(bool)[:, None], model.jnt_range, [-np.inf, np.inf])
-
-    leaders = _leaders(model, name)
-    own = [j for j in range(model.njnt) if j not in leaders]
-    for j in own:
-        if parent[j] in leaders:
-            raise ModelError(f"{name}: joint {names[j]} sits on joint {names[parent[j]]}, which has no drive of its own; "
-                             "such linkages are not supported")
-    place = {-1: -1, **{j: k for k, j in enumerate([*own, *leaders])}}
-    followers = tuple(Follower(names[j], place[leader], ratio, shift, place[parent[j]], bool(slides[j]), axis[j], origin[j],
-                               float(mass[j]), com[j], inertia[j]) for j, (leader, ratio, shift) in leaders.items())
-    return Mechanism(name, tuple(names[j] for j in own), tuple(place[parent[j]] for j in own), slides[own], axis[own],
-                     origin[own], mass[own], com[own], inertia[own], np.asarray(gravity, dtype=float), position[own],
-                     (None,) * len(own), followers=followers)
-
-
-def _leaders(model: "mujoco.MjModel", name: str) -> dict[int, tuple[int, float, float]]:
+def leaders_of(model: "mujoco.MjModel", name: str) -> dict[int, tuple[int, float, float]]:
     """Joints that others move -> leader, ratio, shift in q = ratio q_leader + shift; leader -1 and ratio 0 hold a joint.
 
     Raises
@@ -265,48 +217,7 @@ def _leaders(model: "mujoco.MjModel", name: str) -> dict[int, tuple[int, float, 
     return found
 
 
-def _carriers(model: "mujoco.MjModel") -> tuple[NDArray[np.int_], NDArray[np.int_]]:
-    """Joint that carries each body, fixed bodies their parent's, and the joint that carries each joint; -1 is the ground."""
-    owner, parent = np.full(model.nbody, -1), np.full(model.njnt, -1)
-    for body in range(1, model.nbody):
-        owner[body] = owner[model.body_parentid[body]]
-        for j in range(int(model.body_jntadr[body]), int(model.body_jntadr[body]) + int(model.body_jntnum[body])):
-            parent[j], owner[body] = owner[body], j
-    return owner, parent
-
-
-def _links(model: "mujoco.MjModel", data: "mujoco.MjData", owner: NDArray[np.int_],
-           impossible: Mapping[str, Array]) -> tuple[Array, Array, Array]:
-    """Mass, centre of mass from the joint, and inertia about it of what each joint carries, in base axes."""
-    n = model.njnt
-    mass, first, second = np.zeros(n), np.zeros((n, 3)), np.zeros((n, 3, 3))
-    for body in np.flatnonzero(owner >= 0):
-        j = owner[body]
-        c = data.xipos[body] - data.xanchor[j]
-        frame, link = data.ximat[body].reshape(3, 3), data.xmat[body].reshape(3, 3)
-        mass[j] += model.body_mass[body]
-        first[j] += model.body_mass[body] * c
-        second[j] += (frame * model.body_inertia[body]) @ frame.T + model.body_mass[body] * _about(c)
-        second[j] += link @ impossible.get(model.body(body).name, np.zeros((3, 3))) @ link.T
-    com = first / np.where(mass > 0.0, mass, 1.0)[:, None]
-    return mass, com, np.array([second[j] - mass[j] * _about(com[j]) for j in range(n)])
-
-
-def _warn_of_links(name: str, links: Mapping[str, tuple[float, Array]], nothing: float) -> None:
-    """Name the joints whose links have no mass, no inertia, or one that no body has."""
-    moments = {joint: _second_moment(inertia)[0] for joint, (_, inertia) in links.items()}
-    empty = [joint for joint, (mass, _) in links.items() if mass <= nothing]
-    points = [joint for joint, moment in moments.items() if joint not in empty and np.abs(moment).max() <= nothing]
-    wrong = [joint for joint, moment in moments.items()
-             if joint not in (*empty, *points) and moment[0] < -1e-6 * np.abs(moment).max()]
-    for joints, text in ((empty, "no mass, so that loads come out too small"),
-                         (points, "mass but no inertia; they count as points at their centres of mass"),
-                         (wrong, "an inertia that no body has; it is used as stated")):
-        if joints:
-            _log.warning("%s: links of joints %s have %s", name, ", ".join(joints), text)
-
-
-def _second_moment(inertia: Array) -> tuple[Array, Array]:
+def second_moment(inertia: Array) -> tuple[Array, Array]:
     """Principal second moments of mass, ascending, and their axes; no body has a negative one."""
     moment, axes = np.linalg.eigh(np.trace(inertia) / 2.0 * np.eye(3) - inertia)
     return moment, axes
@@ -339,11 +250,6 @@ def _refuse_joints(spec: "mujoco.MjSpec", name: str) -> None:
             raise ModelError(f"{name}: joint {joint.name or j} is a {kinds[int(joint.type)]} joint; {_SUPPORTED}")
         if not joint.name:
             raise ModelError(f"{name}: joint number {j} has no name; every moving joint needs one")
-
-
-def _about(c: np.ndarray) -> np.ndarray:
-    """Inertia of a unit point mass at c about the origin."""
-    return np.asarray(np.dot(c, c) * np.eye(3) - np.outer(c, c))
 
 
 def _one_line(error: Exception) -> str:

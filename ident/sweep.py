@@ -56,7 +56,8 @@ def own_wrenches(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None
     if external is not None:
         external = np.asarray(external, dtype=float)
         if external.shape != (*q.shape, 6):
-            raise InputError(f"external has shape {external.shape}, {(*q.shape, 6)} is needed: force and moment on every link")
+            raise InputError(f"external has shape {external.shape}, {mechanism.name} needs {(*q.shape, 6)}: force and moment on "
+                             f"the links of {', '.join(mechanism.names)}")
         if not np.isfinite(external).all():
             raise InputError(f"external on link {mechanism.names[int(np.argwhere(~np.isfinite(external))[0, 1])]} is not finite")
     return _sweeps(mechanism, q, dq, ddq, external)
@@ -278,10 +279,14 @@ def batch(name: str, value: ArrayLike, mechanism: Mechanism, samples: int | None
                          f"with columns {', '.join(mechanism.names)}")
     if not np.isfinite(array).all():
         row, column = np.argwhere(~np.isfinite(array))[0]
-        raise InputError(f"{name} of joint {mechanism.names[column]} is not a number in row {row}")
+        raise InputError(f"{name} of joint {mechanism.names[column]} is not finite in row {row}")
     return array
 
 
 def single(name: str, value: ArrayLike, mechanism: Mechanism) -> Array:
     """One state, shape (n,), as a batch; errors as in `batch`."""
-    return batch(name, np.asarray(value, dtype=float)[None], mechanism)
+    array = np.asarray(value, dtype=float)
+    if array.shape != (mechanism.n,):
+        raise InputError(f"{name} has shape {array.shape}, one state of {mechanism.name} needs ({mechanism.n},): "
+                         f"{', '.join(mechanism.names)}")
+    return batch(name, array[None], mechanism)

@@ -1,10 +1,30 @@
-"""Random mechanisms, and Pinocchio as their judge."""
+"""Random mechanisms, one with a follower, and Pinocchio as the judge of all."""
 
 from types import ModuleType
 
 import numpy as np
 
 from ident.mechanism import Mechanism
+
+# a gripper: the right finger turns as the left one slides
+HAND = """<?xml version="1.0"?>
+<robot name="hand">
+  <link name="base"/>
+  <joint name="wrist" type="continuous"><parent link="base"/><child link="palm"/>
+    <origin xyz="0.1 0.05 0.2" rpy="0.1 -0.7 0.4"/><axis xyz="0.2 1 1"/></joint>
+  <link name="palm"><inertial><origin xyz="0.02 0.1 0.05" rpy="0.5 0.1 -0.2"/><mass value="1.2"/>
+    <inertia ixx="0.03" iyy="0.04" izz="0.05" ixy="0.002" ixz="-0.003" iyz="0.004"/></inertial></link>
+  <joint name="left" type="prismatic"><parent link="palm"/><child link="left finger"/>
+    <origin xyz="0 0.02 0.1" rpy="0.3 0 0.2"/><axis xyz="0 1 0.2"/><limit lower="0" upper="0.1" velocity="1" effort="1"/></joint>
+  <link name="left finger"><inertial><origin xyz="0 0.04 0.1" rpy="0.2 0 0"/><mass value="0.7"/>
+    <inertia ixx="0.01" iyy="0.02" izz="0.02" ixy="0" ixz="0.001" iyz="0"/></inertial></link>
+  <joint name="right" type="revolute"><parent link="palm"/><child link="right finger"/>
+    <origin xyz="0.01 -0.02 0.1" rpy="0 0.8 0"/><axis xyz="1 0.5 0"/><limit lower="-1" upper="1" velocity="1" effort="1"/>
+    <mimic joint="left" multiplier="-6.5" offset="0.3"/></joint>
+  <link name="right finger"><inertial><origin xyz="0.1 0 0.2"/><mass value="0.9"/>
+    <inertia ixx="0.01" iyy="0.01" izz="0.015" ixy="0" ixz="0" iyz="0.001"/></inertial></link>
+</robot>
+"""
 
 
 def rotation(rng: np.random.Generator) -> np.ndarray:

@@ -11,7 +11,7 @@ from ident.armfile import load_arm
 ARM = load_arm("elastic1")
 TRUE = truth(ARM)
 STIFFNESSES = (None, 1000.0, 300.0, 100.0)
-MOTIONS = phases(4)         # the reference's first
+MOTIONS = phases(3)         # the reference's first
 
 
 def relative_errors(entries):
@@ -21,11 +21,11 @@ def relative_errors(entries):
 
 @pytest.fixture(scope="module")
 def found():
-    """Errors of each parameter on springs and beams, shape (K, motions)."""
-    rows = {(what, K): [experiment(ARM, knobs(K), motion, seconds=8.0) for motion in MOTIONS]
-            for what, knobs in (("joint", spring), ("link", lambda K: beam(ARM, K))) for K in STIFFNESSES}
-    return {what: {key: np.array([[entry[key] / TRUE[key] - 1.0 for entry in rows[what, K]] for K in STIFFNESSES])
-                   for key in TRUE} for what in ("joint", "link")}
+    """Errors of each parameter on springs and beams, from rigid to soft, shape (K, motions)."""
+    joint = [[experiment(ARM, spring(K), motion, seconds=8.0) for motion in MOTIONS] for K in STIFFNESSES]
+    link = [[experiment(ARM, beam(ARM, K), motion, seconds=8.0) for motion in MOTIONS] for K in STIFFNESSES[2:]]
+    return {what: {key: np.array([[entry[key] / TRUE[key] - 1.0 for entry in row] for row in rows]) for key in TRUE}
+            for what, rows in (("joint", joint), ("link", [joint[0], *link]))}
 
 
 @pytest.fixture(scope="module")
@@ -60,11 +60,11 @@ def test_over_motions_friction_is_biased_more_as_stiffness_falls(found, what):
         spread = np.sqrt(np.mean(found[what][key] ** 2, axis=1))
         assert (np.diff(spread) > 0.0).all()
         assert spread[-1] > least
-    assert (found[what]["mu_r"][1:3] < 0.0).all()
-    assert (found[what]["fv"][1:3] > 0.0).all()
+    assert (found[what]["mu_r"][1:-1] < 0.0).all()
+    assert (found[what]["fv"][1:-1] > 0.0).all()
 
 
 def test_a_flexible_link_biases_friction_as_a_spring_of_its_first_frequency(found):
     """Within a third of the bias, on the reference's motion."""
-    joint, link = found["joint"]["mu_r"][2:, 0], found["link"]["mu_r"][2:, 0]
+    joint, link = found["joint"]["mu_r"][2:, 0], found["link"]["mu_r"][1:, 0]
     np.testing.assert_allclose(link, joint, rtol=1.0 / 3.0)

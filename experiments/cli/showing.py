@@ -77,6 +77,7 @@ def loads(model: Annotated[str, typer.Argument(metavar="MODEL", help="Arm, URDF,
               for j, name in enumerate(mechanism.names)}
     tau = {mechanism.names[j]: float(driving.tau[0, j]) for j in mechanism.active}
     friction = {mechanism.names[j]: float(driving.friction[0, j]) for j in range(mechanism.n) if driving.friction[0, j]}
+    outside = np.flatnonzero((posture < mechanism.position[:, 0]) | (posture > mechanism.position[:, 1]))
     cut = {} if driving.closed is None else {
         closure.name: {"force": _told(driving.closed.force[0, k]), "moment": _told(driving.closed.moment[0, k])}
         for k, closure in enumerate(mechanism.closures)}
@@ -84,10 +85,15 @@ def loads(model: Annotated[str, typer.Argument(metavar="MODEL", help="Arm, URDF,
     if as_json:
         closed = {} if driving.closed is None else {"cut_joints": cut, "condition": float(driving.closed.condition[0])}
         print_json({"model": mechanism.name, "q": posture.tolist(), "loads": values, "tau": tau, "friction": friction,
-                    **closed, **({"not_determined": shared} if shared else {})})
+                    "outside_range": [mechanism.names[j] for j in outside], **closed,
+                    **({"not_determined": shared} if shared else {})})
         return
     text = console()
     text.print(loads_table(mechanism, posture, values, tau, friction))
+    for j in outside:
+        (low, high), place = mechanism.position[j], "m" if mechanism.prismatic[j] else "rad"
+        text.print(f"note: {mechanism.names[j]} = {posture[j]:.4f} {place} is outside its range, {low:.4f} to {high:.4f} {place}",
+                   soft_wrap=True)
     if driving.closed is not None:
         text.print(cut_joints_table(cut))
         text.print(f"loops closed; condition number {driving.closed.condition[0]:.3g}")

@@ -117,7 +117,7 @@ def import_log(path: Path, arm: ArmFile, columns: tuple[ColumnMap, ...], campaig
         raise InputError(f"{path}: columns of different lengths ({', '.join(map(str, sorted(lengths)))} rows)")
     t = values["t", None]
     if not np.isfinite(t).all():
-        raise InputError(f"{path}: time is not a number in row {int(np.argmin(np.isfinite(t)))}")
+        raise InputError(f"{path}: time is not a finite number in row {int(np.argmin(np.isfinite(t)))}")
     rate, gaps = check_time(t, str(path))
     steps = np.diff(t)
     if len(gaps) and steps[gaps].max() > _LARGEST_GAP / rate:

@@ -149,9 +149,9 @@ class TestUnits:
 
 class TestRefusals:
     @pytest.mark.parametrize(("damage", "words"), [
-        (lambda v: np.vstack((v[:20], np.full(5, np.nan), v[20:])), ["time is not a number in row 20"]),
-        (lambda v: put(v, 20, 2, np.nan), ["q of lift is not a number in row 20", "t = 0.200 s"]),
-        (lambda v: put(v, 20, 3, np.inf), ["tau of turn is not a number in row 20"]),
+        (lambda v: np.vstack((v[:20], np.full(5, np.nan), v[20:])), ["time is not a finite number in row 20"]),
+        (lambda v: put(v, 20, 2, np.nan), ["q of lift is not a finite number in row 20", "t = 0.200 s"]),
+        (lambda v: put(v, 20, 3, np.inf), ["tau of turn is not a finite number in row 20"]),
         (lambda v: v[::-1], ["time must increase", "after row 0"]),
         (lambda v: np.vstack((v[:20], v[19:])), ["time must increase", "after row 19", "t = 0.19 s"]),
         (lambda v: put(v, 20, 0, 0.05), ["time must increase", "after row 19"]),
@@ -168,7 +168,7 @@ class TestRefusals:
         lines = path.read_text(encoding="utf-8").splitlines()
         lines[11] = lines[11].replace(lines[11].split(",")[4], "overload")
         path.write_text("\n".join(lines), encoding="utf-8")
-        assert_refused(bring, path, tmp_path, "tau of lift is not a number in row 10")
+        assert_refused(bring, path, tmp_path, "tau of lift is not a finite number in row 10")
 
     def test_a_missing_column_lists_the_likely_names(self, bring, tmp_path):
         path = csv(tmp_path / "log.csv", ("t", "q_1", "q_2", "tau_1", "tau_2"))

@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 
 from ident import joint_loads, load_mechanism
+from ident.driving import driving_torque
 from ident.dynamics import inverse_dynamics, joint_wrenches
 from ident.errors import InputError, ModelError
+from ident.mechanism import Spring
 from ident.model_file import hold_followers, model_spec
 from ident.resources import data_dir
+from tests.judges import HAND
 
 LAB6 = data_dir() / "arms" / "lab6" / "lab6.urdf"
 GRAVITIES = [(0.0, 0.0, -9.81), (0.0, 9.81, 0.0), (3.0, -4.0, -8.0), (0.0, 0.0, 0.0)]
@@ -224,6 +227,43 @@ def test_mjcf_agrees_with_mujoco(kind: str, tmp_path: Path, mujoco: ModuleType) 
         np.testing.assert_allclose(tau[k], data.qfrc_inverse, rtol=0, atol=1e-9)
 
 
+def test_springs_of_an_mjcf_act_across_their_drives(tmp_path: Path, mujoco: ModuleType, caplog: pytest.LogCaptureFixture) -> None:
+    text = mjcf(f'<body><joint name="a" stiffness="30" damping="0.4"/>{BODY}<body pos="0.3 0 0.1"><joint name="b" axis="0 1 0" '
+                f'damping="0.1" frictionloss="0.2"/>{BODY}<body><joint name="c" type="slide" axis="1 0 0" stiffness="200"/>{BODY}'
+                '</body></body></body>')
+    path = written(tmp_path, text, "robot.xml")
+    mechanism = load_mechanism(path)
+    assert mechanism.springs == {0: Spring(30.0, 0.4), 2: Spring(200.0)}
+    assert mechanism.passive == ()
+    (warning,) = caplog.messages
+    assert "joints a, c have springs" in warning
+    model = mujoco.MjModel.from_xml_string(text.replace('damping="0.1" frictionloss="0.2"', ""))
+    data = mujoco.MjData(model)
+    q, dq, ddq = np.random.default_rng(0).normal(size=(3, 5, 3))
+    tau = driving_torque(mechanism, q, dq, ddq).tau
+    for k in range(5):
+        data.qpos[:], data.qvel[:], data.qacc[:] = q[k], dq[k], ddq[k]
+        mujoco.mj_inverse(model, data)
+        np.testing.assert_allclose(tau[k], data.qfrc_inverse, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(("joint", "body", "more", "said"), [
+    ('stiffness="30" springref="0.2"', "", "", "springs of joints b are left out"),
+    ('stiffness="30 2"', "", "", "springs of joints b are left out"),
+    ('stiffness="30" damping="1 2"', "", "", "springs of joints b are left out"),
+    ('stiffness="30"', "", '<equality><joint joint1="b" joint2="a"/></equality>', "springs of joints b are left out"),
+    ("", 'gravcomp="1"', "", "gravcomp of the links of joints b is left out"),
+    ("", "", '<tendon><fixed name="cord" stiffness="5"><joint joint="b" coef="1"/></fixed></tendon>', "tendons cord are left"),
+    ("", "", '<tendon><fixed damping="5"><joint joint="b" coef="1"/></fixed></tendon>', "tendons 0 are left out"),
+])
+def test_forces_of_an_mjcf_that_are_left_out_are_named(joint: str, body: str, more: str, said: str, tmp_path: Path,
+                                                       caplog: pytest.LogCaptureFixture) -> None:
+    text = mjcf(f'<body><joint name="a"/>{BODY}<body {body}><joint name="b" axis="0 1 0" {joint}/>{BODY}</body></body>', more)
+    assert load_mechanism(written(tmp_path, text, "robot.xml")).springs == {}
+    (warning,) = caplog.messages
+    assert said in warning
+
+
 def test_missing_meshes_do_not_matter(tmp_path: Path) -> None:
     mesh = '<visual><geometry><mesh filename="package://nowhere/v.stl"/></geometry></visual>' \
            '<collision><geometry><mesh filename="package://nowhere/c.dae"/></geometry></collision>'
@@ -311,24 +351,6 @@ def test_a_missing_file_and_an_unknown_name_say_so(tmp_path: Path) -> None:
 
 # joints that others move
 
-HAND = """<?xml version="1.0"?>
-<robot name="hand">
-  <link name="base"/>
-  <joint name="wrist" type="continuous"><parent link="base"/><child link="palm"/>
-    <origin xyz="0.1 0.05 0.2" rpy="0.1 -0.7 0.4"/><axis xyz="0.2 1 1"/></joint>
-  <link name="palm"><inertial><origin xyz="0.02 0.1 0.05" rpy="0.5 0.1 -0.2"/><mass value="1.2"/>
-    <inertia ixx="0.03" iyy="0.04" izz="0.05" ixy="0.002" ixz="-0.003" iyz="0.004"/></inertial></link>
-  <joint name="left" type="prismatic"><parent link="palm"/><child link="left finger"/>
-    <origin xyz="0 0.02 0.1" rpy="0.3 0 0.2"/><axis xyz="0 1 0.2"/><limit lower="0" upper="0.1" velocity="1" effort="1"/></joint>
-  <link name="left finger"><inertial><origin xyz="0 0.04 0.1" rpy="0.2 0 0"/><mass value="0.7"/>
-    <inertia ixx="0.01" iyy="0.02" izz="0.02" ixy="0" ixz="0.001" iyz="0"/></inertial></link>
-  <joint name="right" type="revolute"><parent link="palm"/><child link="right finger"/>
-    <origin xyz="0.01 -0.02 0.1" rpy="0 0.8 0"/><axis xyz="1 0.5 0"/><limit lower="-1" upper="1" velocity="1" effort="1"/>
-    <mimic joint="left" multiplier="-6.5" offset="0.3"/></joint>
-  <link name="right finger"><inertial><origin xyz="0.1 0 0.2"/><mass value="0.9"/>
-    <inertia ixx="0.01" iyy="0.01" izz="0.015" ixy="0" ixz="0" iyz="0.001"/></inertial></link>
-</robot>
-"""
 TIP = """<joint name="tip" type="revolute"><parent link="right finger"/><child link="nail"/><origin xyz="0 0.03 0.2"/>
     <axis xyz="0 1 0"/><limit lower="-1" upper="1" velocity="1" effort="1"/>
     <mimic joint="{}" multiplier="{}" offset="{}"/></joint>
@@ -545,6 +567,10 @@ bearing = { pin_radius = 0.01, friction_arm = 0.05, bending_arm = 0.2 }
 """
 
 
+LOOP = ('{ type = "pin", axis = [0.0, 0.0, 1.0], a = { link = "END", point = [0.0, 0.0, 0.0] }, '
+        'b = { link = "mast", point = [0.5, 0.0, 1.0] } }')
+
+
 def test_a_mechanism_file_says_what_it_states(tmp_path: Path) -> None:
     crane = load_mechanism(written(tmp_path, TREE, "crane.toml"))
     assert (crane.name, crane.names, crane.parent) == ("crane", ("mast", "trolley"), (-1, 0))
@@ -574,6 +600,20 @@ def test_a_mechanism_file_says_what_it_states(tmp_path: Path) -> None:
     ('"prismatic"', '"sliding"', r"joints\.1\.type = 'sliding': .*'revolute', 'prismatic', 'universal'"),
     ("schema = 1", "schema = 2", r"schema 2 is newer"),
     ('name = "crane"', 'name = "crane"\nloops = [{ type = "pin" }]', r"loops\.0\.a is missing"),
+    ('name = "crane"', 'name = " "', r"name = ' ': a name is needed"),
+    ('name = "mast"', 'name = ""', r"joints\.0\.name = '': a name is needed"),
+    ('name = "mast"', 'name = "ground"', r"'ground' is taken twice"),
+    ("mass = 2.0", "mass = 2.0\nposition = [0.4, -0.4]", r"trolley\.position = \[0\.4, -0\.4\]: the lower limit comes first"),
+    ("mass = 2.0", "mass = 2.0\nposition = [0.4, 0.4]", r"the lower limit comes first"),
+    ("[0.1, 0.1, 0.1, 0.0", "[0.1, 0.1, -0.1, 0.0", r"trolley\.inertia = \[0\.1, 0\.1, -0\.1, .*no body has this"),
+    ("[0.1, 0.1, 0.1, 0.0", "[0.1, 0.1, 0.21, 0.0", r"no body has this.* sum of the others"),
+    ("[0.1, 0.1, 0.1, 0.0", "[0.1, 0.1, 0.1, 0.11", r"no body has this"),
+    ("mass = 2.0", "mass = 2.0\nspring = { stiffness = 4.0 }\npassive = false", r"passive = false: .*spring.*always passive"),
+    ('name = "crane"', f'name = "crane"\nloops = [{LOOP}]'.replace("END", "mast"), r"loops\[0\] ties 'mast' to itself"),
+    ('name = "crane"', f'name = "crane"\nloops = [{LOOP}, {LOOP}]'.replace("END", "trolley"), r"loops\[1\] is named 'trolley"),
+    ('name = "crane"', f'name = "crane"\nloops = [{LOOP.replace("pin", "rigid")}]'.replace("END", "trolley"),
+     r"loops\[0\]\.axis: only a pin has one"),
+    ('"prismatic"\naxis = [1.0, 0.0, 0.0]', '"universal"\npassive = false', r"passive = false: .*several axes.*always passive"),
 ])
 def test_a_faulty_mechanism_file_is_refused_with_its_key(old: str, new: str, said: str, tmp_path: Path) -> None:
     path = written(tmp_path, TREE.replace(old, new, 1), "crane.toml")
@@ -581,6 +621,57 @@ def test_a_faulty_mechanism_file_is_refused_with_its_key(old: str, new: str, sai
         load_mechanism(path)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+COMPOSITE = """schema = 1
+name = "one"
+[[joints]]
+name = "hip"
+parent = "ground"
+type = "KIND"
+origin = [0.0, 0.0, 0.0]
+mass = 0.0
+AXES
+[[joints]]
+name = "NAME"
+parent = "hip"
+type = "prismatic"
+axis = [1.0, 0.0, 0.0]
+origin = [0.0, 0.0, 0.0]
+mass = 0.0
+"""
+
+
+@pytest.mark.parametrize(("kind", "axes", "name", "said"), [
+    ("universal", "axes = [[0.0, 0.0, 1.0], [0.0, 0.0, -2.0]]", "leg", "may not be parallel"),
+    ("universal", "axes = [[0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]", "leg", "has length 0"),
+    ("spherical", "axes = [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [1.0, 0.0, 3.0]]", "leg", "may not lie in one plane"),
+    ("planar", "axes = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 1.0, 1.0]]", "leg", "one normal to both"),
+    ("planar", "axes = [[1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]", "leg", "not parallel"),
+    ("free", "axes = [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [0.0, 1.0, 0.0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]", "leg", "first three"),
+    ("universal", "", "hip.2", r"'hip\.2' is taken twice: joint 'hip\.2' and joint 'hip'"),
+    ("spherical", "", "hip", "'hip' is taken twice"),
+])
+def test_axes_and_names_of_a_joint_of_several_axes(kind: str, axes: str, name: str, said: str, tmp_path: Path) -> None:
+    text = COMPOSITE.replace("KIND", kind).replace("AXES", axes).replace("NAME", name)
+    with pytest.raises(InputError, match=said):
+        load_mechanism(written(tmp_path, text, "one.toml"))
+
+
+def test_a_plane_may_stand_upright(tmp_path: Path) -> None:
+    axes = "axes = [[1.0, 0.0, 0.0], [0.0, 0.0, 2.0], [0.0, -1.0, 0.0]]"
+    text = COMPOSITE.replace("KIND", "planar").replace("AXES", axes).replace("NAME", "leg")
+    mechanism = load_mechanism(written(tmp_path, text, "one.toml"))
+    assert mechanism.axis[:3].tolist() == [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]]
+
+
+@pytest.mark.parametrize(("name", "data"), [
+    ("u.toml", TREE.encode("utf-16")), ("u.urdf", two_links().encode("utf-16")), ("b.toml", bytes(range(256))),
+    ("b.urdf", bytes(range(256))), ("l.toml", TREE.replace("crane", "Kr\xe4n").encode("latin-1"))])
+def test_what_is_no_text_in_utf_8_is_said(name: str, data: bytes, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(InputError, match=rf"{name}: this is no text in UTF-8"):
+        load_mechanism(tmp_path / name)
 
 
 def test_a_mechanism_without_joints_is_refused(tmp_path: Path) -> None:

@@ -8,11 +8,12 @@ import pandas as pd
 import pytest
 
 from ident.description import load_mechanism
-from ident.driving import ball_moment, driving_torque
+from ident.driving import ball_moment, drive, driving_torque
+from ident.dynamics import inverse_dynamics
 from ident.elastic import equilibrium
-from ident.errors import InputError
+from ident.errors import InputError, ModelError
 from ident.loads import joint_loads
-from ident.mechanism import Ball, JointFriction, Mechanism, Spring
+from ident.mechanism import Ball, Bearing, JointFriction, Mechanism, Spring
 from ident.simulation import acceleration, simulate
 
 REFERENCE = Path(__file__).parents[2] / "data" / "reference" / "a_tree.csv"
@@ -114,11 +115,143 @@ class TestSimulation:
         exact = 0.2 * np.exp(-decay * t) * (np.cos(w * t) + decay / w * np.sin(w * t))
         np.testing.assert_allclose(q[:, 0], exact, rtol=0, atol=1e-7)
 
+    def test_a_spring_with_dry_friction_loses_the_same_amplitude_every_half_swing(self):
+        """Half cosines about +-C/K, which turn where K |q| > C and stay where it is not, whatever the steps."""
+        K, C, J = 40.0, 1.0, 0.6
+        m = replace(one_joint(), gravity=np.zeros(3), passive=(0,), springs={0: Spring(K)}, friction={0: dry(C)})
+        half = np.pi * np.sqrt(J / K)
+        t = np.linspace(0.0, 6.0 * half, 463)
+        q, dq = simulate(m, lambda t, q, dq: [0.0], [0.23], [0.0], t)
+        number = np.floor(t / half)
+        middle = np.where(number % 2 == 0, 1.0, -1.0) * C / K
+        amplitude = 0.23 - (2.0 * number + 1.0) * C / K
+        exact = np.where(number < 5, middle + (-1.0) ** number * amplitude * np.cos(np.pi * (t / half - number)), 0.02)
+        np.testing.assert_allclose(q[:, 0], exact, rtol=0, atol=1e-7)
+        assert (dq[t > 5.0 * half, 0] == 0.0).all()          # K |q| = 0.8 < C: it stays
+
+    @pytest.mark.parametrize("step", [0.01, 0.13, 1.0])
+    def test_a_joint_sticks_until_its_level_and_then_slides(self, step):
+        """Under a torque that grows 1 N·m/s it breaks loose at t = 1.5 s, and needs no small steps for it."""
+        J = 0.6
+        m = replace(one_joint(), gravity=np.zeros(3), friction={0: dry(1.5)})
+        t = np.arange(0.0, 3.0 + step / 2, step)
+        q, dq = simulate(m, lambda t, q, dq: [t], [0.3], [0.0], t)
+        assert (q[t < 1.5, 0] == 0.3).all()
+        assert (dq[t < 1.5, 0] == 0.0).all()
+        np.testing.assert_allclose(dq[t > 1.5, 0], (t[t > 1.5] - 1.5) ** 2 / 2.0 / J, rtol=0, atol=1e-8)
+
+    def test_stick_and_slip(self):
+        """A rod pulled slowly through a spring rests, breaks loose at its static level and jumps; steps half as long agree."""
+        law = {"coulomb": 0.5, "static": 1.5, "stribeck_velocity": 0.1, "viscous": 0.0}
+        m = replace(one_joint(), gravity=np.zeros(3), friction={0: JointFriction("stribeck", "none", law)})
+        jumps = []
+        for steps in (210, 420):
+            t = np.linspace(0.0, 4.2, steps + 1)
+            q, dq = simulate(m, lambda t, q, dq: 10.0 * (0.1 * t - q), [0.0], [0.0], t)
+            assert (q[t < 1.5 - 1e-9] == 0.0).all()
+            jumps.append(q[-1, 0])
+            rests = (t > 2.7) & (t < 4.2 - 1e-9)
+            assert (dq[rests] == 0.0).all()
+            assert np.ptp(q[rests]) == 0.0
+        assert jumps[0] == pytest.approx(jumps[1], abs=1e-5)
+        assert 0.2 < jumps[1] < 0.35           # 2 (static - coulomb) / K without damping by the law, and what the hand pulled on
+
+    def test_a_coasting_joint_stops_and_stays(self):
+        m = replace(one_joint(), gravity=np.zeros(3), friction={0: dry(1.2)})
+        t = np.array([0.0, 0.4, 0.8, 1.2, 9.0])
+        q, dq = simulate(m, lambda t, q, dq: [0.0], [0.0], [-2.0], t)
+        np.testing.assert_allclose(dq[:, 0], [-2.0, -1.2, -0.4, 0.0, 0.0], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(q[2:, 0], [-2.0 * 0.8 + 0.64, -1.0, -1.0], rtol=0, atol=1e-8)
+        assert (dq[3:] == 0.0).all()
+
+    def test_a_stuck_joint_is_as_good_as_welded(self, tree):
+        """Joint 2 rubs so much that it stays; the rest moves as if links 1 and 2 were one, and wakes nothing."""
+        weld = replace(tree, friction={1: dry(50.0)})
+        t = np.linspace(0.0, 0.5, 26)
+        q, dq = simulate(weld, lambda t, q, dq: [2.0, 0.3, 0.5, -1.0, 0.4], np.zeros(5), np.zeros(5), t)
+        assert (q[:, 1] == 0.0).all()
+        free = replace(tree, friction={})
+        for k in (0, 12, 25):
+            ddq = acceleration(weld, q[k], dq[k], [2.0, 0.3, 0.5, -1.0, 0.4])
+            assert ddq[1] == 0.0
+            np.testing.assert_allclose(inverse_dynamics(free, [q[k]], [dq[k]], [ddq])[0, [0, 2, 3, 4]], [2.0, 0.5, -1.0, 0.4],
+                                       rtol=0, atol=1e-9)
+
+    @pytest.mark.parametrize("seed", range(8))
+    def test_from_rest_joints_stick_or_slide_by_coulomb_s_law(self, tree, seed):
+        """What friction holds is at most its level where a joint stays, and the level, against the motion, where it goes."""
+        m = rubbing(tree, "coulomb-viscous")
+        tau = np.random.default_rng(seed).normal(scale=0.15, size=5)
+        ddq = acceleration(m, np.zeros(5), np.zeros(5), tau)
+        loads = joint_loads(m, np.zeros((1, 5)), None, [ddq])
+        level, friction = 0.005 * loads.normal[0], tau - loads.tau[0]
+        stays = ddq == 0.0
+        assert (np.abs(friction[stays]) <= level[stays]).all()
+        np.testing.assert_allclose(friction[~stays], (np.sign(ddq) * level)[~stays], rtol=0, atol=1e-10)
+
+    @pytest.mark.parametrize("coefficient", [0.05, 0.5, 3.0])
+    def test_friction_by_a_load_that_grows_with_acceleration(self, coefficient):
+        """A slider whose mass sits 0.2 m aside presses with m |a| 0.2 / 0.1: a = F / m (1 + 2 c) forwards."""
+        m = aside(coefficient)
+        assert acceleration(m, [0.0], [1.0], [7.0])[0] == pytest.approx(7.0 / (2.0 * (1.0 + 2.0 * coefficient)), rel=1e-11)
+
+    @pytest.mark.parametrize("seed", [0, 1, 28, 46])
+    def test_friction_of_the_size_of_the_torque_itself(self, tree, seed):
+        """Coefficients of about one: for the last two Newton's method needs friction to grow step by step."""
+        law = {**STRIBECK, "coulomb_coefficient": 0.9, "static_coefficient": 1.17}
+        friction = {j: JointFriction("stribeck", "torque", law) for j in range(5)}
+        m = replace(tree, gravity=np.array([3.0, -9.0, 2.0]), friction=friction)
+        q, dq, tau = np.random.default_rng(seed).normal(size=(3, 5))
+        ddq = acceleration(m, q, dq, 10.0 * tau)
+        np.testing.assert_allclose(driving_torque(m, [q], [dq], [ddq]).tau[0], 10.0 * tau, rtol=0, atol=1e-9)
+
     def test_friction_beyond_reason_is_said(self, tree):
+        """Braked, the same slider has a = F / m (1 - 2 c): beyond c = 1/2 none, since braking presses more than it takes."""
+        assert acceleration(aside(0.4), [0.0], [1.0], [-7.0])[0] == pytest.approx(-7.0 / (2.0 * 0.2), rel=1e-11)
         jammed = replace(tree, friction={j: JointFriction("coulomb-viscous", "normal", {**FRICTION, "coulomb_coefficient": 50.0})
                                          for j in range(5)})
-        with pytest.raises(InputError, match=r"find no balance.*friction coefficients are too large"):
-            acceleration(jammed, np.zeros(5), np.ones(5), np.zeros(5))
+        for m, tau in ((aside(0.6), [-7.0]), (jammed, np.zeros(5))):
+            with pytest.raises(InputError, match=r"find no balance.*friction coefficients are too large"):
+                acceleration(m, np.zeros(m.n), np.ones(m.n), tau)
+
+    def test_what_is_no_motion_is_said(self, tree):
+        rest, t = np.zeros(5), [0.0, 0.1]
+
+        def none(t: float, q: np.ndarray, dq: np.ndarray) -> np.ndarray:
+            return np.zeros(5)
+
+        for q, torque, times, words in (
+                (0.0, none, t, r"q has shape \(\), one state of five-axis-tree needs \(5,\): 1, 2"),
+                (rest, none, 0.1, r"t has shape \(\), .*\(N,\)"), (rest, none, [t], r"t has shape \(1, 2\)"),
+                (rest, none, [0.0, 0.0], "increase"), (rest, none, [0.0, np.inf], "finite"),
+                (rest, lambda t, q, dq: np.zeros(4), t, r"torque has shape \(4,\)"),
+                (rest, lambda t, q, dq: np.full(5, np.inf), t, "torque of joint 1 is not finite")):
+            with pytest.raises(InputError, match=words):
+                simulate(tree, torque, q, rest, times)
+        q, dq = simulate(tree, none, rest, rest, [])
+        assert q.shape == dq.shape == (0, 5)
+
+    def test_a_normal_load_without_bearing_is_unknown(self):
+        m = replace(one_joint(), friction={0: JointFriction("coulomb-viscous", "normal", FRICTION)})
+        with pytest.raises(InputError, match="friction of joint a goes with its normal load, which needs its bearing"):
+            acceleration(m, [0.0], [1.0], [0.0])
+
+    def test_friction_of_balls_is_not_dropped_unnoticed(self):
+        m = replace(load_mechanism("five-axis-tree"), balls=(Ball("shoulder", (0, 1), 0.01),))
+        with pytest.raises(ModelError, match="friction of the universal or spherical joint shoulder is not simulated"):
+            simulate(m, lambda t, q, dq: np.zeros(5), np.zeros(5), np.zeros(5), [0.0, 0.1])
+
+
+def dry(level: float) -> JointFriction:
+    return JointFriction("coulomb-viscous", "none", {"coulomb": level, "viscous": 0.0})
+
+
+def aside(coefficient: float) -> Mechanism:
+    """A slider of 2 kg along x without weight, its mass 0.2 m beside the guide, whose bending arm is 0.1 m."""
+    return Mechanism("slider", ("a",), (-1,), np.array([True]), np.array([[1.0, 0.0, 0.0]]), np.zeros((1, 3)), np.array([2.0]),
+                     np.array([[0.0, 0.0, 0.2]]), np.zeros((1, 3, 3)), np.zeros(3), np.array([[-np.inf, np.inf]]),
+                     (Bearing(0.01, 1.0, 0.1),), friction={0: JointFriction("coulomb-viscous", "normal", {
+                         "coulomb": 0.0, "viscous": 0.0, "coulomb_coefficient": coefficient})})
 
 
 def one_joint() -> Mechanism:
@@ -126,6 +259,13 @@ def one_joint() -> Mechanism:
     return Mechanism("rod", ("a",), (-1,), np.array([False]), np.array([[0.0, 1.0, 0.0]]), np.zeros((1, 3)), np.array([2.0]),
                      np.array([[0.5, 0.0, 0.0]]), np.diag([0.0, 0.1, 0.1])[None], np.array([0.0, 0.0, -10.0]),
                      np.array([[-np.inf, np.inf]]), (None,))
+
+
+def gimbal() -> Mechanism:
+    """A ring of 4 kg that turns about x and carries 2 kg that turn about y, in one point."""
+    return replace(one_joint(), names=("x", "y"), parent=(-1, 0), prismatic=np.zeros(2, dtype=bool), axis=np.eye(3)[:2],
+                   origin=np.zeros((2, 3)), mass=np.array([4.0, 2.0]), com=np.zeros((2, 3)), inertia=np.array([np.eye(3)] * 2),
+                   position=np.tile([-np.inf, np.inf], (2, 1)), bearings=(None, None))
 
 
 def test_an_elastic_joint_sags_under_its_load():
@@ -137,8 +277,63 @@ def test_an_elastic_joint_sags_under_its_load():
 
 def test_a_spring_too_soft_for_its_load_is_named():
     tip = replace(one_joint(), passive=(0,), springs={0: Spring(0.0)}, gravity=np.array([0.0, -10.0, 0.0]))
-    with pytest.raises(InputError, match="elastic joints a are too soft"):
-        equilibrium(tip, [0.0])
+    for gravity in (tip.gravity, np.zeros(3)):
+        with pytest.raises(InputError, match="at rest joint a is held by nothing"):
+            equilibrium(replace(tip, gravity=gravity), [0.0])
+
+
+def test_a_posture_that_would_tip_over_is_none():
+    """An upright rod on a spring of less than its weight times its arm, 10 N·m/rad, leans to a side or is refused."""
+    up = replace(one_joint(), gravity=np.array([10.0, 0.0, 0.0]), passive=(0,))     # hangs along x at q = 0
+    for stiffness, stands in ((10.5, True), (9.5, False), (0.0, False)):
+        m = replace(up, gravity=np.array([-10.0, 0.0, 0.0]), springs={0: Spring(stiffness)})
+        if stands:
+            assert equilibrium(m, [0.3])[0] == pytest.approx(0.0, abs=1e-12)
+            continue
+        with pytest.raises(InputError, match="joint a would tip over"):
+            equilibrium(m, [0.0])
+        for start in (0.01, -0.3):
+            q, = equilibrium(m, [start])
+            assert abs(q) > 0.1
+            assert stiffness * abs(q) == pytest.approx(10.0 * np.sin(abs(q)), abs=1e-9)
+            assert q * start > 0.0
+    assert equilibrium(up, [0.7])[0] == pytest.approx(0.0, abs=1e-12)        # without any spring it hangs
+
+
+def test_springs_of_unlike_units_do_not_matter():
+    """A stiff slider [N/m] with a soft hinge [N·m/rad] on it: nothing is singular about numbers of different size."""
+    rod = one_joint()
+    m = replace(rod, names=("slide", "a"), parent=(-1, 0), prismatic=np.array([True, False]), axis=np.eye(3)[[2, 1]],
+                origin=np.zeros((2, 3)), mass=np.array([1.0, 2.0]), com=np.array([[0.0, 0.0, 0.0], [0.5, 0.0, 0.0]]),
+                inertia=np.zeros((2, 3, 3)), position=np.tile([-np.inf, np.inf], (2, 1)), bearings=(None, None), passive=(0, 1),
+                springs={0: Spring(1e11), 1: Spring(1e-2)})
+    slide, angle = equilibrium(m, [0.0, 0.0])
+    assert slide == pytest.approx(-30.0 / 1e11, rel=1e-9)
+    assert 1e-2 * angle == pytest.approx(10.0 * np.cos(angle), rel=1e-9)
+
+
+class TestPassiveJointsOfATree:
+    def test_only_driven_joints_have_a_driving_torque(self):
+        """A drive with a spring across it feels it; a passive joint has no drive, whatever it is asked to do."""
+        m = replace(load_mechanism("flexible-arm"), gravity=np.array([0.0, 0.0, -9.81]))
+        q, dq, ddq = np.random.default_rng(0).normal(size=(3, 5, m.n))
+        driving = driving_torque(m, q, dq, ddq)
+        assert (driving.tau[:, list(m.passive)] == 0.0).all()
+        active = list(m.active)
+        np.testing.assert_allclose(driving.tau[:, active], inverse_dynamics(m, q, dq, ddq)[:, active], atol=1e-12)
+        sprung = driving_torque(replace(m, springs={0: Spring(30.0, 0.5)}), q, dq, ddq)
+        np.testing.assert_allclose((sprung.tau - driving.tau)[:, 0], 30.0 * q[:, 0] + 0.5 * dq[:, 0], atol=1e-12)
+
+    def test_at_rest_they_hang(self):
+        m = replace(one_joint(), passive=(0,))
+        q, driving = drive(m, [], [], [])
+        assert q == pytest.approx([np.pi / 2.0])
+        assert driving.tau == 0.0
+        assert driving.loads.radial[0, 0] == pytest.approx(20.0)
+
+    def test_moving_they_would_swing(self):
+        with pytest.raises(InputError, match="has passive joints, shoulder spring for one, which swing"):
+            drive(load_mechanism("flexible-arm"), [0.0] * 3, [0.1] * 3, [0.0] * 3)
 
 
 class TestBalls:
@@ -168,3 +363,10 @@ friction_arm = 0.01
         driving = driving_torque(m, np.zeros((1, 2)), [[3.0, 4.0]], np.zeros((1, 2)))
         R = np.linalg.norm(joint_loads(m, np.zeros((1, 2)), [[3.0, 4.0]]).force[0, 1])
         np.testing.assert_allclose(driving.friction[0], 0.01 * R * np.array([0.6, 0.8]), rtol=1e-12)
+
+    def test_a_joint_rubs_with_what_its_last_axis_carries(self):
+        """The first axis carries the ring of a gimbal too, 40 N, which the contact does not feel."""
+        m = replace(gimbal(), balls=(Ball("gimbal", (0, 1), 0.01),))
+        assert joint_loads(m, np.zeros((1, 2))).radial[0, 0] == pytest.approx(60.0)
+        friction = driving_torque(m, np.zeros((1, 2)), [[3e-6, 4e-6]], np.zeros((1, 2))).friction
+        np.testing.assert_allclose(friction[0], 0.01 * 20.0 * np.array([0.6, 0.8]), rtol=1e-9)

@@ -1,6 +1,7 @@
 """Elastic joints against rigid dynamics and Spong's frequencies; flexible links against Euler-Bernoulli beams."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ from ident import load_mechanism
 from ident.dynamics import inverse_dynamics, joint_origins, joint_wrenches, mass_matrix
 from ident.elastic import elastic_joint, equilibrium, flexible_link
 from ident.errors import InputError, ModelError
-from ident.mechanism import Ball, Bearing, Closure, JointFriction, Mechanism, Spring
+from ident.loads import joint_loads
+from ident.mechanism import Ball, Bearing, Closure, Follower, JointFriction, Mechanism, Spring
+from tests.judges import HAND
 
 # the flexible link of Zhang and Zhao, Electronics 12 (2023) 2038, Table 1: 1.5 kg, 0.8 m, density 2740, E = 207 GPa
 MASS, LENGTH, RADIUS = 1.5, 0.8, np.sqrt(1.5 / (np.pi * 2740.0 * 0.8))
@@ -92,6 +95,32 @@ class TestElasticJoint:
         assert m.bearings[by_name["2 spring"]] is None
         assert m.active == tuple(by_name[name] for name in ("1", "2", "4", "5"))
 
+    @pytest.mark.parametrize("joint", ["1", "2", "3", "5"])
+    def test_followers_move_and_weigh_as_before(self, joint: str) -> None:
+        """One on link 2 that joint 4 leads, another on that one; what is behind the inserted joint has other numbers."""
+        def follower(name: str, ratio: float, parent: int) -> Follower:
+            return Follower(name, 3, ratio, 0.2, parent, False, np.array([0.0, 0.6, 0.8]), np.array([0.1, 0.2, 0.3]), 1.5,
+                            np.array([0.3, 0.1, 0.0]), np.diag([0.02, 0.03, 0.04]))
+
+        rigid = replace(RIGID_TREE, gravity=np.array([1.0, -9.0, 2.0]), followers=(follower("a", -2.0, 1), follower("b", 3.0, 5)))
+        m = elastic_joint(rigid, joint, Spring(100.0))
+        at = m.names.index(joint)
+        q, dq, ddq = np.random.default_rng(3).normal(size=(3, 20, m.n))
+        together = [np.delete(values, at + 1, axis=1) for values in (q, dq, ddq)]
+        for sums, values in zip(together, (q, dq, ddq), strict=True):
+            sums[:, at] += values[:, at + 1]
+        ours, theirs = joint_loads(m, q, dq, ddq), joint_loads(rigid, *together)
+        for key in ("tau", "radial", "bending", "force", "moment"):
+            np.testing.assert_allclose(np.delete(getattr(ours, key), at + 1, axis=1), getattr(theirs, key), atol=1e-9)
+
+    def test_a_joint_that_leads_is_not_split(self, tmp_path: Path) -> None:
+        (tmp_path / "hand.urdf").write_text(HAND.replace('"prismatic"', '"revolute"'), encoding="utf-8")
+        hand = load_mechanism(tmp_path / "hand.urdf")
+        with pytest.raises(ModelError, match="joint left leads right"):
+            elastic_joint(hand, "left", Spring(1.0))
+        with pytest.raises(InputError, match="there is a joint 'wrist spring' already"):
+            elastic_joint(replace(hand, followers=(replace(hand.followers[0], name="wrist spring"),)), "wrist", Spring(1.0))
+
     def test_two_joints_of_a_mechanism_can_be_elastic(self) -> None:
         m = elastic_joint(elastic_joint(RIGID_TREE, "3", Spring(3.0)), "1", Spring(1.0))
         assert {m.names[joint]: spring.stiffness for joint, spring in m.springs.items()} == {"1 spring": 1.0, "3 spring": 3.0}
@@ -145,6 +174,19 @@ class TestFlexibleLink:
         assert errors[-1][1] < 0.015
         assert (errors[1] < errors[0]).all()
         assert (errors[2] < errors[1]).all()
+
+    def test_a_follower_stands_at_its_tip(self) -> None:
+        """It may hang on the beam and follow the joint that carries it."""
+        end = np.array([LENGTH, 0.0, 0.0])
+        finger = Follower("finger", 0, 0.5, 0.0, 0, False, np.array([1.0, 0.0, 0.0]), end, 0.3, np.zeros(3), 1e-3 * np.eye(3))
+        rigid = replace(rod(2.0, (0.0, 0.0, -9.81)), followers=(finger,))
+        m = flexible_link(rigid, "clamp", end, EI, 3)
+        posture = np.zeros((1, m.n))
+        posture[0, 0] = 0.4
+        np.testing.assert_allclose(joint_origins(m, posture)[0, m.n], joint_origins(rigid, [[0.4, 0.0]])[0, 2], atol=1e-12)
+        posture[0, 2] = 0.1                             # bend it: the finger goes along with the tool
+        moved = joint_origins(m, posture)[0]
+        np.testing.assert_allclose(moved[m.n], moved[m.names.index("tool")], atol=1e-12)
 
     def test_straight_it_is_the_rigid_link(self) -> None:
         """In whatever direction it points, seen from the joint that carries it."""

@@ -168,8 +168,8 @@ def test_plain_lists_and_integers_will_do() -> None:
     ((np.zeros(5), np.zeros(6)), r"q has shape \(5,\), lab6 needs \(6,\): one value each for j1, j2, j3, j4, j5, j6"),
     ((np.zeros(6), 0.0), r"dq has shape \(\), lab6 needs \(6,\)"),
     ((np.zeros(6), np.zeros(6), np.zeros((1, 6))), r"ddq has shape \(1, 6\)"),
-    ((np.zeros(6), np.array([0, 0, 0, np.nan, 0, 0])), r"dq of joint j4 is not a number"),
-    ((np.zeros(6), np.zeros(6), np.array([0, np.inf, -np.inf, 0, 0, 0])), r"ddq of joint j2 is not a number"),
+    ((np.zeros(6), np.array([0, 0, 0, np.nan, 0, 0])), r"dq of joint j4 is not a finite number"),
+    ((np.zeros(6), np.zeros(6), np.array([0, np.inf, -np.inf, 0, 0, 0])), r"ddq of joint j2 is not a finite number"),
 ])
 def test_states_that_do_not_fit_are_refused_and_leave_no_trace(state: tuple[np.ndarray, ...], said: str) -> None:
     made = calibration(everything(load_mechanism("lab6").names, 0))

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from ident import Mechanism, joint_loads, load_mechanism
+from ident.dynamics import inverse_dynamics, kinematics, with_followers
 from ident.errors import InputError
 from ident.loads import normal_load
 from ident.mechanism import Bearing
 from ident.resources import data_dir
+from tests.judges import HAND
 
 # Guo, Ju and Wang, Aerospace 11 (2024) 368, Table 2: the tree of five vertical axes with q = 0.1 t^2, recomputed
 # independently with Pinocchio, MuJoCo and the paper's own equations, which agree to 1e-13. Bearings: R_p = 0.02,
@@ -203,6 +205,22 @@ def test_posture_cannot_vary_the_normal_load_of_a_floor_mounted_shoulder(lab6: M
     assert np.ptp(shoulder.normal[:, 1]) < 1e-9
     assert np.ptp(shoulder.normal[:, 2]) < 1e-9
     assert np.ptp(shoulder.torque[:, 1]) > 10.0
+
+
+def test_wrenches_from_outside_act_on_followers_too(tmp_path: Path) -> None:
+    """Hands that hold every link, the follower's too, leave the joints nothing to carry."""
+    (tmp_path / "hand.urdf").write_text(HAND, encoding="utf-8")
+    hand = load_mechanism(tmp_path / "hand.urdf")
+    tree, q, *_ = with_followers(hand, motion(2)[0])
+    arm = np.einsum("nijk,ik->nij", kinematics(tree, q).rotation, tree.com)
+    weight = np.broadcast_to(-tree.mass[:, None] * tree.gravity, arm.shape)
+    held = np.concatenate((weight, np.cross(arm, weight)), axis=2)
+    assert held.shape == (20, 3, 6)
+    for key in ("tau", "force", "moment"):
+        np.testing.assert_allclose(getattr(joint_loads(hand, q[:, :2], external=held), key), 0.0, atol=1e-12)
+    np.testing.assert_allclose(inverse_dynamics(hand, q[:, :2], external=held), 0.0, atol=1e-12)
+    with pytest.raises(InputError, match=r"external has shape \(20, 2, 6\), hand needs \(20, 3, 6\): .* wrist, left, right"):
+        joint_loads(hand, q[:, :2], external=held[:, :2])
 
 
 def test_an_unknown_load_lists_the_loads(lab6: Mechanism) -> None:

@@ -25,7 +25,8 @@ from ident.dynamics import (
 from ident.errors import InputError, ModelError
 from ident.loads import joint_loads
 from ident.loops import ClosedMotion, close_loops, closed_loads
-from ident.mechanism import Mechanism, Spring
+from ident.mechanism import Closure, Mechanism, Spring
+from tests.judges import tree
 
 REFERENCE = Path(__file__).parents[2] / "data" / "reference"
 MECHANISMS = Path(__file__).parents[2] / "data" / "mechanisms"
@@ -272,6 +273,10 @@ class TestEveryChain:
         for key in ("radial", "bending", "torque", "axial"):
             np.testing.assert_allclose(closed_loads(m, there).joints.get(key), closed_loads(m, back).joints.get(key), atol=1e-9)
 
+    def test_no_samples_give_no_torques(self, name):
+        m = load_mechanism(name)
+        assert closed_driving_torque(m, close_loops(m, np.zeros((0, len(m.active))))).tau.shape == (0, m.n)
+
     def test_a_tree_s_function_does_not_answer_for_it(self, name):
         m = load_mechanism(name)
         rest = np.zeros((1, m.n))
@@ -280,6 +285,51 @@ class TestEveryChain:
                 function(m, rest)
         with pytest.raises(ModelError, match="closed_loads"):
             forward_dynamics(m, rest, rest, rest)
+
+
+def spatial_loop(seed: int) -> Mechanism:
+    """Seven hinges with axes of all directions: two branches of three, closed by a pin, which turns in space as they move."""
+    judge, rng = tree(seed, n=6), np.random.default_rng(seed)
+    axis, point = rng.normal(size=3), rng.normal(scale=0.4, size=(2, 3))
+    m = replace(judge, name="seven hinges", parent=(-1, 0, 1, -1, 3, 4), prismatic=np.zeros(6, dtype=bool),
+                passive=(1, 2, 3, 4, 5))
+    points = np.array([point[0], point[0] + m.origin[:3].sum(axis=0) - m.origin[3:].sum(axis=0)])
+    return replace(m, closures=(Closure("pin", "pin", (2, 5), points, axis / np.linalg.norm(axis)),))
+
+
+@pytest.mark.parametrize("seed", [0, 3, 4, 8])         # far from singular
+class TestSevenHinges:
+    """A pin closure with couples, whose axis turns: nothing of it shows in a planar chain."""
+
+    def motion(self, seed: int) -> tuple[Mechanism, np.ndarray, ClosedMotion]:
+        m, t = spatial_loop(seed), 1e-3 * np.arange(21)[:, None]
+        return m, t[:, 0], close_loops(m, 0.1 * np.sin(4.0 * t), 0.4 * np.cos(4.0 * t), -1.6 * np.sin(4.0 * t))
+
+    def test_rates_are_derivatives(self, seed):
+        _, t, motion = self.motion(seed)
+        for value, rate in ((motion.q, motion.dq), (motion.dq, motion.ddq)):
+            slope = (-value[4:] + 8.0 * value[3:-1] - 8.0 * value[1:-3] + value[:-4]) / (12.0 * (t[1] - t[0]))
+            np.testing.assert_allclose(rate[2:-2], slope, rtol=0, atol=1e-6 * max(1.0, np.abs(rate).max()))
+        assert np.abs(motion.ddq[:, 1:]).max() > 0.1
+
+    def test_cut_forces_leave_the_passive_joints_free(self, seed):
+        """Under them, couples too, the tree's hinges need no torque but the drive's, and the pin takes none about its axis."""
+        m, _, motion = self.motion(seed)
+        found = closed_loads(m, motion)
+        scale = np.abs(found.moment).max()
+        np.testing.assert_allclose(found.joints.tau, found.tau, rtol=0, atol=1e-9 * scale)
+        pose = kinematics(replace(m, closures=()), motion.q)
+        a, b = (pose.rotation[:, link] @ m.closures[0].axis for link in m.closures[0].links)
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-11)
+        np.testing.assert_allclose(np.einsum("ni,nki->nk", a, found.moment), 0.0, rtol=0, atol=1e-9 * scale)
+        assert np.linalg.norm(found.moment, axis=2).min() > 0.1
+
+    def test_power_of_the_drive_is_the_change_of_energy(self, seed):
+        m, t, motion = self.motion(seed)
+        power = np.sum(closed_loads(m, motion).tau * motion.dq, axis=1)
+        E = energy(m, motion.q, motion.dq)
+        rate = (-E[4:] + 8.0 * E[3:-1] - 8.0 * E[1:-3] + E[:-4]) / (12.0 * (t[1] - t[0]))
+        np.testing.assert_allclose(power[2:-2], rate, rtol=0, atol=1e-6 * np.abs(power).max())
 
 
 def test_a_rigid_closure_carries_what_a_fixed_joint_carries(tmp_path):

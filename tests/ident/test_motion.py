@@ -203,7 +203,7 @@ def test_what_cannot_be_fitted_is_refused_in_one_sentence(run: Run, words: tuple
 def test_a_value_that_is_no_number_is_named() -> None:
     run = swing(20.0)
     run.signals["tau"][777] = np.nan
-    with pytest.raises(InputError, match=r"tau of swing is not a number in row 777 \(t = 1\.554 s\)"):
+    with pytest.raises(InputError, match=r"tau of swing is not a finite number in row 777 \(t = 1\.554 s\)"):
         fit(run)
 
 

@@ -246,8 +246,8 @@ class TestBadRun:
         refused([command, golden, "-o", "new"], *words)
 
     @pytest.mark.parametrize(("column", "change", "words"), [
-        ("q.hinge", lambda x: np.where(np.arange(len(x)) == 5000, np.nan, x), ["q of hinge is not a number in row 5000"]),
-        ("tau.hinge", lambda x: np.where(np.arange(len(x)) == 7, np.inf, x), ["tau of hinge is not a number in row 7"]),
+        ("q.hinge", lambda x: np.where(np.arange(len(x)) == 5000, np.nan, x), ["q of hinge is not a finite number in row 5000"]),
+        ("tau.hinge", lambda x: np.where(np.arange(len(x)) == 7, np.inf, x), ["tau of hinge is not a finite number in row 7"]),
         ("t", lambda x: x[::-1], ["time must increase"]),
         ("t", lambda x: np.where(np.arange(len(x)) == 100, x[98], x), ["time must increase", "after row 99"]),
     ])
@@ -275,9 +275,9 @@ class TestBadLog:
         (lambda log: log.unlink(), ["log.csv: no such file"]),
         (lambda log: log.write_text(""), ["not a CSV table"]),
         (lambda log: log.write_text(log.read_text().replace("q2", "q3")), ["unknown column 'q2'", "t, q1, q3, x1, x2"]),
-        (lambda log: edit_row(log, 20, "nan,1,2,3,4"), ["time is not a number in row 19"]),
-        (lambda log: edit_row(log, 20, "0.19,1,,3,4"), ["q of lift is not a number in row 19"]),
-        (lambda log: edit_row(log, 20, "0.19,1,fault,3,4"), ["q of lift is not a number in row 19"]),
+        (lambda log: edit_row(log, 20, "nan,1,2,3,4"), ["time is not a finite number in row 19"]),
+        (lambda log: edit_row(log, 20, "0.19,1,,3,4"), ["q of lift is not a finite number in row 19"]),
+        (lambda log: edit_row(log, 20, "0.19,1,fault,3,4"), ["q of lift is not a finite number in row 19"]),
         (lambda log: edit_row(log, 20, "0.1,1,2,3,4"), ["time must increase"]),
         (lambda log: edit_row(log, 40, "7.0,1,2,3,4\n7.01,1,2,3,4"), ["a gap of"]),
     ])
@@ -432,6 +432,12 @@ class TestJson:
             (line,) = [line for line in printed.splitlines() if line.strip().startswith(f"{joint}  ")]
             assert f"{row['radial']:.3f}" in line
         assert ("cut_joints" in table) == bool(load_mechanism(name).closures) == ("loops closed" in printed)
+
+    def test_loads_beyond_a_range_are_hinted_at(self, cli, as_json, make_arm):
+        arm = make_arm().path
+        assert as_json("loads", arm, "--q", "0,1.7")[0]["outside_range"] == ["lift"]
+        assert "note: lift = 1.7000 rad is outside its range, -1.6000 to 1.6000 rad" in cli("loads", arm, "--q", "0,1.7").out
+        assert "note" not in cli("loads", arm, "--q", "0,1.6").out
 
     def test_loads_in_motion(self, as_json):
         table, _ = as_json("loads", "three-loop-chain", "--q", "1.0", "--dq", "0.1")
