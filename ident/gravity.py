@@ -8,6 +8,7 @@ the difference between the directions.
 
 import numpy as np
 
+from ident.advice import more
 from ident.friction import unit
 from ident.mechanism import Array
 from ident.parameter import Parameter, verdict
@@ -51,7 +52,9 @@ def fit_gravity(even: Array, gravity: Array, friction: Array, group: Groups, pri
         value, low, high = float(beta[k]), float(beta[k] - half[k]), float(beta[k] + half[k])
         # an offset may well be zero: what counts is its interval against friction
         word = verdict(value, low, high) if name == "scale" else verdict(float(np.median(friction)), -half[k], half[k])
-        found[name] = Parameter(value, float(error[k]), low, high, unit(name, prismatic), word)
+        relative = float(half[k]) / (abs(value) if name == "scale" else float(np.median(friction)))
+        note = "" if word == "identified" else more(relative, int(group.max()) + 1)
+        found[name] = Parameter(value, float(error[k]), low, high, unit(name, prismatic), word, note)
     if not shows:
         spread = float(np.ptp(gravity))
         note = (f"gravity of this joint varies by {spread:.2g} {unit('offset', prismatic)} only" if spread > 1e-3

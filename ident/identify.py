@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ident.advice import VARIED, advised, vary_load
 from ident.armfile import ArmFile
 from ident.calibration import Calibration, JointCalibration, Model, file_sha256
 from ident.description import load_mechanism
@@ -32,7 +33,6 @@ from ident.strokes import Reduction, reduce_run, round_trips
 from ident.tool import ToolFit, UnknownTool, seek_tool
 from ident.torque_basis import BASES, corrected, divided, divisor, uncertain
 
-VARIED = 1.0 / 3.0      # a load is excited if it spans this part of its greatest value
 MATTERS = 0.05          # and only loads that reach this part of friction are worth a coefficient
 STRONG_DRIFT = 0.10     # change of friction over a run from which a warning is due
 CONTRADICTED = 0.10     # torque over the model's gravity that far from 1 puts the model's loads in doubt
@@ -140,7 +140,9 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
         findings.append(Finding(None, "torque basis", "torque stays the drive's: an unknown tool that is not told well enough to "
                                                       "be used is in its scale against gravity; state the tool in the arm file"))
     points = pd.concat([reduction.points for reduction in reductions], ignore_index=True)
-    round_trips = {str(name): partial(identify_joint, rows, mechanism, str(name), options, tool.gravity.get(str(name)))
+    q = np.concatenate([reduction.q for reduction in reductions])
+    round_trips = {str(name): partial(identify_joint, rows, mechanism, str(name), options, tool.gravity.get(str(name)),
+                                      q[rows.index])
                    for name, rows in points.groupby("joint", sort=False)}
     if options.motion == "none":
         joints = _fitted(round_trips, findings)
@@ -169,7 +171,7 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
 
 
 def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, options: Options | None = None,
-                   beside: Mapping[str, Parameter] | None = None) -> JointFit:
+                   beside: Mapping[str, Parameter] | None = None, q: Array | None = None) -> JointFit:
     """Fit one joint's points: gravity is checked, then laws and loads compete.
 
     Parameters
@@ -184,6 +186,8 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
         What may be chosen from.
     beside : mapping of str to Parameter, optional
         Scale and offset where they were fitted beside an unknown tool.
+    q : ndarray, shape (N, n), optional
+        Positions of all joints at the points; with them a note can say which payload would vary a load.
 
     Raises
     ------
@@ -214,8 +218,10 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
     laws = AUTO if options.law == "auto" else (law_named(options.law).name,)
     selection = select(data, loads, laws)
     fit = selection.chosen
-    if fit.load == "none":
-        fit = replace(fit, parameters={**fit.parameters, **_unidentifiable(fit, still, data.prismatic)})
+    if fit.load == "none" and still:
+        fit = replace(fit, parameters={**fit.parameters, **_unidentifiable(fit, still, mechanism, joint, q,
+                                                                                MATTERS * float(np.median(odd)))})
+    fit = advised(fit, data.w, loads[fit.load], trips, data.prismatic, options.law == "auto")
     gravity["delay"] = _explained(fit.nuisance.get("delay"))
     if scale is not None:
         fit = uncertain(fit, gravity["scale"])
@@ -243,8 +249,12 @@ def identify_motion(runs: Sequence[Run], mechanism: Mechanism, name: str, option
     points, rows = motion_points(motion, law_torque(motion, fit) + fit.residual)
     sign = np.sign(motion.view(np.sign(motion.dq)))
     fit = replace(fit, residual=(sign * fit.residual)[rows])
-    if fit.load == "none":
-        fit = replace(fit, parameters={**fit.parameters, **_unidentifiable(fit, still, motion.prismatic)})
+    if fit.load == "none" and still:
+        fit = replace(fit, parameters={**fit.parameters,
+                                       **_unidentifiable(fit, still, mechanism, mechanism.names.index(name))})
+    load = None if fit.load == "none" else points[fit.load].to_numpy(dtype=float)
+    fit = advised(fit, points["speed"].to_numpy(dtype=float), load, points["segment"].nunique(), motion.prismatic,
+                  options.law == "auto", "passes")
     return JointFit(points, fit, beside_friction(fit, float(points["odd"].median())), selection.candidates, None,
                     (Finding(name, "motion", motion.left_out), *directions(name, fit)))
 
@@ -349,16 +359,17 @@ def _nuisance(points: pd.DataFrame, trips: int) -> dict[str, Array]:
     return columns
 
 
-def _unidentifiable(fit: FitResult, still: dict[str, tuple[float, float]], prismatic: bool) -> dict[str, Parameter]:
+def _unidentifiable(fit: FitResult, still: dict[str, tuple[float, float]], mechanism: Mechanism, joint: int,
+                    q: Array | None = None, least: float = 0.0) -> dict[str, Parameter]:
     """Load coefficients that the data cannot show, because the load was the same everywhere."""
-    if not still:
-        return {}
+    prismatic = bool(mechanism.prismatic[joint])
     load, (low, high) = max(still.items(), key=lambda item: item[1][1])
     word = "normal load" if load == "normal" else "transmitted force" if prismatic else "transmitted torque"
     tau = unit("coulomb", prismatic)
     found = f"is {high:.3g} {tau} everywhere" if high - low < 0.01 * high else f"stays between {low:.3g} and {high:.3g} {tau}"
-    note = (f"the {word} {found}; coulomb is the level at this load. "
-            "A known payload at another distance from the axis would vary it")
+    settle = ("a known payload at another distance from the axis would vary it" if q is None
+              else vary_load(mechanism, joint, load, q, least))
+    note = f"the {word} {found}; coulomb is the level at this load. {settle[0].upper()}{settle[1:]}"
     return {name: Parameter(None, None, None, None, unit(name), "unidentifiable", note)
             for name in law_named(fit.law).with_load}
 
