@@ -1,10 +1,14 @@
-r"""The even part of round trips against the model's gravity: torque scale and offset of each joint.
+r"""The even part of round trips against the model's gravity: torque scale and offset of each joint, and how directions differ.
 
-.. math:: (\tau_+ + \tau_-) / 2 = s\, \tau_g(q) + o
+.. math:: (\tau_+ + \tau_-) / 2 = s\, \tau_g(q) + o + (\Delta k_v |\omega| \text{ or } \Delta c\, L \operatorname{sgn}(\tau_g))
 
 The scale s is the product of torque constant, model masses and gear efficiency; the offset o also holds half
-the difference between the directions.
+the constant difference between the directions. Viscous friction may differ between forward and backward by
+:math:`2 \Delta k_v`, and the load coefficient between driving the load and being driven back by it by :math:`2 \Delta c`: one
+direction of a round trip drives, the other is driven. With the transmitted torque as load, :math:`\Delta c` is a scale.
 """
+
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -12,12 +16,19 @@ from ident.advice import more
 from ident.friction import unit
 from ident.mechanism import Array
 from ident.parameter import Parameter, verdict
-from ident.regression import Groups, cluster_covariance, estimate_noise, white_noise
+from ident.regression import Groups, Noise, cluster_covariance, estimate_noise, group_sum, white_noise
+from ident.selection import CLAIM
 
-SHOWS = 3.0            # the spread of gravity must exceed the scatter of the even part by this factor
+SHOWS = 3.0             # the spread of gravity must exceed the scatter of the even part by this factor
 
 
-def fit_gravity(even: Array, gravity: Array, friction: Array, group: Groups, prismatic: bool = False) -> dict[str, Parameter]:
+DIFFERENCES = {"viscous": "viscous_difference", "driving": "driving_difference"}
+SHARED = "half of a constant difference between the directions of friction looks the same"
+_APART = 0.1            # part of the driving column that scale and offset must leave, or they look the same
+
+
+def fit_gravity(even: Array, gravity: Array, friction: Array, group: Groups, prismatic: bool = False,
+                differences: Mapping[str, Array] | None = None, scaled: bool = True) -> dict[str, Parameter]:
     """Scale and offset of one joint's torque against gravity.
 
     Parameters
@@ -28,36 +39,108 @@ def fit_gravity(even: Array, gravity: Array, friction: Array, group: Groups, pri
         Round trips.
     prismatic : bool
         Whether the joint slides; decides the units.
+    differences : mapping of str to ndarray, shape (N,)
+        Differences between the directions that are fitted along: name -> column.
+    scaled : bool
+        False takes the scale for 1.
 
     Returns
     -------
     dict of str to Parameter
-        "scale" and "offset"; the scale is `unidentifiable` where gravity hardly varies.
+        "scale", "offset" and the differences; the scale is `unidentifiable` where gravity hardly varies.
     """
+    differences = differences or {}
     scatter = max(float(np.std(even - gravity)), 1e-12)
-    shows = float(np.ptp(gravity)) > SHOWS * scatter
-    A = np.column_stack((gravity, np.ones_like(even))) if shows else np.ones((len(even), 1))
-    target = even if shows else even - gravity
-    noise = white_noise(len(even))
-    for _ in range(3):
-        W, b = noise.whiten(A, group), noise.whiten(target, group)
-        beta, *_ = np.linalg.lstsq(W, b, rcond=None)
-        noise = estimate_noise(target - A @ beta, friction, group, A.shape[1])
+    shows = scaled and float(np.ptp(gravity)) > SHOWS * scatter
+    A, target = _columns(even, gravity, shows, differences)
+    noise = _noise(A, target, friction, group)
     W, b = noise.whiten(A, group), noise.whiten(target, group)
     beta, *_ = np.linalg.lstsq(W, b, rcond=None)
     intervals = cluster_covariance(W, b - W @ beta, group)
     half, error = intervals.half_width(), intervals.std_error
     found = {}
-    for k, name in enumerate(("scale", "offset") if shows else ("offset",)):
+    for k, name in enumerate((*(("scale",) if shows else ()), "offset", *differences)):
         value, low, high = float(beta[k]), float(beta[k] - half[k]), float(beta[k] + half[k])
         # an offset may well be zero: what counts is its interval against friction
-        word = verdict(value, low, high) if name == "scale" else verdict(float(np.median(friction)), -half[k], half[k])
-        relative = float(half[k]) / (abs(value) if name == "scale" else float(np.median(friction)))
-        note = "" if word == "identified" else more(relative, int(group.max()) + 1)
+        size = float(np.median(friction)) if name == "offset" else value
+        word = verdict(size, -half[k], half[k])
+        relative = float(half[k]) / max(abs(size), 1e-300)
+        note = SHARED if name == "offset" and low * high > 0.0 else ""
+        note = note if word == "identified" else more(relative, int(group.max()) + 1)
         found[name] = Parameter(value, float(error[k]), low, high, unit(name, prismatic), word, note)
-    if not shows:
+    if not scaled:
+        note = "taken for 1: driving and being driven back by the transmitted torque look the same"
+        found = {"scale": Parameter(None, None, None, None, "1", "unidentifiable", note), **found}
+    elif not shows:
         spread = float(np.ptp(gravity))
         note = (f"gravity of this joint varies by {spread:.2g} {unit('offset', prismatic)} only" if spread > 1e-3
                 else "gravity of this joint does not vary with its position")
         found = {"scale": Parameter(None, None, None, None, "1", "unidentifiable", note), **found}
     return found
+
+
+def directions_on_offer(speed: Array, gravity: Array, load: Array | None) -> dict[str, Mapping[str, Array]]:
+    """Ways in which directions may differ: name -> columns of the even part, for `fit_gravity`.
+
+    A driving difference that scale and offset explain as well is not on offer.
+    """
+    ways: dict[str, Mapping[str, Array]] = {"none": {}, "viscous": {DIFFERENCES["viscous"]: speed}}
+    if load is not None:
+        column = driving_column(gravity, load)
+        explained = np.column_stack((gravity, np.ones_like(gravity)))
+        left = column - explained @ np.linalg.lstsq(explained, column, rcond=None)[0]
+        if np.linalg.norm(left) > _APART * np.linalg.norm(column):
+            ways["driving"] = {DIFFERENCES["driving"]: column}
+    return ways
+
+
+def driving_column(gravity: Array, load: Array) -> Array:
+    """The even part of a unit of half the difference between driving and being driven back."""
+    return np.asarray(load * np.sign(gravity))
+
+
+def choose_direction(even: Array, gravity: Array, friction: Array, group: Groups, ways: Mapping[str, Mapping[str, Array]]) -> str:
+    """How directions differ: the way that predicts round trips left out best, if it beats "none" by `CLAIM` standard errors."""
+    shows = float(np.ptp(gravity)) > SHOWS * max(float(np.std(even - gravity)), 1e-12)
+    richest = {name: column for way in ways.values() for name, column in way.items()}
+    A, target = _columns(even, gravity, shows, richest)
+    noise = _noise(A, target, friction, group)                      # one noise model, so that errors compare
+    errors = {}
+    for name, way in ways.items():
+        A, target = _columns(even, gravity, shows, way)
+        W, b = noise.whiten(A, group), noise.whiten(target, group)
+        errors[name] = held_out(W, b - W @ np.linalg.lstsq(W, b, rcond=None)[0], group)
+    better = [name for name in errors if name != "none" and beats(errors[name], errors["none"])]
+    return min(better, key=lambda name: float(errors[name].mean()), default="none")
+
+
+def held_out(jacobian: Array, residual: Array, group: Groups) -> Array:
+    """Whitened error of each group by a least-squares fit without it, as log(1 + sum of squares), shape (G,)."""
+    size = np.linalg.norm(jacobian, axis=0)
+    J = jacobian / np.where(size > 0.0, size, 1.0)
+    gram = group_sum(J[:, :, None] * J[:, None, :], group)
+    gradient = group_sum(J * residual[:, None], group)
+    change = np.einsum("gij,gj->gi", np.linalg.pinv(J.T @ J - gram, rcond=1e-10, hermitian=True), gradient)
+    return np.log1p(group_sum((residual + np.einsum("np,np->n", J, change[group])) ** 2, group))
+
+
+def beats(richer: Array, simpler: Array) -> bool:
+    """Whether held-out errors are smaller by `CLAIM` standard errors."""
+    better = simpler - richer
+    return bool(better.mean() > CLAIM * better.std(ddof=1) / np.sqrt(len(better)))
+
+
+def _columns(even: Array, gravity: Array, shows: bool, differences: Mapping[str, Array]) -> tuple[Array, Array]:
+    """Columns of scale, where it shows, offset and differences, and what they explain."""
+    first = [gravity] if shows else []
+    return np.column_stack([*first, np.ones_like(even), *differences.values()]), even if shows else even - gravity
+
+
+def _noise(A: Array, target: Array, friction: Array, group: Groups) -> Noise:
+    """Noise model of the even part, from a fit that it weighs itself."""
+    noise = white_noise(len(target))
+    for _ in range(3):
+        W, b = noise.whiten(A, group), noise.whiten(target, group)
+        beta, *_ = np.linalg.lstsq(W, b, rcond=None)
+        noise = estimate_noise(target - A @ beta, friction, group, A.shape[1])
+    return noise

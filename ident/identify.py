@@ -19,13 +19,14 @@ from ident.errors import FitError, InputError, unknown_name
 from ident.filtering import reduce_motion
 from ident.fit import LEAST_ROUND_TRIPS, FitResult
 from ident.friction import AUTO, LAWS, law_named, unit
-from ident.gravity import fit_gravity
+from ident.gravity import DIFFERENCES, choose_direction, directions_on_offer, driving_column, fit_gravity
 from ident.health import Finding, check_log, check_scale, drift, name_run
 from ident.mechanism import Array, Mechanism
 from ident.motion import RIGID, agreement, beside_friction, directions, fit_motion, law_torque, motion_points
 from ident.moving import OF_STROKES, check_motion
 from ident.parameter import Parameter
 from ident.projection import Data
+from ident.regression import Groups
 from ident.repeats import with_deviation
 from ident.run import Run
 from ident.selection import ORDER, Candidate, select
@@ -50,6 +51,7 @@ class Options:
     law: str = "auto"
     load: str = "auto"
     motion: str = "none"        # general motion instead of round trips: with the rigid-body torque of "model" or "joint"
+    directional: str = "auto"           # how directions may differ: "none", "viscous", "driving"
     torque_basis: str = "drive"         # or "gravity-corrected": torque divided by its scale against gravity
 
     def __post_init__(self) -> None:
@@ -59,6 +61,13 @@ class Options:
             raise unknown_name("load", self.load, ("auto", *ORDER[:-1]))
         if self.motion not in ("none", *RIGID):
             raise unknown_name("motion", self.motion, ("none", *RIGID))
+        if self.directional not in ("auto", "none", *DIFFERENCES):
+            raise unknown_name("directional", self.directional, ("auto", "none", *DIFFERENCES))
+        if self.directional == "driving" and self.motion != "none":
+            raise InputError("directional = \"driving\" rests on round trips; leave motion out")
+        if self.directional == "driving" and self.torque_basis == "gravity-corrected":
+            raise InputError("directional = \"driving\" takes the torque for right, torque_basis = \"gravity-corrected\" does "
+                             "not; choose one")
         if self.torque_basis not in BASES:
             raise unknown_name("torque basis", self.torque_basis, BASES)
         if self.torque_basis != "drive" and self.motion != "none":
@@ -78,6 +87,7 @@ class JointFit:
     drift: Parameter | None
     findings: tuple[Finding, ...] = ()
     torque_scale: float | None = None
+    directional: str = "none"
 
 
 @dataclass(frozen=True)
@@ -225,9 +235,42 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
     gravity["delay"] = _explained(fit.nuisance.get("delay"))
     if scale is not None:
         fit = uncertain(fit, gravity["scale"])
-    left = (Finding(name, "torque basis", f"{name} stays in the drive's torque: its scale against gravity is "
-                    f"{gravity['scale'].verdict}"),) if options.torque_basis != "drive" and scale is None else ()
-    return JointFit(points, fit, gravity, selection.candidates, fit.nuisance.get("drift"), left, scale)
+    findings = [Finding(name, "torque basis", f"{name} stays in the drive's torque: its scale against gravity is "
+                        f"{gravity['scale'].verdict}")] if options.torque_basis != "drive" and scale is None else []
+    directional, difference = _directions(points, group, fit, loads[fit.load], options.directional, data.prismatic)
+    gravity |= difference if scale is None else {key: entry for key, entry in difference.items() if key != "scale"}
+    if options.directional == "driving" != directional:
+        findings.append(Finding(name, "directions", f"{name}: friction does not grow with a load, so driving it and being driven "
+                                                    "back by it are alike"))
+    findings += directions(name, directional, fit, gravity)
+    return JointFit(points, fit, _cause(gravity, fit), selection.candidates, fit.nuisance.get("drift"), tuple(findings), scale,
+                    directional)
+
+
+def _directions(points: pd.DataFrame, group: Groups, fit: FitResult, load: Array | None, wanted: str,
+                prismatic: bool) -> tuple[str, dict[str, Parameter]]:
+    """How the directions of round trips differ, and scale, offset and difference if they do."""
+    speed, even, gravity, odd = (points[key].to_numpy(dtype=float) for key in ("speed", "even", "gravity", "odd"))
+    ways = directions_on_offer(speed, gravity, load)
+    chosen = choose_direction(even, gravity, odd, group, ways) if wanted == "auto" else wanted
+    if chosen == "none" or (load is None and chosen == "driving"):
+        return "none", {}
+    if chosen in ways:
+        return chosen, fit_gravity(even, gravity, odd, group, prismatic, ways[chosen])
+    assert load is not None
+    columns = {DIFFERENCES["driving"]: driving_column(gravity, load)}
+    return chosen, fit_gravity(even, gravity, odd, group, prismatic, columns, scaled=False)
+
+
+def _cause(gravity: dict[str, Parameter], fit: FitResult) -> dict[str, Parameter]:
+    """A scale that may come from the gear says what the gear would then be like."""
+    scale = gravity["scale"]
+    if fit.load != "torque" or scale.value is None or scale.low is None or scale.high is None or scale.low <= 1.0 <= scale.high:
+        return gravity
+    mean, half = fit.values["coulomb_coefficient"], scale.value - 1.0
+    note = (f"if torque constant and masses are right, friction per load is {mean + half:.3g} when driving and {mean - half:.3g} "
+            "when driven back (--directional driving)")
+    return {**gravity, "scale": replace(scale, note=note)}
 
 
 def identify_motion(runs: Sequence[Run], mechanism: Mechanism, name: str, options: Options) -> JointFit:
@@ -244,7 +287,7 @@ def identify_motion(runs: Sequence[Run], mechanism: Mechanism, name: str, option
     still: dict[str, tuple[float, float]] = {}
     if options.motion == "model":
         offered, still = excited_loads(motion_points(motion, motion.view(motion.tau - motion.rigid))[0], options.load)
-    selection = fit_motion(motion, options.motion, options.law, loads=tuple(offered))
+    selection = fit_motion(motion, options.motion, options.law, options.directional, tuple(offered))
     fit = selection.chosen
     points, rows = motion_points(motion, law_torque(motion, fit) + fit.residual)
     sign = np.sign(motion.view(np.sign(motion.dq)))
@@ -256,7 +299,8 @@ def identify_motion(runs: Sequence[Run], mechanism: Mechanism, name: str, option
     fit = advised(fit, points["speed"].to_numpy(dtype=float), load, points["segment"].nunique(), motion.prismatic,
                   options.law == "auto", "passes")
     return JointFit(points, fit, beside_friction(fit, float(points["odd"].median())), selection.candidates, None,
-                    (Finding(name, "motion", motion.left_out), *directions(name, fit)))
+                    (Finding(name, "motion", motion.left_out), *directions(name, fit.directional, fit, fit.nuisance)),
+                    directional=fit.directional)
 
 
 def _sought(arm: ArmFile, mechanism: Mechanism, reductions: Sequence[Reduction]) -> ToolFit:
@@ -409,7 +453,9 @@ def _calibration(runs: Sequence[Run], mechanism: Mechanism, joints: dict[str, Jo
     arm = runs[0].arm
     seeds = [run.record.get("seed") for run in runs if run.record.get("seed") is not None]
     general = options.motion != "none"
-    fit = {"law": options.law, "load": options.load, **({"motion": options.motion} if general else {}),
+    fit = {"law": options.law, "load": options.load,
+           **({"directional": options.directional} if options.directional != "auto" else {}),
+           **({"motion": options.motion} if general else {}),
            **({"seed": seeds[0]} if seeds else {}),
            "versions": {name: version(name) for name in ("stribeck", "numpy", "scipy", "lmfit", "mujoco-core")}}
     return Calibration(
@@ -434,4 +480,4 @@ def _joint_calibration(joint: JointFit, mechanism: Mechanism, name: str) -> Join
         fit.law, fit.load, fit.parameters, joint.gravity, mechanism.bearings[mechanism.names.index(name)],
         fit.held_out_rmse, (float(points["speed"].min()), float(points["speed"].max())), load_range, load_part,
         (float(temperature.min()), float(temperature.max())) if np.isfinite(temperature).all() else None,
-        fit.names, fit.covariance / np.outer(error, error), fit.half_factor, torque_scale=joint.torque_scale)
+        fit.names, fit.covariance / np.outer(error, error), fit.half_factor, joint.directional, joint.torque_scale)

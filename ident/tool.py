@@ -18,12 +18,11 @@ import pandas as pd
 from ident.armfile import ArmFile, Tool
 from ident.description import load_mechanism
 from ident.friction import unit
-from ident.gravity import SHOWS
+from ident.gravity import SHARED, SHOWS, beats, held_out
 from ident.loads import joint_loads
 from ident.mechanism import Array, Mechanism
 from ident.parameter import Parameter, verdict
-from ident.regression import Groups, Noise, cluster_covariance, estimate_noise, group_index, group_sum, white_noise
-from ident.selection import CLAIM
+from ident.regression import Groups, Noise, cluster_covariance, estimate_noise, group_index, white_noise
 from ident.strokes import round_trips
 
 MASS = "mass"
@@ -164,11 +163,11 @@ def find_tool(parts: Sequence[EvenParts]) -> ToolFit:
     held = {name: fit.held_out() for name, fit in fits.items() if fit.determined}
     errors = {name: float(error.mean()) for name, error in held.items()}
     rich = "tool and scales" if "tool and scales" in held else "tool"
-    simple = "offsets" if not _beats(held["scales"], held["offsets"]) else "scales"
-    if not (_beats(held[rich], held[simple]) or _beats(held["tool"], held[simple])):
-        possible = simple == "scales" and _beats(held["tool"], held["offsets"]) and not _beats(held["scales"], held["tool"])
+    simple = "offsets" if not beats(held["scales"], held["offsets"]) else "scales"
+    if not (beats(held[rich], held[simple]) or beats(held["tool"], held[simple])):
+        possible = simple == "scales" and beats(held["tool"], held["offsets"]) and not beats(held["scales"], held["tool"])
         return ToolFit(UnknownTool("possible" if possible else "none"), {}, errors)
-    best = fits["tool"] if not _beats(held[rich], held["tool"]) else fits[rich]
+    best = fits["tool"] if not beats(held[rich], held["tool"]) else fits[rich]
     parameters = best.tool_parameters()
     if rich == "tool":
         parameters = {name: _beside_scale(parameter) for name, parameter in parameters.items()}
@@ -185,12 +184,6 @@ def _beside_scale(parameter: Parameter) -> Parameter:
         return parameter
     return replace(parameter, verdict="weak" if parameter.verdict == "identified" else parameter.verdict,
                    note="if torque constants and model masses are right: scales of the joints that feel it look the same")
-
-
-def _beats(richer: Array, simpler: Array) -> bool:
-    """Whether held-out errors are smaller by `CLAIM` standard errors."""
-    better = simpler - richer
-    return bool(better.mean() > CLAIM * better.std(ddof=1) / np.sqrt(len(better)))
 
 
 @dataclass(frozen=True)
@@ -289,13 +282,8 @@ class _Fit:
         return bool(np.linalg.matrix_rank(J / np.linalg.norm(J, axis=0), 1e-8) == J.shape[1])
 
     def held_out(self) -> Array:
-        """Error of each posture by a fit without it: log(1 + sum of whitened squares)."""
-        (J, e), place = self.white, self.data.place
-        J = J / np.linalg.norm(J, axis=0)
-        gram = group_sum(J[:, :, None] * J[:, None, :], place)
-        gradient = group_sum(J * e[:, None], place)
-        change = np.einsum("gij,gj->gi", np.linalg.pinv(J.T @ J - gram, rcond=1e-10, hermitian=True), gradient)
-        return np.log1p(group_sum((e + np.einsum("np,np->n", J, change[place])) ** 2, place))
+        """Error of each posture by a fit without it."""
+        return held_out(*self.white, self.data.place)
 
     def _intervals(self) -> tuple[Array, Array]:
         """Standard errors and half widths of all parameters."""
@@ -345,8 +333,9 @@ class _Fit:
                 width = float(half[column])
                 word = verdict(float(value), value - width, value + width) if name == "scale" else \
                     verdict(float(np.median(part.friction)), -width, width)
-                found[name] = Parameter(float(value), float(error[column]), float(value - width), float(value + width),
-                                        unit(name, part.prismatic), word)
+                low, high = float(value) - width, float(value) + width
+                found[name] = Parameter(float(value), float(error[column]), low, high, unit(name, part.prismatic), word,
+                                        SHARED if name == "offset" and low * high > 0.0 else "")
             out[part.name] = found
         return out
 

@@ -27,6 +27,8 @@ YesOption = Annotated[bool, typer.Option("--yes", help="Move real hardware witho
 LawOption = Annotated[str, typer.Option(help="Friction law (docs/theory.md), or auto: coulomb-viscous and stribeck compete.")]
 LoadOption = Annotated[str, typer.Option(help="Load that friction grows with: none, torque, bending, normal, or auto.")]
 
+DirectionalOption = Annotated[str, typer.Option(help="How directions may differ: none, viscous (forward and backward), driving "
+                                                     "(driving the load and being driven back by it), or auto.")]
 BasisOption = Annotated[str, typer.Option(help="Torque as the drive reports it, or divided by its scale against gravity where "
                                                "that is identified (drive, gravity-corrected).")]
 

@@ -19,12 +19,16 @@ from experiments.record import record
 from ident.armfile import Tool, load_arm
 from ident.calibration import Calibration
 from ident.errors import InputError
+from ident.export import export
+from ident.feedforward import Feedforward
 from ident.identify import Options
 from ident.loads import joint_loads
 from ident.resources import data_dir
 from ident.run import arm_sha256
 
 PAYLOAD = {"mass": 1.5, "com": [0.03, -0.02, 0.08]}
+ARMS = Path(__file__).parents[1] / "arms"
+EFFICIENCY = 0.7
 JOINTS = ("j2", "j3", "j5")
 CORRECTED = Options(torque_basis="gravity-corrected")
 
@@ -50,6 +54,20 @@ def fitted(campaign, tmp_path_factory):
 @pytest.fixture(scope="module")
 def corrected(campaign, tmp_path_factory):
     return fit_runs([campaign], tmp_path_factory.mktemp("corrected"), CORRECTED)
+
+
+@pytest.fixture(scope="module")
+def lossy(tmp_path_factory):
+    """A run of the boom of `pair` behind a gear that loses 30 %."""
+    folder = tmp_path_factory.mktemp("lossy")
+    shutil.copy(ARMS / "pair.urdf", folder)
+    table = tomllib.loads((ARMS / "pair.toml").read_text(encoding="utf-8"))
+    table["simulation"] |= {"stroke_scatter": 0.005, "torque_noise": 0.02}
+    table["simulation"]["joints"]["lift"] = {"coulomb": 0.5, "viscous": 0.4, "efficiency": EFFICIENCY}
+    (folder / "pair.toml").write_text(tomlkit.dumps(table), encoding="utf-8")
+    arm = load_arm(folder / "pair.toml")
+    record(arm, plan_constant_speed(arm, ("lift",), 1, ConstantSpeed(speeds=4)), folder, 1)
+    return folder
 
 
 def without_date(path: Path) -> str:
@@ -181,3 +199,40 @@ class TestRepeats:
         outcome = cli("calibrate", make_arm().path, "--repeats", "0")
         assert outcome.code == 2
         assert "repeats" in outcome.err
+
+
+class TestDirections:
+    MEAN, HALF = (1.0 / EFFICIENCY - EFFICIENCY) / 2.0, (1.0 / EFFICIENCY + EFFICIENCY) / 2.0 - 1.0
+
+    def test_driving_and_being_driven_are_told_where_the_torque_is_right(self, lossy, tmp_path):
+        calibration = fit_runs([lossy], tmp_path, Options(load="torque", directional="driving")).calibration
+        joint = calibration.joints["lift"]
+        mean, half = joint.parameters["coulomb_coefficient"], joint.gravity["driving_difference"]
+        assert joint.directional == "driving"
+        assert mean.low <= self.MEAN <= mean.high
+        assert half.low <= self.HALF <= half.high
+        assert half.verdict == "identified"
+        q, way = np.array([[0.0, 0.4], [0.0, 0.4]]), np.array([[0.0, 0.3], [0.0, -0.3]])
+        truth = SimulatedArm(load_arm(lossy / "pair.toml")).friction(q, way)[:, 1]
+        np.testing.assert_allclose(calibration.friction(q, way)[:, 1], truth, rtol=0.02)
+        assert abs(truth[0] + truth[1]) > 0.5                       # a mean of both directions would miss that
+        feedforward = Feedforward(calibration.mechanism, calibration)
+        for state in zip(q, way, strict=True):
+            np.testing.assert_allclose(feedforward(*state), calibration.friction(*(part[None] for part in state))[0], rtol=1e-9)
+        assert any("difference between the directions (lift)" in loss for loss in export(calibration, "urdf").losses)
+
+    def test_unasked_it_is_no_claim_but_a_note(self, lossy, tmp_path):
+        """A wrong torque constant looks the same."""
+        joint = fit_runs([lossy], tmp_path, Options(load="torque")).calibration.joints["lift"]
+        assert joint.directional == "none"
+        assert joint.gravity["scale"].low <= 1.0 + self.HALF <= joint.gravity["scale"].high
+        said = r"friction per load is ([\d.]+) when driving and ([\d.]+) when driven back"
+        numbers = re.search(said, joint.gravity["scale"].note)
+        assert float(numbers[1]) == pytest.approx(1.0 / EFFICIENCY - 1.0, rel=0.05)
+        assert float(numbers[2]) == pytest.approx(1.0 - EFFICIENCY, rel=0.05)
+
+    def test_it_does_not_go_with_a_corrected_torque(self, cli, lossy, tmp_path):
+        outcome = cli("fit", lossy, "--directional", "driving", "--torque-basis", "gravity-corrected", "-o", tmp_path / "out")
+        assert outcome.code == 2
+        assert "choose one" in outcome.err
+        assert cli("fit", lossy, "--directional", "sideways", "-o", tmp_path / "out").code == 2
