@@ -16,10 +16,10 @@ from pydantic import Field as Key
 
 from ident.armfile import Tool, Vector, parse_table, read_toml, upgrade
 from ident.description import mechanism_of
+from ident.directions import DIFFERENCES
 from ident.errors import InputError, unknown_name
 from ident.fit import needed_load, prediction_band
 from ident.friction import LAWS, law_named
-from ident.gravity import DIFFERENCES
 from ident.loads import joint_loads
 from ident.mechanism import Array, Bearing, Mechanism
 from ident.parameter import Parameter

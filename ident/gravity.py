@@ -1,11 +1,9 @@
-r"""The even part of round trips against the model's gravity: torque scale and offset of each joint, and how directions differ.
+r"""The even part of round trips against the model's gravity: torque scale and offset of each joint.
 
-.. math:: (\tau_+ + \tau_-) / 2 = s\, \tau_g(q) + o + (\Delta k_v |\omega| \text{ or } \Delta c\, L \operatorname{sgn}(\tau_g))
+.. math:: (\tau_+ + \tau_-) / 2 = s\, \tau_g(q) + o
 
 The scale s is the product of torque constant, model masses and gear efficiency; the offset o also holds half
-the constant difference between the directions. Viscous friction may differ between forward and backward by
-:math:`2 \Delta k_v`, and the load coefficient between driving the load and being driven back by it by :math:`2 \Delta c`: one
-direction of a round trip drives, the other is driven. With the transmitted torque as load, :math:`\Delta c` is a scale.
+the difference between the directions, as far as that is constant; see `ident.directions` for the rest.
 """
 
 from collections.abc import Mapping
@@ -20,11 +18,7 @@ from ident.regression import Groups, Noise, cluster_covariance, estimate_noise, 
 from ident.selection import CLAIM
 
 SHOWS = 3.0             # the spread of gravity must exceed the scatter of the even part by this factor
-
-
-DIFFERENCES = {"viscous": "viscous_difference", "driving": "driving_difference"}
 SHARED = "half of a constant difference between the directions of friction looks the same"
-_APART = 0.1            # part of the driving column that scale and offset must leave, or they look the same
 
 
 def fit_gravity(even: Array, gravity: Array, friction: Array, group: Groups, prismatic: bool = False,
@@ -52,8 +46,8 @@ def fit_gravity(even: Array, gravity: Array, friction: Array, group: Groups, pri
     differences = differences or {}
     scatter = max(float(np.std(even - gravity)), 1e-12)
     shows = scaled and float(np.ptp(gravity)) > SHOWS * scatter
-    A, target = _columns(even, gravity, shows, differences)
-    noise = _noise(A, target, friction, group)
+    A, target = even_columns(even, gravity, shows, differences)
+    noise = even_noise(A, target, friction, group)
     W, b = noise.whiten(A, group), noise.whiten(target, group)
     beta, *_ = np.linalg.lstsq(W, b, rcond=None)
     intervals = cluster_covariance(W, b - W @ beta, group)
@@ -79,41 +73,6 @@ def fit_gravity(even: Array, gravity: Array, friction: Array, group: Groups, pri
     return found
 
 
-def directions_on_offer(speed: Array, gravity: Array, load: Array | None) -> dict[str, Mapping[str, Array]]:
-    """Ways in which directions may differ: name -> columns of the even part, for `fit_gravity`.
-
-    A driving difference that scale and offset explain as well is not on offer.
-    """
-    ways: dict[str, Mapping[str, Array]] = {"none": {}, "viscous": {DIFFERENCES["viscous"]: speed}}
-    if load is not None:
-        column = driving_column(gravity, load)
-        explained = np.column_stack((gravity, np.ones_like(gravity)))
-        left = column - explained @ np.linalg.lstsq(explained, column, rcond=None)[0]
-        if np.linalg.norm(left) > _APART * np.linalg.norm(column):
-            ways["driving"] = {DIFFERENCES["driving"]: column}
-    return ways
-
-
-def driving_column(gravity: Array, load: Array) -> Array:
-    """The even part of a unit of half the difference between driving and being driven back."""
-    return np.asarray(load * np.sign(gravity))
-
-
-def choose_direction(even: Array, gravity: Array, friction: Array, group: Groups, ways: Mapping[str, Mapping[str, Array]]) -> str:
-    """How directions differ: the way that predicts round trips left out best, if it beats "none" by `CLAIM` standard errors."""
-    shows = float(np.ptp(gravity)) > SHOWS * max(float(np.std(even - gravity)), 1e-12)
-    richest = {name: column for way in ways.values() for name, column in way.items()}
-    A, target = _columns(even, gravity, shows, richest)
-    noise = _noise(A, target, friction, group)                      # one noise model, so that errors compare
-    errors = {}
-    for name, way in ways.items():
-        A, target = _columns(even, gravity, shows, way)
-        W, b = noise.whiten(A, group), noise.whiten(target, group)
-        errors[name] = held_out(W, b - W @ np.linalg.lstsq(W, b, rcond=None)[0], group)
-    better = [name for name in errors if name != "none" and beats(errors[name], errors["none"])]
-    return min(better, key=lambda name: float(errors[name].mean()), default="none")
-
-
 def held_out(jacobian: Array, residual: Array, group: Groups) -> Array:
     """Whitened error of each group by a least-squares fit without it, as log(1 + sum of squares), shape (G,)."""
     size = np.linalg.norm(jacobian, axis=0)
@@ -130,13 +89,13 @@ def beats(richer: Array, simpler: Array) -> bool:
     return bool(better.mean() > CLAIM * better.std(ddof=1) / np.sqrt(len(better)))
 
 
-def _columns(even: Array, gravity: Array, shows: bool, differences: Mapping[str, Array]) -> tuple[Array, Array]:
+def even_columns(even: Array, gravity: Array, shows: bool, differences: Mapping[str, Array]) -> tuple[Array, Array]:
     """Columns of scale, where it shows, offset and differences, and what they explain."""
     first = [gravity] if shows else []
     return np.column_stack([*first, np.ones_like(even), *differences.values()]), even if shows else even - gravity
 
 
-def _noise(A: Array, target: Array, friction: Array, group: Groups) -> Noise:
+def even_noise(A: Array, target: Array, friction: Array, group: Groups) -> Noise:
     """Noise model of the even part, from a fit that it weighs itself."""
     noise = white_noise(len(target))
     for _ in range(3):

@@ -15,18 +15,18 @@ from ident.advice import VARIED, advised, vary_load
 from ident.armfile import ArmFile
 from ident.calibration import Calibration, JointCalibration, Model, file_sha256
 from ident.description import load_mechanism
+from ident.directions import DIFFERENCES, differing, directions, gear_note
 from ident.errors import FitError, InputError, unknown_name
 from ident.filtering import reduce_motion
 from ident.fit import LEAST_ROUND_TRIPS, FitResult
 from ident.friction import AUTO, LAWS, law_named, unit
-from ident.gravity import DIFFERENCES, choose_direction, directions_on_offer, driving_column, fit_gravity
+from ident.gravity import fit_gravity
 from ident.health import Finding, check_log, check_scale, drift, name_run
 from ident.mechanism import Array, Mechanism
-from ident.motion import RIGID, agreement, beside_friction, directions, fit_motion, law_torque, motion_points
+from ident.motion import RIGID, agreement, beside_friction, fit_motion, law_torque, motion_points
 from ident.moving import OF_STROKES, check_motion
 from ident.parameter import Parameter
 from ident.projection import Data
-from ident.regression import Groups
 from ident.repeats import with_deviation
 from ident.run import Run
 from ident.selection import ORDER, Candidate, select
@@ -145,6 +145,9 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
         reductions = [reduce_run(run, mechanism) for run in runs]
     findings = [finding for run, log, reduction in zip(runs, checked, reductions, strict=True)
                 for finding in name_run(run, (*log, *check_motion(run, reduction, mechanism.prismatic)), len(runs) > 1)]
+    if tool.missing < 0.0:
+        findings.append(Finding(None, "unknown tool", f"the even parts look as if {-tool.missing:.2g} kg of the model's "
+                                "last link were missing; is a tool that the arm file or the model states not mounted?"))
     if tool.unknown.status == "found" and options.torque_basis != "drive":
         options = replace(options, torque_basis="drive")
         findings.append(Finding(None, "torque basis", "torque stays the drive's: an unknown tool that is not told well enough to "
@@ -237,40 +240,14 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
         fit = uncertain(fit, gravity["scale"])
     findings = [Finding(name, "torque basis", f"{name} stays in the drive's torque: its scale against gravity is "
                         f"{gravity['scale'].verdict}")] if options.torque_basis != "drive" and scale is None else []
-    directional, difference = _directions(points, group, fit, loads[fit.load], options.directional, data.prismatic)
+    directional, difference = differing(points, group, loads[fit.load], options.directional, data.prismatic)
     gravity |= difference if scale is None else {key: entry for key, entry in difference.items() if key != "scale"}
     if options.directional == "driving" != directional:
         findings.append(Finding(name, "directions", f"{name}: friction does not grow with a load, so driving it and being driven "
                                                     "back by it are alike"))
     findings += directions(name, directional, fit, gravity)
-    return JointFit(points, fit, _cause(gravity, fit), selection.candidates, fit.nuisance.get("drift"), tuple(findings), scale,
+    return JointFit(points, fit, gear_note(gravity, fit), selection.candidates, fit.nuisance.get("drift"), tuple(findings), scale,
                     directional)
-
-
-def _directions(points: pd.DataFrame, group: Groups, fit: FitResult, load: Array | None, wanted: str,
-                prismatic: bool) -> tuple[str, dict[str, Parameter]]:
-    """How the directions of round trips differ, and scale, offset and difference if they do."""
-    speed, even, gravity, odd = (points[key].to_numpy(dtype=float) for key in ("speed", "even", "gravity", "odd"))
-    ways = directions_on_offer(speed, gravity, load)
-    chosen = choose_direction(even, gravity, odd, group, ways) if wanted == "auto" else wanted
-    if chosen == "none" or (load is None and chosen == "driving"):
-        return "none", {}
-    if chosen in ways:
-        return chosen, fit_gravity(even, gravity, odd, group, prismatic, ways[chosen])
-    assert load is not None
-    columns = {DIFFERENCES["driving"]: driving_column(gravity, load)}
-    return chosen, fit_gravity(even, gravity, odd, group, prismatic, columns, scaled=False)
-
-
-def _cause(gravity: dict[str, Parameter], fit: FitResult) -> dict[str, Parameter]:
-    """A scale that may come from the gear says what the gear would then be like."""
-    scale = gravity["scale"]
-    if fit.load != "torque" or scale.value is None or scale.low is None or scale.high is None or scale.low <= 1.0 <= scale.high:
-        return gravity
-    mean, half = fit.values["coulomb_coefficient"], scale.value - 1.0
-    note = (f"if torque constant and masses are right, friction per load is {mean + half:.3g} when driving and {mean - half:.3g} "
-            "when driven back (--directional driving)")
-    return {**gravity, "scale": replace(scale, note=note)}
 
 
 def identify_motion(runs: Sequence[Run], mechanism: Mechanism, name: str, options: Options) -> JointFit:

@@ -25,7 +25,6 @@ from ident.errors import FitError, unknown_name
 from ident.filtering import Motion
 from ident.fit import LEAST_ROUND_TRIPS, FitResult
 from ident.friction import AUTO, LAWS, law_named
-from ident.gravity import DIFFERENCES
 from ident.health import Finding
 from ident.mechanism import Array
 from ident.parameter import Parameter, verdict
@@ -36,7 +35,6 @@ from ident.strokes import COLUMNS
 
 RIGID = ("model", "joint")
 _SHOWS = 0.1            # the model has a scale where its gravity varies by this part of what it leaves of the torque
-_DIFFERS = {"viscous": "viscous", "driving": "coulomb_coefficient"}     # of which parameter directions have a value each
 _ONE_WAY = 0.98         # mean direction, seen through the filter, from which a point knows one direction only
 
 
@@ -164,19 +162,6 @@ def beside_friction(fit: FitResult, friction: float) -> dict[str, Parameter]:
     half = offset.half_width or 0.0
     return {"scale": absent, **fit.nuisance, "offset": replace(offset, verdict=verdict(friction, -half, half)),
             "delay": replace(absent, unit="s")}
-
-
-def directions(name: str, directional: str, fit: FitResult, differences: Mapping[str, Parameter]) -> tuple[Finding, ...]:
-    """How friction differs between the directions, if it does; `differences` holds half of it."""
-    if directional == "none":
-        return ()
-    mean, half = fit.parameters[_DIFFERS[directional]], differences[DIFFERENCES[directional]].value or 0.0
-    if mean.value is None:
-        return ()
-    there, back = (f"{mean.value + sign * half:.4g}" for sign in (1.0, -1.0))
-    said = (f"viscous friction is {there} forward and {back} {mean.unit} backward" if directional == "viscous" else
-            f"friction per load is {there} when driving and {back} when driven back")
-    return (Finding(name, "directions", f"{name}: {said}"),)
 
 
 def agreement(name: str, motion: FitResult, constant: FitResult) -> Finding:

@@ -98,11 +98,14 @@ class ToolFit:
         "scale" and "offset" of each joint beside a tool that is used; their intervals hold its uncertainty.
     errors : dict of str to float
         Mean held-out error of each explanation, log(1 + sum of whitened squares) of a posture.
+    missing : float
+        Mass of a tool that would have to be negative, which is none: the model's last link is too heavy [kg].
     """
 
     unknown: UnknownTool = field(default_factory=UnknownTool)
     gravity: dict[str, dict[str, Parameter]] = field(default_factory=dict)
     errors: dict[str, float] = field(default_factory=dict)
+    missing: float = 0.0
 
 
 def tool_regressor(arm: ArmFile, mechanism: Mechanism, q: Array) -> Array:
@@ -160,7 +163,7 @@ def find_tool(parts: Sequence[EvenParts]) -> ToolFit:
     noise, none = data.noise(basis, shown), np.zeros_like(shown)
     ways = {"offsets": (nothing, none), "scales": (nothing, bare), "tool": (basis, none), "tool and scales": (basis, shown)}
     fits = {name: _fit(data, noise, *way) for name, way in ways.items()}
-    held = {name: fit.held_out() for name, fit in fits.items() if fit.determined}
+    held = {name: fit.held_out() for name, fit in fits.items() if name != "tool and scales" or fit.determined}
     errors = {name: float(error.mean()) for name, error in held.items()}
     rich = "tool and scales" if "tool and scales" in held else "tool"
     simple = "offsets" if not beats(held["scales"], held["offsets"]) else "scales"
@@ -171,9 +174,9 @@ def find_tool(parts: Sequence[EvenParts]) -> ToolFit:
     parameters = best.tool_parameters()
     if rich == "tool":
         parameters = {name: _beside_scale(parameter) for name, parameter in parameters.items()}
-    mass = parameters[MASS].value
-    if mass is not None and mass <= 0.0:
-        return ToolFit(UnknownTool("none"), {}, errors)
+    mass = parameters[MASS]
+    if mass.value is not None and mass.value <= 0.0:
+        return ToolFit(UnknownTool("none"), {}, errors, mass.value)
     used = all(parameter.verdict == "identified" for parameter in parameters.values())
     return ToolFit(UnknownTool("used" if used else "found", parameters), fits[rich].joint_parameters() if used else {}, errors)
 

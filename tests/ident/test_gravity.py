@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from ident.gravity import choose_direction, directions_on_offer, fit_gravity
+from ident.directions import choose_direction, directions_on_offer
+from ident.gravity import fit_gravity
 
 TRIPS, BINS = 42, 3
 
@@ -30,6 +31,12 @@ def test_no_difference_is_invented() -> None:
     """Where directions are alike, a difference is claimed in at most 2 % of cases; a scale that is off changes nothing."""
     claims = [claimed(seed, scale=(1.0, 0.93, 1.08)[seed % 3]) for seed in range(300)]
     assert sum(claim != "none" for claim in claims) <= 6
+
+
+def test_a_handful_of_round_trips_makes_no_claim() -> None:
+    for seed in range(5):
+        w, even, gravity, friction, load, trip = (values[:11 * BINS] for values in even_parts(seed, viscous=0.3))
+        assert choose_direction(even, gravity, friction, trip, directions_on_offer(w, gravity, load)) == "none"
 
 
 @pytest.mark.parametrize("truth", [{"viscous": 0.3}, {"driving": 0.01}])
