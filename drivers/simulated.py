@@ -128,11 +128,15 @@ class SimulatedArm:
         Without scatter, ripple and warm-up; loads are those of motion at constant speed.
         """
         q, dq = np.atleast_2d(np.asarray(q, dtype=float)), np.atleast_2d(np.asarray(dq, dtype=float))
-        load = self.loads(q, dq)
-        return np.asarray(self.truth.friction(dq, load) * self.truth.column("torque_scale"))
+        load, transmitted = self._weigh(q, dq)
+        return np.asarray(self.truth.friction(dq, load, transmitted) * self.truth.column("torque_scale"))
 
     def loads(self, q: ArrayLike, dq: ArrayLike | None = None) -> Array:
         """True load of each joint at rest or at constant speeds, in the kind and bearing of its truth, shape (N, n)."""
+        return self._weigh(q, dq)[0]
+
+    def _weigh(self, q: ArrayLike, dq: ArrayLike | None = None) -> tuple[Array, Array]:
+        """Loads, and signed transmitted torques, each shape (N, n)."""
         data = mujoco.MjData(self._model)
         out, q = [], np.atleast_2d(np.asarray(q, dtype=float))
         for posture, rate in zip(q, np.zeros_like(q) if dq is None else np.atleast_2d(dq), strict=True):
@@ -143,7 +147,8 @@ class SimulatedArm:
             data.qacc[:] = 0.0
             mujoco.mj_rnePostConstraint(self._model, data)
             out.append(self._loads(data))
-        return np.array(out)
+        load, transmitted = np.array(out).swapaxes(0, 1)
+        return load, transmitted
 
     def links(self) -> tuple[Array, Array]:
         """True position and velocity of the links at their joints, each shape (n,) [rad, rad/s]; of rigid joints as reported."""
@@ -240,7 +245,8 @@ class SimulatedArm:
         self._exponent = truth.column("stribeck_exponent")
         self._gaussian = bool((self._exponent == 2.0).all())
         mujoco.mj_rnePostConstraint(self._model, data)
-        self._load = self._loads(data)
+        self._lossy = bool((truth.column("efficiency") < 1.0).any())
+        self._load, self._transmitted = self._loads(data)
 
     def _begin_strokes(self, velocity: Array) -> None:
         """A joint that reverses meets a new friction level."""
@@ -263,6 +269,8 @@ class SimulatedArm:
         level *= 1.0 + truth.column("ripple") * np.sin(self._wave * data.qpos[drives] + self._phase)
         coulomb = (truth.column("coulomb") + truth.column("coulomb_coefficient") * self._load) * level
         drop = (truth.column("static") + truth.column("static_coefficient") * self._load) * level - coulomb
+        if self._lossy:
+            coulomb += truth.gear_loss(data.qvel[drives], self._transmitted) * level
         dry, applied, dq = model.dof_frictionloss, data.qfrc_applied, data.qvel
         if elastic:                         # MuJoCo's arrays hold springs between the drives
             dry, applied, dq = np.empty((3, len(self.names)))
@@ -293,7 +301,7 @@ class SimulatedArm:
             self._ticks += 1
             history[self._ticks % len(history)] = applied
         mujoco.mj_rnePostConstraint(model, data)
-        self._load = self._loads(data)
+        self._load, self._transmitted = self._loads(data)
 
     def _measure(self) -> JointSample:
         """The drive's reading of the present state, with its delay, steps and noise."""
@@ -383,8 +391,8 @@ class ReactionLoads:
                 of[:, j] = (0.0, 1.0, 1.0 / bending, 1.0 / arm) if slide[j] else (arm, pin, pin / bending, 0.0)
         self._of_axial, self._of_radial, self._of_bending, self._of_moment = of
 
-    def __call__(self, data: "mujoco.MjData") -> Array:
-        """Load of each joint, shape (n,), after ``mj_rnePostConstraint``."""
+    def __call__(self, data: "mujoco.MjData") -> tuple[Array, Array]:
+        """Load of each joint and signed torque that it transmits, each shape (n,), after ``mj_rnePostConstraint``."""
         wrench, n = data.cfrc_int[self._body], data.xaxis[self._axes.drives]
         origin = data.xanchor[self._axes.drives] - data.subtree_com[self._root]
         if self._slide is not None:         # MuJoCo's anchor stays where the slide began; a joint's origin moves with its link
@@ -398,8 +406,8 @@ class ReactionLoads:
         radial = np.sqrt(np.maximum(0.0, fx * fx + fy * fy + fz * fz - along_f * along_f))
         bending = np.sqrt(np.maximum(0.0, mx * mx + my * my + mz * mz - along_m * along_m))
         axial, moment = np.abs(along_f), np.abs(along_m)
-        return np.asarray(self._of_axial * axial + self._of_radial * radial + self._of_bending * bending
-                          + self._of_moment * moment)
+        load = self._of_axial * axial + self._of_radial * radial + self._of_bending * bending + self._of_moment * moment
+        return load, along_m if self._slide is None else np.where(self._slide > 0.0, along_f, along_m)
 
 
 def _compile(arm: ArmFile, names: tuple[str, ...], truth: Truth) -> tuple["mujoco.MjModel", dict[int, Beam]]:

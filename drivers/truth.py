@@ -39,6 +39,8 @@ class Knobs(BaseModel):
     warm_up: NonNegativeFloat = Field(0.0, description="how much more friction a cold joint has, as a fraction")
     warm_up_time: PositiveFloat = Field(900.0, description="time constant of the warm-up, s")
     bandwidth: PositiveFloat = Field(25.0, description="bandwidth of the drive's velocity loop, Hz")
+    efficiency: Annotated[float, Field(gt=0.0, le=1.0)] = Field(
+        1.0, description="of the gear: the drive gives 1/efficiency of the transmitted torque when driving, efficiency if driven")
     stiffness: PositiveFloat | None = Field(
         None, description="of the spring between drive and link, N·m/rad; a joint without is rigid")
     stiffness_damping: NonNegativeFloat = Field(0.0, description="damping of that spring, N·m·s/rad")
@@ -116,10 +118,22 @@ class Truth:
             self._columns[knob] = np.array(values, dtype=float)
         return self._columns[knob]
 
-    def friction(self, dq: Array, load: Array) -> Array:
-        """Sliding friction torque of every joint, shape (..., n), without scatter, ripple and warm-up [N·m]."""
-        coulomb = self.column("coulomb") + self.column("coulomb_coefficient") * load
-        static = self.column("static") + self.column("static_coefficient") * load
+    def gear_loss(self, dq: Array, transmitted: Array) -> Array:
+        """Part of the transmitted torque that the gear takes, more when the drive drives, shape (..., n) [N·m]."""
+        efficiency = self.column("efficiency")
+        return np.asarray(np.abs(transmitted) * np.where(dq * transmitted > 0.0, 1.0 / efficiency - 1.0, 1.0 - efficiency))
+
+    def friction(self, dq: Array, load: Array, transmitted: Array) -> Array:
+        """Sliding friction torque of every joint, shape (..., n), without scatter, ripple and warm-up [N·m].
+
+        Parameters
+        ----------
+        dq, load, transmitted : ndarray, shape (..., n)
+            Velocity, load of the truth's kind, and signed torque behind the gear.
+        """
+        loss = self.gear_loss(dq, transmitted)
+        coulomb = self.column("coulomb") + self.column("coulomb_coefficient") * load + loss
+        static = self.column("static") + self.column("static_coefficient") * load + loss
         fading = np.exp(-np.abs(dq / self.column("stribeck_velocity")) ** self.column("stribeck_exponent"))
         return np.asarray((coulomb + (static - coulomb) * fading) * np.sign(dq) + self.column("viscous") * dq)
 

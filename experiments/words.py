@@ -30,8 +30,9 @@ PARAMETER_WORDS = {
     "tanh_velocity": "smoothing velocity", "viscous_quadratic": "quadratic viscous friction",
     "coulomb_coefficient": "Coulomb per load", "static_coefficient": "static per load",
     "scale": "torque / gravity", "offset": "torque offset", "delay": "torque delay", "drift": "drift",
-    "viscous_difference": "viscous, half of forward less backward", "inertia": "inertia", "gravity_sin": "gravity with sin q",
-    "gravity_cos": "gravity with cos q",
+    "viscous_difference": "viscous, half of forward less backward",
+    "driving_difference": "friction per load, half of driving less driven", "inertia": "inertia",
+    "gravity_sin": "gravity with sin q", "gravity_cos": "gravity with cos q",
     "mass": "mass of the tool", "moment_x": "its mass times x", "moment_y": "its mass times y", "moment_z": "its mass times z",
 }
 PARAMETER_SYMBOLS = {       # letter and subscript of the equation
@@ -147,6 +148,8 @@ def gravity_sentence(calibration: Calibration) -> str:
     for name, joint in calibration.joints.items():
         scale = joint.gravity.get("scale", _UNKNOWN)
         half = half_width(scale)
+        if scale.value is None and joint.directional == "driving":
+            continue                    # taken for 1
         if scale.value is None or scale.low is None or scale.high is None or half is None or 2.0 * half > TELLS:
             blind.append(name)
         elif abs(scale.value - 1.0) <= AGREES or scale.low <= 1.0 <= scale.high:

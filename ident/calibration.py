@@ -16,6 +16,7 @@ from pydantic import Field as Key
 
 from ident.armfile import Tool, Vector, parse_table, read_toml, upgrade
 from ident.description import mechanism_of
+from ident.directions import DIFFERENCES
 from ident.errors import InputError, unknown_name
 from ident.fit import needed_load, prediction_band
 from ident.friction import LAWS, law_named
@@ -36,11 +37,11 @@ class JointCalibration:
     Attributes
     ----------
     law, load, directional : str
-        Which law, which load it grows with ("none" without), and whether directions differ.
+        Which law, which load it grows with ("none" without), and how directions differ.
     parameters : dict of str to Parameter
         Parameters of the law; those without value are not part of it.
     gravity : dict of str to Parameter
-        Scale, offset and delay of the torque signal against the model's gravity.
+        Scale, offset and delay of the torque signal against the model's gravity; half the difference between the directions.
     bearing : Bearing, optional
         What the normal load was computed with.
     held_out_rmse : float
@@ -78,7 +79,7 @@ class JointCalibration:
         return {name: p.value for name, p in self.parameters.items() if p.value is not None}
 
     def torque(self, velocity: ArrayLike, load: ArrayLike | None = None) -> Array:
-        """Friction torque at velocities and loads, shape (N,) [N·m].
+        """Friction torque at velocities and loads, shape (N,) [N·m], the mean of both directions.
 
         Raises
         ------
@@ -86,6 +87,26 @@ class JointCalibration:
             If the law needs a load and none is given.
         """
         return law_named(self.law).function(velocity, **self.values, load=needed_load(self.load, load))
+
+    @property
+    def difference(self) -> float:
+        """Half the difference between the directions: of viscous friction, or of the load coefficient when driving; else 0."""
+        return (self.gravity[DIFFERENCES[self.directional]].value or 0.0) if self.directional != "none" else 0.0
+
+    def directional_torque(self, velocity: ArrayLike, load: ArrayLike | None, rigid: ArrayLike) -> Array:
+        """What friction has beyond `torque` because directions differ, shape (N,) [N·m].
+
+        Parameters
+        ----------
+        velocity, load : array_like, shape (N,)
+            As for `torque`.
+        rigid : array_like, shape (N,)
+            Rigid-body torque of the drive, signed: motion against it is driven, motion with it drives.
+        """
+        w = np.asarray(velocity, dtype=float)
+        if self.directional == "driving" and load is not None:
+            return np.asarray(self.difference * np.asarray(load) * np.sign(rigid) * (w != 0.0))
+        return self.difference * np.abs(w)
 
     def band(self, velocity: ArrayLike, load: ArrayLike | None = None) -> Array:
         """Half width of the 95 % band of `torque`, shape (N,) [N·m]."""
@@ -208,7 +229,8 @@ class Calibration:
             if name in self.joints:
                 joint = self.joints[name]
                 load = None if joint.load == "none" else loads.get(joint.load)[:, column]
-                out[:, column] = joint.torque(dq[:, column], load)
+                out[:, column] = joint.torque(dq[:, column], load) + joint.directional_torque(dq[:, column], load,
+                                                                                              loads.tau[:, column])
         return out
 
 
@@ -344,7 +366,7 @@ class _JointTable(BaseModel):
     model_config = _STRICT
     law: str
     load: Literal["none", "torque", "bending", "radial", "axial", "normal"]
-    directional: Literal["none"]
+    directional: Literal["none", "viscous", "driving"]
     bearing: Bearing | None = None
     held_out_rmse: float
     velocity_range: tuple[float, float]
@@ -367,6 +389,13 @@ class _JointTable(BaseModel):
                 raise InputError(f"{where}.parameters.{name} has no value; the law {self.law} with load {self.load} needs it")
         if self.load == "normal" and self.bearing is None:
             raise InputError(f"{where}.bearing is missing; load = \"normal\" needs it")
+        if self.directional != "none":
+            difference = self.gravity.get(DIFFERENCES[self.directional])
+            if difference is None or difference.value is None:
+                raise InputError(f"{where}.gravity.{DIFFERENCES[self.directional]} has no value; directional = "
+                                 f"\"{self.directional}\" needs it")
+            if self.directional == "driving" and self.load == "none":
+                raise InputError(f"{where}.load = \"none\": directional = \"driving\" needs a load")
         for name in self.correlation.names:
             if name not in parameters:
                 raise InputError(f"{where}.correlation.names: {unknown_name('parameter', name, parameters)}")

@@ -82,6 +82,9 @@ class Feedforward:
         for k, joint, prismatic in zip(self._own, joints, mechanism.prismatic, strict=True):
             self._weights[:, k] = _weights(joint, bool(prismatic))
         self._groups = _by_law(joints, self._own)
+        self._viscous, self._driving = (np.array([joint.difference if joint is not None and joint.directional == kind else 0.0
+                                                  for joint in joints]) for kind in ("viscous", "driving"))
+        self._alike = not (self._viscous.any() or self._driving.any())
 
     def __call__(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None) -> Array:
         """Friction of every joint at one sample.
@@ -112,7 +115,10 @@ class Feedforward:
         friction, w = np.full(self._shape, np.nan), self._state[1]
         for columns, places, law in self._groups:
             friction[columns] = law(w[columns], load=load[places])
-        return friction
+        if self._alike:
+            return friction
+        rigid = self._drive(along)[self._own]
+        return np.asarray(friction + self._viscous * np.abs(w) + self._driving * load[self._own] * np.sign(rigid) * (w != 0.0))
 
     def rigid(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None) -> Array:
         """Torque that the drives give to the rigid links, without rotors and friction, shape (n,) [N·m or N].

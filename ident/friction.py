@@ -208,7 +208,8 @@ AUTO = ("coulomb-viscous", "stribeck")      # laws that compete unless one is na
 UNITS = {"coulomb": "{tau}", "static": "{tau}", "viscous": "{tau}·s/{q}", "viscous_quadratic": "{tau}·s²/{q}²",
          "stribeck_velocity": "{q}/s", "tanh_velocity": "{q}/s", "stribeck_exponent": "1", "coulomb_coefficient": "1",
          "static_coefficient": "1", "scale": "1", "offset": "{tau}", "delay": "s", "drift": "1",
-         "viscous_difference": "{tau}·s/{q}", "inertia": "{tau}·s²/{q}", "gravity_sin": "{tau}", "gravity_cos": "{tau}"}
+         "viscous_difference": "{tau}·s/{q}", "driving_difference": "1", "inertia": "{tau}·s²/{q}",
+         "gravity_sin": "{tau}", "gravity_cos": "{tau}"}
 
 
 def unit(parameter: str, prismatic: bool = False) -> str:

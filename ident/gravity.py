@@ -3,20 +3,26 @@ r"""The even part of round trips against the model's gravity: torque scale and o
 .. math:: (\tau_+ + \tau_-) / 2 = s\, \tau_g(q) + o
 
 The scale s is the product of torque constant, model masses and gear efficiency; the offset o also holds half
-the difference between the directions.
+the difference between the directions, as far as that is constant; see `ident.directions` for the rest.
 """
+
+from collections.abc import Mapping
 
 import numpy as np
 
+from ident.advice import more
 from ident.friction import unit
 from ident.mechanism import Array
 from ident.parameter import Parameter, verdict
-from ident.regression import Groups, cluster_covariance, estimate_noise, white_noise
+from ident.regression import Groups, Noise, cluster_covariance, estimate_noise, group_sum, white_noise
+from ident.selection import CLAIM
 
-SHOWS = 3.0            # the spread of gravity must exceed the scatter of the even part by this factor
+SHOWS = 3.0             # the spread of gravity must exceed the scatter of the even part by this factor
+SHARED = "half of a constant difference between the directions of friction looks the same"
 
 
-def fit_gravity(even: Array, gravity: Array, friction: Array, group: Groups, prismatic: bool = False) -> dict[str, Parameter]:
+def fit_gravity(even: Array, gravity: Array, friction: Array, group: Groups, prismatic: bool = False,
+                differences: Mapping[str, Array] | None = None, scaled: bool = True) -> dict[str, Parameter]:
     """Scale and offset of one joint's torque against gravity.
 
     Parameters
@@ -27,34 +33,73 @@ def fit_gravity(even: Array, gravity: Array, friction: Array, group: Groups, pri
         Round trips.
     prismatic : bool
         Whether the joint slides; decides the units.
+    differences : mapping of str to ndarray, shape (N,)
+        Differences between the directions that are fitted along: name -> column.
+    scaled : bool
+        False takes the scale for 1.
 
     Returns
     -------
     dict of str to Parameter
-        "scale" and "offset"; the scale is `unidentifiable` where gravity hardly varies.
+        "scale", "offset" and the differences; the scale is `unidentifiable` where gravity hardly varies.
     """
+    differences = differences or {}
     scatter = max(float(np.std(even - gravity)), 1e-12)
-    shows = float(np.ptp(gravity)) > SHOWS * scatter
-    A = np.column_stack((gravity, np.ones_like(even))) if shows else np.ones((len(even), 1))
-    target = even if shows else even - gravity
-    noise = white_noise(len(even))
-    for _ in range(3):
-        W, b = noise.whiten(A, group), noise.whiten(target, group)
-        beta, *_ = np.linalg.lstsq(W, b, rcond=None)
-        noise = estimate_noise(target - A @ beta, friction, group, A.shape[1])
+    shows = scaled and float(np.ptp(gravity)) > SHOWS * scatter
+    A, target = even_columns(even, gravity, shows, differences)
+    noise = even_noise(A, target, friction, group)
     W, b = noise.whiten(A, group), noise.whiten(target, group)
     beta, *_ = np.linalg.lstsq(W, b, rcond=None)
     intervals = cluster_covariance(W, b - W @ beta, group)
     half, error = intervals.half_width(), intervals.std_error
     found = {}
-    for k, name in enumerate(("scale", "offset") if shows else ("offset",)):
+    for k, name in enumerate((*(("scale",) if shows else ()), "offset", *differences)):
         value, low, high = float(beta[k]), float(beta[k] - half[k]), float(beta[k] + half[k])
         # an offset may well be zero: what counts is its interval against friction
-        word = verdict(value, low, high) if name == "scale" else verdict(float(np.median(friction)), -half[k], half[k])
-        found[name] = Parameter(value, float(error[k]), low, high, unit(name, prismatic), word)
-    if not shows:
+        size = float(np.median(friction)) if name == "offset" else value
+        word = verdict(size, -half[k], half[k])
+        relative = float(half[k]) / max(abs(size), 1e-300)
+        note = SHARED if name == "offset" and low * high > 0.0 else ""
+        note = note if word == "identified" else more(relative, int(group.max()) + 1)
+        found[name] = Parameter(value, float(error[k]), low, high, unit(name, prismatic), word, note)
+    if not scaled:
+        note = "taken for 1: driving and being driven back by the transmitted torque look the same"
+        found = {"scale": Parameter(None, None, None, None, "1", "unidentifiable", note), **found}
+    elif not shows:
         spread = float(np.ptp(gravity))
         note = (f"gravity of this joint varies by {spread:.2g} {unit('offset', prismatic)} only" if spread > 1e-3
                 else "gravity of this joint does not vary with its position")
         found = {"scale": Parameter(None, None, None, None, "1", "unidentifiable", note), **found}
     return found
+
+
+def held_out(jacobian: Array, residual: Array, group: Groups) -> Array:
+    """Whitened error of each group by a least-squares fit without it, as log(1 + sum of squares), shape (G,)."""
+    size = np.linalg.norm(jacobian, axis=0)
+    J = jacobian / np.where(size > 0.0, size, 1.0)
+    gram = group_sum(J[:, :, None] * J[:, None, :], group)
+    gradient = group_sum(J * residual[:, None], group)
+    change = np.einsum("gij,gj->gi", np.linalg.pinv(J.T @ J - gram, rcond=1e-10, hermitian=True), gradient)
+    return np.log1p(group_sum((residual + np.einsum("np,np->n", J, change[group])) ** 2, group))
+
+
+def beats(richer: Array, simpler: Array) -> bool:
+    """Whether held-out errors are smaller by `CLAIM` standard errors."""
+    better = simpler - richer
+    return bool(better.mean() > CLAIM * better.std(ddof=1) / np.sqrt(len(better)))
+
+
+def even_columns(even: Array, gravity: Array, shows: bool, differences: Mapping[str, Array]) -> tuple[Array, Array]:
+    """Columns of scale, where it shows, offset and differences, and what they explain."""
+    first = [gravity] if shows else []
+    return np.column_stack([*first, np.ones_like(even), *differences.values()]), even if shows else even - gravity
+
+
+def even_noise(A: Array, target: Array, friction: Array, group: Groups) -> Noise:
+    """Noise model of the even part, from a fit that it weighs itself."""
+    noise = white_noise(len(target))
+    for _ in range(3):
+        W, b = noise.whiten(A, group), noise.whiten(target, group)
+        beta, *_ = np.linalg.lstsq(W, b, rcond=None)
+        noise = estimate_noise(target - A @ beta, friction, group, A.shape[1])
+    return noise

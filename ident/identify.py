@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ident.advice import VARIED, advised, vary_load
 from ident.armfile import ArmFile
 from ident.calibration import Calibration, JointCalibration, Model, file_sha256
 from ident.description import load_mechanism
+from ident.directions import DIFFERENCES, differing, directions, gear_note
 from ident.errors import FitError, InputError, unknown_name
 from ident.filtering import reduce_motion
 from ident.fit import LEAST_ROUND_TRIPS, FitResult
@@ -21,7 +23,7 @@ from ident.friction import AUTO, LAWS, law_named, unit
 from ident.gravity import fit_gravity
 from ident.health import Finding, check_log, check_scale, drift, name_run
 from ident.mechanism import Array, Mechanism
-from ident.motion import RIGID, agreement, beside_friction, directions, fit_motion, law_torque, motion_points
+from ident.motion import RIGID, agreement, beside_friction, fit_motion, law_torque, motion_points
 from ident.moving import OF_STROKES, check_motion
 from ident.parameter import Parameter
 from ident.projection import Data
@@ -32,7 +34,6 @@ from ident.strokes import Reduction, reduce_run, round_trips
 from ident.tool import ToolFit, UnknownTool, seek_tool
 from ident.torque_basis import BASES, corrected, divided, divisor, uncertain
 
-VARIED = 1.0 / 3.0      # a load is excited if it spans this part of its greatest value
 MATTERS = 0.05          # and only loads that reach this part of friction are worth a coefficient
 STRONG_DRIFT = 0.10     # change of friction over a run from which a warning is due
 CONTRADICTED = 0.10     # torque over the model's gravity that far from 1 puts the model's loads in doubt
@@ -50,6 +51,7 @@ class Options:
     law: str = "auto"
     load: str = "auto"
     motion: str = "none"        # general motion instead of round trips: with the rigid-body torque of "model" or "joint"
+    directional: str = "auto"           # how directions may differ: "none", "viscous", "driving"
     torque_basis: str = "drive"         # or "gravity-corrected": torque divided by its scale against gravity
 
     def __post_init__(self) -> None:
@@ -59,6 +61,13 @@ class Options:
             raise unknown_name("load", self.load, ("auto", *ORDER[:-1]))
         if self.motion not in ("none", *RIGID):
             raise unknown_name("motion", self.motion, ("none", *RIGID))
+        if self.directional not in ("auto", "none", *DIFFERENCES):
+            raise unknown_name("directional", self.directional, ("auto", "none", *DIFFERENCES))
+        if self.directional == "driving" and self.motion != "none":
+            raise InputError("directional = \"driving\" rests on round trips; leave motion out")
+        if self.directional == "driving" and self.torque_basis == "gravity-corrected":
+            raise InputError("directional = \"driving\" takes the torque for right, torque_basis = \"gravity-corrected\" does "
+                             "not; choose one")
         if self.torque_basis not in BASES:
             raise unknown_name("torque basis", self.torque_basis, BASES)
         if self.torque_basis != "drive" and self.motion != "none":
@@ -78,6 +87,7 @@ class JointFit:
     drift: Parameter | None
     findings: tuple[Finding, ...] = ()
     torque_scale: float | None = None
+    directional: str = "none"
 
 
 @dataclass(frozen=True)
@@ -135,12 +145,17 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
         reductions = [reduce_run(run, mechanism) for run in runs]
     findings = [finding for run, log, reduction in zip(runs, checked, reductions, strict=True)
                 for finding in name_run(run, (*log, *check_motion(run, reduction, mechanism.prismatic)), len(runs) > 1)]
+    if tool.missing < 0.0:
+        findings.append(Finding(None, "unknown tool", f"the even parts look as if {-tool.missing:.2g} kg of the model's "
+                                "last link were missing; is a tool that the arm file or the model states not mounted?"))
     if tool.unknown.status == "found" and options.torque_basis != "drive":
         options = replace(options, torque_basis="drive")
         findings.append(Finding(None, "torque basis", "torque stays the drive's: an unknown tool that is not told well enough to "
                                                       "be used is in its scale against gravity; state the tool in the arm file"))
     points = pd.concat([reduction.points for reduction in reductions], ignore_index=True)
-    round_trips = {str(name): partial(identify_joint, rows, mechanism, str(name), options, tool.gravity.get(str(name)))
+    q = np.concatenate([reduction.q for reduction in reductions])
+    round_trips = {str(name): partial(identify_joint, rows, mechanism, str(name), options, tool.gravity.get(str(name)),
+                                      q[rows.index])
                    for name, rows in points.groupby("joint", sort=False)}
     if options.motion == "none":
         joints = _fitted(round_trips, findings)
@@ -169,7 +184,7 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
 
 
 def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, options: Options | None = None,
-                   beside: Mapping[str, Parameter] | None = None) -> JointFit:
+                   beside: Mapping[str, Parameter] | None = None, q: Array | None = None) -> JointFit:
     """Fit one joint's points: gravity is checked, then laws and loads compete.
 
     Parameters
@@ -184,6 +199,8 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
         What may be chosen from.
     beside : mapping of str to Parameter, optional
         Scale and offset where they were fitted beside an unknown tool.
+    q : ndarray, shape (N, n), optional
+        Positions of all joints at the points; with them a note can say which payload would vary a load.
 
     Raises
     ------
@@ -214,14 +231,23 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
     laws = AUTO if options.law == "auto" else (law_named(options.law).name,)
     selection = select(data, loads, laws)
     fit = selection.chosen
-    if fit.load == "none":
-        fit = replace(fit, parameters={**fit.parameters, **_unidentifiable(fit, still, data.prismatic)})
+    if fit.load == "none" and still:
+        fit = replace(fit, parameters={**fit.parameters, **_unidentifiable(fit, still, mechanism, joint, q,
+                                                                                MATTERS * float(np.median(odd)))})
+    fit = advised(fit, data.w, loads[fit.load], trips, data.prismatic, options.law == "auto")
     gravity["delay"] = _explained(fit.nuisance.get("delay"))
     if scale is not None:
         fit = uncertain(fit, gravity["scale"])
-    left = (Finding(name, "torque basis", f"{name} stays in the drive's torque: its scale against gravity is "
-                    f"{gravity['scale'].verdict}"),) if options.torque_basis != "drive" and scale is None else ()
-    return JointFit(points, fit, gravity, selection.candidates, fit.nuisance.get("drift"), left, scale)
+    findings = [Finding(name, "torque basis", f"{name} stays in the drive's torque: its scale against gravity is "
+                        f"{gravity['scale'].verdict}")] if options.torque_basis != "drive" and scale is None else []
+    directional, difference = differing(points, group, loads[fit.load], options.directional, data.prismatic)
+    gravity |= difference if scale is None else {key: entry for key, entry in difference.items() if key != "scale"}
+    if options.directional == "driving" != directional:
+        findings.append(Finding(name, "directions", f"{name}: friction does not grow with a load, so driving it and being driven "
+                                                    "back by it are alike"))
+    findings += directions(name, directional, fit, gravity)
+    return JointFit(points, fit, gear_note(gravity, fit), selection.candidates, fit.nuisance.get("drift"), tuple(findings), scale,
+                    directional)
 
 
 def identify_motion(runs: Sequence[Run], mechanism: Mechanism, name: str, options: Options) -> JointFit:
@@ -238,15 +264,20 @@ def identify_motion(runs: Sequence[Run], mechanism: Mechanism, name: str, option
     still: dict[str, tuple[float, float]] = {}
     if options.motion == "model":
         offered, still = excited_loads(motion_points(motion, motion.view(motion.tau - motion.rigid))[0], options.load)
-    selection = fit_motion(motion, options.motion, options.law, loads=tuple(offered))
+    selection = fit_motion(motion, options.motion, options.law, options.directional, tuple(offered))
     fit = selection.chosen
     points, rows = motion_points(motion, law_torque(motion, fit) + fit.residual)
     sign = np.sign(motion.view(np.sign(motion.dq)))
     fit = replace(fit, residual=(sign * fit.residual)[rows])
-    if fit.load == "none":
-        fit = replace(fit, parameters={**fit.parameters, **_unidentifiable(fit, still, motion.prismatic)})
+    if fit.load == "none" and still:
+        fit = replace(fit, parameters={**fit.parameters,
+                                       **_unidentifiable(fit, still, mechanism, mechanism.names.index(name))})
+    load = None if fit.load == "none" else points[fit.load].to_numpy(dtype=float)
+    fit = advised(fit, points["speed"].to_numpy(dtype=float), load, points["segment"].nunique(), motion.prismatic,
+                  options.law == "auto", "passes")
     return JointFit(points, fit, beside_friction(fit, float(points["odd"].median())), selection.candidates, None,
-                    (Finding(name, "motion", motion.left_out), *directions(name, fit)))
+                    (Finding(name, "motion", motion.left_out), *directions(name, fit.directional, fit, fit.nuisance)),
+                    directional=fit.directional)
 
 
 def _sought(arm: ArmFile, mechanism: Mechanism, reductions: Sequence[Reduction]) -> ToolFit:
@@ -356,16 +387,17 @@ def _nuisance(points: pd.DataFrame, trips: int) -> dict[str, Array]:
     return columns
 
 
-def _unidentifiable(fit: FitResult, still: dict[str, tuple[float, float]], prismatic: bool) -> dict[str, Parameter]:
+def _unidentifiable(fit: FitResult, still: dict[str, tuple[float, float]], mechanism: Mechanism, joint: int,
+                    q: Array | None = None, least: float = 0.0) -> dict[str, Parameter]:
     """Load coefficients that the data cannot show, because the load was the same everywhere."""
-    if not still:
-        return {}
+    prismatic = bool(mechanism.prismatic[joint])
     load, (low, high) = max(still.items(), key=lambda item: item[1][1])
     word = "normal load" if load == "normal" else "transmitted force" if prismatic else "transmitted torque"
     tau = unit("coulomb", prismatic)
     found = f"is {high:.3g} {tau} everywhere" if high - low < 0.01 * high else f"stays between {low:.3g} and {high:.3g} {tau}"
-    note = (f"the {word} {found}; coulomb is the level at this load. "
-            "A known payload at another distance from the axis would vary it")
+    settle = ("a known payload at another distance from the axis would vary it" if q is None
+              else vary_load(mechanism, joint, load, q, least))
+    note = f"the {word} {found}; coulomb is the level at this load. {settle[0].upper()}{settle[1:]}"
     return {name: Parameter(None, None, None, None, unit(name), "unidentifiable", note)
             for name in law_named(fit.law).with_load}
 
@@ -405,7 +437,9 @@ def _calibration(runs: Sequence[Run], mechanism: Mechanism, joints: dict[str, Jo
     arm = runs[0].arm
     seeds = [run.record.get("seed") for run in runs if run.record.get("seed") is not None]
     general = options.motion != "none"
-    fit = {"law": options.law, "load": options.load, **({"motion": options.motion} if general else {}),
+    fit = {"law": options.law, "load": options.load,
+           **({"directional": options.directional} if options.directional != "auto" else {}),
+           **({"motion": options.motion} if general else {}),
            **({"seed": seeds[0]} if seeds else {}),
            "versions": {name: version(name) for name in ("stribeck", "numpy", "scipy", "lmfit", "mujoco-core")}}
     return Calibration(
@@ -430,4 +464,4 @@ def _joint_calibration(joint: JointFit, mechanism: Mechanism, name: str) -> Join
         fit.law, fit.load, fit.parameters, joint.gravity, mechanism.bearings[mechanism.names.index(name)],
         fit.held_out_rmse, (float(points["speed"].min()), float(points["speed"].max())), load_range, load_part,
         (float(temperature.min()), float(temperature.max())) if np.isfinite(temperature).all() else None,
-        fit.names, fit.covariance / np.outer(error, error), fit.half_factor, torque_scale=joint.torque_scale)
+        fit.names, fit.covariance / np.outer(error, error), fit.half_factor, joint.directional, joint.torque_scale)

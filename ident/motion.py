@@ -164,15 +164,6 @@ def beside_friction(fit: FitResult, friction: float) -> dict[str, Parameter]:
             "delay": replace(absent, unit="s")}
 
 
-def directions(name: str, fit: FitResult) -> tuple[Finding, ...]:
-    """How viscous friction differs between the directions, if it does."""
-    if fit.directional == "none":
-        return ()
-    mean, half, unit = fit.values["viscous"], fit.nuisance["viscous_difference"].value or 0.0, fit.parameters["viscous"].unit
-    return (Finding(name, "directions", f"{name}: viscous friction is {mean + half:.4g} forward and {mean - half:.4g} {unit} "
-                    "backward; the calibration holds the mean"),)
-
-
 def agreement(name: str, motion: FitResult, constant: FitResult) -> Finding:
     """General motion against constant speed, for the parameters that both have.
 

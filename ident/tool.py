@@ -18,12 +18,11 @@ import pandas as pd
 from ident.armfile import ArmFile, Tool
 from ident.description import load_mechanism
 from ident.friction import unit
-from ident.gravity import SHOWS
+from ident.gravity import SHARED, SHOWS, beats, held_out
 from ident.loads import joint_loads
 from ident.mechanism import Array, Mechanism
 from ident.parameter import Parameter, verdict
-from ident.regression import Groups, Noise, cluster_covariance, estimate_noise, group_index, group_sum, white_noise
-from ident.selection import CLAIM
+from ident.regression import Groups, Noise, cluster_covariance, estimate_noise, group_index, white_noise
 from ident.strokes import round_trips
 
 MASS = "mass"
@@ -99,11 +98,14 @@ class ToolFit:
         "scale" and "offset" of each joint beside a tool that is used; their intervals hold its uncertainty.
     errors : dict of str to float
         Mean held-out error of each explanation, log(1 + sum of whitened squares) of a posture.
+    missing : float
+        Mass of a tool that would have to be negative, which is none: the model's last link is too heavy [kg].
     """
 
     unknown: UnknownTool = field(default_factory=UnknownTool)
     gravity: dict[str, dict[str, Parameter]] = field(default_factory=dict)
     errors: dict[str, float] = field(default_factory=dict)
+    missing: float = 0.0
 
 
 def tool_regressor(arm: ArmFile, mechanism: Mechanism, q: Array, dq: Array | None = None) -> Array:
@@ -169,20 +171,20 @@ def find_tool(parts: Sequence[EvenParts]) -> ToolFit:
     noise, none = data.noise(basis, shown), np.zeros_like(shown)
     ways = {"offsets": (nothing, none), "scales": (nothing, bare), "tool": (basis, none), "tool and scales": (basis, shown)}
     fits = {name: _fit(data, noise, *way) for name, way in ways.items()}
-    held = {name: fit.held_out() for name, fit in fits.items() if fit.determined}
+    held = {name: fit.held_out() for name, fit in fits.items() if name != "tool and scales" or fit.determined}
     errors = {name: float(error.mean()) for name, error in held.items()}
     rich = "tool and scales" if "tool and scales" in held else "tool"
-    simple = "offsets" if not _beats(held["scales"], held["offsets"]) else "scales"
-    if not (_beats(held[rich], held[simple]) or _beats(held["tool"], held[simple])):
-        possible = simple == "scales" and _beats(held["tool"], held["offsets"]) and not _beats(held["scales"], held["tool"])
+    simple = "offsets" if not beats(held["scales"], held["offsets"]) else "scales"
+    if not (beats(held[rich], held[simple]) or beats(held["tool"], held[simple])):
+        possible = simple == "scales" and beats(held["tool"], held["offsets"]) and not beats(held["scales"], held["tool"])
         return ToolFit(UnknownTool("possible" if possible else "none"), {}, errors)
-    best = fits["tool"] if not _beats(held[rich], held["tool"]) else fits[rich]
+    best = fits["tool"] if not beats(held[rich], held["tool"]) else fits[rich]
     parameters = best.tool_parameters()
     if rich == "tool":
         parameters = {name: _beside_scale(parameter) for name, parameter in parameters.items()}
-    mass = parameters[MASS].value
-    if mass is not None and mass <= 0.0:
-        return ToolFit(UnknownTool("none"), {}, errors)
+    mass = parameters[MASS]
+    if mass.value is not None and mass.value <= 0.0:
+        return ToolFit(UnknownTool("none"), {}, errors, mass.value)
     used = all(parameter.verdict == "identified" for parameter in parameters.values())
     return ToolFit(UnknownTool("used" if used else "found", parameters), fits[rich].joint_parameters() if used else {}, errors)
 
@@ -193,12 +195,6 @@ def _beside_scale(parameter: Parameter) -> Parameter:
         return parameter
     return replace(parameter, verdict="weak" if parameter.verdict == "identified" else parameter.verdict,
                    note="if torque constants and model masses are right: scales of the joints that feel it look the same")
-
-
-def _beats(richer: Array, simpler: Array) -> bool:
-    """Whether held-out errors are smaller by `CLAIM` standard errors."""
-    better = simpler - richer
-    return bool(better.mean() > CLAIM * better.std(ddof=1) / np.sqrt(len(better)))
 
 
 @dataclass(frozen=True)
@@ -297,13 +293,8 @@ class _Fit:
         return bool(np.linalg.matrix_rank(J / np.linalg.norm(J, axis=0), 1e-8) == J.shape[1])
 
     def held_out(self) -> Array:
-        """Error of each posture by a fit without it: log(1 + sum of whitened squares)."""
-        (J, e), place = self.white, self.data.place
-        J = J / np.linalg.norm(J, axis=0)
-        gram = group_sum(J[:, :, None] * J[:, None, :], place)
-        gradient = group_sum(J * e[:, None], place)
-        change = np.einsum("gij,gj->gi", np.linalg.pinv(J.T @ J - gram, rcond=1e-10, hermitian=True), gradient)
-        return np.log1p(group_sum((e + np.einsum("np,np->n", J, change[place])) ** 2, place))
+        """Error of each posture by a fit without it."""
+        return held_out(*self.white, self.data.place)
 
     def _intervals(self) -> tuple[Array, Array]:
         """Standard errors and half widths of all parameters."""
@@ -353,8 +344,9 @@ class _Fit:
                 width = float(half[column])
                 word = verdict(float(value), value - width, value + width) if name == "scale" else \
                     verdict(float(np.median(part.friction)), -width, width)
-                found[name] = Parameter(float(value), float(error[column]), float(value - width), float(value + width),
-                                        unit(name, part.prismatic), word)
+                low, high = float(value) - width, float(value) + width
+                found[name] = Parameter(float(value), float(error[column]), low, high, unit(name, part.prismatic), word,
+                                        SHARED if name == "offset" and low * high > 0.0 else "")
             out[part.name] = found
         return out
 

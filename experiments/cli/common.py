@@ -28,6 +28,8 @@ LawOption = Annotated[str, typer.Option(help="Friction law (docs/theory.md), or 
 LoadOption = Annotated[str, typer.Option(help="Load that friction grows with: none, torque, bending, normal, or auto.")]
 
 MethodOption = Annotated[str, typer.Option(help="whole-arm: all joints at once; single: one joint at a time.")]
+DirectionalOption = Annotated[str, typer.Option(help="How directions may differ: none, viscous (forward and backward), driving "
+                                                     "(driving the load and being driven back by it), or auto.")]
 BasisOption = Annotated[str, typer.Option(help="Torque as the drive reports it, or divided by its scale against gravity where "
                                                "that is identified (drive, gravity-corrected).")]
 

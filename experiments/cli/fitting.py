@@ -5,7 +5,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from experiments.cli.common import BasisOption, JsonOption, LawOption, LoadOption, OutOption, console, print_json, progress
+from experiments.cli.common import (
+    BasisOption,
+    DirectionalOption,
+    JsonOption,
+    LawOption,
+    LoadOption,
+    OutOption,
+    console,
+    print_json,
+    progress,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,7 +34,7 @@ def fit(runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run f
         out: OutOption = None, law: LawOption = "auto", load: LoadOption = "auto",
         motion: Annotated[str, typer.Option(help="Fit any motion instead of round trips: with the rigid-body torque of the "
                                             "model, or with the joint's own inertia and gravity (model, joint).")] = "none",
-        torque_basis: BasisOption = "drive", as_json: JsonOption = False) -> None:
+        directional: DirectionalOption = "auto", torque_basis: BasisOption = "drive", as_json: JsonOption = False) -> None:
     """Runs to calibration, offline."""
     from experiments.calibrate import fit_runs
     from experiments.recorder import refuse_used
@@ -34,7 +44,7 @@ def fit(runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run f
     text = console(as_json)
     folders = [folder for path in runs for folder in find_runs(path)]
     folder = out or Path(f"calibration-{load_run(folders[0], signals=()).arm.name}")
-    options = Options(law, load, motion, torque_basis)
+    options = Options(law, load, motion, directional, torque_basis)
     refuse_used(folder)
     delivered(text, fit_runs(folders, folder, options), folder, as_json)
 

@@ -11,6 +11,7 @@ import typer
 from experiments.cli.common import (
     ArmArgument,
     BasisOption,
+    DirectionalOption,
     JointsOption,
     JsonOption,
     LawOption,
@@ -43,8 +44,8 @@ def register(app: typer.Typer) -> None:
 
 
 def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOption = None, seed: SeedOption = 0,
-              law: LawOption = "auto", load: LoadOption = "auto", torque_basis: BasisOption = "drive",
-              method: MethodOption = "single",
+              law: LawOption = "auto", load: LoadOption = "auto", directional: DirectionalOption = "auto",
+              torque_basis: BasisOption = "drive", method: MethodOption = "single",
               repeats: Annotated[int, typer.Option(min=1, help="How often the plan is run; the calibration then states the "
                                                                "deviation between the runs.")] = 1,
               yes: YesOption = False, as_json: JsonOption = False) -> None:
@@ -57,7 +58,7 @@ def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOp
     from ident.identify import Options
 
     text = console(as_json)
-    options = Options(law, load, torque_basis=torque_basis)
+    options = Options(law, load, "none", directional, torque_basis)
     arm_file = load_arm(arm)
     mechanism = load_mechanism(arm_file)
     folder = out or Path(f"calibration-{arm_file.name}")

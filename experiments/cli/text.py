@@ -124,8 +124,9 @@ def _weakest(joint: "JointCalibration", word: str) -> str:
     """Which parameters have the joint's verdict, if it is not the best; and what the data cannot show."""
     names = [name for name, p in joint.parameters.items() if p.value is not None and p.verdict == word]
     said = "" if word == "identified" else f" ({', '.join(names)})"
-    hidden = [p for p in joint.parameters.values() if p.value is None]
-    return said + (", load part not" if hidden else "")
+    hidden = [name for name, p in joint.parameters.items() if p.value is None]
+    return said + (", load part not" if any(name.endswith("_coefficient") for name in hidden) else "") + (
+        ", Stribeck effect not" if "static" in hidden else "")
 
 
 def notes(calibration: "Calibration") -> list[str]:

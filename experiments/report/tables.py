@@ -111,7 +111,7 @@ def summary_row(data: JointData) -> SummaryRow:
         parameter = joint.parameters.get(key)
         doubt = "" if parameter is None or parameter.value is None else _doubt(parameter)
         cells.append(Cell(heading, words.plus_minus(parameter), unit(key, data.prismatic), doubt))
-    unseen = sorted({p.verdict for p in joint.parameters.values() if p.value is None})
+    unseen = sorted({p.verdict for key, p in joint.parameters.items() if p.value is None and key.endswith("_coefficient")})
     part = words.MISSING if joint.load_part is None else words.span(joint.load_part[0], joint.load_part[2])
     cells.append(Cell("load part", part, data.unit, "" if joint.load_part or not unseen else unseen[0]))
     cells.append(Cell("held-out error", words.number(joint.held_out_rmse, 2), data.unit))

@@ -45,7 +45,9 @@ def losses(calibration: Calibration, target: str) -> tuple[str, ...]:
     """What the target cannot express, and by how much each joint is off for it."""
     load = [name for name, joint in calibration.joints.items() if joint.load != "none"]
     drop = [name for name, joint in calibration.joints.items() if "static" in joint.values]
+    apart = [name for name, joint in calibration.joints.items() if joint.directional != "none"]
     lost = [f"growth with load ({', '.join(load)})"] * bool(load) + [f"the Stribeck effect ({', '.join(drop)})"] * bool(drop)
+    lost += [f"the difference between the directions ({', '.join(apart)})"] * bool(apart)
     if not lost:
         return ()
     near = {name: (approximate(joint), joint.parameters["coulomb"].unit) for name, joint in calibration.joints.items()

@@ -94,6 +94,18 @@ class TestFriction:
             friction = (run["tau"][:, 1] - gravity_torque(run["q"][:, 1]))[-40:]
             np.testing.assert_allclose(friction, way * (2.0 + 1.5 * speed), rtol=0.01)
 
+    @pytest.mark.parametrize("efficiency", [0.9, 0.6])
+    def test_a_gear_takes_its_part_of_the_torque_both_ways(self, simulate, drive, efficiency):
+        """Lifting, the drive gives 1 / efficiency of the weight; lowering, what of it comes through."""
+        arm = simulate({"joints": {"lift": FREE | {"efficiency": efficiency}}})
+        for way in (1.0, -1.0):
+            run = drive(arm, at(way * 0.3, 1.0, joint=1))
+            weight = gravity_torque(run["q"][-40:, 1])
+            expected = np.where(way * weight > 0.0, weight / efficiency, weight * efficiency)
+            np.testing.assert_allclose(run["tau"][-40:, 1], expected, rtol=0.01)
+            np.testing.assert_allclose(arm.friction(run["q"][-40:], np.array([[0.0, way * 0.3]] * 40))[:, 1], expected - weight,
+                                       rtol=1e-6)
+
     @pytest.mark.parametrize("joint", [0, 1])
     @pytest.mark.parametrize("load", ["torque", "bending", "normal"])
     def test_friction_grows_with_the_load(self, make_arm, drive, load, joint):
@@ -198,7 +210,7 @@ class TestFriction:
     def test_friction_only_takes_energy_and_is_odd(self, simulate, coulomb, static, coefficient, w, load, viscous):
         truth = simulate({"joints": {"turn": {"coulomb": coulomb, "static": static, "coulomb_coefficient": coefficient,
                                               "viscous": viscous}}}).truth
-        there, back = (truth.friction(np.array([v, 0.0]), np.array([load, 0.0]))[0] for v in (w, -w))
+        there, back = (truth.friction(np.array([v, 0.0]), np.array([load, 0.0]), np.zeros(2))[0] for v in (w, -w))
         assert there * w >= 0.0
         assert there == -back
 

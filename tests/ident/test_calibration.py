@@ -16,6 +16,7 @@ from ident import Calibration
 from ident.armfile import Tool
 from ident.calibration import JointCalibration, Model, file_sha256
 from ident.errors import InputError
+from ident.loads import joint_loads
 from ident.mechanism import Bearing
 from ident.parameter import Parameter
 from ident.resources import data_dir
@@ -178,6 +179,22 @@ def test_a_joint_alone_takes_velocity_and_load(calibration: Calibration) -> None
         joint.torque([0.5])
 
 
+@pytest.mark.parametrize(("directional", "difference"), [("viscous", "viscous_difference"), ("driving", "driving_difference")])
+def test_directions_that_differ_are_in_friction(calibration: Calibration, directional: str, difference: str) -> None:
+    """j2 holds the forearm out: upwards is driving whichever way that is, so the difference follows gravity's sign, not w's."""
+    joint = calibration.joints["j2"]
+    q, dq = np.array([[0.0, 1.2, 0, 0, 0, 0], [0.0, -1.2, 0, 0, 0, 0]]), np.full((2, 6), 0.3)
+    loads = joint_loads(calibration.mechanism, q, dq)
+    differs = replace(joint, directional=directional, gravity={difference: known(2.0, "1")})
+    apart = replace(calibration, joints={"j2": differs}).friction(q, dq)[:, 1] - calibration.friction(q, dq)[:, 1]
+    sign = np.sign(loads.tau[:, 1])
+    assert sign[0] == -sign[1]
+    wanted = 2.0 * 0.3 if directional == "viscous" else 2.0 * loads.torque[:, 1] * sign
+    np.testing.assert_allclose(apart, wanted, rtol=1e-9)
+    still = replace(calibration, joints={"j2": differs}).friction(q, 0.0 * dq)
+    np.testing.assert_array_equal(still[:, 1], 0.0)
+
+
 def test_the_band_is_what_the_covariance_says_by_hand(calibration: Calibration) -> None:
     """Gradient of the Coulomb-viscous law: sgn w, w and L sgn w; uncorrelated errors of 0.0123 each."""
     band = calibration.joints["j2"].band([0.5, -2.0], [10.0, 0.0])
@@ -249,6 +266,10 @@ FAULTS = {   # what is done to the file, and what the message names
     "bearing without length": (replaced("pin_radius = 0.04", "pin_radius = 0.0"), ["joints.j1.bearing", "pin_radius"]),
     "correlation of another size": (replaced("matrix = [[1.0,", "matrix = [[1.0, 0.5,"), ["j1", "correlation"]),
     "correlation of another parameter": (replaced('names = ["coulomb"', 'names = ["culomb"'), ["j1", "culomb"]),
+    "a difference that is nowhere": (replaced('directional = "none"', 'directional = "driving"'),
+                                     ["joints.j1.gravity.driving_difference has no value"]),
+    "torque scale of nothing": (replaced("factor =", "torque_scale = 0.0\nfactor ="), ["joints.j1.torque_scale"]),
+    "a tool that is used without a mass": (replaced('status = "not sought"', 'status = "used"'), ["model.unknown_tool", "mass"]),
     "no TOML": (replaced("[model]", "[model"), ["not a TOML file"]),
 }
 

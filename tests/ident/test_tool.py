@@ -117,7 +117,9 @@ def test_no_tool_is_invented(lab6: ArmFile, scales: tuple[float, ...]) -> None:
 def test_a_stated_tool_that_is_not_mounted_is_no_tool_of_negative_mass(lab6: ArmFile) -> None:
     stated = replace(lab6, tool=PAYLOAD)
     parts = [replace(part, gravity=part.gravity + part.tool @ MOMENT) for part in recorded(stated, NONE, (1.0,) * 6, 3)]
-    assert find_tool(parts).unknown.status == "none"
+    fit = find_tool(parts)
+    assert fit.unknown.status == "none"
+    assert fit.missing == pytest.approx(-1.5, abs=0.2)
 
 
 def test_what_no_joint_feels_has_no_value_and_says_so(make_arm) -> None:

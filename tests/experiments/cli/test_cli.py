@@ -203,7 +203,7 @@ class TestBadPlace:
 class TestBadPlan:
     @pytest.mark.parametrize(("damage", "words"), [
         (lambda text: text.replace("0.5, 0.3", "2.6, 0.3"), ["segment 1 takes turn to 2.600 rad", "[-2.5, 2.5]"]),
-        (lambda text: text.replace("speed = 0.4", "speed = 4.0"), ["segment 1 moves turn at 4.0 rad/s, limit 2 rad/s"]),
+        (lambda text: text.replace("speed = 0.4", "speed = 4.0"), ["segment 1 moves turn at 4 rad/s, limit 2 rad/s"]),
         (lambda text: text.replace('joint = "turn"', 'joint = "trn"'), ["unknown joint 'trn'", "did you mean 'turn'"]),
         (lambda text: text.replace("speed =", "sped ="), ["did you mean 'speed'"]),
         (lambda text: text[: text.index("segments")], ["segments is missing"]),

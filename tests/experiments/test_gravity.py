@@ -1,0 +1,238 @@
+"""Even parts end to end: a payload the model lacks, a torque constant that is off, several runs; truth is the simulated arm's."""
+
+import json
+import re
+import shutil
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tomlkit
+
+from drivers.simulated import SimulatedArm
+from experiments import words
+from experiments.calibrate import fit_runs
+from experiments.constant_speed import ConstantSpeed, plan_constant_speed
+from experiments.record import record
+from ident.armfile import Tool, load_arm
+from ident.calibration import Calibration
+from ident.errors import InputError
+from ident.export import export
+from ident.feedforward import Feedforward
+from ident.identify import Options
+from ident.loads import joint_loads
+from ident.resources import data_dir
+from ident.run import arm_sha256
+
+PAYLOAD = {"mass": 1.5, "com": [0.03, -0.02, 0.08]}
+ARMS = Path(__file__).parents[1] / "arms"
+EFFICIENCY = 0.7
+JOINTS = ("j2", "j3", "j5")
+CORRECTED = Options(torque_basis="gravity-corrected")
+
+
+@pytest.fixture(scope="module")
+def campaign(tmp_path_factory):
+    """A short run of lab6 with a payload; its masses are the model's, the torque constant of j3 is 5 % off."""
+    folder = tmp_path_factory.mktemp("lab6")
+    shutil.copy(data_dir() / "arms" / "lab6" / "lab6.urdf", folder)
+    table = tomllib.loads((data_dir() / "arms" / "lab6" / "lab6.toml").read_text(encoding="utf-8"))
+    table["simulation"] |= {"payload": PAYLOAD, "mass_error": 0.0}
+    (folder / "lab6.toml").write_text(tomlkit.dumps(table), encoding="utf-8")
+    arm = load_arm(folder / "lab6.toml")
+    record(arm, plan_constant_speed(arm, JOINTS, 2, ConstantSpeed(postures=6, speeds=4)), folder, 2)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def fitted(campaign, tmp_path_factory):
+    return fit_runs([campaign], tmp_path_factory.mktemp("drive"))
+
+
+@pytest.fixture(scope="module")
+def corrected(campaign, tmp_path_factory):
+    return fit_runs([campaign], tmp_path_factory.mktemp("corrected"), CORRECTED)
+
+
+@pytest.fixture(scope="module")
+def lossy(tmp_path_factory):
+    """A run of the boom of `pair` behind a gear that loses 30 %."""
+    folder = tmp_path_factory.mktemp("lossy")
+    shutil.copy(ARMS / "pair.urdf", folder)
+    table = tomllib.loads((ARMS / "pair.toml").read_text(encoding="utf-8"))
+    table["simulation"] |= {"stroke_scatter": 0.005, "torque_noise": 0.02}
+    table["simulation"]["joints"]["lift"] = {"coulomb": 0.5, "viscous": 0.4, "efficiency": EFFICIENCY}
+    (folder / "pair.toml").write_text(tomlkit.dumps(table), encoding="utf-8")
+    arm = load_arm(folder / "pair.toml")
+    record(arm, plan_constant_speed(arm, ("lift",), 1, ConstantSpeed(speeds=4)), folder, 1)
+    return folder
+
+
+def without_date(path: Path) -> str:
+    return re.sub(r"^created = .*$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+
+
+class TestPayload:
+    def test_it_is_found_and_its_intervals_hold_the_truth(self, fitted):
+        unknown = fitted.calibration.model.unknown_tool
+        assert unknown.status == "used"
+        for name, truth in zip(("mass", "moment_x", "moment_y", "moment_z"), (1.5, 0.045, -0.03, 0.12), strict=True):
+            assert unknown.parameters[name].low <= truth <= unknown.parameters[name].high, name
+        assert unknown.parameters["mass"].verdict == "identified"
+
+    def test_loads_and_friction_are_those_with_it(self, campaign, fitted):
+        """The coefficient of j2 is that of the true load; its friction in a posture never met is the truth's."""
+        coefficient = fitted.calibration.joints["j2"].parameters["coulomb_coefficient"]
+        assert coefficient.low <= 0.085 <= coefficient.high
+        arm = SimulatedArm(load_arm(campaign / "lab6.toml"))
+        q, dq = np.array([[0.3, 1.1, 0.2, 0.4, -0.5, 0.1]]), np.full((1, 6), 0.3)
+        heavy = replace(fitted.calibration.mechanism, bearings=(None,) * 6)
+        assert joint_loads(heavy, q).torque[0, 1] == pytest.approx(arm.loads(q)[0, 1], rel=0.01)
+        assert fitted.calibration.friction(q, dq)[0, 1] == pytest.approx(arm.friction(q, dq)[0, 1], rel=0.03)
+
+    def test_scales_beside_it_hold_the_torque_constants(self, fitted):
+        for joint, truth in (("j2", 1.0), ("j3", 0.95), ("j5", 1.0)):
+            scale = fitted.calibration.joints[joint].gravity["scale"]
+            assert scale.low <= truth <= scale.high, joint
+
+    def test_it_is_said(self, fitted):
+        said = words.gravity_sentence(fitted.calibration)
+        assert re.search(r"An unknown tool on the last link explains the even parts: 1\.\d+ ± 0\.\d+ kg at \(0\.03", said)
+        assert "Unknown tool" in (fitted.calibration.folder / "report.html").read_text(encoding="utf-8")
+
+    def test_the_truth_in_the_run_changes_nothing(self, campaign, fitted, tmp_path):
+        shutil.copytree(campaign / "runs", tmp_path / "blind" / "runs")
+        (arm,) = tmp_path.glob("blind/runs/*/arm/lab6.toml")
+        table = tomllib.loads(arm.read_text(encoding="utf-8"))
+        del table["simulation"]
+        arm.write_text(tomlkit.dumps(table), encoding="utf-8")
+        again = fit_runs([tmp_path / "blind"], tmp_path / "again").calibration
+        assert without_date(again.folder / "calibration.toml") == without_date(fitted.calibration.folder / "calibration.toml")
+
+    def test_a_tool_that_the_arm_file_states_is_no_unknown_one(self, campaign, tmp_path):
+        shutil.copytree(campaign / "runs", tmp_path / "known" / "runs")
+        (run,) = (tmp_path / "known" / "runs").iterdir()
+        table = tomllib.loads((run / "arm" / "lab6.toml").read_text(encoding="utf-8"))
+        (run / "arm" / "lab6.toml").write_text(tomlkit.dumps(table | {"tool": PAYLOAD}), encoding="utf-8")
+        record_ = json.loads((run / "run.json").read_text(encoding="utf-8"))
+        record_["arm_sha256"] = arm_sha256(load_arm(run / "arm" / "lab6.toml", model_dir=run / "arm"))
+        (run / "run.json").write_text(json.dumps(record_), encoding="utf-8")
+        model = fit_runs([tmp_path / "known"], tmp_path / "out").calibration.model
+        assert model.tool == Tool(1.5, (0.03, -0.02, 0.08))
+        assert model.unknown_tool.status == "none"
+
+    @pytest.mark.parametrize(("old", "new", "word"), [
+        ('status = "used"', 'status = "stolen"', "model.unknown_tool.status"),
+        ("mass = {value = 1.", "mass = {value = -1.", "a positive mass"), ("moment_x = ", "moment_w = ", "moment_w")])
+    def test_a_calibration_whose_tool_cannot_be_is_refused(self, fitted, tmp_path, old, new, word):
+        text = (fitted.calibration.folder / "calibration.toml").read_text(encoding="utf-8")
+        assert old in text
+        (tmp_path / "calibration.toml").write_text(text.replace(old, new), encoding="utf-8")
+        with pytest.raises(InputError, match=word):
+            Calibration.load(tmp_path)
+
+
+class TestTorqueBasis:
+    def test_torque_is_divided_by_the_scale(self, fitted, corrected):
+        """Friction of j3 in true N·m, though its drive reports 5 % too little."""
+        drive, true = (delivery.calibration.joints["j3"] for delivery in (fitted, corrected))
+        assert corrected.calibration.torque_basis == "gravity-corrected"
+        assert drive.torque_scale is None
+        assert true.torque_scale == pytest.approx(drive.gravity["scale"].value, rel=1e-5)
+        for name in ("coulomb", "static", "viscous"):
+            assert true.values[name] == pytest.approx(drive.values[name] / true.torque_scale, rel=1e-3)
+        assert true.values["stribeck_velocity"] == pytest.approx(drive.values["stribeck_velocity"], rel=1e-3)
+        assert true.parameters["viscous"].low <= 6.5 <= true.parameters["viscous"].high
+
+    def test_the_uncertainty_of_the_scale_goes_along(self, fitted, corrected):
+        drive, true = (delivery.calibration.joints["j3"] for delivery in (fitted, corrected))
+        for name in ("coulomb", "static"):
+            part = [joint.parameters[name].half_width / joint.values[name] for joint in (drive, true)]
+            scale = true.gravity["scale"].half_width / true.gravity["scale"].value
+            assert part[1] == pytest.approx(np.hypot(part[0], scale), rel=0.02)
+        w = np.array([0.01])
+        assert true.band(w)[0] / true.torque(w)[0] > drive.band(w)[0] / drive.torque(w)[0]
+
+    def test_the_file_keeps_it_and_the_report_says_it(self, corrected):
+        table = tomllib.loads((corrected.calibration.folder / "calibration.toml").read_text(encoding="utf-8"))
+        assert table["torque_basis"] == "gravity-corrected"
+        assert table["joints"]["j3"]["torque_scale"] == corrected.calibration.joints["j3"].torque_scale
+        assert "scaled to the model" in (corrected.calibration.folder / "report.html").read_text(encoding="utf-8")
+
+    def test_a_joint_without_a_scale_stays_in_the_drive_s_torque_and_says_so(self, cli, make_arm, tmp_path):
+        arm = make_arm().path
+        outcome = cli("calibrate", arm, "--joints", "turn", "--torque-basis", "gravity-corrected", "-o", tmp_path / "out")
+        assert outcome.code == 0
+        assert "turn stays in the drive's torque" in " ".join(outcome.out.split())
+        assert Calibration.load(tmp_path / "out").joints["turn"].torque_scale is None
+
+    @pytest.mark.parametrize(("options", "said"), [(["--torque-basis", "motor"], "unknown torque basis 'motor'"),
+                                                   (["--torque-basis", "gravity-corrected", "--motion", "joint"], "round trips")])
+    def test_a_basis_that_cannot_be_is_refused(self, cli, campaign, tmp_path, options, said):
+        outcome = cli("fit", campaign, *options, "-o", tmp_path / "out")
+        assert outcome.code == 2
+        assert said in outcome.err
+        assert not (tmp_path / "out").exists()
+
+
+class TestRepeats:
+    def test_runs_show_their_deviation_beside_the_interval(self, cli, make_arm, tmp_path):
+        arm = make_arm({"simulation": {"stroke_scatter": 0.01, "torque_noise": 0.05}})
+        outcome = cli("calibrate", arm.path, "--joints", "lift", "--repeats", "2", "-o", tmp_path / "out", "--json")
+        assert outcome.code == 0, outcome.err
+        assert len(list((tmp_path / "out" / "runs").iterdir())) == 2
+        parameters = json.loads(outcome.out)["calibration"]["joints"]["lift"]["parameters"]
+        alone = []
+        for k, run in enumerate(sorted((tmp_path / "out" / "runs").iterdir())):
+            alone.append(fit_runs([run], tmp_path / f"alone{k}", Options(law="coulomb-viscous", load="none")).calibration)
+        for name in ("coulomb", "viscous"):
+            one, two = (calibration.joints["lift"].values[name] for calibration in alone)
+            assert parameters[name]["repeat_deviation"] == pytest.approx(abs(one - two) / np.sqrt(2.0), rel=0.02)
+            assert all(calibration.joints["lift"].parameters[name].repeat_deviation is None for calibration in alone)
+        assert re.search(r"repeats +Estimates of 2 single runs deviate by at most", outcome.err)
+        assert cli("fit", tmp_path / "out", "-o", tmp_path / "again").code == 0
+        assert without_date(tmp_path / "again" / "calibration.toml") == without_date(tmp_path / "out" / "calibration.toml")
+
+    def test_no_run_is_no_repeat(self, cli, make_arm):
+        outcome = cli("calibrate", make_arm().path, "--repeats", "0")
+        assert outcome.code == 2
+        assert "repeats" in outcome.err
+
+
+class TestDirections:
+    MEAN, HALF = (1.0 / EFFICIENCY - EFFICIENCY) / 2.0, (1.0 / EFFICIENCY + EFFICIENCY) / 2.0 - 1.0
+
+    def test_driving_and_being_driven_are_told_where_the_torque_is_right(self, lossy, tmp_path):
+        calibration = fit_runs([lossy], tmp_path, Options(load="torque", directional="driving")).calibration
+        joint = calibration.joints["lift"]
+        mean, half = joint.parameters["coulomb_coefficient"], joint.gravity["driving_difference"]
+        assert joint.directional == "driving"
+        assert mean.low <= self.MEAN <= mean.high
+        assert half.low <= self.HALF <= half.high
+        assert half.verdict == "identified"
+        q, way = np.array([[0.0, 0.4], [0.0, 0.4]]), np.array([[0.0, 0.3], [0.0, -0.3]])
+        truth = SimulatedArm(load_arm(lossy / "pair.toml")).friction(q, way)[:, 1]
+        np.testing.assert_allclose(calibration.friction(q, way)[:, 1], truth, rtol=0.02)
+        assert abs(truth[0] + truth[1]) > 0.5                       # a mean of both directions would miss that
+        feedforward = Feedforward(calibration.mechanism, calibration)
+        for state in zip(q, way, strict=True):
+            np.testing.assert_allclose(feedforward(*state), calibration.friction(*(part[None] for part in state))[0], rtol=1e-9)
+        assert any("difference between the directions (lift)" in loss for loss in export(calibration, "urdf").losses)
+
+    def test_unasked_it_is_no_claim_but_a_note(self, lossy, tmp_path):
+        """A wrong torque constant looks the same."""
+        joint = fit_runs([lossy], tmp_path, Options(load="torque")).calibration.joints["lift"]
+        assert joint.directional == "none"
+        assert joint.gravity["scale"].low <= 1.0 + self.HALF <= joint.gravity["scale"].high
+        said = r"friction per load is ([\d.]+) when driving and ([\d.]+) when driven back"
+        numbers = re.search(said, joint.gravity["scale"].note)
+        assert float(numbers[1]) == pytest.approx(1.0 / EFFICIENCY - 1.0, rel=0.05)
+        assert float(numbers[2]) == pytest.approx(1.0 - EFFICIENCY, rel=0.05)
+
+    def test_it_does_not_go_with_a_corrected_torque(self, cli, lossy, tmp_path):
+        outcome = cli("fit", lossy, "--directional", "driving", "--torque-basis", "gravity-corrected", "-o", tmp_path / "out")
+        assert outcome.code == 2
+        assert "choose one" in outcome.err
+        assert cli("fit", lossy, "--directional", "sideways", "-o", tmp_path / "out").code == 2
