@@ -12,7 +12,7 @@ METHODS: dict[str, Callable[[ArmFile, tuple[str, ...] | None, int], Plan]] = {
     "whole-arm": plan_whole_arm, "single": plan_constant_speed}
 
 
-DEFAULT = "single"
+DEFAULT = "whole-arm"
 
 
 def plan_method(method: str, arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0) -> Plan:

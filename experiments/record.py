@@ -44,7 +44,8 @@ def record(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None, no
     mechanism = load_mechanism(arm)
     check_plan(plan, arm, mechanism)
     connected = Supervisor(connect(arm, seed), mechanism.prismatic)
-    folder = new_run_folder(campaign, "constant-speed")
+    together = any(segment.kind == "sweep" for segment in plan.segments)
+    folder = new_run_folder(campaign, "whole-arm" if together else "constant-speed")
     with Recorder(folder, arm, mechanism, plan.method, arm.driver.rate, connected.resolution, plan_table(plan),
                   seed, note) as recorder, connected:
         connected.enable()

@@ -82,9 +82,10 @@ def progress(out: "Console", total: float, word: str, names: tuple[str, ...]) ->
 def _motion(segment: "Segment", sample: "JointSample", names: tuple[str, ...]) -> str:
     """What moves now, in a line of constant width."""
     if segment.joint is None:
-        return f"{'to posture ' + str(segment.posture):<40}"
+        return f"{'to posture ' + str(segment.posture):<44}"
     way, tau = "back" if segment.mirror_of is not None else "forward", sample.tau[names.index(segment.joint)]
-    return f"{segment.joint:<4} {segment.speed:7.3f} rad/s {way:<8} tau {tau:7.1f} N·m"
+    who = f"all, {segment.joint}" if segment.kind == "sweep" else segment.joint
+    return f"{who:<8} {segment.speed:7.3f} rad/s {way:<8} tau {tau:7.1f} N·m"
 
 
 def agree(plan: "Plan", kind: str, yes: bool, out: "Console") -> None:

@@ -45,7 +45,7 @@ def register(app: typer.Typer) -> None:
 
 def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOption = None, seed: SeedOption = 0,
               law: LawOption = "auto", load: LoadOption = "auto", directional: DirectionalOption = "auto",
-              torque_basis: BasisOption = "drive", method: MethodOption = "single",
+              torque_basis: BasisOption = "drive", method: MethodOption = "whole-arm",
               repeats: Annotated[int, typer.Option(min=1, help="How often the plan is run; the calibration then states the "
                                                                "deviation between the runs.")] = 1,
               yes: YesOption = False, as_json: JsonOption = False) -> None:
@@ -77,7 +77,7 @@ def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOp
 
 def plan(arm: ArmArgument = "lab6",
          out: Annotated[Path | None, typer.Option("--out", "-o", help="File for the plan (TOML).")] = None,
-         joints: JointsOption = None, seed: SeedOption = 0, method: MethodOption = "single",
+         joints: JointsOption = None, seed: SeedOption = 0, method: MethodOption = "whole-arm",
          as_json: JsonOption = False) -> None:
     """What will move, robot time, load spread; moves nothing."""
     from experiments.design import load_spread
@@ -106,7 +106,7 @@ def plan(arm: ArmArgument = "lab6",
 def run(arm: ArmArgument = "lab6",
         plan: Annotated[Path | None, typer.Option(help="Plan file; default: a fresh plan.")] = None,
         out: OutOption = None, joints: JointsOption = None, seed: SeedOption = 0,
-        method: MethodOption = "single",
+        method: MethodOption = "whole-arm",
         note: Annotated[str, typer.Option(help="Kept with the run.")] = "", yes: YesOption = False,
         as_json: JsonOption = False) -> None:
     """Move and record, without fitting."""
