@@ -48,10 +48,13 @@ def losses(calibration: Calibration, target: str) -> tuple[str, ...]:
     apart = [name for name, joint in calibration.joints.items() if joint.directional != "none"]
     lost = [f"growth with load ({', '.join(load)})"] * bool(load) + [f"the Stribeck effect ({', '.join(drop)})"] * bool(drop)
     lost += [f"the difference between the directions ({', '.join(apart)})"] * bool(apart)
+    tool = calibration.model.unknown_tool.tool
+    without = (f"{target} has the masses of the model, without the unknown tool of {tool.mass:.3g} kg that friction was measured "
+               "with",) if tool is not None else ()
     if not lost:
-        return ()
+        return without
     near = {name: (approximate(joint), joint.parameters["coulomb"].unit) for name, joint in calibration.joints.items()
             if name in load + drop}
     off = ", ".join(f"{name} {value.rms:.2g} (worst {value.worst:.2g}) {unit}" for name, (value, unit) in near.items())
     return (f"{target} keeps constant and viscous friction; lost: {' and '.join(lost)}",
-            f"off by, rms over the calibrated range: {off}")
+            f"off by, rms over the calibrated range: {off}", *without)

@@ -97,6 +97,9 @@ class TestPayload:
             scale = fitted.calibration.joints[joint].gravity["scale"]
             assert scale.low <= truth <= scale.high, joint
 
+    def test_an_exported_model_says_that_it_lacks_it(self, fitted):
+        assert any(re.search(r"without the unknown tool of 1\.\d+ kg", loss) for loss in fitted.losses)
+
     def test_it_is_said(self, fitted):
         said = words.gravity_sentence(fitted.calibration)
         assert re.search(r"An unknown tool on the last link explains the even parts: 1\.\d+ ± 0\.\d+ kg at \(0\.03", said)
@@ -194,6 +197,18 @@ class TestRepeats:
         assert re.search(r"repeats +Estimates of 2 single runs deviate by at most", outcome.err)
         assert cli("fit", tmp_path / "out", "-o", tmp_path / "again").code == 0
         assert without_date(tmp_path / "again" / "calibration.toml") == without_date(tmp_path / "out" / "calibration.toml")
+
+    @pytest.mark.parametrize(("deviation", "said"), [
+        (0.5, "no more than the intervals tell"), (10.0, "more than the intervals tell: viscous of j2")])
+    def test_runs_that_differ_by_more_than_chance_are_named(self, fitted, deviation, said):
+        """By chance alone the estimates of two runs scatter by sqrt(2) standard errors of both together."""
+        joint = fitted.calibration.joints["j2"]
+        viscous = joint.parameters["viscous"]
+        apart = replace(viscous, repeat_deviation=deviation * viscous.std_error)
+        two = replace(fitted.calibration, runs=fitted.calibration.runs * 2,
+                      joints={"j2": replace(joint, parameters={**joint.parameters, "viscous": apart})})
+        assert said in words.repeat_sentence(two)
+        assert words.repeat_sentence(fitted.calibration) == ""
 
     def test_no_run_is_no_repeat(self, cli, make_arm):
         outcome = cli("calibrate", make_arm().path, "--repeats", "0")
