@@ -31,60 +31,75 @@ class InternalForces:
         Joint axes.
     length : float
         What makes a force of a moment [m].
-    joints, cuts : ndarray, shapes (r, N, n, 2, 3) and (r, N, closures, 2, 3)
-        Force, and moment over `length`, in the joints of the tree and in the cut ones.
+    units : ndarray, shape (N, r, n + closures, 2, 3)
+        Force, and moment over `length`, in the joints of the tree and in the cut ones; orthonormal over all of them.
     """
 
     mechanism: Mechanism
     axis: Array
     length: float
-    joints: Array
-    cuts: Array
+    units: Array
 
     @classmethod
     def of(cls, branch: Branch, pose: Kinematics, jacobian: Array) -> "InternalForces":
         """From the scaled Jacobian of the closures: multipliers that no passive joint feels."""
         m, solved = branch.mechanism, len(branch.solved)
         idle = np.linalg.svd(jacobian[:, :, branch.solved])[0][:, :, solved:] / branch.row_unit[:, None]
-        joints, cuts = [], []
+        units = np.zeros((len(pose.axis), idle.shape[2], m.n + len(m.closures), 2, 3))
         for k in range(idle.shape[2]):
             force, moment = cut_wrenches(m, pose, idle[:, :, k])
-            joints.append(_transmitted(m, pose, on_links(m, pose, force, moment)) / [[1.0], [branch.length]])
-            cuts.append(np.stack((force, moment / branch.length), axis=2))
-        shape = (idle.shape[2], len(pose.axis), -1, 2, 3)
-        return cls(m, pose.axis, branch.length, np.reshape(joints, (*shape[:2], m.n, 2, 3)),
-                   np.reshape(cuts, (*shape[:2], len(m.closures), 2, 3)))
+            units[:, k, :m.n] = _transmitted(m, pose, on_links(m, pose, force, moment))
+            units[:, k, m.n:, 0], units[:, k, m.n:, 1] = force, moment
+        units[..., 1, :] /= branch.length
+        flat = units.reshape(*units.shape[:2], 6 * units.shape[2])
+        lower = np.linalg.cholesky(flat @ flat.transpose(0, 2, 1))
+        return cls(m, pose.axis, branch.length, np.linalg.solve(lower, flat).reshape(units.shape))
 
     def hide(self, loads: JointLoads, force: Array, moment: Array) -> tuple[JointLoads, Array, Array]:
-        """Loads of the joints and wrenches at the cuts, nan where they depend on internal forces that are loaded."""
-        if not len(self.joints):
+        """Loads of the joints and wrenches at the cuts, nan where they depend on how stiff the joints are."""
+        if not self.units.shape[1]:
             return loads, force, moment
-        carried = np.stack((loads.force, loads.moment / self.length), axis=2)
-        at_cuts = np.stack((force, moment / self.length), axis=2)
-        most = np.maximum(np.abs(carried).max(axis=(1, 2, 3)), np.abs(at_cuts).max(axis=(1, 2, 3)))
-        work = [np.abs(np.einsum("rnjki,njki->rnjk", unit, found)).max(axis=(2, 3), initial=0.0)
-                for unit, found in ((self.joints, carried), (self.cuts, at_cuts))]
-        loaded = np.maximum(*work) > _FELT * most
-        joints, cuts = ((loaded[:, :, None, None, None] & (np.abs(unit) > _FELT)) for unit in (self.joints, self.cuts))
-        along, across = self._parts(loaded)
-        radial, bending, axial, twist = across[0], across[1], along[0], along[1]
-        pressed = np.where(self.mechanism.prismatic, twist, axial)
+        carried = np.concatenate((np.stack((loads.force, loads.moment / self.length), axis=2),
+                                  np.stack((force, moment / self.length), axis=2)), axis=1)
+        shared = np.einsum("nrjki,nrs->nsjki", self.units, self._reached(carried))
+        n = self.mechanism.n
+        along = np.einsum("nsjki,nji->nsjk", shared[:, :, :n], self.axis)
+        across = np.linalg.norm(shared[:, :, :n] - along[..., None] * self.axis[:, None, :, None], axis=4)
+        (axial, twist), (radial, bending) = ((np.abs(part).max(axis=1) > _FELT).transpose(2, 0, 1) for part in (along, across))
+        whole = np.linalg.norm(shared, axis=4).max(axis=1) > _FELT
 
         def shown(values: Array, hidden: NDArray[np.bool_]) -> Array:
             return np.where(hidden, np.nan, values)
 
-        part, cut = joints.any(axis=(0, 4)), cuts.any(axis=(0, 4))
+        pressed = radial | bending | np.where(self.mechanism.prismatic, twist, axial)
         told = replace(loads, radial=shown(loads.radial, radial), bending=shown(loads.bending, bending),
-                       axial=shown(loads.axial, axial), normal=shown(loads.normal, radial | bending | pressed),
-                       force=shown(loads.force, part[:, :, 0, None]), moment=shown(loads.moment, part[:, :, 1, None]))
-        return told, shown(force, cut[:, :, 0, None]), shown(moment, cut[:, :, 1, None])
+                       axial=shown(loads.axial, axial), normal=shown(loads.normal, pressed),
+                       force=shown(loads.force, whole[:, :n, :1]), moment=shown(loads.moment, whole[:, :n, 1:]))
+        return told, shown(force, whole[:, n:, :1]), shown(moment, whole[:, n:, 1:])
 
-    def _parts(self, loaded: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Whether forces and moments along the joint axes and across them depend on internal forces, each (2, N, n)."""
-        along = np.einsum("rnjki,nji->rnjk", self.joints, self.axis)
-        across = np.linalg.norm(self.joints - along[..., None] * self.axis[:, :, None], axis=4)
-        felt = [(loaded[:, :, None, None] & (np.abs(part) > _FELT)).any(axis=0) for part in (along, across)]
-        return felt[0].transpose(2, 0, 1), felt[1].transpose(2, 0, 1)
+    def _reached(self, carried: Array) -> Array:
+        """Internal forces that loads bring about in joints of any stiffness, as a projection of the units, shape (N, r, r).
+
+        Forces, shape (N, joints, 2, 3), load a unit where they act along it, in any joint; a joint's stiffness couples
+        the units that go through it. What no such way leads to stays zero.
+        """
+        most = np.abs(carried).max(axis=(1, 2, 3), initial=0.0)[:, None, None]
+        work = np.einsum("nrjki,njki->nrjk", self.units, carried)
+        work = work.reshape(*work.shape[:2], 2 * work.shape[2])
+        work = np.where(np.abs(work) > _FELT * most, work / np.maximum(most, 1e-300), 0.0)
+        through = np.einsum("nrjki,nsjki->njkrs", self.units, self.units)
+        reached = _projection(work @ work.transpose(0, 2, 1))
+        for _ in range(self.units.shape[1]):
+            moved = through @ reached[:, None, None]
+            reached = _projection(reached + np.einsum("njkrs,njkts->nrt", moved, moved))
+        return reached
+
+
+def _projection(gram: Array) -> Array:
+    """On the range of symmetric matrices, shape (N, r, r)."""
+    values, vectors = np.linalg.eigh(gram)
+    vectors = vectors * (values > _FELT**2)[:, None, :]
+    return np.asarray(vectors @ vectors.transpose(0, 2, 1))
 
 
 def _transmitted(m: Mechanism, pose: Kinematics, on: Array) -> Array:

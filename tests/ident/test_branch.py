@@ -145,6 +145,27 @@ def test_where_branches_meet_the_way_ends(tmp_path):
     np.testing.assert_allclose(caught.value.reachable, [[-np.pi / 3, 2.0 * np.pi / 3]], atol=1e-5)
 
 
+def six_bar(folder, first: str, second: str) -> Mechanism:
+    """A four-bar whose rocker drives a second rocker by a second coupler; either loop cut at its coupler's end or beginning."""
+    ground, crank, rocker, far = np.zeros(2), at(np.pi / 3), np.array([2.0, 0.0]), np.array([4.0, 0.0])
+    top = meeting(crank, rocker, 2.0, 1.5, 1.0)
+    end = meeting(top, far, 1.7, 1.4, 1.0)
+    joints, loops = [link("crank", "ground", ground, crank, True)], []
+    if first == "top":
+        joints += [link("coupler", "crank", crank, top - crank), link("rocker", "ground", rocker, top - rocker)]
+        loops.append(pin("coupler", "rocker", top - crank, top - rocker))
+    else:
+        joints += [link("rocker", "ground", rocker, top - rocker), link("coupler", "rocker", top - rocker, crank - top)]
+        loops.append(pin("crank", "coupler", crank, crank - top))
+    if second == "top":
+        joints += [link("coupler2", "rocker", top - rocker, end - top), link("rocker2", "ground", far, end - far)]
+        loops.append(pin("coupler2", "rocker2", end - top, end - far))
+    else:
+        joints += [link("rocker2", "ground", far, end - far), link("coupler2", "rocker2", end - far, top - end)]
+        loops.append(pin("rocker", "coupler2", top - rocker, top - end))
+    return mechanism(folder, joints, loops)
+
+
 class TestOverconstrained:
     """A planar chain of pins carries what acts across its plane on two ways; how they share is not told."""
 
@@ -186,6 +207,20 @@ class TestOverconstrained:
         ends = [m.names.index("crank"), m.names.index("rocker")]
         np.testing.assert_allclose(found.joints.axial[:, ends], 15.0, rtol=1e-9)
         np.testing.assert_allclose(found.force[:, 0, 2], 5.0, rtol=1e-9)
+
+    @pytest.mark.parametrize("cuts", [("top", "top"), ("top", "tip"), ("tip", "top"), ("tip", "tip")], ids="-".join)
+    def test_a_load_on_one_loop_is_shared_with_the_next_wherever_they_are_cut(self, tmp_path, cuts):
+        """Two loops on one rocker: how much of a force across the far one reaches the crank depends on every stiffness."""
+        m = six_bar(tmp_path, *cuts)
+        motion = close_loops(m, [[0.2]], [[1.0]])
+        across = np.zeros((1, m.n, 6))
+        across[0, m.names.index("rocker2"), 2] = 100.0
+        free, pressed = closed_loads(m, motion), closed_loads(m, motion, None, across)
+        assert np.isfinite(free.joints.axial).all()
+        np.testing.assert_allclose(pressed.tau, free.tau, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(pressed.joints.radial, free.joints.radial, rtol=1e-9)
+        assert np.isnan(pressed.joints.axial).all()
+        assert np.isnan(pressed.joints.bending).all()
 
     def test_friction_of_such_loads_is_refused(self, tmp_path):
         rubbing = {"bearing": {"pin_radius": 0.02, "friction_arm": 0.01, "bending_arm": 0.05},
