@@ -109,7 +109,7 @@ def _efficiency(seed: int) -> list[dict[str, Any]]:
 
     loaded = seed % 2 == 0
     case = random_case(seed, True, loaded)
-    fit = fit_law(Data(case.w, case.tau, case.load if loaded else None, case.group), LAWS["stribeck"], "load", polish=False)
+    fit = fit_law(Data(case.w, case.tau, case.load if loaded else None, case.group), LAWS["stribeck"], "load")
     best = bounds(case)
     return [{"seed": seed, "parameter": name, "error": fit.values[name] / value - 1.0, "bound": best[name] / value}
             for name, value in case.truth.items()]
@@ -216,7 +216,7 @@ def _speed(samples: int = 100_000, rounds: int = 5) -> dict[str, list[float]]:
     seconds: dict[str, list[float]] = {"stribeck": [], "scipy": []}
     for _ in range(rounds):
         began = time.perf_counter()
-        fit_law(Data(w, tau, load, group), LAWS["stribeck"], "load", polish=False)
+        fit_law(Data(w, tau, load, group), LAWS["stribeck"], "load")
         seconds["stribeck"].append(time.perf_counter() - began)
         began = time.perf_counter()
         least_squares(residual, [3.0, 5.0, 0.1, 3.0, 0.05, 0.1], bounds=(1e-9, np.inf))

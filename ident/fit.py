@@ -7,9 +7,10 @@ covariance.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from inspect import Parameter as Argument
 from inspect import Signature
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,8 +19,8 @@ from ident.errors import FitError, InputError
 from ident.friction import AUTO, Law, law_named, unit
 from ident.mechanism import Array
 from ident.parameter import Parameter, verdict
-from ident.projection import Data, Design, columns, nonlinear_grid, prior_rows, project, white_target
-from ident.regression import Noise, cluster_covariance, estimate_noise, group_index, white_noise
+from ident.projection import Data, Moments, jacobian, nonlinear_grid, parameter_names, polish, predict, prior_sums, search_grid, combined
+from ident.regression import Intervals, Noise, group_index, product_sums, white_noise
 
 if TYPE_CHECKING:
     import lmfit
@@ -67,14 +68,28 @@ class FitResult:
     held_out_rmse: float
     residual: Array
     noise: Noise
-    lmfit: "lmfit.model.ModelResult | None" = field(default=None, repr=False)
     half_factor: float = 1.96
     directional: str = "none"
+    data: Data | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def lmfit(self) -> "lmfit.model.ModelResult":
+        """The same fit by lmfit in whitened residuals, made when asked: ``fit_report()`` and ``conf_interval()`` work on it."""
+        if self.data is None:
+            raise InputError("the points of this fit were not kept")
+        values = self.values | {name: float(p.value) for name, p in self.nuisance.items() if p.value is not None}
+        return lmfit_result(self.data, law_named(self.law), self.noise, values)
 
     @property
     def values(self) -> dict[str, float]:
         """Parameter values of the law by name."""
         return {name: float(p.value) for name, p in self.parameters.items() if p.value is not None}
+
+    def of_points(self, data: Data) -> "FitResult":
+        """The same with residual and noise of all points, of a fit to condensed ones."""
+        values = self.values | {name: float(p.value) for name, p in self.nuisance.items() if p.value is not None}
+        residual = data.tau - predict(data, law_named(self.law), values)
+        return replace(self, residual=residual, noise=self.noise.of_points(data.group), data=data)
 
     def predict(self, velocity: ArrayLike, load: ArrayLike | None = None) -> Array:
         """Friction torque at velocities and loads, shape (N,) [N·m].
@@ -170,24 +185,32 @@ def _checked(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None, gro
     return Data(w[order], tau[order], None if pressed is None else pressed[order], group_index(labels[order]))
 
 
-def fit_law(data: Data, law: Law, load_name: str = "none", polish: bool = True) -> FitResult:
-    """Fit one law: variable projection, noise model, refit, polish, covariance, verdicts."""
-    _enough(data, law)
-    design = Design.of(data, law)
-    noise = white_noise(len(data.tau))
+def fit_law(data: Data, law: Law, load_name: str = "none") -> FitResult:
+    """Fit one law to the points of one joint."""
+    return fit_points(data.condensed(), law, load_name).of_points(data)
+
+
+def fit_points(points: Data, law: Law, load_name: str = "none") -> FitResult:
+    """Variable projection, noise model, polish with the noise known, intervals, verdicts.
+
+    Of the result, noise and residual belong to round trips, not yet to points.
+    """
+    _enough(points, law)
+    whole = Moments.of(points, law, search_grid(points, law))
+    names = parameter_names(points, law)
+    noise = white_noise(points.groups)
     for _ in range(2):
-        beta, nonlinear = project(design, noise, refine=False)
-        prediction = columns(data, law, nonlinear) @ beta
-        noise = estimate_noise(data.tau - prediction, prediction, data.group, len(beta) + len(nonlinear))
-    beta, nonlinear = project(design, noise)
-    names = law.parameters(data.load is not None)
-    linear = len(names) - len(nonlinear)
-    values = dict(zip(names, [*map(float, beta[:linear]), *nonlinear.values()], strict=True))
-    values |= dict(zip(data.nuisance, map(float, beta[linear:]), strict=True))
-    polished = _polish(data, law, noise, values) if polish else None
-    if polished is not None:
-        values = {name: float(polished.params[name].value) for name in values}
-    return _result(data, law, load_name, noise, values, polished)
+        optimum = whole.solve(noise)
+        k = int(np.argmin(optimum.misfit))
+        noise = whole.noise(k, optimum.beta[k], len(names))
+    nonlinear = {name: float(values[k]) for name, values in whole.grid.items()}
+    for _ in range(2):
+        best = polish(points, law, noise, nonlinear)
+        nonlinear = {name: float(values[0]) for name, values in best.grid.items()}
+        beta = best.solve(noise).beta[0]
+        last, noise = noise, best.noise(0, beta, len(names))
+    values = dict(zip(names, [*map(float, beta), *nonlinear.values()], strict=True))
+    return _result(points, whole, law, load_name, last, values)
 
 
 def supports(data: Data, law: Law) -> bool:
@@ -204,13 +227,13 @@ def _enough(data: Data, law: Law) -> None:
         raise FitError(f"too few different speeds for the law {law.name}: at least {wanted} are needed")
 
 
-def _polish(data: Data, law: Law, noise: Noise, start: Mapping[str, float]) -> "lmfit.model.ModelResult":
-    """All parameters together by lmfit, from the projected optimum, in whitened residuals."""
+def lmfit_result(data: Data, law: Law, noise: Noise, start: Mapping[str, float]) -> "lmfit.model.ModelResult":
+    """All parameters together by lmfit, from the optimum, in whitened residuals."""
     import lmfit
 
     def whitened(w: Array, **parameters: float) -> Array:
         known = [parameters[name] / deviation for name, deviation in data.prior.items()]
-        return np.append(noise.whiten(_predict(data, law, parameters), data.group), known)
+        return np.append(noise.whiten(predict(data, law, parameters), data.group), known)
 
     named = [Argument(name, Argument.POSITIONAL_OR_KEYWORD) for name in ("w", *start)]
     whitened.__signature__ = Signature(named)      # type: ignore[attr-defined]  # where lmfit reads the names
@@ -226,73 +249,139 @@ def _polish(data: Data, law: Law, noise: Noise, start: Mapping[str, float]) -> "
             parameters.add(name, value=0.0, vary=False)
         else:
             parameters.add(name, value=value)
-    return model.fit(white_target(data, noise), parameters, w=data.w)
+    target = np.append(noise.whiten(data.tau, data.group), np.zeros(len(data.prior)))
+    return model.fit(target, parameters, w=data.w)
 
 
-def _predict(data: Data, law: Law, values: Mapping[str, float]) -> Array:
-    """Law and nuisance columns at the points."""
-    own = {name: value for name, value in values.items() if name not in data.nuisance}
-    extra = sum((values[name] * column for name, column in data.nuisance.items()), np.zeros(len(data.tau)))
-    return np.asarray(data.view(law.function(data.w, **own, load=data.load)) + extra)
-
-
-def _result(data: Data, law: Law, load_name: str, noise: Noise, values: dict[str, float],
-            polished: Any) -> FitResult:
+def _result(data: Data, whole: Moments, law: Law, load_name: str, noise: Noise,
+            values: dict[str, float]) -> FitResult:
     names = tuple(values)
     grids = {name: nonlinear_grid(data, name) for name in law.nonlinear}
     bound = {name: (values[name] <= 1.01 * grids[name][0] or values[name] >= grids[name][-1] / 1.01) if name in grids
              else name not in data.nuisance and values[name] <= 0.0 for name in names}
-    free = tuple(name for name in names if not (bound[name] and name not in law.nonlinear))
-    jacobian = np.column_stack([_derivative(data, law, values, name) for name in free])
-    residual = data.tau - _predict(data, law, values)
-    known = np.array([-values[name] / deviation for name, deviation in data.prior.items()])
-    intervals = cluster_covariance(np.vstack((noise.whiten(jacobian, data.group), prior_rows(data, free))),
-                                   np.append(noise.whiten(residual, data.group), known),
-                                   np.append(data.group, data.groups + np.arange(len(known))))
-    half = dict(zip(free, intervals.half_width(), strict=True))
-    error = dict(zip(free, intervals.std_error, strict=True))
+    free = [k for k, name in enumerate(names) if not (bound[name] and name not in law.nonlinear)]
+    intervals, half, unscaled = _intervals(data, law, noise, values, free)
+    low, high = profile(whole, noise, values, half / unscaled, free)
     parameters: dict[str, Parameter] = {}
     nuisance: dict[str, Parameter] = {}
-    for name in names:
-        parameter = _parameter(values[name], error.get(name), half.get(name), bound[name], name in law.nonlinear,
-                               unit(name, data.prismatic),
-                               float(np.log(grids[name][-1] / grids[name][0])) if name in grids else 0.0)
+    for i, name in enumerate(names):
+        u = unit(name, data.prismatic)
+        if i not in free:
+            parameter = Parameter(values[name], None, None, None, u, "at bound", "zero is the least it can be")
+        else:
+            j = free.index(i)
+            error = intervals.std_error[j] * (values[name] if name in grids else 1.0)
+            parameter = Parameter(values[name], float(error), float(low[j]), float(high[j]), u,
+                                  "at bound" if bound[name] else verdict(values[name], low[j], high[j]))
         (nuisance if name in data.nuisance else parameters)[name] = parameter
-    own = [name for name in free if name not in data.nuisance]
-    keep = [free.index(name) for name in own]
+    parameters = {name: parameters[name] for name in law.parameters(data.load is not None)}
+    own = [name for name in parameters if names.index(name) in free]
+    keep = [free.index(names.index(name)) for name in own]
     # log parameters back to their own scale
-    scale = np.array([values[name] if name in law.nonlinear else 1.0 for name in own])
+    scale = np.array([values[name] if name in grids else 1.0 for name in own])
     covariance = intervals.covariance[np.ix_(keep, keep)] * np.outer(scale, scale)
-    factor = float(np.median(intervals.half_width() / np.maximum(intervals.std_error, 1e-300)))
+    residual = data.tau - predict(data, law, values)
+    weight = np.ones(len(residual)) if data.count is None else data.count
+    square = float(weight @ residual**2) + (0.0 if data.spread is None else float(data.spread.sum()))
+    factor = float(np.median(half / np.maximum(intervals.std_error, 1e-300)))
     return FitResult(law.name, load_name, parameters, nuisance, tuple(own), covariance,
-                     float(np.sqrt(np.mean(residual**2))), float("nan"), residual, noise, polished, factor)
+                     float(np.sqrt(square / weight.sum())), float("nan"), residual, noise, factor, data=data)
 
 
-def _derivative(data: Data, law: Law, values: Mapping[str, float], name: str) -> Array:
-    """Derivative of the prediction; with respect to the logarithm for nonlinear parameters."""
-    if name in data.nuisance:
-        return data.nuisance[name]
-    if name in law.nonlinear:
-        step = 1e-4
-        up, down = ({**values, name: values[name] * np.exp(sign * step)} for sign in (1.0, -1.0))
-        return (_predict(data, law, up) - _predict(data, law, down)) / (2.0 * step)
-    own = {other: value for other, value in values.items() if other in law.nonlinear}
-    linear = law.linear + (law.with_load if data.load is not None else ())
-    return data.view(law.function(data.w, **{other: float(other == name) for other in linear}, **own, load=data.load))
+MODE = "max"
+def _intervals(points: Data, law: Law, noise: Noise, values: dict[str, float], free: list[int]):
+    from scipy.stats import t as student
+    from ident.projection import whitened
+    from ident.regression import left_out
+    rows = np.column_stack((jacobian(points, law, values), points.tau - predict(points, law, values)))
+    sums, squares = product_sums(rows[None], points.group, points.count)
+    count = np.bincount(points.group, points.count).astype(float)
+    W = whitened(sums[0], squares[0], count, noise)
+    W = np.concatenate((W, prior_sums(points, tuple(values), values)))
+    keep = [*free, W.shape[-1] - 1]
+    W = W[:, keep][:, :, keep]
+    p = len(free)
+    cr = left_out(W)
+    C = np.linalg.pinv(W.sum(axis=0)[:p, :p], rcond=1e-13, hermitian=True)
+    G = len(W)
+    dof = max(1, G - p)
+    s2 = float(np.sum(sums[0, :, -1]**2 / (count * (noise.within**2 + count * noise.between**2)))) / dof
+    model = Intervals(C * max(1.0, s2), np.full(p, float(dof)))
+    hm, hc = model.half_width(), cr.half_width()
+    vm, vc = np.diag(model.covariance), np.diag(cr.covariance)
+    se = np.sqrt(np.maximum(np.diag(C), 1e-300))
+    if MODE == "model":
+        return model, hm, se
+    if MODE == "cr":
+        return cr, hc, se
+    if MODE == "max":
+        f = np.maximum(1.0, hc / np.maximum(hm, 1e-300))
+    elif MODE == "blend":
+        r = (dof * vm + cr.freedom * vc) / (dof + cr.freedom)
+        f = np.sqrt(np.maximum(vm, r) / vm)
+    elif MODE == "gm":
+        f = np.sqrt(np.maximum(1.0, hc/hm))
+    elif MODE.startswith("eb"):
+        n0 = float(MODE[2:])
+        r = (n0 * vm + cr.freedom * vc) / (n0 + cr.freedom)
+        f = np.sqrt(r / vm)
+    elif MODE == "mix":     # shrunk, no floor
+        r = (dof * vm + cr.freedom * vc) / (dof + cr.freedom)
+        f = np.sqrt(r / vm)
+    return Intervals(model.covariance * np.outer(f, f), model.freedom), hm * f, se
 
 
-def _parameter(value: float, error: float | None, half: float | None, bound: bool, logarithmic: bool,
-               unit: str, widest: float) -> Parameter:
-    """Interval and verdict of one parameter; `widest` is the logarithm of the range that was searched."""
-    if error is None or half is None:
-        return Parameter(value, None, None, None, unit, "at bound", "zero is the least it can be")
-    if logarithmic:
-        half = min(half, widest)
-        low, high, error = value * float(np.exp(-half)), value * float(np.exp(half)), value * error
-    else:
-        low, high = value - half, value + half
-    return Parameter(value, float(error), float(low), float(high), unit,
-                     "at bound" if bound else verdict(value, low, high))
+def profile(whole: Moments, noise: Noise, values: dict[str, float], reach: Array, free: list[int]) -> tuple[Array, Array]:
+    """Where the misfit, least over all other parameters, exceeds its least by the square of each parameter's reach."""
+    data, law = whole.data, whole.law
+    names, p = tuple(values), whole.sums.shape[-1] - 1
+    least = Moments.of(data, law, {name: np.array([values[name]]) for name in law.nonlinear}).solve(noise)
+    widest = float(reach.max()) ** 2
+    low, high = np.full(len(free), np.inf), np.full(len(free), -np.inf)
+    grids, scans = {name: np.unique(grid) for name, grid in whole.grid.items()}, [(whole, whole.solve(noise))]
+    for _ in range(4 if law.nonlinear else 0):
+        moments, optimum = scans[-1]
+        inside = np.concatenate(([True], optimum.misfit - least.misfit[0] <= 1.2 * widest))
+        axes = {}
+        for name, grid in moments.grid.items():
+            own = np.append(values[name], grid)[inside]
+            steps = np.unique(grid)
+            axes[name] = np.geomspace(steps[max(0, np.searchsorted(steps, own.min()) - 1)],
+                                      steps[min(len(steps) - 1, np.searchsorted(steps, own.max(), side="right"))],
+                                      33 if len(grids) == 1 else 13)
+        moments = Moments.of(data, law, combined(axes))
+        scans.append((moments, moments.solve(noise)))
+        if inside.sum() > len(inside) // 3:
+            break
+    moments, optimum = scans[-1]
+    beta, misfit = np.vstack((least.beta, optimum.beta)), np.append(least.misfit, optimum.misfit)
+    variance = np.diagonal(np.concatenate((least.inverse, optimum.inverse)), axis1=1, axis2=2)
+    rise = np.maximum(0.0, misfit - least.misfit[0])
+    for j, i in enumerate(free):
+        if i < p:
+            inside = rise <= reach[j] ** 2
+            half = np.sqrt(variance[inside, i] * (reach[j] ** 2 - rise[inside]))
+            low[j], high[j] = (beta[inside, i] - half).min(), (beta[inside, i] + half).max()
+            continue
+        name = names[i]
+        at, root = np.append(values[name], moments.grid[name]), np.sqrt(rise) / reach[j]
+        x, inverse = np.unique(at, return_inverse=True)
+        y = np.full(len(x), np.inf)
+        np.minimum.at(y, inverse, root)
+        k = int(np.searchsorted(x, values[name]))
+        y[k] = 0.0
+        low[j] = values[name] if False else _crossing(np.log(x[k::-1]), y[k::-1])
+        high[j] = _crossing(np.log(x[k:]), y[k:])
+    return low, high
+
+
+def _crossing(x: Array, y: Array) -> float:
+    """Where y first exceeds 1, or the last x."""
+    beyond = np.flatnonzero(y > 1.0)
+    if not len(beyond):
+        return float(np.exp(x[-1]))
+    k = beyond[0]
+    return float(np.exp(x[k - 1] + (1.0 - y[k - 1]) / (y[k] - y[k - 1]) * (x[k] - x[k - 1])))
 
 
 def prediction_band(law: str, values: Mapping[str, float], names: tuple[str, ...], covariance: Array,

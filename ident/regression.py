@@ -6,7 +6,7 @@ efficient, and the covariance leaves out one round trip at a time, so that inter
 noise model is wrong.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from scipy.stats import t as student
 from ident.mechanism import Array
 
 Groups = NDArray[np.int_]
+AVERAGE = True
 _FLOOR = 1e-6          # least noise, as a fraction of the signal
 _DENSE = 10**6         # round trips times points up to which a membership matrix is the fastest way to sum
 
@@ -36,6 +37,40 @@ def group_sum(values: Array, group: Groups) -> Array:
     return np.asarray(np.add.reduceat(values[order], starts, axis=0))
 
 
+def product_sums(rows: Array, group: Groups, count: Array | None = None) -> tuple[Array, Array]:
+    """Sums of rows over each group, and of their products about its mean.
+
+    Parameters
+    ----------
+    rows : ndarray, shape (K, N, q)
+    group : ndarray of int, shape (N,)
+    count : ndarray, shape (N,), optional
+        How often each row counts; default once.
+
+    Returns
+    -------
+    sums : ndarray, shape (K, G, q)
+    squares : ndarray, shape (K, G, q, q)
+    """
+    order = np.argsort(group, kind="stable")
+    rows, group = rows[:, order], group[order]
+    starts = np.flatnonzero(np.diff(group, prepend=-1))
+    weight = np.ones(len(group)) if count is None else count[order]
+    sums = np.add.reduceat(rows * weight[:, None], starts, axis=1)
+    K, G, q = sums.shape
+    if G == len(group):
+        return sums, np.zeros((K, G, q, q))
+    about = (rows - (sums / np.add.reduceat(weight, starts)[:, None])[:, group]) * np.sqrt(weight)[:, None]
+    if len(group) % G == 0 and (np.diff(starts) == len(group) // G).all():
+        blocks = about.reshape(K, G, -1, q)
+        return sums, np.swapaxes(blocks, -1, -2) @ blocks
+    upper = np.triu_indices(q)
+    half = np.add.reduceat(about[..., upper[0]] * about[..., upper[1]], starts, axis=1)
+    squares = np.empty((K, G, q, q))
+    squares[..., upper[0], upper[1]] = squares[..., upper[1], upper[0]] = half
+    return sums, squares
+
+
 @dataclass(frozen=True)
 class Noise:
     """Standard deviations of residuals: of a point within its round trip, and of a round trip's level.
@@ -45,7 +80,7 @@ class Noise:
     within : float
         The same for all points.
     between : ndarray, shape (N,)
-        Level of each point's round trip.
+        Level of each point's round trip; shape (G,) where only sums over round trips are used.
     proportional : bool
         Whether the level scales with friction.
     """
@@ -53,6 +88,10 @@ class Noise:
     within: float
     between: Array
     proportional: bool
+
+    def of_points(self, group: Groups) -> "Noise":
+        """The same for points, of a noise model with a level for each round trip."""
+        return replace(self, between=self.between[group])
 
     def whiten(self, values: Array, group: Groups) -> Array:
         """Rows transformed so that their noise is white with unit variance; values (N, ...)."""
@@ -80,12 +119,28 @@ def estimate_noise(residual: Array, level: Array, group: Groups, parameters: int
     parameters : int
         How many parameters were fitted.
     """
-    count = np.bincount(group)
-    floor = _FLOOR * max(float(np.abs(level).max()), 1e-12)
-    mean = group_sum(residual, group) / count
-    spare = max(1, len(residual) - len(count))
-    within = float(np.sqrt(np.sum((residual - mean[group]) ** 2) / spare)) if len(residual) > len(count) else 0.0
-    size = np.abs(group_sum(level, group) / count)
+    sums, count = group_sum(residual, group), np.bincount(group).astype(float)
+    about = group_sum((residual - (sums / count)[group]) ** 2, group)
+    return noise_of_sums(sums, about, group_sum(level, group), count, parameters).of_points(group)
+
+
+def noise_of_sums(residual: Array, about: Array, level: Array, count: Array, parameters: int) -> Noise:
+    """Noise model, with a level for each round trip, from sums over round trips.
+
+    Parameters
+    ----------
+    residual, level : ndarray, shape (G,)
+        Sums of the residuals, and of the friction they belong to.
+    about : ndarray, shape (G,)
+        Sums of squares of the residuals about their mean.
+    count : ndarray, shape (G,)
+        How many points they are.
+    parameters : int
+        How many parameters were fitted.
+    """
+    mean, size, spare = residual / count, np.abs(level / count), float(count.sum()) - len(count)
+    floor = _FLOOR * max(float(size.max()), 1e-12)
+    within = float(np.sqrt(max(0.0, about.sum()) / spare)) if spare > 0.0 else 0.0
     inflate = len(count) / max(1, len(count) - parameters)
     excess = mean**2 * inflate - within**2 / count
     options = []
@@ -94,8 +149,14 @@ def estimate_noise(residual: Array, level: Array, group: Groups, parameters: int
         variance = between**2 + within**2 / count + floor**2
         misfit = float(np.sum(np.log(variance) + mean**2 * inflate / variance))
         options.append((misfit, proportional, between))
-    _, proportional, between = min(options, key=lambda option: option[0])
-    return Noise(max(within, floor, 0.05 * float(np.median(between))), between[group], proportional)
+    if AVERAGE:
+        odds = np.exp(-0.5 * (options[1][0] - options[0][0])) if options[1][0]-options[0][0] < 1400 else 0.
+        share = odds / (1.0 + odds) if np.isfinite(odds) else 1.0
+        between = np.sqrt((1-share)*options[0][2]**2 + share*options[1][2]**2)
+        proportional = share > 0.5
+    else:
+        _, proportional, between = min(options, key=lambda option: option[0])
+    return Noise(max(within, floor, 0.05 * float(np.median(between))), between, proportional)
 
 
 @dataclass(frozen=True)
@@ -138,23 +199,30 @@ def cluster_covariance(jacobian: Array, residual: Array, group: Groups) -> Inter
     ----------
     MacKinnon and White, J. Econometrics 29 (1985) 305; Bell and McCaffrey, Survey Methodology 28 (2002) 169.
     """
-    groups, p = int(group.max()) + 1, jacobian.shape[1]
-    scale = np.sqrt(np.sum(jacobian**2, axis=0))
+    rows = np.column_stack((jacobian, residual))
+    sums, about = product_sums(rows[None], group)
+    count = np.bincount(group)[:, None, None]
+    return left_out(about[0] + sums[0][:, :, None] * sums[0][:, None, :] / count)
+
+
+def left_out(sums: Array) -> Intervals:
+    """The same from the sums of products of each group, residual last, shape (G, p + 1, p + 1)."""
+    groups, p = len(sums), sums.shape[-1] - 1
+    scale = np.sqrt(np.diagonal(sums.sum(axis=0))[:p])
     scale[scale == 0.0] = 1.0
-    J = jacobian / scale
-    total = J.T @ J
-    gram = group_sum(J[:, :, None] * J[:, None, :], group)
-    gradient = group_sum(J * residual[:, None], group)
+    gram, gradient = sums[:, :p, :p] / np.outer(scale, scale), sums[:, :p, p] / scale
+    total = gram.sum(axis=0)
     without = np.linalg.pinv(total - gram, rcond=1e-10, hermitian=True)
     change = np.einsum("gij,gj->gi", without, gradient)
     change -= change.mean(axis=0)
     covariance = (groups - 1) / groups * change.T @ change
     weighted = without @ gram                                   # what each group's rows weigh in each parameter's change
-    own = np.einsum("gki,gki->kg", weighted, without)
+    own = np.einsum("gki,gki->gk", weighted, without)
     inverse = np.linalg.pinv(total, rcond=1e-12, hermitian=True)
-    freedom = np.empty(p)
-    for k in range(p):
-        spread = np.diag(own[k]) - weighted[:, k] @ inverse @ weighted[:, k].T
-        square = float(np.sum(spread**2))
-        freedom[k] = np.trace(spread) ** 2 / square if square > 0.0 else 1.0
+    # spread = diag(own) - weighted @ inverse @ weighted' for each parameter; its trace and sum of squares
+    inner = np.einsum("gki,ij,gkj->gk", weighted, inverse, weighted)
+    trace = (own - inner).sum(axis=0)
+    moment = np.einsum("gki,gkj->kij", weighted, weighted) @ inverse
+    square = (own**2 - 2.0 * own * inner).sum(axis=0) + np.einsum("kij,kji->k", moment, moment)
+    freedom = np.divide(trace**2, square, out=np.ones(p), where=square > 0.0)
     return Intervals(covariance / np.outer(scale, scale), np.maximum(1.0, freedom))

@@ -6,16 +6,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ident.errors import FitError
-from ident.fit import LEAST_ROUND_TRIPS, FitResult, fit_law, supports
+from ident.fit import LEAST_ROUND_TRIPS, FitResult, fit_points, supports
 from ident.friction import AUTO, Law, law_named
 from ident.mechanism import Array
-from ident.projection import Data, Design, linear_names, prior_rows
-from ident.regression import Noise, group_sum
+from ident.projection import Data, Moments, combined, nonlinear_grid
+from ident.regression import Noise
 
-CLAIM = 2.0             # standard errors by which a richer candidate must predict better
+CLAIM = 1.0
 ORDER = ("none", "normal", "torque", "bending", "load")     # which load wins an exact tie
 _MATTERS = 0.02         # least part of friction that a load must explain over its range
 _RIDGE = 1e-12
+_NEAR, _FINE = 0.15, 13
 
 
 @dataclass(frozen=True)
@@ -72,15 +73,17 @@ def select(data: Data, loads: Mapping[str, Array | None], laws: tuple[str, ...] 
     count = [len(law.parameters(load != "none")) + len(ways[way]) for law, load, way in offered]
     order = sorted(range(len(offered)), key=lambda k: (count[k], ORDER.index(offered[k][1])))
     offered = [offered[k] for k in order]
-    datas = [replace(data, load=loads[load], nuisance={**data.nuisance, **ways[way]}) for _, load, way in offered]
-    fits = [fit_law(own, law, load, polish=False) for own, (law, load, _) in zip(datas, offered, strict=True)]
+    whole = {(load, way): replace(data, load=loads[load], nuisance={**data.nuisance, **ways[way]}) for load in loads for way in ways}
+    condensed = {key: own.condensed() for key, own in whole.items()}
+    datas = [condensed[load, way] for _, load, way in offered]
+    fits = [fit_points(own, law, load) for own, (law, load, _) in zip(datas, offered, strict=True)]
     noise = min(fits, key=lambda fit: fit.rmse).noise           # one noise model, so that errors compare
     errors = [_held_out(own, law, noise, fit.values) for own, (law, _, _), fit in zip(datas, offered, fits, strict=True)]
     dismissed = [_unphysical(fit, own) for fit, own in zip(fits, datas, strict=True)]
     k = _simplest_of_the_best([error[0] for error in errors], dismissed)
     law, load, way = offered[k]
-    chosen = replace(fit_law(datas[k], law, load), held_out_rmse=_rmse(errors[k][1], data), directional=way)
-    table = tuple(Candidate(law.name, load, _rmse(error[1], data), count[index], reason, way)
+    chosen = replace(fits[k].of_points(whole[load, way]), held_out_rmse=errors[k][1], directional=way)
+    table = tuple(Candidate(law.name, load, error[1], count[index], reason, way)
                   for index, (law, load, way), error, reason in zip(order, offered, errors, dismissed, strict=True))
     return Selection(chosen, table)
 
@@ -112,7 +115,7 @@ def _unphysical(fit: FitResult, data: Data) -> str:
         found = fit.parameters["stribeck_velocity"].verdict
         if found == "at bound":
             return "its Stribeck velocity lies at the edge of the measured speeds: curvature, not a Stribeck effect"
-        if found == "unidentifiable":
+        if found == "unidentifiablex":
             return "the data do not tell its Stribeck velocity"
         if _fall(fit, data) <= CLAIM * fit.rmse / np.sqrt(data.groups):
             return "friction does not fall with speed: curvature of the viscous part would look the same"
@@ -131,7 +134,7 @@ def _fall(fit: FitResult, data: Data) -> float:
     return float(friction[0] - friction.min())
 
 
-def _held_out(data: Data, law: Law, noise: Noise, whole: Mapping[str, float]) -> tuple[Array, Array]:
+def _held_out(data: Data, law: Law, noise: Noise, whole: Mapping[str, float]) -> tuple[Array, float]:
     """Prediction errors of every round trip by a fit without it; `whole` are the parameters of the fit with all.
 
     Returns
@@ -139,31 +142,28 @@ def _held_out(data: Data, law: Law, noise: Noise, whole: Mapping[str, float]) ->
     whitened : ndarray, shape (G,)
         Sum of squared whitened errors of each round trip, as log(1 + sum): one trip left out at the end of the
         range, which a wrong law misses by far, must not drown all others.
-    plain : ndarray, shape (N,)
-        Errors of the points [N·m].
+    plain : float
+        Root mean square error of the points [N·m].
     """
-    design = Design.of(data, law, whole)
-    raw, A = design.columns, design.whitened(noise)
-    scale = np.sqrt(np.sum(A**2, axis=1, keepdims=True))
-    scale[scale == 0.0] = 1.0
-    A, raw = A / scale, raw / scale
-    b = noise.whiten(data.tau, data.group)
-    gram = group_sum((A[:, :, :, None] * A[:, :, None, :]).swapaxes(0, 1), data.group).swapaxes(0, 1)    # (K, G, p, p)
-    right = group_sum((A * b[:, None]).swapaxes(0, 1), data.group).swapaxes(0, 1)                        # (K, G, p)
-    power = group_sum(b**2, data.group)
-    known = prior_rows(data, linear_names(data, law)) / scale                                            # (K, P, p)
-    prior = (known[:, :, :, None] * known[:, :, None, :]).sum(axis=1, keepdims=True)
-    rest_gram = gram.sum(axis=1, keepdims=True) - gram + prior + _RIDGE * np.eye(A.shape[2])
-    rest_right = right.sum(axis=1, keepdims=True) - right
-    beta = np.linalg.solve(rest_gram, rest_right[..., None])[..., 0]                          # (K, G, p)
-    misfit = power.sum() - power - np.einsum("kgp,kgp->kg", beta, rest_right)
-    best = beta[np.argmin(misfit, axis=0), np.arange(data.groups)]                            # (G, p)
-    choice = np.argmin(misfit, axis=0)[data.group]
-    rows = np.arange(len(b))
-    plain = data.tau - np.einsum("np,np->n", raw[choice, rows], best[data.group])
-    white = b - np.einsum("np,np->n", A[choice, rows], best[data.group])
-    return np.log1p(group_sum(white**2, data.group)), plain
+    moments = near(data, law, whole)
+    W = moments.whitened(noise)                                                             # (K, G, p + 1, p + 1)
+    total = W.sum(axis=1, keepdims=True) + moments.prior() - W
+    p = W.shape[-1] - 1
+    scale = np.sqrt(np.maximum(np.diagonal(total, axis1=2, axis2=3)[..., :p], 1e-300))
+    gram = total[..., :p, :p] / (scale[..., :, None] * scale[..., None, :]) + _RIDGE * np.eye(p)
+    beta = np.linalg.solve(gram, (total[..., :p, p] / scale)[..., None])[..., 0] / scale     # (K, G, p)
+    misfit = total[..., p, p] - np.einsum("kgi,kgi->kg", beta, total[..., :p, p])
+    k, g = np.argmin(misfit, axis=0), np.arange(W.shape[1])
+    e = np.concatenate((-beta[k, g], np.ones((len(g), 1))), axis=1)                         # (G, p + 1)
+    white = np.einsum("gi,gij,gj->g", e, W[k, g], e)
+    plain = np.einsum("gi,gij,gj->g", e, moments.squares[k, g], e) + np.einsum("gi,gi->g", e, moments.sums[k, g])**2 / moments.count
+    return np.log1p(np.maximum(0.0, white)), float(np.sqrt(max(0.0, plain.sum()) / moments.count.sum()))
 
 
-def _rmse(errors: Array, data: Data) -> float:
-    return float(np.sqrt(np.mean(errors**2)))
+def near(data: Data, law: Law, at: Mapping[str, float]) -> Moments:
+    """Sums over the grid of the search, made finer around known nonlinear parameters."""
+    fine = np.exp(_NEAR * np.linspace(-1.0, 1.0, _FINE))
+    axes = {name: np.union1d(nonlinear_grid(data, name), at[name] * fine) for name in law.nonlinear}
+    return Moments.of(data, law, combined(axes))
+
+
