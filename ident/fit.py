@@ -17,10 +17,11 @@ from numpy.typing import ArrayLike
 
 from ident.errors import FitError, InputError
 from ident.friction import AUTO, Law, law_named, unit
+from ident.intervals import profile, spread
 from ident.mechanism import Array
 from ident.parameter import Parameter, verdict
-from ident.projection import Data, Moments, jacobian, nonlinear_grid, parameter_names, polish, predict, prior_sums, search_grid, combined
-from ident.regression import Intervals, Noise, group_index, product_sums, white_noise
+from ident.projection import Data, Moments, nonlinear_grid, parameter_names, polish, predict, search_grid
+from ident.regression import Noise, group_index, white_noise
 
 if TYPE_CHECKING:
     import lmfit
@@ -89,7 +90,7 @@ class FitResult:
         """The same with residual and noise of all points, of a fit to condensed ones."""
         values = self.values | {name: float(p.value) for name, p in self.nuisance.items() if p.value is not None}
         residual = data.tau - predict(data, law_named(self.law), values)
-        return replace(self, residual=residual, noise=self.noise.of_points(data.group), data=data)
+        return replace(self, residual=residual, noise=self.noise.of_points(data.group, data.sign), data=data)
 
     def predict(self, velocity: ArrayLike, load: ArrayLike | None = None) -> Array:
         """Friction torque at velocities and loads, shape (N,) [N·m].
@@ -260,128 +261,32 @@ def _result(data: Data, whole: Moments, law: Law, load_name: str, noise: Noise,
     bound = {name: (values[name] <= 1.01 * grids[name][0] or values[name] >= grids[name][-1] / 1.01) if name in grids
              else name not in data.nuisance and values[name] <= 0.0 for name in names}
     free = [k for k, name in enumerate(names) if not (bound[name] and name not in law.nonlinear)]
-    intervals, half, unscaled = _intervals(data, law, noise, values, free)
-    low, high = profile(whole, noise, values, half / unscaled, free)
+    found = spread(whole, noise, values, free)
+    ends = profile(whole, noise, values, free, found)
     parameters: dict[str, Parameter] = {}
     nuisance: dict[str, Parameter] = {}
     for i, name in enumerate(names):
-        u = unit(name, data.prismatic)
-        if i not in free:
-            parameter = Parameter(values[name], None, None, None, u, "at bound", "zero is the least it can be")
-        else:
+        own_unit = unit(name, data.prismatic)
+        if i in free:
             j = free.index(i)
-            error = intervals.std_error[j] * (values[name] if name in grids else 1.0)
-            parameter = Parameter(values[name], float(error), float(low[j]), float(high[j]), u,
-                                  "at bound" if bound[name] else verdict(values[name], low[j], high[j]))
+            low, high = map(float, ends[j])
+            error = float(found.std_error[j]) * (values[name] if name in grids else 1.0)
+            parameter = Parameter(values[name], error, low, high, own_unit,
+                                  "at bound" if bound[name] else verdict(values[name], low, high))
+        else:
+            parameter = Parameter(values[name], None, None, None, own_unit, "at bound", "zero is the least it can be")
         (nuisance if name in data.nuisance else parameters)[name] = parameter
     parameters = {name: parameters[name] for name in law.parameters(data.load is not None)}
     own = [name for name in parameters if names.index(name) in free]
     keep = [free.index(names.index(name)) for name in own]
     # log parameters back to their own scale
     scale = np.array([values[name] if name in grids else 1.0 for name in own])
-    covariance = intervals.covariance[np.ix_(keep, keep)] * np.outer(scale, scale)
+    covariance = found.covariance[np.ix_(keep, keep)] * np.outer(scale, scale)
     residual = data.tau - predict(data, law, values)
     weight = np.ones(len(residual)) if data.count is None else data.count
     square = float(weight @ residual**2) + (0.0 if data.spread is None else float(data.spread.sum()))
-    factor = float(np.median(half / np.maximum(intervals.std_error, 1e-300)))
     return FitResult(law.name, load_name, parameters, nuisance, tuple(own), covariance,
-                     float(np.sqrt(square / weight.sum())), float("nan"), residual, noise, factor, data=data)
-
-
-MODE = "max"
-def _intervals(points: Data, law: Law, noise: Noise, values: dict[str, float], free: list[int]):
-    from scipy.stats import t as student
-    from ident.projection import whitened
-    from ident.regression import left_out
-    rows = np.column_stack((jacobian(points, law, values), points.tau - predict(points, law, values)))
-    sums, squares = product_sums(rows[None], points.group, points.count)
-    count = np.bincount(points.group, points.count).astype(float)
-    W = whitened(sums[0], squares[0], count, noise)
-    W = np.concatenate((W, prior_sums(points, tuple(values), values)))
-    keep = [*free, W.shape[-1] - 1]
-    W = W[:, keep][:, :, keep]
-    p = len(free)
-    cr = left_out(W)
-    C = np.linalg.pinv(W.sum(axis=0)[:p, :p], rcond=1e-13, hermitian=True)
-    G = len(W)
-    dof = max(1, G - p)
-    s2 = float(np.sum(sums[0, :, -1]**2 / (count * (noise.within**2 + count * noise.between**2)))) / dof
-    model = Intervals(C * max(1.0, s2), np.full(p, float(dof)))
-    hm, hc = model.half_width(), cr.half_width()
-    vm, vc = np.diag(model.covariance), np.diag(cr.covariance)
-    se = np.sqrt(np.maximum(np.diag(C), 1e-300))
-    if MODE == "model":
-        return model, hm, se
-    if MODE == "cr":
-        return cr, hc, se
-    if MODE == "max":
-        f = np.maximum(1.0, hc / np.maximum(hm, 1e-300))
-    elif MODE == "blend":
-        r = (dof * vm + cr.freedom * vc) / (dof + cr.freedom)
-        f = np.sqrt(np.maximum(vm, r) / vm)
-    elif MODE == "gm":
-        f = np.sqrt(np.maximum(1.0, hc/hm))
-    elif MODE.startswith("eb"):
-        n0 = float(MODE[2:])
-        r = (n0 * vm + cr.freedom * vc) / (n0 + cr.freedom)
-        f = np.sqrt(r / vm)
-    elif MODE == "mix":     # shrunk, no floor
-        r = (dof * vm + cr.freedom * vc) / (dof + cr.freedom)
-        f = np.sqrt(r / vm)
-    return Intervals(model.covariance * np.outer(f, f), model.freedom), hm * f, se
-
-
-def profile(whole: Moments, noise: Noise, values: dict[str, float], reach: Array, free: list[int]) -> tuple[Array, Array]:
-    """Where the misfit, least over all other parameters, exceeds its least by the square of each parameter's reach."""
-    data, law = whole.data, whole.law
-    names, p = tuple(values), whole.sums.shape[-1] - 1
-    least = Moments.of(data, law, {name: np.array([values[name]]) for name in law.nonlinear}).solve(noise)
-    widest = float(reach.max()) ** 2
-    low, high = np.full(len(free), np.inf), np.full(len(free), -np.inf)
-    grids, scans = {name: np.unique(grid) for name, grid in whole.grid.items()}, [(whole, whole.solve(noise))]
-    for _ in range(4 if law.nonlinear else 0):
-        moments, optimum = scans[-1]
-        inside = np.concatenate(([True], optimum.misfit - least.misfit[0] <= 1.2 * widest))
-        axes = {}
-        for name, grid in moments.grid.items():
-            own = np.append(values[name], grid)[inside]
-            steps = np.unique(grid)
-            axes[name] = np.geomspace(steps[max(0, np.searchsorted(steps, own.min()) - 1)],
-                                      steps[min(len(steps) - 1, np.searchsorted(steps, own.max(), side="right"))],
-                                      33 if len(grids) == 1 else 13)
-        moments = Moments.of(data, law, combined(axes))
-        scans.append((moments, moments.solve(noise)))
-        if inside.sum() > len(inside) // 3:
-            break
-    moments, optimum = scans[-1]
-    beta, misfit = np.vstack((least.beta, optimum.beta)), np.append(least.misfit, optimum.misfit)
-    variance = np.diagonal(np.concatenate((least.inverse, optimum.inverse)), axis1=1, axis2=2)
-    rise = np.maximum(0.0, misfit - least.misfit[0])
-    for j, i in enumerate(free):
-        if i < p:
-            inside = rise <= reach[j] ** 2
-            half = np.sqrt(variance[inside, i] * (reach[j] ** 2 - rise[inside]))
-            low[j], high[j] = (beta[inside, i] - half).min(), (beta[inside, i] + half).max()
-            continue
-        name = names[i]
-        at, root = np.append(values[name], moments.grid[name]), np.sqrt(rise) / reach[j]
-        x, inverse = np.unique(at, return_inverse=True)
-        y = np.full(len(x), np.inf)
-        np.minimum.at(y, inverse, root)
-        k = int(np.searchsorted(x, values[name]))
-        y[k] = 0.0
-        low[j] = values[name] if False else _crossing(np.log(x[k::-1]), y[k::-1])
-        high[j] = _crossing(np.log(x[k:]), y[k:])
-    return low, high
-
-
-def _crossing(x: Array, y: Array) -> float:
-    """Where y first exceeds 1, or the last x."""
-    beyond = np.flatnonzero(y > 1.0)
-    if not len(beyond):
-        return float(np.exp(x[-1]))
-    k = beyond[0]
-    return float(np.exp(x[k - 1] + (1.0 - y[k - 1]) / (y[k] - y[k - 1]) * (x[k] - x[k - 1])))
+                     float(np.sqrt(square / weight.sum())), float("nan"), residual, noise, found.factor, data=data)
 
 
 def prediction_band(law: str, values: Mapping[str, float], names: tuple[str, ...], covariance: Array,

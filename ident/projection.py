@@ -9,7 +9,7 @@ last of them, the rows a of a round trip of n points give
 where W is the sum of products of the whitened rows under noise \sigma within and \sigma_b between round trips.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -18,7 +18,7 @@ from scipy.optimize import nnls
 
 from ident.friction import Law
 from ident.mechanism import Array
-from ident.regression import Groups, Noise, noise_of_sums, product_sums
+from ident.regression import Groups, Noise, noise_of_sums, product_sums, sums_about_means
 
 GRID = 32               # Stribeck velocities tried
 _STRIBECK_RANGE = (0.7, 0.5)    # lowest and highest w_s, as multiples of the slowest and fastest speed
@@ -29,7 +29,7 @@ _STEPS, _HALVINGS, _FINE = 20, 6, 1e-7
 _STEP = 1e-4            # of a nonlinear parameter's logarithm, for its derivative
 _AT_ONCE = 2**22        # numbers held at once while sums are taken
 _MANY = 4096            # points from which alike ones of a round trip are averaged
-_ALIKE = (0.01, 0.02)   # by which these differ in the logarithm of speed, and in load as a part of its range
+_ALIKE = (0.02, 0.05)   # by which these differ in the logarithm of speed, and in load as a part of its range
 
 
 def as_they_are(values: Array) -> Array:
@@ -82,34 +82,54 @@ class Data:
         """Number of round trips."""
         return int(self.group.max()) + 1
 
+    @property
+    def sign(self) -> Array | None:
+        """Direction of motion at the points; none where a point is no sample."""
+        return np.sign(self.w) if self.view is as_they_are else None
+
+    @cached_property
+    def samples(self) -> Array:
+        """How many samples each round trip holds, shape (G,)."""
+        return np.bincount(self.group, self.count).astype(float)
+
+    def folded(self) -> "Data":
+        """The same with the points of each round trip beside each other, and samples of both directions as one.
+
+        Friction is odd in velocity; what a round trip has of its own is a level of friction, thus odd as well.
+        """
+        order, view = np.argsort(self.group, kind="stable"), self.view
+        if view is not as_they_are:
+            return replace(self, tau=self.tau[order], group=self.group[order], view=lambda values: view(values)[order],
+                           nuisance={name: column[order] for name, column in self.nuisance.items()})
+        sign = np.sign(self.w[order])
+        return replace(self, w=np.abs(self.w[order]), tau=sign * self.tau[order], group=self.group[order],
+                       load=None if self.load is None else self.load[order],
+                       nuisance={name: sign * column[order] for name, column in self.nuisance.items()})
+
     def condensed(self) -> "Data":
-        """The same with points of a round trip that are nearly alike averaged, where there are very many."""
+        """Folded, with points of a round trip that are nearly alike averaged where there are very many."""
+        data = self.folded()
         if len(self.tau) <= _MANY or self.view is not as_they_are or self.count is not None:
-            return self
-        cell = np.floor(np.log(np.abs(self.w)) / _ALIKE[0]).astype(np.int64) * 2 + (self.w > 0.0)
-        cell -= cell.min()
-        key = self.group * (int(cell.max()) + 1) + cell
-        if self.load is not None and np.ptp(self.load) > 0.0:
-            part = (self.load - self.load.min()) / (_ALIKE[1] * np.ptp(self.load))
+            return data
+        cell = np.floor(np.log(data.w) / _ALIKE[0]).astype(np.int64)
+        key = data.group * (int(np.ptp(cell)) + 1) + (cell - cell.min())
+        if data.load is not None and np.ptp(data.load) > 0.0:
+            part = (data.load - data.load.min()) / (_ALIKE[1] * np.ptp(data.load))
             key = key * round(1.0 + 1.0 / _ALIKE[1]) + part.astype(np.int64)
-        starts = np.flatnonzero(np.diff(key, prepend=key[0] - 1))
-        order: slice | Array = slice(None)
-        if len(starts) > len(key) // 8:
-            order = np.argsort(key)
-            key = key[order]
-            starts = np.flatnonzero(np.diff(key, prepend=key[0] - 1))
+        order = np.argsort(key, kind="stable") if np.any(np.diff(key) < 0) else slice(None)
+        starts = np.flatnonzero(np.diff(key[order], prepend=key[order][0] - 1))
         if len(starts) > len(key) // 2:
-            return self
+            return data
         count = np.diff(starts, append=len(key)).astype(float)
 
         def mean(values: Array) -> Array:
             return np.asarray(np.add.reduceat(values[order], starts) / count)
 
-        tau, group = mean(self.tau), self.group[order][starts]
-        apart = np.add.reduceat(self.tau[order] ** 2, starts) - count * tau**2
-        return replace(self, w=mean(self.w), tau=tau, load=None if self.load is None else mean(self.load), group=group,
-                       nuisance={name: mean(column) for name, column in self.nuisance.items()}, count=count,
-                       spread=np.maximum(0.0, np.bincount(group, apart)))
+        tau, group = mean(data.tau), data.group[starts]
+        apart = np.add.reduceat((data.tau[order] - np.repeat(tau, count.astype(int))) ** 2, starts)
+        return replace(data, w=mean(data.w), tau=tau, load=None if data.load is None else mean(data.load), group=group,
+                       nuisance={name: mean(column) for name, column in data.nuisance.items()}, count=count,
+                       spread=np.bincount(group, apart))
 
 
 @dataclass(frozen=True)
@@ -133,16 +153,16 @@ class Optimum:
 
 @dataclass(frozen=True)
 class Moments:
-    """Sums over round trips of products of a law's columns and the torque, at K values of its nonlinear parameters.
+    """Sums of products of a law's columns and the torque, at K values of its nonlinear parameters.
 
     Attributes
     ----------
     grid : mapping of str to ndarray, shape (K,)
         The nonlinear parameters; K = 1 where the law has none.
     sums : ndarray, shape (K, G, p + 1)
-        Of the linear parameters' columns, those of the nuisance, and last the torque: m above.
-    squares : ndarray, shape (K, G, p + 1, p + 1)
-        Sums of their products about the mean: D above.
+        Of the linear parameters' columns, those of the nuisance, and last the torque, over each round trip: m above.
+    squares : ndarray, shape (K, p + 1, p + 1)
+        Of products about the means, over all round trips: the sum of D above.
     """
 
     data: Data
@@ -154,50 +174,55 @@ class Moments:
     @classmethod
     def of(cls, data: Data, law: Law, grid: Mapping[str, Array]) -> "Moments":
         """Sums for the points of a joint."""
-        size = len(next(iter(grid.values()))) if grid else 1
-        rows = [*data.nuisance.values(), data.tau]
-        step = max(1, _AT_ONCE // (len(data.w) * (len(law.linear + law.with_load) + len(rows))))
         parts = []
-        for k in range(0, size, step):
-            own = law_columns(data, law, {name: values[k:k + step] for name, values in grid.items()})      # (K, N, p)
-            rest = np.broadcast_to(np.column_stack(rows), (len(own), len(data.tau), len(rows)))
-            parts.append(product_sums(np.concatenate((own, rest), axis=2), data.group, data.count))
+        for rows in row_blocks(data, law, grid):
+            sums, about = sums_about_means(rows, data.group, data.count)
+            parts.append((sums, np.swapaxes(about, -1, -2) @ about))
         sums, squares = (np.concatenate(part) for part in zip(*parts, strict=True))
         if data.spread is not None:
-            squares[:, :, -1, -1] += data.spread
+            squares[:, -1, -1] += data.spread.sum()
         return cls(data, law, grid, sums, squares)
 
-    @cached_property
-    def count(self) -> Array:
-        """Samples in each round trip, shape (G,)."""
-        return np.bincount(self.data.group, self.data.count).astype(float)
+    def total(self, noise: Noise) -> Array:
+        """Sums of products of whitened rows, and of what is known beforehand, shape (K, p + 1, p + 1)."""
+        weighted = self.sums / variance_of_sums(self.data, noise)[:, None]
+        return np.asarray(self.squares / noise.within**2 + np.swapaxes(self.sums, -1, -2) @ weighted
+                          + prior_squares(self.data, self.law))
 
-    def whitened(self, noise: Noise) -> Array:
-        """Sums of products of whitened rows, shape (K, G, p + 1, p + 1)."""
-        return whitened(self.sums, self.squares, self.count, noise)
-
-    def prior(self) -> Array:
-        """What is known beforehand, added to the sums over all round trips; shape (p + 1, p + 1)."""
-        names = linear_names(self.data, self.law)
-        return np.diag([self.data.prior[name] ** -2.0 if name in self.data.prior else 0.0 for name in names] + [0.0])
-
-    def solve(self, noise: Noise, weight: Array | None = None) -> Optimum:
+    def solve(self, noise: Noise) -> Optimum:
         """Least squares at every point of the grid."""
-        W = self.whitened(noise)
-        total = (W.sum(axis=1) if weight is None else np.einsum("g,kgij->kij", weight, W)) + self.prior()
-        return least_squares(total, len(self.data.nuisance))
+        return least_squares(self.total(noise), len(self.data.nuisance))
 
     def noise(self, k: int, beta: Array, parameters: int) -> Noise:
         """Noise model from the residuals at point k of the grid."""
         e = np.append(-beta, 1.0)
-        level = self.sums[k, :, :len(beta)] @ beta
-        return noise_of_sums(self.sums[k] @ e, np.einsum("i,gij,j->g", e, self.squares[k], e), level, self.count, parameters)
+        return noise_of_sums(self.sums[k] @ e, float(e @ self.squares[k] @ e), self.sums[k, :, :-1] @ beta, self.data.samples,
+                             parameters)
 
 
-def whitened(sums: Array, squares: Array, count: Array, noise: Noise) -> Array:
-    """Sums of products of whitened rows from those of plain ones, see above; shape (..., G, q, q)."""
-    total = count * (noise.within**2 + count * noise.between**2)
-    return np.asarray(squares / noise.within**2 + sums[..., :, None] * (sums / total[:, None])[..., None, :])
+def row_blocks(data: Data, law: Law, grid: Mapping[str, Array]) -> Iterator[Array]:
+    """Columns of the linear parameters and of the nuisance, and last the torque, a part of the grid at a time: (K, N, p + 1)."""
+    size = len(next(iter(grid.values()))) if grid else 1
+    rest = np.column_stack((*data.nuisance.values(), data.tau))
+    step = max(1, _AT_ONCE // (len(data.w) * (len(law.linear + law.with_load) + rest.shape[1])))
+    for k in range(0, size, step):
+        own = law_columns(data, law, {name: values[k:k + step] for name, values in grid.items()})
+        yield np.concatenate((own, np.broadcast_to(rest, (len(own), *rest.shape))), axis=2)
+
+
+def variance_of_sums(data: Data, noise: Noise) -> Array:
+    """What the noise makes of the sum over each round trip, shape (G,)."""
+    return np.asarray(data.samples * (noise.within**2 + data.samples * noise.between**2))
+
+
+def whitened(data: Data, rows: Array, noise: Noise) -> Array:
+    """Sums of products of the whitened rows of each round trip, W above; rows (..., N, q), shape (..., G, q, q)."""
+    sums, about = sums_about_means(rows, data.group, data.count)
+    squares = product_sums(about, data.group)
+    if data.spread is not None:
+        squares[..., -1, -1] += data.spread
+    weighted = sums / variance_of_sums(data, noise)[:, None]
+    return np.asarray(squares / noise.within**2 + sums[..., :, None] * weighted[..., None, :])
 
 
 def least_squares(total: Array, free: int) -> Optimum:
@@ -228,38 +253,45 @@ def _nonnegative(gram: Array, right: Array, free: int) -> Array:
 
 
 def polish(data: Data, law: Law, noise: Noise, start: Mapping[str, float]) -> Moments:
-    """From good nonlinear parameters to the best ones, by Gauss and Newton; sums of products there."""
-    grids = {name: nonlinear_grid(data, name) for name in law.nonlinear}
+    """From good nonlinear parameters to the best ones: quasi-Newton (BFGS) that begins with the Hessian of Gauss and Newton."""
+    limits = np.array([nonlinear_grid(data, name)[[0, -1]] for name in law.nonlinear]).reshape(-1, 2)
     best = Moments.of(data, law, {name: np.array([value]) for name, value in start.items()})
-    optimum = best.solve(noise)
+    optimum, step, slope = best.solve(noise), np.zeros(len(start)), np.zeros(len(start))
     for _ in range(_STEPS if law.nonlinear else 0):
-        at = {name: float(value[0]) for name, value in best.grid.items()}
-        values = dict(zip(parameter_names(data, law), [*map(float, optimum.beta[0]), *at.values()], strict=True))
-        step = _newton_step(data, law, noise, values)
-        if np.abs(step).max() < _FINE:
-            break
-        for _ in range(_HALVINGS):
-            there = {name: np.clip(value * np.exp(x), grids[name][[0]], grids[name][[-1]])
-                     for (name, value), x in zip(at.items(), step, strict=True)}
-            tried = Moments.of(data, law, there)
+        at = np.array([values[0] for values in best.grid.values()])
+        values = dict(zip(parameter_names(data, law), map(float, (*optimum.beta[0], *at)), strict=True))
+        was, (slope, gauss) = slope, _slope(data, law, noise, values)
+        turn = step @ (slope - was)
+        if turn > 0.0:
+            left = np.eye(len(at)) - np.outer(step, slope - was) / turn
+            inverse = left @ inverse @ left.T + np.outer(step, step) / turn
+        else:
+            inverse = gauss
+        full = np.clip(-inverse @ slope, -1.0, 1.0)
+        for halving in range(_HALVINGS):
+            there = np.clip(at * np.exp(full / 2.0**halving), *limits.T)
+            step = np.log(there / at)
+            if np.abs(step).max() < _FINE:
+                return best
+            tried = Moments.of(data, law, dict(zip(start, there[:, None], strict=True)))
             found = tried.solve(noise)
             if found.misfit[0] < optimum.misfit[0]:
                 break
-            step = step / 2.0
         else:
-            break
+            return best
         best, optimum = tried, found
     return best
 
 
-def _newton_step(data: Data, law: Law, noise: Noise, values: Mapping[str, float]) -> Array:
-    """Change of the nonlinear parameters' logarithms that the linearized prediction asks for."""
+def _slope(data: Data, law: Law, noise: Noise, values: Mapping[str, float]) -> tuple[Array, Array]:
+    """Of half the misfit over the nonlinear parameters' logarithms: gradient, and inverse Hessian of the linearized law."""
     names = tuple(values)
     total = residual_sums(data, law, noise, values).sum(axis=0)
     free = [k for k, name in enumerate(names) if name in data.nuisance or values[name] > 0.0]
+    own = slice(len(free) - len(law.nonlinear), None)
     scale = np.sqrt(np.maximum(np.diag(total)[free], 1e-300))
-    step = np.linalg.lstsq(total[np.ix_(free, free)] / np.outer(scale, scale), total[free, -1] / scale, rcond=1e-12)[0] / scale
-    return np.clip(step[len(free) - len(law.nonlinear):], -1.0, 1.0)
+    inverse = np.linalg.pinv(total[np.ix_(free, free)] / np.outer(scale, scale), rcond=1e-12, hermitian=True)
+    return -total[free, -1][own], (inverse / np.outer(scale, scale))[own, own]
 
 
 def residual_sums(data: Data, law: Law, noise: Noise, values: Mapping[str, float]) -> Array:
@@ -268,9 +300,7 @@ def residual_sums(data: Data, law: Law, noise: Noise, values: Mapping[str, float
     Shape (G + P, p + 1, p + 1).
     """
     rows = np.column_stack((jacobian(data, law, values), data.tau - predict(data, law, values)))
-    sums, squares = product_sums(rows[None], data.group, data.count)
-    white = whitened(sums[0], squares[0], np.bincount(data.group, data.count).astype(float), noise)
-    return np.concatenate((white, prior_sums(data, tuple(values), values)))
+    return np.concatenate((whitened(data, rows, noise), prior_sums(data, tuple(values), values)))
 
 
 def search_grid(data: Data, law: Law) -> dict[str, Array]:
@@ -327,6 +357,12 @@ def jacobian(data: Data, law: Law, values: Mapping[str, float]) -> Array:
 def parameter_names(data: Data, law: Law) -> tuple[str, ...]:
     """Names of the columns of `jacobian`."""
     return (*linear_names(data, law), *law.nonlinear)
+
+
+def prior_squares(data: Data, law: Law) -> Array:
+    """What is known beforehand, as sums of products of the columns and the torque; shape (p + 1, p + 1)."""
+    names = linear_names(data, law)
+    return np.diag([data.prior[name] ** -2.0 if name in data.prior else 0.0 for name in names] + [0.0])
 
 
 def prior_sums(data: Data, names: Sequence[str], values: Mapping[str, float]) -> Array:

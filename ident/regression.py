@@ -15,9 +15,9 @@ from scipy.stats import t as student
 from ident.mechanism import Array
 
 Groups = NDArray[np.int_]
-AVERAGE = True
 _FLOOR = 1e-6          # least noise, as a fraction of the signal
 _DENSE = 10**6         # round trips times points up to which a membership matrix is the fastest way to sum
+_LONG = 8              # points a round trip from which products are summed one round trip at a time
 
 
 def group_index(group: NDArray[np.generic]) -> Groups:
@@ -37,38 +37,43 @@ def group_sum(values: Array, group: Groups) -> Array:
     return np.asarray(np.add.reduceat(values[order], starts, axis=0))
 
 
-def product_sums(rows: Array, group: Groups, count: Array | None = None) -> tuple[Array, Array]:
-    """Sums of rows over each group, and of their products about its mean.
+def sums_about_means(rows: Array, group: Groups, count: Array | None = None) -> tuple[Array, Array]:
+    """Sums of rows over each group, and the rows less the mean of their group.
 
     Parameters
     ----------
-    rows : ndarray, shape (K, N, q)
+    rows : ndarray, shape (..., N, q)
     group : ndarray of int, shape (N,)
+        In ascending order.
     count : ndarray, shape (N,), optional
-        How often each row counts; default once.
+        How many samples each row is the mean of; default one.
 
     Returns
     -------
-    sums : ndarray, shape (K, G, q)
-    squares : ndarray, shape (K, G, q, q)
+    sums : ndarray, shape (..., G, q)
+    about : ndarray, shape (..., N, q)
+        Times the root of `count`, so that its products sum up to those of the samples.
     """
-    order = np.argsort(group, kind="stable")
-    rows, group = rows[:, order], group[order]
     starts = np.flatnonzero(np.diff(group, prepend=-1))
-    weight = np.ones(len(group)) if count is None else count[order]
-    sums = np.add.reduceat(rows * weight[:, None], starts, axis=1)
-    K, G, q = sums.shape
-    if G == len(group):
-        return sums, np.zeros((K, G, q, q))
-    about = (rows - (sums / np.add.reduceat(weight, starts)[:, None])[:, group]) * np.sqrt(weight)[:, None]
-    if len(group) % G == 0 and (np.diff(starts) == len(group) // G).all():
-        blocks = about.reshape(K, G, -1, q)
-        return sums, np.swapaxes(blocks, -1, -2) @ blocks
-    upper = np.triu_indices(q)
-    half = np.add.reduceat(about[..., upper[0]] * about[..., upper[1]], starts, axis=1)
-    squares = np.empty((K, G, q, q))
-    squares[..., upper[0], upper[1]] = squares[..., upper[1], upper[0]] = half
-    return sums, squares
+    if count is None:
+        sums = np.add.reduceat(rows, starts, axis=-2)
+        return sums, rows - (sums / np.diff(starts, append=len(group))[:, None])[..., group, :]
+    sums = np.add.reduceat(rows * count[:, None], starts, axis=-2)
+    mean = sums / np.add.reduceat(count, starts)[:, None]
+    return sums, (rows - mean[..., group, :]) * np.sqrt(count)[:, None]
+
+
+def product_sums(rows: Array, group: Groups) -> Array:
+    """Sums of products of rows over each group, shape (..., G, q, q); groups in ascending order."""
+    starts = np.flatnonzero(np.diff(group, prepend=-1))
+    size, q = np.diff(starts, append=len(group)), rows.shape[-1]
+    if (size == size[0]).all():
+        blocks = rows.reshape(*rows.shape[:-2], len(size), size[0], q)
+        return np.asarray(np.swapaxes(blocks, -1, -2) @ blocks)
+    if len(group) > _LONG * len(size):
+        parts = np.split(rows, starts[1:], axis=-2)
+        return np.stack([np.swapaxes(part, -1, -2) @ part for part in parts], axis=-3)
+    return np.asarray(np.add.reduceat(rows[..., :, None] * rows[..., None, :], starts, axis=-3))
 
 
 @dataclass(frozen=True)
@@ -83,18 +88,23 @@ class Noise:
         Level of each point's round trip; shape (G,) where only sums over round trips are used.
     proportional : bool
         Whether the level scales with friction.
+    sign : ndarray, shape (N,), optional
+        In which direction the level pushes each point; default the same.
     """
 
     within: float
     between: Array
     proportional: bool
+    sign: Array | None = None
 
-    def of_points(self, group: Groups) -> "Noise":
+    def of_points(self, group: Groups, sign: Array | None = None) -> "Noise":
         """The same for points, of a noise model with a level for each round trip."""
-        return replace(self, between=self.between[group])
+        return replace(self, between=self.between[group], sign=sign)
 
     def whiten(self, values: Array, group: Groups) -> Array:
         """Rows transformed so that their noise is white with unit variance; values (N, ...)."""
+        if self.sign is not None:
+            values = values * self.sign.reshape(-1, *[1] * (values.ndim - 1))
         count = np.bincount(group)[group]
         keep = self.within / np.sqrt(self.within**2 + count * self.between**2)
         mean = group_sum(values, group) / np.bincount(group).reshape(-1, *[1] * (values.ndim - 1))
@@ -120,19 +130,19 @@ def estimate_noise(residual: Array, level: Array, group: Groups, parameters: int
         How many parameters were fitted.
     """
     sums, count = group_sum(residual, group), np.bincount(group).astype(float)
-    about = group_sum((residual - (sums / count)[group]) ** 2, group)
+    about = float(np.sum((residual - (sums / count)[group]) ** 2))
     return noise_of_sums(sums, about, group_sum(level, group), count, parameters).of_points(group)
 
 
-def noise_of_sums(residual: Array, about: Array, level: Array, count: Array, parameters: int) -> Noise:
+def noise_of_sums(residual: Array, about: float, level: Array, count: Array, parameters: int) -> Noise:
     """Noise model, with a level for each round trip, from sums over round trips.
 
     Parameters
     ----------
     residual, level : ndarray, shape (G,)
         Sums of the residuals, and of the friction they belong to.
-    about : ndarray, shape (G,)
-        Sums of squares of the residuals about their mean.
+    about : float
+        Sum of squares of the residuals about the mean of their round trip.
     count : ndarray, shape (G,)
         How many points they are.
     parameters : int
@@ -140,7 +150,7 @@ def noise_of_sums(residual: Array, about: Array, level: Array, count: Array, par
     """
     mean, size, spare = residual / count, np.abs(level / count), float(count.sum()) - len(count)
     floor = _FLOOR * max(float(size.max()), 1e-12)
-    within = float(np.sqrt(max(0.0, about.sum()) / spare)) if spare > 0.0 else 0.0
+    within = float(np.sqrt(max(0.0, about) / spare)) if spare > 0.0 else 0.0
     inflate = len(count) / max(1, len(count) - parameters)
     excess = mean**2 * inflate - within**2 / count
     options = []
@@ -149,13 +159,7 @@ def noise_of_sums(residual: Array, about: Array, level: Array, count: Array, par
         variance = between**2 + within**2 / count + floor**2
         misfit = float(np.sum(np.log(variance) + mean**2 * inflate / variance))
         options.append((misfit, proportional, between))
-    if AVERAGE:
-        odds = np.exp(-0.5 * (options[1][0] - options[0][0])) if options[1][0]-options[0][0] < 1400 else 0.
-        share = odds / (1.0 + odds) if np.isfinite(odds) else 1.0
-        between = np.sqrt((1-share)*options[0][2]**2 + share*options[1][2]**2)
-        proportional = share > 0.5
-    else:
-        _, proportional, between = min(options, key=lambda option: option[0])
+    _, proportional, between = min(options, key=lambda option: option[0])
     return Noise(max(within, floor, 0.05 * float(np.median(between))), between, proportional)
 
 
@@ -200,9 +204,8 @@ def cluster_covariance(jacobian: Array, residual: Array, group: Groups) -> Inter
     MacKinnon and White, J. Econometrics 29 (1985) 305; Bell and McCaffrey, Survey Methodology 28 (2002) 169.
     """
     rows = np.column_stack((jacobian, residual))
-    sums, about = product_sums(rows[None], group)
-    count = np.bincount(group)[:, None, None]
-    return left_out(about[0] + sums[0][:, :, None] * sums[0][:, None, :] / count)
+    order = np.argsort(group, kind="stable")
+    return left_out(product_sums(rows[order], group[order]))
 
 
 def left_out(sums: Array) -> Intervals:

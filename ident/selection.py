@@ -9,7 +9,7 @@ from ident.errors import FitError
 from ident.fit import LEAST_ROUND_TRIPS, FitResult, fit_points, supports
 from ident.friction import AUTO, Law, law_named
 from ident.mechanism import Array
-from ident.projection import Data, Moments, combined, nonlinear_grid
+from ident.projection import Data, combined, nonlinear_grid, prior_squares, row_blocks, whitened
 from ident.regression import Noise
 
 CLAIM = 1.0
@@ -145,25 +145,30 @@ def _held_out(data: Data, law: Law, noise: Noise, whole: Mapping[str, float]) ->
     plain : float
         Root mean square error of the points [N·m].
     """
-    moments = near(data, law, whole)
-    W = moments.whitened(noise)                                                             # (K, G, p + 1, p + 1)
-    total = W.sum(axis=1, keepdims=True) + moments.prior() - W
-    p = W.shape[-1] - 1
-    scale = np.sqrt(np.maximum(np.diagonal(total, axis1=2, axis2=3)[..., :p], 1e-300))
-    gram = total[..., :p, :p] / (scale[..., :, None] * scale[..., None, :]) + _RIDGE * np.eye(p)
-    beta = np.linalg.solve(gram, (total[..., :p, p] / scale)[..., None])[..., 0] / scale     # (K, G, p)
-    misfit = total[..., p, p] - np.einsum("kgi,kgi->kg", beta, total[..., :p, p])
-    k, g = np.argmin(misfit, axis=0), np.arange(W.shape[1])
-    e = np.concatenate((-beta[k, g], np.ones((len(g), 1))), axis=1)                         # (G, p + 1)
-    white = np.einsum("gi,gij,gj->g", e, W[k, g], e)
-    plain = np.einsum("gi,gij,gj->g", e, moments.squares[k, g], e) + np.einsum("gi,gi->g", e, moments.sums[k, g])**2 / moments.count
-    return np.log1p(np.maximum(0.0, white)), float(np.sqrt(max(0.0, plain.sum()) / moments.count.sum()))
+    g = np.arange(data.groups)
+    least, white, plain = np.full(len(g), np.inf), np.zeros(len(g)), np.zeros(len(g))
+    for rows in row_blocks(data, law, near(data, law, whole)):
+        W = whitened(data, rows, noise)                                                         # (K, G, p + 1, p + 1)
+        p = W.shape[-1] - 1
+        total = W.sum(axis=1, keepdims=True) + prior_squares(data, law) - W
+        scale = np.sqrt(np.maximum(np.diagonal(total, axis1=2, axis2=3)[..., :p], 1e-300))
+        gram = total[..., :p, :p] / (scale[..., :, None] * scale[..., None, :]) + _RIDGE * np.eye(p)
+        beta = np.linalg.solve(gram, (total[..., :p, p] / scale)[..., None])[..., 0] / scale     # (K, G, p)
+        misfit = total[..., p, p] - np.einsum("kgi,kgi->kg", beta, total[..., :p, p])
+        k = np.argmin(misfit, axis=0)
+        better = misfit[k, g] < least
+        e = np.concatenate((-beta[k, g], np.ones((len(g), 1))), axis=1)                         # (G, p + 1)
+        least[better] = misfit[k, g][better]
+        white[better] = np.einsum("gi,gij,gj->g", e, W[k, g], e)[better]
+        error = np.einsum("nq,nq->n", rows[k[data.group], np.arange(len(data.group))], e[data.group])
+        square = error**2 if data.count is None else data.count * error**2
+        plain[better] = np.bincount(data.group, square)[better]
+    spread = 0.0 if data.spread is None else float(data.spread.sum())
+    return np.log1p(np.maximum(0.0, white)), float(np.sqrt((plain.sum() + spread) / data.samples.sum()))
 
 
-def near(data: Data, law: Law, at: Mapping[str, float]) -> Moments:
-    """Sums over the grid of the search, made finer around known nonlinear parameters."""
+def near(data: Data, law: Law, at: Mapping[str, float]) -> dict[str, Array]:
+    """The grid of the search, made finer around known nonlinear parameters."""
     fine = np.exp(_NEAR * np.linspace(-1.0, 1.0, _FINE))
-    axes = {name: np.union1d(nonlinear_grid(data, name), at[name] * fine) for name in law.nonlinear}
-    return Moments.of(data, law, combined(axes))
-
+    return combined({name: np.union1d(nonlinear_grid(data, name), at[name] * fine) for name in law.nonlinear})
 
