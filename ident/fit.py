@@ -1,8 +1,8 @@
 r"""Fitting a friction law to the points of one joint.
 
-Given the nonlinear parameters (the Stribeck velocity) a law is linear in the rest: variable projection
-searches the nonlinear ones globally, lmfit polishes all of them together, and the round trips give the
-covariance.
+Given the nonlinear parameters (the Stribeck velocity) a law is linear in the rest: variable projection searches the
+nonlinear ones globally and then closely (`ident.projection`), and the misfit around the optimum gives the intervals
+(`ident.intervals`).
 """
 
 from collections.abc import Mapping
@@ -55,8 +55,10 @@ class FitResult:
         Torque less prediction, a row a point; nan at rest, where friction does not show [N·m].
     noise : Noise
         The noise model that weighted the points.
-    lmfit : lmfit.model.ModelResult
-        Result of the polish, in whitened residuals: ``fit_report()`` and ``conf_interval()`` work on it.
+    half_factor : float
+        Half width of a 95 % band in standard errors.
+    data : Data
+        The points, for `lmfit`.
     """
 
     law: str
@@ -78,8 +80,11 @@ class FitResult:
         """The same fit by lmfit in whitened residuals, made when asked: ``fit_report()`` and ``conf_interval()`` work on it."""
         if self.data is None:
             raise InputError("the points of this fit were not kept")
-        values = self.values | {name: float(p.value) for name, p in self.nuisance.items() if p.value is not None}
-        return lmfit_result(self.data, law_named(self.law), self.noise, values)
+        return lmfit_result(self.data, law_named(self.law), self.noise, self._all_values)
+
+    @property
+    def _all_values(self) -> dict[str, float]:
+        return self.values | {name: float(p.value) for name, p in self.nuisance.items() if p.value is not None}
 
     @property
     def values(self) -> dict[str, float]:
@@ -88,8 +93,7 @@ class FitResult:
 
     def of_points(self, data: Data) -> "FitResult":
         """The same with residual and noise of all points, of a fit to condensed ones."""
-        values = self.values | {name: float(p.value) for name, p in self.nuisance.items() if p.value is not None}
-        residual = data.tau - predict(data, law_named(self.law), values)
+        residual = data.tau - predict(data, law_named(self.law), self._all_values)
         return replace(self, residual=residual, noise=self.noise.of_points(data.group, data.sign), data=data)
 
     def predict(self, velocity: ArrayLike, load: ArrayLike | None = None) -> Array:
@@ -182,8 +186,7 @@ def _checked(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None, gro
         raise FitError("the torque is zero in every point; the torque signal is dead or not recorded")
     if np.sum(w[moving] * tau[moving] < 0.0) > 0.5 * moving.sum():
         raise FitError("the torque opposes the motion in most points: its sign, or that of the velocity, is wrong")
-    order = np.flatnonzero(moving)
-    return Data(w[order], tau[order], None if pressed is None else pressed[order], group_index(labels[order]))
+    return Data(w[moving], tau[moving], None if pressed is None else pressed[moving], group_index(labels[moving]))
 
 
 def fit_law(data: Data, law: Law, load_name: str = "none") -> FitResult:
@@ -211,7 +214,7 @@ def fit_points(points: Data, law: Law, load_name: str = "none") -> FitResult:
         beta = best.solve(noise).beta[0]
         last, noise = noise, best.noise(0, beta, len(names))
     values = dict(zip(names, [*map(float, beta), *nonlinear.values()], strict=True))
-    return _result(points, whole, law, load_name, last, values)
+    return _result(whole, load_name, last, values)
 
 
 def supports(data: Data, law: Law) -> bool:
@@ -254,39 +257,42 @@ def lmfit_result(data: Data, law: Law, noise: Noise, start: Mapping[str, float])
     return model.fit(target, parameters, w=data.w)
 
 
-def _result(data: Data, whole: Moments, law: Law, load_name: str, noise: Noise,
-            values: dict[str, float]) -> FitResult:
-    names = tuple(values)
-    grids = {name: nonlinear_grid(data, name) for name in law.nonlinear}
-    bound = {name: (values[name] <= 1.01 * grids[name][0] or values[name] >= grids[name][-1] / 1.01) if name in grids
-             else name not in data.nuisance and values[name] <= 0.0 for name in names}
-    free = [k for k, name in enumerate(names) if not (bound[name] and name not in law.nonlinear)]
+def _result(whole: Moments, load_name: str, noise: Noise, values: dict[str, float]) -> FitResult:
+    """Intervals and verdicts of the parameters that fit best."""
+    data, law, names = whole.data, whole.law, tuple(values)
+    limits = {name: (float(grid.min()), float(grid.max())) for name, grid in whole.grid.items()}
+    free = [k for k, name in enumerate(names) if name in limits or name in data.nuisance or values[name] > 0.0]
     found = spread(whole, noise, values, free)
+    scale = np.array([values[names[k]] if names[k] in limits else 1.0 for k in free])     # of parameters in the logarithm
+    covariance = found.covariance * np.outer(scale, scale)
+    units = {name: unit(name, data.prismatic) for name in names}
+    fitted = {name: Parameter(values[name], None, None, None, units[name], "at bound", "zero is the least it can be")
+              for name in names}
     ends = profile(whole, noise, values, free, found)
-    parameters: dict[str, Parameter] = {}
-    nuisance: dict[str, Parameter] = {}
-    for i, name in enumerate(names):
-        own_unit = unit(name, data.prismatic)
-        if i in free:
-            j = free.index(i)
-            low, high = map(float, ends[j])
-            error = float(found.std_error[j]) * (values[name] if name in grids else 1.0)
-            parameter = Parameter(values[name], error, low, high, own_unit,
-                                  "at bound" if bound[name] else verdict(values[name], low, high))
-        else:
-            parameter = Parameter(values[name], None, None, None, own_unit, "at bound", "zero is the least it can be")
-        (nuisance if name in data.nuisance else parameters)[name] = parameter
-    parameters = {name: parameters[name] for name in law.parameters(data.load is not None)}
-    own = [name for name in parameters if names.index(name) in free]
+    for k, error, (low, high) in zip(free, scale * found.std_error, ends.tolist(), strict=True):
+        word, note = _verdict(values[names[k]], low, high, limits.get(names[k]))
+        fitted[names[k]] = Parameter(values[names[k]], float(error), low, high, units[names[k]], word, note)
+    parameters = {name: fitted[name] for name in law.parameters(data.load is not None)}
+    own = tuple(name for name in parameters if names.index(name) in free)
     keep = [free.index(names.index(name)) for name in own]
-    # log parameters back to their own scale
-    scale = np.array([values[name] if name in grids else 1.0 for name in own])
-    covariance = found.covariance[np.ix_(keep, keep)] * np.outer(scale, scale)
     residual = data.tau - predict(data, law, values)
     weight = np.ones(len(residual)) if data.count is None else data.count
     square = float(weight @ residual**2) + (0.0 if data.spread is None else float(data.spread.sum()))
-    return FitResult(law.name, load_name, parameters, nuisance, tuple(own), covariance,
-                     float(np.sqrt(square / weight.sum())), float("nan"), residual, noise, found.factor, data=data)
+    return FitResult(law.name, load_name, parameters, {name: fitted[name] for name in data.nuisance}, own,
+                     covariance[np.ix_(keep, keep)], float(np.sqrt(square / weight.sum())), float("nan"), residual, noise,
+                     found.factor, data=data)
+
+
+def _verdict(value: float, low: float, high: float, limits: tuple[float, float] | None) -> tuple[str, str]:
+    """Verdict and note of a parameter; `limits` are those of the search, for a nonlinear one."""
+    if limits is None:
+        return verdict(value, low, high), ""
+    if value <= 1.01 * limits[0] or value >= limits[1] / 1.01:
+        return "at bound", ""
+    sides = [side for side, open_ in (("below", low <= limits[0]), ("above", high >= limits[1])) if open_]
+    if sides:
+        return "unidentifiable", f"the data leave it open {' and '.join(sides)}; more speeds there would tell"
+    return verdict(value, low, high), ""
 
 
 def prediction_band(law: str, values: Mapping[str, float], names: tuple[str, ...], covariance: Array,

@@ -25,8 +25,9 @@ _STRIBECK_RANGE = (0.7, 0.5)    # lowest and highest w_s, as multiples of the sl
 _EXPONENT_RANGE = (0.4, 4.0)    # of the Stribeck exponent
 _TANH_RANGE = (0.05, 5.0)       # of the velocity that makes sgn smooth, as multiples of the slowest speed
 _EXPONENTS = 13         # values tried of either
-_STEPS, _HALVINGS, _FINE = 20, 6, 1e-7
 _STEP = 1e-4            # of a nonlinear parameter's logarithm, for its derivative
+_STEPS, _HALVINGS = 20, 6       # most steps of the polish, and how often one is halved
+_FINE = 1e-7            # least step, in the logarithm
 _AT_ONCE = 2**22        # numbers held at once while sums are taken
 _MANY = 4096            # points from which alike ones of a round trip are averaged
 _ALIKE = (0.02, 0.05)   # by which these differ in the logarithm of speed, and in load as a part of its range
@@ -129,7 +130,7 @@ class Data:
         apart = np.add.reduceat((data.tau[order] - np.repeat(tau, count.astype(int))) ** 2, starts)
         return replace(data, w=mean(data.w), tau=tau, load=None if data.load is None else mean(data.load), group=group,
                        nuisance={name: mean(column) for name, column in data.nuisance.items()}, count=count,
-                       spread=np.bincount(group, apart))
+                       spread=np.bincount(group, apart).astype(float))
 
 
 @dataclass(frozen=True)
@@ -142,13 +143,13 @@ class Optimum:
         Linear parameters of the law, none negative, then of the nuisance columns.
     misfit : ndarray, shape (K,)
         Sum of squared whitened residuals.
-    inverse : ndarray, shape (K, p, p)
-        Of the normal matrix; zero for parameters held at zero.
+    variance : ndarray, shape (K, p)
+        Of the linear parameters, under the noise model; zero for those held at zero.
     """
 
     beta: Array
     misfit: Array
-    inverse: Array
+    variance: Array
 
 
 @dataclass(frozen=True)
@@ -239,7 +240,8 @@ def least_squares(total: Array, free: int) -> Optimum:
         inverse[k] = 0.0
         inverse[k][np.ix_(~held, ~held)] = np.linalg.pinv(gram[k][np.ix_(~held, ~held)], rcond=1e-13, hermitian=True)
     misfit = total[:, p, p] - 2.0 * np.einsum("ki,ki->k", beta, right) + np.einsum("ki,kij,kj->k", beta, gram, beta)
-    return Optimum(beta / scale, misfit, inverse / (scale[:, :, None] * scale[:, None, :]))
+    variance = np.maximum(0.0, np.diagonal(inverse, axis1=1, axis2=2)) / scale**2
+    return Optimum(beta / scale, misfit, variance)
 
 
 def _nonnegative(gram: Array, right: Array, free: int) -> Array:
@@ -256,7 +258,7 @@ def polish(data: Data, law: Law, noise: Noise, start: Mapping[str, float]) -> Mo
     """From good nonlinear parameters to the best ones: quasi-Newton (BFGS) that begins with the Hessian of Gauss and Newton."""
     limits = np.array([nonlinear_grid(data, name)[[0, -1]] for name in law.nonlinear]).reshape(-1, 2)
     best = Moments.of(data, law, {name: np.array([value]) for name, value in start.items()})
-    optimum, step, slope = best.solve(noise), np.zeros(len(start)), np.zeros(len(start))
+    optimum, step, slope, inverse = best.solve(noise), np.zeros(len(start)), np.zeros(len(start)), np.eye(len(start))
     for _ in range(_STEPS if law.nonlinear else 0):
         at = np.array([values[0] for values in best.grid.values()])
         values = dict(zip(parameter_names(data, law), map(float, (*optimum.beta[0], *at)), strict=True))
@@ -334,7 +336,10 @@ def law_columns(data: Data, law: Law, nonlinear: Mapping[str, Array]) -> Array:
     columns = law.columns(data.w, data.load, nonlinear)
     if columns.ndim == 2:
         columns = columns[None]
-    return columns if data.view is as_they_are else np.moveaxis(data.view(np.moveaxis(columns, 0, 1)), 1, 0)
+    if data.view is as_they_are:
+        return columns
+    K, M, p = columns.shape
+    return data.view(columns.swapaxes(0, 1).reshape(M, K * p)).reshape(-1, K, p).swapaxes(0, 1)
 
 
 def predict(data: Data, law: Law, values: Mapping[str, float]) -> Array:

@@ -12,11 +12,12 @@ from ident.mechanism import Array
 from ident.projection import Data, combined, nonlinear_grid, prior_squares, row_blocks, whitened
 from ident.regression import Noise
 
-CLAIM = 1.0
+CLAIM = 1.0             # standard errors by which a richer candidate must predict better (the one-standard-error rule)
+FALL = 2.0              # standard errors by which friction must fall with speed for a Stribeck effect
 ORDER = ("none", "normal", "torque", "bending", "load")     # which load wins an exact tie
 _MATTERS = 0.02         # least part of friction that a load must explain over its range
 _RIDGE = 1e-12
-_NEAR, _FINE = 0.15, 13
+_NEAR, _FINE = 0.15, 13     # range of the logarithm around a known nonlinear parameter, and points in it, that are tried
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,8 @@ def select(data: Data, loads: Mapping[str, Array | None], laws: tuple[str, ...] 
     count = [len(law.parameters(load != "none")) + len(ways[way]) for law, load, way in offered]
     order = sorted(range(len(offered)), key=lambda k: (count[k], ORDER.index(offered[k][1])))
     offered = [offered[k] for k in order]
-    whole = {(load, way): replace(data, load=loads[load], nuisance={**data.nuisance, **ways[way]}) for load in loads for way in ways}
+    whole = {(load, way): replace(data, load=loads[load], nuisance={**data.nuisance, **ways[way]})
+             for load in loads for way in ways}
     condensed = {key: own.condensed() for key, own in whole.items()}
     datas = [condensed[load, way] for _, load, way in offered]
     fits = [fit_points(own, law, load) for own, (law, load, _) in zip(datas, offered, strict=True)]
@@ -81,7 +83,7 @@ def select(data: Data, loads: Mapping[str, Array | None], laws: tuple[str, ...] 
     errors = [_held_out(own, law, noise, fit.values) for own, (law, _, _), fit in zip(datas, offered, fits, strict=True)]
     dismissed = [_unphysical(fit, own) for fit, own in zip(fits, datas, strict=True)]
     k = _simplest_of_the_best([error[0] for error in errors], dismissed)
-    law, load, way = offered[k]
+    _, load, way = offered[k]
     chosen = replace(fits[k].of_points(whole[load, way]), held_out_rmse=errors[k][1], directional=way)
     table = tuple(Candidate(law.name, load, error[1], count[index], reason, way)
                   for index, (law, load, way), error, reason in zip(order, offered, errors, dismissed, strict=True))
@@ -112,12 +114,9 @@ def _unphysical(fit: FitResult, data: Data) -> str:
     """Why a fit cannot be what its law means, or an empty text."""
     values = fit.values
     if "stribeck_velocity" in values:
-        found = fit.parameters["stribeck_velocity"].verdict
-        if found == "at bound":
+        if fit.parameters["stribeck_velocity"].verdict == "at bound":
             return "its Stribeck velocity lies at the edge of the measured speeds: curvature, not a Stribeck effect"
-        if found == "unidentifiablex":
-            return "the data do not tell its Stribeck velocity"
-        if _fall(fit, data) <= CLAIM * fit.rmse / np.sqrt(data.groups):
+        if _fall(fit, data) <= FALL * fit.rmse / np.sqrt(data.groups):
             return "friction does not fall with speed: curvature of the viscous part would look the same"
     if fit.load != "none" and values["coulomb_coefficient"] <= 0.0:
         return "friction does not grow with the load"
