@@ -15,18 +15,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ident.errors import FitError, InputError
+from ident.errors import FitError, InputError, unknown_name
 from ident.friction import AUTO, Law, law_named, unit
 from ident.intervals import profile, spread
 from ident.mechanism import Array
 from ident.parameter import Parameter, verdict
 from ident.projection import Data, Moments, nonlinear_grid, parameter_names, polish, predict, search_grid
-from ident.regression import Noise, group_index, white_noise
+from ident.regression import Noise, first_of_groups, group_index, white_noise
 
 if TYPE_CHECKING:
     import lmfit
 
 LEAST_ROUND_TRIPS = 4
+LOSSES = ("squares", "huber")
+HUBER = 1.345           # 95 % efficient where no round trip went wrong
+_NORMAL_MEDIAN = 1.4826     # standard deviations in a median of absolute values
+_REWEIGHTED = 5         # how often
 _SPARE_SPEEDS = 1       # distinct speeds beyond the parameters of speed that a law needs
 
 
@@ -128,7 +132,7 @@ def needed_load(kind: str, load: ArrayLike | None) -> ArrayLike | None:
 
 
 def fit_friction(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None = None, group: ArrayLike | None = None,
-                 law: str = "auto") -> FitResult:
+                 law: str = "auto", loss: str = "squares") -> FitResult:
     """Fit friction to points of one joint.
 
     Parameters
@@ -141,6 +145,9 @@ def fit_friction(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None 
         Which round trip each point belongs to; points of one share an error. Default: each its own.
     law : str
         A name in `LAWS`, or "auto" to let them compete on round trips left out.
+    loss : str
+        "squares", or "huber": a round trip off by more than `HUBER` standard deviations counts less, for logs in which some
+        went wrong.
 
     Returns
     -------
@@ -158,10 +165,22 @@ def fit_friction(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None 
     data = _checked(velocity, torque, load, group)
     loads = {"none": None} if data.load is None else {"none": None, "load": data.load}
     laws = AUTO if law == "auto" else (law_named(law).name,)
-    chosen = select(replace(data, load=None), loads, laws).chosen
+    if loss not in LOSSES:
+        raise unknown_name("loss", loss, LOSSES)
+    chosen = select(data, loads, laws).chosen
+    for _ in range(_REWEIGHTED if loss == "huber" else 0):
+        data = replace(data, weight=_huber_weights(data, chosen))
+        chosen = select(data, loads, laws).chosen
     residual = np.full(np.shape(velocity), np.nan)
     residual[np.asarray(velocity, dtype=float) != 0.0] = chosen.residual
     return replace(chosen, residual=residual)
+
+
+def _huber_weights(data: Data, fit: FitResult) -> Array:
+    """How much each round trip counts, by how far its mean residual is off in robust standard deviations, shape (G,)."""
+    mean = np.bincount(data.group, np.sign(data.w) * fit.residual) / data.samples
+    off = np.abs(mean) / np.sqrt(fit.noise.within**2 / data.samples + first_of_groups(fit.noise.between, data.group) ** 2)
+    return np.asarray(1.0 / np.maximum(1.0, off / (HUBER * max(_NORMAL_MEDIAN * float(np.median(off)), 1e-12))))
 
 
 def _checked(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None, group: ArrayLike | None) -> Data:

@@ -65,6 +65,8 @@ class Data:
         How many samples each point is the mean of; default one.
     spread : ndarray, shape (G,), optional
         Sum of squares of the samples' torque about their point, of each round trip; default none.
+    weight : ndarray, shape (G,), optional
+        How much each round trip counts, as the inverse of a variance; default one.
     """
 
     w: Array
@@ -77,6 +79,7 @@ class Data:
     view: Callable[[Array], Array] = as_they_are
     count: Array | None = None
     spread: Array | None = None
+    weight: Array | None = None
 
     @property
     def groups(self) -> int:
@@ -177,11 +180,10 @@ class Moments:
         """Sums for the points of a joint."""
         parts = []
         for rows in row_blocks(data, law, grid):
-            sums, about = sums_about_means(rows, data.group, data.count)
+            sums, about = _about_means(data, rows)
             parts.append((sums, np.swapaxes(about, -1, -2) @ about))
         sums, squares = (np.concatenate(part) for part in zip(*parts, strict=True))
-        if data.spread is not None:
-            squares[:, -1, -1] += data.spread.sum()
+        squares[:, -1, -1] += _weighted_spread(data).sum()
         return cls(data, law, grid, sums, squares)
 
     def total(self, noise: Noise) -> Array:
@@ -197,8 +199,9 @@ class Moments:
     def noise(self, k: int, beta: Array, parameters: int) -> Noise:
         """Noise model from the residuals at point k of the grid."""
         e = np.append(-beta, 1.0)
-        return noise_of_sums(self.sums[k] @ e, float(e @ self.squares[k] @ e), self.sums[k, :, :-1] @ beta, self.data.samples,
-                             parameters)
+        root = 1.0 if self.data.weight is None else np.sqrt(self.data.weight / self.data.weight.mean())
+        residual, about = root * (self.sums[k] @ e), float(e @ self.squares[k] @ e)
+        return noise_of_sums(residual, about, self.sums[k, :, :-1] @ beta, self.data.samples, parameters)
 
 
 def row_blocks(data: Data, law: Law, grid: Mapping[str, Array]) -> Iterator[Array]:
@@ -211,17 +214,28 @@ def row_blocks(data: Data, law: Law, grid: Mapping[str, Array]) -> Iterator[Arra
         yield np.concatenate((own, np.broadcast_to(rest, (len(own), *rest.shape))), axis=2)
 
 
+def _about_means(data: Data, rows: Array) -> tuple[Array, Array]:
+    """Sums of rows over each round trip, and the rows about its mean, weighted."""
+    sums, about = sums_about_means(rows, data.group, data.count)
+    return sums, about if data.weight is None else about * np.sqrt(data.weight)[data.group, None]
+
+
+def _weighted_spread(data: Data) -> Array:
+    spread = np.zeros(data.groups) if data.spread is None else data.spread
+    return spread if data.weight is None else spread * data.weight
+
+
 def variance_of_sums(data: Data, noise: Noise) -> Array:
     """What the noise makes of the sum over each round trip, shape (G,)."""
-    return np.asarray(data.samples * (noise.within**2 + data.samples * noise.between**2))
+    variance = data.samples * (noise.within**2 + data.samples * noise.between**2)
+    return variance if data.weight is None else variance / data.weight
 
 
 def whitened(data: Data, rows: Array, noise: Noise) -> Array:
     """Sums of products of the whitened rows of each round trip, W above; rows (..., N, q), shape (..., G, q, q)."""
-    sums, about = sums_about_means(rows, data.group, data.count)
+    sums, about = _about_means(data, rows)
     squares = product_sums(about, data.group)
-    if data.spread is not None:
-        squares[..., -1, -1] += data.spread
+    squares[..., -1, -1] += _weighted_spread(data)
     weighted = sums / variance_of_sums(data, noise)[:, None]
     return np.asarray(squares / noise.within**2 + sums[..., :, None] * weighted[..., None, :])
 

@@ -26,6 +26,11 @@ def group_index(group: NDArray[np.generic]) -> Groups:
     return np.asarray(np.argsort(np.argsort(first))[inverse])
 
 
+def first_of_groups(values: Array, group: Groups) -> Array:
+    """The first value of each group, shape (G,)."""
+    return np.asarray(values[np.unique(group, return_index=True)[1]])
+
+
 def group_sum(values: Array, group: Groups) -> Array:
     """Sum over the rows of each group, shape (G, ...)."""
     groups = int(group.max()) + 1
