@@ -302,7 +302,9 @@ def polish(data: Data, law: Law, noise: Noise, start: Mapping[str, float]) -> Mo
 def _slope(data: Data, law: Law, noise: Noise, values: Mapping[str, float]) -> tuple[Array, Array]:
     """Of half the misfit over the nonlinear parameters' logarithms: gradient, and inverse Hessian of the linearized law."""
     names = tuple(values)
-    total = residual_sums(data, law, noise, values).sum(axis=0)
+    sums, about = _about_means(data, _jacobian_rows(data, law, values))
+    total = (about.T @ about / noise.within**2 + sums.T @ (sums / variance_of_sums(data, noise)[:, None])
+             + prior_sums(data, names, values).sum(axis=0))
     free = [k for k, name in enumerate(names) if name in data.nuisance or values[name] > 0.0]
     own = slice(len(free) - len(law.nonlinear), None)
     scale = np.sqrt(np.maximum(np.diag(total)[free], 1e-300))
@@ -315,8 +317,11 @@ def residual_sums(data: Data, law: Law, noise: Noise, values: Mapping[str, float
 
     Shape (G + P, p + 1, p + 1).
     """
-    rows = np.column_stack((jacobian(data, law, values), data.tau - predict(data, law, values)))
-    return np.concatenate((whitened(data, rows, noise), prior_sums(data, tuple(values), values)))
+    return np.concatenate((whitened(data, _jacobian_rows(data, law, values), noise), prior_sums(data, tuple(values), values)))
+
+
+def _jacobian_rows(data: Data, law: Law, values: Mapping[str, float]) -> Array:
+    return np.column_stack((jacobian(data, law, values), data.tau - predict(data, law, values)))
 
 
 def search_grid(data: Data, law: Law) -> dict[str, Array]:

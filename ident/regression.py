@@ -22,6 +22,8 @@ _LONG = 8              # points a round trip from which products are summed one 
 
 def group_index(group: NDArray[np.generic]) -> Groups:
     """Round-trip labels as 0, 1, 2, ... in order of first appearance."""
+    if group.dtype.kind in "iuf" and (np.diff(group) >= 0).all():
+        return np.asarray(np.cumsum(np.diff(group, prepend=group[:1]) > 0))
     _, first, inverse = np.unique(group, return_index=True, return_inverse=True)
     return np.asarray(np.argsort(np.argsort(first))[inverse])
 
@@ -60,12 +62,13 @@ def sums_about_means(rows: Array, group: Groups, count: Array | None = None) -> 
         Times the root of `count`, so that its products sum up to those of the samples.
     """
     starts = np.flatnonzero(np.diff(group, prepend=-1))
+    size = np.diff(starts, append=len(group))
     if count is None:
         sums = np.add.reduceat(rows, starts, axis=-2)
-        return sums, rows - (sums / np.diff(starts, append=len(group))[:, None])[..., group, :]
+        return sums, rows - np.repeat(sums / size[:, None], size, axis=-2)
     sums = np.add.reduceat(rows * count[:, None], starts, axis=-2)
     mean = sums / np.add.reduceat(count, starts)[:, None]
-    return sums, (rows - mean[..., group, :]) * np.sqrt(count)[:, None]
+    return sums, (rows - np.repeat(mean, size, axis=-2)) * np.sqrt(count)[:, None]
 
 
 def product_sums(rows: Array, group: Groups) -> Array:
