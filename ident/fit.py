@@ -219,21 +219,17 @@ def fit_points(points: Data, law: Law, load_name: str = "none") -> FitResult:
     Of the result, noise and residual belong to round trips, not yet to points.
     """
     _enough(points, law)
-    whole = Moments.of(points, law, search_grid(points, law))
-    names = parameter_names(points, law)
-    noise = white_noise(points.groups)
-    for _ in range(2):
-        optimum = whole.solve(noise)
-        k = int(np.argmin(optimum.misfit))
-        noise = whole.noise(k, optimum.beta[k], len(names))
-    nonlinear = {name: float(values[k]) for name, values in whole.grid.items()}
-    for _ in range(2):
-        best = polish(points, law, noise, nonlinear)
-        nonlinear = {name: float(values[0]) for name, values in best.grid.items()}
-        beta = best.solve(noise).beta[0]
-        last, noise = noise, best.noise(0, beta, len(names))
-    values = dict(zip(names, [*map(float, beta), *nonlinear.values()], strict=True))
-    return _result(whole, load_name, last, values)
+    whole, white = Moments.of(points, law, search_grid(points, law)), white_noise(points.groups)
+    optimum = whole.solve(white)
+    k = int(np.argmin(optimum.misfit))
+    noise = whole.noise(k, optimum.beta[k], white)
+    optimum = whole.solve(noise)
+    k = int(np.argmin(optimum.misfit))
+    best = polish(points, law, noise, {name: float(values[k]) for name, values in whole.grid.items()})
+    noise = best.noise(0, best.solve(noise).beta[0], noise)
+    best = polish(points, law, noise, {name: float(values[0]) for name, values in best.grid.items()})
+    values = (*best.solve(noise).beta[0], *(values[0] for values in best.grid.values()))
+    return _result(whole, load_name, noise, dict(zip(parameter_names(points, law), map(float, values), strict=True)))
 
 
 def supports(data: Data, law: Law) -> bool:

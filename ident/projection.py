@@ -196,12 +196,22 @@ class Moments:
         """Least squares at every point of the grid."""
         return least_squares(self.total(noise), len(self.data.nuisance))
 
-    def noise(self, k: int, beta: Array, parameters: int) -> Noise:
-        """Noise model from the residuals at point k of the grid."""
+    def noise(self, k: int, beta: Array, known: Noise) -> Noise:
+        """Noise model from the residuals at point k of the grid, where a `known` one gave beta."""
         e = np.append(-beta, 1.0)
         root = 1.0 if self.data.weight is None else np.sqrt(self.data.weight / self.data.weight.mean())
         residual, about = root * (self.sums[k] @ e), float(e @ self.squares[k] @ e)
-        return noise_of_sums(residual, about, self.sums[k, :, :-1] @ beta, self.data.samples, parameters)
+        return noise_of_sums(residual, about, self.sums[k, :, :-1] @ beta, self.data.samples, self._spent(k, known))
+
+    def _spent(self, k: int, noise: Noise) -> float:
+        """How many parameters the levels of the round trips determine: the rest is known from within them."""
+        sums = self.sums[k, :, :-1]
+        between = sums.T @ (sums / variance_of_sums(self.data, noise)[:, None])
+        total = self.squares[k, :-1, :-1] / noise.within**2 + between + prior_squares(self.data, self.law)[:-1, :-1]
+        scale = np.sqrt(np.maximum(np.diag(total), 1e-300))
+        inverse = np.linalg.pinv(total / np.outer(scale, scale), rcond=1e-12, hermitian=True)
+        part = float(np.sum(inverse * between / np.outer(scale, scale))) / len(scale)
+        return part * (len(scale) + len(self.law.nonlinear))
 
 
 def row_blocks(data: Data, law: Law, grid: Mapping[str, Array]) -> Iterator[Array]:

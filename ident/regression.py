@@ -142,7 +142,7 @@ def estimate_noise(residual: Array, level: Array, group: Groups, parameters: int
     return noise_of_sums(sums, about, group_sum(level, group), count, parameters).of_points(group)
 
 
-def noise_of_sums(residual: Array, about: float, level: Array, count: Array, parameters: int) -> Noise:
+def noise_of_sums(residual: Array, about: float, level: Array, count: Array, parameters: float) -> Noise:
     """Noise model, with a level for each round trip, from sums over round trips.
 
     Parameters
@@ -153,13 +153,13 @@ def noise_of_sums(residual: Array, about: float, level: Array, count: Array, par
         Sum of squares of the residuals about the mean of their round trip.
     count : ndarray, shape (G,)
         How many points they are.
-    parameters : int
-        How many parameters were fitted.
+    parameters : float
+        How many parameters were fitted to the levels of the groups.
     """
     mean, size, spare = residual / count, np.abs(level / count), float(count.sum()) - len(count)
     floor = _FLOOR * max(float(size.max()), 1e-12)
     within = float(np.sqrt(max(0.0, about) / spare)) if spare > 0.0 else 0.0
-    inflate = len(count) / max(1, len(count) - parameters)
+    inflate = len(count) / max(1.0, len(count) - parameters)
     excess = mean**2 * inflate - within**2 / count
     options = []
     for proportional, scale in ((False, np.ones(len(count))), (True, np.maximum(size, 0.05 * size.max() + floor))):
