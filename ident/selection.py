@@ -12,7 +12,7 @@ from ident.mechanism import Array
 from ident.projection import Data, combined, nonlinear_grid, prior_squares, row_blocks, whitened
 from ident.regression import Noise
 
-CLAIM = 1.0             # standard errors by which a richer candidate must predict better (the one-standard-error rule)
+CLAIM = 0.85            # standard errors by which a richer candidate must predict better: as few claims missed as invented
 FALL = 2.0              # standard errors by which friction must fall with speed for a Stribeck effect
 ORDER = ("none", "normal", "torque", "bending", "load")     # which load wins an exact tie
 _MATTERS = 0.02         # least part of friction that a load must explain over its range
