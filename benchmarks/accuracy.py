@@ -356,7 +356,7 @@ def _speed(scatter: float, samples: int = 100_000, rounds: int = 5) -> dict[str,
 def _speed_table(speeds: dict[str, dict[str, list[float]]]) -> str:
     rows = ["One joint, 100,000 samples in 500 round trips, six parameters; medians of rounds in turn in one run. `fit_law` "
             "searches globally and gives noise model, intervals and verdicts; `scipy.optimize.least_squares` has a numerical "
-            "Jacobian and one start, and gives no intervals. Goal: a ratio of at most 0.33.", "",
+            "Jacobian and one start, and gives no intervals. Goal: a ratio of at most 0.33 at commanded velocities.", "",
             "| velocities | `fit_law` s | SciPy s | ratio |", "|---|---|---|---|"]
     for text, speed in speeds.items():
         ours, scipy = (np.array(speed[name]) for name in ("stribeck", "scipy"))
