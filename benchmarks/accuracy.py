@@ -37,8 +37,8 @@ class Case:
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
-    parser.add_argument("--truths", type=int, default=600, help="of the efficiency")
-    parser.add_argument("--cases", type=int, default=2400, help="of coverage, power and restraint")
+    parser.add_argument("--truths", type=int, default=2000, help="of the efficiency")
+    parser.add_argument("--cases", type=int, default=4000, help="of coverage, power and restraint")
     parser.add_argument("--others", type=int, default=400, help="of coverage under each other kind of noise")
     parser.add_argument("--trials", type=int, default=200, help="of each scenario")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)

@@ -9,6 +9,7 @@ from ident.errors import FitError
 from ident.fit import LEAST_ROUND_TRIPS, FitResult, fit_points, supports
 from ident.friction import AUTO, Law, law_named
 from ident.mechanism import Array
+from ident.parameter import verdict
 from ident.projection import Data, combined, nonlinear_grid, prior_squares, row_blocks, whitened
 from ident.regression import Noise
 
@@ -84,10 +85,26 @@ def select(data: Data, loads: Mapping[str, Array | None], laws: tuple[str, ...] 
     dismissed = [_unphysical(fit, own) for fit, own in zip(fits, datas, strict=True)]
     k = _simplest_of_the_best([error[0] for error in errors], dismissed)
     _, load, way = offered[k]
-    chosen = replace(fits[k].of_points(whole[load, way]), held_out_rmse=errors[k][1], directional=way)
+    rivals = [fit for fit, error, reason in zip(fits, errors, dismissed, strict=True)
+              if fit.load == load and not reason and error[0].mean() < errors[k][0].mean()]
+    chosen = replace(_undecided(fits[k], rivals).of_points(whole[load, way]), held_out_rmse=errors[k][1], directional=way)
     table = tuple(Candidate(law.name, load, error[1], count[index], reason, way)
                   for index, (law, load, way), error, reason in zip(order, offered, errors, dismissed, strict=True))
     return Selection(chosen, table)
+
+
+def _undecided(fit: FitResult, rivals: list[FitResult]) -> FitResult:
+    """Intervals that hold the estimates of laws, too, which predict better, though not by enough to be claimed."""
+    parameters = dict(fit.parameters)
+    for rival in rivals:
+        for name, mine in parameters.items():
+            other = rival.values.get(name)
+            if other is None or mine.value is None or mine.low is None or mine.high is None or mine.low <= other <= mine.high:
+                continue
+            low, high = min(mine.low, other), max(mine.high, other)
+            parameters[name] = replace(mine, low=low, high=high, verdict=verdict(mine.value, low, high),
+                                       note=f"the law {rival.law} predicts a little better and says {other:.4g}")
+    return replace(fit, parameters=parameters)
 
 
 def _simplest_of_the_best(errors: list[Array], dismissed: list[str]) -> int:
