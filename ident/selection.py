@@ -15,6 +15,7 @@ from ident.regression import Noise
 
 CLAIM = 0.85            # standard errors by which a richer candidate must predict better: as few claims missed as invented
 FALL = 2.0              # standard errors by which friction must fall with speed for a Stribeck effect
+RIVAL = 2.0             # the same where it has as many parameters, as another kind of load
 ORDER = ("none", "normal", "torque", "bending", "load")     # which load wins an exact tie
 _MATTERS = 0.02         # least part of friction that a load must explain over its range
 _RIDGE = 1e-12
@@ -83,7 +84,7 @@ def select(data: Data, loads: Mapping[str, Array | None], laws: tuple[str, ...] 
     noise = min(fits, key=lambda fit: fit.rmse).noise           # one noise model, so that errors compare
     errors = [_held_out(own, law, noise, fit.values) for own, (law, _, _), fit in zip(datas, offered, fits, strict=True)]
     dismissed = [_unphysical(fit, own) for fit, own in zip(fits, datas, strict=True)]
-    k = _simplest_of_the_best([error[0] for error in errors], dismissed)
+    k = _simplest_of_the_best([error[0] for error in errors], dismissed, [count[index] for index in order])
     _, load, way = offered[k]
     rivals = [fit for fit, error, reason in zip(fits, errors, dismissed, strict=True)
               if fit.load == load and not reason and error[0].mean() < errors[k][0].mean()]
@@ -107,24 +108,20 @@ def _undecided(fit: FitResult, rivals: list[FitResult]) -> FitResult:
     return replace(fit, parameters=parameters)
 
 
-def _simplest_of_the_best(errors: list[Array], dismissed: list[str]) -> int:
-    """First candidate, in order of complexity, that the best one does not beat by `CLAIM` standard errors."""
+def _simplest_of_the_best(errors: list[Array], dismissed: list[str], count: list[int]) -> int:
+    """First candidate, in order of complexity, that no other beats."""
     alive = [k for k in range(len(errors)) if not dismissed[k]] or [0]
     best = min(alive, key=lambda k: (round(float(errors[k].mean()), 9), k))
     for k in alive:
-        worse = errors[k] - errors[best]
-        if worse.mean() <= CLAIM * worse.std(ddof=1) / np.sqrt(len(worse)) and (k == best or _as_good(errors, k, alive)):
+        if not any(_beats(errors, other, k, RIVAL if count[other] == count[k] else CLAIM) for other in alive):
             return k
     return best
 
 
-def _as_good(errors: list[Array], k: int, alive: list[int]) -> bool:
-    """Whether no other living candidate beats k by `CLAIM` standard errors."""
-    for other in alive:
-        worse = errors[k] - errors[other]
-        if worse.mean() > CLAIM * worse.std(ddof=1) / np.sqrt(len(worse)) > 0.0:
-            return False
-    return True
+def _beats(errors: list[Array], k: int, other: int, margin: float) -> bool:
+    """Whether candidate k predicts better than another by so many standard errors."""
+    better = errors[other] - errors[k]
+    return bool(better.mean() > margin * better.std(ddof=1) / np.sqrt(len(better)) > 0.0)
 
 
 def _unphysical(fit: FitResult, data: Data) -> str:
