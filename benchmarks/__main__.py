@@ -17,13 +17,14 @@ BENCHMARKS = {
     "dynamics": "joint wrenches of a batch of motion against Pinocchio and MuJoCo in a loop",
     "elastic": "what a rigid model identifies where joint or link are softer and softer, beside the reference experiment",
     "feedforward": "one sample of friction feed-forward for six joints, with every kind of load",
-    "accuracy": "the estimator against random truths: efficiency, coverage, claims, speed",
+    "accuracy": "the estimator against random truths: efficiency, coverage, claims, verdicts, speed",
     "startup": "`stribeck --help`",
 }
+PAGES = {"accuracy": "accuracy.md"}     # in docs/, where they are not benchmarks/NAME.md
 
 
 def main() -> None:
-    """Parse, run, print, write ``benchmarks/results/NAME.json`` and the table ``docs/benchmarks/NAME.md``."""
+    """Parse, run, print, write ``benchmarks/results/NAME.json`` and the table ``docs/benchmarks/NAME.md`` (see `PAGES`)."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Figures that docs and README quote.")
     names = parser.add_subparsers(dest="name", required=True)
     for name, text in BENCHMARKS.items():
@@ -40,7 +41,7 @@ def main() -> None:
               "versions": {name: version(name) for name in ("stribeck", "numpy", "scipy", "mujoco-core")},
               "options": {key: value for key, value in vars(options).items() if key != "name"}, "figures": figures}
     _write(root / "benchmarks" / "results" / f"{options.name}.json", json.dumps(record, indent=1, default=str) + "\n")
-    _write(root / "docs" / "benchmarks" / f"{options.name}.md",
+    _write(root / "docs" / PAGES.get(options.name, f"benchmarks/{options.name}.md"),
            f"# {options.name}\n\n{BENCHMARKS[options.name][0].upper()}{BENCHMARKS[options.name][1:]}. "
            f"`python -m benchmarks {options.name}` made this page at commit {commit}, {record['date'][:10]}, "
            f"on {os.cpu_count()} cores.\n\n{table}\n")

@@ -1,30 +1,36 @@
 r"""Fitting a friction law to the points of one joint.
 
-Given the nonlinear parameters (the Stribeck velocity) a law is linear in the rest: variable projection
-searches the nonlinear ones globally, lmfit polishes all of them together, and the round trips give the
-covariance.
+Given the nonlinear parameters (the Stribeck velocity) a law is linear in the rest: variable projection searches the
+nonlinear ones globally and then closely (`ident.projection`), and the misfit around the optimum gives the intervals
+(`ident.intervals`).
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from inspect import Parameter as Argument
 from inspect import Signature
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ident.errors import FitError, InputError
+from ident.errors import FitError, InputError, unknown_name
 from ident.friction import AUTO, Law, law_named, unit
+from ident.intervals import profile, spread
 from ident.mechanism import Array
 from ident.parameter import Parameter, verdict
-from ident.projection import Data, Design, columns, nonlinear_grid, prior_rows, project, white_target
-from ident.regression import Noise, cluster_covariance, estimate_noise, group_index, white_noise
+from ident.projection import Data, Moments, nonlinear_grid, parameter_names, polish, predict, search_grid
+from ident.regression import Noise, first_of_groups, group_index, white_noise
 
 if TYPE_CHECKING:
     import lmfit
 
 LEAST_ROUND_TRIPS = 4
+LOSSES = ("squares", "huber")
+HUBER = 1.345           # 95 % efficient where no round trip went wrong
+_NORMAL_MEDIAN = 1.4826     # standard deviations in a median of absolute values
+_REWEIGHTED = 5         # how often
 _SPARE_SPEEDS = 1       # distinct speeds beyond the parameters of speed that a law needs
 
 
@@ -53,8 +59,10 @@ class FitResult:
         Torque less prediction, a row a point; nan at rest, where friction does not show [N·m].
     noise : Noise
         The noise model that weighted the points.
-    lmfit : lmfit.model.ModelResult
-        Result of the polish, in whitened residuals: ``fit_report()`` and ``conf_interval()`` work on it.
+    half_factor : float
+        Half width of a 95 % band in standard errors.
+    data : Data
+        The points, for `lmfit`.
     """
 
     law: str
@@ -67,14 +75,30 @@ class FitResult:
     held_out_rmse: float
     residual: Array
     noise: Noise
-    lmfit: "lmfit.model.ModelResult | None" = field(default=None, repr=False)
     half_factor: float = 1.96
     directional: str = "none"
+    data: Data | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def lmfit(self) -> "lmfit.model.ModelResult":
+        """The same fit by lmfit in whitened residuals, made when asked: ``fit_report()`` and ``conf_interval()`` work on it."""
+        if self.data is None:
+            raise InputError("the points of this fit were not kept")
+        return lmfit_result(self.data, law_named(self.law), self.noise, self._all_values)
+
+    @property
+    def _all_values(self) -> dict[str, float]:
+        return self.values | {name: float(p.value) for name, p in self.nuisance.items() if p.value is not None}
 
     @property
     def values(self) -> dict[str, float]:
         """Parameter values of the law by name."""
         return {name: float(p.value) for name, p in self.parameters.items() if p.value is not None}
+
+    def of_points(self, data: Data) -> "FitResult":
+        """The same with residual and noise of all points, of a fit to condensed ones."""
+        residual = data.tau - predict(data, law_named(self.law), self._all_values)
+        return replace(self, residual=residual, noise=self.noise.of_points(data.group, data.sign), data=data)
 
     def predict(self, velocity: ArrayLike, load: ArrayLike | None = None) -> Array:
         """Friction torque at velocities and loads, shape (N,) [N·m].
@@ -108,7 +132,7 @@ def needed_load(kind: str, load: ArrayLike | None) -> ArrayLike | None:
 
 
 def fit_friction(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None = None, group: ArrayLike | None = None,
-                 law: str = "auto") -> FitResult:
+                 law: str = "auto", loss: str = "squares") -> FitResult:
     """Fit friction to points of one joint.
 
     Parameters
@@ -121,6 +145,9 @@ def fit_friction(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None 
         Which round trip each point belongs to; points of one share an error. Default: each its own.
     law : str
         A name in `LAWS`, or "auto" to let them compete on round trips left out.
+    loss : str
+        "squares", or "huber": a round trip off by more than `HUBER` standard deviations counts less, for logs in which some
+        went wrong.
 
     Returns
     -------
@@ -138,10 +165,22 @@ def fit_friction(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None 
     data = _checked(velocity, torque, load, group)
     loads = {"none": None} if data.load is None else {"none": None, "load": data.load}
     laws = AUTO if law == "auto" else (law_named(law).name,)
-    chosen = select(replace(data, load=None), loads, laws).chosen
+    if loss not in LOSSES:
+        raise unknown_name("loss", loss, LOSSES)
+    chosen = select(data, loads, laws).chosen
+    for _ in range(_REWEIGHTED if loss == "huber" else 0):
+        data = replace(data, weight=_huber_weights(data, chosen))
+        chosen = select(data, loads, laws).chosen
     residual = np.full(np.shape(velocity), np.nan)
     residual[np.asarray(velocity, dtype=float) != 0.0] = chosen.residual
     return replace(chosen, residual=residual)
+
+
+def _huber_weights(data: Data, fit: FitResult) -> Array:
+    """How much each round trip counts, by how far its mean residual is off in robust standard deviations, shape (G,)."""
+    mean = np.bincount(data.group, np.sign(data.w) * fit.residual) / data.samples
+    off = np.abs(mean) / np.sqrt(fit.noise.within**2 / data.samples + first_of_groups(fit.noise.between, data.group) ** 2)
+    return np.asarray(1.0 / np.maximum(1.0, off / (HUBER * max(_NORMAL_MEDIAN * float(np.median(off)), 1e-12))))
 
 
 def _checked(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None, group: ArrayLike | None) -> Data:
@@ -166,28 +205,31 @@ def _checked(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None, gro
         raise FitError("the torque is zero in every point; the torque signal is dead or not recorded")
     if np.sum(w[moving] * tau[moving] < 0.0) > 0.5 * moving.sum():
         raise FitError("the torque opposes the motion in most points: its sign, or that of the velocity, is wrong")
-    order = np.flatnonzero(moving)
-    return Data(w[order], tau[order], None if pressed is None else pressed[order], group_index(labels[order]))
+    return Data(w[moving], tau[moving], None if pressed is None else pressed[moving], group_index(labels[moving]))
 
 
-def fit_law(data: Data, law: Law, load_name: str = "none", polish: bool = True) -> FitResult:
-    """Fit one law: variable projection, noise model, refit, polish, covariance, verdicts."""
-    _enough(data, law)
-    design = Design.of(data, law)
-    noise = white_noise(len(data.tau))
-    for _ in range(2):
-        beta, nonlinear = project(design, noise, refine=False)
-        prediction = columns(data, law, nonlinear) @ beta
-        noise = estimate_noise(data.tau - prediction, prediction, data.group, len(beta) + len(nonlinear))
-    beta, nonlinear = project(design, noise)
-    names = law.parameters(data.load is not None)
-    linear = len(names) - len(nonlinear)
-    values = dict(zip(names, [*map(float, beta[:linear]), *nonlinear.values()], strict=True))
-    values |= dict(zip(data.nuisance, map(float, beta[linear:]), strict=True))
-    polished = _polish(data, law, noise, values) if polish else None
-    if polished is not None:
-        values = {name: float(polished.params[name].value) for name in values}
-    return _result(data, law, load_name, noise, values, polished)
+def fit_law(data: Data, law: Law, load_name: str = "none") -> FitResult:
+    """Fit one law to the points of one joint."""
+    return fit_points(data.condensed(), law, load_name).of_points(data)
+
+
+def fit_points(points: Data, law: Law, load_name: str = "none") -> FitResult:
+    """Variable projection, noise model, polish with the noise known, intervals, verdicts.
+
+    Of the result, noise and residual belong to round trips, not yet to points.
+    """
+    _enough(points, law)
+    whole, white = Moments.of(points, law, search_grid(points, law)), white_noise(points.groups)
+    optimum = whole.solve(white)
+    k = int(np.argmin(optimum.misfit))
+    noise = whole.noise(k, optimum.beta[k], white)
+    optimum = whole.solve(noise)
+    k = int(np.argmin(optimum.misfit))
+    best = polish(points, law, noise, {name: float(values[k]) for name, values in whole.grid.items()})
+    noise = best.noise(0, best.solve(noise).beta[0], noise)
+    best = polish(points, law, noise, {name: float(values[0]) for name, values in best.grid.items()})
+    values = (*best.solve(noise).beta[0], *(values[0] for values in best.grid.values()))
+    return _result(whole, load_name, noise, dict(zip(parameter_names(points, law), map(float, values), strict=True)))
 
 
 def supports(data: Data, law: Law) -> bool:
@@ -204,13 +246,13 @@ def _enough(data: Data, law: Law) -> None:
         raise FitError(f"too few different speeds for the law {law.name}: at least {wanted} are needed")
 
 
-def _polish(data: Data, law: Law, noise: Noise, start: Mapping[str, float]) -> "lmfit.model.ModelResult":
-    """All parameters together by lmfit, from the projected optimum, in whitened residuals."""
+def lmfit_result(data: Data, law: Law, noise: Noise, start: Mapping[str, float]) -> "lmfit.model.ModelResult":
+    """All parameters together by lmfit, from the optimum, in whitened residuals."""
     import lmfit
 
     def whitened(w: Array, **parameters: float) -> Array:
         known = [parameters[name] / deviation for name, deviation in data.prior.items()]
-        return np.append(noise.whiten(_predict(data, law, parameters), data.group), known)
+        return np.append(noise.whiten(predict(data, law, parameters), data.group), known)
 
     named = [Argument(name, Argument.POSITIONAL_OR_KEYWORD) for name in ("w", *start)]
     whitened.__signature__ = Signature(named)      # type: ignore[attr-defined]  # where lmfit reads the names
@@ -226,73 +268,46 @@ def _polish(data: Data, law: Law, noise: Noise, start: Mapping[str, float]) -> "
             parameters.add(name, value=0.0, vary=False)
         else:
             parameters.add(name, value=value)
-    return model.fit(white_target(data, noise), parameters, w=data.w)
+    target = np.append(noise.whiten(data.tau, data.group), np.zeros(len(data.prior)))
+    return model.fit(target, parameters, w=data.w)
 
 
-def _predict(data: Data, law: Law, values: Mapping[str, float]) -> Array:
-    """Law and nuisance columns at the points."""
-    own = {name: value for name, value in values.items() if name not in data.nuisance}
-    extra = sum((values[name] * column for name, column in data.nuisance.items()), np.zeros(len(data.tau)))
-    return np.asarray(data.view(law.function(data.w, **own, load=data.load)) + extra)
+def _result(whole: Moments, load_name: str, noise: Noise, values: dict[str, float]) -> FitResult:
+    """Intervals and verdicts of the parameters that fit best."""
+    data, law, names = whole.data, whole.law, tuple(values)
+    limits = {name: (float(grid.min()), float(grid.max())) for name, grid in whole.grid.items()}
+    free = [k for k, name in enumerate(names) if name in limits or name in data.nuisance or values[name] > 0.0]
+    found = spread(whole, noise, values, free)
+    scale = np.array([values[names[k]] if names[k] in limits else 1.0 for k in free])     # of parameters in the logarithm
+    covariance = found.covariance * np.outer(scale, scale)
+    units = {name: unit(name, data.prismatic) for name in names}
+    fitted = {name: Parameter(values[name], None, None, None, units[name], "at bound", "zero is the least it can be")
+              for name in names}
+    ends = profile(whole, noise, values, free, found)
+    for k, error, (low, high) in zip(free, scale * found.std_error, ends.tolist(), strict=True):
+        word, note = _verdict(values[names[k]], low, high, limits.get(names[k]))
+        fitted[names[k]] = Parameter(values[names[k]], float(error), low, high, units[names[k]], word, note)
+    parameters = {name: fitted[name] for name in law.parameters(data.load is not None)}
+    own = tuple(name for name in parameters if names.index(name) in free)
+    keep = [free.index(names.index(name)) for name in own]
+    residual = data.tau - predict(data, law, values)
+    weight = np.ones(len(residual)) if data.count is None else data.count
+    square = float(weight @ residual**2) + (0.0 if data.spread is None else float(data.spread.sum()))
+    return FitResult(law.name, load_name, parameters, {name: fitted[name] for name in data.nuisance}, own,
+                     covariance[np.ix_(keep, keep)], float(np.sqrt(square / weight.sum())), float("nan"), residual, noise,
+                     found.factor, data=data)
 
 
-def _result(data: Data, law: Law, load_name: str, noise: Noise, values: dict[str, float],
-            polished: Any) -> FitResult:
-    names = tuple(values)
-    grids = {name: nonlinear_grid(data, name) for name in law.nonlinear}
-    bound = {name: (values[name] <= 1.01 * grids[name][0] or values[name] >= grids[name][-1] / 1.01) if name in grids
-             else name not in data.nuisance and values[name] <= 0.0 for name in names}
-    free = tuple(name for name in names if not (bound[name] and name not in law.nonlinear))
-    jacobian = np.column_stack([_derivative(data, law, values, name) for name in free])
-    residual = data.tau - _predict(data, law, values)
-    known = np.array([-values[name] / deviation for name, deviation in data.prior.items()])
-    intervals = cluster_covariance(np.vstack((noise.whiten(jacobian, data.group), prior_rows(data, free))),
-                                   np.append(noise.whiten(residual, data.group), known),
-                                   np.append(data.group, data.groups + np.arange(len(known))))
-    half = dict(zip(free, intervals.half_width(), strict=True))
-    error = dict(zip(free, intervals.std_error, strict=True))
-    parameters: dict[str, Parameter] = {}
-    nuisance: dict[str, Parameter] = {}
-    for name in names:
-        parameter = _parameter(values[name], error.get(name), half.get(name), bound[name], name in law.nonlinear,
-                               unit(name, data.prismatic),
-                               float(np.log(grids[name][-1] / grids[name][0])) if name in grids else 0.0)
-        (nuisance if name in data.nuisance else parameters)[name] = parameter
-    own = [name for name in free if name not in data.nuisance]
-    keep = [free.index(name) for name in own]
-    # log parameters back to their own scale
-    scale = np.array([values[name] if name in law.nonlinear else 1.0 for name in own])
-    covariance = intervals.covariance[np.ix_(keep, keep)] * np.outer(scale, scale)
-    factor = float(np.median(intervals.half_width() / np.maximum(intervals.std_error, 1e-300)))
-    return FitResult(law.name, load_name, parameters, nuisance, tuple(own), covariance,
-                     float(np.sqrt(np.mean(residual**2))), float("nan"), residual, noise, polished, factor)
-
-
-def _derivative(data: Data, law: Law, values: Mapping[str, float], name: str) -> Array:
-    """Derivative of the prediction; with respect to the logarithm for nonlinear parameters."""
-    if name in data.nuisance:
-        return data.nuisance[name]
-    if name in law.nonlinear:
-        step = 1e-4
-        up, down = ({**values, name: values[name] * np.exp(sign * step)} for sign in (1.0, -1.0))
-        return (_predict(data, law, up) - _predict(data, law, down)) / (2.0 * step)
-    own = {other: value for other, value in values.items() if other in law.nonlinear}
-    linear = law.linear + (law.with_load if data.load is not None else ())
-    return data.view(law.function(data.w, **{other: float(other == name) for other in linear}, **own, load=data.load))
-
-
-def _parameter(value: float, error: float | None, half: float | None, bound: bool, logarithmic: bool,
-               unit: str, widest: float) -> Parameter:
-    """Interval and verdict of one parameter; `widest` is the logarithm of the range that was searched."""
-    if error is None or half is None:
-        return Parameter(value, None, None, None, unit, "at bound", "zero is the least it can be")
-    if logarithmic:
-        half = min(half, widest)
-        low, high, error = value * float(np.exp(-half)), value * float(np.exp(half)), value * error
-    else:
-        low, high = value - half, value + half
-    return Parameter(value, float(error), float(low), float(high), unit,
-                     "at bound" if bound else verdict(value, low, high))
+def _verdict(value: float, low: float, high: float, limits: tuple[float, float] | None) -> tuple[str, str]:
+    """Verdict and note of a parameter; `limits` are those of the search, for a nonlinear one."""
+    if limits is None:
+        return verdict(value, low, high), ""
+    if value <= 1.01 * limits[0] or value >= limits[1] / 1.01:
+        return "at bound", ""
+    sides = [side for side, open_ in (("below", low <= limits[0]), ("above", high >= limits[1])) if open_]
+    if sides:
+        return "unidentifiable", f"the data leave it open {' and '.join(sides)}; more speeds there would tell"
+    return verdict(value, low, high), ""
 
 
 def prediction_band(law: str, values: Mapping[str, float], names: tuple[str, ...], covariance: Array,

@@ -182,11 +182,15 @@ class Law:
         """Names of all free parameters, linear ones first."""
         return self.linear + (self.with_load if load else ()) + self.nonlinear
 
-    def columns(self, w: Array, load: Array | None, nonlinear: Mapping[str, float]) -> Array:
-        """The linear parameters' columns: each set to 1 and the others to 0, shape (N, p)."""
+    def columns(self, w: Array, load: Array | None, nonlinear: Mapping[str, ArrayLike]) -> Array:
+        """The linear parameters' columns: each set to 1 and the others to 0.
+
+        Shape (N, p); (K, N, p) where the nonlinear parameters are arrays of K values.
+        """
         names = self.linear + (self.with_load if load is not None else ())
-        units = ({name: float(name == one) for name in names} for one in names)
-        return np.column_stack([self.function(w, **linear, **nonlinear, load=load) for linear in units])
+        linear = dict(zip(names, np.eye(len(names))[:, :, None], strict=True))
+        at = {name: np.asarray(value, dtype=float)[..., None, None] for name, value in nonlinear.items()}
+        return np.swapaxes(self.function(w, **linear, **at, load=load), -1, -2)
 
 
 LAWS: dict[str, Law] = {law.name: law for law in (

@@ -1,22 +1,36 @@
-r"""Variable projection: the best linear parameters of a law for each nonlinear one, searched globally."""
+r"""Variable projection: the best linear parameters of a law for each nonlinear one, searched globally.
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import product
+Least squares needs the points only in sums of products over each round trip. With the columns A and the torque as the
+last of them, the rows a of a round trip of n points give
+
+.. math:: m = \sum a, \qquad D = \sum (a - m/n) (a - m/n)^T, \qquad
+          W = \frac{D}{\sigma^2} + \frac{m m^T / n}{\sigma^2 + n \sigma_b^2}
+
+where W is the sum of products of the whitened rows under noise \sigma within and \sigma_b between round trips.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
-from scipy.optimize import minimize, minimize_scalar, nnls
+from scipy.optimize import nnls
 
 from ident.friction import Law
 from ident.mechanism import Array
-from ident.regression import Groups, Noise
+from ident.regression import Groups, Noise, noise_of_sums, product_sums, sums_about_means
 
 GRID = 32               # Stribeck velocities tried
-_NEAR, _FINE = 0.15, 13     # range of the logarithm around a known one, and points in it, that are tried more finely
 _STRIBECK_RANGE = (0.7, 0.5)    # lowest and highest w_s, as multiples of the slowest and fastest speed
 _EXPONENT_RANGE = (0.4, 4.0)    # of the Stribeck exponent
 _TANH_RANGE = (0.05, 5.0)       # of the velocity that makes sgn smooth, as multiples of the slowest speed
-_EXPONENTS = 13                 # values tried of either
+_EXPONENTS = 13         # values tried of either
+_STEP = 1e-4            # of a nonlinear parameter's logarithm, for its derivative
+_STEPS, _HALVINGS = 20, 6       # most steps of the polish, and how often one is halved
+_FINE = 1e-7            # least step, in the logarithm
+_AT_ONCE = 2**22        # numbers held at once while sums are taken
+_MANY = 4096            # points from which alike ones of a round trip are averaged
+_ALIKE = (0.01, 0.02)   # by which these differ in the logarithm of speed, and in load as a part of its range
 
 
 def as_they_are(values: Array) -> Array:
@@ -47,6 +61,12 @@ class Data:
     view : callable
         Linear map of values of the samples (M, ...) to values of the points (N, ...): the torque of a law is seen
         through the same filter as the measured torque.
+    count : ndarray, shape (N,), optional
+        How many samples each point is the mean of; default one.
+    spread : ndarray, shape (G,), optional
+        Sum of squares of the samples' torque about their point, of each round trip; default none.
+    weight : ndarray, shape (G,), optional
+        How much each round trip counts, as the inverse of a variance; default one.
     """
 
     w: Array
@@ -57,91 +77,271 @@ class Data:
     prior: Mapping[str, float] = field(default_factory=dict)
     prismatic: bool = False
     view: Callable[[Array], Array] = as_they_are
+    count: Array | None = None
+    spread: Array | None = None
+    weight: Array | None = None
 
     @property
     def groups(self) -> int:
         """Number of round trips."""
         return int(self.group.max()) + 1
 
+    @property
+    def sign(self) -> Array | None:
+        """Direction of motion at the points; none where a point is no sample."""
+        return np.sign(self.w) if self.view is as_they_are else None
+
+    @cached_property
+    def samples(self) -> Array:
+        """How many samples each round trip holds, shape (G,)."""
+        return np.bincount(self.group, self.count).astype(float)
+
+    def folded(self) -> "Data":
+        """The same with the points of each round trip beside each other, and samples of both directions as one.
+
+        Friction is odd in velocity; what a round trip has of its own is a level of friction, thus odd as well.
+        """
+        order, view = np.argsort(self.group, kind="stable"), self.view
+        if view is not as_they_are:
+            return replace(self, tau=self.tau[order], group=self.group[order], view=lambda values: view(values)[order],
+                           nuisance={name: column[order] for name, column in self.nuisance.items()})
+        sign = np.sign(self.w[order])
+        return replace(self, w=np.abs(self.w[order]), tau=sign * self.tau[order], group=self.group[order],
+                       load=None if self.load is None else self.load[order],
+                       nuisance={name: sign * column[order] for name, column in self.nuisance.items()})
+
+    def condensed(self) -> "Data":
+        """Folded, with points of a round trip that are nearly alike averaged where there are very many."""
+        data = self.folded()
+        if len(self.tau) <= _MANY or self.view is not as_they_are or self.count is not None:
+            return data
+        cell = np.floor(np.log(data.w) / _ALIKE[0]).astype(np.int64)
+        key = data.group * (int(np.ptp(cell)) + 1) + (cell - cell.min())
+        if data.load is not None and np.ptp(data.load) > 0.0:
+            part = (data.load - data.load.min()) / (_ALIKE[1] * np.ptp(data.load))
+            key = key * round(1.0 + 1.0 / _ALIKE[1]) + part.astype(np.int64)
+        order = np.argsort(key, kind="stable") if np.any(np.diff(key) < 0) else slice(None)
+        starts = np.flatnonzero(np.diff(key[order], prepend=key[order][0] - 1))
+        if len(starts) > len(key) // 2:
+            return data
+        count = np.diff(starts, append=len(key)).astype(float)
+
+        def mean(values: Array) -> Array:
+            return np.asarray(np.add.reduceat(values[order], starts) / count)
+
+        tau, group = mean(data.tau), data.group[starts]
+        apart = np.add.reduceat((data.tau[order] - np.repeat(tau, count.astype(int))) ** 2, starts)
+        return replace(data, w=mean(data.w), tau=tau, load=None if data.load is None else mean(data.load), group=group,
+                       nuisance={name: mean(column) for name, column in data.nuisance.items()}, count=count,
+                       spread=np.bincount(group, apart).astype(float))
+
 
 @dataclass(frozen=True)
-class Design:
-    """Columns of a law's linear parameters and of the nuisance, for every nonlinear parameter worth trying.
+class Optimum:
+    """Least squares at each of K values of the nonlinear parameters.
 
     Attributes
     ----------
-    grid : tuple of dict
-        Nonlinear parameters; one empty entry where the law has none.
-    columns : ndarray, shape (K, N, p)
-        The columns at each of them.
+    beta : ndarray, shape (K, p)
+        Linear parameters of the law, none negative, then of the nuisance columns.
+    misfit : ndarray, shape (K,)
+        Sum of squared whitened residuals.
+    variance : ndarray, shape (K, p)
+        Of the linear parameters, under the noise model; zero for those held at zero.
+    """
+
+    beta: Array
+    misfit: Array
+    variance: Array
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Sums of products of a law's columns and the torque, at K values of its nonlinear parameters.
+
+    Attributes
+    ----------
+    grid : mapping of str to ndarray, shape (K,)
+        The nonlinear parameters; K = 1 where the law has none.
+    sums : ndarray, shape (K, G, p + 1)
+        Of the linear parameters' columns, those of the nuisance, and last the torque, over each round trip: m above.
+    squares : ndarray, shape (K, p + 1, p + 1)
+        Of products about the means, over all round trips: the sum of D above.
     """
 
     data: Data
     law: Law
-    grid: tuple[dict[str, float], ...]
-    columns: Array
+    grid: Mapping[str, Array]
+    sums: Array
+    squares: Array
 
     @classmethod
-    def of(cls, data: Data, law: Law, near: Mapping[str, float] | None = None) -> "Design":
-        """Design of a law for the points of a joint; the grid is finer around the parameters `near`."""
-        axes = {name: nonlinear_grid(data, name) for name in law.nonlinear}
-        if near:
-            fine = np.exp(_NEAR * np.linspace(-1.0, 1.0, _FINE))
-            axes = {name: np.union1d(values, near[name] * fine) for name, values in axes.items()}
-        grid = tuple(dict(zip(axes, map(float, point), strict=True)) for point in product(*axes.values()))
-        return cls(data, law, grid, np.array([columns(data, law, point) for point in grid]))
+    def of(cls, data: Data, law: Law, grid: Mapping[str, Array]) -> "Moments":
+        """Sums for the points of a joint."""
+        parts = []
+        for rows in row_blocks(data, law, grid):
+            sums, about = _about_means(data, rows)
+            parts.append((sums, np.swapaxes(about, -1, -2) @ about))
+        sums, squares = (np.concatenate(part) for part in zip(*parts, strict=True))
+        squares[:, -1, -1] += _weighted_spread(data).sum()
+        return cls(data, law, grid, sums, squares)
 
-    def whitened(self, noise: Noise) -> Array:
-        """The columns with white noise, shape (K, N, p)."""
-        return noise.whiten(self.columns.transpose(1, 0, 2), self.data.group).transpose(1, 0, 2)
+    def total(self, noise: Noise) -> Array:
+        """Sums of products of whitened rows, and of what is known beforehand, shape (K, p + 1, p + 1)."""
+        weighted = self.sums / variance_of_sums(self.data, noise)[:, None]
+        return np.asarray(self.squares / noise.within**2 + np.swapaxes(self.sums, -1, -2) @ weighted
+                          + prior_squares(self.data, self.law))
+
+    def solve(self, noise: Noise) -> Optimum:
+        """Least squares at every point of the grid."""
+        return least_squares(self.total(noise), len(self.data.nuisance))
+
+    def noise(self, k: int, beta: Array, known: Noise) -> Noise:
+        """Noise model from the residuals at point k of the grid, where a `known` one gave beta."""
+        e = np.append(-beta, 1.0)
+        root = 1.0 if self.data.weight is None else np.sqrt(self.data.weight / self.data.weight.mean())
+        residual, about = root * (self.sums[k] @ e), float(e @ self.squares[k] @ e)
+        return noise_of_sums(residual, about, self.sums[k, :, :-1] @ beta, self.data.samples, self._spent(k, known))
+
+    def _spent(self, k: int, noise: Noise) -> float:
+        """How many parameters the levels of the round trips determine: the rest is known from within them."""
+        sums = self.sums[k, :, :-1]
+        between = sums.T @ (sums / variance_of_sums(self.data, noise)[:, None])
+        total = self.squares[k, :-1, :-1] / noise.within**2 + between + prior_squares(self.data, self.law)[:-1, :-1]
+        scale = np.sqrt(np.maximum(np.diag(total), 1e-300))
+        inverse = np.linalg.pinv(total / np.outer(scale, scale), rcond=1e-12, hermitian=True)
+        part = float(np.sum(inverse * between / np.outer(scale, scale))) / len(scale)
+        return part * (len(scale) + len(self.law.nonlinear))
 
 
-def project(design: Design, noise: Noise, refine: bool = True) -> tuple[Array, dict[str, float]]:
-    """Variable projection: the best linear parameters for each nonlinear one, searched globally.
+def row_blocks(data: Data, law: Law, grid: Mapping[str, Array]) -> Iterator[Array]:
+    """Columns of the linear parameters and of the nuisance, and last the torque, a part of the grid at a time: (K, N, p + 1)."""
+    size = len(next(iter(grid.values()))) if grid else 1
+    rest = np.column_stack((*data.nuisance.values(), data.tau))
+    step = max(1, _AT_ONCE // (len(data.w) * (len(law.linear + law.with_load) + rest.shape[1])))
+    for k in range(0, size, step):
+        own = law_columns(data, law, {name: values[k:k + step] for name, values in grid.items()})
+        yield np.concatenate((own, np.broadcast_to(rest, (len(own), *rest.shape))), axis=2)
 
-    Returns
-    -------
-    beta : ndarray
-        Linear parameters of the law, then of the nuisance columns.
-    nonlinear : dict of str to float
+
+def _about_means(data: Data, rows: Array) -> tuple[Array, Array]:
+    """Sums of rows over each round trip, and the rows about its mean, weighted."""
+    sums, about = sums_about_means(rows, data.group, data.count)
+    return sums, about if data.weight is None else about * np.sqrt(data.weight)[data.group, None]
+
+
+def _weighted_spread(data: Data) -> Array:
+    spread = np.zeros(data.groups) if data.spread is None else data.spread
+    return spread if data.weight is None else spread * data.weight
+
+
+def variance_of_sums(data: Data, noise: Noise) -> Array:
+    """What the noise makes of the sum over each round trip, shape (G,)."""
+    variance = data.samples * (noise.within**2 + data.samples * noise.between**2)
+    return variance if data.weight is None else variance / data.weight
+
+
+def whitened(data: Data, rows: Array, noise: Noise) -> Array:
+    """Sums of products of the whitened rows of each round trip, W above; rows (..., N, q), shape (..., G, q, q)."""
+    sums, about = _about_means(data, rows)
+    squares = product_sums(about, data.group)
+    squares[..., -1, -1] += _weighted_spread(data)
+    weighted = sums / variance_of_sums(data, noise)[:, None]
+    return np.asarray(squares / noise.within**2 + sums[..., :, None] * weighted[..., None, :])
+
+
+def least_squares(total: Array, free: int) -> Optimum:
+    """Least squares from the sums of products (K, p + 1, p + 1), nonnegative but for the last `free` parameters."""
+    p = total.shape[-1] - 1
+    scale = np.sqrt(np.maximum(np.diagonal(total[:, :p, :p], axis1=1, axis2=2), 1e-300))         # (K, p)
+    gram = total[:, :p, :p] / (scale[:, :, None] * scale[:, None, :]) + 1e-14 * np.eye(p)
+    right = total[:, :p, p] / scale
+    inverse = np.linalg.pinv(gram, rcond=1e-13, hermitian=True)
+    beta = np.einsum("kij,kj->ki", inverse, right)
+    for k in np.flatnonzero((beta[:, : p - free] < 0.0).any(axis=1)):
+        beta[k] = _nonnegative(gram[k], right[k], free)
+        held = np.append(beta[k, : p - free] <= 0.0, np.zeros(free, dtype=bool))
+        inverse[k] = 0.0
+        inverse[k][np.ix_(~held, ~held)] = np.linalg.pinv(gram[k][np.ix_(~held, ~held)], rcond=1e-13, hermitian=True)
+    misfit = total[:, p, p] - 2.0 * np.einsum("ki,ki->k", beta, right) + np.einsum("ki,kij,kj->k", beta, gram, beta)
+    variance = np.maximum(0.0, np.diagonal(inverse, axis1=1, axis2=2)) / scale**2
+    return Optimum(beta / scale, misfit, variance)
+
+
+def _nonnegative(gram: Array, right: Array, free: int) -> Array:
+    """Minimum of x' gram x - 2 right' x with x >= 0 but for the last `free`."""
+    value, vectors = np.linalg.eigh(gram)
+    root = np.sqrt(np.maximum(value, 1e-14 * value[-1]))
+    A, b = root[:, None] * vectors.T, (vectors.T @ right) / root
+    bounded = len(right) - free
+    split, _ = nnls(np.hstack((A, -A[:, bounded:])), b)
+    return np.append(split[:bounded], split[bounded:len(right)] - split[len(right):])
+
+
+def polish(data: Data, law: Law, noise: Noise, start: Mapping[str, float]) -> Moments:
+    """From good nonlinear parameters to the best ones: quasi-Newton (BFGS) that begins with the Hessian of Gauss and Newton."""
+    limits = np.array([nonlinear_grid(data, name)[[0, -1]] for name in law.nonlinear]).reshape(-1, 2)
+    best = Moments.of(data, law, {name: np.array([value]) for name, value in start.items()})
+    optimum, step, slope, inverse = best.solve(noise), np.zeros(len(start)), np.zeros(len(start)), np.eye(len(start))
+    for _ in range(_STEPS if law.nonlinear else 0):
+        at = np.array([values[0] for values in best.grid.values()])
+        values = dict(zip(parameter_names(data, law), map(float, (*optimum.beta[0], *at)), strict=True))
+        was, (slope, gauss) = slope, _slope(data, law, noise, values)
+        turn = step @ (slope - was)
+        if turn > 0.0:
+            left = np.eye(len(at)) - np.outer(step, slope - was) / turn
+            inverse = left @ inverse @ left.T + np.outer(step, step) / turn
+        else:
+            inverse = gauss
+        full = np.clip(-inverse @ slope, -1.0, 1.0)
+        for halving in range(_HALVINGS):
+            there = np.clip(at * np.exp(full / 2.0**halving), *limits.T)
+            step = np.log(there / at)
+            if np.abs(step).max() < _FINE:
+                return best
+            tried = Moments.of(data, law, dict(zip(start, there[:, None], strict=True)))
+            found = tried.solve(noise)
+            if found.misfit[0] < optimum.misfit[0]:
+                break
+        else:
+            return best
+        best, optimum = tried, found
+    return best
+
+
+def _slope(data: Data, law: Law, noise: Noise, values: Mapping[str, float]) -> tuple[Array, Array]:
+    """Of half the misfit over the nonlinear parameters' logarithms: gradient, and inverse Hessian of the linearized law."""
+    names = tuple(values)
+    sums, about = _about_means(data, _jacobian_rows(data, law, values))
+    total = (about.T @ about / noise.within**2 + sums.T @ (sums / variance_of_sums(data, noise)[:, None])
+             + prior_sums(data, names, values).sum(axis=0))
+    free = [k for k, name in enumerate(names) if name in data.nuisance or values[name] > 0.0]
+    own = slice(len(free) - len(law.nonlinear), None)
+    scale = np.sqrt(np.maximum(np.diag(total)[free], 1e-300))
+    inverse = np.linalg.pinv(total[np.ix_(free, free)] / np.outer(scale, scale), rcond=1e-12, hermitian=True)
+    return -total[free, -1][own], (inverse / np.outer(scale, scale))[own, own]
+
+
+def residual_sums(data: Data, law: Law, noise: Noise, values: Mapping[str, float]) -> Array:
+    """Sums of products of the whitened rows of `jacobian` and, last, the residual; a group each, then the prior's rows.
+
+    Shape (G + P, p + 1, p + 1).
     """
-    data, law = design.data, design.law
-    target, free = white_target(data, noise), len(data.nuisance)
-
-    def solve(nonlinear: dict[str, float]) -> tuple[Array, float]:
-        return _bounded_least_squares(_white_columns(data, law, noise, nonlinear), target, free)
-
-    A = design.whitened(noise)
-    known = np.broadcast_to(prior_rows(data, linear_names(data, law)), (len(A), len(data.prior), A.shape[2]))
-    misfit = _grid_misfit(np.concatenate((A, known), axis=1), target, free)
-    best = int(np.argmin(misfit))
-    nonlinear = design.grid[best]
-    if law.nonlinear and refine:
-        found, least = _refined(lambda point: solve(point)[1], design, nonlinear)
-        if least <= misfit[best]:
-            nonlinear = found
-    return solve(nonlinear)[0], nonlinear
+    return np.concatenate((whitened(data, _jacobian_rows(data, law, values), noise), prior_sums(data, tuple(values), values)))
 
 
-def _refined(misfit: Callable[[dict[str, float]], float], design: Design,
-             best: dict[str, float]) -> tuple[dict[str, float], float]:
-    """Least misfit between the grid's neighbours of its best point, over the logarithms."""
-    names = tuple(best)
-    axes = {name: np.unique([point[name] for point in design.grid]) for name in names}
-    at = {name: int(np.searchsorted(axes[name], best[name])) for name in names}
-    bounds = [(float(np.log(axes[name][max(at[name] - 1, 0)])), float(np.log(axes[name][min(at[name] + 1, len(axes[name]) - 1)])))
-              for name in names]
+def _jacobian_rows(data: Data, law: Law, values: Mapping[str, float]) -> Array:
+    return np.column_stack((jacobian(data, law, values), data.tau - predict(data, law, values)))
 
-    def at_logarithms(x: Array) -> float:
-        return misfit(dict(zip(names, map(float, np.exp(x)), strict=True)))
 
-    if len(names) == 1:
-        line = minimize_scalar(lambda x: at_logarithms(np.array([x])), method="bounded", bounds=bounds[0],
-                               options={"xatol": 1e-6})
-        return {names[0]: float(np.exp(line.x))}, float(line.fun)
-    found = minimize(at_logarithms, np.log([best[name] for name in names]), method="Nelder-Mead", bounds=bounds,
-                     options={"xatol": 1e-6, "fatol": 1e-9, "maxiter": 400})
-    return dict(zip(names, map(float, np.exp(found.x)), strict=True)), float(found.fun)
+def search_grid(data: Data, law: Law) -> dict[str, Array]:
+    """All combinations of nonlinear parameters worth trying."""
+    return combined({name: nonlinear_grid(data, name) for name in law.nonlinear})
+
+
+def combined(axes: Mapping[str, Array]) -> dict[str, Array]:
+    """All combinations of values on the axes, each shape (K,)."""
+    return dict(zip(axes, (values.ravel() for values in np.meshgrid(*axes.values(), indexing="ij")), strict=True))
 
 
 def nonlinear_grid(data: Data, name: str) -> Array:
@@ -160,51 +360,52 @@ def linear_names(data: Data, law: Law) -> tuple[str, ...]:
     return law.linear + (law.with_load if data.load is not None else ()) + tuple(data.nuisance)
 
 
-def prior_rows(data: Data, names: Sequence[str]) -> Array:
-    """What is known beforehand, as rows of whitened least squares with target zero; a column a name."""
-    rows = np.zeros((len(data.prior), len(names)))
+def law_columns(data: Data, law: Law, nonlinear: Mapping[str, Array]) -> Array:
+    """Columns of the law's linear parameters as the points see them, at K values of the others, shape (K, N, p)."""
+    columns = law.columns(data.w, data.load, nonlinear)
+    if columns.ndim == 2:
+        columns = columns[None]
+    if data.view is as_they_are:
+        return columns
+    K, M, p = columns.shape
+    return data.view(columns.swapaxes(0, 1).reshape(M, K * p)).reshape(-1, K, p).swapaxes(0, 1)
+
+
+def predict(data: Data, law: Law, values: Mapping[str, float]) -> Array:
+    """Law and nuisance at the points, shape (N,)."""
+    own = {name: value for name, value in values.items() if name not in data.nuisance}
+    extra = sum((values[name] * column for name, column in data.nuisance.items()), np.zeros(len(data.tau)))
+    return np.asarray(data.view(law.function(data.w, **own, load=data.load)) + extra)
+
+
+def jacobian(data: Data, law: Law, values: Mapping[str, float]) -> Array:
+    """Derivatives of the prediction; with respect to the logarithm for nonlinear parameters; shape (N, p)."""
+    nonlinear = {name: np.array([values[name]]) for name in law.nonlinear}
+    slopes = []
+    for name in law.nonlinear:
+        up, down = ({**values, name: values[name] * np.exp(sign * _STEP)} for sign in (1.0, -1.0))
+        slopes.append((predict(data, law, up) - predict(data, law, down)) / (2.0 * _STEP))
+    return np.column_stack([law_columns(data, law, nonlinear)[0], *data.nuisance.values(), *slopes])
+
+
+def parameter_names(data: Data, law: Law) -> tuple[str, ...]:
+    """Names of the columns of `jacobian`."""
+    return (*linear_names(data, law), *law.nonlinear)
+
+
+def prior_squares(data: Data, law: Law) -> Array:
+    """What is known beforehand, as sums of products of the columns and the torque; shape (p + 1, p + 1)."""
+    names = linear_names(data, law)
+    return np.diag([data.prior[name] ** -2.0 if name in data.prior else 0.0 for name in names] + [0.0])
+
+
+def prior_sums(data: Data, names: Sequence[str], values: Mapping[str, float]) -> Array:
+    """What is known beforehand as sums of products of rows of their own, a group each; shape (P, q, q).
+
+    The last column is the residual.
+    """
+    rows = np.zeros((len(data.prior), len(names) + 1))
     for row, (name, deviation) in enumerate(data.prior.items()):
         rows[row, list(names).index(name)] = 1.0 / deviation
-    return rows
-
-
-def columns(data: Data, law: Law, nonlinear: Mapping[str, float]) -> Array:
-    columns = data.view(law.columns(data.w, data.load, nonlinear))
-    return np.column_stack([columns, *data.nuisance.values()]) if data.nuisance else columns
-
-
-def _white_columns(data: Data, law: Law, noise: Noise, nonlinear: Mapping[str, float]) -> Array:
-    """Whitened columns of the linear parameters and the nuisance, and the prior's rows below."""
-    white = noise.whiten(columns(data, law, nonlinear), data.group)
-    return np.vstack((white, prior_rows(data, linear_names(data, law)))) if data.prior else white
-
-
-def white_target(data: Data, noise: Noise) -> Array:
-    """Whitened torque, and a zero for each row of the prior."""
-    return np.append(noise.whiten(data.tau, data.group), np.zeros(len(data.prior)))
-
-
-def _grid_misfit(A: Array, b: Array, free: int) -> Array:
-    """Least sum of squares at every point of the grid; A is (K, N, p)."""
-    scale = np.sqrt(np.sum(A**2, axis=1, keepdims=True))
-    A = A / np.where(scale > 0.0, scale, 1.0)
-    At = A.transpose(0, 2, 1)
-    gram = At @ A + 1e-12 * np.eye(A.shape[2])
-    beta = np.linalg.solve(gram, (At @ b)[..., None])[..., 0]
-    misfit = np.sum((b - np.einsum("knp,kp->kn", A, beta)) ** 2, axis=1)
-    for k in np.flatnonzero((beta[:, : A.shape[2] - free] < 0.0).any(axis=1)):
-        misfit[k] = _bounded_least_squares(A[k], b, free)[1]
-    return np.asarray(misfit)
-
-
-def _bounded_least_squares(A: Array, b: Array, free: int) -> tuple[Array, float]:
-    """Least squares with nonnegative coefficients but for the last `free`; solution and sum of squares."""
-    beta: Array = np.asarray(np.linalg.lstsq(A, b, rcond=None)[0])
-    bounded = A.shape[1] - free
-    if (beta[:bounded] < 0.0).any():
-        B = np.hstack((A, -A[:, bounded:]))
-        split, _ = nnls(B, b)
-        beta = split[:A.shape[1]].copy()
-        beta[bounded:] -= split[A.shape[1]:]
-    rest = b - A @ beta
-    return beta, float(rest @ rest)
+        rows[row, -1] = -values[name] / deviation
+    return rows[:, :, None] * rows[:, None, :]

@@ -6,7 +6,7 @@ efficient, and the covariance leaves out one round trip at a time, so that inter
 noise model is wrong.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +17,20 @@ from ident.mechanism import Array
 Groups = NDArray[np.int_]
 _FLOOR = 1e-6          # least noise, as a fraction of the signal
 _DENSE = 10**6         # round trips times points up to which a membership matrix is the fastest way to sum
+_LONG = 8              # points a round trip from which products are summed one round trip at a time
 
 
 def group_index(group: NDArray[np.generic]) -> Groups:
     """Round-trip labels as 0, 1, 2, ... in order of first appearance."""
+    if group.dtype.kind in "iuf" and (np.diff(group) >= 0).all():
+        return np.asarray(np.cumsum(np.diff(group, prepend=group[:1]) > 0))
     _, first, inverse = np.unique(group, return_index=True, return_inverse=True)
     return np.asarray(np.argsort(np.argsort(first))[inverse])
+
+
+def first_of_groups(values: Array, group: Groups) -> Array:
+    """The first value of each group, shape (G,)."""
+    return np.asarray(values[np.unique(group, return_index=True)[1]])
 
 
 def group_sum(values: Array, group: Groups) -> Array:
@@ -36,6 +44,46 @@ def group_sum(values: Array, group: Groups) -> Array:
     return np.asarray(np.add.reduceat(values[order], starts, axis=0))
 
 
+def sums_about_means(rows: Array, group: Groups, count: Array | None = None) -> tuple[Array, Array]:
+    """Sums of rows over each group, and the rows less the mean of their group.
+
+    Parameters
+    ----------
+    rows : ndarray, shape (..., N, q)
+    group : ndarray of int, shape (N,)
+        In ascending order.
+    count : ndarray, shape (N,), optional
+        How many samples each row is the mean of; default one.
+
+    Returns
+    -------
+    sums : ndarray, shape (..., G, q)
+    about : ndarray, shape (..., N, q)
+        Times the root of `count`, so that its products sum up to those of the samples.
+    """
+    starts = np.flatnonzero(np.diff(group, prepend=-1))
+    size = np.diff(starts, append=len(group))
+    if count is None:
+        sums = np.add.reduceat(rows, starts, axis=-2)
+        return sums, rows - np.repeat(sums / size[:, None], size, axis=-2)
+    sums = np.add.reduceat(rows * count[:, None], starts, axis=-2)
+    mean = sums / np.add.reduceat(count, starts)[:, None]
+    return sums, (rows - np.repeat(mean, size, axis=-2)) * np.sqrt(count)[:, None]
+
+
+def product_sums(rows: Array, group: Groups) -> Array:
+    """Sums of products of rows over each group, shape (..., G, q, q); groups in ascending order."""
+    starts = np.flatnonzero(np.diff(group, prepend=-1))
+    size, q = np.diff(starts, append=len(group)), rows.shape[-1]
+    if (size == size[0]).all():
+        blocks = rows.reshape(*rows.shape[:-2], len(size), size[0], q)
+        return np.asarray(np.swapaxes(blocks, -1, -2) @ blocks)
+    if len(group) > _LONG * len(size):
+        parts = np.split(rows, starts[1:], axis=-2)
+        return np.stack([np.swapaxes(part, -1, -2) @ part for part in parts], axis=-3)
+    return np.asarray(np.add.reduceat(rows[..., :, None] * rows[..., None, :], starts, axis=-3))
+
+
 @dataclass(frozen=True)
 class Noise:
     """Standard deviations of residuals: of a point within its round trip, and of a round trip's level.
@@ -45,17 +93,26 @@ class Noise:
     within : float
         The same for all points.
     between : ndarray, shape (N,)
-        Level of each point's round trip.
+        Level of each point's round trip; shape (G,) where only sums over round trips are used.
     proportional : bool
         Whether the level scales with friction.
+    sign : ndarray, shape (N,), optional
+        In which direction the level pushes each point; default the same.
     """
 
     within: float
     between: Array
     proportional: bool
+    sign: Array | None = None
+
+    def of_points(self, group: Groups, sign: Array | None = None) -> "Noise":
+        """The same for points, of a noise model with a level for each round trip."""
+        return replace(self, between=self.between[group], sign=sign)
 
     def whiten(self, values: Array, group: Groups) -> Array:
         """Rows transformed so that their noise is white with unit variance; values (N, ...)."""
+        if self.sign is not None:
+            values = values * self.sign.reshape(-1, *[1] * (values.ndim - 1))
         count = np.bincount(group)[group]
         keep = self.within / np.sqrt(self.within**2 + count * self.between**2)
         mean = group_sum(values, group) / np.bincount(group).reshape(-1, *[1] * (values.ndim - 1))
@@ -80,13 +137,29 @@ def estimate_noise(residual: Array, level: Array, group: Groups, parameters: int
     parameters : int
         How many parameters were fitted.
     """
-    count = np.bincount(group)
-    floor = _FLOOR * max(float(np.abs(level).max()), 1e-12)
-    mean = group_sum(residual, group) / count
-    spare = max(1, len(residual) - len(count))
-    within = float(np.sqrt(np.sum((residual - mean[group]) ** 2) / spare)) if len(residual) > len(count) else 0.0
-    size = np.abs(group_sum(level, group) / count)
-    inflate = len(count) / max(1, len(count) - parameters)
+    sums, count = group_sum(residual, group), np.bincount(group).astype(float)
+    about = float(np.sum((residual - (sums / count)[group]) ** 2))
+    return noise_of_sums(sums, about, group_sum(level, group), count, parameters).of_points(group)
+
+
+def noise_of_sums(residual: Array, about: float, level: Array, count: Array, parameters: float) -> Noise:
+    """Noise model, with a level for each round trip, from sums over round trips.
+
+    Parameters
+    ----------
+    residual, level : ndarray, shape (G,)
+        Sums of the residuals, and of the friction they belong to.
+    about : float
+        Sum of squares of the residuals about the mean of their round trip.
+    count : ndarray, shape (G,)
+        How many points they are.
+    parameters : float
+        How many parameters were fitted to the levels of the groups.
+    """
+    mean, size, spare = residual / count, np.abs(level / count), float(count.sum()) - len(count)
+    floor = _FLOOR * max(float(size.max()), 1e-12)
+    within = float(np.sqrt(max(0.0, about) / spare)) if spare > 0.0 else 0.0
+    inflate = len(count) / max(1.0, len(count) - parameters)
     excess = mean**2 * inflate - within**2 / count
     options = []
     for proportional, scale in ((False, np.ones(len(count))), (True, np.maximum(size, 0.05 * size.max() + floor))):
@@ -95,7 +168,7 @@ def estimate_noise(residual: Array, level: Array, group: Groups, parameters: int
         misfit = float(np.sum(np.log(variance) + mean**2 * inflate / variance))
         options.append((misfit, proportional, between))
     _, proportional, between = min(options, key=lambda option: option[0])
-    return Noise(max(within, floor, 0.05 * float(np.median(between))), between[group], proportional)
+    return Noise(max(within, floor, 0.05 * float(np.median(between))), between, proportional)
 
 
 @dataclass(frozen=True)
@@ -138,23 +211,29 @@ def cluster_covariance(jacobian: Array, residual: Array, group: Groups) -> Inter
     ----------
     MacKinnon and White, J. Econometrics 29 (1985) 305; Bell and McCaffrey, Survey Methodology 28 (2002) 169.
     """
-    groups, p = int(group.max()) + 1, jacobian.shape[1]
-    scale = np.sqrt(np.sum(jacobian**2, axis=0))
+    rows = np.column_stack((jacobian, residual))
+    order = np.argsort(group, kind="stable")
+    return left_out(product_sums(rows[order], group[order]))
+
+
+def left_out(sums: Array) -> Intervals:
+    """The same from the sums of products of each group, residual last, shape (G, p + 1, p + 1)."""
+    groups, p = len(sums), sums.shape[-1] - 1
+    scale = np.sqrt(np.diagonal(sums.sum(axis=0))[:p])
     scale[scale == 0.0] = 1.0
-    J = jacobian / scale
-    total = J.T @ J
-    gram = group_sum(J[:, :, None] * J[:, None, :], group)
-    gradient = group_sum(J * residual[:, None], group)
+    gram, gradient = sums[:, :p, :p] / np.outer(scale, scale), sums[:, :p, p] / scale
+    total = gram.sum(axis=0)
     without = np.linalg.pinv(total - gram, rcond=1e-10, hermitian=True)
     change = np.einsum("gij,gj->gi", without, gradient)
     change -= change.mean(axis=0)
     covariance = (groups - 1) / groups * change.T @ change
     weighted = without @ gram                                   # what each group's rows weigh in each parameter's change
-    own = np.einsum("gki,gki->kg", weighted, without)
+    own = np.einsum("gki,gki->gk", weighted, without)
     inverse = np.linalg.pinv(total, rcond=1e-12, hermitian=True)
-    freedom = np.empty(p)
-    for k in range(p):
-        spread = np.diag(own[k]) - weighted[:, k] @ inverse @ weighted[:, k].T
-        square = float(np.sum(spread**2))
-        freedom[k] = np.trace(spread) ** 2 / square if square > 0.0 else 1.0
+    # spread = diag(own) - weighted @ inverse @ weighted' for each parameter; its trace and sum of squares
+    inner = np.einsum("gki,ij,gkj->gk", weighted, inverse, weighted)
+    trace = (own - inner).sum(axis=0)
+    moment = np.einsum("gki,gkj->kij", weighted, weighted) @ inverse
+    square = (own**2 - 2.0 * own * inner).sum(axis=0) + np.einsum("kij,kji->k", moment, moment)
+    freedom = np.divide(trace**2, square, out=np.ones(p), where=square > 0.0)
     return Intervals(covariance / np.outer(scale, scale), np.maximum(1.0, freedom))

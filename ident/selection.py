@@ -6,16 +6,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ident.errors import FitError
-from ident.fit import LEAST_ROUND_TRIPS, FitResult, fit_law, supports
+from ident.fit import LEAST_ROUND_TRIPS, FitResult, fit_points, supports
 from ident.friction import AUTO, Law, law_named
 from ident.mechanism import Array
-from ident.projection import Data, Design, linear_names, prior_rows
-from ident.regression import Noise, group_sum
+from ident.parameter import verdict
+from ident.projection import Data, combined, nonlinear_grid, prior_squares, row_blocks, whitened
+from ident.regression import Noise
 
-CLAIM = 2.0             # standard errors by which a richer candidate must predict better
+CLAIM = 0.85            # standard errors by which a richer candidate must predict better: as few claims missed as invented
+FALL = 2.0              # standard errors by which friction must fall with speed for a Stribeck effect
+RIVAL = 2.0             # the same where it has as many parameters, as another kind of load
 ORDER = ("none", "normal", "torque", "bending", "load")     # which load wins an exact tie
 _MATTERS = 0.02         # least part of friction that a load must explain over its range
 _RIDGE = 1e-12
+_NEAR, _FINE = 0.15, 13     # range of the logarithm around a known nonlinear parameter, and points in it, that are tried
 
 
 @dataclass(frozen=True)
@@ -72,49 +76,61 @@ def select(data: Data, loads: Mapping[str, Array | None], laws: tuple[str, ...] 
     count = [len(law.parameters(load != "none")) + len(ways[way]) for law, load, way in offered]
     order = sorted(range(len(offered)), key=lambda k: (count[k], ORDER.index(offered[k][1])))
     offered = [offered[k] for k in order]
-    datas = [replace(data, load=loads[load], nuisance={**data.nuisance, **ways[way]}) for _, load, way in offered]
-    fits = [fit_law(own, law, load, polish=False) for own, (law, load, _) in zip(datas, offered, strict=True)]
+    whole = {(load, way): replace(data, load=loads[load], nuisance={**data.nuisance, **ways[way]})
+             for load in loads for way in ways}
+    condensed = {key: own.condensed() for key, own in whole.items()}
+    datas = [condensed[load, way] for _, load, way in offered]
+    fits = [fit_points(own, law, load) for own, (law, load, _) in zip(datas, offered, strict=True)]
     noise = min(fits, key=lambda fit: fit.rmse).noise           # one noise model, so that errors compare
     errors = [_held_out(own, law, noise, fit.values) for own, (law, _, _), fit in zip(datas, offered, fits, strict=True)]
     dismissed = [_unphysical(fit, own) for fit, own in zip(fits, datas, strict=True)]
-    k = _simplest_of_the_best([error[0] for error in errors], dismissed)
-    law, load, way = offered[k]
-    chosen = replace(fit_law(datas[k], law, load), held_out_rmse=_rmse(errors[k][1], data), directional=way)
-    table = tuple(Candidate(law.name, load, _rmse(error[1], data), count[index], reason, way)
+    k = _simplest_of_the_best([error[0] for error in errors], dismissed, [count[index] for index in order])
+    _, load, way = offered[k]
+    rivals = [fit for fit, error, reason in zip(fits, errors, dismissed, strict=True)
+              if fit.load == load and not reason and error[0].mean() < errors[k][0].mean()]
+    chosen = replace(_undecided(fits[k], rivals).of_points(whole[load, way]), held_out_rmse=errors[k][1], directional=way)
+    table = tuple(Candidate(law.name, load, error[1], count[index], reason, way)
                   for index, (law, load, way), error, reason in zip(order, offered, errors, dismissed, strict=True))
     return Selection(chosen, table)
 
 
-def _simplest_of_the_best(errors: list[Array], dismissed: list[str]) -> int:
-    """First candidate, in order of complexity, that the best one does not beat by `CLAIM` standard errors."""
+def _undecided(fit: FitResult, rivals: list[FitResult]) -> FitResult:
+    """Intervals that hold the estimates of laws, too, which predict better, though not by enough to be claimed."""
+    parameters = dict(fit.parameters)
+    for rival in rivals:
+        for name, mine in parameters.items():
+            other = rival.values.get(name)
+            if other is None or mine.value is None or mine.low is None or mine.high is None or mine.low <= other <= mine.high:
+                continue
+            low, high = min(mine.low, other), max(mine.high, other)
+            parameters[name] = replace(mine, low=low, high=high, verdict=verdict(mine.value, low, high),
+                                       note=f"the law {rival.law} predicts a little better and says {other:.4g}")
+    return replace(fit, parameters=parameters)
+
+
+def _simplest_of_the_best(errors: list[Array], dismissed: list[str], count: list[int]) -> int:
+    """First candidate, in order of complexity, that no other beats."""
     alive = [k for k in range(len(errors)) if not dismissed[k]] or [0]
     best = min(alive, key=lambda k: (round(float(errors[k].mean()), 9), k))
     for k in alive:
-        worse = errors[k] - errors[best]
-        if worse.mean() <= CLAIM * worse.std(ddof=1) / np.sqrt(len(worse)) and (k == best or _as_good(errors, k, alive)):
+        if not any(_beats(errors, other, k, RIVAL if count[other] == count[k] else CLAIM) for other in alive):
             return k
     return best
 
 
-def _as_good(errors: list[Array], k: int, alive: list[int]) -> bool:
-    """Whether no other living candidate beats k by `CLAIM` standard errors."""
-    for other in alive:
-        worse = errors[k] - errors[other]
-        if worse.mean() > CLAIM * worse.std(ddof=1) / np.sqrt(len(worse)) > 0.0:
-            return False
-    return True
+def _beats(errors: list[Array], k: int, other: int, margin: float) -> bool:
+    """Whether candidate k predicts better than another by so many standard errors."""
+    better = errors[other] - errors[k]
+    return bool(better.mean() > margin * better.std(ddof=1) / np.sqrt(len(better)) > 0.0)
 
 
 def _unphysical(fit: FitResult, data: Data) -> str:
     """Why a fit cannot be what its law means, or an empty text."""
     values = fit.values
     if "stribeck_velocity" in values:
-        found = fit.parameters["stribeck_velocity"].verdict
-        if found == "at bound":
+        if fit.parameters["stribeck_velocity"].verdict == "at bound":
             return "its Stribeck velocity lies at the edge of the measured speeds: curvature, not a Stribeck effect"
-        if found == "unidentifiable":
-            return "the data do not tell its Stribeck velocity"
-        if _fall(fit, data) <= CLAIM * fit.rmse / np.sqrt(data.groups):
+        if _fall(fit, data) <= FALL * fit.rmse / np.sqrt(data.groups):
             return "friction does not fall with speed: curvature of the viscous part would look the same"
     if fit.load != "none" and values["coulomb_coefficient"] <= 0.0:
         return "friction does not grow with the load"
@@ -131,7 +147,7 @@ def _fall(fit: FitResult, data: Data) -> float:
     return float(friction[0] - friction.min())
 
 
-def _held_out(data: Data, law: Law, noise: Noise, whole: Mapping[str, float]) -> tuple[Array, Array]:
+def _held_out(data: Data, law: Law, noise: Noise, whole: Mapping[str, float]) -> tuple[Array, float]:
     """Prediction errors of every round trip by a fit without it; `whole` are the parameters of the fit with all.
 
     Returns
@@ -139,31 +155,33 @@ def _held_out(data: Data, law: Law, noise: Noise, whole: Mapping[str, float]) ->
     whitened : ndarray, shape (G,)
         Sum of squared whitened errors of each round trip, as log(1 + sum): one trip left out at the end of the
         range, which a wrong law misses by far, must not drown all others.
-    plain : ndarray, shape (N,)
-        Errors of the points [N·m].
+    plain : float
+        Root mean square error of the points [N·m].
     """
-    design = Design.of(data, law, whole)
-    raw, A = design.columns, design.whitened(noise)
-    scale = np.sqrt(np.sum(A**2, axis=1, keepdims=True))
-    scale[scale == 0.0] = 1.0
-    A, raw = A / scale, raw / scale
-    b = noise.whiten(data.tau, data.group)
-    gram = group_sum((A[:, :, :, None] * A[:, :, None, :]).swapaxes(0, 1), data.group).swapaxes(0, 1)    # (K, G, p, p)
-    right = group_sum((A * b[:, None]).swapaxes(0, 1), data.group).swapaxes(0, 1)                        # (K, G, p)
-    power = group_sum(b**2, data.group)
-    known = prior_rows(data, linear_names(data, law)) / scale                                            # (K, P, p)
-    prior = (known[:, :, :, None] * known[:, :, None, :]).sum(axis=1, keepdims=True)
-    rest_gram = gram.sum(axis=1, keepdims=True) - gram + prior + _RIDGE * np.eye(A.shape[2])
-    rest_right = right.sum(axis=1, keepdims=True) - right
-    beta = np.linalg.solve(rest_gram, rest_right[..., None])[..., 0]                          # (K, G, p)
-    misfit = power.sum() - power - np.einsum("kgp,kgp->kg", beta, rest_right)
-    best = beta[np.argmin(misfit, axis=0), np.arange(data.groups)]                            # (G, p)
-    choice = np.argmin(misfit, axis=0)[data.group]
-    rows = np.arange(len(b))
-    plain = data.tau - np.einsum("np,np->n", raw[choice, rows], best[data.group])
-    white = b - np.einsum("np,np->n", A[choice, rows], best[data.group])
-    return np.log1p(group_sum(white**2, data.group)), plain
+    g = np.arange(data.groups)
+    least, white, plain = np.full(len(g), np.inf), np.zeros(len(g)), np.zeros(len(g))
+    for rows in row_blocks(data, law, near(data, law, whole)):
+        W = whitened(data, rows, noise)                                                         # (K, G, p + 1, p + 1)
+        p = W.shape[-1] - 1
+        total = W.sum(axis=1, keepdims=True) + prior_squares(data, law) - W
+        scale = np.sqrt(np.maximum(np.diagonal(total, axis1=2, axis2=3)[..., :p], 1e-300))
+        gram = total[..., :p, :p] / (scale[..., :, None] * scale[..., None, :]) + _RIDGE * np.eye(p)
+        beta = np.linalg.solve(gram, (total[..., :p, p] / scale)[..., None])[..., 0] / scale     # (K, G, p)
+        misfit = total[..., p, p] - np.einsum("kgi,kgi->kg", beta, total[..., :p, p])
+        k = np.argmin(misfit, axis=0)
+        better = misfit[k, g] < least
+        e = np.concatenate((-beta[k, g], np.ones((len(g), 1))), axis=1)                         # (G, p + 1)
+        least[better] = misfit[k, g][better]
+        white[better] = np.einsum("gi,gij,gj->g", e, W[k, g], e)[better]
+        error = np.einsum("nq,nq->n", rows[k[data.group], np.arange(len(data.group))], e[data.group])
+        square = error**2 if data.count is None else data.count * error**2
+        plain[better] = np.bincount(data.group, square)[better]
+    spread = 0.0 if data.spread is None else float(data.spread.sum())
+    return np.log1p(np.maximum(0.0, white)), float(np.sqrt((plain.sum() + spread) / data.samples.sum()))
 
 
-def _rmse(errors: Array, data: Data) -> float:
-    return float(np.sqrt(np.mean(errors**2)))
+def near(data: Data, law: Law, at: Mapping[str, float]) -> dict[str, Array]:
+    """The grid of the search, made finer around known nonlinear parameters."""
+    fine = np.exp(_NEAR * np.linspace(-1.0, 1.0, _FINE))
+    return combined({name: np.union1d(nonlinear_grid(data, name), at[name] * fine) for name in law.nonlinear})
+
