@@ -385,7 +385,7 @@ def test_averaging_alike_samples_costs_next_to_nothing(scatter: float, monkeypat
         for end in ("value", "low", "high"):
             assert abs(getattr(ours, end) - getattr(parameter, end)) < 0.3 * parameter.std_error
         assert ours.std_error == pytest.approx(parameter.std_error, rel=0.1)
-    assert fast.rmse == pytest.approx(whole.rmse, rel=1e-3)
+    assert fast.rmse == pytest.approx(whole.rmse, rel=5e-3)
     assert fast.held_out_rmse == pytest.approx(whole.held_out_rmse, rel=1e-2)
     np.testing.assert_allclose(fast.residual, whole.residual, atol=0.01)
 
