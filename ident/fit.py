@@ -98,7 +98,8 @@ class FitResult:
     def of_points(self, data: Data) -> "FitResult":
         """The same with residual and noise of all points, of a fit to condensed ones."""
         residual = data.tau - predict(data, law_named(self.law), self._all_values)
-        return replace(self, residual=residual, noise=self.noise.of_points(data.group, data.sign), data=data)
+        return replace(self, residual=residual, rmse=float(np.sqrt(np.mean(residual**2))),
+                       noise=self.noise.of_points(data.group, data.sign), data=data)
 
     def predict(self, velocity: ArrayLike, load: ArrayLike | None = None) -> Array:
         """Friction torque at velocities and loads, shape (N,) [N·m].

@@ -30,7 +30,7 @@ _STEPS, _HALVINGS = 20, 6       # most steps of the polish, and how often one is
 _FINE = 1e-7            # least step, in the logarithm
 _AT_ONCE = 2**22        # numbers held at once while sums are taken
 _MANY = 4096            # points from which alike ones of a round trip are averaged
-_ALIKE = (0.01, 0.02)   # by which these differ in the logarithm of speed, and in load as a part of its range
+_ALIKE = (0.01, 0.005)   # by which these differ in the logarithm of speed, and in load as a part of its range
 
 
 def as_they_are(values: Array) -> Array:

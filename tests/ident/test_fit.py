@@ -374,8 +374,8 @@ def long_log(scatter: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.nda
 
 
 @pytest.mark.parametrize("scatter", [0.0, 0.02])
-def test_averaging_alike_samples_costs_nothing(scatter: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Against the fit of all samples: values and interval ends move by under a fifth of a standard error."""
+def test_averaging_alike_samples_costs_next_to_nothing(scatter: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Against the fit of all samples: values and interval ends move by little beside the standard error."""
     log = long_log(scatter)
     fast = fit_friction(*log, law="stribeck")
     monkeypatch.setattr("ident.projection._MANY", 10**9)
@@ -383,9 +383,10 @@ def test_averaging_alike_samples_costs_nothing(scatter: float, monkeypatch: pyte
     for name, parameter in whole.parameters.items():
         ours = fast.parameters[name]
         for end in ("value", "low", "high"):
-            assert abs(getattr(ours, end) - getattr(parameter, end)) < 0.2 * parameter.std_error
-    assert fast.rmse == pytest.approx(whole.rmse, rel=1e-3)
-    assert fast.held_out_rmse == pytest.approx(whole.held_out_rmse, rel=1e-3)
+            assert abs(getattr(ours, end) - getattr(parameter, end)) < 0.3 * parameter.std_error
+        assert ours.std_error == pytest.approx(parameter.std_error, rel=0.1)
+    assert fast.rmse == pytest.approx(whole.rmse, rel=5e-3)
+    assert fast.held_out_rmse == pytest.approx(whole.held_out_rmse, rel=1e-2)
     np.testing.assert_allclose(fast.residual, whole.residual, atol=0.01)
 
 

@@ -50,6 +50,22 @@ def test_the_simpler_wins_ties_of_exact_data(scatter: float) -> None:
     assert chosen(select(points, loads)) == ("coulomb-viscous", "none")
 
 
+def test_intervals_hold_what_an_unclaimed_law_says_that_predicts_better() -> None:
+    """Weak drops under much noise: where the smaller law is kept without being the better one, it does not pretend to know."""
+    undecided = 0
+    for seed in range(60):
+        points, _ = data(300 + seed, drop=0.08, scatter=0.05)
+        few = points.group < 12
+        points = Data(points.w[few], points.tau[few], None, points.group[few])
+        fit = select(points, {"none": None}).chosen
+        if fit.law != "coulomb-viscous" or "predicts a little better" not in fit.parameters["coulomb"].note:
+            continue
+        undecided += 1
+        other = select(points, {"none": None}, ("stribeck",)).chosen.values["coulomb"]
+        assert fit.parameters["coulomb"].low <= other <= fit.parameters["coulomb"].high
+    assert undecided >= 1
+
+
 def test_the_order_in_which_loads_are_offered_does_not_matter() -> None:
     points, loads = data(1, drop=0.5, slope=0.1)
     turned = dict(reversed(loads.items()))
