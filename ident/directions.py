@@ -80,7 +80,7 @@ def driving_column(gravity: Array, load: Array) -> Array:
 
 
 def choose_direction(even: Array, gravity: Array, friction: Array, group: Groups, ways: Mapping[str, Mapping[str, Array]]) -> str:
-    """How directions differ: the way that predicts round trips left out best, if it beats "none" by `CLAIM` standard errors."""
+    """How directions differ: the way that predicts round trips left out best, if it beats "none" by `RIVAL` standard errors."""
     if group.max() + 1 < _ROUND_TRIPS:
         return "none"
     shows = float(np.ptp(gravity)) > SHOWS * max(float(np.std(even - gravity)), 1e-12)

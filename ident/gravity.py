@@ -15,7 +15,7 @@ from ident.friction import unit
 from ident.mechanism import Array
 from ident.parameter import Parameter, verdict
 from ident.regression import Groups, Noise, cluster_covariance, estimate_noise, group_sum, white_noise
-from ident.selection import CLAIM
+from ident.selection import RIVAL
 
 SHOWS = 3.0             # the spread of gravity must exceed the scatter of the even part by this factor
 SHARED = "half of a constant difference between the directions of friction looks the same"
@@ -84,9 +84,9 @@ def held_out(jacobian: Array, residual: Array, group: Groups) -> Array:
 
 
 def beats(richer: Array, simpler: Array) -> bool:
-    """Whether held-out errors are smaller by `CLAIM` standard errors."""
+    """Whether held-out errors are smaller by `RIVAL` standard errors."""
     better = simpler - richer
-    return bool(better.mean() > CLAIM * better.std(ddof=1) / np.sqrt(len(better)))
+    return bool(better.mean() > RIVAL * better.std(ddof=1) / np.sqrt(len(better)))
 
 
 def even_columns(even: Array, gravity: Array, shows: bool, differences: Mapping[str, Array]) -> tuple[Array, Array]:

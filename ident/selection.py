@@ -15,7 +15,7 @@ from ident.regression import Noise
 
 CLAIM = 0.85            # standard errors by which a richer candidate must predict better: as few claims missed as invented
 FALL = 2.0              # standard errors by which friction must fall with speed for a Stribeck effect
-RIVAL = 2.0             # the same where it has as many parameters, as another kind of load
+RIVAL = 2.0             # the same for another kind of load, and for what is rarer: a tool, directions that differ
 ORDER = ("none", "normal", "torque", "bending", "load")     # which load wins an exact tie
 _MATTERS = 0.02         # least part of friction that a load must explain over its range
 _RIDGE = 1e-12
