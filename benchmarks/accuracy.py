@@ -255,11 +255,11 @@ def _rms(values: pd.Series) -> float:
 
 
 def _efficiency_table(known: pd.DataFrame, truths: int) -> str:
-    rows = [f"{truths} truths, half of them with load; errors in per cent of the truth. Goal: at most 1.15 times the bound. Truths "
-            "whose load hardly varies dominate both root mean squares, and a few of them the ratio; the last column weighs all truths "
-            "alike.", "",
-            "| parameter | rms error | rms Cramér-Rao bound of the true noise | ratio | largest error | rms of error / own bound |",
-            "|---|---|---|---|---|---|"]
+    rows = [f"{truths} truths, half of them with load; errors in per cent of the truth. Goal: at most 1.15 times the bound. "
+            "Truths whose load hardly varies dominate both root mean squares, and a few of them the ratio; the last column "
+            "weighs all truths alike.", "",
+            "| parameter | rms error | rms Cramér-Rao bound of the true noise | ratio | largest error | "
+            "rms of error / own bound |", "|---|---|---|---|---|---|"]
     for name in PARAMETERS:
         own = known[known["parameter"] == name]
         rms, bound, most = _rms(own["error"]), _rms(own["bound"]), own["error"].abs().max()
