@@ -32,7 +32,8 @@ def plan_line(plan: "Plan", room: float) -> str:
     postures = {segment.posture for _, segment in strokes}
     trips = int(np.count_nonzero(speeds, axis=0).max()) // 2
     moving = speeds[speeds > 0.0]
-    return (f"{plan.method}: {len(postures)} postures, {trips} round trips a joint from {moving.min():.3f} to {moving.max():.2f} "
+    together = "all joints at once, " if any(segment.kind == "sweep" for _, segment in strokes) else ""
+    return (f"{together}{len(postures)} postures, {trips} round trips a joint from {moving.min():.3f} to {moving.max():.2f} "
             f"rad/s, {clock(plan.robot_time)} of robot time; limits keep {room:.2f} rad of room")
 
 
