@@ -1,6 +1,11 @@
-"""Draw the README's picture from a campaign: ``python docs/make_figures.py calibration-lab6``."""
+"""Put a campaign into the README: ``python docs/make_figures.py calibration-lab6 output.txt``.
 
+The folder and what `stribeck calibrate lab6 --seed 1` printed give the picture and the output shown.
+"""
+
+import re
 import sys
+import textwrap
 from pathlib import Path
 
 import matplotlib
@@ -11,6 +16,7 @@ from matplotlib.figure import Figure
 
 from ident import Calibration
 
+WIDE = 128
 INK, QUIET, LEAST, MOST = "#1c2b3a", "#7a8794", "#5ab4ac", "#1b3a5c"
 
 
@@ -49,5 +55,18 @@ def main(campaign: Path, target: Path) -> None:
         FigureCanvasAgg(figure).print_figure(target, metadata={"Software": None})
 
 
+def show_output(printed: str, readme: Path) -> None:
+    """Put what was printed between the README's marks, without empty lines, and long lines wrapped but for tables."""
+    lines = [line.rstrip() for line in printed.splitlines() if line.strip()]
+    wrapped = [line if line.startswith(" ") or len(line) <= WIDE else textwrap.fill(line, WIDE, subsequent_indent=10 * " ", break_long_words=False)
+               for line in lines]
+    text = readme.read_text(encoding="utf-8")
+    shown = "<!-- output -->\n```\n" + "\n".join(wrapped) + "\n```\n<!-- end of output -->"
+    text = re.sub(r"<!-- output -->.*<!-- end of output -->", lambda _: shown, text, flags=re.DOTALL)
+    readme.write_text(text, encoding="utf-8")
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(__file__).parent / "images" / "lab6.png")
+    docs = Path(__file__).parent
+    main(Path(sys.argv[1]), docs / "images" / "lab6.png")
+    show_output(Path(sys.argv[2]).read_text(encoding="utf-8"), docs.parent / "README.md")
