@@ -19,8 +19,8 @@ from experiments.methods import DEFAULT, METHODS
 from ident.armfile import load_arm
 from ident.description import load_mechanism
 from ident.identify import identify
+from ident.roundtrips import reduce_run
 from ident.run import Run, find_runs, load_run
-from ident.strokes import reduce_run
 
 WIDE = 0.10
 

@@ -28,9 +28,9 @@ from ident.moving import OF_STROKES, check_motion
 from ident.parameter import Parameter
 from ident.projection import Data
 from ident.repeats import with_deviation
+from ident.roundtrips import Reduction, reduce_run, round_trips
 from ident.run import Run
 from ident.selection import ORDER, Candidate, select
-from ident.strokes import Reduction, reduce_run, round_trips
 from ident.tool import ToolFit, UnknownTool, seek_tool
 from ident.torque_basis import BASES, corrected, divided, divisor, uncertain
 
@@ -190,7 +190,7 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
     Parameters
     ----------
     points : DataFrame
-        Of the joint, see `ident.strokes`.
+        Of the joint, see `ident.roundtrips`.
     mechanism : Mechanism
         The model.
     name : str

@@ -30,8 +30,8 @@ from ident.mechanism import Array
 from ident.parameter import Parameter, verdict
 from ident.projection import Data
 from ident.regression import group_index
+from ident.roundtrips import COLUMNS
 from ident.selection import Selection, select
-from ident.strokes import COLUMNS
 
 RIGID = ("model", "joint")
 _SHOWS = 0.1            # the model has a scale where its gravity varies by this part of what it leaves of the torque
@@ -114,7 +114,7 @@ def motion_points(motion: Motion, friction: Array) -> tuple[pd.DataFrame, np.nda
     Returns
     -------
     table : DataFrame
-        Columns as in `ident.strokes.COLUMNS`.
+        Columns as in `ident.roundtrips.COLUMNS`.
     rows : ndarray of bool, shape (N,)
         Which points they are.
     """

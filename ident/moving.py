@@ -10,8 +10,9 @@ import numpy as np
 
 from ident.health import Finding
 from ident.mechanism import Array
+from ident.roundtrips import Reduction
 from ident.run import Run, read_signal
-from ident.strokes import HELD, Reduction, Stroke, encoder_step, motions, position_noise
+from ident.strokes import HELD, Stroke, encoder_step, motions, position_noise
 
 OF_STROKES = ("left out", "speed not constant")     # kinds that matter to round trips only
 RIPPLE = 0.10           # rms of a speed over its mean from which it is not constant

@@ -23,7 +23,7 @@ from ident.loads import joint_loads
 from ident.mechanism import Array, Mechanism
 from ident.parameter import Parameter, verdict
 from ident.regression import Groups, Noise, cluster_covariance, estimate_noise, group_index, white_noise
-from ident.strokes import round_trips
+from ident.roundtrips import round_trips
 
 MASS = "mass"
 NAMES = (MASS, "moment_x", "moment_y", "moment_z")
@@ -141,7 +141,7 @@ def seek_tool(arm: ArmFile, mechanism: Mechanism, points: pd.DataFrame, q: Array
     mechanism : Mechanism
         Its model.
     points : DataFrame
-        Points of all joints, see `ident.strokes`.
+        Points of all joints, see `ident.roundtrips`.
     q, dq : ndarray, shape (N, n)
         Positions and constant speeds of all joints at the points.
     """

@@ -14,8 +14,8 @@ from ident.friction import AUTO, LAWS, UNITS
 from ident.mechanism import Bearing, Spring
 from ident.mechanismfile import _EndTable, _FrictionTable, _LoopTable, _MechanismTable
 from ident.mechanismfile import _JointTable as _MechanismJointTable
+from ident.roundtrips import COLUMNS
 from ident.run import SIGNALS
-from ident.strokes import COLUMNS
 
 PAGE = (Path(__file__).parent.parent / "docs" / "names.md").read_text(encoding="utf-8")
 

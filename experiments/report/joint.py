@@ -9,7 +9,7 @@ from ident.calibration import JointCalibration
 from ident.identify import Identification, JointFit
 from ident.mechanism import Array
 from ident.regression import Groups
-from ident.strokes import round_trips
+from ident.roundtrips import round_trips
 
 _BREAK = 1.0            # min between runs on the time axis
 

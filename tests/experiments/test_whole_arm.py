@@ -16,8 +16,8 @@ from experiments.whole_arm import METHOD, WHOLE_ARM, plan_whole_arm, sweep
 from ident.armfile import ArmFile, load_arm
 from ident.description import load_mechanism
 from ident.errors import InputError
+from ident.roundtrips import reduce_run
 from ident.run import load_run
-from ident.strokes import reduce_run
 
 SMALL = ConstantSpeed(postures=2, speeds=3, longest_stroke=3.0)
 

@@ -15,8 +15,8 @@ from ident.errors import FitError
 from ident.health import Finding, check_log, check_scale, name_run
 from ident.identify import identify
 from ident.moving import check_motion
+from ident.roundtrips import reduce_run
 from ident.run import Run, arm_sha256, load_run
-from ident.strokes import reduce_run
 from tests.ident.test_strokes import NAMES, RATE, Log, crane, sweep
 
 LIFT = NAMES.index("lift")

@@ -11,8 +11,9 @@ import pytest
 
 from ident.armfile import ArmFile, DriverTable, JointTable, Tool, Workspace
 from ident.mechanism import Mechanism
+from ident.roundtrips import Reduction, reduce_run
 from ident.run import Run
-from ident.strokes import Reduction, find_strokes, reduce_run
+from ident.strokes import find_strokes
 
 RATE, G = 250.0, 9.81
 NAMES = ("turn", "lift", "slide")        # a mast about z, a boom about y, a trolley along the boom
