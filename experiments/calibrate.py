@@ -18,7 +18,8 @@ from ident.armfile import ArmFile
 from ident.calibration import Calibration
 from ident.description import load_mechanism
 from ident.export import export
-from ident.identify import Identification, Options, check_options, identify
+from ident.identify import Identification, identify
+from ident.joint import Options, check_options
 from ident.run import find_runs, load_run
 
 Display = Callable[[Plan], AbstractContextManager[Watch]]

@@ -38,7 +38,7 @@ def fit(runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run f
     """Runs to calibration, offline."""
     from experiments.calibrate import fit_runs
     from experiments.recorder import refuse_used
-    from ident.identify import Options
+    from ident.joint import Options
     from ident.run import find_runs, load_run
 
     text = console(as_json)

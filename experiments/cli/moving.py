@@ -55,7 +55,7 @@ def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOp
     from experiments.cli.text import clock
     from ident.armfile import load_arm
     from ident.description import load_mechanism
-    from ident.identify import Options
+    from ident.joint import Options
 
     text = console(as_json)
     options = Options(law, load, "none", directional, torque_basis)

@@ -45,7 +45,8 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Campaign 
     """One self-contained HTML page about a campaign."""
     from experiments.report import write_report
     from ident.calibration import Calibration
-    from ident.identify import Options, identify
+    from ident.identify import identify
+    from ident.joint import Options
     from ident.run import find_runs, load_run
 
     runs = [load_run(path) for path in find_runs(folder)]

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 
 from ident.calibration import JointCalibration
-from ident.identify import Identification, JointFit
+from ident.identify import Identification
+from ident.joint import JointFit
 from ident.mechanism import Array
 from ident.regression import Groups
 from ident.roundtrips import round_trips

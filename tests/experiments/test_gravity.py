@@ -21,7 +21,7 @@ from ident.calibration import Calibration
 from ident.errors import InputError
 from ident.export import export
 from ident.feedforward import Feedforward
-from ident.identify import Options
+from ident.joint import Options
 from ident.loads import joint_loads
 from ident.resources import data_dir
 from ident.run import arm_sha256

@@ -17,7 +17,8 @@ from experiments.report import write_report
 from ident.armfile import Tool
 from ident.calibration import Calibration, JointCalibration, Model
 from ident.health import Finding
-from ident.identify import Identification, JointFit, Options, identify_joint
+from ident.identify import Identification
+from ident.joint import JointFit, Options, identify_joint
 from ident.mechanism import Bearing, Mechanism
 from ident.parameter import Parameter
 
