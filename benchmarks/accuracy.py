@@ -41,6 +41,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cases", type=int, default=4000, help="of coverage, power and restraint")
     parser.add_argument("--others", type=int, default=400, help="of coverage under each other kind of noise")
     parser.add_argument("--trials", type=int, default=200, help="of each scenario")
+    parser.add_argument("--first", type=int, default=100_000_000, help="seed of the first case; choose others to see fresh ones")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
 
 
@@ -48,10 +49,13 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """All parts; the cases in parallel, the speed alone."""
     speed = {text: _speed(scatter) for text, scatter in SPEEDS.items()}
     with ProcessPoolExecutor(options.jobs) as pool:
-        known = _table(pool, _efficiency, range(options.truths))
-        auto = _table(pool, _auto, range(options.cases))
-        others = {kind: _table(pool, partial(_auto, kind=kind), range(options.others)) for kind in KINDS if kind != "as above"}
-        trials = _table(pool, _trial, [(name, seed) for name in SCENARIOS for seed in range(options.trials)])
+        def seeds(count: int) -> range:
+            return range(options.first, options.first + count)
+
+        known = _table(pool, _efficiency, seeds(options.truths))
+        auto = _table(pool, _auto, seeds(options.cases))
+        others = {kind: _table(pool, partial(_auto, kind=kind), seeds(options.others)) for kind in KINDS if kind != "as above"}
+        trials = _table(pool, _trial, [(name, seed) for name in SCENARIOS for seed in seeds(options.trials)])
     claims = auto.drop_duplicates("seed")
     parts = [_noise_text(), "## Efficiency, law known", _efficiency_table(known, options.truths),
              "## Coverage, `law=\"auto\"`, all verdicts", _coverage_table(auto, options.cases),

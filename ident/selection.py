@@ -13,9 +13,9 @@ from ident.parameter import verdict
 from ident.projection import Data, combined, nonlinear_grid, prior_squares, row_blocks, whitened
 from ident.regression import Noise
 
-CLAIM = 0.85            # standard errors by which a richer candidate must predict better: as few claims missed as invented
+CLAIM = 0.85            # standard errors by which a richer law must predict better: as few claims missed as invented
 FALL = 2.0              # standard errors by which friction must fall with speed for a Stribeck effect
-RIVAL = 2.0             # the same for another kind of load, and for what is rarer: a tool, directions that differ
+RIVAL = 2.0             # the same for a load, of which several compete, and for what is rarer: a tool, directions that differ
 ORDER = ("none", "normal", "torque", "bending", "load")     # which load wins an exact tie
 _MATTERS = 0.02         # least part of friction that a load must explain over its range
 _RIDGE = 1e-12
@@ -84,7 +84,7 @@ def select(data: Data, loads: Mapping[str, Array | None], laws: tuple[str, ...] 
     noise = min(fits, key=lambda fit: fit.rmse).noise           # one noise model, so that errors compare
     errors = [_held_out(own, law, noise, fit.values) for own, (law, _, _), fit in zip(datas, offered, fits, strict=True)]
     dismissed = [_unphysical(fit, own) for fit, own in zip(fits, datas, strict=True)]
-    k = _simplest_of_the_best([error[0] for error in errors], dismissed, [count[index] for index in order])
+    k = _simplest_of_the_best([error[0] for error in errors], dismissed, [load for _, load, _ in offered])
     _, load, way = offered[k]
     rivals = [fit for fit, error, reason in zip(fits, errors, dismissed, strict=True)
               if fit.load == load and not reason and error[0].mean() < errors[k][0].mean()]
@@ -108,12 +108,12 @@ def _undecided(fit: FitResult, rivals: list[FitResult]) -> FitResult:
     return replace(fit, parameters=parameters)
 
 
-def _simplest_of_the_best(errors: list[Array], dismissed: list[str], count: list[int]) -> int:
+def _simplest_of_the_best(errors: list[Array], dismissed: list[str], loads: list[str]) -> int:
     """First candidate, in order of complexity, that no other beats."""
     alive = [k for k in range(len(errors)) if not dismissed[k]] or [0]
     best = min(alive, key=lambda k: (round(float(errors[k].mean()), 9), k))
     for k in alive:
-        if not any(_beats(errors, other, k, RIVAL if count[other] == count[k] else CLAIM) for other in alive):
+        if not any(_beats(errors, other, k, CLAIM if loads[other] == loads[k] else RIVAL) for other in alive):
             return k
     return best
 
