@@ -10,8 +10,9 @@ forces are then the same both times, and friction of every joint that moves show
 as tracking lags, is corrected with the model's difference.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -71,7 +72,10 @@ def reduce_run(run: Run, mechanism: Mechanism) -> Reduction:
     -------
     Reduction
     """
-    planned = {segment["id"]: segment for segment in (run.record.get("plan") or {}).get("segments", ())}
+    plan = run.record.get("plan") or {}
+    planned = {segment["id"]: segment for segment in plan.get("segments", ())}
+    partner = {id_: segment["mirror_of"] for id_, segment in planned.items() if segment.get("mirror_of") is not None}
+    partner |= {there: back for back, there in partner.items()}
     q, tau = run.signals["q"], run.signals["tau"]
     rows: list[dict[str, object]] = []
     left_out: list[tuple[str, int, str]] = []
@@ -79,11 +83,11 @@ def reduce_run(run: Run, mechanism: Mechanism) -> Reduction:
     found = find_strokes(run.t, q, run.segment)
     for joint, name in enumerate(run.names):
         strokes = [stroke for stroke in found if stroke.joint == joint]
-        left_out += [(name, segment, "no stretch at constant speed") for segment, plan in planned.items()
-                     if (plan.get("joint") == name or plan.get("kind") == "sweep")
-                     and segment not in {stroke.segment for stroke in strokes} and (run.segment == segment).any()]
+        steady = {stroke.segment for stroke in strokes}
+        left_out += [(name, segment, "no stretch at constant speed") for segment in _measuring(plan, name, joint) - steady
+                     if (run.segment == segment).any()]
         turn = motor_revolution(run.arm.joint(name).gear_ratio)
-        pairs, single = pair_strokes(strokes, mechanism, joint, tau)
+        pairs, single = pair_strokes(strokes, mechanism, joint, tau, partner)
         left_out += [(name, stroke.segment, "no way back at the same place and speed") for stroke in single
                      if planned.get(stroke.segment, {}).get("kind") != "move"]
         for forward, backward in pairs:
@@ -102,11 +106,24 @@ def round_trips(points: pd.DataFrame) -> Groups:
     return group_index((points["run"].astype(str) + "#" + points["segment"].astype(str)).to_numpy())
 
 
-def pair_strokes(strokes: list[Stroke], mechanism: Mechanism, joint: int,
-                 tau: Array) -> tuple[list[tuple[Stroke, Stroke]], list[Stroke]]:
+def _measuring(plan: Mapping[str, Any], name: str, joint: int) -> set[int]:
+    """Planned segments in which a joint moves at constant speed."""
+    found, where = set(), plan.get("start")
+    for segment in plan.get("segments", ()):
+        there = segment.get("target")
+        moves = where is not None and there is not None and where[joint] != there[joint]
+        if segment.get("joint") == name or (segment.get("kind") == "sweep" and moves):
+            found.add(segment["id"])
+        where = there
+    return found
+
+
+def pair_strokes(strokes: list[Stroke], mechanism: Mechanism, joint: int, tau: Array,
+                 partner: Mapping[int, int] | None = None) -> tuple[list[tuple[Stroke, Stroke]], list[Stroke]]:
     """Round trips: each stroke with the nearest one that retraces it at the same speed, all joints at the same places.
 
-    Strokes that share no stretch of position pair only if the model's gravity is the same at both.
+    Strokes that share no stretch of position pair only if the model's gravity is the same at both; strokes of segments
+    for which a plan names a `partner` pair only with the partner's.
 
     Returns
     -------
@@ -125,6 +142,8 @@ def pair_strokes(strokes: list[Stroke], mechanism: Mechanism, joint: int,
             if forward.direction < 0 or backward.direction > 0:
                 continue
             if abs(np.log(forward.speed / backward.speed)) > SAME_SPEED:
+                continue
+            if partner and partner.get(forward.segment, -1) != backward.segment:
                 continue
             if not _same_places(forward, backward, joint):
                 continue

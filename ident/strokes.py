@@ -19,6 +19,7 @@ _CELLS = (8, 96)      # least and most position cells of a motion
 _SAMPLES = 40          # a cell is so many encoder steps, or lasts so many samples where steps are coarser
 _LEAST_CELLS = 3       # cells of a steady stretch
 _LEAST_ROWS = 8
+_REMNANT = 0.2         # a stretch shorter than this part of its motion's longest, in time and in way, is a ramp that rings
 _MIN_GEAR = 20.0       # gear ratio from which bins are whole motor revolutions
 
 
@@ -86,8 +87,11 @@ def _stretches(t: Array, x: Array, segment: np.ndarray) -> Iterator[tuple[slice,
     least = max(20.0 * resolution, float(np.ptp(x)) / 400.0)
     for rows in motions(x, segment, least):
         sign = 1 if x[rows.stop - 1] > x[rows.start] else -1
-        for first, last in _steady(t[rows], sign * x[rows], resolution):
-            yield slice(rows.start + first, rows.start + last), sign
+        parts = [slice(rows.start + first, rows.start + last) for first, last in _steady(t[rows], sign * x[rows], resolution)]
+        size = np.array([(t[part.stop - 1] - t[part.start], abs(x[part.stop - 1] - x[part.start])) for part in parts])
+        for part, own in zip(parts, size, strict=True):
+            if (own > _REMNANT * size.max(axis=0)).any():
+                yield part, sign
 
 
 def _together(t: Array, q: Array, part: slice, others: list[list[tuple[slice, int]]]) -> slice | None:

@@ -21,7 +21,8 @@ COLOURS = {"identified": "green", "weak": "yellow", "at bound": "yellow", "unide
 
 def clock(seconds: float) -> str:
     """Time to the second."""
-    return f"{int(seconds // 60)} min {seconds % 60:02.0f} s" if seconds >= 60.0 else f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02d} s" if seconds >= 60.0 else f"{seconds:.1f} s"
 
 
 def plan_line(plan: "Plan", room: float) -> str:

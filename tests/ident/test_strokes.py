@@ -330,6 +330,32 @@ def test_joints_that_move_together_and_retrace_their_way_show_friction_of_each(r
     np.testing.assert_allclose(trips["odd"], trips["friction"], rtol=0.005)
 
 
+def test_a_short_plateau_in_a_ramp_is_no_stroke() -> None:
+    """As of a joint that rings behind its gear while it speeds up; the drive's torque there is mostly inertia."""
+    def ramp(first: float, last: float) -> np.ndarray:
+        return np.linspace(first, last, 40)
+
+    rising = np.concatenate((ramp(0.0, 0.3), np.full(25, 0.3), ramp(0.3, 0.6)))
+    speed = np.concatenate((rising, np.full(300, 0.6), rising[::-1]))
+    log = Log()
+    for _ in range(2):
+        for dq in (speed, -speed):
+            column = np.column_stack([0.0 * dq, dq, 0.0 * dq])
+            log._add(column, np.gradient(column, 1.0 / RATE, axis=0), log._next(None)).rest(0.2)
+    trips = round_trips(reduce_run(log.run(), crane()))
+    np.testing.assert_allclose(trips["speed"], 0.6, rtol=0.01)
+
+
+def test_a_planned_stroke_pairs_only_with_the_one_that_retraces_it() -> None:
+    """Both ways and back once more at one speed: a third pairing would be as near."""
+    log = Log().trip("lift", 0.0, 0.9, 0.1).trip("lift", 0.0, 0.9, 0.1)
+    plan = [{"id": k, "kind": "stroke", "joint": "lift", "speed": 0.1, "target": [0.0, 0.9 * (k % 2 == 0), 0.0],
+             **({"mirror_of": k - 3} if k == 3 else {})} for k in range(4)]
+    reduction = reduce_run(log.run(plan=plan), crane())
+    assert set(reduction.points["segment"]) == {0}
+    assert {segment for _, segment, _ in reduction.left_out} == {1, 2}
+
+
 def test_a_way_back_that_another_joint_does_not_retrace_is_none() -> None:
     """The lift comes back by the same positions, the slide is elsewhere meanwhile."""
     log = Log().move(lift=(0.8, 0.2), slide=(0.4, 0.1)).rest(0.2).move(slide=(0.2, 0.1)).rest(0.2)
