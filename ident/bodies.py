@@ -155,8 +155,8 @@ def _gradients(m: Mechanism, bodies: Bodies, kind: ConstraintSet = "dot") -> Arr
         """Vector of link axes that turns with a body; the ground stands still."""
         if body < 0:
             return np.stack((np.tile(vector, (samples, 1)), np.zeros((samples, 3))))
-        turned = bodies.rotation[:, body] @ vector
-        return np.stack((turned, np.cross(bodies.angular_velocity[:, body], turned)))
+        there = bodies.rotation[:, body] @ vector
+        return np.stack((there, np.cross(bodies.angular_velocity[:, body], there)))
 
     def end(body: int) -> Array:
         return np.zeros((2, samples, 3)) if body < 0 else np.stack((bodies.position[:, body], bodies.velocity[:, body]))
@@ -167,7 +167,7 @@ def _gradients(m: Mechanism, bodies: Bodies, kind: ConstraintSet = "dot") -> Arr
         arm_p, arm_j = carried(m.origin[j] - (m.com[p] if p >= 0 else 0.0), p), carried(-m.com[j], j)
         gap = end(j) + arm_j - end(p) - arm_p           # between the joint's two origins
         n_p, n_j = carried(m.axis[j], p), carried(m.axis[j], j)
-        t_p, t_j = ([carried(t, body) for t in _across(m.axis[j])] for body in (p, j))
+        t_p, t_j = ([carried(t, body) for t in _perpendicular(m.axis[j])] for body in (p, j))
         base = [carried(e, -1) for e in np.eye(3)]
         rows: list[tuple[Array, Array, Array]]          # force along, moments on parent and body
         if m.prismatic[j]:
@@ -213,7 +213,7 @@ def accelerated(bodies: Bodies, second: Array) -> Bodies:
     return replace(bodies, acceleration=a, angular_acceleration=dw)
 
 
-def _across(n: Array) -> Array:
+def _perpendicular(n: Array) -> Array:
     """Two unit vectors t_k across n, shape (2, 3)."""
     e = np.eye(3)[np.argmin(np.abs(n))]
     t = (e - n * (n @ e)) / np.linalg.norm(e - n * (n @ e))
@@ -232,7 +232,7 @@ def solved(matrices: Array, vectors: Array) -> Array:
 
 def chosen(m: Mechanism, which: NDArray[np.bool_]) -> tuple[str, ...]:
     """Names of the joints where `which` (n,) is true."""
-    return tuple(name for name, chosen in zip(m.names, which, strict=True) if chosen)
+    return tuple(name for name, wanted in zip(m.names, which, strict=True) if wanted)
 
 
 def joint_values(name: str, values: ArrayLike | None, m: Mechanism, samples: int) -> Array:

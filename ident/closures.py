@@ -12,27 +12,26 @@ def gap(m: Mechanism, pose: Kinematics) -> Array:
     rows = []
     for closure in m.closures:
         rows.append(_point(pose, closure, 0) - _point(pose, closure, 1))
-        across = _directions(closure)
-        if len(across):
+        if len(closure.across):
             a, b = (_rotation(pose, link) for link in closure.links)
             if closure.kind == "pin":
                 turned = np.cross(b @ closure.axis, a @ closure.axis)
             else:
                 turned = 0.5 * np.cross(b, a, axisa=1, axisb=1, axisc=1).sum(axis=2)
-            rows.append(np.einsum("nij,kj,ni->nk", a, across, turned))
+            rows.append(np.einsum("nij,kj,ni->nk", a, closure.across, turned))
     return np.concatenate(rows, axis=1)
 
 
 def turning_rows(m: Mechanism) -> NDArray[np.bool_]:
     """Which rows of the gaps are angles, shape (rows,); the others are lengths."""
-    return np.array([turns for closure in m.closures for turns in [False] * 3 + [True] * len(_directions(closure))], dtype=bool)
+    return np.array([turns for closure in m.closures for turns in [False] * 3 + [True] * len(closure.across)], dtype=bool)
 
 
 def jacobian(m: Mechanism, pose: Kinematics) -> Array:
     """Velocity of the gaps per joint velocity, G of shape (N, rows, n)."""
     blocks = []
     for closure in m.closures:
-        across = _directions(closure)
+        across = closure.across
         block = np.zeros((len(pose.origin), 3 + len(across), m.n))
         directions = np.einsum("nij,kj->nki", _rotation(pose, closure.links[0]), across)
         for side, sign in ((0, 1.0), (1, -1.0)):
@@ -63,7 +62,7 @@ def drift(m: Mechanism, motion: Kinematics) -> Array:
             parts.append(np.array([motion.a[:, link] + np.cross(dw, r) + np.cross(w, np.cross(w, r)), w, dw]))
         a, b = parts
         rows.append(a[0] - b[0])
-        t = np.einsum("nij,kj->nki", _rotation(motion, closure.links[0]), _directions(closure))
+        t = np.einsum("nij,kj->nki", _rotation(motion, closure.links[0]), closure.across)
         rows.append(np.einsum("nki,ni->nk", t, a[2] - b[2])
                     + np.einsum("nki,ni->nk", np.cross(a[1][:, None], t), a[1] - b[1]))
     return np.concatenate(rows, axis=1)
@@ -73,7 +72,7 @@ def cut_wrenches(m: Mechanism, pose: Kinematics, lam: Array) -> tuple[Array, Arr
     """Multipliers as forces and moments on link a of each closure, each (N, closures, 3)."""
     force, moment, row = np.zeros((len(lam), len(m.closures), 3)), np.zeros((len(lam), len(m.closures), 3)), 0
     for k, closure in enumerate(m.closures):
-        across = _directions(closure)
+        across = closure.across
         force[:, k] = lam[:, row: row + 3]
         directions = np.einsum("nij,kj->nki", _rotation(pose, closure.links[0]), across)
         moment[:, k] = np.einsum("nki,nk->ni", directions, lam[:, row + 3: row + 3 + len(across)])
@@ -93,17 +92,6 @@ def on_links(mechanism: Mechanism, pose: Kinematics, force: Array, moment: Array
                 out[:, link, :3] += sign * force[:, k]
                 out[:, link, 3:] += sign * (moment[:, k] + np.cross(arm, force[:, k]))
     return out
-
-
-def _directions(closure: Closure) -> Array:
-    """Directions about which a closure does not turn, fixed to link a, shape (0, 2 or 3; 3)."""
-    if closure.kind == "spherical":
-        return np.zeros((0, 3))
-    if closure.kind == "rigid":
-        return np.eye(3)
-    first = np.cross(closure.axis, np.eye(3)[np.argmin(np.abs(closure.axis))])
-    first /= np.linalg.norm(first)
-    return np.array([first, np.cross(closure.axis, first)])
 
 
 def _point(pose: Kinematics, closure: Closure, side: int) -> Array:

@@ -144,10 +144,33 @@ def drive(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> 
     PostureError
         If the posture cannot be reached or is singular.
     InputError
-        If a tree with passive joints shall move, which would swing, or has no stable posture at rest near q = 0.
+        If a tree with passive joints shall move, which would swing, or has no stable posture at rest near q = 0; if
+        numbers overflow.
     """
+    wanted = [np.asarray(value, dtype=float) for value in (q, dq, ddq)]
+    try:
+        with np.errstate(over="raise"):
+            posture, driving = _drive(mechanism, *wanted)
+    except FloatingPointError:
+        raise _overflow(mechanism, wanted) from None
+    if np.isfinite(wanted).all() and not np.isfinite(driving.tau).all():
+        raise _overflow(mechanism, wanted)
+    return posture, driving
+
+
+def _overflow(m: Mechanism, wanted: list[Array]) -> InputError:
+    """Error that names the greatest value."""
+    which, k = np.unravel_index(np.argmax(np.abs(wanted)), np.shape(wanted))
+    joint, name = m.active[k], ("q", "dq", "ddq")[which]
+    unit = ("m" if m.prismatic[joint] else "rad") + ("", "/s", "/s²")[which]
+    return InputError(f"{m.name}: {name} of joint {m.names[joint]} = {wanted[which][k]:g} {unit} is too large: the numbers "
+                      "overflow; give a smaller one")
+
+
+def _drive(mechanism: Mechanism, q: Array, dq: Array, ddq: Array) -> tuple[Array, Driving]:
+    """As `drive`; overflow is not looked for."""
     known = list(mechanism.active)
-    positions, velocities, accelerations = wanted = [np.asarray(value, dtype=float)[None] for value in (q, dq, ddq)]
+    positions, velocities, accelerations = wanted = [q[None], dq[None], ddq[None]]
     if mechanism.closures:
         motion = close_loops(mechanism, positions, velocities, accelerations)
         return motion.q[0], closed_driving_torque(mechanism, motion)

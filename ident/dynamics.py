@@ -3,7 +3,7 @@ r"""Dynamics of a tree in natural coordinates, batched over samples (P0, Eqs. 1-
 The paper sums over subtrees; here the same sums are taken link by link, in `ident.sweep`.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,8 +18,6 @@ from ident.sweep import (
     batch,
     blocks,
     checked_motion,
-    link_constants,
-    own_axes,
     own_wrenches,
     refuse_closures,
     refuse_followers,
@@ -154,8 +152,7 @@ def bias_force(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None, 
 def mass_matrix(mechanism: Mechanism, q: ArrayLike) -> Array:
     """Mass matrix M(q), shape (N, n, n): the torques of unit accelerations without gravity (Eqs. 19-21)."""
     q, n = batch("q", q, mechanism), mechanism.n
-    weightless = replace(mechanism, gravity=np.zeros(3))
-    columns = inverse_dynamics(weightless, np.repeat(q, n, axis=0), None, np.tile(np.eye(n), (len(q), 1)))
+    columns = inverse_dynamics(mechanism.weightless, np.repeat(q, n, axis=0), None, np.tile(np.eye(n), (len(q), 1)))
     return np.asarray(columns.reshape(len(q), n, n))
 
 
@@ -174,12 +171,11 @@ def kinematics(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None, 
     """Motion of every link in base axes (Eqs. 3-10). Parameters and errors as in `joint_wrenches`."""
     refuse_followers(mechanism)
     q, dq, ddq = checked_motion(mechanism, q, dq, ddq)
-    weightless, links, n = replace(mechanism, gravity=np.zeros(3)), link_constants(mechanism), mechanism.n
+    n, frames = mechanism.n, mechanism.own_axes
     rotation = np.empty((len(q), n, 3, 3))
     origin, axis, w, dw, v, a = (np.empty((len(q), n, 3)) for _ in range(6))
-    frames = own_axes(mechanism)
     for rows in blocks(len(q)):
-        sweep = Sweep(weightless, links, q[rows], None if dq is None else dq[rows], None if ddq is None else ddq[rows])
+        sweep = Sweep(mechanism.weightless, q[rows], None if dq is None else dq[rows], None if ddq is None else ddq[rows])
         sweep.outwards()
         for j, p in enumerate(mechanism.parent):
             X = sweep.motion[j].transpose(2, 1, 0)                      # (N, vectors, 3)

@@ -54,7 +54,7 @@ def elastic_joint(mechanism: Mechanism, joint: str, spring: Spring, rotor_inerti
     InputError
         If there is no such joint or the inertia is negative.
     ModelError
-        If the joint slides, is part of a spherical joint or leads a follower.
+        If the joint slides, is part of a spherical joint or leads a follower, or the mechanism is a closed chain.
 
     References
     ----------
@@ -112,7 +112,7 @@ def flexible_link(mechanism: Mechanism, joint: str, tip: ArrayLike, bending_stif
     InputError
         If there is no such joint or a value is impossible.
     ModelError
-        If the link is no uniform rod from the joint's origin to `tip`.
+        If the link is no uniform rod from the joint's origin to `tip`, or the mechanism is a closed chain.
 
     References
     ----------
@@ -199,9 +199,6 @@ def _lengthened(m: Mechanism, j: int, names: Sequence[str], axis: ArrayLike, ori
         mass=put(m.mass, mass, j), com=put(m.com, com, j), inertia=put(m.inertia, inertia, j),
         position=put(m.position, np.tile([-np.inf, np.inf], (k, 1))),
         bearings=(*m.bearings[:after], *(None,) * k, *m.bearings[after:]),
-        closures=tuple(replace(closure, links=(carrier(closure.links[0]), carrier(closure.links[1])),
-                               points=closure.points - np.where(np.array(closure.links)[:, None] == j, offset, 0.0))
-                       for closure in m.closures),
         passive=tuple(sorted({*map(moved, m.passive), *range(after, after + k)})),
         springs={**{moved(joint): spring for joint, spring in m.springs.items()}, **dict(enumerate(springs, start=after))},
         friction={moved(joint): friction for joint, friction in m.friction.items()},
@@ -212,8 +209,12 @@ def _lengthened(m: Mechanism, j: int, names: Sequence[str], axis: ArrayLike, ori
 
 
 def _index(m: Mechanism, joint: str) -> int:
+    """Joint of a tree, by name."""
     if joint not in m.names:
         raise unknown_name("joint", joint, m.names)
+    if m.closures:
+        raise ModelError(f"{m.name}: joint {joint} cannot be made elastic: the mechanism is a closed chain, and a spring's "
+                         "deflection is a freedom that its closures do not determine; elastic joints and links are for trees")
     return m.names.index(joint)
 
 

@@ -8,6 +8,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ident.link import Link, link_constants, own_axes
+
 Array = NDArray[np.float64]
 
 
@@ -125,6 +127,17 @@ class Closure:
     axis: Array
     friction_arm: float = 0.0
 
+    @cached_property
+    def across(self) -> Array:
+        """Directions about which it does not turn, fixed to link a, shape (0, 2 or 3; 3)."""
+        if self.kind == "spherical":
+            return np.zeros((0, 3))
+        if self.kind == "rigid":
+            return np.eye(3)
+        first = np.cross(self.axis, np.eye(3)[np.argmin(np.abs(self.axis))])
+        first /= np.linalg.norm(first)
+        return np.array([first, np.cross(self.axis, first)])
+
 
 @dataclass(frozen=True)
 class Follower:
@@ -240,6 +253,21 @@ class Mechanism:
     def unit(self, joint: int) -> str:
         """Unit of the joint's drive torque or force."""
         return "N" if self.prismatic[joint] else "N·m"
+
+    @cached_property
+    def own_axes(self) -> Array:
+        """Axes of each link, the third along its joint, in natural coordinates, shape (n, 3, 3)."""
+        return own_axes(self.axis)
+
+    @cached_property
+    def links(self) -> tuple[Link, ...]:
+        """Constants of every link in its own axes."""
+        return link_constants(self)
+
+    @cached_property
+    def weightless(self) -> "Mechanism":
+        """The same mechanism without gravity."""
+        return replace(self, gravity=np.zeros(3))
 
     @cached_property
     def tree(self) -> "Mechanism":

@@ -49,23 +49,37 @@ def read_model(path: Path) -> tuple["mujoco.MjSpec", dict[str, Array]]:
         _refuse_urdf_joints(text, path.stem)
     try:
         with _logged(path):
-            spec = mujoco.MjSpec.from_file(str(path))
+            spec = _parsed(path, text)
             _refuse_joints(spec, path.stem)
+            _refuse_masses(spec, path.stem)
+            if spec.option.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY:      # kept as a gravity that can be overridden
+                spec.option.gravity = np.zeros(3)
+                spec.option.disableflags ^= int(mujoco.mjtDisableBit.mjDSBL_GRAVITY)
             if urdf:                    # a link of a URDF has what it states, possible or not
                 impossible = _made_possible(spec)
             else:
-                _inertia_of_geoms(spec)
+                _inertia_of_geoms(spec, path.stem)
             for part in (*spec.geoms, *spec.meshes):
                 spec.delete(part)
             if any(body.joints and (body.mass <= 0.0 or not _inertia(body).any()) for body in spec.bodies):
-                for bound in ("boundmass", "boundinertia"):         # MuJoCo refuses what is only warned of here
-                    setattr(spec.compiler, bound, max(getattr(spec.compiler, bound), NO_MASS))
+                _allow_no_mass(spec)
             leaders_of(spec.copy().compile(), path.stem)
     except ModelError:
         raise
     except (ValueError, mujoco.FatalError) as error:
         raise InputError(f"{path}: not a usable URDF or MJCF model: {_one_line(error)}") from error
     return spec, impossible
+
+
+def _parsed(path: Path, text: str) -> "mujoco.MjSpec":
+    """Specification as MuJoCo reads it, which knows two endings only, in small letters."""
+    import mujoco
+
+    if path.suffix in (".xml", ".urdf"):
+        return mujoco.MjSpec.from_file(str(path))
+    spec = mujoco.MjSpec.from_string(text)
+    spec.modelfiledir = str(path.parent)
+    return spec
 
 
 @contextmanager
@@ -110,21 +124,70 @@ def _inertia(body: "mujoco.MjsBody") -> Array:
     return np.diag(body.inertia) if np.isnan(xx) else np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
-def _inertia_of_geoms(spec: "mujoco.MjSpec") -> None:
-    """Write the inertia that an MJCF leaves to its geoms into the bodies, so that it survives them."""
+def _inertia_of_geoms(spec: "mujoco.MjSpec", name: str) -> None:
+    """Write the inertia that an MJCF leaves to its geoms into the bodies, so that it survives them.
+
+    Geoms of meshes that cannot be read give none; bodies that depend on one are named.
+    """
     import mujoco
 
-    bodies = spec.bodies[1:]
-    if all(body.explicitinertial or not body.geoms for body in bodies):
+    kind = mujoco.mjtInertiaFromGeom
+    of_geoms = [body for body in spec.bodies[1:] if body.geoms and spec.compiler.inertiafromgeom != kind.mjINERTIAFROMGEOM_FALSE
+                and not (body.explicitinertial and spec.compiler.inertiafromgeom == kind.mjINERTIAFROMGEOM_AUTO)]
+    if not of_geoms:
         return
-    try:
-        model = unfused(spec)
-    except (ValueError, mujoco.FatalError):
-        return                          # meshes that are missing
-    for k, body in enumerate(bodies, start=1):
+    lost = _unreadable_meshes(spec)
+    low, high = spec.compiler.inertiagrouprange
+    lacking = [body for body in of_geoms
+               if any(geom.meshname in lost and _has_mass(geom) and low <= geom.group <= high for geom in body.geoms)]
+    for part in (*spec.geoms, *spec.meshes):
+        if (part.meshname if isinstance(part, mujoco.MjsGeom) else part.name) in lost:
+            spec.delete(part)
+    if lacking:
+        _log.warning("%s: the mass and inertia of %s lack those of meshes that cannot be read (%s); state an <inertial>, or put "
+                     "the files where the model looks for them", name, ", ".join(map(_called, lacking)), ", ".join(sorted(lost)))
+    whole = spec.copy()
+    _allow_no_mass(whole)
+    model = unfused(whole)
+    for k, body in enumerate(spec.bodies):
+        if body not in of_geoms:
+            continue
         body.mass, body.ipos, body.iquat = model.body_mass[k], model.body_ipos[k], model.body_iquat[k]
         body.inertia, body.fullinertia[:] = model.body_inertia[k], np.nan
         body.explicitinertial = True
+
+
+def _unreadable_meshes(spec: "mujoco.MjSpec") -> set[str]:
+    """Names of the meshes that are missing or damaged."""
+    import mujoco
+
+    lost = set()
+    for mesh in spec.meshes:
+        alone = mujoco.MjSpec()
+        alone.modelfiledir, alone.compiler.meshdir = spec.modelfiledir, spec.compiler.meshdir
+        alone.add_mesh(**{key: getattr(mesh, key) for key in (
+            "name", "file", "content_type", "scale", "inertia", "uservert", "userface")})
+        try:
+            alone.compile()
+        except (ValueError, mujoco.FatalError):
+            lost.add(mesh.name)
+    return lost
+
+
+def _allow_no_mass(spec: "mujoco.MjSpec") -> None:
+    """MuJoCo refuses what is only warned of here."""
+    for bound in ("boundmass", "boundinertia"):
+        setattr(spec.compiler, bound, max(getattr(spec.compiler, bound), NO_MASS))
+
+
+def _has_mass(geom: "mujoco.MjsGeom") -> bool:
+    return bool(geom.density > 0.0 if np.isnan(geom.mass) else geom.mass > 0.0)
+
+
+def _called(body: "mujoco.MjsBody") -> str:
+    if body.name:
+        return f"body {body.name}"
+    return f"the body of joint {body.joints[0].name}" if body.joints else f"a nameless body on {_called(body.parent)}"
 
 
 def unfused(spec: "mujoco.MjSpec") -> "mujoco.MjModel":
@@ -194,9 +257,11 @@ def leaders_of(model: "mujoco.MjModel", name: str) -> dict[int, tuple[int, float
     import mujoco
 
     direct: dict[int, tuple[int, float, float]] = {}
-    for e in np.flatnonzero(model.eq_active0):
+    active = np.flatnonzero(model.eq_active0)
+    closing = np.count_nonzero(model.eq_type[active] != mujoco.mjtEq.mjEQ_JOINT)
+    for e in active:
         if model.eq_type[e] != mujoco.mjtEq.mjEQ_JOINT:
-            raise ModelError(f"{name}: the model closes a loop by {len(model.eq_type)} equality constraint(s), such as "
+            raise ModelError(f"{name}: the model closes a loop by {closing} equality constraint(s), such as "
                              f"{mujoco.mjtEq(model.eq_type[e]).name[5:].lower()}; an open tree is needed here")
         joint, leader, law = int(model.eq_obj1id[e]), int(model.eq_obj2id[e]), model.eq_data[e]
         if law[2:5].any() or joint in direct:
@@ -229,12 +294,18 @@ def _refuse_urdf_joints(text: str, name: str) -> None:
         robot = ET.fromstring(text)
     except ET.ParseError:
         return                          # MuJoCo says what is wrong
-    joints = {joint.get("name", "without name"): joint for joint in robot.findall("joint")}
+    names = [joint.get("name", "without name") for joint in robot.findall("joint")]
+    for k, one in enumerate(names):
+        if one in names[:k]:
+            raise ModelError(f"{name}: two joints are called {one}; each needs a name of its own")
+    joints = dict(zip(names, robot.findall("joint"), strict=True))
     moving = [one for one, joint in joints.items() if joint.get("type") in _MOVING]
     for one, joint in joints.items():
         kind, mimic = joint.get("type"), joint.find("mimic")
         if kind is not None and kind not in (*_MOVING, "fixed"):
             raise ModelError(f"{name}: joint {one} is a {kind} joint; {_SUPPORTED}")
+        if mimic is not None and one in moving and mimic.get("joint") == one:
+            raise ModelError(f"{name}: joint {one} follows itself")
         if mimic is not None and one in moving and mimic.get("joint") not in (None, *moving):
             raise ModelError(f"{name}: joint {one} mimics {unknown_name('joint', str(mimic.get('joint')), moving)}")
 
@@ -250,6 +321,12 @@ def _refuse_joints(spec: "mujoco.MjSpec", name: str) -> None:
             raise ModelError(f"{name}: joint {joint.name or j} is a {kinds[int(joint.type)]} joint; {_SUPPORTED}")
         if not joint.name:
             raise ModelError(f"{name}: joint number {j} has no name; every moving joint needs one")
+
+
+def _refuse_masses(spec: "mujoco.MjSpec", name: str) -> None:
+    for body in spec.bodies[1:]:
+        if not body.mass >= 0.0:
+            raise ModelError(f"{name}: {_called(body)} has a mass of {body.mass:g} kg; zero or more is needed")
 
 
 def _one_line(error: Exception) -> str:

@@ -27,7 +27,7 @@ _SHARES = 20            # steps in which friction is grown where Newton's method
 _SETTLED = 1e-12        # relative change of accelerations in the last of Newton's steps
 _STEP = 1e-4            # of a finite difference, relative; torques are linear in accelerations but for what loads add
 _REST = 1e-300          # velocity at which a law shows its jump
-_EVENTS = 200           # times that joints may stop and start within one step
+_EVENTS = 20            # times that joints may stop and start within one step
 _INSTANT = 1e-10        # how closely such a time is found, as a fraction of the step
 
 
@@ -99,14 +99,16 @@ class _Motion:
 
     def advanced(self, time: float, end: float, state: Array) -> Array:
         """State at the end of a step, which is divided where a joint stops or breaks loose."""
+        began = time
         for _ in range(_EVENTS):
             way = self.ways(time, state)
             after = self._step(time, end - time, state, way)
             if not self.jumps.any() or self._reserve(end, after, way).min() >= 0.0:
                 return after
             time, state = self._event(time, end, state, way)
-        raise InputError(f"{self.m.name}: friction stops and starts joints more than {_EVENTS} times before t = {end:g} s; "
-                         "take smaller steps, or a law that is smooth at rest")
+        raise InputError(f"{self.m.name}: joints stop and start more than {_EVENTS} times between t = {began:g} and {end:g} s "
+                         f"(by {time:g} s), as under a torque that jumps with position or velocity; take smaller steps, or make "
+                         "the torque continuous")
 
     def ways(self, time: float, state: Array) -> Array:
         """Ways of all joints: those at rest stick, or slide to the side to which they are pressed beyond their level."""

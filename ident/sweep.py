@@ -64,9 +64,8 @@ def own_wrenches(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None
 
 
 def _sweeps(m: Mechanism, q: Array, dq: Array | None, ddq: Array | None, external: Array | None) -> Iterator[OwnWrench]:
-    links = link_constants(m)
     for rows in blocks(len(q)):
-        sweep = Sweep(m, links, q[rows], None if dq is None else dq[rows], None if ddq is None else ddq[rows])
+        sweep = Sweep(m, q[rows], None if dq is None else dq[rows], None if ddq is None else ddq[rows])
         sweep.outwards()
         for joint, wrench in sweep.inwards(None if external is None else external[rows]):
             yield OwnWrench(rows, joint, wrench[0], wrench[1], sweep.motion[joint][:, BASE])
@@ -75,8 +74,8 @@ def _sweeps(m: Mechanism, q: Array, dq: Array | None, ddq: Array | None, externa
 class Sweep:
     """One sweep outwards and one inwards over a block of samples."""
 
-    def __init__(self, m: Mechanism, links: "list[Link]", q: Array, dq: Array | None, ddq: Array | None) -> None:
-        self.m, self.links, self.size = m, links, len(q)
+    def __init__(self, m: Mechanism, q: Array, dq: Array | None, ddq: Array | None) -> None:
+        self.m, self.links, self.size = m, m.links, len(q)
         self.q = np.ascontiguousarray(q.T)
         self.sin, self.cos = np.sin(self.q), np.cos(self.q)
         self.moving = dq is not None or ddq is not None
@@ -169,57 +168,6 @@ class Sweep:
             self.wrench[p] += (self.links[j].shift @ wrench.reshape(6, -1)).reshape(2, 3, -1)
 
 
-@dataclass(frozen=True)
-class Link:
-    """Constants of a joint and its link.
-
-    Attributes
-    ----------
-    turn : ndarray, shape (3, 3)
-        Own axes at q = 0, in axes of the link before.
-    shift : ndarray, shape (6, 6)
-        Takes a wrench, turned by the joint, to the origin and axes of the link before.
-    place : int
-        Which child of the link before it is.
-    mass : float
-    h_cross : ndarray, shape (3, 3)
-        ``[m c]x``.
-    K : ndarray, shape (children + 4, 3)
-        Rows: origins of the links that this one carries, m c, second moments about the origin (3).
-    """
-
-    turn: Array
-    shift: Array
-    place: int
-    mass: float
-    h_cross: Array
-    K: Array
-
-
-def link_constants(m: Mechanism) -> list[Link]:
-    E = own_axes(m)
-    links = []
-    for j, p in enumerate(m.parent):
-        before = np.eye(3) if p < 0 else E[p]
-        turn, r = before.T @ E[j], before.T @ m.origin[j]
-        shift = np.block([[turn, np.zeros((3, 3))], [_cross_matrix(r) @ turn, turn]])
-        h = m.mass[j] * m.com[j]
-        second = 0.5 * np.trace(m.inertia[j]) * np.eye(3) - m.inertia[j] + np.outer(h, m.com[j])
-        carried = [m.origin[k] for k in range(m.n) if m.parent[k] == j]
-        place = sum(m.parent[k] == p for k in range(j))
-        links.append(Link(turn, shift, place, float(m.mass[j]), _cross_matrix(E[j].T @ h),
-                           np.vstack([*(vector @ E[j] for vector in carried), h @ E[j], E[j].T @ second @ E[j]])))
-    return links
-
-
-def own_axes(m: Mechanism) -> Array:
-    """Axes of each link, the third along its joint, in natural coordinates, shape (n, 3, 3)."""
-    third = m.axis
-    first = np.cross(third, np.eye(3)[np.argmin(np.abs(third), axis=1)])
-    first /= np.linalg.norm(first, axis=1, keepdims=True)
-    return np.stack((first, np.cross(third, first), third), axis=2)
-
-
 def _times(matrix: Array, vectors: Array) -> Array:
     """A constant matrix (k, 3) times components-first vectors (3, m, N)."""
     return np.asarray((matrix @ vectors.reshape(3, -1)).reshape(len(matrix), *vectors.shape[1:]))
@@ -232,11 +180,6 @@ def _turn(X: Array, c: Array, s: Array) -> None:
     X[0] += right
     X[1] *= c
     X[1] -= left
-
-
-def _cross_matrix(v: Array) -> Array:
-    x, y, z = v
-    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
 def blocks(samples: int) -> Iterator[slice]:

@@ -273,6 +273,60 @@ def test_missing_meshes_do_not_matter(tmp_path: Path) -> None:
     np.testing.assert_array_equal(inverse_dynamics(dressed, q), inverse_dynamics(bare, q))
 
 
+LOST = '<asset><mesh name="m" file="nowhere.stl"/><mesh name="v" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/></asset>'
+TWO = ('<geom type="mesh" mesh="m" mass="0"/><body><joint name="a"/>{}<body name="tool" pos="0.5 0 0">'
+       '<geom type="box" size="0.1 0.1 0.1" mass="5"/>{}</body></body>')
+
+
+@pytest.mark.parametrize(("link", "tool", "mass", "named"), [
+    (BODY, "", 6.0, []),
+    (BODY, '<geom type="mesh" mesh="m" density="0"/><geom type="mesh" mesh="v" mass="2"/>', 8.0, []),
+    (BODY + '<geom type="mesh" mesh="m"/>', "", 6.0, []),
+    (BODY, '<geom type="mesh" mesh="m"/>', 6.0, ["body tool"]),
+    ('<geom type="mesh" mesh="m"/>', "", 5.0, ["the body of joint a"]),
+])
+def test_a_missing_mesh_takes_no_other_mass_with_it(link: str, tool: str, mass: float, named: list[str], tmp_path: Path,
+                                                    caplog: pytest.LogCaptureFixture) -> None:
+    mechanism = load_mechanism(written(tmp_path, mjcf(TWO.format(link, tool), LOST), "a.xml"))
+    np.testing.assert_allclose(mechanism.mass, [mass], rtol=0, atol=1e-9)
+    said = [message for message in caplog.messages if "meshes that cannot be read (m)" in message]
+    assert [name for name in ("body tool", "the body of joint a") if any(name in message for message in said)] == named
+    assert len(said) == len(caplog.messages) == len(named)
+
+
+def test_a_mesh_that_is_there_has_its_mass_whatever_the_ending_of_the_file(tmp_path: Path) -> None:
+    written(tmp_path, "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n", "corner.obj")
+    text = mjcf('<body><joint name="a"/><geom type="mesh" mesh="corner"/></body>',
+                '<asset><mesh file="corner.obj"/><mesh name="m" file="nowhere.stl"/></asset>')
+    for name in ("a.xml", "a.XML", "a.mjcf"):
+        np.testing.assert_allclose(load_mechanism(written(tmp_path, text, name)).mass, [1000.0 / 6.0], rtol=1e-6)
+
+
+def test_a_link_without_mass_takes_none_from_others(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    body = '<body><joint name="a"/><body><joint name="b"/><geom size="0.1" mass="2"/></body></body>'
+    np.testing.assert_allclose(load_mechanism(written(tmp_path, mjcf(body), "a.xml")).mass, [0.0, 2.0], atol=1e-9)
+    (warning,) = caplog.messages
+    assert "links of joints a have no mass" in warning
+
+
+def test_geoms_overrule_inertias_where_an_mjcf_says_so(tmp_path: Path) -> None:
+    text = mjcf(f'<body><joint name="a"/>{BODY}<geom size="0.1" mass="3"/></body>')
+    assert load_mechanism(written(tmp_path, text, "a.xml")).mass.tolist() == [1.0]
+    forced = text.replace('angle="radian"', 'angle="radian" inertiafromgeom="true"')
+    assert load_mechanism(written(tmp_path, forced, "b.xml")).mass.tolist() == pytest.approx([3.0])
+
+
+def test_gravity_that_an_mjcf_switches_off_is_none_until_another_is_given(tmp_path: Path) -> None:
+    text = mjcf(f'<body><joint name="a" axis="0 1 0"/>{BODY}</body>', '<option><flag gravity="disable"/></option>')
+    path = written(tmp_path, text, "a.xml")
+    assert load_mechanism(path).gravity.tolist() == [0.0, 0.0, 0.0]
+    assert load_mechanism(path, gravity=[0, 0, -1]).gravity.tolist() == [0.0, 0.0, -1.0]
+
+
+def test_a_urdf_may_end_in_capitals(tmp_path: Path) -> None:
+    assert load_mechanism(written(tmp_path, two_links(), "ROBOT.URDF")).names == ("shoulder", "elbow")
+
+
 def test_collision_shapes_give_a_urdf_link_no_mass(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A URDF link without <inertial> has none; a density that nobody stated must not appear in the loads."""
     box = '<collision><geometry><box size="0.1 0.1 0.1"/></geometry></collision>'
@@ -323,6 +377,16 @@ CRANK = f'<body name="crank"><joint name="crank"/>{BODY}</body>'
     ("a.xml", mjcf(CHAIN, FOLLOW.format('polycoef="0 1 0.3 0 0"')), r"joint b follows others by more than one constant"),
     ("a.xml", mjcf(CHAIN, FOLLOW.format('/><joint joint1="a" joint2="b"')), r"joint [ab] follows itself"),
     ("a.xml", mjcf(CRANK, '<equality><connect body1="crank" anchor="0 0 0"/></equality>'), r"1 equality constraint"),
+    ("a.xml", mjcf(CHAIN, '<equality><joint joint1="b" joint2="a"/><connect body1="loop" body2="world" anchor="0 0 0" '
+                   'active="false"/><connect body1="loop" body2="world" anchor="0 0 0"/></equality>').replace("<body>", (
+                       '<body name="loop">'), 1), r"closes a loop by 1 equality constraint\(s\), such as connect"),
+    ("a.urdf", two_links(more='<mimic joint="elbow"/>'), r"joint elbow follows itself"),
+    ("a.urdf", two_links().replace('"elbow"', '"shoulder"'), r"two joints are called shoulder"),
+    ("a.urdf", two_links(second=INERTIAL.replace('mass value="1"', 'mass value="-0.4"'), kind="fixed"),
+     r"body lower has a mass of -0\.4 kg"),
+    ("a.urdf", two_links(first=INERTIAL.replace('mass value="1"', 'mass value="-0.4"')), r"body upper has a mass of -0\.4 kg"),
+    ("a.xml", mjcf(CHAIN).replace("</body>", '<body><inertial pos="0 0 0" mass="-1" diaginertia="1 1 1"/></body></body>', 1),
+     r"a nameless body on the body of joint c has a mass of -1 kg"),
     ("a.urdf", '<robot name="r"><link name="base"/></robot>', r"no moving joint"),
 ])
 def test_what_is_no_open_tree_is_refused_by_name(name: str, text: str, said: str, tmp_path: Path) -> None:

@@ -370,3 +370,21 @@ friction_arm = 0.01
         assert joint_loads(m, np.zeros((1, 2))).radial[0, 0] == pytest.approx(60.0)
         friction = driving_torque(m, np.zeros((1, 2)), [[3e-6, 4e-6]], np.zeros((1, 2))).friction
         np.testing.assert_allclose(friction[0], 0.01 * 20.0 * np.array([0.6, 0.8]), rtol=1e-9)
+
+
+@pytest.mark.parametrize(("name", "q", "dq", "said"), [
+    ("five-axis-tree", [0.0] * 5, [1e200, 0.0, 0.0, 0.0, 0.0], r"dq of joint 1 = 1e\+200 rad/s is too large"),
+    ("three-loop-chain", [1e308], [0.0], r"q of joint 1'' = 1e\+308 rad is too large"),
+    ("three-loop-chain", [0.1], [1e200], r"dq of joint 1'' = 1e\+200 rad/s is too large"),
+])
+def test_numbers_that_overflow_are_refused(name, q, dq, said):
+    with pytest.raises(InputError, match=said):
+        drive(load_mechanism(name), q, dq, np.zeros(len(q)))
+
+
+def test_a_torque_that_jumps_ends_in_a_message_with_its_time():
+    """A relay on velocity stops and starts the joints over and over."""
+    dry = JointFriction("coulomb-viscous", "none", {"coulomb": 0.2, "viscous": 0.0})
+    link = replace(load_mechanism("five-axis-tree"), gravity=np.zeros(3), friction=dict.fromkeys(range(5), dry))
+    with pytest.raises(InputError, match=r"stop and start more than 20 times between t = 0 and 0\.5 s \(by 0\.\d+ s\)"):
+        simulate(link, lambda t, q, dq: -0.5 * np.sign(dq + 1e-3), np.zeros(5), np.zeros(5), [0.0, 0.5])

@@ -349,3 +349,12 @@ def test_a_mirrored_arm_carries_mirrored_wrenches(seed: int) -> None:
 def test_wrenches_from_outside_of_a_wrong_shape_are_refused() -> None:
     with pytest.raises(InputError, match=r"external has shape \(2, 3\), tree 0 needs \(2, 3, 6\): .* joint0, joint1"):
         inverse_dynamics(tree(0, n=3), np.zeros((2, 3)), external=np.zeros((2, 3)))
+
+
+def test_a_mechanism_that_is_made_from_a_used_one_has_its_own_constants() -> None:
+    m, (q, dq, ddq) = tree(2), states(2, 8)
+    M, before = mass_matrix(m, q), kinematics(m, q, dq, ddq)
+    np.testing.assert_allclose(mass_matrix(replace(m, mass=2.0 * m.mass, inertia=2.0 * m.inertia), q), 2.0 * M, rtol=1e-9)
+    np.testing.assert_allclose(kinematics(replace(m, origin=2.0 * m.origin, prismatic=np.zeros(8, dtype=bool)), q).origin,
+                               2.0 * kinematics(replace(m, prismatic=np.zeros(8, dtype=bool)), q).origin, atol=1e-9)
+    np.testing.assert_array_equal(kinematics(m, q, dq, ddq).a, before.a)

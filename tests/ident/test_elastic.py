@@ -12,7 +12,7 @@ from ident.dynamics import inverse_dynamics, joint_origins, joint_wrenches, mass
 from ident.elastic import elastic_joint, equilibrium, flexible_link
 from ident.errors import InputError, ModelError
 from ident.loads import joint_loads
-from ident.mechanism import Ball, Bearing, Closure, Follower, JointFriction, Mechanism, Spring
+from ident.mechanism import Ball, Bearing, Follower, JointFriction, Mechanism, Spring
 from tests.judges import HAND
 
 # the flexible link of Zhang and Zhao, Electronics 12 (2023) 2038, Table 1: 1.5 kg, 0.8 m, density 2740, E = 207 GPa
@@ -76,17 +76,12 @@ class TestElasticJoint:
         np.testing.assert_allclose(free, [0.0, K * (1.0 / J + 1.0 / B)], atol=1e-6 * free[1])
 
     def test_everything_else_stays_with_its_joint_or_link(self) -> None:
-        points = np.array([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]])
         friction = {joint: JointFriction(law, "none", {}) for joint, law in ((1, "stribeck"), (3, "other"))}
-        m = replace(RIGID_TREE, closures=(Closure("cut", "pin", (1, 4), points, np.array([0.0, 0.0, 1.0])),), passive=(2,),
-                    springs={2: Spring(5.0)}, friction=friction,
-                    balls=(Ball("ball", (3, 4)),))
+        m = replace(RIGID_TREE, passive=(2,), springs={2: Spring(5.0)}, friction=friction, balls=(Ball("ball", (3, 4)),))
         m = elastic_joint(m, "2", Spring(9.0), 0.1)
         by_name = {name: index for index, name in enumerate(m.names)}
         assert m.names == ("1", "2", "2 spring", "3", "4", "5")
         assert [m.names[parent] if parent >= 0 else "" for parent in m.parent] == ["", "1", "2", "2 spring", "1", "4"]
-        assert m.closures[0].links == (by_name["2 spring"], by_name["5"])
-        np.testing.assert_array_equal(m.closures[0].points, points)
         assert m.passive == (by_name["2 spring"], by_name["3"])
         assert m.springs == {by_name["2 spring"]: Spring(9.0), by_name["3"]: Spring(5.0)}
         assert {m.names[joint]: friction.law for joint, friction in m.friction.items()} == {"2": "stribeck", "4": "other"}
@@ -203,14 +198,6 @@ class TestFlexibleLink:
             np.testing.assert_allclose(ours.moment[:, ends], theirs.moment, atol=1e-9)
             assert m.mass.sum() == pytest.approx(rigid.mass.sum())
 
-    def test_a_closure_stays_where_it_was(self) -> None:
-        end = Closure("end", "pin", (0, -1), np.array([[LENGTH, 0.0, 0.1], [0.5, 0.0, 0.0]]), np.array([0.0, 0.0, 1.0]))
-        m = flexible_link(replace(rod(), closures=(end,)), "clamp", [LENGTH, 0.0, 0.0], EI, 3)
-        link = m.closures[0].links[0]
-        assert m.closures[0].links == (m.names.index("clamp 3b"), -1)
-        np.testing.assert_allclose(joint_origins(m, np.zeros((1, m.n)))[0, link] + m.closures[0].points[0], [LENGTH, 0.0, 0.1])
-        np.testing.assert_array_equal(m.closures[0].points[1], [0.5, 0.0, 0.0])
-
     def test_stiffness_and_damping_of_its_hinges(self) -> None:
         m = flexible_link(rod(), "clamp", [LENGTH, 0.0, 0.0], EI, 4, relaxation_time=1e-3)
         assert [m.names[joint] for joint in m.passive] == [f"clamp {k}{axis}" for k in (1, 2, 3, 4) for axis in "ab"]
@@ -305,3 +292,10 @@ def written(folder, text):
     path = folder / "one.toml"
     path.write_text(text)
     return path
+
+
+def test_a_closed_chain_is_not_made_elastic() -> None:
+    chain = load_mechanism("three-loop-chain")
+    for made in (lambda: elastic_joint(chain, "1''", Spring(600.0)), lambda: flexible_link(chain, "1''", [0.1, 0.0, 0.0], EI)):
+        with pytest.raises(ModelError, match=r"joint 1'' cannot be made elastic.*closures do not determine"):
+            made()
