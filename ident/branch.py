@@ -27,6 +27,7 @@ _TRAVEL = 0.2           # rad, or characteristic lengths, that a joint may trave
 _CHANGE = 0.8           # of the Jacobian in a step, at most
 _AIM = 0.5              # the same, aimed at
 _LEAST = 1e-8           # part of a unit of the known joints; no step is shorter
+_FAR = 1e3              # rad, or characteristic lengths, that a chain is followed
 _NEWTON = 12            # steps of Newton's method; from a prediction it takes three
 _RANK = 1e-8            # singular values below are none
 
@@ -102,6 +103,11 @@ class Branch:
         reached : ndarray, shape (N,)
             Which part of each way that is; 1 at its end.
         """
+        far = np.abs(wanted / self.unit[list(self.known)]) > _FAR
+        if far.any():
+            row, k = np.argwhere(far)[0]
+            raise InputError(f"{self.mechanism.name}: {self.mechanism.names[self.known[k]]} = {wanted[row, k]:.3g} "
+                             f"{self._length_unit(k)} is further than a chain is followed, {_FAR * self.unit[self.known[k]]:.3g}")
         q, reached = np.repeat(self.home, len(wanted), axis=0), np.ones(len(wanted))
         if not self.solved:
             q[:, self.known] = wanted

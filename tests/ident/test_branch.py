@@ -242,6 +242,11 @@ def test_more_known_joints_than_freedoms_are_refused(tmp_path):
             close_loops(m, np.zeros((1, len(known))), known=known)
 
 
+def test_a_posture_out_of_all_reason_is_refused_at_once(tmp_path):
+    with pytest.raises(InputError, match=r"crank = 1e\+200 rad is further than a chain is followed, 1e\+03"):
+        close_loops(four_bar(tmp_path, 1.5), [[1e200]])
+
+
 def test_a_tree_has_no_loops_to_close():
     with pytest.raises(InputError, match="joint_loads"):
         close_loops(load_mechanism("five-axis-tree"), np.zeros((1, 5)))

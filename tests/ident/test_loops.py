@@ -266,6 +266,23 @@ class TestEveryChain:
                     for link, point in zip(closure.links, closure.points, strict=True))
             np.testing.assert_allclose(a, b, rtol=0, atol=1e-12)
 
+    @pytest.mark.parametrize("mirrored", [False, True], ids=["turned", "mirrored"])
+    def test_turning_or_mirroring_everything_changes_no_torque_and_no_load(self, name, mirrored):
+        m = load_mechanism(name)
+        R = about(0, 0.7) @ about(1, -0.4) @ about(2, 1.1) @ np.diag([1.0, 1.0, -1.0 if mirrored else 1.0])
+        turns = (-1.0 if mirrored else 1.0) * R                # an axis of rotation does not turn round in a mirror
+        axis = np.where(m.prismatic[:, None], m.axis @ R.T, m.axis @ turns.T)
+        closures = tuple(replace(closure, points=closure.points @ R.T, axis=turns @ closure.axis) for closure in m.closures)
+        other = replace(m, axis=axis, origin=m.origin @ R.T, com=m.com @ R.T, inertia=R @ m.inertia @ R.T, gravity=R @ m.gravity,
+                        closures=closures)
+        _, motion = self.moving(m, 5)
+        turned = close_loops(other, *(values[:, list(m.active)] for values in (motion.q, motion.dq, motion.ddq)))
+        np.testing.assert_allclose(turned.q, motion.q, rtol=0, atol=1e-9)
+        one, two = closed_driving_torque(m, motion), closed_driving_torque(other, turned)
+        np.testing.assert_allclose(two.tau, one.tau, rtol=1e-8, atol=1e-8)
+        for key in ("radial", "bending", "torque", "axial"):
+            np.testing.assert_allclose(two.loads.get(key), one.loads.get(key), rtol=1e-7, atol=1e-7)
+
     def test_time_reversal_changes_no_load(self, name):
         m = load_mechanism(name)
         _, there = self.moving(m)
