@@ -19,7 +19,7 @@ _CELLS = (8, 96)      # least and most position cells of a motion
 _SAMPLES = 40          # a cell is so many encoder steps, or lasts so many samples where steps are coarser
 _LEAST_CELLS = 3       # cells of a steady stretch
 _LEAST_ROWS = 8
-_REMNANT = 0.2         # a stretch shorter than this part of its motion's longest, in time and in way, is a ramp that rings
+_REMNANT = 0.1         # a stretch shorter than this part of its motion's longest, in time and in way, is a ramp that rings
 _MIN_GEAR = 20.0       # gear ratio from which bins are whole motor revolutions
 
 

@@ -374,7 +374,7 @@ friction_arm = 0.01
 
 @pytest.mark.parametrize(("name", "q", "dq", "said"), [
     ("five-axis-tree", [0.0] * 5, [1e200, 0.0, 0.0, 0.0, 0.0], r"dq of joint 1 = 1e\+200 rad/s is too large"),
-    ("three-loop-chain", [1e308], [0.0], r"q of joint 1'' = 1e\+308 rad is too large"),
+    ("three-loop-chain", [1e308], [0.0], r"1'' = 1e\+308 rad is further than a chain is followed"),
     ("three-loop-chain", [0.1], [1e200], r"dq of joint 1'' = 1e\+200 rad/s is too large"),
 ])
 def test_numbers_that_overflow_are_refused(name, q, dq, said):
