@@ -80,7 +80,8 @@ def reduce_run(run: Run, mechanism: Mechanism) -> Reduction:
     rows: list[dict[str, object]] = []
     left_out: list[tuple[str, int, str]] = []
     bins: list[_Bin] = []
-    found = find_strokes(run.t, q, run.segment)
+    moves = frozenset(id_ for id_, entry in planned.items() if entry.get("kind") == "move")
+    found = find_strokes(run.t, q, run.segment, moves)
     for joint, name in enumerate(run.names):
         strokes = [stroke for stroke in found if stroke.joint == joint]
         steady = {stroke.segment for stroke in strokes}
@@ -88,8 +89,7 @@ def reduce_run(run: Run, mechanism: Mechanism) -> Reduction:
                      if (run.segment == segment).any()]
         turn = motor_revolution(run.arm.joint(name).gear_ratio)
         pairs, single = pair_strokes(strokes, mechanism, joint, tau, partner)
-        left_out += [(name, stroke.segment, "no way back at the same place and speed") for stroke in single
-                     if planned.get(stroke.segment, {}).get("kind") != "move"]
+        left_out += [(name, stroke.segment, "no way back at the same place and speed") for stroke in single]
         for forward, backward in pairs:
             bins += list(_bins(q, forward, backward, joint, turn))
     centre = np.array([bin_.centre for bin_ in bins]).reshape(-1, mechanism.n)
@@ -141,9 +141,9 @@ def pair_strokes(strokes: list[Stroke], mechanism: Mechanism, joint: int, tau: A
         for b, backward in enumerate(strokes):
             if forward.direction < 0 or backward.direction > 0:
                 continue
-            if abs(np.log(forward.speed / backward.speed)) > SAME_SPEED:
-                continue
             if partner and partner.get(forward.segment, -1) != backward.segment:
+                continue
+            if abs(np.log(forward.speed / backward.speed)) > SAME_SPEED:
                 continue
             if not _same_places(forward, backward, joint):
                 continue

@@ -69,7 +69,7 @@ class Run:
         """Digest of the recorded samples."""
         return hashlib.sha256((self.path / SAMPLES).read_bytes()).hexdigest()
 
-    @property
+    @cached_property
     def label(self) -> str:
         """How a calibration names this run, wherever the folder now lies."""
         parts = self.path.resolve().parts

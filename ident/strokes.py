@@ -69,9 +69,12 @@ class Stroke:
         return np.asarray(self.start + since[..., None] * self.rate)
 
 
-def find_strokes(t: Array, q: Array, segment: np.ndarray) -> list[Stroke]:
-    """Stretches at constant speed of each joint with the others held or at constant speeds too, joint by joint."""
-    steady = [list(_stretches(t, q[:, joint], segment)) for joint in range(q.shape[1])]
+def find_strokes(t: Array, q: Array, segment: np.ndarray, but: frozenset[int] = frozenset()) -> list[Stroke]:
+    """Stretches at constant speed of each joint with the others held or at constant speeds too, joint by joint.
+
+    Segments `but` which are not searched: a plan may say that they only move the arm to another place.
+    """
+    steady = [list(_stretches(t, q[:, joint], segment, but)) for joint in range(q.shape[1])]
     found = []
     for joint, stretches in enumerate(steady):
         for part, sign in stretches:
@@ -81,11 +84,13 @@ def find_strokes(t: Array, q: Array, segment: np.ndarray) -> list[Stroke]:
     return found
 
 
-def _stretches(t: Array, x: Array, segment: np.ndarray) -> Iterator[tuple[slice, int]]:
+def _stretches(t: Array, x: Array, segment: np.ndarray, but: frozenset[int]) -> Iterator[tuple[slice, int]]:
     """Rows over which a joint moves at constant speed, and which way."""
     resolution = encoder_step(x)
     least = max(20.0 * resolution, float(np.ptp(x)) / 400.0)
     for rows in motions(x, segment, least):
+        if int(segment[rows.start]) in but:
+            continue
         sign = 1 if x[rows.stop - 1] > x[rows.start] else -1
         parts = [slice(rows.start + first, rows.start + last) for first, last in _steady(t[rows], sign * x[rows], resolution)]
         size = np.array([(t[part.stop - 1] - t[part.start], abs(x[part.stop - 1] - x[part.start])) for part in parts])
