@@ -7,13 +7,12 @@ every few postures and at the end a reference round trip at home shows drift.
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.design import Array, ConstantSpeed, Design, Writer
-from experiments.plan import Plan, box_is_clear, check_plan, with_robot_time
+from experiments.campaign import REFERENCE, Writer, campaign
+from experiments.design import Array, ConstantSpeed, Design
+from experiments.plan import Plan, box_is_clear
 from ident.armfile import ArmFile
-from ident.run import arm_sha256
 
 METHOD = "constant-speed round trips, one joint at a time"
-_REFERENCE = 0.35       # level of the reference speed between the fastest and the slowest
 
 
 def plan_constant_speed(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0,
@@ -40,34 +39,24 @@ def plan_constant_speed(arm: ArmFile, joints: tuple[str, ...] | None = None, see
     """
     design = Design.of(arm, joints, options or ConstantSpeed())
     rng = np.random.default_rng(seed)
-    mechanism, writer = design.mechanism, Writer(design.mechanism.names)
     postures, ways = design.choose_postures(lambda candidates: _ways(design, candidates), rng)
 
-    def round_trip(j: int, posture: int, speed: float, reference: bool = False) -> None:
-        way = np.zeros(mechanism.n)
+    def round_trip(writer: Writer, j: int, posture: int, speed: float, reference: bool = False) -> None:
+        way = np.zeros(design.mechanism.n)
         way[j] = np.sign(ways[posture, j]) * design.stroke_length(j, speed)
         writer.round_trip(way, j, speed, posture, reference)
 
-    def references() -> None:
-        writer.move(postures[0], 0)
-        for j in design.active:
-            round_trip(j, 0, float(design.at_level(_REFERENCE)[j]), reference=True)
-
-    for number in range(1, len(postures)):
-        if (number - 1) % design.options.reference_every == 0:
-            references()
-        target = postures[number]
-        if not box_is_clear(arm, mechanism, writer.position[None], target[None])[0]:
-            writer.move(postures[0], 0)             # every posture can be reached from home
-        writer.move(target, number)
+    def measure(writer: Writer, number: int) -> None:
         speeds = design.speeds(number)
         for j in rng.permutation(design.active):
             for speed in rng.permutation(speeds[:, j]):
-                round_trip(int(j), number, float(speed))
-    references()
-    plan = Plan(arm.name, arm_sha256(arm), METHOD, seed, mechanism.names, tuple(postures[0].tolist()), tuple(writer.segments))
-    check_plan(plan, arm, mechanism)
-    return with_robot_time(plan, arm)
+                round_trip(writer, int(j), number, float(speed))
+
+    def refer(writer: Writer) -> None:
+        for j in design.active:
+            round_trip(writer, j, 0, float(design.at_level(REFERENCE)[j]), reference=True)
+
+    return campaign(design, METHOD, seed, postures, measure, refer)
 
 
 def _ways(design: Design, candidates: Array) -> tuple[Array, NDArray[np.bool_]]:

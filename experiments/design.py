@@ -3,13 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from experiments.errors import PlanError
-from experiments.plan import RAMP, Plan, Segment, box_is_clear
+from experiments.plan import RAMP, Plan, box_is_clear
 from ident.armfile import ArmFile, Limits, check_against_model
 from ident.description import load_mechanism
 from ident.errors import unknown_name
@@ -215,31 +214,6 @@ class Design:
                 values = feature[:, sets].transpose(1, 0, 2).reshape(len(sets), -1)
                 score += np.log(values.var(axis=1) / np.ptp(feature) ** 2 + 1e-3)
         return score
-
-
-class Writer:
-    """Collects segments and knows where the last one ended."""
-
-    def __init__(self, names: tuple[str, ...]) -> None:
-        self.names = names
-        self.segments: list[Segment] = []
-        self.position = np.zeros(len(names))
-
-    def move(self, target: Array, posture: int) -> None:
-        """All joints to a posture."""
-        self._add(Segment(len(self.segments), "move", tuple(target.tolist()), posture))
-
-    def round_trip(self, way: Array, leader: int, speed: float, posture: int, reference: bool = False) -> None:
-        """A way of all joints, shape (n,), and back; the leader has the speed."""
-        there, back, first = self.position + way, self.position.copy(), len(self.segments)
-        kind: Literal["stroke", "sweep"] = "stroke" if np.count_nonzero(way) == 1 else "sweep"
-        name, speed = self.names[leader], round(float(speed), 6)
-        self._add(Segment(first, kind, tuple(there.tolist()), posture, name, speed, None, reference))
-        self._add(Segment(first + 1, kind, tuple(back.tolist()), posture, name, speed, first, reference))
-
-    def _add(self, segment: Segment) -> None:
-        self.segments.append(segment)
-        self.position = np.array(segment.target)
 
 
 def load_spread(plan: Plan, mechanism: Mechanism) -> dict[str, dict[str, tuple[float, float]]]:

@@ -7,14 +7,13 @@ at mirrored places is the friction of every joint at once: as many round trips a
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.design import Array, ConstantSpeed, Design, Writer
-from experiments.plan import RAMP, Plan, box_is_clear, check_plan, with_robot_time
+from experiments.campaign import REFERENCE, Writer, campaign
+from experiments.design import Array, ConstantSpeed, Design
+from experiments.plan import RAMP, Plan, box_is_clear
 from ident.armfile import ArmFile
-from ident.run import arm_sha256
 
 METHOD = "time-reversed whole-arm round trips"
 WHOLE_ARM = ConstantSpeed(longest_stroke=8.0)
-_REFERENCE = 0.35       # level of the reference speeds between the fastest and the slowest
 _SIGNS = 4              # directions that are tried from every posture
 _LEVELS = 8             # speeds at which a way is checked before its posture is taken
 
@@ -27,31 +26,21 @@ def plan_whole_arm(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: in
     """
     design = Design.of(arm, joints, options or WHOLE_ARM)
     rng = np.random.default_rng(seed)
-    mechanism, writer = design.mechanism, Writer(design.mechanism.names)
     postures, ways = design.choose_postures(lambda candidates: _ways(design, candidates, rng), rng)
     leader = design.active[0]
 
-    def round_trip(posture: int, speeds: Array, reference: bool = False) -> None:
+    def round_trip(writer: Writer, posture: int, speeds: Array, reference: bool = False) -> None:
         way, speeds = sweep(design, speeds)
         writer.round_trip(np.sign(ways[posture]) * way, leader, float(speeds[leader]), posture, reference)
 
-    def reference() -> None:
-        writer.move(postures[0], 0)
-        round_trip(0, design.at_level(_REFERENCE), reference=True)
-
-    for number in range(1, len(postures)):
-        if (number - 1) % design.options.reference_every == 0:
-            reference()
-        target = postures[number]
-        if not box_is_clear(arm, mechanism, writer.position[None], target[None])[0]:
-            writer.move(postures[0], 0)             # every posture can be reached from home
-        writer.move(target, number)
+    def measure(writer: Writer, number: int) -> None:
         for speeds in rng.permutation(design.speeds(number)):
-            round_trip(number, speeds)
-    reference()
-    plan = Plan(arm.name, arm_sha256(arm), METHOD, seed, mechanism.names, tuple(postures[0].tolist()), tuple(writer.segments))
-    check_plan(plan, arm, mechanism)
-    return with_robot_time(plan, arm)
+            round_trip(writer, number, speeds)
+
+    def refer(writer: Writer) -> None:
+        round_trip(writer, 0, design.at_level(REFERENCE), reference=True)
+
+    return campaign(design, METHOD, seed, postures, measure, refer)
 
 
 def sweep(design: Design, speeds: Array) -> tuple[Array, Array]:

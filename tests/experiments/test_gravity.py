@@ -14,7 +14,8 @@ import tomlkit
 from drivers.simulated import SimulatedArm
 from experiments import words
 from experiments.calibrate import fit_runs
-from experiments.constant_speed import ConstantSpeed, plan_constant_speed
+from experiments.constant_speed import plan_constant_speed
+from experiments.design import ConstantSpeed
 from experiments.record import record
 from ident.armfile import Tool, load_arm
 from ident.calibration import Calibration
