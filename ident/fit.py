@@ -211,14 +211,53 @@ def _checked(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None, gro
 
 def fit_law(data: Data, law: Law, load_name: str = "none") -> FitResult:
     """Fit one law to the points of one joint."""
-    return fit_points(data.condensed(), law, load_name).of_points(data)
+    return with_intervals(best_of(data.condensed(), law), load_name).of_points(data)
 
 
-def fit_points(points: Data, law: Law, load_name: str = "none") -> FitResult:
-    """Variable projection, noise model, polish with the noise known, intervals, verdicts.
+@dataclass(frozen=True)
+class Best:
+    """A law at the parameters that fit best, before its intervals are known.
 
-    Of the result, noise and residual belong to round trips, not yet to points.
+    Attributes
+    ----------
+    whole : Moments
+        Of the points over the search.
+    noise : Noise
+        Belongs to round trips, not to points.
+    values : dict of str to float
+        All parameters, in the order of `parameter_names`.
     """
+
+    whole: Moments
+    noise: Noise
+    values: dict[str, float]
+
+    @cached_property
+    def residual(self) -> Array:
+        """Torque less prediction, shape (N,) [N·m]."""
+        return self.whole.data.tau - predict(self.whole.data, self.whole.law, self.values)
+
+    @cached_property
+    def rmse(self) -> float:
+        """Root mean square residual of what was condensed to the points [N·m]."""
+        data = self.whole.data
+        weight = np.ones(len(self.residual)) if data.count is None else data.count
+        square = float(weight @ self.residual**2) + (0.0 if data.spread is None else float(data.spread.sum()))
+        return float(np.sqrt(square / weight.sum()))
+
+    @property
+    def limits(self) -> dict[str, tuple[float, float]]:
+        """Range of the search of every nonlinear parameter."""
+        return {name: (float(grid.min()), float(grid.max())) for name, grid in self.whole.grid.items()}
+
+    def at_edge(self, name: str) -> bool:
+        """Whether a nonlinear parameter lies at the edge of the search."""
+        low, high = self.limits[name]
+        return not 1.01 * low < self.values[name] < high / 1.01
+
+
+def best_of(points: Data, law: Law) -> Best:
+    """Variable projection, noise model, and polish with the noise known."""
     _enough(points, law)
     whole, white = Moments.of(points, law, search_grid(points, law)), white_noise(points.groups)
     optimum = whole.solve(white)
@@ -230,7 +269,7 @@ def fit_points(points: Data, law: Law, load_name: str = "none") -> FitResult:
     noise = best.noise(0, best.solve(noise).beta[0], noise)
     best = polish(points, law, noise, {name: float(values[0]) for name, values in best.grid.items()})
     values = (*best.solve(noise).beta[0], *(values[0] for values in best.grid.values()))
-    return _result(whole, load_name, noise, dict(zip(parameter_names(points, law), map(float, values), strict=True)))
+    return Best(whole, noise, dict(zip(parameter_names(points, law), map(float, values), strict=True)))
 
 
 def supports(data: Data, law: Law) -> bool:
@@ -273,10 +312,10 @@ def lmfit_result(data: Data, law: Law, noise: Noise, start: Mapping[str, float])
     return model.fit(target, parameters, w=data.w)
 
 
-def _result(whole: Moments, load_name: str, noise: Noise, values: dict[str, float]) -> FitResult:
-    """Intervals and verdicts of the parameters that fit best."""
+def with_intervals(best: Best, load_name: str) -> FitResult:
+    """Intervals and verdicts of the parameters that fit best; noise and residual still belong to round trips."""
+    whole, noise, values, limits = best.whole, best.noise, best.values, best.limits
     data, law, names = whole.data, whole.law, tuple(values)
-    limits = {name: (float(grid.min()), float(grid.max())) for name, grid in whole.grid.items()}
     free = [k for k, name in enumerate(names) if name in limits or name in data.nuisance or values[name] > 0.0]
     found = spread(whole, noise, values, free)
     scale = np.array([values[names[k]] if names[k] in limits else 1.0 for k in free])     # of parameters in the logarithm
@@ -286,29 +325,26 @@ def _result(whole: Moments, load_name: str, noise: Noise, values: dict[str, floa
               for name in names}
     ends = profile(whole, noise, values, free, found)
     for k, error, (low, high) in zip(free, scale * found.std_error, ends.tolist(), strict=True):
-        word, note = _verdict(values[names[k]], low, high, limits.get(names[k]))
+        word, note = _verdict(best, names[k], low, high)
         fitted[names[k]] = Parameter(values[names[k]], float(error), low, high, units[names[k]], word, note)
     parameters = {name: fitted[name] for name in law.parameters(data.load is not None)}
     own = tuple(name for name in parameters if names.index(name) in free)
     keep = [free.index(names.index(name)) for name in own]
-    residual = data.tau - predict(data, law, values)
-    weight = np.ones(len(residual)) if data.count is None else data.count
-    square = float(weight @ residual**2) + (0.0 if data.spread is None else float(data.spread.sum()))
     return FitResult(law.name, load_name, parameters, {name: fitted[name] for name in data.nuisance}, own,
-                     covariance[np.ix_(keep, keep)], float(np.sqrt(square / weight.sum())), float("nan"), residual, noise,
-                     found.factor, data=data)
+                     covariance[np.ix_(keep, keep)], best.rmse, float("nan"), best.residual, noise, found.factor, data=data)
 
 
-def _verdict(value: float, low: float, high: float, limits: tuple[float, float] | None) -> tuple[str, str]:
-    """Verdict and note of a parameter; `limits` are those of the search, for a nonlinear one."""
-    if limits is None:
-        return verdict(value, low, high), ""
-    if value <= 1.01 * limits[0] or value >= limits[1] / 1.01:
+def _verdict(best: Best, name: str, low: float, high: float) -> tuple[str, str]:
+    """Verdict and note of a parameter from its interval, and from the limits of the search for a nonlinear one."""
+    if name not in best.limits:
+        return verdict(best.values[name], low, high), ""
+    if best.at_edge(name):
         return "at bound", ""
-    sides = [side for side, open_ in (("below", low <= limits[0]), ("above", high >= limits[1])) if open_]
+    least, most = best.limits[name]
+    sides = [side for side, open_ in (("below", low <= least), ("above", high >= most)) if open_]
     if sides:
         return "unidentifiable", f"the data leave it open {' and '.join(sides)}; more speeds there would tell"
-    return verdict(value, low, high), ""
+    return verdict(best.values[name], low, high), ""
 
 
 def prediction_band(law: str, values: Mapping[str, float], names: tuple[str, ...], covariance: Array,

@@ -14,7 +14,7 @@ from ident.advice import more
 from ident.friction import unit
 from ident.mechanism import Array
 from ident.parameter import Parameter, verdict
-from ident.regression import Groups, Noise, cluster_covariance, estimate_noise, group_sum, white_noise
+from ident.regression import Groups, Noise, cluster_covariance, estimate_noise, group_sum, symmetric_inverse, white_noise
 from ident.selection import RIVAL
 
 SHOWS = 3.0             # the spread of gravity must exceed the scatter of the even part by this factor
@@ -79,7 +79,7 @@ def held_out(jacobian: Array, residual: Array, group: Groups) -> Array:
     J = jacobian / np.where(size > 0.0, size, 1.0)
     gram = group_sum(J[:, :, None] * J[:, None, :], group)
     gradient = group_sum(J * residual[:, None], group)
-    change = np.einsum("gij,gj->gi", np.linalg.pinv(J.T @ J - gram, rcond=1e-10, hermitian=True), gradient)
+    change = np.einsum("gij,gj->gi", symmetric_inverse(J.T @ J - gram, 1e-10), gradient)
     return np.log1p(group_sum((residual + np.einsum("np,np->n", J, change[group])) ** 2, group))
 
 

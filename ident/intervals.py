@@ -21,7 +21,7 @@ from scipy.stats import t as student
 
 from ident.mechanism import Array
 from ident.projection import Moments, Optimum, combined, residual_sums
-from ident.regression import Noise, left_out
+from ident.regression import Noise, left_out, symmetric_inverse
 
 TRUST = 10.0            # degrees of freedom that the noise model counts for
 _LINE, _FACE = 33, 13   # points of the profile over one nonlinear parameter, and along either of two
@@ -61,7 +61,7 @@ def spread(whole: Moments, noise: Noise, values: Mapping[str, float], free: Sequ
     sums = sums[:, keep][:, :, keep]
     gram = sums.sum(axis=0)[:p, :p]
     scale = np.sqrt(np.maximum(np.diag(gram), 1e-300))
-    model = np.linalg.pinv(gram / np.outer(scale, scale), rcond=1e-13, hermitian=True) / np.outer(scale, scale)
+    model = symmetric_inverse(gram / np.outer(scale, scale), 1e-13) / np.outer(scale, scale)
     without = left_out(sums)
     ratio = np.diag(without.covariance) / np.maximum(np.diag(model), 1e-300)
     wider = np.sqrt(np.maximum(1.0, (TRUST + without.freedom * ratio) / (TRUST + without.freedom)))

@@ -18,7 +18,7 @@ from scipy.optimize import nnls
 
 from ident.friction import Law
 from ident.mechanism import Array
-from ident.regression import Groups, Noise, noise_of_sums, product_sums, sums_about_means
+from ident.regression import Groups, Noise, noise_of_sums, product_sums, sums_about_means, symmetric_inverse
 
 GRID = 32               # Stribeck velocities tried
 _STRIBECK_RANGE = (0.7, 0.5)    # lowest and highest w_s, as multiples of the slowest and fastest speed
@@ -209,7 +209,7 @@ class Moments:
         between = sums.T @ (sums / variance_of_sums(self.data, noise)[:, None])
         total = self.squares[k, :-1, :-1] / noise.within**2 + between + prior_squares(self.data, self.law)[:-1, :-1]
         scale = np.sqrt(np.maximum(np.diag(total), 1e-300))
-        inverse = np.linalg.pinv(total / np.outer(scale, scale), rcond=1e-12, hermitian=True)
+        inverse = symmetric_inverse(total / np.outer(scale, scale), 1e-12)
         part = float(np.sum(inverse * between / np.outer(scale, scale))) / len(scale)
         return part * (len(scale) + len(self.law.nonlinear))
 
@@ -256,13 +256,13 @@ def least_squares(total: Array, free: int) -> Optimum:
     scale = np.sqrt(np.maximum(np.diagonal(total[:, :p, :p], axis1=1, axis2=2), 1e-300))         # (K, p)
     gram = total[:, :p, :p] / (scale[:, :, None] * scale[:, None, :]) + 1e-14 * np.eye(p)
     right = total[:, :p, p] / scale
-    inverse = np.linalg.pinv(gram, rcond=1e-13, hermitian=True)
+    inverse = symmetric_inverse(gram, 1e-13)
     beta = np.einsum("kij,kj->ki", inverse, right)
     for k in np.flatnonzero((beta[:, : p - free] < 0.0).any(axis=1)):
         beta[k] = _nonnegative(gram[k], right[k], free)
         held = np.append(beta[k, : p - free] <= 0.0, np.zeros(free, dtype=bool))
         inverse[k] = 0.0
-        inverse[k][np.ix_(~held, ~held)] = np.linalg.pinv(gram[k][np.ix_(~held, ~held)], rcond=1e-13, hermitian=True)
+        inverse[k][np.ix_(~held, ~held)] = symmetric_inverse(gram[k][np.ix_(~held, ~held)], 1e-13)
     misfit = total[:, p, p] - 2.0 * np.einsum("ki,ki->k", beta, right) + np.einsum("ki,kij,kj->k", beta, gram, beta)
     variance = np.maximum(0.0, np.diagonal(inverse, axis1=1, axis2=2)) / scale**2
     return Optimum(beta / scale, misfit, variance)
@@ -318,7 +318,7 @@ def _slope(data: Data, law: Law, noise: Noise, values: Mapping[str, float]) -> t
     free = [k for k, name in enumerate(names) if name in data.nuisance or values[name] > 0.0]
     own = slice(len(free) - len(law.nonlinear), None)
     scale = np.sqrt(np.maximum(np.diag(total)[free], 1e-300))
-    inverse = np.linalg.pinv(total[np.ix_(free, free)] / np.outer(scale, scale), rcond=1e-12, hermitian=True)
+    inverse = symmetric_inverse(total[np.ix_(free, free)] / np.outer(scale, scale), 1e-12)
     return -total[free, -1][own], (inverse / np.outer(scale, scale))[own, own]
 
 

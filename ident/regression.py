@@ -20,6 +20,14 @@ _DENSE = 10**6         # round trips times points up to which a membership matri
 _LONG = 8              # points a round trip from which products are summed one round trip at a time
 
 
+def symmetric_inverse(gram: Array, least: float) -> Array:
+    """Pseudo-inverse of symmetric matrices (..., p, p) without eigenvalues up to `least` of the greatest."""
+    values, vectors = np.linalg.eigh(gram)
+    big = np.abs(values) > least * np.abs(values).max(axis=-1, keepdims=True)
+    inverse = np.divide(1.0, values, out=np.zeros_like(values), where=big)
+    return np.asarray((vectors * inverse[..., None, :]) @ vectors.swapaxes(-1, -2))
+
+
 def group_index(group: NDArray[np.generic]) -> Groups:
     """Round-trip labels as 0, 1, 2, ... in order of first appearance."""
     if group.dtype.kind in "iuf" and (np.diff(group) >= 0).all():
@@ -223,13 +231,13 @@ def left_out(sums: Array) -> Intervals:
     scale[scale == 0.0] = 1.0
     gram, gradient = sums[:, :p, :p] / np.outer(scale, scale), sums[:, :p, p] / scale
     total = gram.sum(axis=0)
-    without = np.linalg.pinv(total - gram, rcond=1e-10, hermitian=True)
+    without = symmetric_inverse(total - gram, 1e-10)
     change = np.einsum("gij,gj->gi", without, gradient)
     change -= change.mean(axis=0)
     covariance = (groups - 1) / groups * change.T @ change
     weighted = without @ gram                                   # what each group's rows weigh in each parameter's change
     own = np.einsum("gki,gki->gk", weighted, without)
-    inverse = np.linalg.pinv(total, rcond=1e-12, hermitian=True)
+    inverse = symmetric_inverse(total, 1e-12)
     # spread = diag(own) - weighted @ inverse @ weighted' for each parameter; its trace and sum of squares
     inner = np.einsum("gki,ij,gkj->gk", weighted, inverse, weighted)
     trace = (own - inner).sum(axis=0)

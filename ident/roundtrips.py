@@ -10,12 +10,13 @@ forces are then the same both times, and friction of every joint that moves show
 as tracking lags, is corrected with the model's difference.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from ident.dynamics import inverse_dynamics
 from ident.loads import JointLoads, joint_loads
@@ -77,7 +78,6 @@ def reduce_run(run: Run, mechanism: Mechanism) -> Reduction:
     partner = {id_: segment["mirror_of"] for id_, segment in planned.items() if segment.get("mirror_of") is not None}
     partner |= {there: back for back, there in partner.items()}
     q, tau = run.signals["q"], run.signals["tau"]
-    rows: list[dict[str, object]] = []
     left_out: list[tuple[str, int, str]] = []
     bins: list[_Bin] = []
     moves = frozenset(id_ for id_, entry in planned.items() if entry.get("kind") == "move")
@@ -94,10 +94,7 @@ def reduce_run(run: Run, mechanism: Mechanism) -> Reduction:
             bins += list(_bins(q, forward, backward, joint, turn))
     centre = np.array([bin_.centre for bin_ in bins]).reshape(-1, mechanism.n)
     rate = np.array([(bin_.forward.rate - bin_.backward.rate) / 2.0 for bin_ in bins]).reshape(centre.shape)
-    loads, rigid = joint_loads(mechanism, centre, rate), _rigid_along(mechanism, bins)
-    for k, (bin_, trip) in enumerate(zip(bins, _name_trips(bins), strict=True)):
-        rows.append(_point(run, bin_, trip, loads, rigid, k, planned))
-    points = pd.DataFrame(rows, columns=list(COLUMNS)) if rows else pd.DataFrame(columns=list(COLUMNS))
+    points = _points(run, bins, centre, joint_loads(mechanism, centre, rate), mechanism, planned)
     return Reduction(points, tuple(left_out), tuple(found), centre, rate)
 
 
@@ -184,6 +181,11 @@ class _Bin:
     rows: tuple[np.ndarray, np.ndarray]
     centre: Array
 
+    @property
+    def first(self) -> Stroke:
+        """The way there."""
+        return min(self.forward, self.backward, key=lambda stroke: stroke.rows.start)
+
 
 def _bins(q: Array, forward: Stroke, backward: Stroke, joint: int, turn: float) -> Iterator[_Bin]:
     low, high = max(forward.low, backward.low), min(forward.high, backward.high)
@@ -210,49 +212,73 @@ def _bins(q: Array, forward: Stroke, backward: Stroke, joint: int, turn: float) 
         yield _Bin(forward, backward, (inside[0], inside[1]), centre)
 
 
-def _rigid_along(mechanism: Mechanism, bins: list[_Bin]) -> dict[tuple[int, int], tuple[Array, Array]]:
-    """The model's torque of the moving joint along every stroke: joint, first row -> positions, torques."""
+class _Rigid:
+    """The model's torque of the moving joint along strokes, shape (S,) of them."""
+
+    def __init__(self, mechanism: Mechanism, strokes: Sequence[Stroke]) -> None:
+        self.low, high, joint = np.array([(stroke.low, stroke.high, stroke.joint) for stroke in strokes]).T
+        self.step = (high - self.low) / (_KNOTS - 1)
+        part = np.linspace(0.0, 1.0, _KNOTS)
+        q = np.vstack([stroke.at(stroke.low + part * (stroke.high - stroke.low)) for stroke in strokes])
+        dq = np.repeat([stroke.rate for stroke in strokes], _KNOTS, axis=0)
+        tau = inverse_dynamics(mechanism, q, dq).reshape(len(strokes), _KNOTS, -1)
+        self.tau = tau[np.arange(len(strokes)), :, joint.astype(int)]
+
+    def __call__(self, stroke: NDArray[np.int_], x: Array) -> Array:
+        """At positions x of strokes, each shape (N,); at the ends of a stroke beyond them."""
+        at = np.clip((x - self.low[stroke]) / self.step[stroke], 0.0, _KNOTS - 1.0)
+        knot = np.minimum(at.astype(int), _KNOTS - 2)
+        before = self.tau[stroke, knot]
+        return np.asarray(before + (at - knot) * (self.tau[stroke, knot + 1] - before))
+
+    def slope(self, stroke: NDArray[np.int_], x: Array) -> Array:
+        """Its derivative over the position, over a knot on either side."""
+        low = self.low[stroke]
+        near = [np.clip(x + side * self.step[stroke], low, low + (_KNOTS - 1) * self.step[stroke]) for side in (-1.0, 1.0)]
+        return np.asarray((self(stroke, near[1]) - self(stroke, near[0])) / (near[1] - near[0]))
+
+
+def _points(run: Run, bins: Sequence[_Bin], centre: Array, loads: JointLoads, mechanism: Mechanism,
+            planned: Mapping[int, Mapping[str, Any]]) -> pd.DataFrame:
+    """The Points table, a row a bin."""
+    if not bins:
+        return pd.DataFrame(columns=list(COLUMNS))
+    joint, size = np.array([bin_.forward.joint for bin_ in bins]), len(bins)
+    own = np.arange(size), joint
+    tau, model, scatter = np.empty((3, 2, size))
+    n, t, temperature = np.zeros((3, size))
     strokes = {stroke.key: stroke for bin_ in bins for stroke in (bin_.forward, bin_.backward)}
-    if not strokes:
-        return {}
-    x = {key: np.linspace(stroke.low, stroke.high, _KNOTS) for key, stroke in strokes.items()}
-    q = np.vstack([stroke.at(x[key]) for key, stroke in strokes.items()])
-    dq = np.repeat([stroke.rate for stroke in strokes.values()], _KNOTS, axis=0)
-    tau = inverse_dynamics(mechanism, q, dq).reshape(len(strokes), _KNOTS, -1)
-    return {key: (x[key], tau[k, :, stroke.joint]) for k, (key, stroke) in enumerate(strokes.items())}
+    number, rigid = {key: k for k, key in enumerate(strokes)}, _Rigid(mechanism, list(strokes.values()))
+    for way in (0, 1):
+        stroke = np.array([number[(bin_.forward, bin_.backward)[way].key] for bin_ in bins])
+        rows, count = np.concatenate([bin_.rows[way] for bin_ in bins]), np.array([len(bin_.rows[way]) for bin_ in bins])
+        of, starts = np.repeat(np.arange(size), count), np.cumsum(count) - count
+        measured = run.signals["tau"][rows, joint[of]]
+        expected = rigid(stroke[of], run.signals["q"][rows, joint[of]])
+        tau[way], model[way] = np.add.reduceat(measured, starts) / count, np.add.reduceat(expected, starts) / count
+        off = measured - expected - (tau[way] - model[way])[of]
+        scatter[way] = np.add.reduceat(off**2, starts) / count
+        n, t = n + count, t + np.add.reduceat(run.t[rows], starts)
+        if "temperature" in run.signals:
+            temperature += np.add.reduceat(run.signals["temperature"][rows, joint[of]], starts)
+        if way == 0:
+            slope = rigid.slope(stroke, centre[own])
+    first = [planned.get(bin_.first.segment, {}) for bin_ in bins]
+    speed = np.array([(bin_.forward.speed + bin_.backward.speed) / 2.0 for bin_ in bins])
+    return pd.DataFrame({
+        "joint": [run.names[k] for k in joint], "segment": _name_trips(bins),
+        "posture": [segment.get("posture", 0) for segment in first], "speed": speed, "position": centre[own],
+        "odd": (tau[0] - tau[1] - model[0] + model[1]) / 2.0, "even": tau.mean(axis=0), "gravity": model.mean(axis=0),
+        "gravity_rate": slope * speed,
+        **{load: loads.get(load)[own] for load in ("torque", "bending", "radial", "axial", "normal")},
+        "n": n.astype(int), "std": np.sqrt(scatter.mean(axis=0)), "t": t / n,
+        "temperature": temperature / n if "temperature" in run.signals else np.nan,
+        "reference": [bool(segment.get("reference", False)) for segment in first], "run": run.label}, columns=list(COLUMNS))
 
 
-def _point(run: Run, bin_: _Bin, trip: int, loads: JointLoads, rigid: dict[tuple[int, int], tuple[Array, Array]], k: int,
-           planned: dict[int, dict[str, object]]) -> dict[str, object]:
-    """One row of the Points table."""
-    q, tau, joint = run.signals["q"], run.signals["tau"], bin_.forward.joint
-    torque, model, scatter = np.zeros(2), np.zeros(2), np.zeros(2)
-    for way, (rows, stroke) in enumerate(zip(bin_.rows, (bin_.forward, bin_.backward), strict=True)):
-        expected = np.interp(q[rows, joint], *rigid[stroke.key])
-        torque[way], model[way], scatter[way] = tau[rows, joint].mean(), expected.mean(), (tau[rows, joint] - expected).var()
-    x, along = rigid[bin_.forward.key]
-    near = np.clip(bin_.centre[joint] + np.array([-1.0, 1.0]) * (x[1] - x[0]), x[0], x[-1])
-    slope = float(np.diff(np.interp(near, x, along))[0] / np.ptp(near)) if np.ptp(near) > 0.0 else 0.0
-    first = bin_.forward if bin_.forward.rows.start < bin_.backward.rows.start else bin_.backward
-    both = np.concatenate(bin_.rows)
-    segment = planned.get(first.segment, {})
-    speed = (bin_.forward.speed + bin_.backward.speed) / 2.0
-    temperature = run.signals.get("temperature")
-    return {
-        "joint": run.names[joint], "segment": trip, "posture": segment.get("posture", 0),
-        "speed": speed, "position": bin_.centre[joint],
-        "odd": float(torque[0] - torque[1] - model[0] + model[1]) / 2.0, "even": float(torque.mean()),
-        "gravity": float(model.mean()), "gravity_rate": slope * speed,
-        **{load: loads.get(load)[k, joint] for load in ("torque", "bending", "radial", "axial", "normal")},
-        "n": len(both), "std": float(np.sqrt(np.mean(scatter))), "t": float(run.t[both].mean()),
-        "temperature": np.nan if temperature is None else float(temperature[both, joint].mean()),
-        "reference": bool(segment.get("reference", False)), "run": run.label,
-    }
-
-
-def _name_trips(bins: list[_Bin]) -> list[int]:
+def _name_trips(bins: Sequence[_Bin]) -> list[int]:
     """What names each bin's round trip: the segment of its first stroke; its first row where that names several."""
-    first = [min((bin_.forward, bin_.backward), key=lambda stroke: stroke.rows.start) for bin_ in bins]
+    first = [bin_.first for bin_ in bins]
     owners: dict[tuple[int, int], set[int]] = {}
     for stroke in first:
         owners.setdefault((stroke.joint, stroke.segment), set()).add(stroke.rows.start)

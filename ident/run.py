@@ -48,6 +48,8 @@ class Run:
         Recorded signals by name (q, dq, tau, ...), columns as `names`; absent where nothing was recorded.
     names : tuple of str
         Joint names.
+    sha256 : str
+        Digest of the file of samples.
     """
 
     path: Path
@@ -58,16 +60,12 @@ class Run:
     t: Array
     segment: np.ndarray
     signals: dict[str, Array]
+    sha256: str = ""
 
     @property
     def closed(self) -> dict[str, Any] | None:
         """The closing event, or None if the recording was cut off."""
         return self.events[-1] if self.events and self.events[-1].get("event") == "closed" else None
-
-    @cached_property
-    def sha256(self) -> str:
-        """Digest of the recorded samples."""
-        return hashlib.sha256((self.path / SAMPLES).read_bytes()).hexdigest()
 
     @cached_property
     def label(self) -> str:
@@ -103,8 +101,8 @@ def load_run(path: Path, signals: tuple[str, ...] = ("q", "tau", "temperature"))
         raise InputError(f"{path / ARM}: the arm file or model was changed after the recording; restore it "
                          "(only the [simulation] table may differ)")
     names = tuple(record["names"])
-    t, segment, columns = _read_samples(path / SAMPLES, names, signals)
-    run = Run(path, record, arm, _read_events(path / EVENTS), names, t, segment, columns)
+    t, segment, columns, sha256 = _read_samples(path / SAMPLES, names, signals)
+    run = Run(path, record, arm, _read_events(path / EVENTS), names, t, segment, columns, sha256)
     if run.closed is not None and run.closed.get("rows") not in (None, len(t)):
         raise InputError(f"{path}: only {len(t)} of {run.closed['rows']} recorded samples can be read; the recording was damaged "
                          "after it was closed, restore it from a copy")
@@ -124,8 +122,7 @@ def read_signal(run: Run, signal: str, rows: int) -> Array | None:
     path, columns = run.path / SAMPLES, tuple(f"{signal}.{name}" for name in run.names)
     if not path.is_file() or not set(columns) <= set(_schema(path).names):
         return None
-    table = _read_columns(path, columns, rows)
-    return _matrix(table, min(rows, len(run.t), len(table)))
+    return _read_matrix(path, columns, min(rows, len(run.t)))
 
 
 def find_runs(path: Path) -> list[Path]:
@@ -151,8 +148,8 @@ def arm_sha256(arm: ArmFile) -> str:
 
 
 def _read_samples(path: Path, names: tuple[str, ...],
-                  signals: tuple[str, ...]) -> tuple[Array, np.ndarray, dict[str, Array]]:
-    """Time, segment and signals; a recording that was cut off gives the rows that all of them have."""
+                  signals: tuple[str, ...]) -> tuple[Array, np.ndarray, dict[str, Array], str]:
+    """Time, segment, signals and digest; a recording that was cut off gives the rows that all of them have."""
     import pyarrow as pa
 
     if not path.is_file():
@@ -163,18 +160,24 @@ def _read_samples(path: Path, names: tuple[str, ...],
                    if column not in present]
         if missing:
             raise InputError(f"{path}: column {missing[0]} is missing")
-        wanted = [("t", "segment"), *(columns for signal in signals if set(columns := tuple(f"{signal}.{name}" for name in names))
-                                      <= present)]
+        wanted = {signal: columns for signal in signals
+                  if set(columns := tuple(f"{signal}.{name}" for name in names)) <= present}
         with ThreadPoolExecutor(2) as pool:                 # decompression is most of it, and runs beside itself
-            tables = list(pool.map(partial(_read_columns, path), wanted))
+            digest = pool.submit(_digest, path)
+            matrices = dict(zip(wanted, pool.map(partial(_read_matrix, path), wanted.values()), strict=True))
+            clock = _read_columns(path, ("t", "segment"))
     except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
         raise InputError(f"{path}: not a recording that can be read: {error}") from error
-    rows = min(len(table) for table in tables)
+    rows = min(len(clock), *map(len, matrices.values()))
     if rows == 0:
         raise InputError(f"{path}: the recording holds no samples")
-    t, segment = (column.to_numpy()[:rows] for column in tables[0].columns)
-    values = {columns[0].partition(".")[0]: _matrix(table, rows) for columns, table in zip(wanted[1:], tables[1:], strict=True)}
-    return t, segment, values
+    t, segment = (column.to_numpy()[:rows] for column in clock.columns)
+    return t, segment, {signal: values[:rows] for signal, values in matrices.items()}, digest.result()
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _read_columns(path: Path, columns: tuple[str, ...], rows: int | None = None) -> "pa.Table":
@@ -200,12 +203,16 @@ def _schema(path: Path) -> "pa.Schema":
         return pa.ipc.read_schema(source)
 
 
-def _matrix(table: "pa.Table", rows: int) -> Array:
-    """One column a joint."""
-    values = np.empty((rows, table.num_columns), order="F")
+def _read_matrix(path: Path, columns: tuple[str, ...], rows: int | None = None) -> Array:
+    """One column a joint, as many rows as can be read or are wanted."""
+    table = _read_columns(path, columns, rows)
+    values = np.empty((len(table), len(columns)), order="F")
     for k, column in enumerate(table.columns):
-        values[:, k] = column.to_numpy()[:rows]
-    return values
+        first = 0
+        for chunk in column.chunks:
+            values[first:first + len(chunk), k] = chunk
+            first += len(chunk)
+    return values[:rows]
 
 
 def _read_events(path: Path) -> tuple[dict[str, Any], ...]:

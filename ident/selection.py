@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ident.errors import FitError
-from ident.fit import LEAST_ROUND_TRIPS, FitResult, fit_points, supports
+from ident.fit import LEAST_ROUND_TRIPS, Best, FitResult, best_of, supports, with_intervals
 from ident.friction import AUTO, Law, law_named
 from ident.mechanism import Array
 from ident.parameter import verdict
@@ -80,21 +80,22 @@ def select(data: Data, loads: Mapping[str, Array | None], laws: tuple[str, ...] 
              for load in loads for way in ways}
     condensed = {key: own.condensed() for key, own in whole.items()}
     datas = [condensed[load, way] for _, load, way in offered]
-    fits = [fit_points(own, law, load) for own, (law, load, _) in zip(datas, offered, strict=True)]
+    fits = [best_of(own, law) for own, (law, _, _) in zip(datas, offered, strict=True)]
     noise = min(fits, key=lambda fit: fit.rmse).noise           # one noise model, so that errors compare
     errors = [_held_out(own, law, noise, fit.values) for own, (law, _, _), fit in zip(datas, offered, fits, strict=True)]
-    dismissed = [_unphysical(fit, own) for fit, own in zip(fits, datas, strict=True)]
+    dismissed = [_unphysical(fit) for fit in fits]
     k = _simplest_of_the_best([error[0] for error in errors], dismissed, [load for _, load, _ in offered])
     _, load, way = offered[k]
-    rivals = [fit for fit, error, reason in zip(fits, errors, dismissed, strict=True)
-              if fit.load == load and not reason and error[0].mean() < errors[k][0].mean()]
-    chosen = replace(_undecided(fits[k], rivals).of_points(whole[load, way]), held_out_rmse=errors[k][1], directional=way)
+    rivals = [fit for fit, (_, other, _), error, reason in zip(fits, offered, errors, dismissed, strict=True)
+              if other == load and not reason and error[0].mean() < errors[k][0].mean()]
+    fit = _undecided(with_intervals(fits[k], load), rivals)
+    chosen = replace(fit.of_points(whole[load, way]), held_out_rmse=errors[k][1], directional=way)
     table = tuple(Candidate(law.name, load, error[1], count[index], reason, way)
                   for index, (law, load, way), error, reason in zip(order, offered, errors, dismissed, strict=True))
     return Selection(chosen, table)
 
 
-def _undecided(fit: FitResult, rivals: list[FitResult]) -> FitResult:
+def _undecided(fit: FitResult, rivals: list[Best]) -> FitResult:
     """Intervals that hold the estimates of laws, too, which predict better, though not by enough to be claimed."""
     parameters = dict(fit.parameters)
     for rival in rivals:
@@ -104,7 +105,7 @@ def _undecided(fit: FitResult, rivals: list[FitResult]) -> FitResult:
                 continue
             low, high = min(mine.low, other), max(mine.high, other)
             parameters[name] = replace(mine, low=low, high=high, verdict=verdict(mine.value, low, high),
-                                       note=f"the law {rival.law} predicts a little better and says {other:.4g}")
+                                       note=f"the law {rival.whole.law.name} predicts a little better and says {other:.4g}")
     return replace(fit, parameters=parameters)
 
 
@@ -124,26 +125,29 @@ def _beats(errors: list[Array], k: int, other: int, margin: float) -> bool:
     return bool(better.mean() > margin * better.std(ddof=1) / np.sqrt(len(better)) > 0.0)
 
 
-def _unphysical(fit: FitResult, data: Data) -> str:
+def _unphysical(fit: Best) -> str:
     """Why a fit cannot be what its law means, or an empty text."""
-    values = fit.values
+    values, data = fit.values, fit.whole.data
     if "stribeck_velocity" in values:
-        if fit.parameters["stribeck_velocity"].verdict == "at bound":
+        if fit.at_edge("stribeck_velocity"):
             return "its Stribeck velocity lies at the edge of the measured speeds: curvature, not a Stribeck effect"
-        if _fall(fit, data) <= FALL * fit.rmse / np.sqrt(data.groups):
+        if _fall(fit) <= FALL * fit.rmse / np.sqrt(data.groups):
             return "friction does not fall with speed: curvature of the viscous part would look the same"
-    if fit.load != "none" and values["coulomb_coefficient"] <= 0.0:
+    if data.load is None:
+        return ""
+    if values["coulomb_coefficient"] <= 0.0:
         return "friction does not grow with the load"
-    if data.load is not None and values["coulomb_coefficient"] * np.ptp(data.load) < _MATTERS * np.median(np.abs(data.tau)):
+    if values["coulomb_coefficient"] * np.ptp(data.load) < _MATTERS * np.median(np.abs(data.tau)):
         return "the load's part of friction is negligible"
     return ""
 
 
-def _fall(fit: FitResult, data: Data) -> float:
+def _fall(fit: Best) -> float:
     """How far the fitted friction falls from the slowest speed to its least, at the greatest load."""
+    data, law = fit.whole.data, fit.whole.law
     speed = np.geomspace(np.abs(data.w).min(), np.abs(data.w).max(), 64)
     load = None if data.load is None else np.full_like(speed, data.load.max())
-    friction = fit.predict(speed, load)
+    friction = law.function(speed, **{name: fit.values[name] for name in law.parameters(load is not None)}, load=load)
     return float(friction[0] - friction.min())
 
 
