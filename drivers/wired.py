@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -11,6 +12,7 @@ import numpy as np
 from drivers.arm import Array, Command, JointSample, Resolution, command_fault
 from drivers.axis import Axis, Link, read_joints, read_keys
 from drivers.errors import ArmStopped, DriverError
+from drivers.realtime import real_time
 from ident.armfile import ArmFile, check_against_model
 from ident.description import load_mechanism
 from ident.errors import InputError
@@ -90,27 +92,29 @@ class WiredArm:
         self._reason: str | None = "it is not connected"
         self._period, self._began, self._tick = 1.0 / self.rate, 0.0, 0.0
         self._sent = np.zeros(len(self.names))
+        self._leave = ExitStack()
+        self.prompt = False                 # whether this computer lets the loop go before all else
         self.tally = Tally(0, np.zeros(len(self.names), dtype=int), 0, [])
 
     def __enter__(self) -> Self:
-        self.link.open(self._transport)
-        try:
+        with ExitStack() as undo:
+            self.prompt = undo.enter_context(real_time())
+            undo.callback(self.link.close)
+            self.link.open(self._transport)
             for axis in self.axes:
                 axis.configure()
-        except BaseException:
-            self.link.close()
-            raise
+            self._leave = undo.pop_all()
         self._began = self._tick = time.monotonic()
         self._reason = "it has not been enabled"
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  trace: TracebackType | None) -> None:
-        try:
-            self.stop("disconnected")
-        finally:
-            self._reason = "disconnected"
-            self.link.close()
+        with self._leave:
+            try:
+                self.stop("disconnected")
+            finally:
+                self._reason = "disconnected"
 
     def enable(self) -> None:
         """Power the joints at rest.

@@ -9,11 +9,11 @@ from typing import Literal
 
 import numpy as np
 
-from drivers.arm import Command, JointSample
+from drivers.arm import Command
 from drivers.simulated import SimulatedArm
 from ident.armfile import ArmFile, JointTable
 
-_RATE = 1000.0          # Hz of the drives' own clock
+_RATE = 500.0           # Hz of the physics' steps; positions between them follow the velocity
 _MOST_BEHIND = 0.1      # s that the physics makes up after a pause; beyond it the arm stood still
 
 
@@ -70,6 +70,8 @@ class Body:
         while self._now + 1.0 / _RATE <= now:
             self._now += 1.0 / _RATE
             self._step()
+        for drive, q, dq in zip(self.drives, self._sample.q, self._sample.dq, strict=True):
+            drive.q = float(q + dq * (now - self._now))
 
     def _step(self) -> None:
         for drive in self.drives:
@@ -82,6 +84,6 @@ class Body:
         mode = tuple("torque" if fall or drive.power == "torque" else "velocity"
                      for fall, drive in zip(falling, self.drives, strict=True))
         torque = np.array([0.0 if fall else drive.target for fall, drive in zip(falling, self.drives, strict=True)])
-        sample: JointSample = self._arm.step(Command(np.array([drive.setpoint for drive in self.drives]), torque, mode))
-        for drive, q, dq, tau in zip(self.drives, sample.q, sample.dq, sample.tau, strict=True):
-            drive.q, drive.dq, drive.tau = float(q), float(dq), float(tau) if drive.power != "off" else 0.0
+        sample = self._sample = self._arm.step(Command(np.array([drive.setpoint for drive in self.drives]), torque, mode))
+        for drive, dq, tau in zip(self.drives, sample.dq, sample.tau, strict=True):
+            drive.dq, drive.tau = float(dq), float(tau) if drive.power != "off" else 0.0

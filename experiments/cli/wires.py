@@ -33,13 +33,15 @@ def check(arm: ArmArgument,
 def emulate(arm: ArmArgument, seed: SeedOption = 0) -> None:
     """The simulated arm behind its protocol, on the bus of the arm file; runs until interrupted."""
     from drivers.emulators import emulate as drives
+    from drivers.realtime import real_time
     from ident.armfile import load_arm
 
     arm_file = load_arm(arm)
     emulator = drives(arm_file, seed)
     print(f"{arm_file.name}: emulated {arm_file.driver.kind} drives listen on {emulator.address}; Ctrl-C ends", flush=True)
     try:
-        emulator.serve()
+        with real_time():
+            emulator.serve()
     except KeyboardInterrupt:
         pass
     finally:
