@@ -109,12 +109,15 @@ class Axis(ABC):
         Newest values; the link replaces it when a reply arrives.
     replies : int
         Replies received so far.
+    watched : bool
+        Whether the drive has confirmed that it stops by itself when the host falls silent; `configure` sets it.
     """
 
     joint: Joint
     steps: Steps
     reading: Reading | None = None
     replies: int = 0
+    watched: bool = False
 
     @property
     @abstractmethod

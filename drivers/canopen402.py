@@ -134,8 +134,8 @@ class CanopenAxis(Axis):
         low, high = sorted(scale.counts(end, "position", 32) for end in joint.position)
         watchdog = round(1000.0 * keys.watchdog)
         yield Setting(0x60FF, 0, "<i", 0, "target velocity")
-        yield Setting(0x6007, 0, "<h", _QUICK_STOP, "reaction to a lost connection", not keys.allow_no_watchdog)
-        yield Setting(0x1016, 1, "<I", keys.host << 16 | watchdog, "watchdog", not keys.allow_no_watchdog)
+        yield Setting(0x6007, 0, "<h", _QUICK_STOP, "reaction to a lost connection", False)
+        yield Setting(0x1016, 1, "<I", keys.host << 16 | watchdog, "watchdog", False)
         yield Setting(0x605A, 0, "<h", _HOLD, "quick stop that holds")
         yield Setting(0x6085, 0, "<I", ramp, "quick-stop deceleration")
         yield Setting(0x6083, 0, "<I", ramp, "acceleration", keys.profile == "pv")
@@ -179,6 +179,7 @@ class CanopenAxis(Axis):
                 last[setting.index, setting.sub] = setting
         for setting in last.values():
             self._verify(setting)
+        self.watched = {(0x1016, 1), (0x6007, 0)} <= set(last)
         end = time.monotonic() + _BOOT
         while (shown := self.read(0x6061, 0, "<b")) != self._profile:
             if time.monotonic() > end:
@@ -340,9 +341,7 @@ class CanopenAxis(Axis):
                 self.node.sdo.download(setting.index, setting.sub, struct.pack(setting.form, setting.value))
         except _NoObject:
             if setting.needed:
-                raise self._error(f"has no object 0x{setting.index:04X}:{setting.sub} ({setting.what})"
-                                  + ("; allow_no_watchdog = true moves it without a watchdog of its own"
-                                     if setting.index in (0x1016, 0x6007) else "")) from None
+                raise self._error(f"has no object 0x{setting.index:04X}:{setting.sub} ({setting.what})") from None
             return False
         return True
 
@@ -377,8 +376,6 @@ class CanopenAxis(Axis):
             raise self._error(f"refuses 0x{index:04X}:{sub}{f' ({what})' if what else ''}: {error}") from error
         except canopen.SdoCommunicationError as error:
             raise self._error("does not answer; check power, wiring, bit_rate and node") from error
-        except (can.CanError, OSError) as error:
-            raise DriverError(f"the CAN bus failed: {error}") from error
 
     def _error(self, words: str) -> DriverError:
         return DriverError(f"the drive of {self.joint.name} (node {self.drive.node}) {words}")
@@ -422,16 +419,15 @@ class CanopenLink(Link):
 
     def start(self) -> None:
         """Nodes to operational: PDOs run."""
-        with self._sending():
-            for axis in self._axes:
-                axis.node.nmt.state = "OPERATIONAL"
+        for axis in self._axes:
+            axis.node.nmt.state = "OPERATIONAL"
 
     def close(self) -> None:
         """Release the watchdogs of drives that stand still, then the bus; one that was handed in stays open."""
         if self._network is None:
             return
         for axis in self._axes:
-            with suppress(DriverError):
+            with suppress(DriverError, can.CanError, OSError):
                 if axis.power != "on":
                     axis.write(Setting(0x1016, 1, "<I", 0, "watchdog", False))
                 axis.node.nmt.state = "PRE-OPERATIONAL"
@@ -445,25 +441,16 @@ class CanopenLink(Link):
         """RPDOs, heartbeat, SYNC; then wait for the TPDOs."""
         assert self._network is not None
         now, send = time.monotonic(), self._network.send_message
-        with self._sending():
-            for axis in self._axes:
-                for identifier, data in axis.frames():
-                    send(identifier, data)
-            if now - self._beat > self._keys.watchdog / _BEATS:
-                self._beat = now
-                send(cia402.HEARTBEAT + self._keys.host, bytes([cia402.OPERATIONAL]))
-            self._arrived.clear()
-            self._due = set(self._axes)
-            send(cia402.SYNC, b"")
+        for axis in self._axes:
+            for identifier, data in axis.frames():
+                send(identifier, data)
+        if now - self._beat > self._keys.watchdog / _BEATS:
+            self._beat = now
+            send(cia402.HEARTBEAT + self._keys.host, bytes([cia402.OPERATIONAL]))
+        self._arrived.clear()
+        self._due = set(self._axes)
+        send(cia402.SYNC, b"")
         self._arrived.wait(max(0.0, deadline - time.monotonic()))
-
-    @contextmanager
-    def _sending(self) -> Iterator[None]:
-        """A bus that fails, or whose reader has died, in our words."""
-        try:
-            yield
-        except (can.CanError, OSError) as error:
-            raise DriverError(f"the CAN bus failed: {error}") from error
 
     def _take(self, axis: CanopenAxis, listener: canopen.network.Callback, *frame: Any) -> None:
         """In the reader's thread: the last drive that was waited for ends the waiting."""

@@ -1,7 +1,7 @@
 """From an arm file to the arm that it describes: the table of drivers."""
 
 from collections.abc import Callable
-from importlib.metadata import entry_points
+from importlib import metadata
 
 from drivers.arm import Arm
 from ident.armfile import ArmFile
@@ -47,7 +47,7 @@ def connect(arm: ArmFile, seed: int | None = None) -> Arm:
     kind = arm.driver.kind
     if kind in DRIVERS:
         return DRIVERS[kind](arm, seed)
-    plugins = {entry.name: entry for entry in entry_points(group="stribeck.drivers")}
+    plugins = {entry.name: entry for entry in metadata.entry_points(group="stribeck.drivers")}
     if kind not in plugins:
         raise unknown_name("driver kind", kind, [*DRIVERS, *plugins])
     made: Arm = plugins[kind].load()(arm, seed)

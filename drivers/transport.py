@@ -1,5 +1,7 @@
 """Buses: opening them, and what frames cost on the wire."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import can
@@ -21,6 +23,15 @@ def open_can(table: dict[str, Any], bit_rate: float) -> can.BusABC:
     except (can.CanError, OSError, ValueError, TypeError, ImportError, NotImplementedError) as error:
         shown = ", ".join(f"{key} = {value}" for key, value in table.items())
         raise DriverError(f"the CAN bus ({shown}) cannot be opened: {error}") from error
+
+
+@contextmanager
+def bus_errors() -> Iterator[None]:
+    """Whatever a bus or a port raises, as an error of ours."""
+    try:
+        yield
+    except (can.CanError, OSError) as error:
+        raise DriverError(f"the bus failed: {error}") from error
 
 
 def can_bits(data: int, extended: bool = False) -> int:

@@ -13,6 +13,7 @@ from drivers.arm import Array, Command, JointSample, Resolution, command_fault
 from drivers.axis import Axis, Link, read_joints, read_keys
 from drivers.errors import ArmStopped, DriverError
 from drivers.realtime import real_time
+from drivers.transport import bus_errors
 from ident.armfile import ArmFile, check_against_model
 from ident.description import load_mechanism
 from ident.errors import InputError
@@ -79,7 +80,9 @@ class WiredArm:
             raise InputError(f"{arm.path}: {missing} is missing; nothing moves without it")
         keys, drives = read_keys(arm, self.names, link)
         self.joints = read_joints(arm, mechanism, self.limits)
-        self.link = link(self.joints, keys, drives)
+        self.file, self.link = arm, link(self.joints, keys, drives)
+        self.watchdog: float = keys.watchdog
+        self._watchdog_needed = not keys.allow_no_watchdog
         self.axes, self.modes = self.link.axes, self.link.modes
         load = self.link.load()
         if load > MOST_LOAD:
@@ -97,12 +100,15 @@ class WiredArm:
         self.tally = Tally(0, np.zeros(len(self.names), dtype=int), 0, [])
 
     def __enter__(self) -> Self:
-        with ExitStack() as undo:
+        with bus_errors(), ExitStack() as undo:
             self.prompt = undo.enter_context(real_time())
-            undo.callback(self.link.close)
             self.link.open(self._transport)
+            undo.callback(self.link.close)
             for axis in self.axes:
                 axis.configure()
+                if self._watchdog_needed and not axis.watched:
+                    raise DriverError(f"the drive of {axis.joint.name} has no watchdog: if this computer hangs, the joint goes "
+                                      "on. driver.allow_no_watchdog = true moves it all the same")
             self._leave = undo.pop_all()
         self._began = self._tick = time.monotonic()
         self._reason = "it has not been enabled"
@@ -127,18 +133,16 @@ class WiredArm:
         if self._reason in ("it is not connected", "disconnected"):
             raise ArmStopped("the arm is not connected; it has to be entered first")
         self._sent[:] = 0.0
-        self._tick = time.monotonic()
-        self.link.start()
-        for _ in range(_FIRST):
-            self._cycle()
+        self.look(_FIRST)
         silent = self._silent()
         if silent:
             raise DriverError(f"{silent[0]} does not reply; nothing was powered")
         self._reason = None
-        for axis in self.axes:
-            axis.enable()
         try:
-            self._until("on", _POWER_ON)
+            with bus_errors():
+                for axis in self.axes:
+                    axis.enable()
+                self._until("on", _POWER_ON)
         except DriverError as error:
             self._fail(f"{error}; the arm was not powered")
 
@@ -149,15 +153,10 @@ class WiredArm:
         fault = command_fault(command, self.names, self.modes)
         if fault is not None:
             self._fail(fault)
-        for j, axis in enumerate(self.axes):
-            if command.mode is not None and command.mode[j] == "torque" and command.torque is not None:
-                axis.command("torque", float(command.torque[j]))
-                self._sent[j] = axis.reading.dq if axis.reading else 0.0
-            else:
-                axis.command("velocity", float(command.velocity[j]))
-                self._sent[j] = command.velocity[j]
         try:
-            sample = self._cycle()
+            with bus_errors():
+                self._order(command)
+                sample = self._cycle()
         except DriverError as error:
             self._fail(str(error))
         silent = self._silent()
@@ -168,9 +167,20 @@ class WiredArm:
             self._fail(f"the drive of {lost[0].joint.name} stopped by itself: {lost[0].trouble or lost[0].power}")
         return sample
 
-    def look(self) -> JointSample:
-        """One cycle without set-points of its own, of drives as they are; moves nothing."""
-        return self._cycle()
+    def look(self, cycles: int) -> list[JointSample]:
+        """Cycles without set-points, of drives as they are; moves nothing."""
+        with bus_errors():
+            self.link.start()
+            self._tick = time.monotonic()
+            return [self._cycle() for _ in range(cycles)]
+
+    def reset(self) -> None:
+        """Clear the drives' faults, unconnected as the arm is; they are left without power."""
+        with bus_errors(), ExitStack() as undo:
+            self.link.open(self._transport)
+            undo.callback(self.link.close)
+            for axis in self.axes:
+                axis.reset()
 
     def stop(self, reason: str) -> None:
         """Velocity 0, then the drives' own quick stop, then brakes where the arm file says so; each with a time-out.
@@ -186,7 +196,8 @@ class WiredArm:
         errors: list[BaseException] = []
         for rung in (self._slow_down, self._quick_stop, self._power_off):
             try:
-                rung()
+                with bus_errors():
+                    rung()
             except BaseException as error:           # Ctrl-C during a rung goes on with the next one, too
                 errors.append(error)
         for found in errors:
@@ -200,6 +211,16 @@ class WiredArm:
         """Stop, then say why."""
         self.stop(fault)
         raise DriverError(f"{fault}; the arm was stopped")
+
+    def _order(self, command: Command) -> None:
+        """Set-points to the axes; `_sent` is the velocity from which a stop would begin."""
+        for j, axis in enumerate(self.axes):
+            if command.mode is not None and command.mode[j] == "torque" and command.torque is not None:
+                axis.command("torque", float(command.torque[j]))
+                self._sent[j] = axis.reading.dq if axis.reading else 0.0
+            else:
+                axis.command("velocity", float(command.velocity[j]))
+                self._sent[j] = command.velocity[j]
 
     # the ladder
 

@@ -30,7 +30,8 @@ for module in (moving, fitting, showing, wires):
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its code."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)      # both stop the arm and close the run
+    for ending in {"SIGTERM", "SIGHUP"} & set(dir(signal)):
+        signal.signal(getattr(signal, ending), signal.default_int_handler)      # like Ctrl-C: stop the arm, close the run
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
     sys.exit(run(arguments))
 

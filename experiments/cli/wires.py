@@ -17,7 +17,7 @@ def register(app: typer.Typer) -> None:
 
 
 def check(arm: ArmArgument,
-          reset: Annotated[bool, typer.Option("--reset", help="First clear the drives' faults; leaves them without power.")] = False,
+          reset: Annotated[bool, typer.Option("--reset", help="First clear the drives' faults; powers nothing.")] = False,
           as_json: JsonOption = False) -> None:
     """Connect, configure, verify and show what is there; moves nothing."""
     from drivers.check import check_arm
@@ -50,17 +50,12 @@ def emulate(arm: ArmArgument, seed: SeedOption = 0) -> None:
 
 def _show(found: "Findings") -> None:
     """A page to read before daring to move."""
-    from rich.table import Table
+    from experiments.cli.text import joint_page
 
     text = console()
     text.print(found.summary)
-    for title, rows in found.pages:
-        table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
-        for column in ("joint", *dict.fromkeys(key for row in rows.values() for key in row)):
-            table.add_column(column)
-        for joint, row in rows.items():
-            table.add_row(joint, *(row.get(str(column.header), "-") for column in table.columns[1:]))
-        text.print(f"\n{title}", table, sep="\n")
+    for title, page in found.pages.items():
+        text.print(f"\n{title}", joint_page(page), sep="\n")
     text.print()
     for line in found.notes:
         text.print(f"note      {line}")
