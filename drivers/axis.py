@@ -199,11 +199,16 @@ class Link(ABC):
         """Let go of the bus; drives stay as they are."""
 
     @abstractmethod
-    def exchange(self, deadline: float) -> None:
+    def exchange(self, deadline: float) -> float:
         """One cycle: send every set-point that an axis has and the sign of life, ask for replies, wait for them.
 
-        Returns when all axes have replied, or at `deadline` (`time.monotonic`); never raises for a late reply, whose
-        age is seen by `Reading.t`. Nothing else may send set-points or signs of life: a hung program falls silent.
+        Ends when all axes have replied, or at `deadline`; never raises for a late reply, whose age is seen by `Reading.t`.
+        Nothing else may send set-points or signs of life: a hung program falls silent.
+
+        Returns
+        -------
+        float
+            When the axes were asked, and measured, by `time.monotonic` [s].
         """
 
     @abstractmethod

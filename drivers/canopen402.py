@@ -437,8 +437,8 @@ class CanopenLink(Link):
             self._bus.shutdown()
         self._network = None
 
-    def exchange(self, deadline: float) -> None:
-        """RPDOs, heartbeat, SYNC; then wait for the TPDOs."""
+    def exchange(self, deadline: float) -> float:
+        """RPDOs, heartbeat, SYNC, at which drives measure; then wait for the TPDOs."""
         assert self._network is not None
         now, send = time.monotonic(), self._network.send_message
         for axis in self._axes:
@@ -449,8 +449,10 @@ class CanopenLink(Link):
             send(cia402.HEARTBEAT + self._keys.host, bytes([cia402.OPERATIONAL]))
         self._arrived.clear()
         self._due = set(self._axes)
+        asked = time.monotonic()
         send(cia402.SYNC, b"")
         self._arrived.wait(max(0.0, deadline - time.monotonic()))
+        return asked
 
     def _take(self, axis: CanopenAxis, listener: canopen.network.Callback, *frame: Any) -> None:
         """In the reader's thread: the last drive that was waited for ends the waiting."""

@@ -1,5 +1,6 @@
 """Priority of the loop that talks to drives, where the system grants it."""
 
+import gc
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -14,6 +15,17 @@ def real_time() -> Iterator[bool]:
     Linux grants it to root and to users with an ``rtprio`` limit. Without it everything works, but a busy computer is late more
     often.
     """
+    gc.collect()
+    gc.freeze()             # what is there now is not searched again and again for garbage, which takes tens of milliseconds
+    try:
+        with _priority() as granted:
+            yield granted
+    finally:
+        gc.unfreeze()
+
+
+@contextmanager
+def _priority() -> Iterator[bool]:
     if not hasattr(os, "sched_setscheduler"):
         yield False
         return

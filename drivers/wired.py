@@ -277,16 +277,15 @@ class WiredArm:
         elif now - self._tick > self._period:        # behind by whole periods: they are left out, not made up
             self.tally.late += 1
             self._tick += int((now - self._tick) / self._period) * self._period
-        sent = time.monotonic()
-        self.link.exchange(sent + _PATIENCE * self._period)
+        asked = self.link.exchange(time.monotonic() + _PATIENCE * self._period)
         self._tick += self._period
-        return self._gather(sent)
+        return self._gather(asked)
 
-    def _gather(self, sent: float) -> JointSample:
+    def _gather(self, asked: float) -> JointSample:
         rows = [(r.q, r.dq, r.tau, r.t - self._began, r.raw, r.temperature, r.status) if (r := axis.reading) else
                 (np.nan, np.nan, np.nan, np.nan, np.nan, np.nan, 0) for axis in self.axes]
         q, dq, tau, t_joint, raw, temperature, status = np.array(rows, dtype=float).T.copy()
-        t, tally = sent - self._began, self.tally
+        t, tally = asked - self._began, self.tally
         tally.cycles += 1
         tally.missed += ~(t_joint >= t)
         tally.latency.append(t_joint - t)

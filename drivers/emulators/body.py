@@ -70,8 +70,13 @@ class Body:
         while self._now + 1.0 / _RATE <= now:
             self._now += 1.0 / _RATE
             self._step()
-        for drive, q, dq in zip(self.drives, self._sample.q, self._sample.dq, strict=True):
-            drive.q = float(q + dq * (now - self._now))
+        self.look()
+
+    def look(self, late: float = 0.0) -> None:
+        """Positions of a moment ago: a drive latches them at the frame that asks, however late this program reads it."""
+        since = time.monotonic() - (self._now or 0.0) - min(max(late, 0.0), _MOST_BEHIND)
+        for drive, q in zip(self.drives, self._sample.q, strict=True):
+            drive.q = float(q) + drive.dq * since
 
     def _step(self) -> None:
         for drive in self.drives:

@@ -349,6 +349,8 @@ class Emulator:
         while going():
             message = self._bus.recv(_POLL)
             self._body.advance()
+            if message is not None and message.arbitration_id == 0x080:
+                self._body.look(time.time() - message.timestamp)
             if message is not None and not message.is_extended_id and not message.is_error_frame and not message.is_remote_frame:
                 for node in self._nodes:
                     node.receive(message.arbitration_id, bytes(message.data))
