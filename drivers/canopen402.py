@@ -121,8 +121,7 @@ class CanopenAxis(Axis):
         supported = self.read(0x6502, 0, "<I") or 0
         return {"node": str(self.drive.node), "device": self._text(0x1008) or f"type 0x{self.read(0x1000, 0, '<I') or 0:08X}",
                 "firmware": self._text(0x100A) or "-",
-                "modes": " ".join(name for name, mode in cia402.MODES.items() if supported >> (mode - 1) & 1),
-                "state": self.trouble or ""}
+                "modes": " ".join(name for name, mode in cia402.MODES.items() if supported >> (mode - 1) & 1)}
 
     # settings
 
@@ -385,6 +384,17 @@ class _NoObject(Exception):
     """The drive does not have an object."""
 
 
+class _Network(canopen.Network):
+    """Says in our words that its reader has died, whatever killed it."""
+
+    NOTIFIER_CYCLE = 0.05
+
+    def check(self) -> None:
+        failure = None if self.notifier is None else self.notifier.exception
+        if failure is not None:
+            raise DriverError(f"the CAN bus cannot be read any more: {failure}") from failure
+
+
 class CanopenLink(Link):
     """CiA 402 drives on one CAN bus."""
 
@@ -398,7 +408,7 @@ class CanopenLink(Link):
                                  f"(driver.host = {keys.host})")
         self._keys, self.modes = keys, frozenset(keys.modes) | {"velocity"}
         self.axes = self._axes = tuple(CanopenAxis(joint, keys, drive) for joint, drive in zip(joints, drives, strict=True))
-        self._network: canopen.Network | None = None
+        self._network: _Network | None = None
         self._arrived = threading.Event()
         self._due: set[CanopenAxis] = set()
         self._beat = 0.0
@@ -406,8 +416,7 @@ class CanopenLink(Link):
     def open(self, transport: can.BusABC | None = None) -> None:
         """Take the bus, find every node and bring it to pre-operational, where it can be configured."""
         self._bus, self._owned = transport or open_can(self._keys.bus, self._keys.bit_rate), transport is None
-        self._network = canopen.Network(self._bus)
-        self._network.NOTIFIER_CYCLE = 0.05
+        self._network = _Network(self._bus)
         self._network.connect()
         for axis in self._axes:
             self._network.add_node(axis.node)
