@@ -1,10 +1,13 @@
-"""From an arm file to the arm that it describes."""
+"""From an arm file to the arm that it describes: the table of drivers."""
 
 from collections.abc import Callable
+from importlib import metadata
 
 from drivers.arm import Arm
 from ident.armfile import ArmFile
 from ident.errors import unknown_name
+
+Connect = Callable[[ArmFile, int | None], Arm]
 
 
 def _simulated(arm: ArmFile, seed: int | None) -> Arm:
@@ -13,11 +16,21 @@ def _simulated(arm: ArmFile, seed: int | None) -> Arm:
     return SimulatedArm(arm, seed=seed)
 
 
-DRIVERS: dict[str, Callable[[ArmFile, int | None], Arm]] = {"simulated": _simulated}
+def _canopen(arm: ArmFile, seed: int | None) -> Arm:
+    from drivers.canopen402 import CanopenLink
+    from drivers.wired import WiredArm
+
+    return WiredArm(arm, CanopenLink)
+
+
+DRIVERS: dict[str, Connect] = {"simulated": _simulated, "canopen": _canopen}
 
 
 def connect(arm: ArmFile, seed: int | None = None) -> Arm:
     """Arm of the kind that ``[driver]`` names, not yet connected.
+
+    Kinds are those of `DRIVERS` and the plug-ins that are installed: entry points of the group ``stribeck.drivers``, each a
+    function like those of the table.
 
     Parameters
     ----------
@@ -31,6 +44,11 @@ def connect(arm: ArmFile, seed: int | None = None) -> Arm:
     InputError
         If there is no such driver; lists the drivers.
     """
-    if arm.driver.kind not in DRIVERS:
-        raise unknown_name("driver kind", arm.driver.kind, DRIVERS)
-    return DRIVERS[arm.driver.kind](arm, seed)
+    kind = arm.driver.kind
+    if kind in DRIVERS:
+        return DRIVERS[kind](arm, seed)
+    plugins = {entry.name: entry for entry in metadata.entry_points(group="stribeck.drivers")}
+    if kind not in plugins:
+        raise unknown_name("driver kind", kind, [*DRIVERS, *plugins])
+    made: Arm = plugins[kind].load()(arm, seed)
+    return made

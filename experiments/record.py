@@ -13,6 +13,8 @@ from ident.armfile import ArmFile
 from ident.description import load_mechanism
 from ident.run import RECORD, Run
 
+_FIRST_WAY = 0.1        # of velocity and acceleration limits: real hardware shows first whether it goes where it should
+
 
 def record(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None, note: str = "",
            watch: Watch | None = None) -> Path:
@@ -49,8 +51,13 @@ def record(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None, no
     with Recorder(folder, arm, mechanism, plan.method, arm.driver.rate, connected.resolution, plan_table(plan),
                   seed, note) as recorder, connected:
         connected.enable()
-        follow(connected, plan, recorder, watch, lambda stands: check_way(stands, plan, arm, mechanism))
+        follow(connected, plan, recorder, watch, lambda stands: check_way(stands, plan, arm, mechanism), approach(arm))
     return folder
+
+
+def approach(arm: ArmFile) -> float:
+    """Part of its limits at which an arm drives its first way, from where it stands to the start of the plan."""
+    return 1.0 if arm.driver.kind == "simulated" else _FIRST_WAY
 
 
 def replay(run: Run, campaign: Path, paced: bool = False, watch: Watch | None = None) -> Path:
@@ -84,7 +91,8 @@ def replay(run: Run, campaign: Path, paced: bool = False, watch: Watch | None = 
             if record_.get("plan"):
                 with Supervisor(arm, mechanism.prismatic) as guarded:
                     guarded.enable()
-                    follow(guarded, plan_from_table(record_["plan"], run.path / RECORD), recorder, watch)
+                    follow(guarded, plan_from_table(record_["plan"], run.path / RECORD), recorder, watch,
+                           share=approach(run.arm))
             else:
                 with arm:
                     arm.enable()

@@ -7,6 +7,7 @@ import re
 import shutil
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -78,6 +79,8 @@ class Recorder:
         self._samples = (folder / SAMPLES).open("xb")
         self._events = (folder / EVENTS).open("x", encoding="utf-8")
         self._synced = time.monotonic()
+        self._disk = ThreadPoolExecutor(1)          # the disk may take its time; the arm does not wait for it
+        self._syncing: Future[None] = self._disk.submit(lambda: None)
 
     def __enter__(self) -> Self:
         return self
@@ -133,6 +136,7 @@ class Recorder:
             steps.callback(self._say_closed, reason)
             steps.callback(self._samples.close)
             steps.callback(os.fsync, self._samples.fileno())
+            steps.callback(self._disk.shutdown)
             steps.callback(self._end_stream)
             self._flush()
 
@@ -189,8 +193,9 @@ class Recorder:
             self._samples.flush()
             self._written += rows.stop
             self._whole = True
-            if time.monotonic() - self._synced > _SYNC_EVERY:
-                os.fsync(self._samples.fileno())
+            if time.monotonic() - self._synced > _SYNC_EVERY and self._syncing.done():
+                self._syncing.result()
+                self._syncing = self._disk.submit(os.fsync, self._samples.fileno())
                 self._synced = time.monotonic()
 
 

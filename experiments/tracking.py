@@ -1,6 +1,7 @@
 """Following a plan: the one loop that commands an arm."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ Watch = Callable[[Segment, JointSample, float], None]
 
 
 def follow(arm: Arm, plan: Plan, recorder: Recorder | None = None, watch: Watch | None = None,
-           check_arrival: Callable[[Array], None] | None = None) -> None:
+           check_arrival: Callable[[Array], None] | None = None, share: float = 1.0) -> None:
     """Follow a plan on an enabled arm and record every sample.
 
     Parameters
@@ -31,6 +32,8 @@ def follow(arm: Arm, plan: Plan, recorder: Recorder | None = None, watch: Watch 
         Called about ten times a second of robot time with segment, sample and robot time done [s].
     check_arrival : callable, optional
         Called with the position where the arm stands before it moves; raises if the way to the start is not free.
+    share : float
+        Part of velocity and acceleration limits used on the way to the start.
 
     Raises
     ------
@@ -41,7 +44,7 @@ def follow(arm: Arm, plan: Plan, recorder: Recorder | None = None, watch: Watch 
     stands = tracker.position()
     if check_arrival:
         check_arrival(stands)
-    tracker.drive(stands, Segment(-1, "move", plan.start, 0))
+    tracker.drive(stands, Segment(-1, "move", plan.start, 0), share)
     for start, segment in plan.legs():
         tracker.drive(start, segment)
 
@@ -63,11 +66,12 @@ class _Tracker:
             self._recorder.sample(self._sample, self._sample.q, rest, -1)
         return self._sample.q.copy()
 
-    def drive(self, start: Array, segment: Segment) -> None:
-        """Track one segment from `start`; commands are looked up by the arm's own time."""
+    def drive(self, start: Array, segment: Segment, share: float = 1.0) -> None:
+        """Track one segment from `start` within a share of the limits; commands are looked up by the arm's own time."""
         arm, recorder, sample = self._arm, self._recorder, self._sample
         assert sample is not None
-        motion = profile(start, segment, arm.names, arm.limits)
+        limits = replace(arm.limits, velocity=share * arm.limits.velocity, acceleration=share * arm.limits.acceleration)
+        motion = profile(start, segment, arm.names, limits)
         count = int(np.ceil((motion.duration + DWELL) * arm.rate)) + 1
         s, ds = motion(np.arange(1, count + 1) / arm.rate)
         way = np.array(segment.target) - start

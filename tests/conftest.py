@@ -18,14 +18,11 @@ from ident.armfile import ArmFile, load_arm  # noqa: E402  # NumPy reads the var
 ARMS = Path(__file__).parent / "arms"
 
 
-@pytest.fixture
-def make_arm(tmp_path: Path) -> Callable[..., ArmFile]:
+@pytest.fixture(scope="session")
+def make_arm(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., ArmFile]:
     """Makes an arm file from a small one and changes to its tables; None removes a key."""
-    made = iter(range(1000))
-
     def make(changes: dict[str, Any] | None = None, base: str = "pair") -> ArmFile:
-        folder = tmp_path / f"arm-{next(made)}"
-        folder.mkdir()
+        folder = tmp_path_factory.mktemp("arm")
         shutil.copy(ARMS / f"{base}.urdf", folder)
         table = tomllib.loads((ARMS / f"{base}.toml").read_text(encoding="utf-8"))
         (folder / f"{base}.toml").write_text(tomlkit.dumps(_merged(table, changes or {})), encoding="utf-8")

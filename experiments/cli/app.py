@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from experiments.cli import fitting, moving, showing
+from experiments.cli import fitting, moving, showing, wires
 
 DONE, DIFFERS, BAD_INPUT, STOPPED = 0, 1, 2, 3
 
@@ -24,13 +24,14 @@ def _root(version: bool = typer.Option(False, "--version", help="Print the versi
         raise typer.Exit
 
 
-for module in (moving, fitting, showing):
+for module in (moving, fitting, showing, wires):
     module.register(app)
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its code."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)      # both stop the arm and close the run
+    for ending in {"SIGTERM", "SIGHUP"} & set(dir(signal)):
+        signal.signal(getattr(signal, ending), signal.default_int_handler)      # like Ctrl-C: stop the arm, close the run
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
     sys.exit(run(arguments))
 

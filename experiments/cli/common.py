@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from drivers import JointSample
     from experiments.plan import Plan, Segment
     from experiments.tracking import Watch
+    from ident.armfile import ArmFile
 
 _PIPED_WIDTH = 130      # columns where nobody says how wide the paper is
 
@@ -88,8 +89,8 @@ def _motion(segment: "Segment", sample: "JointSample", names: tuple[str, ...]) -
     return f"{who:<8} {segment.speed:7.3f} rad/s {way:<8} tau {tau:7.1f} N·m"
 
 
-def agree(plan: "Plan", kind: str, yes: bool, out: "Console") -> None:
-    """Ask before real hardware moves; a simulated arm needs no asking.
+def agree(plan: "Plan", arm: "ArmFile", yes: bool, out: "Console") -> None:
+    """Show the limits in force and ask before real hardware moves; a simulated arm needs no asking.
 
     Raises
     ------
@@ -98,14 +99,25 @@ def agree(plan: "Plan", kind: str, yes: bool, out: "Console") -> None:
     ArmStopped
         If the answer is no.
     """
-    if kind == "simulated" or yes:
+    if arm.driver.kind == "simulated":
         return
+    from drivers.check import falling, limits_page
     from drivers.errors import ArmStopped
+    from experiments.cli.text import joint_page
+    from experiments.record import approach
+    from ident.description import load_mechanism
     from ident.errors import InputError
+
+    out.print("limits in force", joint_page(limits_page(arm, plan.names, arm.limits(load_mechanism(arm)))), sep="\n")
+    loose = falling(arm, plan.names)
+    if loose:
+        out.print(f"note      {loose}")
+    if yes:
+        return
 
     if not sys.stdin.isatty():
         raise InputError("real hardware moves without a terminal only with --yes")
-    out.print(f"{plan.arm} will move for {plan.robot_time / 60.0:.0f} min. Is the space around it free, and a hand on the "
-              "emergency stop?")
+    out.print(f"{plan.arm} will move for {plan.robot_time / 60.0:.0f} min, first to the start of the plan at "
+              f"{100 * approach(arm):.0f} % of its speed. Is the space around it free, and a hand on the emergency stop?")
     if not typer.confirm("move"):
         raise ArmStopped("called off; nothing moved")

@@ -68,7 +68,7 @@ def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOp
         _show(text, made, arm_file, mechanism)
         if repeats > 1:
             text.print(f"repeats   {repeats} runs of this plan, {clock(repeats * made.robot_time)} of robot time")
-        agree(made, arm_file.driver.kind, yes, text)
+        agree(made, arm_file, yes, text)
 
     delivery = calibrate_arm(arm_file, folder, split(joints), seed, options, method, repeats, shown_and_agreed,
                              lambda made: _recording(text, made, folder))
@@ -128,7 +128,7 @@ def run(arm: ArmArgument = "lab6",
     made = read_plan(plan) if plan else plan_method(method, arm_file, split(joints), seed)
     check_plan(made, arm_file, mechanism)
     _show(text, made, arm_file, mechanism)
-    agree(made, arm_file.driver.kind, yes, text)
+    agree(made, arm_file, yes, text)
     empty_folder(folder)
     with _recording(text, made, folder) as watch:
         recorded = record(arm_file, made, folder, seed, note, watch)

@@ -144,3 +144,14 @@ def notes(calibration: "Calibration") -> list[str]:
 def arm_line(arm: "ArmFile", mechanism: "Mechanism") -> str:
     """Which arm."""
     return f"arm {arm.name} ({mechanism.n} joint{'s' if mechanism.n > 1 else ''}, {arm.driver.kind}, {arm.driver.rate:g} Hz)"
+
+
+def joint_page(page: "dict[str, dict[str, str]]") -> Table:
+    """A table of texts with a row a joint."""
+    columns = list(dict.fromkeys(column for row in page.values() for column in row))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in ("joint", *columns):
+        table.add_column(column)
+    for joint, row in page.items():
+        table.add_row(joint, *(row.get(column, "-") for column in columns))
+    return table

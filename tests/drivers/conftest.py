@@ -1,6 +1,6 @@
 """Small arms for tests of drivers, written to where a test may change them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,13 @@ import pytest
 from drivers import Arm, Command, JointSample
 from drivers.simulated import SimulatedArm
 from ident.armfile import ArmFile
+from tests.drivers.wires import Bench, benches
+
+
+@pytest.fixture(scope="module")
+def bench(make_arm: Callable[..., ArmFile]) -> Iterator[Callable[..., Bench]]:
+    """Starts an emulator in another process: ``bench(kind, changes)``; those of a module end with it."""
+    yield from benches(make_arm)
 
 
 @pytest.fixture

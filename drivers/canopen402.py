@@ -1,0 +1,479 @@
+"""CiA 402 drives over CANopen: settings by SDO and read back, then one RPDO in and two TPDOs out of each drive at every SYNC.
+
+The `canopen` library carries SDO and network management. Its 402 profile and its periodic senders are not used: they would
+re-enable a drive after a fault, and keep a hung program's motion alive.
+"""
+
+import struct
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any, Literal
+
+import can
+import canopen
+from pydantic import Field, PositiveFloat
+
+from drivers import cia402
+from drivers.axis import Axis, Joint, Keys, Link, LinkKeys, Power, Reading, Steps
+from drivers.cia402 import Scale
+from drivers.errors import DriverError
+from drivers.transport import can_bits, open_can
+from ident.errors import InputError
+
+Node = Annotated[int, Field(ge=1, le=127)]
+_UNITS = {"mN·m": 1e-3, "µN·m": 1e-6}
+_REPLY = 0.3                # s for an answer by SDO
+_BOOT = 2.0                 # s for a node to reach the state that it was told, or a mode to be shown
+_BEATS = 4                  # signs of life in the watchdog's time
+_HOLD = 6                   # 0x605A: slow down on the quick-stop ramp and stay powered
+_QUICK_STOP = 3             # 0x6007: reaction to a lost connection
+_OFF = 0x80000000           # a PDO that is not used
+_NO_RTR = 0x40000000        # some devices set this bit by themselves
+_ABSENT = (0x06020000, 0x06090011)      # no such object or sub-index
+
+
+class CanopenKeys(LinkKeys):
+    """Keys of ``[driver]``."""
+
+    bus: dict[str, Any]                                     # python-can's: interface, channel, ...
+    bit_rate: PositiveFloat = 1e6
+    host: Node = 127                                        # node id of the computer, whose heartbeat the drives watch
+    modes: frozenset[Literal["velocity", "torque"]] = frozenset({"velocity"})
+    profile: Literal["csv", "pv"] = "csv"                   # cyclic synchronous or profile velocity
+    watchdog: Annotated[float, Field(ge=0.02, le=2.0)] = 0.2
+
+
+class DriveKeys(Keys):
+    """Keys of ``drive = {...}`` of a joint."""
+
+    node: Node
+    rated_torque: PositiveFloat                             # N·m at the motor, of which 0x6077 counts thousandths
+    rated_torque_unit: Literal["mN·m", "µN·m"] = "mN·m"     # of 0x6076
+    position_counts: PositiveFloat                          # of 0x6064 a motor revolution
+    velocity_counts: PositiveFloat | None = None            # of 0x60FF and 0x606C at one motor revolution a second
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One object to write and to read back; `needed` says whether a drive without it is refused, and what it is for."""
+
+    index: int
+    sub: int
+    form: str
+    value: int
+    what: str = ""
+    needed: bool = True
+
+
+class CanopenAxis(Axis):
+    """One CiA 402 drive."""
+
+    def __init__(self, joint: Joint, keys: CanopenKeys, drive: DriveKeys) -> None:
+        self.joint, self.keys, self.drive = joint, keys, drive
+        velocity_counts = drive.velocity_counts or drive.position_counts
+        table = joint.table
+        self.scale = Scale.of(drive.position_counts, velocity_counts, drive.rated_torque, table.gear_ratio, table.direction,
+                              table.zero_offset)
+        self.steps = Steps(abs(self.scale.velocity), abs(self.scale.position), abs(self.scale.torque))
+        self.node = canopen.RemoteNode(drive.node, canopen.ObjectDictionary())
+        self.node.sdo.RESPONSE_TIMEOUT = _REPLY
+        self.corrupt = 0                    # frames that were not what was mapped
+        self._torque = "torque" in keys.modes
+        self._profile = cia402.MODES[keys.profile]
+        self._torque_profile = cia402.MODES["cst"]
+        self._goal: str | None = None       # "on", "held", "off"; None leaves the drive as it is
+        self._velocity = self._torque_target = 0
+        self._mode = self._profile
+        self._mode_sent = self._profile
+        self._dq: float | None = None       # from the second TPDO, which comes before or after the first
+        self._state: tuple[float, int, int, int] | None = None
+        self._emergency: str | None = None
+        self._booted = False
+
+    # what the drive says
+
+    @property
+    def power(self) -> Power:
+        """By the statusword."""
+        if self._booted:
+            return "fault"
+        if self.reading is None:
+            return "off"
+        state = cia402.state(self.reading.status)
+        if state in ("fault", "fault reaction"):
+            return "fault"
+        return {"operation enabled": "on", "quick stop": "held"}.get(state, "off")       # type: ignore[return-value]
+
+    @property
+    def trouble(self) -> str | None:
+        """State and last emergency."""
+        if self._booted:
+            return f"node {self.drive.node} was reset"
+        state = "silent" if self.reading is None else cia402.state(self.reading.status)
+        return f"{state}, {self._emergency}" if self._emergency else state
+
+    def identity(self) -> dict[str, str]:
+        """Device, firmware and what the drive offers."""
+        supported = self.read(0x6502, 0, "<I") or 0
+        return {"node": str(self.drive.node), "device": self._text(0x1008) or f"type 0x{self.read(0x1000, 0, '<I') or 0:08X}",
+                "firmware": self._text(0x100A) or "-",
+                "modes": " ".join(name for name, mode in cia402.MODES.items() if supported >> (mode - 1) & 1)}
+
+    # settings
+
+    def settings(self) -> Iterator[Setting]:
+        """What a drive is told before it is powered, in order. Limits are those of the joint."""
+        keys, joint, scale = self.keys, self.joint, self.scale
+        speed, torque = abs(joint.velocity / scale.velocity), abs(joint.torque / scale.torque)
+        ramp = round(abs(joint.acceleration / scale.velocity))
+        low, high = sorted(scale.counts(end, "position", 32) for end in joint.position)
+        watchdog = round(1000.0 * keys.watchdog)
+        yield Setting(0x60FF, 0, "<i", 0, "target velocity")
+        yield Setting(0x6007, 0, "<h", _QUICK_STOP, "reaction to a lost connection", False)
+        yield Setting(0x1016, 1, "<I", keys.host << 16 | watchdog, "watchdog", False)
+        yield Setting(0x605A, 0, "<h", _HOLD, "quick stop that holds")
+        yield Setting(0x6085, 0, "<I", ramp, "quick-stop deceleration")
+        yield Setting(0x6083, 0, "<I", ramp, "acceleration", keys.profile == "pv")
+        yield Setting(0x6084, 0, "<I", ramp, "deceleration", keys.profile == "pv")
+        yield Setting(0x6072, 0, "<H", min(round(torque), 0xFFFF), "torque limit")
+        yield Setting(0x607D, 1, "<i", low, "lower position limit", False)
+        yield Setting(0x607D, 2, "<i", high, "upper position limit", False)
+        yield Setting(0x607F, 0, "<I", round(speed), "velocity limit", False)
+        yield Setting(0x6060, 0, "<b", self._profile, "mode")
+        state = cia402.mapping((0x6041, 16), (0x6064, 32), (0x6077, 16))
+        velocity, mode = cia402.mapping((0x606C, 32)), cia402.mapping((0x6061, 8))
+        command, torque_target = cia402.mapping((0x6040, 16), (0x60FF, 32)), cia402.mapping((0x6071, 16))
+        yield from self._pdo(0x1400, cia402.RPDO[0], command + torque_target * self._torque)
+        yield from self._pdo(0x1401, cia402.RPDO[1], cia402.mapping((0x6060, 8)) * self._torque)
+        yield from self._pdo(0x1800, cia402.TPDO[0], state)
+        yield from self._pdo(0x1801, cia402.TPDO[1], velocity + mode * self._torque)
+        for k in (2, 3):
+            yield from self._pdo(0x1400 + k, cia402.RPDO[k], [], False)
+            yield from self._pdo(0x1800 + k, cia402.TPDO[k], [], False)
+
+    def _pdo(self, index: int, identifier: int, entries: list[int], needed: bool = True) -> Iterator[Setting]:
+        """A PDO at every SYNC: switched off, mapped, switched on; without entries it stays off."""
+        identifier, what = identifier + self.drive.node, f"PDO 0x{index:04X}"
+        yield Setting(index, 1, "<I", _OFF | identifier, what, needed and bool(entries))
+        if entries:
+            yield Setting(index, 2, "<B", 1, what)
+            yield Setting(index + 0x200, 0, "<B", 0, what)
+            for k, entry in enumerate(entries, 1):
+                yield Setting(index + 0x200, k, "<I", entry, what)
+            yield Setting(index + 0x200, 0, "<B", len(entries), what)
+            yield Setting(index, 1, "<I", identifier, what)
+
+    def configure(self) -> None:
+        """Write every setting, then read every one back."""
+        self._wake()
+        self._check_drive()
+        self.node.nmt.state = "PRE-OPERATIONAL"
+        last: dict[tuple[int, int], Setting] = {}
+        for setting in self.settings():
+            if self.write(setting):
+                last[setting.index, setting.sub] = setting
+        for setting in last.values():
+            self._verify(setting)
+        self.watched = {(0x1016, 1), (0x6007, 0)} <= set(last)
+        end = time.monotonic() + _BOOT
+        while (shown := self.read(0x6061, 0, "<b")) != self._profile:
+            if time.monotonic() > end:
+                raise self._error(f"shows mode {shown} (0x6061) instead of {self._profile}")
+            time.sleep(0.01)
+
+    def _wake(self) -> None:
+        """A node that its own error behaviour stopped answers no SDO until it is told to."""
+        try:
+            self.read(0x1000, 0, "<I")
+        except DriverError:
+            with self._asking(0x1000, 0, ""):
+                self.node.nmt.state = "PRE-OPERATIONAL"
+            self.read(0x1000, 0, "<I")
+
+    def _check_drive(self) -> None:
+        """What cannot be set: the modes it has, its rated torque, that it is free of faults."""
+        supported = self.read(0x6502, 0, "<I")
+        if supported is not None:
+            needed: dict[str, int] = {self.keys.profile: self._profile}
+            if self._torque:
+                cyclic = supported >> (cia402.MODES["cst"] - 1) & 1
+                self._torque_profile = cia402.MODES["cst" if cyclic else "tq"]
+                needed["cst or tq"] = self._torque_profile
+            for name, mode in needed.items():
+                if not supported >> (mode - 1) & 1:
+                    has = ", ".join(name for name, mode in cia402.MODES.items() if supported >> (mode - 1) & 1)
+                    raise self._error(f"has no mode {name} (0x6502 offers {has or 'none of ours'})")
+        unit = self.drive.rated_torque_unit
+        stated, found = self.drive.rated_torque, (self.read(0x6076, 0, "<I") or 0) * _UNITS[unit]
+        if abs(found - stated) > 0.01 * stated:
+            raise self._error(f"says its rated torque is {found:g} N·m (0x6076, in {unit}), the arm file says {stated:g} N·m; "
+                              "every torque would be wrong by that factor. Correct rated_torque or rated_torque_unit")
+        status = self.read(0x6041, 0, "<H") or 0
+        if cia402.state(status) in ("fault", "fault reaction"):
+            code = self.read(0x603F, 0, "<H") or 0
+            raise self._error(f"has a fault, {cia402.emergency_words(code)}; see to its cause, then clear it with "
+                              "stribeck check --reset")
+        if cia402.state(status) == "operation enabled":
+            raise self._error("is powered and follows another program, or one that ended without stopping it; stop that first")
+        self.reading, self._booted = None, False
+
+    def _verify(self, setting: Setting) -> None:
+        found = self.read(setting.index, setting.sub, setting.form)
+        same = found == setting.value
+        if 0x1400 <= setting.index < 0x1A00 and setting.sub == 1 and not 0x1600 <= setting.index < 0x1800 and found is not None:
+            same = found & ~_NO_RTR == setting.value & ~_NO_RTR
+        if not same:
+            raise self._error(f"was told {setting.what} = {setting.value} (0x{setting.index:04X}:{setting.sub}) and reads back "
+                              f"{found}")
+
+    # orders
+
+    def enable(self) -> None:
+        """Zero the target velocity, by SDO and in the frame, then ask for power."""
+        self._velocity = self._torque_target = 0
+        self._mode = self._profile
+        self._emergency = None
+        zero = Setting(0x60FF, 0, "<i", 0, "target velocity")
+        self.write(zero)
+        self._verify(zero)
+        self._goal = "on"
+
+    def command(self, mode: str, value: float) -> None:
+        """Set-point of the next RPDO."""
+        if mode == "torque":
+            self._mode, self._torque_target = self._torque_profile, self.scale.counts(value, "torque", 16)
+        else:
+            self._mode, self._velocity = self._profile, self.scale.counts(value, "velocity", 32)
+
+    def quick_stop(self) -> None:
+        """Controlword quick stop."""
+        self._velocity, self._goal = 0, "held"
+
+    def disable(self) -> None:
+        """Controlword disable voltage."""
+        self._velocity, self._goal = 0, "off"
+
+    def reset(self) -> None:
+        """Rising edge of bit 7 with target velocity zero and nothing else set: ends without power."""
+        self.write(Setting(0x60FF, 0, "<i", 0, "target velocity"))
+        for word in (cia402.DISABLE_VOLTAGE, cia402.FAULT_RESET, cia402.DISABLE_VOLTAGE):
+            self.write(Setting(0x6040, 0, "<H", word, "controlword"))
+            time.sleep(0.02)
+        state = cia402.state(self.read(0x6041, 0, "<H") or 0)
+        if state in ("fault", "fault reaction"):
+            raise self._error("keeps its fault: " + cia402.emergency_words(self.read(0x603F, 0, "<H") or 0))
+        self._emergency = None
+
+    def frames(self) -> Iterator[tuple[int, bytes]]:
+        """RPDOs of this cycle; none while nothing was asked of the drive."""
+        state = "" if self.reading is None else cia402.state(self.reading.status)
+        word: int | None = None
+        if self._goal == "on":
+            word = cia402.towards_power(state)
+        elif self._goal == "follow":            # a drive that left this state by itself is not brought back
+            word = cia402.ENABLE_OPERATION if state == "operation enabled" else cia402.QUICK_STOP
+        elif self._goal == "held":
+            word = cia402.QUICK_STOP
+        elif self._goal == "off":
+            word = cia402.DISABLE_VOLTAGE
+        if word is None:
+            return
+        if self._torque and self._mode != self._mode_sent:
+            yield cia402.RPDO[1] + self.drive.node, struct.pack("<b", self._mode)
+            self._mode_sent = self._mode
+        torque = self._torque_target if self._torque else None
+        yield cia402.RPDO[0] + self.drive.node, cia402.pack_command(word, self._velocity, torque)
+
+    # what comes, in the reader's thread
+
+    def on_state(self, _: int, data: bytearray, __: float) -> None:
+        """First TPDO."""
+        values = cia402.unpack_state(bytes(data))
+        if values is None:
+            self.corrupt += 1
+            return
+        self._state = (time.monotonic(), *values)
+        self._join()
+
+    def on_velocity(self, _: int, data: bytearray, __: float) -> None:
+        """Second TPDO."""
+        value = cia402.unpack_velocity(bytes(data))
+        if value is None:
+            self.corrupt += 1
+            return
+        self._dq = value * self.scale.velocity
+        self._join()
+
+    def _join(self) -> None:
+        """A reading is both TPDOs of one SYNC."""
+        if self._state is None or self._dq is None:
+            return
+        t, status, position, torque = self._state
+        q, tau = self.scale.joint(position, torque)
+        self.reading = Reading(t, q, self._dq, tau, status, float(torque))
+        self.replies += 1
+        self._state = self._dq = None
+        if self._goal == "on" and self.power == "on":
+            self._goal = "follow"
+
+    def on_emergency(self, _: int, data: bytearray, __: float) -> None:
+        """Emergency frame: error code first; zero says that it is over."""
+        if len(data) >= 2:
+            code = int.from_bytes(data[:2], "little")
+            self._emergency = cia402.emergency_words(code) if code else None
+
+    def on_heartbeat(self, _: int, data: bytearray, __: float) -> None:
+        """A node that boots was reset and knows its settings no more."""
+        if data and data[0] == 0:
+            self._booted = True
+
+    # SDO
+
+    def write(self, setting: Setting) -> bool:
+        """Write one object; False if the drive does not have it and need not."""
+        try:
+            with self._asking(setting.index, setting.sub, setting.what):
+                self.node.sdo.download(setting.index, setting.sub, struct.pack(setting.form, setting.value))
+        except _NoObject:
+            if setting.needed:
+                raise self._error(f"has no object 0x{setting.index:04X}:{setting.sub} ({setting.what})") from None
+            return False
+        return True
+
+    def read(self, index: int, sub: int, form: str) -> int | None:
+        """Value of an object; None if the drive does not have it."""
+        try:
+            with self._asking(index, sub, ""):
+                data = self.node.sdo.upload(index, sub)
+        except _NoObject:
+            return None
+        size = struct.calcsize(form)
+        if len(data) < size:
+            raise self._error(f"answers {len(data)} bytes for 0x{index:04X}:{sub}, {size} are needed")
+        value: int = struct.unpack_from(form, data)[0]
+        return value
+
+    def _text(self, index: int) -> str:
+        try:
+            with self._asking(index, 0, ""):
+                return bytes(self.node.sdo.upload(index, 0)).decode("latin-1").strip("\0 ")
+        except _NoObject:
+            return ""
+
+    @contextmanager
+    def _asking(self, index: int, sub: int, what: str) -> Iterator[None]:
+        """The library's errors in our words."""
+        try:
+            yield
+        except canopen.SdoAbortedError as error:
+            if error.code in _ABSENT:
+                raise _NoObject from None
+            raise self._error(f"refuses 0x{index:04X}:{sub}{f' ({what})' if what else ''}: {error}") from error
+        except canopen.SdoCommunicationError as error:
+            raise self._error("does not answer; check power, wiring, bit_rate and node") from error
+
+    def _error(self, words: str) -> DriverError:
+        return DriverError(f"the drive of {self.joint.name} (node {self.drive.node}) {words}")
+
+
+class _NoObject(Exception):
+    """The drive does not have an object."""
+
+
+class _Network(canopen.Network):
+    """Says in our words that its reader has died, whatever killed it."""
+
+    NOTIFIER_CYCLE = 0.05
+
+    def check(self) -> None:
+        failure = None if self.notifier is None else self.notifier.exception
+        if failure is not None:
+            raise DriverError(f"the CAN bus cannot be read any more: {failure}") from failure
+
+
+class CanopenLink(Link):
+    """CiA 402 drives on one CAN bus."""
+
+    keys, joint_keys = CanopenKeys, DriveKeys
+
+    def __init__(self, joints: tuple[Joint, ...], keys: CanopenKeys, drives: tuple[DriveKeys, ...]) -> None:
+        nodes = [drive.node for drive in drives]
+        for joint, node in zip(joints, nodes, strict=True):
+            if node == keys.host or nodes.count(node) > 1:
+                raise InputError(f"joints.{joint.name}.drive.node = {node} is also that of another joint or of the host "
+                                 f"(driver.host = {keys.host})")
+        self._keys, self.modes = keys, frozenset(keys.modes) | {"velocity"}
+        self.axes = self._axes = tuple(CanopenAxis(joint, keys, drive) for joint, drive in zip(joints, drives, strict=True))
+        self._network: _Network | None = None
+        self._arrived = threading.Event()
+        self._due: set[CanopenAxis] = set()
+        self._beat = 0.0
+
+    def open(self, transport: can.BusABC | None = None) -> None:
+        """Take the bus, find every node and bring it to pre-operational, where it can be configured."""
+        self._bus, self._owned = transport or open_can(self._keys.bus, self._keys.bit_rate), transport is None
+        self._network = _Network(self._bus)
+        self._network.connect()
+        for axis in self._axes:
+            self._network.add_node(axis.node)
+            node = axis.drive.node
+            self._network.subscribe(cia402.TPDO[0] + node, partial(self._take, axis, axis.on_state))
+            self._network.subscribe(cia402.TPDO[1] + node, partial(self._take, axis, axis.on_velocity))
+            self._network.subscribe(cia402.EMERGENCY + node, axis.on_emergency)
+            self._network.subscribe(cia402.HEARTBEAT + node, axis.on_heartbeat)
+
+    def start(self) -> None:
+        """Nodes to operational: PDOs run."""
+        for axis in self._axes:
+            axis.node.nmt.state = "OPERATIONAL"
+
+    def close(self) -> None:
+        """Release the watchdogs of drives that stand still, then the bus; one that was handed in stays open."""
+        if self._network is None:
+            return
+        for axis in self._axes:
+            with suppress(DriverError, can.CanError, OSError):
+                if axis.power != "on":
+                    axis.write(Setting(0x1016, 1, "<I", 0, "watchdog", False))
+                axis.node.nmt.state = "PRE-OPERATIONAL"
+        if self._network.notifier is not None:
+            self._network.notifier.stop(1.0)
+        if self._owned:
+            self._bus.shutdown()
+        self._network = None
+
+    def exchange(self, deadline: float) -> float:
+        """RPDOs, heartbeat, SYNC, at which drives measure; then wait for the TPDOs."""
+        assert self._network is not None
+        now, send = time.monotonic(), self._network.send_message
+        for axis in self._axes:
+            for identifier, data in axis.frames():
+                send(identifier, data)
+        if now - self._beat > self._keys.watchdog / _BEATS:
+            self._beat = now
+            send(cia402.HEARTBEAT + self._keys.host, bytes([cia402.OPERATIONAL]))
+        self._arrived.clear()
+        self._due = set(self._axes)
+        asked = time.monotonic()
+        send(cia402.SYNC, b"")
+        self._arrived.wait(max(0.0, deadline - time.monotonic()))
+        return asked
+
+    def _take(self, axis: CanopenAxis, listener: canopen.network.Callback, *frame: Any) -> None:
+        """In the reader's thread: the last drive that was waited for ends the waiting."""
+        before = axis.replies
+        listener(*frame)
+        if axis.replies != before:
+            self._due.discard(axis)
+            if not self._due:
+                self._arrived.set()
+
+    def load(self) -> float:
+        """Worst case: one RPDO and two TPDOs of each drive and a SYNC each cycle, heartbeats beside them."""
+        torque = "torque" in self._keys.modes
+        cycle = can_bits(0) + len(self.axes) * (can_bits(8 if torque else 6) + can_bits(8) + can_bits(5 if torque else 4))
+        return (cycle * self._keys.rate + can_bits(1) * _BEATS / self._keys.watchdog) / self._keys.bit_rate

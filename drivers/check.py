@@ -1,0 +1,107 @@
+"""What is at the other end, measured without moving: a page to read before daring to move."""
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from drivers.connect import connect
+from drivers.wired import WiredArm
+from ident.armfile import ArmFile, Limits
+from ident.description import load_mechanism
+
+_CYCLES = 1.0           # s of cycles whose replies are timed
+
+Page = dict[str, dict[str, str]]        # joint: column: what stands there
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Result of `check_arm`.
+
+    Attributes
+    ----------
+    summary : str
+        One line about arm and bus.
+    pages : dict
+        Title to a table of texts, a row a joint.
+    notes : tuple of str
+        What a person should know before moving.
+    """
+
+    summary: str
+    pages: dict[str, Page]
+    notes: tuple[str, ...]
+
+    def table(self) -> dict[str, object]:
+        """As plain data."""
+        return asdict(self)
+
+
+def check_arm(arm: ArmFile, reset: bool = False) -> Findings:
+    """Connect, configure and verify the drives, listen for a second; nothing is powered and nothing moves.
+
+    Parameters
+    ----------
+    arm : ArmFile
+        Which arm.
+    reset : bool
+        Clear faults first.
+
+    Raises
+    ------
+    DriverError
+        If a drive is missing, has a fault, or reads back another setting than it was told.
+    """
+    made = connect(arm)
+    mechanism = load_mechanism(arm)
+    pages = {"limits in force": limits_page(arm, mechanism.names, made.limits),
+             "resolution": {name: {"velocity": f"{made.resolution.velocity_step[j]:.2g} rad/s",
+                                   "position": f"{made.resolution.position_step[j]:.2g} rad",
+                                   "torque": f"{made.resolution.torque_step[j]:.2g} N·m"} for j, name in enumerate(made.names)}}
+    summary = f"{arm.name}: {len(made.names)} joints, {arm.driver.kind}, {arm.driver.rate:g} Hz"
+    if not isinstance(made, WiredArm):
+        return Findings(summary, pages, ("there are no drives to ask",))
+    if reset:
+        made.reset()
+    with made:
+        identity = {axis.joint.name: axis.identity() for axis in made.axes}
+        samples = made.look(max(10, round(_CYCLES * made.rate)))
+        state = {axis.joint.name: axis.trouble or axis.power for axis in made.axes}
+    last, replied = samples[-1], made.tally.cycles - made.tally.missed
+    t = np.array([sample.t for sample in samples])
+    latency = 1e3 * (np.array([sample.t_joint for sample in samples]) - t[:, None])
+    pages = {"drives": identity,
+             "now": {name: {"state": state[name], "position": f"{last.q[j]:.4f} rad", "velocity": f"{last.dq[j]:.4f} rad/s",
+                            "torque": f"{last.tau[j]:.2f} N·m", "replies": f"{replied[j]} of {made.tally.cycles}",
+                            "latency": f"{np.nanmedian(latency[:, j]):.2f} ms, at most {np.nanmax(latency[:, j]):.2f} ms"}
+                     for j, name in enumerate(made.names)}} | pages
+    summary += (f" (measured {(len(t) - 1) / (t[-1] - t[0]):.1f} Hz), {100 * made.link.load():.0f} % of the bus, watchdog "
+                f"{1e3 * made.watchdog:.0f} ms")
+    return Findings(summary, pages, tuple(_notes(made)))
+
+
+def limits_page(arm: ArmFile, names: tuple[str, ...], limits: Limits) -> Page:
+    """Limits and stop action of each joint."""
+    return {name: {"position": f"{limits.position[j, 0]:.3f} ... {limits.position[j, 1]:.3f} rad",
+                   "velocity": f"{limits.velocity[j]:.3g} rad/s", "acceleration": f"{limits.acceleration[j]:.3g} rad/s²",
+                   "torque": f"{limits.torque[j]:.3g} N·m",
+                   "when stopped": "brake" if arm.joint(name).stop == "brake" else "held by its drive"}
+            for j, name in enumerate(names)}
+
+
+def falling(arm: ArmFile, names: tuple[str, ...]) -> str:
+    """Which joints nothing holds without power; empty where brakes hold all."""
+    loose = [name for name in names if arm.joint(name).stop == "hold"]
+    return f"{', '.join(loose)}: no brake; may fall when power goes (stop = \"hold\")" if loose else ""
+
+
+def _notes(arm: WiredArm) -> list[str]:
+    unwatched = ", ".join(axis.joint.name for axis in arm.axes if not axis.watched)
+    notes = [falling(arm.file, arm.names), f"{unwatched}: no watchdog; goes on if this computer hangs" if unwatched else ""]
+    if not arm.prompt:
+        notes.append("this computer grants no real-time priority; cycles may be late when it is busy (rtprio in limits.conf)")
+    missed = int(arm.tally.missed.sum())
+    if missed:
+        notes.append(f"{missed} replies came late or never, {arm.tally.late} cycles began late: lower driver.rate, or see to "
+                     "the bus")
+    return [note for note in notes if note] + ["software is no safety function: keep a hand on the emergency stop"]

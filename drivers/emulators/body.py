@@ -1,0 +1,94 @@
+"""The simulated arm in real time, each joint behind a drive of its own: powered, held by a brake, or falling.
+
+What all emulators share. Nothing here knows a protocol, and nothing is shared with the drivers.
+"""
+
+import time
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from drivers.arm import Command
+from drivers.simulated import SimulatedArm
+from ident.armfile import ArmFile, JointTable
+
+_RATE = 500.0           # Hz of the physics' steps; positions between them follow the velocity
+_MOST_BEHIND = 0.1      # s that the physics makes up after a pause; beyond it the arm stood still
+
+
+@dataclass
+class Drive:
+    """What a drive does to its joint. SI, joint side, the model's sign and zero.
+
+    Attributes
+    ----------
+    table : JointTable
+        Direction, zero, gear and drive keys, from which an emulator makes the drive's own counts.
+    power : str
+        "off" leaves the joint to its brake, or to gravity where it has none; "velocity" and "torque" follow `target`.
+    target : float
+        Velocity or torque.
+    ramp : float
+        Acceleration with which a velocity is approached.
+    q, dq, tau : float
+        Measured.
+    """
+
+    table: JointTable
+    power: Literal["off", "velocity", "torque"] = "off"
+    target: float = 0.0
+    ramp: float = np.inf
+    q: float = 0.0
+    dq: float = 0.0
+    tau: float = 0.0
+    setpoint: float = 0.0
+
+    @property
+    def braked(self) -> bool:
+        """Whether a brake holds it while it is off."""
+        return self.table.stop == "brake"
+
+
+class Body:
+    """The physics, run forward to the present whenever somebody asks."""
+
+    def __init__(self, arm: ArmFile, seed: int | None = None) -> None:
+        plain = {name: replace(table, direction=1, zero_offset=0.0) for name, table in arm.joints.items()}
+        self._arm = SimulatedArm(replace(arm, joints=plain, driver=arm.driver.model_copy(update={"rate": _RATE})), seed)
+        self._arm.enable()
+        self.names = self._arm.names
+        self.drives = tuple(Drive(arm.joint(name)) for name in self.names)
+        self._now: float | None = None
+        self._step()
+
+    def advance(self) -> None:
+        """Run the physics up to now."""
+        now = time.monotonic()
+        if self._now is None or now - self._now > _MOST_BEHIND:
+            self._now = now
+        while self._now + 1.0 / _RATE <= now:
+            self._now += 1.0 / _RATE
+            self._step()
+        self.look()
+
+    def look(self, late: float = 0.0) -> None:
+        """Positions of a moment ago: a drive latches them at the frame that asks, however late this program reads it."""
+        since = time.monotonic() - (self._now or 0.0) - min(max(late, 0.0), _MOST_BEHIND)
+        for drive, q in zip(self.drives, self._sample.q, strict=True):
+            drive.q = float(q) + drive.dq * since
+
+    def _step(self) -> None:
+        for drive in self.drives:
+            if drive.power == "velocity":
+                change = drive.ramp / _RATE
+                drive.setpoint += min(max(drive.target - drive.setpoint, -change), change)
+            else:
+                drive.setpoint = drive.dq if drive.power == "torque" or not drive.braked else 0.0
+        falling = [drive.power == "off" and not drive.braked for drive in self.drives]
+        mode = tuple("torque" if fall or drive.power == "torque" else "velocity"
+                     for fall, drive in zip(falling, self.drives, strict=True))
+        torque = np.array([0.0 if fall else drive.target for fall, drive in zip(falling, self.drives, strict=True)])
+        sample = self._sample = self._arm.step(Command(np.array([drive.setpoint for drive in self.drives]), torque, mode))
+        for drive, dq, tau in zip(self.drives, sample.dq, sample.tau, strict=True):
+            drive.dq, drive.tau = float(dq), float(tau) if drive.power != "off" else 0.0

@@ -1,0 +1,362 @@
+"""CiA 402 drives on a CAN bus, with the simulated arm behind them.
+
+Written from CiA 301 (SDO, PDO, SYNC, NMT, heartbeat, emergency) and CiA 402 (states, modes, stop reactions) alone: frames are
+packed and taken apart here, none of the driver's code is used.
+"""
+
+import math
+import struct
+import time
+from collections.abc import Callable
+from typing import Any
+
+import can
+
+from drivers.emulators.body import Body, Drive
+from ident.armfile import ArmFile
+
+_POLL = 0.001               # s without a frame after which the drives look at their clocks
+_TEST = 0x2FFF              # the emulator's own object: what is written there happens to the drive,
+SILENT, RESET = 1, 2        # it falls silent, it is reset; anything else is the error code of a fault
+
+_PRE_OPERATIONAL, _OPERATIONAL, _STOPPED = 0x7F, 0x05, 0x04
+_ABSENT, _READ_ONLY, _LENGTH, _STATE, _COMMAND, _VALUE = (0x06020000, 0x06010002, 0x06070010, 0x08000022, 0x05040001,
+                                                          0x06090030)
+_OBJECTS = {                # index, sub-index: type (struct), value at power-on, whether it may be written
+    (0x1000, 0): ("I", 0x00020192, False), (0x1001, 0): ("B", 0, False),
+    (0x1016, 0): ("B", 1, False), (0x1016, 1): ("I", 0, True), (0x1017, 0): ("H", 0, True),
+    (0x1018, 0): ("B", 1, False), (0x1018, 1): ("I", 0, False),
+    (0x2FFF, 0): ("H", 0, True),
+    (0x603F, 0): ("H", 0, False), (0x6040, 0): ("H", 0, True), (0x6041, 0): ("H", 0, False),
+    (0x6007, 0): ("h", 1, True), (0x605A, 0): ("h", 2, True), (0x605E, 0): ("h", 2, True),
+    (0x6060, 0): ("b", 0, True), (0x6061, 0): ("b", 0, False), (0x6502, 0): ("I", 0b11_0000_1100, False),
+    (0x6064, 0): ("i", 0, False), (0x606C, 0): ("i", 0, False), (0x6077, 0): ("h", 0, False),
+    (0x60FF, 0): ("i", 0, True), (0x6071, 0): ("h", 0, True), (0x6072, 0): ("H", 1000, True), (0x6076, 0): ("I", 0, False),
+    (0x6083, 0): ("I", 1, True), (0x6084, 0): ("I", 1, True), (0x6085, 0): ("I", 1, True), (0x607F, 0): ("I", 2**31, True),
+    (0x607D, 0): ("B", 2, False), (0x607D, 1): ("i", -2**31, True), (0x607D, 2): ("i", 2**31 - 1, True)}
+_TEXTS = {0x1008: "stribeck emulated drive", 0x100A: "1.0"}
+_STATUS = {"switch on disabled": 0x40, "ready to switch on": 0x21, "switched on": 0x23, "operation enabled": 0x27,
+           "quick stop active": 0x07, "fault": 0x08}
+
+
+class Node:
+    """One drive: object dictionary, SDO server, PDOs, heartbeat consumer and the 402 state machine."""
+
+    def __init__(self, drive: Drive, send: Callable[[int, bytes], None]) -> None:
+        keys: dict[str, Any] = drive.table.drive
+        self.id, self.drive, self._send = int(keys["node"]), drive, send
+        turn = drive.table.direction * 2.0 * math.pi / drive.table.gear_ratio
+        self._position = turn / keys["position_counts"]                                  # rad at the joint of a count
+        self._velocity = turn / keys.get("velocity_counts", keys["position_counts"])
+        self._torque = drive.table.direction * keys["rated_torque"] * drive.table.gear_ratio / 1000.0
+        self._rated = round(keys["rated_torque"] / (1e-6 if keys.get("rated_torque_unit", "").startswith("µ") else 1e-3))
+        self.silent = False
+        self.boot()
+
+    def boot(self) -> None:
+        """Power-on or reset: everything forgotten, no power, no PDO valid but by default."""
+        self.types = {key: form for key, (form, _, _) in _OBJECTS.items()}
+        self.values: dict[tuple[int, int], int] = {key: value for key, (_, value, _) in _OBJECTS.items()}
+        self.values[0x6076, 0] = self._rated
+        for k in range(4):
+            for parameters, base in ((0x1400, 0x200), (0x1800, 0x180)):
+                for sub, form, value in ((0, "B", 2), (1, "I", base + 0x100 * k + self.id), (2, "B", 255)):
+                    self.types[parameters + k, sub], self.values[parameters + k, sub] = form, value
+                for sub in range(9):
+                    self.types[parameters + 0x200 + k, sub] = "I" if sub else "B"
+                    self.values[parameters + 0x200 + k, sub] = 0
+        self.nmt, self.state, self._controlword = _PRE_OPERATIONAL, "switch on disabled", 0
+        self._waiting: dict[int, bytes] = {}
+        self._upload: bytes | None = None
+        self._toggle, self._beat = 0, 0.0
+        self._watchdog: float | None = None
+        self._let_go()
+        self._transmit(0x700 + self.id, b"\0")
+
+    # frames
+
+    def _transmit(self, identifier: int, data: bytes) -> None:
+        if not self.silent:
+            self._send(identifier, data)
+
+    def receive(self, identifier: int, data: bytes) -> None:
+        """Whatever is on the bus."""
+        if self.silent:
+            return
+        if identifier == 0 and len(data) == 2 and data[1] in (0, self.id):
+            self._nmt(data[0])
+        elif identifier == 0x080:
+            self._sync()
+        elif identifier == 0x600 + self.id and len(data) == 8 and self.nmt != _STOPPED:
+            self._transmit(0x580 + self.id, self._sdo(data))
+        elif identifier & 0x780 == 0x700:
+            self._hear(identifier & 0x7F)
+        elif self.nmt == _OPERATIONAL:
+            for k in range(4):
+                if self.values[0x1400 + k, 1] == identifier:
+                    if self.values[0x1400 + k, 2] <= 240:
+                        self._waiting[k] = data
+                    else:
+                        self._unpack(k, data)
+
+    def tick(self) -> None:
+        """What happens by the clock: heartbeat out, watchdog, end of a stop."""
+        now, period = time.monotonic(), self.values[0x1017, 0] / 1000.0
+        if period and now - self._beat >= period:
+            self._beat = now
+            self._transmit(0x700 + self.id, bytes([self.nmt]))
+        if self._watchdog is not None and now > self._watchdog:
+            self._watchdog = None
+            self._lost_connection()
+        if self.state == "quick stop active" and self.values[0x605A, 0] in (1, 2) and abs(self.drive.dq) < 1e-3:
+            self._enter("switch on disabled")
+        if self.state == "fault" and self.drive.power != "off" and abs(self.drive.dq) < 1e-3:
+            self._let_go()
+
+    def _nmt(self, command: int) -> None:
+        if command in (0x81, 0x82):
+            self.boot()
+            return
+        states = {0x01: _OPERATIONAL, 0x02: _STOPPED, 0x80: _PRE_OPERATIONAL}
+        before, self.nmt = self.nmt, states.get(command, self.nmt)
+        if before == _OPERATIONAL != self.nmt:
+            self._react()
+
+    def _hear(self, producer: int) -> None:
+        """A heartbeat arms the consumer and keeps it quiet."""
+        entry = self.values[0x1016, 1]
+        if entry >> 16 & 0x7F == producer and entry & 0xFFFF:
+            self._watchdog = time.monotonic() + (entry & 0xFFFF) / 1000.0
+
+    def _lost_connection(self) -> None:
+        self._emergency(0x8130)
+        self._react()
+        self.nmt = _PRE_OPERATIONAL
+
+    def _react(self) -> None:
+        """Abort connection option code."""
+        option = self.values[0x6007, 0]
+        if option == 1:
+            self.fault(0x8130)
+        elif option == 2:
+            self._enter("switch on disabled")
+        elif option == 3 and self.state == "operation enabled":
+            self._enter("quick stop active")
+
+    def _emergency(self, code: int) -> None:
+        self.values[0x603F, 0] = code
+        self._transmit(0x080 + self.id, struct.pack("<HB5x", code, 1))
+
+    # PDO
+
+    def _sync(self) -> None:
+        if self.nmt != _OPERATIONAL:
+            return
+        for k, data in self._waiting.items():
+            self._unpack(k, data)
+        self._waiting.clear()
+        self._measure()
+        for k in range(4):
+            identifier, kind = self.values[0x1800 + k, 1], self.values[0x1800 + k, 2]
+            if not identifier >> 31 and kind <= 240 and self.values[0x1A00 + k, 0]:
+                self._transmit(identifier & 0x7FF, b"".join(self._raw(entry >> 16, entry >> 8 & 0xFF)
+                                                            for entry in self._entries(0x1A00 + k)))
+
+    def _entries(self, index: int) -> list[int]:
+        return [self.values[index, sub] for sub in range(1, self.values[index, 0] + 1)]
+
+    def _unpack(self, k: int, data: bytes) -> None:
+        place = 0
+        for entry in self._entries(0x1600 + k):
+            key, size = (entry >> 16, entry >> 8 & 0xFF), (entry & 0xFF) // 8
+            if place + size > len(data):
+                return
+            self._set(key, data[place:place + size])
+            place += size
+
+    def _raw(self, index: int, sub: int) -> bytes:
+        return struct.pack("<" + self.types[index, sub], self.values[index, sub])
+
+    def _measure(self) -> None:
+        """The drive's own counts."""
+        drive, table = self.drive, self.drive.table
+        self.values[0x6064, 0] = _wrapped(round((drive.q - table.zero_offset) / self._position), 32)
+        self.values[0x606C, 0] = _wrapped(round(drive.dq / self._velocity), 32)
+        self.values[0x6077, 0] = max(-32768, min(32767, round(drive.tau / self._torque)))
+        self.values[0x6041, 0] = _STATUS[self.state] | 0x0200 | 0x10 * (self.state != "fault")
+        self.values[0x6061, 0] = self.values[0x6060, 0]
+
+    # SDO: expedited both ways, segmented upload for texts
+
+    def _sdo(self, request: bytes) -> bytes:
+        command, index, sub = request[0], *struct.unpack_from("<HB", request, 1)
+        if command >> 5 == 3 and self._upload is not None:
+            return self._segment(command)
+        head = struct.pack("<HB", index, sub)
+        try:
+            if command >> 5 == 1:
+                self._write((index, sub), command, request[4:])
+                return b"\x60" + head + bytes(4)
+            if command >> 5 == 2:
+                if index in _TEXTS and sub == 0:
+                    self._upload, self._toggle = _TEXTS[index].encode(), 0
+                    return b"\x41" + head + struct.pack("<I", len(self._upload))
+                if (index, sub) not in self.types:
+                    raise _Abort(_ABSENT)
+                self._measure()
+                data = self._raw(index, sub)
+                return bytes([0x43 | (4 - len(data)) << 2]) + head + data.ljust(4, b"\0")
+            raise _Abort(_COMMAND)
+        except _Abort as abort:
+            return b"\x80" + head + struct.pack("<I", abort.code)
+
+    def _segment(self, command: int) -> bytes:
+        assert self._upload is not None
+        if command >> 4 & 1 != self._toggle:
+            self._upload = None
+            return b"\x80" + bytes(3) + struct.pack("<I", 0x05030000)
+        part, rest = self._upload[:7], self._upload[7:]
+        head = self._toggle << 4 | (7 - len(part)) << 1 | (not rest)
+        self._toggle ^= 1
+        self._upload = rest or None
+        return bytes([head]) + part.ljust(7, b"\0")
+
+    def _write(self, key: tuple[int, int], command: int, data: bytes) -> None:
+        if key not in self.types:
+            raise _Abort(_ABSENT)
+        if key in _OBJECTS and not _OBJECTS[key][2]:
+            raise _Abort(_READ_ONLY)
+        size = struct.calcsize(self.types[key])
+        if not command & 2 or (command & 1 and 4 - (command >> 2 & 3) != size):
+            raise _Abort(_LENGTH)
+        index, sub = key
+        if 0x1600 <= index < 0x1800 or 0x1A00 <= index < 0x1C00:
+            if not self.values[index - 0x200, 1] >> 31 or (sub and self.values[index, 0]):
+                raise _Abort(_STATE)                   # a mapping changes only while its PDO is off and its count zero
+            mapped = int.from_bytes(data[:4], "little")
+            if sub and (mapped >> 16, mapped >> 8 & 0xFF) not in self.types:
+                raise _Abort(0x06040041)
+        if key == (0x6060, 0) and not self.values[0x6502, 0] >> (data[0] - 1) & 1:
+            raise _Abort(_VALUE)
+        self._set(key, data[:size])
+
+    def _set(self, key: tuple[int, int], data: bytes) -> None:
+        self.values[key] = struct.unpack("<" + self.types[key], data)[0]
+        if key == (0x6040, 0):
+            self._control(self.values[key])
+        elif key in ((0x60FF, 0), (0x6071, 0), (0x6060, 0)) and self.state == "operation enabled":
+            self._follow()
+        elif key == (0x1016, 1):
+            self._watchdog = None
+        elif key == (_TEST, 0):
+            self._suffer(self.values[key])
+
+    def _suffer(self, what: int) -> None:
+        if what == SILENT:
+            self.silent = True
+        elif what == RESET:
+            self.boot()
+        else:
+            self.fault(what)
+
+    # CiA 402
+
+    def _control(self, word: int) -> None:
+        rising, self._controlword = word & ~self._controlword, word
+        if self.state == "fault":
+            if rising & 0x80:
+                self.values[0x603F, 0] = 0
+                self._enter("switch on disabled")
+            return
+        if not word & 2:                                                   # disable voltage
+            self._enter("switch on disabled")
+        elif not word & 4:                                                 # quick stop
+            if self.state == "operation enabled":
+                self._enter("quick stop active")
+            elif self.state in ("ready to switch on", "switched on"):
+                self._enter("switch on disabled")
+        elif word & 0x0F == 0x0F:
+            if self.state in ("switched on", "ready to switch on", "quick stop active"):
+                self._enter("operation enabled")
+        elif word & 0x07 == 0x07:
+            if self.state in ("ready to switch on", "operation enabled"):
+                self._enter("switched on")
+        elif self.state in ("switch on disabled", "switched on", "operation enabled"):
+            self._enter("ready to switch on")
+
+    def _enter(self, state: str) -> None:
+        if state == self.state:
+            return
+        self.state = state
+        if state == "operation enabled":
+            self._follow()
+        elif state == "quick stop active":
+            self._brake()
+        else:
+            self._let_go()
+
+    def _follow(self) -> None:
+        """The mode's own target: whatever stands in it, also if it is old."""
+        drive, mode = self.drive, self.values[0x6060, 0]
+        if mode in (4, 10):
+            drive.power, drive.target = "torque", self.values[0x6071, 0] * self._torque
+        else:
+            drive.power, drive.target = "velocity", self.values[0x60FF, 0] * self._velocity
+            drive.ramp = math.inf if mode == 9 else self.values[0x6083, 0] * abs(self._velocity)
+
+    def _brake(self) -> None:
+        self.drive.power, self.drive.target = "velocity", 0.0
+        self.drive.ramp = self.values[0x6085, 0] * abs(self._velocity)
+
+    def _let_go(self) -> None:
+        self.drive.power, self.drive.target = "off", 0.0
+
+    def fault(self, code: int) -> None:
+        """Fault reaction: down the quick-stop ramp, then without power."""
+        self.state = "fault"
+        self._brake()
+        self._emergency(code)
+
+
+class _Abort(Exception):
+    def __init__(self, code: int) -> None:
+        super().__init__(f"SDO abort 0x{code:08X}")
+        self.code = code
+
+
+def _wrapped(value: int, bits: int) -> int:
+    """As a counter of so many bits shows it."""
+    half = 1 << bits - 1
+    return (value + half) % (1 << bits) - half
+
+
+class Emulator:
+    """All drives of an arm on one bus, in this process."""
+
+    def __init__(self, arm: ArmFile, seed: int | None = None, bus: can.BusABC | None = None) -> None:
+        self._body = Body(arm, seed)
+        extra = dict(arm.driver.model_extra or {})
+        table = {"hop_limit": 0, **extra["bus"]} if extra["bus"].get("interface") == "udp_multicast" else extra["bus"]
+        self._bus = bus or can.Bus(**{"bitrate": int(extra.get("bit_rate", 1e6)), **table})
+        self.address = ", ".join(f"{key} {value}" for key, value in extra["bus"].items())
+        self._nodes = [Node(drive, self._send) for drive in self._body.drives]
+
+    def _send(self, identifier: int, data: bytes) -> None:
+        self._bus.send(can.Message(arbitration_id=identifier, data=data, is_extended_id=False))
+
+    def serve(self, going: Callable[[], bool] = lambda: True) -> None:
+        """Answer what comes while `going`."""
+        while going():
+            message = self._bus.recv(_POLL)
+            self._body.advance()
+            if message is not None and message.arbitration_id == 0x080:
+                self._body.look(time.time() - message.timestamp)
+            if message is not None and not message.is_extended_id and not message.is_error_frame and not message.is_remote_frame:
+                for node in self._nodes:
+                    node.receive(message.arbitration_id, bytes(message.data))
+            for node in self._nodes:
+                node.tick()
+
+    def close(self) -> None:
+        """Leave the bus."""
+        self._bus.shutdown()

@@ -1,0 +1,40 @@
+"""Buses: opening them, and what frames cost on the wire."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import can
+
+from drivers.errors import DriverError
+
+
+def open_can(table: dict[str, Any], bit_rate: float) -> can.BusABC:
+    """A python-can bus from the arm file's ``bus = {...}``, whose keys are python-can's own.
+
+    Raises
+    ------
+    DriverError
+        If it cannot be opened; says which and why.
+    """
+    local = {"hop_limit": 0} if table.get("interface") == "udp_multicast" else {}      # else frames leave the machine
+    try:
+        return can.Bus(**{"bitrate": int(bit_rate), **local, **table})
+    except (can.CanError, OSError, ValueError, TypeError, ImportError, NotImplementedError) as error:
+        shown = ", ".join(f"{key} = {value}" for key, value in table.items())
+        raise DriverError(f"the CAN bus ({shown}) cannot be opened: {error}") from error
+
+
+@contextmanager
+def bus_errors() -> Iterator[None]:
+    """Whatever a bus or a port raises, as an error of ours."""
+    try:
+        yield
+    except (can.CanError, OSError) as error:
+        raise DriverError(f"the bus failed: {error}") from error
+
+
+def can_bits(data: int, extended: bool = False) -> int:
+    """Most bits that a classic frame with so many bytes takes on the wire, stuff bits and interframe space included."""
+    stuffed = (54 if extended else 34) + 8 * data
+    return stuffed + 13 + (stuffed - 1) // 4

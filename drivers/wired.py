@@ -1,0 +1,304 @@
+"""An arm of drives on a bus: the one loop that sends set-points and signs of life, and the ladder that ends motion."""
+
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from drivers.arm import Array, Command, JointSample, Resolution, command_fault
+from drivers.axis import Axis, Link, read_joints, read_keys
+from drivers.errors import ArmStopped, DriverError
+from drivers.realtime import real_time
+from drivers.transport import bus_errors
+from ident.armfile import ArmFile, check_against_model
+from ident.description import load_mechanism
+from ident.errors import InputError
+
+MOST_LOAD = 0.7             # part of a bus that cycles may take
+_PATIENCE = 2.0             # periods in which a reply must have come
+_RAMP = 0.5                 # s that a joint may take to rest beyond its braking time, before its own quick stop is asked for
+_QUICK_STOP = 1.0           # s for the drive's quick stop,
+_POWER_OFF = 1.0            # s for its brake,
+_POWER_ON = 5.0             # s to power all drives
+_REST = 0.005               # rad/s below which a joint counts as at rest, or two velocity steps
+_FIRST = 3                  # cycles in which drives must have replied before any is powered
+_AGE = 0.05                 # s, or ten periods: older values are no sign of life
+
+
+@dataclass
+class Tally:
+    """How the cycles went.
+
+    Attributes
+    ----------
+    cycles : int
+        Exchanges so far.
+    missed : ndarray of int, shape (n,)
+        Cycles in which a joint's reply was not there in time.
+    late : int
+        Cycles that began more than a period behind the clock's grid.
+    latency : list of ndarray, shape (n,)
+        From sending to the reply of each joint [s], of the last ten thousand cycles.
+    """
+
+    cycles: int
+    missed: Array
+    late: int
+    latency: list[Array]
+
+
+class WiredArm:
+    """Drives on a bus behind the `Arm` interface. Guard it by a `Supervisor`, which checks what it measures.
+
+    A sample's `t` is the instant at which replies were asked for, since entering.
+
+    Parameters
+    ----------
+    arm : ArmFile
+        Limits and the driver's keys.
+    link : type of Link
+        The driver.
+    transport : optional
+        An open python-can bus or serial port; default is the one that the arm file names, opened on entering.
+
+    Raises
+    ------
+    InputError
+        On keys that the driver refuses, limits that are missing, or a bus that cannot carry the rate.
+    """
+
+    def __init__(self, arm: ArmFile, link: type[Link], transport: Any = None) -> None:
+        mechanism = load_mechanism(arm)
+        check_against_model(arm, mechanism)
+        self.names, self.rate, self.limits = mechanism.names, arm.driver.rate, arm.limits(mechanism)
+        missing = self.limits.missing(self.names)
+        if missing:
+            raise InputError(f"{arm.path}: {missing} is missing; nothing moves without it")
+        keys, drives = read_keys(arm, self.names, link)
+        self.joints = read_joints(arm, mechanism, self.limits)
+        self.file, self.link = arm, link(self.joints, keys, drives)
+        self.watchdog: float = keys.watchdog
+        self._watchdog_needed = not keys.allow_no_watchdog
+        self.axes, self.modes = self.link.axes, self.link.modes
+        load = self.link.load()
+        if load > MOST_LOAD:
+            raise InputError(f"{arm.path}: driver.rate = {self.rate:g} Hz would take {100 * load:.0f} % of the bus, at most "
+                             f"{100 * MOST_LOAD:.0f} % is safe; at most {self.rate * MOST_LOAD / load:.0f} Hz fit")
+        steps = [axis.steps for axis in self.axes]
+        self.resolution = Resolution(*(np.array([getattr(step, key) for step in steps])
+                                       for key in ("velocity", "position", "torque")))
+        self._transport = transport
+        self._reason: str | None = "it is not connected"
+        self._period, self._began, self._tick = 1.0 / self.rate, 0.0, 0.0
+        self._sent = np.zeros(len(self.names))
+        self._leave = ExitStack()
+        self.prompt = False                 # whether this computer lets the loop go before all else
+        self.tally = Tally(0, np.zeros(len(self.names), dtype=int), 0, [])
+
+    def __enter__(self) -> Self:
+        with bus_errors(), ExitStack() as undo:
+            self.prompt = undo.enter_context(real_time())
+            self.link.open(self._transport)
+            undo.callback(self.link.close)
+            for axis in self.axes:
+                axis.configure()
+                if self._watchdog_needed and not axis.watched:
+                    raise DriverError(f"the drive of {axis.joint.name} has no watchdog: if this computer hangs, the joint goes "
+                                      "on. driver.allow_no_watchdog = true moves it all the same")
+            self._leave = undo.pop_all()
+        self._began = self._tick = time.monotonic()
+        self._reason = "it has not been enabled"
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        with self._leave:
+            try:
+                self.stop("disconnected")
+            finally:
+                self._reason = "disconnected"
+
+    def enable(self) -> None:
+        """Power the joints at rest.
+
+        Raises
+        ------
+        DriverError
+            If a drive does not come to power; those that did are stopped again.
+        """
+        if self._reason in ("it is not connected", "disconnected"):
+            raise ArmStopped("the arm is not connected; it has to be entered first")
+        self._sent[:] = 0.0
+        self.look(_FIRST)
+        silent = self._silent()
+        if silent:
+            raise DriverError(f"{silent[0]} does not reply; nothing was powered")
+        self._reason = None
+        try:
+            with bus_errors():
+                for axis in self.axes:
+                    axis.enable()
+                self._until("on", _POWER_ON)
+        except DriverError as error:
+            self._fail(f"{error}; the arm was not powered")
+
+    def step(self, command: Command) -> JointSample:
+        """Send the set-points at the next tick and return what the joints reply."""
+        if self._reason is not None:
+            raise ArmStopped(f"the arm takes no commands: {self._reason}; enable it first")
+        fault = command_fault(command, self.names, self.modes)
+        if fault is not None:
+            self._fail(fault)
+        try:
+            with bus_errors():
+                self._order(command)
+                sample = self._cycle()
+        except DriverError as error:
+            self._fail(str(error))
+        silent = self._silent()
+        if silent:
+            self._fail(f"{silent[0]} has not replied for {1e3 * self._oldest():.0f} ms")
+        lost = [axis for axis in self.axes if axis.power != "on"]
+        if lost:
+            self._fail(f"the drive of {lost[0].joint.name} stopped by itself: {lost[0].trouble or lost[0].power}")
+        return sample
+
+    def look(self, cycles: int) -> list[JointSample]:
+        """Cycles without set-points, of drives as they are; moves nothing."""
+        with bus_errors():
+            self.link.start()
+            self._tick = time.monotonic()
+            return [self._cycle() for _ in range(cycles)]
+
+    def reset(self) -> None:
+        """Clear the drives' faults, unconnected as the arm is; they are left without power."""
+        with bus_errors(), ExitStack() as undo:
+            self.link.open(self._transport)
+            undo.callback(self.link.close)
+            for axis in self.axes:
+                axis.reset()
+
+    def stop(self, reason: str) -> None:
+        """Velocity 0, then the drives' own quick stop, then brakes where the arm file says so; each with a time-out.
+
+        Raises
+        ------
+        DriverError
+            After the last rung, if a drive did not confirm that it stopped.
+        """
+        if self._reason is not None:
+            return
+        self._reason = reason
+        errors: list[BaseException] = []
+        for rung in (self._slow_down, self._quick_stop, self._power_off):
+            try:
+                with bus_errors():
+                    rung()
+            except BaseException as error:           # Ctrl-C during a rung goes on with the next one, too
+                errors.append(error)
+        for found in errors:
+            if not isinstance(found, DriverError):
+                raise found
+        if errors:
+            raise DriverError(f"{reason}; then {'; '.join(dict.fromkeys(map(str, errors)))}; drives that are out of reach stop "
+                              "by their own watchdogs")
+
+    def _fail(self, fault: str) -> None:
+        """Stop, then say why."""
+        self.stop(fault)
+        raise DriverError(f"{fault}; the arm was stopped")
+
+    def _order(self, command: Command) -> None:
+        """Set-points to the axes; `_sent` is the velocity from which a stop would begin."""
+        for j, axis in enumerate(self.axes):
+            if command.mode is not None and command.mode[j] == "torque" and command.torque is not None:
+                axis.command("torque", float(command.torque[j]))
+                self._sent[j] = axis.reading.dq if axis.reading else 0.0
+            else:
+                axis.command("velocity", float(command.velocity[j]))
+                self._sent[j] = command.velocity[j]
+
+    # the ladder
+
+    def _slow_down(self) -> None:
+        """Bring the set-points to zero within the acceleration limits and wait for rest."""
+        velocity, n = self._sent.copy(), len(self.axes)
+        braking = np.abs(velocity) / self.limits.acceleration
+        end, drop = time.monotonic() + float(braking.max()) + _RAMP, self.limits.acceleration * self._period
+        rest = np.maximum(_REST, 2.0 * self.resolution.velocity_step)
+        while time.monotonic() < end:
+            velocity -= np.clip(velocity, -drop, drop)
+            for axis, value in zip(self.axes, velocity, strict=True):
+                axis.command("velocity", float(value))
+            sample = self._cycle()
+            if not velocity.any() and (np.abs(sample.dq) < rest).sum() == n and not self._silent():
+                return
+
+    def _quick_stop(self) -> None:
+        for axis in self.axes:
+            axis.quick_stop()
+        self._until("held", _QUICK_STOP)
+
+    def _power_off(self) -> None:
+        braked = [axis for axis in self.axes if not axis.joint.falls]
+        for axis in braked:
+            axis.disable()
+        self._until("off", _POWER_OFF, braked)
+
+    # one cycle
+
+    def _until(self, power: str, patience: float, axes: Sequence[Axis] | None = None) -> None:
+        """Cycle until these drives are in this state; a drive without power cannot be held."""
+        axes, end = self.axes if axes is None else axes, time.monotonic() + patience
+        done = ("held", "off", "fault") if power == "held" else (power,)
+        while any(axis.power not in done for axis in axes) or self._silent(axes):
+            if power == "on":
+                broken = next((axis for axis in axes if axis.power == "fault"), None)
+                if broken is not None:
+                    raise DriverError(f"the drive of {broken.joint.name} has a fault: {broken.trouble}")
+            if time.monotonic() > end:
+                silent = self._silent(axes)
+                if silent:
+                    raise DriverError(f"{silent[0]} does not reply")
+                axis = next(axis for axis in axes if axis.power not in done)
+                raise DriverError(f"the drive of {axis.joint.name} is {axis.power!r} after {patience:g} s, not {power!r}"
+                                  + (f": {axis.trouble}" if axis.trouble else ""))
+            self._cycle()
+
+    def _cycle(self) -> JointSample:
+        """Wait for the tick, exchange, gather what came."""
+        now = time.monotonic()
+        if now < self._tick:
+            time.sleep(self._tick - now)
+        elif now - self._tick > self._period:        # behind by whole periods: they are left out, not made up
+            self.tally.late += 1
+            self._tick += int((now - self._tick) / self._period) * self._period
+        asked = self.link.exchange(time.monotonic() + _PATIENCE * self._period)
+        self._tick += self._period
+        return self._gather(asked)
+
+    def _gather(self, asked: float) -> JointSample:
+        rows = [(r.q, r.dq, r.tau, r.t - self._began, r.raw, r.temperature, r.status) if (r := axis.reading) else
+                (np.nan, np.nan, np.nan, np.nan, np.nan, np.nan, 0) for axis in self.axes]
+        q, dq, tau, t_joint, raw, temperature, status = np.array(rows, dtype=float).T.copy()
+        t, tally = asked - self._began, self.tally
+        tally.cycles += 1
+        tally.missed += ~(t_joint >= t)
+        tally.latency.append(t_joint - t)
+        del tally.latency[:-10000]
+        return JointSample(t, q, dq, tau, t_joint, None if np.isnan(temperature).all() else temperature, status.astype(np.int64),
+                           None if np.isnan(raw).all() else raw)
+
+    def _oldest(self) -> float:
+        """Age of the oldest reading [s]."""
+        now = time.monotonic()
+        return max(now - (axis.reading.t if axis.reading else self._began) for axis in self.axes)
+
+    def _silent(self, axes: Sequence[Axis] | None = None) -> list[str]:
+        """Joints that have not replied for a while."""
+        old = time.monotonic() - max(_AGE, 10.0 * self._period)
+        return [axis.joint.name for axis in (self.axes if axes is None else axes) if axis.reading is None or axis.reading.t < old]

@@ -1,0 +1,100 @@
+"""The driver that docs/drivers.md shows in full works, and plug-ins are found by their entry point."""
+
+import re
+import socketserver
+import threading
+import time
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from drivers import Command, DriverError, connect
+from ident.errors import InputError
+
+PAGE = Path(__file__).parents[2] / "docs" / "drivers.md"
+
+
+class TextDrives(socketserver.StreamRequestHandler):
+    """Ideal drives that speak lines: "ID words"."""
+
+    def handle(self):
+        drives = {1: [0.0, 0.0, 0], 2: [0.0, 0.0, 0]}
+        before = time.monotonic()
+        for line in self.rfile:
+            now = time.monotonic()
+            for drive in drives.values():
+                drive[0] += drive[1] * (now - before)
+            before = now
+            number, word, *value = line.decode().split()
+            drive = drives[int(number)]
+            if word == "name":
+                answer = "text drive 1.0"
+            elif word == "watchdog":
+                answer = value[0]
+            else:
+                if word in ("on", "stop", "off"):
+                    drive[1:] = 0.0, {"on": 1, "stop": 2, "off": 0}[word]
+                elif word == "velocity" and drive[2] == 1:
+                    drive[1] = float(value[0])
+                answer = f"{drive[0]:.6f} {drive[1]:.6f} 1.5 {drive[2]}"
+            self.wfile.write(f"{answer}\n".encode())
+
+
+@pytest.fixture
+def port():
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), TextDrives) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        yield f"socket://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+@pytest.fixture
+def plugged_in(monkeypatch):
+    """The page's driver as an installed plug-in named "text"."""
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
+    module = ModuleType("my_drives")
+    exec(compile(code, str(PAGE), "exec"), module.__dict__)
+    monkeypatch.setitem(__import__("sys").modules, "my_drives", module)
+    entry = EntryPoint("text", "my_drives:connect", "stribeck.drivers")
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [entry] if group == "stribeck.drivers" else [])
+    return code
+
+
+def text_arm(make_arm, port, **drive):
+    joints = {name: {"stop": "brake", "drive": {"id": k, **drive}} for k, name in enumerate(("turn", "lift"), 1)}
+    return make_arm({"driver": {"kind": "text", "port": port, "watchdog": 0.5}, "joints": joints})
+
+
+def test_the_driver_of_the_page_moves_an_arm(make_arm, plugged_in, port):
+    with connect(text_arm(make_arm, port)) as arm:
+        assert [axis.identity() for axis in arm.axes] == [{"device": "text drive 1.0"}] * 2
+        arm.enable()
+        samples = [arm.step(Command(np.array([0.2, -0.1]))) for _ in range(40)]
+        moved, took = samples[-1].q - samples[0].q, samples[-1].t - samples[0].t
+        np.testing.assert_allclose(moved, np.array([0.2, -0.1]) * took, rtol=0.1)
+        arm.stop("enough")
+        assert [axis.power for axis in arm.axes] == ["off", "off"]
+
+
+def test_its_keys_are_checked_like_all_others(make_arm, plugged_in, port):
+    with pytest.raises(InputError, match=r"joints\.turn\.drive\.idd: unknown key 'idd'; did you mean 'id'"):
+        connect(text_arm(make_arm, port, idd=3))
+
+
+def test_a_port_that_cannot_be_opened_is_an_error_of_ours(make_arm, plugged_in):
+    with pytest.raises(DriverError, match="the bus failed"), connect(text_arm(make_arm, "socket://127.0.0.1:9")):
+        pass
+
+
+def test_the_page_keeps_its_promise_of_forty_lines(plugged_in):
+    logic = [line for line in plugged_in.splitlines() if line.strip() and not line.startswith(("import", "from", "class"))]
+    assert len(logic) <= 45
+
+
+def test_drivers_that_nobody_has_are_named(make_arm, plugged_in):
+    with pytest.raises(InputError, match="simulated, canopen, text"):
+        connect(make_arm({"driver": {"kind": "telepathy"}}))

@@ -1,0 +1,71 @@
+"""Small arms behind device emulators, each in a process of its own on a loopback bus."""
+
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ident.armfile import ArmFile
+
+GROUP = "239.74.163.2"
+PAIR: dict[str, dict[str, Any]] = {       # what makes the pair of tests/arms an arm of each protocol; {port} is a free one
+    "canopen": {
+        "driver": {"kind": "canopen", "bus": {"interface": "udp_multicast", "channel": GROUP, "port": "{port}"}, "watchdog": 0.5,
+                   "modes": ["velocity", "torque"]},
+        "joints": {"turn": {"stop": "brake", "drive": {"node": 1, "rated_torque": 0.6, "position_counts": 65536}},
+                   "lift": {"stop": "brake", "drive": {"node": 2, "rated_torque": 0.4, "position_counts": 65536}}}},
+}
+
+
+@dataclass
+class Bench:
+    """An arm file and the process that plays its drives."""
+
+    arm: ArmFile
+    process: subprocess.Popen[str]
+    address: str
+
+
+def benches(make_arm: Callable[..., ArmFile]) -> Iterator[Callable[..., Bench]]:
+    """Starts emulators: `start(kind, changes)`; kills them in the end."""
+    running: list[subprocess.Popen[str]] = []
+
+    def start(kind: str, changes: dict[str, Any] | None = None, seed: int = 0) -> Bench:
+        arm = make_arm(merged(with_port(PAIR[kind], free_port()), changes or {}))
+        process = subprocess.Popen([sys.executable, "-m", "experiments.cli", "emulate", str(arm.path), "--seed", str(seed)],
+                                   stdout=subprocess.PIPE, text=True)
+        running.append(process)
+        assert process.stdout is not None
+        return Bench(arm, process, process.stdout.readline())      # it listens once it says so
+
+    yield start
+    for process in running:
+        process.kill()
+        process.wait()
+        if process.stdout:
+            process.stdout.close()
+
+
+def free_port() -> int:
+    """A UDP port that nobody uses: else parallel tests hear each other."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("", 0))
+        return int(probe.getsockname()[1])
+
+
+def with_port(table: Any, port: int) -> Any:
+    """A copy with the port filled in."""
+    if isinstance(table, dict):
+        return {key: with_port(value, port) for key, value in table.items()}
+    return port if table == "{port}" else table
+
+
+def merged(table: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """A copy with changes; tables merge."""
+    out = dict(table)
+    for key, value in changes.items():
+        inner = out.get(key)
+        out[key] = merged(inner, value) if isinstance(inner, dict) and isinstance(value, dict) else value
+    return out
