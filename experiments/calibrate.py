@@ -111,7 +111,7 @@ def fit_runs(paths: list[Path], out: Path, options: Options | None = None) -> De
     source = out / calibration.model.file
     exported = export(calibration, "urdf" if source.suffix.lower() == ".urdf" else "mjcf")
     target = source.with_name(f"{source.stem}.calibrated{exported.suffix}")
-    target.write_text(exported.text, encoding="utf-8")
+    target.write_text(exported.text, encoding="utf-8", newline="")
     report = write_report(result, out)
     return Delivery(result, calibration, sum(float(run.t[-1] - run.t[0]) for run in runs),
                     (out / CALIBRATION, out / POINTS, report, target), exported.losses)

@@ -15,13 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 from ident.calibration import Calibration, JointCalibration
 from ident.errors import InputError, ModelError, unknown_name
 from ident.friction import law_named
-from ident.loads import LOADS, normal_load
+from ident.loads import LOAD_PARTS, load_weights
 from ident.mechanism import Array, Mechanism
 
 if TYPE_CHECKING:
     import mujoco
 
-_ROWS = ("torque", "bending", "radial", "axial", "twist")      # what loads are made of
 _CROSS = np.cross(np.eye(3)[:, None], np.eye(3)).transpose(2, 0, 1)      # for einsum; np.cross costs several times as much
 
 
@@ -76,11 +75,11 @@ class Feedforward:
         self._reaction, self._centre, self._root = data.cfrc_int[1:], data.subtree_com, model.body_rootid[1:].copy()
         self._origin, self._axis = data.xpos[1:], data.xaxis
         self._screw = 2 * np.arange(tree.n) + (model.jnt_type == mujoco.mjtJoint.mjJNT_SLIDE)   # in a flat (n, 2)
-        self._parts = np.zeros((len(_ROWS), tree.n))
-        self._weights = np.zeros((len(_ROWS), tree.n))
+        self._parts = np.zeros((len(LOAD_PARTS), tree.n))
+        self._weights = np.zeros((len(LOAD_PARTS), tree.n))
         joints = [calibration.joints.get(name) for name in self.names]
         for k, joint, prismatic in zip(self._own, joints, mechanism.prismatic, strict=True):
-            self._weights[:, k] = _weights(joint, bool(prismatic))
+            self._weights[:, k] = load_weights(joint.load if joint else "none", joint.bearing if joint else None, bool(prismatic))
         self._groups = _by_law(joints, self._own)
         self._viscous, self._driving = (np.array([joint.difference if joint is not None and joint.directional == kind else 0.0
                                                   for joint in joints]) for kind in ("viscous", "driving"))
@@ -222,17 +221,3 @@ def _by_law(joints: list[JointCalibration | None],
         columns = np.array(list(members))
         groups.append((columns, places[columns], partial(law, **{key: np.array(value) for key, value in values.items()})))
     return groups
-
-
-def _weights(joint: JointCalibration | None, prismatic: bool) -> Array:
-    """What each of `_ROWS` counts for a joint's load; nan where its bearing is unknown."""
-    if joint is None or joint.load == "none":
-        return np.zeros(len(_ROWS))
-    if joint.load not in LOADS:
-        raise unknown_name("load", joint.load, LOADS)
-    if joint.load != "normal":
-        return np.array([float(row == joint.load) for row in _ROWS])
-    if joint.bearing is None:
-        return np.full(len(_ROWS), np.nan)
-    one = np.eye(len(_ROWS))[1:]                                               # Eq. 47 is linear
-    return np.asarray(normal_load(joint.bearing, prismatic, **dict(zip(_ROWS[1:], one, strict=True))))

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ident.dynamics import led, with_followers
-from ident.errors import InputError
+from ident.errors import InputError, unknown_name
 from ident.mechanism import Array, Bearing, Mechanism
 from ident.sweep import own_wrenches, refuse_closures
 
 LOADS = ("torque", "bending", "radial", "axial", "normal")
+LOAD_PARTS = ("torque", "bending", "radial", "axial", "twist")     # what every load is a weighted sum of
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,20 @@ def normal_load(bearing: Bearing, prismatic: bool, bending: Array, radial: Array
     if prismatic:
         return bending / bearing.bending_arm + radial + twist / bearing.friction_arm
     return (bending / bearing.bending_arm + radial) * bearing.pin_radius + axial * bearing.friction_arm
+
+
+def load_weights(load: str, bearing: Bearing | None, prismatic: bool) -> Array:
+    """What each of `LOAD_PARTS` counts for a load, shape (5,); nan where the normal load's bearing is unknown."""
+    if load == "none":
+        return np.zeros(len(LOAD_PARTS))
+    if load not in LOADS:
+        raise unknown_name("load", load, LOADS)
+    if load != "normal":
+        return np.array([float(part == load) for part in LOAD_PARTS])
+    if bearing is None:
+        return np.full(len(LOAD_PARTS), np.nan)
+    one = np.eye(len(LOAD_PARTS))[1:]                                          # Eq. 47 is linear
+    return np.asarray(normal_load(bearing, prismatic, **dict(zip(LOAD_PARTS[1:], one, strict=True))))
 
 
 def _across(vector: Array) -> Array:

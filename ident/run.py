@@ -125,6 +125,12 @@ def read_signal(run: Run, signal: str, rows: int) -> Array | None:
     return _read_matrix(path, columns, min(rows, len(run.t)))
 
 
+def samples_table(run: Run) -> "pa.Table":
+    """All samples of a run as they were recorded, signal, joint and unit of each column in the schema's metadata."""
+    path = run.path / SAMPLES
+    return _read_columns(path, tuple(_schema(path).names)).slice(0, len(run.t))
+
+
 def find_runs(path: Path) -> list[Path]:
     """Run folders at a path: the folder itself, or those of a campaign in order."""
     path = Path(path)

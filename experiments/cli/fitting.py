@@ -93,7 +93,7 @@ def delivered(text: "Console", delivery: "Delivery", folder: Path, as_json: bool
     """What a fit found and wrote."""
     from experiments.cli.text import notes, result_table
     from experiments.words import gravity_sentence, repeat_sentence
-    from ident.export.formats import calibration_table
+    from ident.export import calibration_table
     from ident.health import drift
 
     result = delivery.result

@@ -19,25 +19,42 @@ def register(app: typer.Typer) -> None:
     app.command()(loads)
 
 
-def export(calibration: Annotated[Path, typer.Argument(metavar="CALIBRATION", help="Calibration file or its folder.")],
-           to: Annotated[str, typer.Option("--to", help="urdf, mjcf or json.")],
-           out: Annotated[Path | None, typer.Option("--out", "-o", help="File to write; default beside the calibration.")] = None,
-           ) -> None:
-    """Write a calibration for other software; says what the target cannot express."""
+def export(source: Annotated[Path, typer.Argument(metavar="CALIBRATION|RUN", help="Calibration (file or folder) or run folder.")],
+           to: Annotated[str, typer.Option("--to", help="Calibration: urdf, mjcf, sdf, json, csv, ros2 (parameters), c (header), "
+                                                        "vendor (fields of a drive). Run: csv, parquet, mcap.")],
+           out: Annotated[Path | None, typer.Option("--out", "-o", help="File to write; default beside the source.")] = None,
+           into: Annotated[Path | None, typer.Option(help="URDF, MJCF or SDF of the arm that a copy of is given the friction; "
+                                                          "default: the calibration's model.")] = None) -> None:
+    """Write a calibration or a run for other software; says what the target cannot express."""
+    from ident.errors import InputError
+    from ident.run import RECORD
+
+    if (source / RECORD).is_file():
+        from experiments.exporters import export_run
+
+        if into is not None:
+            raise InputError(f"--into {into}: a run is not written into a model; export the calibration that was fitted to it")
+        target, losses = export_run(source, to, out)
+    else:
+        target, losses = _export_calibration(source, to, out, into)
+    text = console()
+    for line in losses:
+        text.print(f"export    {line}")
+    text.print(f"wrote     {target}")
+
+
+def _export_calibration(source: Path, to: str, out: Path | None, into: Path | None) -> tuple[Path, tuple[str, ...]]:
     from ident.calibration import Calibration
     from ident.errors import InputError
     from ident.export import export as exported_as
 
-    loaded = Calibration.load(calibration)
-    result = exported_as(loaded, to)
+    loaded = Calibration.load(source)
+    result = exported_as(loaded, to, into)
     target = out or loaded.folder / f"{loaded.arm}.calibrated{result.suffix}"
     if target.exists():
         raise InputError(f"{target} exists; choose another --out")
-    target.write_text(result.text, encoding="utf-8")
-    text = console()
-    for line in result.losses:
-        text.print(f"export    {line}")
-    text.print(f"wrote     {target}")
+    target.write_text(result.text, encoding="utf-8", newline="")
+    return target, result.losses
 
 
 def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Campaign folder with runs/.")],

@@ -1,60 +1,109 @@
-"""What is lost where a target knows only constant and viscous friction."""
+"""Fewer coefficients that stand in for a law: the best over the calibrated range, how far off they are, and what is lost."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from ident.calibration import Calibration, JointCalibration
+from ident.mechanism import Array
+
+_SPEEDS, _LOADS = 200, 21        # nodes of the grid over the calibrated range
+_SLOWEST = 1e-3                 # of the fastest speed: where the grid begins if the data went down to rest
 
 
 @dataclass(frozen=True)
 class Approximation:
-    """Constant friction and damping of one joint, and how far they are off over the calibrated range.
+    """Coulomb and viscous friction of one joint, and how far they are off over the calibrated range.
 
     Attributes
     ----------
     friction : float
-        Coulomb friction at the median load [N·m].
+        Constant part [N·m].
     damping : float
         Viscous coefficient [N·m·s/rad].
-    worst, rms : float
-        Largest and root mean square difference from the calibration over its speeds and loads [N·m].
+    per_effort : float
+        Coulomb friction per transmitted torque; zero unless it was asked for.
+    rms, worst : float
+        Root mean square and largest difference from the calibration, both directions counted [N·m].
     """
 
     friction: float
     damping: float
-    worst: float
+    per_effort: float
     rms: float
+    worst: float
 
 
-def approximate(joint: JointCalibration) -> Approximation:
-    """Constant and viscous friction that stand in for a joint's law."""
-    values = joint.values
+def approximate(joint: JointCalibration, with_effort: bool = False) -> Approximation:
+    """The coefficients that come nearest to a joint's law.
+
+    Least squares with coefficients of zero or more, over speeds evenly spaced by their logarithm and loads evenly spaced
+    between the ends of `velocity_range` and `load_range`: a decade of slow motion counts as much as one of fast motion.
+
+    Parameters
+    ----------
+    joint : JointCalibration
+        The law, its parameters and the ranges.
+    with_effort : bool
+        Whether the target also knows friction per transmitted torque.
+    """
+    from scipy.optimize import nnls
+
+    w, load = _grid(joint)
+    columns = [np.ones_like(w), w] + [load] * (with_effort and joint.load == "torque")
+    friction = joint.torque(w, load)
+    coefficients = nnls(np.column_stack(columns), friction)[0]
+    off = np.column_stack(columns) @ coefficients - friction
+    apart = joint.directional_torque(w, load, np.ones_like(w))
+    both = np.concatenate((off - apart, off + apart))
+    return Approximation(coefficients[0], coefficients[1], float(coefficients[2]) if len(columns) > 2 else 0.0,
+                         float(np.sqrt(np.mean(both**2))), float(np.abs(both).max()))
+
+
+def _grid(joint: JointCalibration) -> tuple[Array, Array]:
+    """Speeds and loads over the calibrated range."""
     low, high = joint.velocity_range
-    w = np.geomspace(low, high, 60)
-    friction, loads = values["coulomb"], np.zeros(1)
-    if joint.load_range is not None and joint.load_part is not None:
-        friction += joint.load_part[1]
-        loads = np.linspace(*joint.load_range, 9)
-    grid_w, grid_load = (axis.ravel() for axis in np.meshgrid(w, loads))
-    off = friction + values["viscous"] * grid_w - joint.torque(grid_w, grid_load)
-    return Approximation(friction, values["viscous"], float(np.abs(off).max()), float(np.sqrt(np.mean(off**2))))
+    w = np.geomspace(max(low, _SLOWEST * high), high, _SPEEDS)
+    loads = np.zeros(1) if joint.load == "none" or joint.load_range is None else np.linspace(*joint.load_range, _LOADS)
+    speeds, at = np.meshgrid(w, loads)
+    return speeds.ravel(), at.ravel()
 
 
-def losses(calibration: Calibration, target: str) -> tuple[str, ...]:
-    """What the target cannot express, and by how much each joint is off for it."""
-    load = [name for name, joint in calibration.joints.items() if joint.load != "none"]
-    drop = [name for name, joint in calibration.joints.items() if "static" in joint.values]
-    apart = [name for name, joint in calibration.joints.items() if joint.directional != "none"]
-    lost = [f"growth with load ({', '.join(load)})"] * bool(load) + [f"the Stribeck effect ({', '.join(drop)})"] * bool(drop)
-    lost += [f"the difference between the directions ({', '.join(apart)})"] * bool(apart)
-    tool = calibration.model.unknown_tool.tool
-    without = (f"{target} has the masses of the model, without the unknown tool of {tool.mass:.3g} kg that friction was measured "
-               "with",) if tool is not None else ()
+def coulomb_viscous_losses(calibration: Calibration, target: str, with_effort: bool = False) -> tuple[str, ...]:
+    """What a target with few coefficients cannot express, and by how much each joint is off for it; one sentence each."""
+    joints = calibration.joints
+    load = [name for name, joint in joints.items() if joint.load not in (("none", "torque") if with_effort else ("none",))]
+    drop = [name for name, joint in joints.items() if "static" in joint.values]
+    bent = [name for name, joint in joints.items() if "viscous_quadratic" in joint.values]
+    apart = [name for name, joint in joints.items() if joint.directional != "none"]
+    named = (("growth with load", load), ("the Stribeck effect", drop), ("the quadratic part", bent),
+             ("the difference between the directions", apart))
+    lost = [f"{what} ({', '.join(names)})" for what, names in named if names]
     if not lost:
-        return without
-    near = {name: (approximate(joint), joint.parameters["coulomb"].unit) for name, joint in calibration.joints.items()
-            if name in load + drop}
+        return other_losses(calibration, target)
+    near = {name: (approximate(joint, with_effort), joint.parameters["coulomb"].unit) for name, joint in joints.items()
+            if name in load + drop + bent + apart}
     off = ", ".join(f"{name} {value.rms:.2g} (worst {value.worst:.2g}) {unit}" for name, (value, unit) in near.items())
-    return (f"{target} keeps constant and viscous friction; lost: {' and '.join(lost)}",
-            f"off by, rms over the calibrated range: {off}", *without)
+    kept = "constant, effort-dependent and viscous" if with_effort else "constant and viscous"
+    return (f"{target} keeps {kept} friction; lost: {_listed(lost)}",
+            f"off by, rms over the calibrated range with the coefficients that make it least: {off}",
+            *other_losses(calibration, target))
+
+
+def other_losses(calibration: Calibration, target: str, offset: bool = True) -> tuple[str, ...]:
+    """What most targets lack beside the law: torque offsets that were told, and an unknown tool."""
+    told = [f"{name} {entry.value:.2g} {entry.unit}" for name, joint in calibration.joints.items()
+            if (entry := joint.gravity.get("offset")) is not None and entry.value is not None
+            and entry.low is not None and entry.high is not None and not entry.low <= 0.0 <= entry.high]
+    said = [f"{target} has no torque offset beside friction: {', '.join(told)}"] if offset and told else []
+    tool = calibration.model.unknown_tool.tool
+    if tool is not None:
+        said.append(f"{target} has the masses of the model, without the unknown tool of {tool.mass:.3g} kg that friction was "
+                    "measured with")
+    return tuple(said)
+
+
+def _listed(parts: Iterable[str]) -> str:
+    *before, last = parts
+    return f"{', '.join(before)} and {last}" if before else last

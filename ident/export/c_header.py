@@ -1,0 +1,288 @@
+"""A C header: friction laws, and the rigid-body loads that they need, with the arm's constants baked in."""
+
+import inspect
+import json
+import re
+
+import numpy as np
+
+from ident.calibration import Calibration, JointCalibration
+from ident.errors import InputError
+from ident.export.approximation import other_losses
+from ident.export.result import Export
+from ident.friction import law_named
+from ident.loads import LOAD_PARTS, load_weights
+from ident.mechanism import Mechanism
+
+# arguments as in `ident.friction`, so that calls follow from the signatures there
+_LAWS = {
+    "coulomb_viscous": """
+static inline double @_coulomb_viscous(double w, double c0, double viscous, double c1, double load)
+{
+    return (c0 + c1 * load) * @_sign(w) + viscous * w;
+}
+""",
+    "stribeck": """
+static inline double @_stribeck(double w, double c0, double s0, double ws, double viscous, double c1, double s1, double delta,
+                                double load)
+{
+    const double c = c0 + c1 * load, s = s0 + s1 * load;
+    return (c + (s - c) * exp(-pow(fabs(w / ws), delta))) * @_sign(w) + viscous * w;
+}
+""",
+    "tustin": """
+static inline double @_tustin(double w, double c0, double s0, double ws, double viscous, double c1, double s1, double load)
+{
+    const double c = c0 + c1 * load, s = s0 + s1 * load;
+    return (c + (s - c) * exp(-fabs(w / ws))) * @_sign(w) + viscous * w;
+}
+""",
+    "brown_mcphee": """
+static inline double @_brown_mcphee(double w, double c0, double s0, double ws, double viscous, double c1, double s1, double load)
+{
+    const double c = c0 + c1 * load, s = s0 + s1 * load, u = w / ws, d = 0.25 * u * u + 0.75;
+    return c * tanh(4.0 * u) + (s - c) * u / (d * d) + viscous * w;
+}
+""",
+    "andersson": """
+static inline double @_andersson(double w, double c0, double s0, double ws, double wt, double viscous, double c1, double s1,
+                                 double load)
+{
+    const double c = c0 + c1 * load, s = s0 + s1 * load;
+    return (c + (s - c) * exp(-(w / ws) * (w / ws))) * tanh(w / wt) + viscous * w;
+}
+""",
+    "quadratic_viscous": """
+static inline double @_quadratic_viscous(double w, double c0, double viscous, double quadratic, double c1, double load)
+{
+    return (c0 + c1 * load) * @_sign(w) + viscous * w + quadratic * w * fabs(w);
+}
+""",
+}
+
+_SIGN = """
+static inline double @_sign(double x) { return (x > 0.0) - (x < 0.0); }
+"""
+
+_VECTORS = """
+static inline double @_dot(const double a[3], const double b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
+
+/* out += factor a x b */
+static inline void @_add_cross(double out[3], double factor, const double a[3], const double b[3])
+{
+    out[0] += factor * (a[1] * b[2] - a[2] * b[1]);
+    out[1] += factor * (a[2] * b[0] - a[0] * b[2]);
+    out[2] += factor * (a[0] * b[1] - a[1] * b[0]);
+}
+
+/* out += dw x r + w x (w x r) */
+static inline void @_add_turning(double out[3], const double w[3], const double dw[3], const double r[3])
+{
+    double v[3] = {0.0, 0.0, 0.0};
+    @_add_cross(v, 1.0, w, r);
+    @_add_cross(out, 1.0, w, v);
+    @_add_cross(out, 1.0, dw, r);
+}
+
+/* length of what of a lies across the unit vector n */
+static inline double @_across(const double a[3], const double n[3])
+{
+    const double along = @_dot(a, n), x = a[0] - along * n[0], y = a[1] - along * n[1], z = a[2] - along * n[2];
+    return sqrt(x * x + y * y + z * z);
+}
+"""
+
+_LOADS = """
+/* Load that each joint's friction grows with, and rigid-body torque of each drive (N m; N and m/s for sliding joints):
+   Newton and Euler, outwards and inwards, in base axes. Joint friction and rotors are not in it. */
+static inline void @_loads(const double q[@N], const double dq[@N], const double ddq[@N], double load[@N], double rigid[@N])
+{
+    /* parent, slides, leader, ratio, shift; axis, origin, centre of mass, inertia about it at q = 0, all in base axes; mass */
+    static const struct { int parent, slides, leader; double ratio, shift, axis[3], origin[3], com[3], inertia[3][3], mass; }
+    link[@M] = {
+@LINKS
+    };
+    static const double weight[@N][5] = {    /* of torque, bending, radial, axial, twist in each joint's load */
+@WEIGHTS
+    };
+    double R[@M][3][3], r[@M][3], n[@M][3], w[@M][3], dw[@M][3], a[@M][3], f[@M][3], m[@M][3];
+    int j, i, k, l;
+
+    for (j = 0; j < @M; ++j) {
+        const int p = link[j].parent, of = link[j].leader;
+        const double x = link[j].ratio * q[of] + link[j].shift, dx = link[j].ratio * dq[of], ddx = link[j].ratio * ddq[of];
+        const double cosine = link[j].slides ? 1.0 : cos(x), sine = link[j].slides ? 0.0 : sin(x);
+        double c[3], h[3] = {0.0, 0.0, 0.0}, force[3], spin[3], dspin[3];
+        for (i = 0; i < 3; ++i) {
+            n[j][i] = r[j][i] = 0.0;
+            for (k = 0; k < 3; ++k) {
+                const double e = p < 0 ? (double)(i == k) : R[p][i][k];
+                n[j][i] += e * link[j].axis[k];
+                r[j][i] += e * link[j].origin[k];
+            }
+            w[j][i] = p < 0 ? 0.0 : w[p][i];
+            dw[j][i] = p < 0 ? 0.0 : dw[p][i];
+            a[j][i] = p < 0 ? -gravity[i] : a[p][i];
+        }
+        if (link[j].slides)
+            for (i = 0; i < 3; ++i) r[j][i] += x * n[j][i];
+        @_add_turning(a[j], w[j], dw[j], r[j]);
+        if (link[j].slides) {
+            for (i = 0; i < 3; ++i) a[j][i] += ddx * n[j][i];
+            @_add_cross(a[j], 2.0 * dx, w[j], n[j]);
+        } else {
+            @_add_cross(dw[j], dx, w[j], n[j]);
+            for (i = 0; i < 3; ++i) {
+                w[j][i] += dx * n[j][i];
+                dw[j][i] += ddx * n[j][i];
+            }
+        }
+        for (k = 0; k < 3; ++k) {           /* columns of R: axes of the parent, turned about n (Rodrigues) */
+            double e[3], turned[3] = {0.0, 0.0, 0.0};
+            for (i = 0; i < 3; ++i) e[i] = p < 0 ? (double)(i == k) : R[p][i][k];
+            @_add_cross(turned, sine, n[j], e);
+            for (i = 0; i < 3; ++i) R[j][i][k] = cosine * e[i] + turned[i] + (1.0 - cosine) * @_dot(n[j], e) * n[j][i];
+        }
+        for (i = 0; i < 3; ++i) c[i] = @_dot(R[j][i], link[j].com);
+        for (i = 0; i < 3; ++i) force[i] = a[j][i];
+        @_add_turning(force, w[j], dw[j], c);
+        for (i = 0; i < 3; ++i) f[j][i] = force[i] * link[j].mass;
+        for (i = 0; i < 3; ++i) {
+            spin[i] = dspin[i] = 0.0;
+            for (k = 0; k < 3; ++k) {
+                spin[i] += R[j][k][i] * w[j][k];            /* in axes of the link */
+                dspin[i] += R[j][k][i] * dw[j][k];
+            }
+        }
+        for (i = 0; i < 3; ++i) m[j][i] = 0.0;
+        for (i = 0; i < 3; ++i)
+            for (k = 0; k < 3; ++k)
+                for (l = 0; l < 3; ++l) {
+                    m[j][i] += R[j][i][k] * link[j].inertia[k][l] * dspin[l];
+                    h[i] += R[j][i][k] * link[j].inertia[k][l] * spin[l];
+                }
+        @_add_cross(m[j], 1.0, w[j], h);
+        @_add_cross(m[j], 1.0, c, f[j]);
+    }
+    for (j = @M - 1; j >= 0; --j) {
+        const int p = link[j].parent;
+        if (p < 0) continue;
+        for (i = 0; i < 3; ++i) {
+            f[p][i] += f[j][i];
+            m[p][i] += m[j][i];
+        }
+        @_add_cross(m[p], 1.0, r[j], f[j]);
+    }
+    for (j = 0; j < @N; ++j) rigid[j] = 0.0;
+    for (j = 0; j < @M; ++j) rigid[link[j].leader] += link[j].ratio * @_dot(n[j], link[j].slides ? f[j] : m[j]);
+    for (j = 0; j < @N; ++j)
+        load[j] = weight[j][0] * fabs(rigid[j]) + weight[j][1] * @_across(m[j], n[j]) + weight[j][2] * @_across(f[j], n[j])
+                + weight[j][3] * fabs(@_dot(f[j], n[j])) + weight[j][4] * fabs(@_dot(m[j], n[j]));
+}
+"""
+
+_FRICTION = """
+/* Friction of each joint: torque that the drive adds to the rigid-body torque. `rigid` as @_loads gives it tells driving
+   from being driven; NULL takes the mean of both. NAN where a joint was not calibrated. */
+static inline void @_friction(const double dq[@N], const double load[@N], const double *rigid, double tau[@N])
+{
+    (void)dq; (void)load; (void)rigid;
+@LINES
+}
+"""
+
+
+def to_c(calibration: Calibration) -> Export:
+    """``ARM_loads(q, dq, ddq, load, rigid)`` and ``ARM_friction(dq, load, rigid, tau)`` in C99, which is C++ too.
+
+    Raises
+    ------
+    InputError
+        If a law has no translation to C.
+    """
+    mechanism, prefix = calibration.mechanism, identifier(calibration.arm)
+    joints = [calibration.joints.get(name) for name in mechanism.names]
+    laws = dict.fromkeys(_function(joint) for joint in joints if joint is not None)
+    body = "".join((_SIGN, *(_LAWS[law] for law in laws), _VECTORS, _LOADS, _FRICTION))
+    body = body.replace("@LINKS", _links(mechanism)).replace("@WEIGHTS", _weights(mechanism, joints))
+    body = body.replace("@LINES", "\n".join(f"    tau[{j}] = {_call(joint, j)};" for j, joint in enumerate(joints)))
+    body = body.replace("@N", str(mechanism.n)).replace("@M", str(mechanism.tree.n)).replace("gravity[i]", f"{prefix}_gravity[i]")
+    guard = f"{prefix.upper()}_FRICTION_H"
+    constants = f"static const double {prefix}_gravity[3] = {_row(mechanism.gravity)};    /* base axes */\n"
+    text = (f"{_comment(calibration, mechanism)}\n#ifndef {guard}\n#define {guard}\n\n#include <math.h>\n\n{constants}"
+            f"{body.replace('@_', prefix + '_')}\n#endif\n")
+    return Export(text, ".h", (
+        "the C header has no intervals; its loads are those of the calibration's model, gravity and tools",
+        *(loss for loss in other_losses(calibration, "the C header") if "unknown tool" not in loss)))
+
+
+def identifier(name: str) -> str:
+    """A name that C accepts."""
+    plain = re.sub(r"\W", "_", name, flags=re.ASCII)
+    return plain if plain[:1].isalpha() else f"arm_{plain}"
+
+
+def _function(joint: JointCalibration) -> str:
+    name = law_named(joint.law).function.__name__
+    if name not in _LAWS:
+        raise InputError(f"the law {joint.law} has no translation to C; export to json, csv or ros2")
+    return name
+
+
+def _call(joint: JointCalibration | None, j: int) -> str:
+    if joint is None:
+        return "NAN"
+    bound = inspect.signature(law_named(joint.law).function).bind(0.0, **joint.values)
+    bound.apply_defaults()
+    values = ", ".join(_number(value) for value in list(bound.arguments.values())[1:-1])
+    law = f"@_{_function(joint)}(dq[{j}], {values}, {'0.0' if joint.load == 'none' else f'load[{j}]'})"
+    if joint.directional == "viscous":
+        return f"{law} + {_number(joint.difference)} * fabs(dq[{j}])"
+    if joint.directional == "driving":
+        return (f"{law}\n           + (rigid == 0 || dq[{j}] == 0.0 ? 0.0 "
+                f": {_number(joint.difference)} * load[{j}] * @_sign(rigid[{j}]))")
+    return law
+
+
+def _links(mechanism: Mechanism) -> str:
+    tree = mechanism.tree
+    lines = []
+    for j in range(tree.n):
+        one = mechanism.followers[j - mechanism.n] if j >= mechanism.n else None
+        leader, ratio, shift = (j, 1.0, 0.0) if one is None else (one.leader, one.ratio, one.shift)
+        inertia = "{" + ", ".join(map(_row, tree.inertia[j])) + "}"
+        lines.append(f"        {{{tree.parent[j]}, {int(tree.prismatic[j])}, {leader}, {_number(ratio)}, {_number(shift)}, "
+                     f"{_row(tree.axis[j])}, {_row(tree.origin[j])},\n         {_row(tree.com[j])},\n         {inertia}, "
+                     f"{_number(tree.mass[j])}}},")
+    return "\n".join(lines)
+
+
+def _weights(mechanism: Mechanism, joints: list[JointCalibration | None]) -> str:
+    rows = (np.zeros(len(LOAD_PARTS)) if joint is None else load_weights(joint.load, joint.bearing, bool(prismatic))
+            for joint, prismatic in zip(joints, mechanism.prismatic, strict=True))
+    return "\n".join(f"        {_row(row)}," for row in rows)
+
+
+def _comment(calibration: Calibration, mechanism: Mechanism) -> str:
+    lines = [f"Joint friction of {calibration.arm}, calibrated {calibration.created.isoformat()}; model "
+             f"{calibration.model.file}, sha256 {calibration.model.sha256[:16]}.",
+             f"SI units, joint side; torque_basis {calibration.torque_basis}. Joints in the order of all arrays:"]
+    for j, name in enumerate(mechanism.names):
+        joint = calibration.joints.get(name)
+        if joint is None:
+            lines.append(f"{j}  {json.dumps(name)}: not calibrated")
+            continue
+        low, high = joint.velocity_range
+        known = joint.load != "none" and joint.load_range is not None
+        range_ = ", load from {:.4g} to {:.4g}".format(*joint.load_range) if known else ""      # type: ignore[misc]
+        lines.append(f"{j}  {json.dumps(name)}: {joint.law}, load {joint.load}; calibrated from {low:.4g} to {high:.4g} "
+                     f"{'m/s' if mechanism.prismatic[j] else 'rad/s'}{range_}")
+    return "/* " + "\n   ".join(line.replace("*/", "* /").replace("/*", "/ *") for line in lines) + " */"
+
+
+def _row(values: np.ndarray) -> str:
+    return "{" + ", ".join(map(_number, values)) + "}"
+
+
+def _number(value: float) -> str:
+    return repr(float(value) + 0.0)

@@ -1,0 +1,17 @@
+"""What an exporter gives."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Export:
+    """Text of an exported file, its suffix, and what the format cannot express (one sentence each)."""
+
+    text: str
+    suffix: str
+    losses: tuple[str, ...]
+
+
+def number(value: float, digits: int = 6) -> str:
+    """A number to significant digits."""
+    return f"{value:.{digits}g}"

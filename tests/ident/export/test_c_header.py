@@ -1,0 +1,133 @@
+"""The C header, compiled: its loads and friction are those of the batch code."""
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ident import Calibration, joint_loads, load_mechanism
+from ident.armfile import Tool
+from ident.errors import InputError
+from ident.export import export
+from ident.export.c_header import _LAWS, identifier
+from ident.friction import LAWS
+from tests.ident.export.conftest import ARMS, known, made_joint
+from tests.judges import tree
+
+CC, CXX = shutil.which("cc"), shutil.which("c++")
+pytestmark = pytest.mark.skipif(CC is None, reason="there is no C compiler")
+STRICT = ["-O2", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-pedantic"]
+MAIN = """
+#include <stdio.h>
+#include "arm.h"
+
+int main(void)
+{
+    double s[3][N], load[N], rigid[N], tau[N], mean[N];
+    int j, k;
+    for (;;) {
+        for (k = 0; k < 3; ++k) for (j = 0; j < N; ++j) if (scanf("%lf", &s[k][j]) != 1) return 0;
+        ARM_loads(s[0], s[1], s[2], load, rigid);
+        ARM_friction(s[1], load, rigid, tau);
+        ARM_friction(s[1], load, NULL, mean);
+        for (j = 0; j < N; ++j) printf("%.17g %.17g %.17g %.17g\\n", load[j], rigid[j], tau[j], mean[j]);
+    }
+}
+"""
+
+
+def compiled(made: Calibration, folder: Path, compiler: str | None = CC, language: str = "-std=c99") -> Path:
+    (folder / "arm.h").write_text(export(made, "c").text, encoding="utf-8")
+    prefix, suffix = identifier(made.arm), ".c" if "99" in language else ".cc"
+    source = MAIN.replace("ARM_", f"{prefix}_").replace("N]", f"{made.mechanism.n}]").replace("< N", f"< {made.mechanism.n}")
+    (folder / f"main{suffix}").write_text(source, encoding="utf-8")
+    subprocess.run([str(compiler), language, *STRICT, str(folder / f"main{suffix}"), "-o", str(folder / "main"), "-lm"],
+                   check=True, capture_output=True)
+    return folder / "main"
+
+
+def run_header(made: Calibration, folder: Path, states: np.ndarray) -> np.ndarray:
+    """Load, rigid torque, friction and its mean over the directions, shape (4, N, n)."""
+    said = subprocess.run([str(compiled(made, folder))], input="\n".join(map(repr, states.transpose(1, 0, 2).ravel().tolist())),
+                          capture_output=True, text=True, check=True).stdout
+    return np.array(said.split(), dtype=float).reshape(states.shape[1], -1, 4).transpose(2, 0, 1)
+
+
+def assert_same(made: Calibration, folder: Path, seed: int = 0, samples: int = 40) -> None:
+    q, dq, ddq = states = np.random.default_rng(seed).normal(scale=1.5, size=(3, samples, made.mechanism.n))
+    load, rigid, friction, mean = run_header(made, folder, states)
+    loads = joint_loads(made.mechanism, q, dq, ddq)
+    scale = max(1.0, float(np.abs(loads.tau).max()))
+    np.testing.assert_allclose(rigid, loads.tau, rtol=0, atol=1e-11 * scale)
+    for j, name in enumerate(made.names):
+        joint = made.joints.get(name)
+        expected = np.zeros(samples) if joint is None or joint.load == "none" else loads.get(joint.load)[:, j]
+        np.testing.assert_allclose(load[:, j], expected, rtol=0, atol=1e-10 * max(1.0, float(np.abs(expected).max())))
+        if joint is not None:
+            np.testing.assert_allclose(mean[:, j], joint.torque(dq[:, j], None if joint.load == "none" else expected)
+                                       + (joint.directional_torque(dq[:, j], None, rigid[:, j])
+                                          if joint.directional == "viscous" else 0.0), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(friction, made.friction(q, dq, ddq), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("arm", ARMS)
+def test_loads_and_friction_of_random_states(make_calibration: Callable[..., Calibration], tmp_path: Path, arm: str,
+                                             seed: int) -> None:
+    """The panda has a finger that follows the other; all laws and loads have their turn."""
+    made = make_calibration(arm, seed=seed, tool=Tool(0.7, (0.02, -0.01, 0.1)))
+    assert_same(made, tmp_path, seed)
+
+
+def test_trees_that_branch_and_slide(make_calibration: Callable[..., Calibration], tmp_path: Path) -> None:
+    made = make_calibration()
+    for seed in range(4):
+        mechanism = tree(seed, n=8)
+        kinds = [("stribeck", "normal"), ("coulomb-viscous", "torque"), ("tustin", "axial"), ("andersson", "radial")]
+        joints = {name: made_joint(*kinds[k % 4], seed=k) for k, name in enumerate(mechanism.names)}
+        own = replace(made, joints=joints)
+        vars(own)["mechanism"] = replace(mechanism, bearings=tuple(joint.bearing for joint in joints.values()))
+        assert_same(own, tmp_path, seed)
+
+
+@pytest.mark.parametrize("directional", ["viscous", "driving"])
+def test_directions_that_differ(make_calibration: Callable[..., Calibration], tmp_path: Path, directional: str) -> None:
+    joints = {name: replace(made_joint("stribeck", "torque", k), directional=directional,
+                            gravity={f"{directional}_difference": known(0.1 + 0.1 * k)})
+              for k, name in enumerate(load_mechanism("lab6").names[:4])}
+    made = make_calibration(joints=joints)
+    assert_same(made, tmp_path)
+    states = np.random.default_rng(1).normal(size=(3, 20, 6))
+    states[1] = 0.0
+    np.testing.assert_array_equal(run_header(made, tmp_path, states)[2, :, :4], 0.0, "nothing rubs at rest")
+
+
+def test_joints_that_were_not_calibrated_are_nan(make_calibration: Callable[..., Calibration], tmp_path: Path) -> None:
+    made = make_calibration(joints={"j2": made_joint("coulomb-viscous", "none", 0)})
+    assert np.isnan(run_header(made, tmp_path, np.ones((3, 1, 6)))[2, 0]).tolist() == [True, False] + 4 * [True]
+
+
+@pytest.mark.skipif(CXX is None, reason="there is no C++ compiler")
+def test_it_is_cpp_too(make_calibration: Callable[..., Calibration], tmp_path: Path) -> None:
+    assert compiled(make_calibration(), tmp_path, CXX, "-std=c++11").is_file()
+
+
+def test_every_law_has_a_translation(make_calibration: Callable[..., Calibration]) -> None:
+    for law in LAWS:
+        export(make_calibration(joints={"j1": made_joint(law, "bending", 0)}, seed=list(LAWS).index(law)), "c")
+
+
+def test_a_law_without_translation_is_refused(make_calibration: Callable[..., Calibration],
+                                              monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(_LAWS, "stribeck")
+    with pytest.raises(InputError, match="the law stribeck has no translation to C; export to json"):
+        export(make_calibration(joints={"j1": made_joint("stribeck", "none", 0)}), "c")
+
+
+@pytest.mark.parametrize(("name", "c_name"), [("lab6", "lab6"), ("my-arm.2", "my_arm_2"), ("7dof", "arm_7dof")])
+def test_names_become_identifiers(name: str, c_name: str) -> None:
+    assert identifier(name) == c_name
