@@ -6,7 +6,7 @@ import platform
 import re
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
@@ -54,11 +54,13 @@ class Recorder:
         Seed of the simulated arm.
     note : str
         The operator's note.
+    origin : mapping, optional
+        Where an imported log comes from, as plain data.
     """
 
     def __init__(self, folder: Path, arm: ArmFile, mechanism: Mechanism, experiment: str, rate: float,
                  resolution: Resolution | None = None, plan: dict[str, Any] | None = None, seed: int | None = None,
-                 note: str = "") -> None:
+                 note: str = "", origin: Mapping[str, Any] | None = None) -> None:
         self.folder = folder
         self.rows = 0
         self._names, self._prismatic = mechanism.names, mechanism.prismatic
@@ -74,7 +76,8 @@ class Recorder:
                   "arm_file": arm.path.name, "arm_sha256": arm_sha256(arm), "driver": {**arm.driver.model_dump(), **steps},
                   "versions": {name: version(name) for name in ("stribeck", "numpy", "mujoco-core", "pyarrow")}
                   | {"python": platform.python_version()},
-                  "start": datetime.now(UTC).isoformat(timespec="milliseconds"), "seed": seed, "note": note, "plan": plan}
+                  "start": datetime.now(UTC).isoformat(timespec="milliseconds"), "seed": seed, "note": note, "plan": plan,
+                  **({"import": origin} if origin else {})}
         _write_synced(folder / RECORD, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
         self._samples = (folder / SAMPLES).open("xb")
         self._events = (folder / EVENTS).open("x", encoding="utf-8")

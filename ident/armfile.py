@@ -52,6 +52,7 @@ class JointTable:
     direction: Literal[-1, 1] = 1
     zero_offset: float = 0.0
     gear_ratio: PositiveFloat = 1.0
+    torque_constant: PositiveFloat | None = None
     rotor_inertia: Annotated[float, Field(ge=0.0)] = 0.0
     stop: Literal["hold", "brake"] = "hold"
     bearing: Bearing | None = None
@@ -70,7 +71,7 @@ class _ArmTable(BaseModel):
     model_config = _STRICT
     schema_version: int = Field(alias="schema")
     name: str = Field(min_length=1, pattern=r"^[\w.+-]+$")
-    model: str
+    model: str = Field(pattern=r"^[^\x00]+$")
     gravity: Vector = (0.0, 0.0, -9.81)
     torque_signal: Literal["motor current", "joint sensor", "commanded"] = "motor current"
     tool: Tool = Tool()
@@ -182,6 +183,8 @@ def load_arm(arm: str | Path, model_dir: Path | None = None) -> ArmFile:
                              "([joints.NAME] tables and a model are needed)")
         table = parse_table(_ArmTable, upgrade(raw, path), path)
     model = (path.parent / table.model if model_dir is None else model_dir / Path(table.model).name).resolve()
+    if not model.is_relative_to((path.parent if model_dir is None else model_dir).resolve()):
+        raise InputError(f"{path}: model = {table.model!r} lies outside the arm file's folder; put the model beside the arm file")
     if not model.is_file():
         raise InputError(f"{path}: model = {table.model!r}: no such file beside the arm file")
     return ArmFile(path.resolve(), table.name, model, table.gravity, table.torque_signal, table.tool, table.workspace,

@@ -205,8 +205,11 @@ def _same_arm(runs: Sequence[Run]) -> Any:
         if run.record.get("arm_sha256") != runs[0].record.get("arm_sha256"):
             raise InputError(f"{run.path} was recorded with another arm file or model than {runs[0].path}; "
                              "fit runs of one arm together")
-    signal = runs[0].arm.torque_signal
-    if signal == "joint sensor":
+    signals = {(run.record.get("import") or {}).get("torque_signal", run.arm.torque_signal) for run in runs}
+    if len(signals) > 1:
+        raise InputError(f"the torques of these runs are different signals ({', '.join(sorted(signals))}); fit runs of one "
+                         "signal together")
+    if "joint sensor" in signals:
         raise InputError(f"{runs[0].arm.path}: torque_signal = \"joint sensor\": a sensor behind the gear does not see the "
                          "gear's friction; log the motor current")
     return runs[0].arm

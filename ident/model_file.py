@@ -1,6 +1,7 @@
 """URDF and MJCF through MuJoCo's compiler, without their meshes."""
 
 import logging
+import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -44,6 +45,7 @@ def read_model(path: Path) -> tuple["mujoco.MjSpec", dict[str, Array]]:
     if "\0" in text:
         raise no_text(path)
     urdf = "<robot" in text
+    _refuse_includes(path, text, {path.resolve()})
     impossible: dict[str, Array] = {}
     if urdf:
         _refuse_urdf_joints(text, path.stem)
@@ -69,6 +71,17 @@ def read_model(path: Path) -> tuple["mujoco.MjSpec", dict[str, Array]]:
     except (ValueError, mujoco.FatalError) as error:
         raise InputError(f"{path}: not a usable URDF or MJCF model: {_one_line(error)}") from error
     return spec, impossible
+
+
+def _refuse_includes(path: Path, text: str, seen: set[Path]) -> None:
+    """Refuse a model that includes files outside its folder, itself or by one that it includes."""
+    for part in re.findall(r"<(?:include|model)\b[^>]*?\bfile\s*=\s*[\"']([^\"']*)", text):
+        included = (path.parent / part).resolve()
+        if not included.is_relative_to(path.parent.resolve()):
+            raise InputError(f"{path}: includes {part!r}, which lies outside its folder; put it beside the model")
+        if included.is_file() and included not in seen:
+            seen.add(included)
+            _refuse_includes(path, included.read_text(encoding="utf-8", errors="replace"), seen)
 
 
 def _parsed(path: Path, text: str) -> "mujoco.MjSpec":

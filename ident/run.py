@@ -255,6 +255,11 @@ class _RecordedDriver(BaseModel):
     rate: PositiveFloat | None = None
 
 
+class _RecordedImport(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    torque_signal: str
+
+
 class _RecordTable(BaseModel):
     """What the estimator relies on in a run record."""
 
@@ -267,6 +272,7 @@ class _RecordTable(BaseModel):
     start: datetime
     driver: _RecordedDriver = _RecordedDriver()
     plan: _RecordedPlan | None = None
+    imported: _RecordedImport | None = Field(None, alias="import")
     seed: int | None = None
 
 

@@ -67,26 +67,41 @@ def replay(run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder."
     delivered(text, fit_runs([again], folder), folder, as_json)
 
 
-def import_(file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV or MAT log.")],
+def import_(file: Annotated[Path, typer.Argument(metavar="LOG", help="CSV, MAT, NPZ, Parquet or MCAP file, ROS 2 bag, "
+                                                 "LeRobot dataset.")],
             arm: Annotated[str, typer.Option(help="The arm it was recorded on.")],
-            column: Annotated[list[str], typer.Option(help="signal.joint=column[unit], e.g. q.j1=pos[deg]; once a signal.")],
+            column: Annotated[list[str] | None, typer.Option(help="signal.joint=column[unit], e.g. q.j1=pos[deg]; once a signal. "
+                                                             "What is left out is guessed, and shown.")] = None,
+            column_map: Annotated[Path | None, typer.Option("--map", help="TOML file with such columns.")] = None,
+            torque_signal: Annotated[str | None, typer.Option(help="motor current, commanded, joint sensor or compensated; "
+                                                              "default: the arm file's.")] = None,
+            torque_constant: Annotated[str, typer.Option(help="For columns in A: from arm file or gravity.")] = "arm file",
+            topic: Annotated[str | None, typer.Option(help="Of a bag with several joint states.")] = None,
+            stamps: Annotated[str | None, typer.Option(help="Time in a bag: header, receipt, or auto: header if set.")] = None,
             out: OutOption = None, note: Annotated[str, typer.Option(help="Kept with the run.")] = "",
+            yes: Annotated[bool, typer.Option("--yes", help="Use guesses without asking.")] = False,
             as_json: JsonOption = False) -> None:
     """A foreign log to a run folder, values unchanged but for units."""
-    from experiments.importers import import_log, parse_columns
+    from experiments.cli.importing import agreed_columns, agreed_signal, prospects
+    from experiments.importers import import_log, open_log, parse_columns
+    from experiments.importers.columns import read_map
     from experiments.recorder import refuse_used
     from ident.armfile import load_arm
     from ident.description import load_mechanism
 
     text = console(as_json)
     arm_file = load_arm(arm)
-    columns = parse_columns(column, load_mechanism(arm_file).names)
+    mechanism = load_mechanism(arm_file)
     folder = out or Path(f"campaign-{arm_file.name}")
     refuse_used(folder)
-    run = import_log(file, arm_file, columns, folder, note)
-    text.print(f"wrote     {run}/\nnext      stribeck fit {folder}")
+    given = parse_columns([*(read_map(column_map) if column_map else ()), *(column or ())], mechanism.names)
+    signal = agreed_signal(torque_signal, arm_file, file, yes, text)
+    table = open_log(file, topic=topic, stamps=stamps)
+    columns = agreed_columns(table, given, arm_file, mechanism, yes, text)
+    run = import_log(table, arm_file, columns, folder, note, signal, torque_constant)
+    following = prospects(run, folder, text)
     if as_json:
-        print_json({"run": str(run)})
+        print_json({"run": str(run), "next": following})
 
 
 def delivered(text: "Console", delivery: "Delivery", folder: Path, as_json: bool) -> None:

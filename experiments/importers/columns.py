@@ -2,9 +2,11 @@
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from ident.armfile import read_toml
 from ident.errors import InputError, unknown_name
 
 UNITS = {
@@ -15,19 +17,31 @@ UNITS = {
     "tau": {"Nm": 1.0, "N·m": 1.0, "N.m": 1.0, "mNm": 1e-3, "N": 1.0, "kN": 1e3},
     "temperature": {"°C": 1.0, "degC": 1.0},
 }
+CURRENTS = {"A": 1.0, "mA": 1e-3}       # what a torque signal may be in where a torque constant is known
 SIGNALS = ("q", "dq", "tau", "temperature")
 _ENTRY = re.compile(r"\s*(?P<target>[^=]+?)\s*=\s*(?P<column>[^\[\]]+?)\s*(?:\[\s*(?P<unit>[^\]]+?)\s*\])?\s*$")
+_RANGE = re.compile(r"(\d{1,6}):(\d{1,6})$")
 
 
 @dataclass(frozen=True)
 class ColumnMap:
-    """One entry: signal and joint (None for time), column of the log, the factor to SI, and the unit as it was given."""
+    """One entry: signal and joint (None for time), column of the log, the factor to SI, and the unit as it was given.
+
+    `current` marks a torque that is in ampere, `factor` is then the one to A; `guess` says what a guessed entry rests on.
+    """
 
     signal: str
     joint: str | None
     column: str
     factor: float
     unit: str | None = None
+    current: bool = False
+    guess: str = ""
+
+    @property
+    def target(self) -> str:
+        """``t``, or ``signal.joint``."""
+        return self.signal if self.joint is None else f"{self.signal}.{self.joint}"
 
     def find(self, names: Iterable[str]) -> str | None:
         """The column among a log's, which may state the unit behind its name: ``pos`` or ``pos [deg]``; None if missing."""
@@ -36,38 +50,84 @@ class ColumnMap:
         return next((name for name in names if name in spellings), None)
 
 
-def parse_columns(entries: list[str], names: tuple[str, ...]) -> tuple[ColumnMap, ...]:
+def parse_columns(entries: Sequence[str], names: tuple[str, ...]) -> tuple[ColumnMap, ...]:
     """Column map from texts like ``t=time[ms]``, ``q.j1=pos_1[deg]``, ``tau.j1=current_1[0.089 N·m/A]``.
 
-    The bracket holds a unit or a factor to SI, with an optional unit behind it that is only read by people.
+    The bracket holds a unit or a factor to SI, with an optional unit behind it that is only read by people. Without a joint
+    an entry is for all of them, in the model's order: ``q=2:7[deg]`` takes six columns of a log without a header.
 
     Raises
     ------
     InputError
-        On an entry of another form, an unknown signal, joint or unit, or a missing time, position or torque.
+        On an entry of another form, an unknown signal, joint or unit, or a signal that is given twice.
     """
     maps = []
-    for entry in entries:
+    for entry in (single for text in entries for single in _singles(text, names)):
         match = _ENTRY.match(entry)
         if match is None:
             raise InputError(f"column {entry!r}: write signal.joint=column[unit], e.g. q.{names[0]}=pos[deg] or t=time[ms]")
         signal, _, joint = match["target"].partition(".")
         if signal == "t" and not joint:
-            maps.append(ColumnMap("t", None, match["column"], _factor("t", match["unit"], entry), match["unit"]))
+            maps.append(column_map("t", None, match["column"], match["unit"], entry))
             continue
         if signal not in SIGNALS:
             raise unknown_name("signal", signal, ("t", *SIGNALS))
         if joint not in names:
             raise unknown_name("joint", joint, names)
-        maps.append(ColumnMap(signal, joint, match["column"], _factor(signal, match["unit"], entry), match["unit"]))
-    have = {(entry.signal, entry.joint) for entry in maps}
-    for needed in [("t", None), *((signal, name) for name in names for signal in ("q", "tau"))]:
-        if needed not in have:
-            target = ".".join(part for part in needed if part)
-            raise InputError(f"no column is given for {target}; add --column {target}=NAME[unit]")
-    if len(have) < len(maps):
+        maps.append(column_map(signal, joint, match["column"], match["unit"], entry))
+    if len({entry.target for entry in maps}) < len(maps):
         raise InputError("a signal is given twice in the column map")
     return tuple(maps)
+
+
+def check_complete(columns: Sequence[ColumnMap], names: tuple[str, ...]) -> None:
+    """Refuse a map in which time, a position or a torque is missing.
+
+    Raises
+    ------
+    InputError
+        Names what is missing.
+    """
+    have = {entry.target for entry in columns}
+    for needed in ("t", *(f"{signal}.{name}" for name in names for signal in ("q", "tau"))):
+        if needed not in have:
+            raise InputError(f"no column is given for {needed}; add --column {needed}=NAME[unit]")
+
+
+def read_map(path: Path) -> tuple[str, ...]:
+    """Entries of a file ``"q.j1" = "pos_1[deg]"``, one a line in TOML.
+
+    Raises
+    ------
+    InputError
+        If it is no TOML, or holds something else than texts.
+    """
+    table = read_toml(path)
+    for key, value in table.items():
+        if not isinstance(value, str):
+            raise InputError(f"{path}: {key} = {value!r}: a column is a text in quotes, and so is a key with a dot: "
+                             "\"q.j1\" = \"pos_1[deg]\"")
+    return tuple(f"{key}={value}" for key, value in table.items())
+
+
+def column_map(signal: str, joint: str | None, column: str, unit: str | None, entry: str, guess: str = "") -> ColumnMap:
+    """One entry with the factor of its unit."""
+    current = signal == "tau" and unit in CURRENTS
+    factor = CURRENTS[unit] if current and unit else _factor(signal, unit, entry)
+    return ColumnMap(signal, joint, column, factor, unit, current, guess)
+
+
+def _singles(text: str, names: tuple[str, ...]) -> list[str]:
+    """Entries for single joints of one that takes a range of columns."""
+    match = _ENTRY.match(text)
+    found = match and _RANGE.match(match["column"])
+    if match is None or not found or match["target"] not in SIGNALS:
+        return [text]
+    first, last = int(found[1]), int(found[2])
+    if last - first + 1 != len(names):
+        raise InputError(f"column {text!r}: {max(last - first + 1, 0)} columns for {len(names)} joints ({', '.join(names)})")
+    unit = f"[{match['unit']}]" if match["unit"] else ""
+    return [f"{match['target']}.{name}={first + k}{unit}" for k, name in enumerate(names)]
 
 
 def _factor(signal: str, unit: str | None, entry: str) -> float:
@@ -79,7 +139,8 @@ def _factor(signal: str, unit: str | None, entry: str) -> float:
     try:
         factor = float(unit.split()[0])
     except ValueError:
-        raise InputError(f"column {entry!r}: {unknown_name('unit', unit, UNITS[signal])}; a factor such as [35.15 N/V] "
+        known = [*UNITS[signal], *(CURRENTS if signal == "tau" else ())]
+        raise InputError(f"column {entry!r}: {unknown_name('unit', unit, known)}; a factor such as [35.15 N/V] "
                          "works too") from None
     if not math.isfinite(factor) or factor == 0.0:
         raise InputError(f"column {entry!r}: a factor of {factor:g} cannot be right")

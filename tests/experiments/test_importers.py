@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from experiments.importers import import_log, parse_columns, read_table
+from experiments.importers import import_log, open_log, parse_columns
+from experiments.importers.columns import check_complete
 from ident.errors import InputError
 from ident.run import SIGNALS, load_run
 
@@ -37,7 +38,8 @@ def arm(make_arm):
 def bring(arm, tmp_path):
     """Imports a log and loads the run."""
     def run(path, columns=COLUMNS):
-        return load_run(import_log(path, arm, parse_columns(list(columns), NAMES), tmp_path / "campaign", "a note"), SIGNALS)
+        columns = parse_columns(list(columns), NAMES)
+        return load_run(import_log(open_log(path), arm, columns, tmp_path / "campaign", "a note"), SIGNALS)
     return run
 
 
@@ -79,13 +81,15 @@ class TestReading:
 
     def test_a_single_column_is_one_column(self, tmp_path):
         (tmp_path / "log.csv").write_text("time\n0\n1\n", encoding="utf-8")
-        assert {name: values.tolist() for name, values in read_table(tmp_path / "log.csv").items()} == {"time": [0.0, 1.0]}
+        table = open_log(tmp_path / "log.csv")
+        assert {name: values.tolist() for name, values in table.read(table.names).items()} == {"time": [0.0, 1.0]}
 
     def test_mat(self, bring, tmp_path):
         savemat(tmp_path / "log.mat", {"t": T, "q1": Q[:, :1], "q2": Q[:, 1][None, :], "tau1": TAU[:, 0], "tau2": TAU[:, 1],
                                        "text": "rig 3", "matrix": np.ones((ROWS, 3)), "scalar": 4.0, "more": {"a": 1.0}})
         assert_is_the_log(bring(tmp_path / "log.mat"))
-        assert set(read_table(tmp_path / "log.mat")) == {"t", "q1", "q2", "tau1", "tau2"}      # only vectors can be columns
+        names = {"t", "q1", "q2", "tau1", "tau2", "matrix.0", "matrix.1", "matrix.2"}
+        assert set(open_log(tmp_path / "log.mat").names) == names         # a scalar or a text is no column
 
 
 class TestUnits:
@@ -116,7 +120,7 @@ class TestUnits:
 
     @pytest.mark.parametrize(("entry", "words"), [
         ("q.turn=q1[degree]", ["unknown unit 'degree'", "did you mean 'deg'"]),
-        ("tau.turn=tau1[A]", ["unknown unit 'A'", "[35.15 N/V]"]),          # amperes are no torque: a constant is needed
+        ("tau.turn=tau1[V]", ["unknown unit 'V'", "[35.15 N/V]"]),          # volts are no torque: a constant is needed
         ("q.turn=q1[Nm]", ["unknown unit 'Nm'", "rad, deg"]),
         ("t=t[deg]", ["unknown unit 'deg'", "s, ms"]),
         ("tau.turn=tau1[rad/s]", ["unknown unit 'rad/s'"]),
@@ -143,7 +147,7 @@ class TestUnits:
     def test_time_and_every_position_and_torque_are_needed(self, missing):
         target = COLUMNS[missing].partition("=")[0]
         with pytest.raises(InputError) as caught:
-            parse_columns([entry for k, entry in enumerate(COLUMNS) if k != missing], NAMES)
+            check_complete(parse_columns([entry for k, entry in enumerate(COLUMNS) if k != missing], NAMES), NAMES)
         assert_one_sentence(caught.value, f"no column is given for {target}", f"--column {target}=NAME[unit]")
 
 
@@ -191,13 +195,13 @@ class TestRefusals:
         ("log.csv", b"\n\n", ["not a CSV table"]),
         ("log.csv", b"# only\n# comments\n", ["not a CSV table"]),
         ("log.csv", b"t,q1,q2,tau1,tau2\n", ["fewer than two samples"]),
-        ("log.csv", b"t,q1\n0,1\n0,1,2,3\n", ["not a CSV table", "line 3"]),
+        ("log.csv", b"t,q1,q2,tau1,tau2\n0,1,2,3,4\n0,1,2,3,4,5,6\n", ["not a CSV table", "line 3", "saw 7"]),
         ("log.csv", bytes(range(256)) * 8, ["not a CSV table"]),
         ("log.csv", "t,q°\n0,1\n".encode("latin-1"), ["not a CSV table"]),
         ("log.mat", b"", ["not a MAT file"]),
         ("log.mat", b"nonsense" * 100, ["not a MAT file"]),
         ("log.mat", b"MATLAB 5.0 MAT-file" + bytes(200), ["not a MAT file"]),
-        ("log.xlsx", b"x", ["unknown kind of log '.xlsx'", ".csv, .txt, .mat"]),
+        ("log.xlsx", b"x", ["unknown kind of log '.xlsx'", ".csv, .tsv, .txt, .mat, .npz, .parquet, .db3, .mcap"]),
         ("log", b"x", ["unknown kind of log ''"]),
     ])
     def test_files_that_hold_no_log(self, bring, tmp_path, name, content, words):

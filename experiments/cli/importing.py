@@ -1,0 +1,86 @@
+"""What import shows and asks: which column is what, which torque it is, and which fit comes next."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from experiments.importers import ColumnMap
+    from experiments.importers.table import Table
+    from ident.armfile import ArmFile
+    from ident.mechanism import Mechanism
+
+
+def agreed_signal(stated: str | None, arm: "ArmFile", log: Path, yes: bool, text: "Console") -> str:
+    """Which torque the log holds: stated, asked for on a terminal, or else what the arm file says; refused if useless."""
+    from experiments.importers.importing import TORQUE_SIGNALS, checked_signal
+
+    signal = stated or arm.torque_signal
+    if stated is None and not yes and sys.stdin.isatty():
+        text.print(f"Which torque does {log.name} hold? {', '.join(TORQUE_SIGNALS)}")
+        signal = typer.prompt("torque signal", default=signal)
+    checked_signal(signal, str(log))
+    text.print(f"torque    {signal} ({'as the arm file says; --torque-signal states another' if stated is None else 'stated'})")
+    return signal
+
+
+def agreed_columns(table: "Table", given: Sequence["ColumnMap"], arm: "ArmFile", mechanism: "Mechanism", yes: bool,
+                   text: "Console") -> tuple["ColumnMap", ...]:
+    """The whole column map; guesses are shown, and on a terminal agreed to, before they are used.
+
+    Raises
+    ------
+    InputError
+        If something is missing.
+    ArmStopped
+        If the answer is no.
+    """
+    from drivers.errors import ArmStopped
+    from experiments.importers.columns import check_complete
+    from experiments.importers.guess import guess_columns, likely
+    from ident.errors import InputError
+
+    columns = guess_columns(table, given, arm, mechanism)
+    guessed = [entry for entry in columns if entry.guess]
+    for entry in guessed:
+        unit = f"[{entry.unit}]" if entry.unit else ""
+        text.print(f"guess     --column \"{entry.target}={entry.column}{unit}\"  ({entry.guess})")
+    try:
+        check_complete(columns, mechanism.names)
+    except InputError as error:
+        target = str(error).partition(" for ")[2].partition(";")[0]
+        why = "; positions alone show no friction, a torque or current is needed" if target.startswith("tau.") else ""
+        raise InputError(f"{error}{why}; {likely(target, table)}") from None
+    if guessed and not yes and sys.stdin.isatty() and not typer.confirm("import with these columns", default=True):
+        raise ArmStopped("called off; nothing was written")
+    return columns
+
+
+def prospects(run: Path, folder: Path, text: "Console") -> str | None:
+    """Say what was imported, what it lacks, and the fit that it is for; returns that command."""
+    from experiments.importers.outlook import outlook
+    from ident.description import load_mechanism
+    from ident.run import load_run
+
+    recorded = load_run(run, ("q", "dq", "tau", "temperature"))
+    origin = recorded.record["import"]
+    for name, constant in origin.get("torque_constants", {}).items():
+        error = f" ± {1.96 * constant['std_error']:.2g}" if "std_error" in constant else ""
+        text.print(f"constant  {name}: {constant['value']:.4g}{error} N·m/A at the joint, from the {constant['source']}")
+    seen = outlook(recorded, load_mechanism(recorded.arm))
+    for line in (*origin["notes"], *seen.sentences):
+        text.print(f"note      {line}")
+    text.print(f"wrote     {run}/")
+    if seen.options is None:
+        text.print("next      nothing can be fitted: no joint moves")
+        return None
+    basis = " --torque-basis gravity-corrected" if not seen.options and any(
+        "std_error" in constant for constant in origin.get("torque_constants", {}).values()) else ""
+    command = f"stribeck fit {folder}{seen.options}{basis}"
+    text.print(f"next      {command}")
+    return command

@@ -1,0 +1,172 @@
+"""ROS 2 bags and MCAP files with joint states: only that topic is kept, whatever else was recorded."""
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from experiments.importers.joint_state import STAMPS, TYPES, JointStates
+from experiments.importers.table import Table
+from ident.errors import InputError, unknown_name
+
+if TYPE_CHECKING:
+    from mcap.records import Chunk
+
+SUFFIXES = (".db3", ".mcap")
+_USUAL = "/joint_states"
+_LARGEST_RECORD = 1 << 30       # bytes of an MCAP record
+_LARGEST_CHUNK = 1 << 28        # bytes of an MCAP chunk, unpacked
+_LARGEST_ROW = 1 << 26          # bytes of a message in SQLite
+_STEPS = 1_000_000_000          # of SQLite's machine, far more than a query of ours needs: a damaged file may never end
+
+
+def open_bag(path: Path, topic: str | None = None, stamps: str = "auto") -> Table:
+    """Joint states of a bag: its folder, or one ``.db3`` or ``.mcap`` file.
+
+    Parameters
+    ----------
+    path : Path
+        File or folder.
+    topic : str, optional
+        Which, where there are several with joint states; default is ``/joint_states``, or the only one.
+    stamps : str
+        Time of a message: "header" (when it was measured), "receipt" (when it was recorded), or "auto": header if set.
+
+    Raises
+    ------
+    InputError
+    """
+    if stamps not in STAMPS:
+        raise unknown_name("stamp", stamps, STAMPS)
+    files = sorted((file for file in path.iterdir() if file.suffix in SUFFIXES), key=_number) if path.is_dir() else [path]
+    found: dict[str, JointStates] = {}
+    others: set[str] = set()
+    notes: list[str] = []
+    for file in files:
+        for name, kind, receipt, data in _messages(file, notes):
+            if kind not in TYPES:
+                others.add(f"{name} ({kind})")
+            elif topic is None or name == topic:
+                found.setdefault(name, JointStates(str(path), name)).add(data, receipt)
+            else:
+                others.add(name)
+    if topic is None and len(found) > 1:
+        topic = _USUAL if _USUAL in found else None
+        if topic is None:
+            raise InputError(f"{path}: joint states under several topics: {', '.join(sorted(found))}; choose one with --topic")
+    states = next(iter(found.values()), None) if topic is None else found.get(topic)
+    if states is None or not len(states):
+        wanted = f"sensor_msgs/JointState{f' under {topic}' if topic else ''}"
+        raise InputError(f"{path}: no message of {wanted} in it; it holds {', '.join(sorted(others)[:10]) or 'nothing else'}")
+    return states.table(stamps, tuple(notes))
+
+
+def _number(path: Path) -> tuple[str, int]:
+    """Files of one bag end in _0, _1, ... _10."""
+    number = re.search(r"(\d+)$", path.stem)
+    return path.stem[: number.start()] if number else path.stem, int(number[1]) if number else 0
+
+
+def _messages(file: Path, notes: list[str]) -> Iterator[tuple[str, str, int, bytes]]:
+    """Topic, type, time of receipt [ns] and content of messages; of other topics than joint states only one, without content."""
+    yield from (_from_sqlite if file.suffix == ".db3" else _from_mcap)(file, notes)
+
+
+def _from_sqlite(file: Path, notes: list[str]) -> Iterator[tuple[str, str, int, bytes]]:
+    try:
+        with file.open("rb"):                               # SQLite would say no more than that it cannot
+            pass
+        connection = sqlite3.connect(f"file:{quote(str(file.resolve()))}?mode=ro&immutable=1", uri=True)
+    except sqlite3.Error as error:
+        raise InputError(f"{file}: not a ROS 2 bag: {error}") from error
+    steps = iter(range(_STEPS // 1_000_000))
+    connection.set_progress_handler(lambda: next(steps, None) is None, 1_000_000)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_ROW)
+    connection.text_factory = lambda text: text.decode("utf-8", "replace")
+    try:
+        connection.execute("PRAGMA trusted_schema = OFF")
+        kinds = dict(connection.execute("SELECT name, type FROM sqlite_master WHERE name IN ('topics', 'messages')"))
+        if kinds != {"topics": "table", "messages": "table"}:
+            raise InputError(f"{file}: not a ROS 2 bag: it has no tables topics and messages")
+        for number, name, kind, form in connection.execute("SELECT id, name, type, serialization_format FROM topics").fetchall():
+            if kind not in TYPES:
+                yield str(name), str(kind), 0, b""
+                continue
+            if form != "cdr":
+                raise InputError(f"{file}: {name} is serialized as {form!r}; only cdr is known")
+            for receipt, data in connection.execute("SELECT timestamp, data FROM messages WHERE topic_id = ?", (number,)):
+                if not isinstance(data, bytes) or not isinstance(receipt, int):
+                    raise InputError(f"{file}: a message of {name} is no message")
+                if data[:4] == b"\x28\xb5\x2f\xfd":
+                    raise InputError(f"{file}: the messages are compressed one by one; unpack the bag with ros2 bag convert")
+                yield str(name), str(kind), receipt, data
+    except (sqlite3.Error, OverflowError, MemoryError) as error:
+        raise InputError(f"{file}: not a ROS 2 bag that can be read: {error}") from error
+    finally:
+        connection.close()
+
+
+def _from_mcap(file: Path, notes: list[str]) -> Iterator[tuple[str, str, int, bytes]]:
+    try:
+        from mcap.exceptions import McapError
+        from mcap.records import Channel, Message, Schema
+    except ImportError:
+        raise InputError(f"{file}: reading MCAP needs the package mcap; pip install 'stribeck[mcap]'") from None
+    schemas: dict[int, Schema] = {}
+    channels: dict[int, Channel] = {}
+    try:
+        for record in _records(file):
+            if isinstance(record, Schema):
+                schemas[record.id] = record
+            elif isinstance(record, Channel):
+                channels[record.id] = record
+            elif isinstance(record, Message) and record.channel_id in channels:
+                channel = channels[record.channel_id]
+                kind = schemas[channel.schema_id].name if channel.schema_id in schemas else "no type"
+                if kind in TYPES and channel.message_encoding != "cdr":
+                    kind = f"{kind} in {channel.message_encoding or 'no encoding'}, only cdr is known"
+                yield channel.topic, kind, record.log_time, record.data if kind in TYPES else b""
+    except InputError:
+        raise
+    except (McapError, EOFError) as error:
+        if not channels:
+            raise InputError(f"{file}: not an MCAP file that can be read: {error or type(error).__name__}") from error
+        notes.append(f"{file.name} is cut off or damaged; what comes before that is used")
+    except Exception as error:              # the package raises whatever a damaged file makes it run into
+        raise InputError(f"{file}: not an MCAP file that can be read: {' '.join(str(error).split())}") from error
+
+
+def _records(file: Path) -> Iterator[Any]:
+    """Records in file order, those of a chunk in their place; one chunk is in memory at a time."""
+    from mcap.records import Chunk
+    from mcap.stream_reader import StreamReader, breakup_chunk
+
+    with file.open("rb") as stream:
+        for record in StreamReader(stream, emit_chunks=True, record_size_limit=_LARGEST_RECORD).records:
+            if isinstance(record, Chunk):
+                record.data, record.compression = _unpacked(file, record), ""
+                yield from breakup_chunk(record, validate_crc=True)
+            else:
+                yield record
+
+
+def _unpacked(file: Path, chunk: "Chunk") -> bytes:
+    """Content of a chunk, which may claim any size but not take it."""
+    if not chunk.compression:
+        return chunk.data
+    if chunk.compression == "zstd":
+        import zstandard
+
+        with zstandard.ZstdDecompressor(max_window_size=_LARGEST_CHUNK).stream_reader(chunk.data) as reader:
+            data = reader.read(_LARGEST_CHUNK + 1)
+    elif chunk.compression == "lz4":
+        from lz4.frame import LZ4FrameDecompressor
+
+        data = LZ4FrameDecompressor().decompress(chunk.data, _LARGEST_CHUNK + 1)
+    else:
+        raise InputError(f"{file}: compressed with {chunk.compression!r}; only zstd and lz4 are known")
+    if len(data) > _LARGEST_CHUNK:
+        raise InputError(f"{file}: a chunk unpacks to more than {_LARGEST_CHUNK} bytes; rewrite the file in smaller chunks")
+    return data

@@ -1,0 +1,174 @@
+"""Guesses where a column map is silent: signal and joint from names, units from names, steps of time and limits."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+
+import numpy as np
+
+from experiments.importers.columns import CURRENTS, UNITS, ColumnMap, column_map
+from experiments.importers.table import Table
+from ident.armfile import ArmFile
+from ident.mechanism import Array, Mechanism
+
+_WORDS = {
+    "q": {"q", "pos", "position", "positions", "angle", "angles", "qpos", "theta", "state"},
+    "dq": {"dq", "qd", "vel", "velocity", "velocities", "speed", "qvel", "omega"},
+    "tau": {"tau", "torque", "torques", "effort", "efforts", "trq", "force", "current", "currents", "curr", "amps", "iq"},
+    "temperature": {"temp", "temperature", "temperatures"},
+}
+_CURRENT = {"current", "currents", "curr", "amps", "iq"}
+_TIME = ("t", "time", "timestamp", "stamp", "seconds", "sec", "secs")
+_NOT_MEASURED = {"target", "cmd", "command", "commanded", "desired", "des", "ref", "reference", "goal", "set", "setpoint",
+                 "action", "error", "err", "tcp", "ext", "external", "stiffness", "limit", "std", "min", "max", "index"}
+_NEUTRAL = {"actual", "measured", "meas", "act", "joint", "joints", "j", "axis", "motor", "observation"}
+_SPELLED = {"rad": "rad", "deg": "deg", "degree": "deg", "degrees": "deg", "rads": "rad/s", "degs": "deg/s", "rpm": "rpm",
+            "ms": "ms", "us": "us", "ns": "ns", "nm": "Nm", "mnm": "mNm", "ma": "mA", "a": "A", "mm": "mm", "s": "s"}
+_LEAST_RATE = 5.0       # Hz; a slower log is in another unit of time
+
+
+def guess_columns(table: Table, given: Sequence[ColumnMap], arm: ArmFile, mechanism: Mechanism) -> tuple[ColumnMap, ...]:
+    """Given entries, and guessed ones for what they leave out; what is not given and cannot be guessed stays out.
+
+    Velocity and temperature are guessed like position and torque, but a log need not have them. A unit that a map states
+    is never changed; one that neither map nor name states is guessed from the numbers.
+    """
+    have, taken = {entry.target for entry in given}, {entry.find(table.names) for entry in given}
+    found = [] if "t" in have else _time([name for name in table.names if name not in taken], table)
+    for signal in _WORDS:
+        columns = _of_joints(signal, table.names, mechanism.names)
+        for joint, column in zip(mechanism.names, columns, strict=True):
+            if column is not None and column not in taken and f"{signal}.{joint}" not in have:
+                found.append(_entry(signal, joint, column, table, arm, mechanism))
+    return (*given, *found)
+
+
+def likely(target: str, table: Table) -> str:
+    """Words for a message about a column that could not be guessed: which columns there are."""
+    near = get_close_matches(target, table.names, n=3, cutoff=0.3)
+    listed = [*near, *(name for name in table.names if name not in near)]
+    return f"columns are {', '.join(listed[:12])}{', ...' if len(listed) > 12 else ''}"
+
+
+def _time(free: Sequence[str], table: Table) -> list[ColumnMap]:
+    """Time by its name, in the first unit in which its steps are those of a log."""
+    named = [name for name in free if name in _TIME] or [name for name in free if _tokens(name)[:1] == [_TIME[0]] or
+                                                         set(_tokens(name)) & set(_TIME[1:])]
+    if not named:
+        return []
+    column = named[0]
+    unit = table.units.get(column) or _stated(column, "t")
+    why = "name"
+    if unit is None:
+        t = table.read([column])[column]
+        step = float(np.median(np.abs(np.diff(t[np.isfinite(t)])))) if np.isfinite(t).sum() > 1 else np.nan
+        unit = next((unit for unit, factor in UNITS["t"].items() if step * factor < 1.0 / _LEAST_RATE), "s")
+        why = f"name, and steps of {step:.4g}"
+    return [column_map("t", None, column, unit, column, why)]
+
+
+def _of_joints(signal: str, names: Sequence[str], joints: tuple[str, ...]) -> list[str | None]:
+    """The column of every joint; all None where two ways to read the names are equally good."""
+    words = {name: set(_tokens(name)) for name in names}
+    measured = [name for name in names if words[name] & _WORDS[signal] and not words[name] & _NOT_MEASURED]
+    if signal == "q":                   # qd or "joint velocity state" are no positions
+        others = set().union(*(words for key, words in _WORDS.items() if key != "q"))
+        measured = [name for name in measured if not words[name] & others]
+    ways: dict[tuple[str, ...], list[str | None]] = {}
+    by_name: dict[tuple[str, ...], dict[str, str]] = {}
+    by_number: dict[tuple[str, ...], dict[int, str]] = {}
+    for name in measured:
+        tokens = _tokens(name)
+        if (joint := _named(tokens, joints)) is not None:
+            by_name.setdefault(_shape(tokens, _tokens(joint)), {}).setdefault(joint, name)
+        if numbers := [token for token in tokens if token.isdigit()]:
+            by_number.setdefault(tuple("#" if token.isdigit() else token for token in tokens), {}).setdefault(
+                int(numbers[-1]), name)
+        elif len(joints) == 1:
+            ways[tuple(tokens)] = [name]
+    for shape, found in by_number.items():
+        first = min(found)
+        if first in (0, 1) and all(first + k in found for k in range(len(joints))):
+            ways[shape] = [found[first + k] for k in range(len(joints))]
+    if by_name:                         # a joint's own name says more than a number
+        shape, named = max(by_name.items(), key=lambda item: (len(item[1]), -len(item[0])))
+        if len(named) == len(joints) or not ways:
+            return [named.get(joint) for joint in joints]
+    if not ways:
+        return [None] * len(joints)
+    cost = {shape: (bool(_CURRENT & set(shape)), len(set(shape) - _NEUTRAL - _WORDS[signal])) for shape in ways}
+    best = sorted(ways, key=lambda shape: cost[shape])
+    if len(best) > 1 and cost[best[0]] == cost[best[1]]:
+        return [None] * len(joints)
+    return ways[best[0]]
+
+
+def _entry(signal: str, joint: str, column: str, table: Table, arm: ArmFile, mechanism: Mechanism) -> ColumnMap:
+    unit, why = table.units.get(column) or _stated(column, signal), "name"
+    if unit is None and signal == "tau" and _CURRENT & set(_tokens(column)):
+        unit, why = "A", "name says current"
+    if unit is None:
+        unit, why = _by_size(signal, mechanism.names.index(joint), table.read([column])[column], arm, mechanism)
+    return column_map(signal, joint, column, unit, column, why)
+
+
+def _by_size(signal: str, joint: int, values: Array, arm: ArmFile, mechanism: Mechanism) -> tuple[str | None, str]:
+    """Unit in which values are what the arm can do: SI, unless they are beyond twice its limits and degrees are not."""
+    slides = bool(mechanism.prismatic[joint])
+    limits = arm.limits(mechanism)
+    values = values[np.isfinite(values)]
+    if signal == "tau":
+        return ("N" if slides else "Nm"), "name; the usual unit"
+    if signal == "temperature" or not len(values):
+        return None, "name"
+    found = float(np.ptp(values)) if signal == "q" else float(np.quantile(np.abs(values), 0.99))
+    allowed = float(np.ptp(limits.position[joint])) if signal == "q" else float(limits.velocity[joint])
+    usual, other = {("q", False): ("rad", "deg"), ("q", True): ("m", "mm"), ("dq", False): ("rad/s", "deg/s"),
+                    ("dq", True): ("m/s", "mm/s")}[signal, slides]
+    if np.isfinite(allowed) and found > 2.0 * allowed:
+        return other, f"name, and {found:.4g} {usual} is more than the arm can do"
+    return usual, "name; the usual unit"
+
+
+def with_factor(entry: ColumnMap, factor: float) -> ColumnMap:
+    """An entry in ampere with the torque constant in its factor."""
+    return replace(entry, factor=entry.factor * factor, current=False)
+
+
+def _stated(column: str, signal: str) -> str | None:
+    """Unit that a name ends in: ``pos [deg]``, ``time (ms)``, ``pos_deg``."""
+    known = {**UNITS[signal], **(CURRENTS if signal == "tau" else {})}
+    if bracket := re.search(r"[\[(]\s*([^\])]+?)\s*[\])]\s*$", column):
+        text = bracket[1]
+        return text if text in known else known_spelling(text, known)
+    return known_spelling(re.split(r"[_./\s]", column)[-1], known) if re.search(r"[_./\s]", column) else None
+
+
+def known_spelling(text: str, known: Iterable[str]) -> str | None:
+    """The unit that a text in other letters means."""
+    unit = _SPELLED.get(re.sub(r"[^a-z]", "", text.lower()))
+    return unit if unit in set(known) else None
+
+
+def _tokens(name: str) -> list[str]:
+    """Words and numbers of a column name, without the unit in brackets."""
+    plain = re.sub(r"[\[(][^\])]*[\])]\s*$", "", name)
+    plain = re.sub(r"([a-z])([A-Z])", r"\1 \2", plain).lower()
+    return re.findall(r"[a-z]+|\d+", plain)
+
+
+def _named(tokens: list[str], joints: tuple[str, ...]) -> str | None:
+    """The joint whose name a column holds; the longest where several are in it."""
+    held = [joint for joint in joints if (own := _tokens(joint)) and _at(tokens, own) is not None]
+    return max(held, key=len, default=None)
+
+
+def _shape(tokens: list[str], own: list[str]) -> tuple[str, ...]:
+    """What is left of a column name without the joint's."""
+    at = _at(tokens, own) or 0
+    return (*tokens[:at], "#", *tokens[at + len(own):])
+
+
+def _at(tokens: list[str], own: list[str]) -> int | None:
+    return next((k for k in range(len(tokens) - len(own) + 1) if tokens[k:k + len(own)] == own), None)

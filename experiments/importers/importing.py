@@ -1,0 +1,249 @@
+"""Writing a foreign log as a run folder, unchanged but for units."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drivers import JointSample
+from experiments.importers.columns import ColumnMap, check_complete
+from experiments.importers.constants import SOURCES, torque_constants
+from experiments.importers.guess import with_factor
+from experiments.importers.table import Array, Table
+from experiments.recorder import Recorder, new_run_folder
+from ident.armfile import ArmFile, check_against_model
+from ident.description import load_mechanism
+from ident.errors import InputError, unknown_name
+from ident.health import check_numbers, check_time, check_velocity
+from ident.mechanism import Mechanism
+from ident.run import Run
+
+TORQUE_SIGNALS = {              # what a torque signal may be, and why some cannot show the friction of a gear
+    "motor current": "",
+    "commanded": "",
+    "joint sensor": "a sensor behind the gear does not see the gear's friction; import the motor current or the commanded torque",
+    "compensated": "friction that the drive compensates is no longer in it; import the motor current or the commanded torque "
+                   "with the compensation in it",
+}
+_LARGEST_GAP = 10.0     # periods; a log with a longer hole is cut there by its owner, not patched by us
+_PAUSE = 1.0            # s between pieces whose time starts anew
+_IMPLAUSIBLE = 2.0      # times a limit: a wrong unit, not a fast or strong arm
+
+
+@dataclass(frozen=True)
+class _Log:
+    """What a log says of an arm, in SI and in the model's signs; nan is not reported."""
+
+    source: str
+    t: Array
+    segment: NDArray[np.int64]
+    q: Array
+    dq: Array
+    tau: Array
+    temperature: Array | None
+    notes: tuple[str, ...]
+
+
+def import_log(table: Table, arm: ArmFile, columns: Sequence[ColumnMap], campaign: Path, note: str = "",
+               torque_signal: str | None = None, torque_constant: str = "arm file") -> Path:
+    """Write a foreign log as a run folder.
+
+    Values are multiplied to SI, brought to the model's sign and zero by the arm file's ``direction`` and
+    ``zero_offset``, and otherwise left as they are. A log with values that are no numbers, with time
+    that does not increase, or with a hole is refused before anything is written.
+
+    Parameters
+    ----------
+    table : Table
+        The log, see `open_log`.
+    arm : ArmFile
+        The arm it was recorded on.
+    columns : sequence of ColumnMap
+        Which column is what.
+    campaign : Path
+        Folder whose ``runs/`` takes the run.
+    note : str
+        The operator's note.
+    torque_signal : str, optional
+        What the torque is, a name in `TORQUE_SIGNALS`; default is what the arm file says.
+    torque_constant : str
+        Where the torque constant of columns in ampere comes from: "arm file", or "gravity", to which the current is fitted.
+
+    Returns
+    -------
+    Path
+        The run folder.
+
+    Raises
+    ------
+    InputError
+        One sentence: file, column, row.
+    """
+    signal = checked_signal(torque_signal or arm.torque_signal, table.source)
+    if torque_constant not in SOURCES:
+        raise unknown_name("torque constant", torque_constant, SOURCES)
+    mechanism = load_mechanism(arm)
+    check_against_model(arm, mechanism)
+    check_complete(columns, mechanism.names)
+    log = _read(table, columns, arm, mechanism)
+    check_velocity(log.q, log.dq, log.t, mechanism.names, log.source)
+    ampere = tuple(str(entry.joint) for entry in columns if entry.current)
+    raw = log.tau if ampere else None
+    constants = torque_constants(torque_constant, _as_run(log, arm, mechanism), mechanism, ampere)
+    log = replace(log, tau=log.tau * [constants[name]["value"] if name in constants else 1.0 for name in mechanism.names])
+    columns = [with_factor(entry, constants[str(entry.joint)]["value"]) if entry.current else entry for entry in columns]
+    _check_units(log, arm, mechanism)
+    origin = {"log": Path(table.source).name, "sha256": _sha256(Path(table.source)), "torque_signal": signal,
+              "columns": {entry.target: _described(entry) for entry in columns}, "notes": list(log.notes),
+              **({"torque_constants": constants} if constants else {})}
+    return _write(log, arm, mechanism, campaign, note, origin, raw)
+
+
+def checked_signal(signal: str, source: str) -> str:
+    """A torque signal that can show the friction of a gear.
+
+    Raises
+    ------
+    InputError
+        If it is unknown, or cannot.
+    """
+    if signal not in TORQUE_SIGNALS:
+        raise unknown_name("torque signal", signal, TORQUE_SIGNALS)
+    if reason := TORQUE_SIGNALS[signal]:
+        raise InputError(f"{source}: torque signal \"{signal}\": {reason}")
+    return signal
+
+
+def _read(table: Table, columns: Sequence[ColumnMap], arm: ArmFile, mechanism: Mechanism) -> _Log:
+    """Signals of the mapped columns, checked but for what depends on units."""
+    found: dict[ColumnMap, str] = {}
+    for entry in columns:
+        if (column := entry.find(table.names)) is None:
+            raise InputError(f"{table.source}: {unknown_name('column', entry.column, table.names)}")
+        found[entry] = column
+    wanted = [*found.values(), *([table.pieces] if table.pieces else [])]
+    raw = table.read(wanted)
+    lengths = {len(raw[name]) for name in wanted}
+    if len(lengths) > 1:
+        raise InputError(f"{table.source}: columns of different lengths ({', '.join(map(str, sorted(lengths)))} rows)")
+    with np.errstate(over="ignore", invalid="ignore"):      # what overflows is refused below as no finite number
+        values = {(entry.signal, entry.joint): raw[column] * entry.factor for entry, column in found.items()}
+
+    def signal(name: str) -> Array | None:
+        if not any(entry.signal == name for entry in columns):
+            return None
+        unknown = np.full(len(t), np.nan)
+        return np.column_stack([values.get((name, joint), unknown) for joint in mechanism.names])
+
+    t = values["t", None]
+    q, dq, tau, temperature = (signal(name) for name in ("q", "dq", "tau", "temperature"))
+    assert q is not None
+    assert tau is not None
+    keep, notes = _with_numbers(t, q, tau)
+    tables = [arm.joint(name) for name in mechanism.names]
+    sign, zero = np.array([table.direction for table in tables]), np.array([table.zero_offset for table in tables])
+    rows = np.count_nonzero(keep)
+    dq = np.full((rows, mechanism.n), np.nan) if dq is None else sign * dq[keep]
+    temperature = None if temperature is None else temperature[keep]
+    t, q, tau = t[keep], sign * q[keep] + zero, sign * tau[keep]
+    if not np.isfinite(t).all():
+        raise InputError(f"{table.source}: time is not a finite number in row {int(np.argmin(np.isfinite(t)))}")
+    segment = np.zeros(rows, dtype=np.int64)
+    if table.pieces:
+        segment = np.cumsum(np.diff(raw[table.pieces][keep], prepend=raw[table.pieces][keep][:1]) != 0.0)
+        t = _one_after_another(t, segment)
+    check_time(t, table.source)
+    check_gaps(t, segment, table.source)
+    check_numbers(q, "q", mechanism.names, t, table.source)
+    check_numbers(tau, "tau", mechanism.names, t, table.source)
+    return _Log(table.source, t, segment, q, dq, tau, temperature, (*table.notes, *notes))
+
+
+def _with_numbers(t: Array, q: Array, tau: Array) -> tuple[NDArray[np.bool_], list[str]]:
+    """Rows but those at the log's ends that are incomplete, and those that hold none of the joints."""
+    joints = np.column_stack((q, tau))
+    whole = np.isfinite(t) & np.isfinite(joints).all(axis=1)
+    keep = np.isnan(t) | ~np.isnan(joints).all(axis=1)
+    notes = []
+    if (empty := int((~keep).sum())) and keep.any():
+        notes.append(f"{empty} row(s) hold neither position nor torque of this arm and are left out")
+    if whole.any():
+        first, last = int(np.argmax(whole)), len(whole) - int(np.argmax(whole[::-1]))
+        ends = int(keep[:first].sum() + keep[last:].sum())
+        if ends:
+            notes.append(f"{ends} row(s) at the log's ends are incomplete and are left out")
+        keep[:first] = keep[last:] = False
+    return (keep if keep.any() else np.ones(len(t), dtype=bool)), notes
+
+
+def _one_after_another(t: Array, segment: NDArray[np.int64]) -> Array:
+    """Time that goes on from piece to piece, after a pause."""
+    t = t.copy()
+    for start in (np.flatnonzero(np.diff(segment)) + 1).tolist():
+        t[start:] += t[start - 1] + _PAUSE - t[start]
+    return t
+
+
+def check_gaps(t: Array, segment: NDArray[np.int64], source: str) -> None:
+    """Refuse a hole within a piece.
+
+    Raises
+    ------
+    InputError
+    """
+    steps = np.where(np.diff(segment) == 0, np.diff(t), 0.0)
+    period = float(np.median(steps))
+    row = int(np.argmax(steps))
+    if steps[row] > _LARGEST_GAP * period:
+        raise InputError(f"{source}: a gap of {steps[row]:.3f} s after row {row} (t = {t[row]:.3f} s) in a log of "
+                         f"{1.0 / period:.1f} Hz; cut the log there and import the pieces")
+
+
+def _check_units(log: _Log, arm: ArmFile, mechanism: Mechanism) -> None:
+    """Refuse values so far beyond what the arm can do that their unit must be another."""
+    limits = arm.limits(mechanism)
+    for word, found, allowed in (("position", np.ptp(log.q, axis=0), np.ptp(limits.position, axis=1)),
+                                 ("torque", np.abs(log.tau).max(axis=0), limits.torque)):
+        beyond = found > _IMPLAUSIBLE * allowed             # an unknown limit is nan or infinite
+        if beyond.any():
+            joint = int(np.argmax(beyond))
+            unit = mechanism.unit(joint) if word == "torque" else "m" if mechanism.prismatic[joint] else "rad"
+            verb = "spans" if word == "position" else "reaches"
+            raise InputError(f"{log.source}: the {word} of {mechanism.names[joint]} {verb} {found[joint]:.4g} {unit}, "
+                             f"the arm file allows {allowed[joint]:.4g} {unit}; check the unit in its column")
+
+
+def _as_run(log: _Log, arm: ArmFile, mechanism: Mechanism) -> Run:
+    """The log as a run that lies nowhere yet."""
+    return Run(Path(log.source), {}, arm, (), mechanism.names, log.t, log.segment, {"q": log.q, "tau": log.tau})
+
+
+def _described(entry: ColumnMap) -> dict[str, Any]:
+    return {"column": entry.column, "unit": entry.unit, "factor": entry.factor} | ({"guess": entry.guess} if entry.guess else {})
+
+
+def _sha256(path: Path) -> str | None:
+    """Digest of a log; none of a folder."""
+    if not path.is_file():
+        return None
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _write(log: _Log, arm: ArmFile, mechanism: Mechanism, campaign: Path, note: str, origin: Mapping[str, Any],
+           raw: Array | None) -> Path:
+    name = Path(log.source).name
+    folder = new_run_folder(campaign, f"import-{Path(name).stem}")
+    status, unknown = np.zeros(mechanism.n, dtype=np.int64), np.full(mechanism.n, np.nan)
+    rate = 1.0 / float(np.median(np.diff(log.t)))
+    with Recorder(folder, arm, mechanism, f"imported log {name}", min(rate, len(log.t)), note=note, origin=origin) as recorder:
+        for row, t in enumerate(log.t.tolist()):
+            sample = JointSample(t, log.q[row], log.dq[row], log.tau[row], np.full(mechanism.n, t),
+                                 None if log.temperature is None else log.temperature[row], status,
+                                 None if raw is None else raw[row])
+            recorder.sample(sample, unknown, unknown, int(log.segment[row]))
+    return folder

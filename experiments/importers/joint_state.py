@@ -1,0 +1,183 @@
+"""Messages ``sensor_msgs/JointState`` in CDR, put together to columns.
+
+Messages may hold other joints or another order each time; they may come twice, late, or in several parts.
+"""
+
+import struct
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.importers.table import MOST_NUMBERS, Array, Table, check_size, in_memory
+from ident.errors import InputError
+
+TYPES = ("sensor_msgs/msg/JointState", "sensor_msgs/JointState")
+STAMPS = ("auto", "header", "receipt")
+SIGNALS = ("position", "velocity", "effort")
+_MOST_JOINTS = 1000
+
+
+@dataclass
+class _Layout:
+    """Messages with the same joints in the same order."""
+
+    names: tuple[str, ...]
+    rows: array = field(default_factory=lambda: array("q"))         # which message
+    values: array = field(default_factory=lambda: array("d"))       # position, velocity, effort of all joints, row by row
+
+
+class JointStates:
+    """Messages of one topic, in the order in which they were recorded.
+
+    Parameters
+    ----------
+    source : str
+        The bag, for messages.
+    topic : str
+        The topic, for messages.
+    """
+
+    def __init__(self, source: str, topic: str) -> None:
+        self.source, self.topic = source, topic
+        self._header, self._receipt = array("q"), array("q")        # ns
+        self._layouts: dict[bytes, _Layout] = {}
+        self._numbers = 0
+
+    def __len__(self) -> int:
+        return len(self._header)
+
+    def add(self, data: bytes, receipt: int) -> None:
+        """Take over one message, received at a time in ns.
+
+        Raises
+        ------
+        InputError
+            If it is no JointState in CDR.
+        """
+        try:
+            stamp, names, values = _decoded(data, self._layouts)
+            self._receipt.append(receipt)
+        except (struct.error, UnicodeDecodeError, ValueError, OverflowError) as error:
+            raise InputError(f"{self.source}: message {len(self) + 1} of {self.topic} is no JointState: {error}") from error
+        layout = self._layouts[names]
+        layout.rows.append(len(self._header))
+        layout.values.frombytes(values)
+        self._header.append(stamp)
+        self._numbers += len(values) // 8
+        if self._numbers > MOST_NUMBERS:
+            check_size(self.source, len(self), 3 * len(layout.names))
+            raise InputError(f"{self.source}: more than the {MOST_NUMBERS} numbers that an import keeps; cut the bag")
+
+    def table(self, stamps: str, notes: tuple[str, ...] = ()) -> Table:
+        """Columns ``t`` [s, from the first message] and ``SIGNAL.JOINT``; nan where a message says nothing."""
+        joints = list(dict.fromkeys(name for layout in self._layouts.values() for name in layout.names))
+        check_size(self.source, len(self), 3 * len(joints))
+        header, receipt = (np.frombuffer(ticks, dtype=np.int64) for ticks in (self._header, self._receipt))
+        clock, about = _clock(header, receipt, stamps)
+        columns = {f"{signal}.{joint}": np.full(len(self), np.nan) for signal in SIGNALS for joint in joints}
+        for layout in self._layouts.values():
+            values = np.frombuffer(layout.values).reshape(len(layout.rows), 3, len(layout.names))
+            for (k, signal), (j, joint) in ((a, b) for a in enumerate(SIGNALS) for b in enumerate(layout.names)):
+                columns[f"{signal}.{joint}"][layout.rows] = values[:, k, j]
+        columns = {name: column for name, column in columns.items() if not np.isnan(column).all()}
+        t, columns, order = _ordered(clock, columns)
+        found = in_memory(self.source, {"t": t, **columns})
+        return Table(found.source, found.names, found.load, {"t": "s"}, notes=(*notes, about, *order))
+
+
+def _clock(header: NDArray[np.int64], receipt: NDArray[np.int64], stamps: str) -> tuple[NDArray[np.int64], str]:
+    """Which time to take, and how even both are."""
+    def scatter(ticks: NDArray[np.int64]) -> float:
+        steps = np.diff(np.sort(ticks)) * 1e-6
+        return float(np.quantile(np.abs(steps - np.median(steps)), 0.95)) if len(steps) else 0.0
+
+    chosen = stamps
+    if stamps == "auto":
+        chosen = "header" if 10 * len(np.unique(header)) > len(header) else "receipt"
+    ticks, other = (header, receipt) if chosen == "header" else (receipt, header)
+    said = (f"time is the {chosen} stamp, whose steps scatter by {scatter(ticks):.2g} ms (95 %); those of the "
+            f"{'receipt' if chosen == 'header' else 'header'} stamp by {scatter(other):.2g} ms")
+    if chosen == "receipt" and stamps == "auto":
+        said += "; the header stamps are not set"
+    return ticks, said
+
+
+def _ordered(clock: NDArray[np.int64], columns: dict[str, Array]) -> tuple[Array, dict[str, Array], tuple[str, ...]]:
+    """Rows in order of time; messages of one time are one row."""
+    notes = []
+    if (late := int((np.diff(clock) < 0).sum())):
+        notes.append(f"{late} message(s) came out of order and were put in order of their stamps")
+    order = np.argsort(clock, kind="stable")
+    clock, columns = clock[order], {name: column[order] for name, column in columns.items()}
+    first = np.append(True, np.diff(clock) > 0)[:len(clock)]
+    if not first.all():
+        notes.append(f"{int((~first).sum())} message(s) with the stamp of another were joined with it; where both state a "
+                     "value, the first counts")
+        row = np.cumsum(first) - 1
+        for name, column in columns.items():
+            said = np.flatnonzero(~np.isnan(column))[::-1]
+            joined = np.full(int(first.sum()), np.nan)
+            joined[row[said]] = column[said]                # backwards: the first writes last
+            columns[name] = joined
+        clock = clock[first]
+    return np.asarray((clock - clock[:1]) * 1e-9, dtype=float), columns, tuple(notes)
+
+
+def _decoded(data: bytes, layouts: dict[bytes, _Layout]) -> tuple[int, bytes, bytes]:
+    """Stamp in ns, key of the layout, and position, velocity and effort as bytes of doubles, nan where there are none."""
+    if len(data) < 4 or data[0] != 0 or data[1] not in (0, 1, 6, 7):
+        raise ValueError(f"its encapsulation is {data[:4].hex(' ') or 'empty'}, only plain CDR is known")
+    order, align = "><"[data[1] & 1], 8 if data[1] < 2 else 4
+    body = memoryview(data)[4:]
+    seconds, fraction, length = struct.unpack_from(f"{order}iII", body)
+    if fraction >= 1_000_000_000:
+        raise ValueError(f"its stamp has {fraction} ns beside the seconds")
+    at = _padded(12 + length, 4)
+    (count,) = struct.unpack_from(f"{order}I", body, at)
+    if count > _MOST_JOINTS:
+        raise ValueError(f"it claims {count} joints")
+    names, end = _names(body, at + 4, count, order)
+    key = bytes(body[at:end])
+    if key not in layouts:
+        if len(set(names)) < count:
+            raise ValueError("two of its joints have one name")
+        layouts[key] = _Layout(tuple(names))
+    parts, at = [], end
+    for values in _arrays(body, end, order, align):
+        if len(values) not in (0, 8 * count):
+            raise ValueError(f"it has {count} names and {len(values) // 8} values")
+        parts.append(values or struct.pack("d", np.nan) * count)
+    return seconds * 1_000_000_000 + fraction, key, b"".join(parts)
+
+
+def _names(body: memoryview, at: int, count: int, order: str) -> tuple[list[str], int]:
+    names = []
+    for _ in range(count):
+        at = _padded(at, 4)
+        (length,) = struct.unpack_from(f"{order}I", body, at)
+        if length > len(body):
+            raise ValueError("a name is longer than the message")
+        names.append(bytes(body[at + 4:at + 4 + length]).rstrip(b"\0").decode("utf-8"))
+        at += 4 + length
+    return names, at
+
+
+def _arrays(body: memoryview, at: int, order: str, align: int) -> Iterator[bytes]:
+    """The three lists of doubles, in the byte order of this machine."""
+    for _ in range(3):
+        at = _padded(at, 4)
+        (count,) = struct.unpack_from(f"{order}I", body, at)
+        at += 4
+        if count:
+            at = _padded(at, align)
+            if 8 * count > len(body) - at:
+                raise ValueError(f"it claims {count} values and ends before")
+        yield np.frombuffer(body, f"{order}f8", count, at).astype(float).tobytes() if count else b""
+        at += 8 * count
+
+
+def _padded(at: int, size: int) -> int:
+    return -(-at // size) * size

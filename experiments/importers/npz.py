@@ -1,0 +1,68 @@
+"""NumPy archives: vectors and matrices; headers are read first, objects never."""
+
+import zipfile
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from experiments.importers.table import Array, Table, check_size, columns_of
+from ident.errors import InputError
+
+_DAMAGED = (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, KeyError,
+            MemoryError, OverflowError, SyntaxError)
+
+
+def open_npz(path: Path) -> Table:
+    """Numeric vectors and matrices of an NPZ file; a member is unpacked only when it is asked for and not larger than it says."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = {name.removesuffix(".npy"): _shape(archive, name, path) for name in archive.namelist()
+                       if name.endswith(".npy")}
+    except _DAMAGED as error:
+        raise _unreadable(path, error) from error
+    owner: dict[str, str] = {}
+    for member, (shape, dtype) in members.items():
+        if len(shape) in (1, 2) and dtype.kind in "iuf":
+            like = np.lib.stride_tricks.as_strided(np.empty(1, dtype), shape, (0,) * len(shape))
+            owner |= dict.fromkeys(columns_of(member, like), member)
+
+    def load(names: Sequence[str]) -> dict[str, Array]:
+        found: dict[str, Array] = {}
+        for member in dict.fromkeys(owner[name] for name in names):
+            shape, _ = members[member]
+            check_size(str(path), int(np.prod(shape[:1], dtype=float)), int(np.prod(shape[1:], dtype=float)))
+            try:
+                with zipfile.ZipFile(path) as archive, archive.open(f"{member}.npy") as file:
+                    values = np.lib.format.read_array(file, allow_pickle=False)
+            except _DAMAGED as error:
+                raise _unreadable(path, error) from error
+            found |= {name: np.array(column, dtype=float) for name, column in columns_of(member, values).items() if name in names}
+        return found
+
+    return Table(str(path), tuple(owner), load)
+
+
+def _shape(archive: zipfile.ZipFile, name: str, path: Path) -> tuple[tuple[int, ...], np.dtype]:
+    """Shape and type that a member states, which its size must bear out."""
+    with archive.open(name) as file:
+        shape, dtype = _header(file)
+    claimed = dtype.itemsize * int(np.prod([float(side) for side in shape]))
+    if any(side < 0 for side in shape) or claimed > archive.getinfo(name).file_size:
+        raise ValueError(f"{name} claims {claimed} bytes and holds {archive.getinfo(name).file_size}")
+    return shape, dtype
+
+
+def _header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(file)
+    return shape, dtype
+
+
+def _unreadable(path: Path, error: BaseException) -> InputError:
+    if isinstance(error, InputError):
+        return error
+    return InputError(f"{path}: not an NPZ file that can be read: {' '.join(str(error).split()) or type(error).__name__}")

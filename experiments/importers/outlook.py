@@ -1,0 +1,75 @@
+"""What a run can give: which fit it is for, and what it cannot show and why."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ident.filtering import BANDWIDTH
+from ident.fit import LEAST_ROUND_TRIPS
+from ident.health import check_time
+from ident.mechanism import Mechanism
+from ident.roundtrips import reduce_run
+from ident.run import Run
+from ident.strokes import HELD
+
+_LEAST_SPEEDS = 3       # from which viscous friction is more than a line through two points
+_SAME = 1.1             # ratio within which speeds are one
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """Options of the fit that a run is for, and sentences about what it lacks; `options` is None where nothing moves."""
+
+    options: str | None
+    sentences: tuple[str, ...]
+
+
+def outlook(run: Run, mechanism: Mechanism) -> Outlook:
+    """Round trips where every moving joint has them, else general motion with the model's rigid-body torque.
+
+    Parameters
+    ----------
+    run : Run
+        With signals q, tau, dq and temperature as far as there are any.
+    mechanism : Mechanism
+        Its arm.
+    """
+    points = reduce_run(run, mechanism).points
+    moves = [name for name, way in zip(run.names, np.ptp(run.signals["q"], axis=0), strict=True) if way > 2.0 * HELD]
+    still = [name for name in run.names if name not in moves]
+    trips = {str(name): rows["segment"].nunique() for name, rows in points.groupby("joint", sort=False)}
+    short = [name for name in moves if trips.get(name, 0) < LEAST_ROUND_TRIPS]
+    said = []
+    if still:
+        said.append(f"{', '.join(still)}: no motion, so no friction")
+    if not moves:
+        return Outlook(None, tuple(said))
+    if short:
+        said.append(f"{', '.join(short)}: fewer than {LEAST_ROUND_TRIPS} round trips at constant speed, so half differences are "
+                    "not to be had; in general motion friction rests on the model's masses")
+        said += _rate(run)
+        if "dq" not in run.signals or not np.isfinite(run.signals["dq"]).all():
+            said.append(f"velocity is not in the log: it is differentiated from positions, low-passed at {5 * BANDWIDTH:.0f} Hz")
+    else:
+        speeds = {name: _speeds(points[points["joint"] == name]["speed"].to_numpy(dtype=float)) for name in moves}
+        few = [name for name in moves if speeds[name] < _LEAST_SPEEDS]
+        if few:
+            said.append(f"{', '.join(few)}: fewer than {_LEAST_SPEEDS} speeds, so Coulomb, viscous and Stribeck friction cannot "
+                        "be told apart")
+    if "temperature" not in run.signals or np.isnan(run.signals["temperature"]).all():
+        said.append("temperature is not in the log: whether the arm was warm is not known")
+    return Outlook(" --motion model" if short else "", tuple(said))
+
+
+def _rate(run: Run) -> list[str]:
+    rate, _ = check_time(run.t, str(run.path))
+    if rate >= 5.0 * BANDWIDTH:
+        return []
+    return [f"{rate:.3g} Hz is slow for general motion, which is filtered at {BANDWIDTH:.0f} Hz: torque of quick accelerations "
+            "is taken for friction"]
+
+
+def _speeds(speed: np.ndarray) -> int:
+    """Speeds that differ by more than a tenth."""
+    ordered = np.sort(speed)
+    return 1 + int((ordered[1:] > _SAME * ordered[:-1]).sum()) if len(speed) else 0

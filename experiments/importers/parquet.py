@@ -1,0 +1,139 @@
+"""Parquet files, and LeRobot datasets, which are folders of them."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from experiments.importers.table import Array, Table, check_size
+from ident.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_BATCH = 65_536         # rows read at a time
+_WIDEST = 256           # values of a list column that can be joints
+_LARGEST_INFO = 1 << 24     # bytes of a dataset's description
+_TICKS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+
+
+def open_parquet(path: Path) -> Table:
+    """A Parquet file; values of a list column are called ``column.0``, ``column.1``, ..."""
+    return _table(str(path), [path], {})
+
+
+def open_lerobot(folder: Path) -> Table:
+    """A LeRobot dataset: all episodes, with the names that ``meta/info.json`` gives the values of each feature."""
+    info = folder / "meta" / "info.json"
+    try:
+        if info.stat().st_size > _LARGEST_INFO:
+            raise ValueError(f"larger than {_LARGEST_INFO} bytes")
+        features = json.loads(info.read_text(encoding="utf-8"))["features"]
+        names = {str(feature): _names(entry) for feature, entry in features.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise InputError(f"{info}: not the description of a LeRobot dataset: {' '.join(str(error).split())}") from error
+    files = sorted(path for path in folder.glob("data/**/*.parquet") if path.is_file())
+    if not files:
+        raise InputError(f"{folder}: a LeRobot dataset without data/**/*.parquet")
+    return _table(str(folder), files, names, "episode_index")
+
+
+def _names(feature: Any) -> list[str] | None:
+    """Names of a feature's values: a list, or a table with one list."""
+    names = feature.get("names")
+    if isinstance(names, Mapping) and len(names) == 1:
+        names = next(iter(names.values()))
+    return [str(name) for name in names] if isinstance(names, list) else None
+
+
+def _table(source: str, files: Sequence[Path], known: Mapping[str, list[str] | None], pieces: str | None = None) -> Table:
+    columns, rows = _columns(files[0], known)
+    for path in files[1:]:
+        more, count = _columns(path, known)
+        rows += count
+        columns = {name: place for name, place in columns.items() if more.get(name) == place}
+
+    def load(names: Sequence[str]) -> dict[str, Array]:
+        check_size(source, rows, len(names))
+        fields = list(dict.fromkeys(columns[name][0] for name in names))
+        parts: dict[str, list[Array]] = {name: [] for name in names}
+        for path in files:
+            with _readable(path) as file:
+                for batch in file.iter_batches(_BATCH, columns=fields):
+                    found = {field: _numbers(batch.column(field)) for field in fields}
+                    for name in names:
+                        field, k = columns[name]
+                        parts[name].append(found[field][:, k])
+        return {name: np.concatenate(part) if part else np.empty(0) for name, part in parts.items()}
+
+    return Table(source, tuple(columns), load, pieces=pieces if pieces in columns else None)
+
+
+def _columns(path: Path, known: Mapping[str, list[str] | None]) -> tuple[dict[str, tuple[str, int]], int]:
+    """Field and place of every column of one file, and its rows."""
+    import pyarrow as pa
+
+    columns: dict[str, tuple[str, int]] = {}
+    with _readable(path) as file:
+        rows = int(file.metadata.num_rows)
+        for field in file.schema_arrow:
+            if _is_number(field.type):
+                columns[field.name] = field.name, 0
+            elif pa.types.is_list(field.type) or pa.types.is_fixed_size_list(field.type) or pa.types.is_large_list(field.type):
+                if not _is_number(field.type.value_type):
+                    continue
+                first = next(file.iter_batches(1, columns=[field.name]), None)
+                width = 0 if first is None or not len(first) else _numbers(first.column(field.name)).shape[1]
+                if width > _WIDEST:
+                    continue
+                names = known.get(field.name)
+                if names is None or len(set(names)) != width:
+                    names = [str(k) for k in range(width)]
+                columns |= {f"{field.name}.{name}": (field.name, k) for k, name in enumerate(names)}
+    return columns, rows
+
+
+def _is_number(kind: "pa.DataType") -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_timestamp(kind)
+                or pa.types.is_duration(kind))
+
+
+def _numbers(column: "pa.Array") -> Array:
+    """Values as floats, shape (N, width): nan where there is none, times in s."""
+    import pyarrow as pa
+
+    width = 1
+    if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+        sizes = set(np.diff(column.offsets.to_numpy()).tolist())
+        if column.null_count or len(sizes) > 1:
+            raise ValueError(f"lists of {min(sizes)} to {max(sizes)} values in one column")
+        width, column = (sizes or {0}).pop(), column.flatten()
+    elif pa.types.is_fixed_size_list(column.type):
+        if column.null_count:
+            raise ValueError("lists are missing in a column")
+        width, column = column.type.list_size, column.flatten()
+    factor = 1.0
+    if pa.types.is_timestamp(column.type) or pa.types.is_duration(column.type):
+        factor, column = _TICKS[column.type.unit], column.cast(pa.int64())
+    values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    return np.asarray(factor * values, dtype=float).reshape(-1, width)
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[Any]:
+    """The file, opened; what a damaged one makes Arrow run into, as one sentence."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path, thrift_string_size_limit=_LARGEST_INFO, thrift_container_size_limit=1_000_000) as file:
+            yield file
+    except InputError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, MemoryError, OverflowError, KeyError) as error:
+        raise InputError(f"{path}: not a Parquet file that can be read: {' '.join(str(error).split())}") from error

@@ -1,0 +1,63 @@
+"""Which reader a log needs: one line a format."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from experiments.importers.bags import SUFFIXES, open_bag
+from experiments.importers.matlab import open_mat
+from experiments.importers.npz import open_npz
+from experiments.importers.parquet import open_lerobot, open_parquet
+from experiments.importers.table import Table
+from experiments.importers.text import open_csv
+from ident.errors import InputError, no_file, unknown_name
+
+READERS: dict[str, Callable[..., Table]] = {
+    ".csv": open_csv,
+    ".tsv": open_csv,
+    ".txt": open_csv,
+    ".mat": open_mat,
+    ".npz": open_npz,
+    ".parquet": open_parquet,
+    ".db3": open_bag,
+    ".mcap": open_bag,
+}
+
+
+def open_log(path: Path, **options: str | None) -> Table:
+    """Open a log by its suffix; a folder is a LeRobot dataset or a ROS 2 bag.
+
+    Parameters
+    ----------
+    path : Path
+        File or folder.
+    **options
+        `topic` and `stamps` of a bag, see `open_bag`; None is the default.
+
+    Raises
+    ------
+    InputError
+        If it is missing, of an unknown kind, or holds no numbers.
+    """
+    reader = _reader(path)
+    given = {key: value for key, value in options.items() if value is not None}
+    if given and reader is not open_bag:
+        raise InputError(f"{path}: {' and '.join(sorted(given))}: only bags have them")
+    table = reader(path, **given)
+    if not table.names:
+        raise InputError(f"{path}: no numeric column found")
+    return table
+
+
+def _reader(path: Path) -> Callable[..., Table]:
+    if path.is_dir():
+        if (path / "meta" / "info.json").is_file():
+            return open_lerobot
+        if any(file.suffix in SUFFIXES for file in path.iterdir()):
+            return open_bag
+        raise InputError(f"{path}: neither a LeRobot dataset (meta/info.json) nor a ROS 2 bag ({', '.join(SUFFIXES)})")
+    if not path.is_file():
+        raise no_file(path)
+    reader = READERS.get(path.suffix.lower())
+    if reader is None:
+        raise InputError(f"{path}: {unknown_name('kind of log', path.suffix, READERS)}")
+    return reader

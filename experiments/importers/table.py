@@ -1,0 +1,75 @@
+"""A foreign log, opened: names of its columns at once, numbers when they are asked for."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ident.errors import InputError
+
+Array = NDArray[np.float64]
+MOST_NUMBERS = 100_000_000      # that an import keeps at once: 0.8 GB, 40 min of seven joints at 5 kHz with all their signals
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns of a log.
+
+    Attributes
+    ----------
+    source : str
+        File or folder, for messages.
+    names : tuple of str
+        Columns that hold numbers.
+    load : callable
+        From names to columns (N,); no other column of the log is kept in memory.
+    units : mapping of str to str
+        Units that the format itself states.
+    pieces : str, optional
+        Column that changes where another recording begins, whose time starts anew.
+    notes : tuple of str
+        What reading did to the log, for the user and the run's record.
+    """
+
+    source: str
+    names: tuple[str, ...]
+    load: Callable[[Sequence[str]], dict[str, Array]]
+    units: Mapping[str, str] = field(default_factory=dict)
+    pieces: str | None = None
+    notes: tuple[str, ...] = ()
+    _loaded: dict[str, Array] = field(default_factory=dict, compare=False, repr=False)
+
+    def read(self, names: Sequence[str]) -> dict[str, Array]:
+        """Columns by name, each read from the log once."""
+        missing = [name for name in dict.fromkeys(names) if name not in self._loaded]
+        if missing:
+            self._loaded.update(self.load(missing))
+        return {name: self._loaded[name] for name in names}
+
+
+def in_memory(source: str, columns: dict[str, Array]) -> Table:
+    """Table of columns that were read already."""
+    return Table(source, tuple(columns), lambda names: {name: columns[name] for name in names})
+
+
+def check_size(source: str, rows: int, columns: int) -> None:
+    """Refuse to read more than `MOST_NUMBERS`.
+
+    Raises
+    ------
+    InputError
+    """
+    if rows * columns > MOST_NUMBERS:
+        raise InputError(f"{source}: {rows} rows of {columns} columns are more than the {MOST_NUMBERS} numbers that an import "
+                         "keeps in memory; cut the log into pieces and import them one by one")
+
+
+def columns_of(name: str, values: NDArray[np.generic]) -> dict[str, NDArray[np.generic]]:
+    """A vector is a column; a matrix is one a signal, ``name.0``, ``name.1``, ...: time runs along its longer side."""
+    if values.dtype.kind not in "iuf" or values.ndim not in (1, 2) or values.size < 2:
+        return {}
+    if 1 in values.shape or values.ndim == 1:
+        return {name: values.ravel()}
+    across = values if values.shape[0] >= values.shape[1] else values.T
+    return {f"{name}.{k}": across[:, k] for k in range(across.shape[1])}

@@ -1,0 +1,149 @@
+"""Text tables: any separator, with or without a header, whatever stands above the numbers."""
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from experiments.importers.columns import UNITS
+from experiments.importers.table import Array, Table, check_size
+from ident.errors import InputError
+
+_HEAD = 100             # lines among which the first with numbers must be
+_LONGEST = 1 << 20      # characters of a line
+_CHUNK = 100_000        # rows read at a time
+_SEPARATORS = "\t;,|"   # the first that is found; else blanks
+_DECIMAL_COMMAS = re.compile(r"\s*([-+]?\d+(,\d+)?([eE][-+]?\d+)?(\s+|$)){2,}$")
+_EMPTY = "behind the last separator"
+_ALL_UNITS = {unit for units in UNITS.values() for unit in units} | {"A", "mA", "-", "1", ""}
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """How a text table is written: lines above the numbers, names of the columns, separator and decimal mark.
+
+    `trailing` is whether lines end in a separator.
+    """
+
+    skip: int
+    names: tuple[str, ...]
+    separator: str
+    decimal: str
+    trailing: bool
+
+
+def open_csv(path: Path) -> Table:
+    """CSV and other text: separated by tab, semicolon, comma, bar or blanks; ``#`` starts a comment.
+
+    Columns of a file without a header are called 1, 2, ...; a line of units below the header belongs to the names.
+    """
+    with _readable(path):
+        layout = _layout(path)
+    return Table(str(path), layout.names, lambda names: _read(path, layout, names))
+
+
+def _read(path: Path, layout: _Layout, names: Sequence[str]) -> dict[str, Array]:
+    import pandas as pd
+
+    parts: dict[str, list[Array]] = {name: [] for name in names}
+    rows = 0
+    with _readable(path), pd.read_csv(path, sep=layout.separator, decimal=layout.decimal, comment="#", skipinitialspace=True,
+                                      encoding="utf-8-sig", skiprows=layout.skip, header=None, chunksize=_CHUNK,
+                                      names=[*layout.names, *([_EMPTY] if layout.trailing else ())]) as chunks:
+        for chunk in chunks:            # all columns: told which, pandas passes over rows that are longer than the others
+            rows += len(chunk)
+            check_size(str(path), rows, len(names))
+            for name, part in parts.items():
+                part.append(pd.to_numeric(chunk[name], errors="coerce").to_numpy(dtype=float))
+    return {name: np.concatenate(part) if part else np.empty(0) for name, part in parts.items()}
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """What a damaged file makes pandas run into, as one sentence."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (ValueError, OverflowError, csv.Error) as error:            # text that is no UTF-8 and pandas' own errors among them
+        raise InputError(f"{path}: not a CSV table: {' '.join(str(error).split())}") from error
+
+
+def _layout(path: Path) -> _Layout:
+    """Found from the first line with numbers and the lines above it."""
+    above: list[str] = []
+    with path.open(encoding="utf-8-sig") as file:
+        for skip in range(_HEAD):
+            line = file.readline(_LONGEST)
+            if len(line) == _LONGEST:
+                raise ValueError(f"line {skip + 1} is longer than {_LONGEST} characters")
+            separator, decimal = _marks(line, above)
+            fields = _fields(line, separator)
+            if not line or (fields and not line.startswith("#") and _numbers(fields, decimal)):
+                break
+            above.append(line.strip())
+        else:
+            raise ValueError(f"no line of numbers among the first {_HEAD}")
+    heads = [text.lstrip("# ") for text in above if text.strip("# ")]
+    if not line:                                            # a header and nothing below
+        plain = [text for text in above if text and not text.startswith("#")]
+        if not plain:
+            raise ValueError("no line of numbers in it")
+        fields = _fields(plain[-1], separator := _marks(plain[-1], [])[0])
+    trailing = separator != r"\s+" and line.rstrip("\r\n ").endswith(separator)
+    return _Layout(len(above), _names(heads, separator, len(fields)), separator, decimal, trailing)
+
+
+def _names(heads: list[str], separator: str, count: int) -> tuple[str, ...]:
+    """Names from the last lines above the numbers that have as many fields; else numbers."""
+    rows = [fields for text in heads if len(fields := _fields(text, separator)) == count]
+    names = [str(k + 1) for k in range(count)]
+    if rows and heads and _fields(heads[-1], separator) == rows[-1]:
+        names = rows.pop()
+        if rows and count > 1 and all(name.strip("[]()") in _ALL_UNITS for name in names):
+            names = [f"{name} [{unit.strip('[]()')}]" if unit.strip("[]()") else name
+                     for name, unit in zip(rows.pop(), names, strict=True)]
+    seen: dict[str, int] = {}
+    unique = []
+    for k, name in enumerate(names):
+        name = name or str(k + 1)
+        seen[name] = seen.get(name, 0) + 1
+        unique.append(name if seen[name] == 1 else f"{name}.{seen[name]}")
+    if len(set(unique)) < count:
+        raise ValueError("two of its columns have one name")
+    return tuple(unique)
+
+
+def _marks(line: str, above: list[str]) -> tuple[str, str]:
+    """Separator and decimal mark of a line of numbers; a comma separates where nothing else does."""
+    header = next((text for text in reversed(above) if text.strip("# ")), line)
+    commas = "," in header and not _DECIMAL_COMMAS.match(line)
+    separator = next((mark for mark in _SEPARATORS if mark in line and (mark != "," or commas)), r"\s+")
+    return separator, "," if separator != "," and "," in line and "." not in line else "."
+
+
+def _fields(line: str, separator: str) -> list[str]:
+    fields = line.split()
+    if separator != r"\s+":
+        fields = [part.strip() for row in csv.reader([line.strip("\r\n")], delimiter=separator, skipinitialspace=True)
+                  for part in row]
+    while fields and not fields[-1]:                        # a separator behind the last column
+        fields.pop()
+    return fields
+
+
+def _numbers(fields: list[str], decimal: str) -> bool:
+    """Whether most fields are numbers; the rest may be text or missing."""
+    return 2 * sum(_is_number(field.replace(decimal, ".")) for field in fields) > len([field for field in fields if field])
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
