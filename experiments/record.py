@@ -15,7 +15,7 @@ from ident.run import RECORD, Run
 
 
 def record(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None, note: str = "",
-           watch: Watch | None = None) -> Path:
+           watch: Watch | None = None, continues: str | None = None) -> Path:
     """Move an arm along a plan and record it.
 
     A breach of a limit, a fault or Ctrl-C stops the arm, closes the run with its reason and is raised again;
@@ -35,6 +35,8 @@ def record(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None, no
         The operator's note.
     watch : callable, optional
         See `follow`.
+    continues : str, optional
+        Label of the run whose rest this is.
 
     Returns
     -------
@@ -47,7 +49,7 @@ def record(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None, no
     together = any(segment.kind == "sweep" for segment in plan.segments)
     folder = new_run_folder(campaign, "whole-arm" if together else "constant-speed")
     with Recorder(folder, arm, mechanism, plan.method, arm.driver.rate, connected.resolution, plan_table(plan),
-                  seed, note) as recorder, connected:
+                  seed, note, continues) as recorder, connected:
         connected.enable()
         follow(connected, plan, recorder, watch, lambda stands: check_way(stands, plan, arm, mechanism))
     return folder

@@ -88,7 +88,7 @@ def _motion(segment: "Segment", sample: "JointSample", names: tuple[str, ...]) -
     return f"{who:<8} {segment.speed:7.3f} rad/s {way:<8} tau {tau:7.1f} N·m"
 
 
-def agree(plan: "Plan", kind: str, yes: bool, out: "Console") -> None:
+def agree(plans: "list[Plan]", kind: str, yes: bool, out: "Console") -> None:
     """Ask before real hardware moves; a simulated arm needs no asking.
 
     Raises
@@ -105,7 +105,7 @@ def agree(plan: "Plan", kind: str, yes: bool, out: "Console") -> None:
 
     if not sys.stdin.isatty():
         raise InputError("real hardware moves without a terminal only with --yes")
-    out.print(f"{plan.arm} will move for {plan.robot_time / 60.0:.0f} min. Is the space around it free, and a hand on the "
-              "emergency stop?")
+    minutes = sum(plan.robot_time for plan in plans) / 60.0
+    out.print(f"{plans[0].arm} will move for {minutes:.0f} min. Is the space around it free, and a hand on the emergency stop?")
     if not typer.confirm("move"):
         raise ArmStopped("called off; nothing moved")
