@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.plan import Plan, Segment, box_is_clear, read_plan, with_robot_time
+from experiments.clearance import ways_are_clear
+from experiments.plan import Plan, Segment, read_plan, with_robot_time
 from ident.armfile import ArmFile
 from ident.errors import InputError
 from ident.mechanism import Mechanism
@@ -66,7 +67,7 @@ def rest_of(plan: Plan, runs: Sequence[Run], arm: ArmFile, mechanism: Mechanism)
         return None
     begin, segment = list(plan.legs())[first]
     way: tuple[Segment, ...] = tuple(segment for segment in plan.segments[:first] if segment.kind == "move")
-    if box_is_clear(arm, mechanism, np.array(plan.start)[None], begin[None])[0]:
+    if ways_are_clear(arm, mechanism, np.array(plan.start)[None], begin[None])[0]:
         unused = max(segment.id for segment in plan.segments) + 1
         way = (Segment(unused, "move", tuple(begin.tolist()), segment.posture),)
     return with_robot_time(replace(plan, segments=(*way, *plan.segments[first:])), arm)

@@ -216,7 +216,7 @@ class TestRest:
         mechanism = load_mechanism(arm)
         rest = rest_of(plan, [finished(plan, {9, 0, 1, 2})], arm, mechanism)
         assert [(segment.kind, segment.target) for segment in rest.segments][:2] == [("move", (0.2, 0.3)), ("stroke", (0.5, 0.3))]
-        with patch("experiments.resume.box_is_clear", lambda *_: np.array([False])):
+        with patch("experiments.resume.ways_are_clear", lambda *_: np.array([False])):
             around = rest_of(plan, [finished(plan, {9, 0, 1, 2})], arm, mechanism)
         assert [segment.id for segment in around.segments] == [9, 0, 3, 4]
         for made in (rest, around):
