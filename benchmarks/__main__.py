@@ -15,6 +15,7 @@ BENCHMARKS = {
     "loop": "the simulated loop (physics, supervisor, recorder) against real time",
     "fit": "run folder to calibration for 600,000 rows of six joints: time and memory",
     "dynamics": "joint wrenches of a batch of motion against Pinocchio and MuJoCo in a loop",
+    "plans": "plans of random arms: whether any leaves limits or workspace box, and how many are refused",
     "elastic": "what a rigid model identifies where joint or link are softer and softer, beside the reference experiment",
     "feedforward": "one sample of friction feed-forward for six joints, with every kind of load",
     "accuracy": "the estimator against random truths: efficiency, coverage, claims, verdicts, speed",

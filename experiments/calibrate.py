@@ -11,8 +11,9 @@ from drivers import connect
 from experiments.methods import DEFAULT, plan_method
 from experiments.plan import Plan, write_plan
 from experiments.record import record
-from experiments.recorder import empty_folder, refuse_used
+from experiments.recorder import refuse_used
 from experiments.report import write_report
+from experiments.resume import PLAN, Part, begun, whats_left
 from experiments.tracking import Watch
 from ident.armfile import ArmFile
 from ident.calibration import Calibration
@@ -23,7 +24,7 @@ from ident.joint import Options, check_options
 from ident.run import find_runs, load_run
 
 Display = Callable[[Plan], AbstractContextManager[Watch]]
-CALIBRATION, POINTS, PLAN = "calibration.toml", "points.csv", "plan.toml"
+CALIBRATION, POINTS = "calibration.toml", "points.csv"
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,8 @@ class Delivery:
 
 
 def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, seed: int = 0, options: Options | None = None,
-              method: str = DEFAULT, repeats: int = 1, agree: Callable[[Plan], None] | None = None,
-              display: Display | None = None) -> Delivery:
+              method: str = DEFAULT, repeats: int = 1, agree: Callable[[list[Plan]], None] | None = None,
+              display: Display | None = None, resume: bool = False) -> Delivery:
     """Calibrate an arm from nothing to a report.
 
     Parameters
@@ -71,25 +72,30 @@ def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, se
     method : str
         A name in `METHODS`.
     repeats : int
-        How often the plan is run; several runs show the deviation between them. The k-th has seed + k of simulated noise.
+        How often the plan is run; several runs show the deviation between them. The k-th run has seed + k of simulated noise.
     agree : callable, optional
-        Shown the plan before anything moves; raises to call it off.
+        Shown the plans of all runs that are to be recorded, before anything moves; raises to call it off.
     display : callable, optional
         From the plan to a context that is entered while the arm moves and gives what watches it, see `follow`.
+    resume : bool
+        Go on with a campaign of the same plan that was broken off: round trips that are recorded are not driven again.
     """
-    refuse_used(out)
+    if not resume:
+        refuse_used(out, "choose another --out, or go on with the campaign in it with --resume")
     connect(arm, seed)                   # a driver that cannot be set up is refused before anything is written
     mechanism = load_mechanism(arm)
     check_options(options or Options(), mechanism, joints or mechanism.names)
     plan = plan_method(method, arm, joints, seed)
+    parts = whats_left(plan, out, repeats, arm, mechanism) if resume else [Part(plan)] * repeats
     if agree:
-        agree(plan)
-    write_plan(plan, empty_folder(out) / PLAN)
-    runs = []
-    for k in range(repeats):
-        with display(plan) if display else nullcontext() as watch:
-            runs.append(record(arm, plan, out, seed + k, watch=watch))
-    return fit_runs(runs, out, options)
+        agree([part.plan for part in parts])
+    if not begun(out):
+        out.mkdir(parents=True, exist_ok=True)
+        write_plan(plan, out / PLAN)
+    for part in parts:
+        with display(part.plan) if display else nullcontext() as watch:
+            record(arm, part.plan, out, seed + begun(out), watch=watch, continues=part.continues)
+    return fit_runs([out], out, options)
 
 
 def fit_runs(paths: list[Path], out: Path, options: Options | None = None) -> Delivery:

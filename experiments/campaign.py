@@ -5,8 +5,9 @@ from typing import Literal
 
 import numpy as np
 
+from experiments.clearance import ways_are_clear
 from experiments.design import Array, Design
-from experiments.plan import Plan, Segment, box_is_clear, check_plan, with_robot_time
+from experiments.plan import Plan, Segment, check_plan, with_robot_time
 from ident.run import arm_sha256
 
 REFERENCE = 0.35        # level of the reference speeds between the fastest and the slowest
@@ -66,7 +67,7 @@ def campaign(design: Design, method: str, seed: int, postures: Array, measure: C
         if (number - 1) % design.options.reference_every == 0:
             references()
         target = postures[number]
-        if not box_is_clear(design.arm, design.mechanism, writer.position[None], target[None])[0]:
+        if not ways_are_clear(design.arm, design.mechanism, writer.position[None], target[None])[0]:
             writer.move(home, 0)
         writer.move(target, number)
         measure(writer, number)

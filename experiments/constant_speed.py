@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.campaign import REFERENCE, Writer, campaign
+from experiments.clearance import ways_are_clear
 from experiments.design import Array, ConstantSpeed, Design
-from experiments.plan import Plan, box_is_clear
+from experiments.plan import Plan
 from ident.armfile import ArmFile
 
 METHOD = "constant-speed round trips, one joint at a time"
@@ -70,7 +71,7 @@ def _ways(design: Design, candidates: Array) -> tuple[Array, NDArray[np.bool_]]:
             target = candidates.copy()
             target[:, j] += sign * longest
             good = (target[:, j] >= low[j]) & (target[:, j] <= high[j])
-            good &= box_is_clear(design.arm, design.mechanism, candidates, target)
+            good &= ways_are_clear(design.arm, design.mechanism, candidates, target)
             ways[good, j] = sign * longest
             fits[:, j] |= good
     return ways, fits

@@ -7,8 +7,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.clearance import ways_are_clear
 from experiments.errors import PlanError
-from experiments.plan import RAMP, Plan, box_is_clear
+from experiments.plan import RAMP, Plan
 from ident.armfile import ArmFile, Limits, check_against_model
 from ident.description import load_mechanism
 from ident.errors import unknown_name
@@ -175,7 +176,7 @@ class Design:
         arm, active, count = self.arm, list(self.active), self.options.postures
         home = arm.home(self.mechanism)
         candidates = np.vstack((home, rng.uniform(*self.room, (_CANDIDATES, self.mechanism.n))))
-        inside = box_is_clear(arm, self.mechanism, np.broadcast_to(home, candidates.shape), candidates)
+        inside = ways_are_clear(arm, self.mechanism, np.broadcast_to(home, candidates.shape), candidates)
         ways, fits = ways_from(candidates)
         free = inside & fits[:, active].all(axis=1)
         if not free[0]:

@@ -15,10 +15,10 @@ import tomlkit
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
+from experiments.clearance import ways_are_clear
 from experiments.errors import PlanError
 from ident.armfile import ArmFile, Limits, parse_table, read_toml, upgrade
 from ident.description import load_mechanism
-from ident.dynamics import joint_origins
 from ident.errors import unknown_name
 from ident.mechanism import Mechanism
 from ident.run import arm_sha256
@@ -177,7 +177,7 @@ def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
         if segment.kind != "move":
             _check_speeds(segment, start, plan.names, limits, units)
     legs = list(plan.legs())
-    inside = box_is_clear(arm, mechanism, np.array([start for start, _ in legs]),
+    inside = ways_are_clear(arm, mechanism, np.array([start for start, _ in legs]),
                           np.array([segment.target for _, segment in legs]))
     if not inside.all():
         segment = legs[int(np.argmin(inside))][1]
@@ -213,23 +213,10 @@ def check_way(stands: Array, plan: Plan, arm: ArmFile, mechanism: Mechanism) -> 
         Says where the arm stands and where it should stand.
     """
     start = np.array(plan.start)
-    if not box_is_clear(arm, mechanism, stands[None], start[None])[0]:
+    if not ways_are_clear(arm, mechanism, stands[None], start[None])[0]:
         raise PlanError(f"the straight way from where the arm stands, {np.round(stands, 3).tolist()}, to the start of the plan, "
                         f"{np.round(start, 3).tolist()}, leaves the workspace box of {arm.path.name}; nothing moved. "
                         "Bring the arm near the start by hand")
-
-
-def box_is_clear(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array, steps: int = 33) -> NDArray[np.bool_]:
-    """Whether all joint origins stay in the workspace box on the straight ways start -> target, each (K, n)."""
-    box = arm.workspace.box
-    if box is None:
-        return np.ones(len(start), dtype=bool)
-    s = np.linspace(0.0, 1.0, steps)[:, None, None]
-    way = start + s * (target - start)
-    points = joint_origins(mechanism, way.reshape(-1, mechanism.n))[:, 1:]
-    low, high = np.array(box).T
-    inside = ((points >= low) & (points <= high)).all(axis=(1, 2))
-    return np.asarray(inside.reshape(steps, -1).all(axis=0))
 
 
 def write_plan(plan: Plan, path: Path) -> None:

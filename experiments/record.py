@@ -17,7 +17,7 @@ _FIRST_WAY = 0.1        # of velocity and acceleration limits: real hardware sho
 
 
 def record(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None, note: str = "",
-           watch: Watch | None = None) -> Path:
+           watch: Watch | None = None, continues: str | None = None) -> Path:
     """Move an arm along a plan and record it.
 
     A breach of a limit, a fault or Ctrl-C stops the arm, closes the run with its reason and is raised again;
@@ -37,6 +37,8 @@ def record(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None, no
         The operator's note.
     watch : callable, optional
         See `follow`.
+    continues : str, optional
+        Label of the run whose rest this is.
 
     Returns
     -------
@@ -49,7 +51,7 @@ def record(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None, no
     together = any(segment.kind == "sweep" for segment in plan.segments)
     folder = new_run_folder(campaign, "whole-arm" if together else "constant-speed")
     with Recorder(folder, arm, mechanism, plan.method, arm.driver.rate, connected.resolution, plan_table(plan),
-                  seed, note) as recorder, connected:
+                  seed, note, continues) as recorder, connected:
         connected.enable()
         follow(connected, plan, recorder, watch, lambda stands: check_way(stands, plan, arm, mechanism), approach(arm))
     return folder

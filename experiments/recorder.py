@@ -24,7 +24,7 @@ from experiments.plan import Segment
 from ident.armfile import ArmFile
 from ident.errors import InputError
 from ident.mechanism import Mechanism
-from ident.run import ARM, EVENTS, RECORD, SAMPLES, SCHEMA, arm_sha256
+from ident.run import ARM, EVENTS, RECORD, RUNS, SAMPLES, SCHEMA, arm_sha256
 
 _SYNC_EVERY = 1.0       # s of wall time between fsyncs
 _UNITS = {"q": ("rad", "m"), "dq": ("rad/s", "m/s"), "tau": ("N·m", "N"), "q_cmd": ("rad", "m"),
@@ -56,11 +56,13 @@ class Recorder:
         The operator's note.
     origin : mapping, optional
         Where an imported log comes from, as plain data.
+    continues : str, optional
+        Label of the run whose rest this is.
     """
 
     def __init__(self, folder: Path, arm: ArmFile, mechanism: Mechanism, experiment: str, rate: float,
                  resolution: Resolution | None = None, plan: dict[str, Any] | None = None, seed: int | None = None,
-                 note: str = "", origin: Mapping[str, Any] | None = None) -> None:
+                 note: str = "", origin: Mapping[str, Any] | None = None, continues: str | None = None) -> None:
         self.folder = folder
         self.rows = 0
         self._names, self._prismatic = mechanism.names, mechanism.prismatic
@@ -76,8 +78,8 @@ class Recorder:
                   "arm_file": arm.path.name, "arm_sha256": arm_sha256(arm), "driver": {**arm.driver.model_dump(), **steps},
                   "versions": {name: version(name) for name in ("stribeck", "numpy", "mujoco-core", "pyarrow")}
                   | {"python": platform.python_version()},
-                  "start": datetime.now(UTC).isoformat(timespec="milliseconds"), "seed": seed, "note": note, "plan": plan,
-                  **({"import": origin} if origin else {})}
+                  "start": datetime.now(UTC).isoformat(timespec="milliseconds"), "seed": seed, "note": note,
+                  "continues": continues, "plan": plan, **({"import": origin} if origin else {})}
         _write_synced(folder / RECORD, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
         self._samples = (folder / SAMPLES).open("xb")
         self._events = (folder / EVENTS).open("x", encoding="utf-8")
@@ -206,13 +208,13 @@ def new_run_folder(campaign: Path, experiment: str) -> Path:
     """Name of the next run folder in a campaign: UTC time and experiment."""
     stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%SZ")
     word = re.sub(r"[^\w-]+", "-", experiment).strip("-")
-    folder, k = campaign / "runs" / f"{stamp}_{word}", 2
+    folder, k = campaign / RUNS / f"{stamp}_{word}", 2
     while folder.exists():
-        folder, k = campaign / "runs" / f"{stamp}_{word}-{k}", k + 1
+        folder, k = campaign / RUNS / f"{stamp}_{word}-{k}", k + 1
     return folder
 
 
-def refuse_used(folder: Path) -> None:
+def refuse_used(folder: Path, remedy: str = "choose another --out") -> None:
     """Refuse a folder for results in which something lies already; makes nothing.
 
     Raises
@@ -221,7 +223,7 @@ def refuse_used(folder: Path) -> None:
         Results are never mixed or overwritten.
     """
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
-        raise InputError(f"{folder} exists and is not empty; choose another --out")
+        raise InputError(f"{folder} exists and is not empty; {remedy}")
 
 
 def empty_folder(folder: Path) -> Path:
@@ -242,7 +244,10 @@ def _copy_arm(arm: ArmFile, folder: Path) -> None:
 
 
 def _write_synced(path: Path, text: str) -> None:
-    with path.open("x", encoding="utf-8") as file:
+    """The whole file or none of it, whenever the process is killed."""
+    part = path.with_name(f"{path.name}.part")
+    with part.open("x", encoding="utf-8") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
+    part.rename(path)

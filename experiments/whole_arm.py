@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.campaign import REFERENCE, Writer, campaign
+from experiments.clearance import ways_are_clear
 from experiments.design import Array, ConstantSpeed, Design
-from experiments.plan import RAMP, Plan, box_is_clear
+from experiments.plan import RAMP, Plan
 from ident.armfile import ArmFile
 
 METHOD = "time-reversed whole-arm round trips"
@@ -70,7 +71,7 @@ def _ways(design: Design, candidates: Array, rng: np.random.Generator) -> tuple[
         rows = np.flatnonzero(~free & (up | down)[:, active].all(axis=1))
         for way in levels:
             ends = candidates[rows] + sign[rows] * way
-            rows = rows[box_is_clear(design.arm, design.mechanism, candidates[rows], ends)]
+            rows = rows[ways_are_clear(design.arm, design.mechanism, candidates[rows], ends)]
         ways[rows], free[rows] = sign[rows] * longest, True
     some = (up | down) & ~(up | down)[:, active].all(axis=1)[:, None]       # who is to blame where it is not the box
     return ways, free[:, None] | some

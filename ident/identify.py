@@ -21,7 +21,7 @@ from ident.mechanism import Mechanism
 from ident.motion import agreement
 from ident.moving import OF_STROKES, check_motion
 from ident.parameter import Parameter
-from ident.repeats import with_deviation
+from ident.repeats import passes, with_deviation
 from ident.roundtrips import Reduction, reduce_run
 from ident.run import Run
 from ident.tool import ToolFit, UnknownTool, seek_tool
@@ -79,7 +79,8 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
     mechanism = load_mechanism(arm)
     checked = [check_log(run) for run in runs]
     reductions = [reduce_run(run, mechanism) for run in runs]
-    tool = _sought(arm, mechanism, reductions) if options.motion == "none" else ToolFit()
+    parted = passes(runs)
+    tool = _sought(arm, mechanism, reductions, parted) if options.motion == "none" else ToolFit()
     if tool.unknown.tool is not None:
         mechanism = load_mechanism(arm, tool=tool.unknown.tool)
         reductions = [reduce_run(run, mechanism) for run in runs]
@@ -112,7 +113,7 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
         hint = "; general motion can be fitted without them (--motion)" if options.motion == "none" and points.empty else ""
         raise FitError(f"{runs[0].path}: no joint can be calibrated: {reasons or 'no round trips at constant speed found'}{hint}")
     findings += [finding for joint in joints.values() for finding in joint.findings]
-    joints = _repeated(_doubted(joints), runs, points, mechanism, options, findings)
+    joints = _repeated(_doubted(joints), [[runs[k] for k in one] for one in parted], points, mechanism, options, findings)
     findings += [Finding(name, "strong drift", f"{name}: friction drifted by {100 * change:+.0f} %; warm up and run again")
                  for name, change in drift(points).items() if abs(change) > STRONG_DRIFT]
     findings += [Finding(name, "drift", f"friction of {name} changed by {100 * change:+.1f} % from the first to the last "
@@ -123,36 +124,38 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
     return Identification(calibration, points, ordered, tuple(findings), mechanism)
 
 
-def _sought(arm: ArmFile, mechanism: Mechanism, reductions: Sequence[Reduction]) -> ToolFit:
-    """An unknown tool in the points of all runs, with the deviation between single ones."""
-    found = seek_tool(arm, mechanism, pd.concat([reduction.points for reduction in reductions], ignore_index=True),
-                      *(np.concatenate([getattr(reduction, key) for reduction in reductions]) for key in ("q", "dq")))
-    if len(reductions) < 2 or not found.unknown.parameters:
+def _sought(arm: ArmFile, mechanism: Mechanism, reductions: Sequence[Reduction], parted: Sequence[Sequence[int]]) -> ToolFit:
+    """An unknown tool in the points of all runs, with the deviation between passes."""
+    def sought(some: Sequence[Reduction]) -> ToolFit:
+        return seek_tool(arm, mechanism, pd.concat([reduction.points for reduction in some], ignore_index=True),
+                         *(np.concatenate([getattr(reduction, key) for reduction in some]) for key in ("q", "dq")))
+
+    found = sought(reductions)
+    if len(parted) < 2 or not found.unknown.parameters:
         return found
-    alone = [seek_tool(arm, mechanism, reduction.points, reduction.q, reduction.dq).unknown.parameters
-             for reduction in reductions]
+    alone = [sought([reductions[k] for k in one]).unknown.parameters for one in parted]
     return replace(found, unknown=replace(found.unknown, parameters=with_deviation(found.unknown.parameters, alone)))
 
 
-def _repeated(joints: dict[str, JointFit], runs: Sequence[Run], points: pd.DataFrame, mechanism: Mechanism, options: Options,
-              findings: list[Finding]) -> dict[str, JointFit]:
-    """Joints with the deviation between single runs; how many runs it rests on is a finding where some could not be fitted."""
-    if len(runs) < 2:
+def _repeated(joints: dict[str, JointFit], parted: Sequence[Sequence[Run]], points: pd.DataFrame, mechanism: Mechanism,
+              options: Options, findings: list[Finding]) -> dict[str, JointFit]:
+    """Joints with the deviation between passes; how many it rests on is a finding where some could not be fitted."""
+    if len(parted) < 2:
         return joints
     out = {}
     for name, joint in joints.items():
         fixed = replace(options, law=joint.fit.law, load=joint.fit.load)
         alone: list[JointFit] = []
-        for run in runs:
-            rows = points[(points["joint"] == name) & (points["run"] == run.label)]
+        for one in parted:
+            rows = points[(points["joint"] == name) & points["run"].isin([run.label for run in one])]
             with suppress(FitError):
                 alone.append(identify_joint(rows, mechanism, name, fixed) if options.motion == "none"
-                             else identify_motion([run], mechanism, name, fixed))
+                             else identify_motion(one, mechanism, name, fixed))
         alone = [fit for fit in alone
                  if (fit.fit.load, fit.torque_scale is None) == (joint.fit.load, joint.torque_scale is None)]
-        if len(alone) < len(runs):
-            findings.append(Finding(name, "repeats", f"the deviation of {name} between runs rests on {len(alone)} of {len(runs)} "
-                                    "runs; the others are too short to be fitted alone"))
+        if len(alone) < len(parted):
+            findings.append(Finding(name, "repeats", f"the deviation of {name} between runs rests on {len(alone)} of "
+                                    f"{len(parted)} runs; the others are too short to be fitted alone"))
         out[name] = replace(joint, fit=replace(joint.fit, parameters=with_deviation(
             joint.fit.parameters, [fit.fit.parameters for fit in alone])), gravity=with_deviation(
             joint.gravity, [fit.gravity for fit in alone]))

@@ -1,4 +1,4 @@
-"""Between-run deviation: every run of a campaign fitted alone, with the law and load that all runs chose together.
+"""Between-run deviation: every pass of a campaign fitted alone, with the law and load that all runs chose together.
 
 It holds what an interval of one run does not: another temperature, another run-in, another day. It stands beside the
 interval and never widens it, because a few runs tell it only roughly.
@@ -10,6 +10,19 @@ from dataclasses import replace
 import numpy as np
 
 from ident.parameter import Parameter
+from ident.run import Run
+
+
+def passes(runs: Sequence[Run]) -> list[list[int]]:
+    """Places of runs by pass over their plan: one that continues another, which was broken off, is of the same pass."""
+    found: list[list[int]] = []
+    for k, run in enumerate(runs):
+        before = next((one for one in found if run.record.get("continues") in [runs[part].label for part in one]), None)
+        if before is None:
+            found.append([k])
+        else:
+            before.append(k)
+    return found
 
 
 def with_deviation(parameters: Mapping[str, Parameter], runs: Sequence[Mapping[str, Parameter]]) -> dict[str, Parameter]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 SAMPLES, EVENTS, RECORD, ARM = "samples.arrows", "events.jsonl", "run.json", "arm"
+RUNS = "runs"               # folder of a campaign
 SIGNALS = ("q", "dq", "tau", "q_cmd", "dq_cmd", "t", "raw", "temperature")
 
 
@@ -71,7 +72,7 @@ class Run:
     def label(self) -> str:
         """How a calibration names this run, wherever the folder now lies."""
         parts = self.path.resolve().parts
-        return "/".join(parts[-2:]) if len(parts) > 1 and parts[-2] == "runs" else parts[-1]
+        return "/".join(parts[-2:]) if len(parts) > 1 and parts[-2] == RUNS else parts[-1]
 
 
 def load_run(path: Path, signals: tuple[str, ...] = ("q", "tau", "temperature")) -> Run:
@@ -134,13 +135,28 @@ def samples_table(run: Run) -> "pa.Table":
 def find_runs(path: Path) -> list[Path]:
     """Run folders at a path: the folder itself, or those of a campaign in order."""
     path = Path(path)
-    if (path / RECORD).is_file():
-        return [path]
-    runs = sorted(record.parent for record in path.glob(f"runs/*/{RECORD}"))
+    runs = [path] if (path / RECORD).is_file() else campaign_runs(path)
     if not runs:
         raise InputError(f"{path}: " + ("neither a run folder nor a campaign with runs/" if path.is_dir()
                                         else "no such folder"))
     return runs
+
+
+def campaign_runs(folder: Path) -> list[Path]:
+    """Run folders of a campaign in order, but for those whose process was killed before anything was recorded."""
+    return [record.parent for record in sorted(folder.glob(f"{RUNS}/*/{RECORD}")) if _holds_something(record.parent)]
+
+
+def _holds_something(run: Path) -> bool:
+    """Whether a run was closed or holds samples: a process that is killed at once leaves neither."""
+    import pyarrow as pa
+
+    if any(event.get("event") == "closed" for event in _read_events(run / EVENTS)):
+        return True
+    try:
+        return len(_read_columns(run / SAMPLES, ("t",), 1)) > 0
+    except (pa.ArrowException, OSError):
+        return False
 
 
 def arm_sha256(arm: ArmFile) -> str:

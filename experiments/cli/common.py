@@ -89,7 +89,7 @@ def _motion(segment: "Segment", sample: "JointSample", names: tuple[str, ...]) -
     return f"{who:<8} {segment.speed:7.3f} rad/s {way:<8} tau {tau:7.1f} N·m"
 
 
-def agree(plan: "Plan", arm: "ArmFile", yes: bool, out: "Console") -> None:
+def agree(plans: "list[Plan]", arm: "ArmFile", yes: bool, out: "Console") -> None:
     """Show the limits in force and ask before real hardware moves; a simulated arm needs no asking.
 
     Raises
@@ -108,8 +108,8 @@ def agree(plan: "Plan", arm: "ArmFile", yes: bool, out: "Console") -> None:
     from ident.description import load_mechanism
     from ident.errors import InputError
 
-    out.print("limits in force", joint_page(limits_page(arm, plan.names, arm.limits(load_mechanism(arm)))), sep="\n")
-    loose = falling(arm, plan.names)
+    out.print("limits in force", joint_page(limits_page(arm, plans[0].names, arm.limits(load_mechanism(arm)))), sep="\n")
+    loose = falling(arm, plans[0].names)
     if loose:
         out.print(f"note      {loose}")
     if yes:
@@ -117,7 +117,8 @@ def agree(plan: "Plan", arm: "ArmFile", yes: bool, out: "Console") -> None:
 
     if not sys.stdin.isatty():
         raise InputError("real hardware moves without a terminal only with --yes")
-    out.print(f"{plan.arm} will move for {plan.robot_time / 60.0:.0f} min, first to the start of the plan at "
-              f"{100 * approach(arm):.0f} % of its speed. Is the space around it free, and a hand on the emergency stop?")
+    minutes = sum(plan.robot_time for plan in plans) / 60.0
+    out.print(f"{plans[0].arm} will move for {minutes:.0f} min, first to the start of the plan at {100 * approach(arm):.0f} % of "
+              "its speed. Is the space around it free, and a hand on the emergency stop?")
     if not typer.confirm("move"):
         raise ArmStopped("called off; nothing moved")

@@ -48,6 +48,8 @@ def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOp
               torque_basis: BasisOption = "drive", method: MethodOption = "whole-arm",
               repeats: Annotated[int, typer.Option(min=1, help="How often the plan is run; the calibration then states the "
                                                                "deviation between the runs.")] = 1,
+              resume: Annotated[bool, typer.Option("--resume", help="Go on with the campaign in --out; what it has recorded is "
+                                                                    "not driven again.")] = False,
               yes: YesOption = False, as_json: JsonOption = False) -> None:
     """The main job: plan, move, record, fit, export, report."""
     from experiments.calibrate import calibrate as calibrate_arm
@@ -64,14 +66,17 @@ def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOp
     folder = out or Path(f"calibration-{arm_file.name}")
     _greet(text, arm_file, mechanism, folder)
 
-    def shown_and_agreed(made: "Plan") -> None:
-        _show(text, made, arm_file, mechanism)
-        if repeats > 1:
-            text.print(f"repeats   {repeats} runs of this plan, {clock(repeats * made.robot_time)} of robot time")
+    def shown_and_agreed(made: "list[Plan]") -> None:
+        if not made:
+            text.print("plan      everything is recorded; nothing moves")
+            return
+        _show(text, made[0], arm_file, mechanism)
+        if len(made) > 1:
+            text.print(f"repeats   {len(made)} runs, {clock(sum(one.robot_time for one in made))} of robot time")
         agree(made, arm_file, yes, text)
 
     delivery = calibrate_arm(arm_file, folder, split(joints), seed, options, method, repeats, shown_and_agreed,
-                             lambda made: _recording(text, made, folder))
+                             lambda made: _recording(text, made, folder, " and --resume goes on"), resume)
     delivered(text, delivery, folder, as_json)
 
 
@@ -128,7 +133,7 @@ def run(arm: ArmArgument = "lab6",
     made = read_plan(plan) if plan else plan_method(method, arm_file, split(joints), seed)
     check_plan(made, arm_file, mechanism)
     _show(text, made, arm_file, mechanism)
-    agree(made, arm_file, yes, text)
+    agree([made], arm_file, yes, text)
     empty_folder(folder)
     with _recording(text, made, folder) as watch:
         recorded = record(arm_file, made, folder, seed, note, watch)
@@ -155,7 +160,7 @@ def _show(text: "Console", plan: "Plan", arm: "ArmFile", mechanism: "Mechanism")
 
 
 @contextmanager
-def _recording(text: "Console", plan: "Plan", folder: Path) -> Iterator["Watch"]:
+def _recording(text: "Console", plan: "Plan", folder: Path, also: str = "") -> Iterator["Watch"]:
     """Progress while the arm moves; whatever ends it early, say where the samples are."""
     from drivers.errors import ArmStopped
 
@@ -164,7 +169,7 @@ def _recording(text: "Console", plan: "Plan", folder: Path) -> Iterator["Watch"]
             yield watch
     except BaseException as error:
         runs = sorted((folder / "runs").glob("*"))
-        kept = f"; what was recorded is kept in {runs[-1]}, stribeck fit {folder} uses it" if runs else ""
+        kept = f"; what was recorded is kept in {runs[-1]}, stribeck fit {folder} uses it{also}" if runs else ""
         if isinstance(error, KeyboardInterrupt):
             raise ArmStopped(f"stopped by the operator{kept}") from None
         print(f"stribeck: the run ended early{kept}", file=sys.stderr)

@@ -212,6 +212,7 @@ class TestFolders:
             made.append(new_run_folder(tmp_path, "constant speed / j1"))
             made[-1].mkdir(parents=True)
             (made[-1] / RECORD).touch()
+            (made[-1] / EVENTS).write_text('{"event": "closed"}\n', encoding="utf-8")
         assert len(set(made)) == 4
         assert all(folder.parent == tmp_path / "runs" for folder in made)
         assert find_runs(tmp_path) == made

@@ -1,0 +1,212 @@
+"""Random arms: whether any plan leaves limits or workspace box, judged apart from the planner.
+
+An arm is a random serial chain as URDF and arm file, and stands anywhere. The judge reads what the file allows, follows
+every segment in steps of time, takes speeds and accelerations as differences, and places of joints from MuJoCo.
+"""
+
+import argparse
+import tempfile
+import time
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import numpy as np
+import tomlkit
+
+from experiments.constant_speed import plan_constant_speed
+from experiments.design import ConstantSpeed
+from experiments.errors import PlanError
+from experiments.plan import Plan, Segment, check_way, profile
+from experiments.whole_arm import plan_whole_arm
+from ident.armfile import ArmFile, load_arm
+from ident.description import load_mechanism
+from ident.errors import InputError
+
+INSIDE = 1.1e-4         # m; the planner's own promise for the box, see experiments/clearance.py
+_STEPS = 300            # of a segment
+_METHODS = {"whole-arm": plan_whole_arm, "single": plan_constant_speed}
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the benchmark."""
+    parser.add_argument("--arms", type=int, default=10_000)
+    parser.add_argument("--first", type=int, default=0, help="seed of the first arm")
+    parser.add_argument("--jobs", type=int, default=2)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A random arm, how its plan is made, and where it stands."""
+
+    arm: ArmFile
+    table: dict[str, Any]
+    method: str
+    joints: tuple[str, ...] | None
+    options: ConstantSpeed
+    stands: np.ndarray
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What became of a case: why nothing was planned or moved, or by how much the worst limit was kept.
+
+    `kept` has the least room to a position limit and to the box (negative: outside), and the greatest speed and acceleration
+    over their limits.
+    """
+
+    seed: int
+    joints: int
+    method: str
+    refused: str | None
+    kept: dict[str, float]
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """Limits that were left."""
+        bound = {"position": -1e-9, "box": -INSIDE}
+        return tuple(name for name, value in self.kept.items()
+                     if (value < bound[name] if name in bound else value > 1.0 + 1e-6))
+
+
+def random_case(seed: int, folder: Path) -> Case:
+    """An arm with 1 to 7 turning and sliding joints, drawn from a seed, written into a folder."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 8))
+    slides = rng.random(n) < 0.2
+    width = np.where(slides, rng.uniform(0.1, 1.2, n), rng.uniform(0.5, 6.2, n))
+    low = -width * np.where(rng.random(n) < 0.8, rng.uniform(0.05, 0.95, n), rng.uniform(-0.3, 1.3, n))
+    high = low + width
+    home = rng.uniform(low, high) if rng.random() < 0.5 else np.clip(0.0, low, high)
+    stands = rng.uniform(low, high) if rng.random() < 0.7 else home
+    axes = np.where(rng.random((n, 1)) < 0.7, np.eye(3)[rng.integers(0, 3, n)], rng.normal(size=(n, 3)))
+    links = ['<link name="base"/>']
+    for k in range(n):
+        kind, parent = "prismatic" if slides[k] else "revolute", "base" if k == 0 else f"l{k - 1}"
+        links.append(f'<joint name="j{k}" type="{kind}"><parent link="{parent}"/><child link="l{k}"/>'
+                     f'<origin xyz="{_text(rng.uniform(-0.3, 0.3, 3))}" rpy="{_text(rng.uniform(-3.0, 3.0, 3))}"/>'
+                     f'<axis xyz="{_text(axes[k])}"/><limit lower="{low[k]}" upper="{high[k]}" velocity="9" effort="99"/></joint>'
+                     f'<link name="l{k}"><inertial><origin xyz="{_text(rng.uniform(-0.2, 0.2, 3))}"/>'
+                     f'<mass value="{rng.uniform(0.2, 8.0)}"/>'
+                     '<inertia ixx="0.02" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial></link>')
+    (folder / "arm.urdf").write_text(f'<robot name="arm">{"".join(links)}</robot>', encoding="utf-8")
+    fastest = np.exp(rng.uniform(np.log(0.1), np.log(4.0), n))
+    joints = {f"j{k}": {"position": [low[k], high[k]], "velocity": float(fastest[k]),
+                        "acceleration": float(fastest[k] * np.exp(rng.uniform(np.log(1.0), np.log(20.0)))), "torque": 500.0,
+                        "gear_ratio": float(rng.choice([1.0, 20.0, 50.0, 100.0, 160.0])), "following_error": 0.2}
+              for k in range(n)}
+    workspace: dict[str, Any] = {"home": home.tolist()}
+    if rng.random() < 0.7:
+        around = _origins(mujoco.MjModel.from_xml_path(str(folder / "arm.urdf")), home[None])[0]
+        room = rng.uniform(0.02, 0.8, (2, 3))
+        workspace["box"] = np.stack((around.min(axis=0) - room[0], around.max(axis=0) + room[1]), axis=1).tolist()
+    table = {"schema": 1, "name": "arm", "model": "arm.urdf", "driver": {"kind": "simulated", "rate": 200.0},
+             "workspace": workspace, "joints": joints,
+             "simulation": {"joints": {name: {"coulomb": 1.0, "viscous": 1.0} for name in joints}}}
+    (folder / "arm.toml").write_text(tomlkit.dumps(table), encoding="utf-8")
+    some = tuple(name for name in joints if rng.random() < 0.6) if rng.random() < 0.3 else ()
+    options = ConstantSpeed(postures=int(rng.integers(1, 5)), speeds=int(rng.integers(2, 5)),
+                            longest_stroke=float(rng.choice([4.0, 8.0])))
+    return Case(load_arm(folder / "arm.toml"), table, str(rng.choice(list(_METHODS))), some or None, options, stands)
+
+
+def judge_seed(seed: int) -> Judgement:
+    """Plan for a random arm and judge every way, that from where it stands included."""
+    with tempfile.TemporaryDirectory() as folder:
+        case = random_case(seed, Path(folder))
+        plan, refused, kept = None, None, {}
+        try:
+            plan = _METHODS[case.method](case.arm, case.joints, seed, case.options)
+            check_way(case.stands, plan, case.arm, load_mechanism(case.arm))
+        except (PlanError, InputError) as error:
+            refused = _reason(str(error)) if plan is None else "way to the start"
+        if plan is not None:
+            kept = judge(plan, case, None if refused else case.stands)
+    return Judgement(seed, len(case.table["joints"]), case.method, refused, kept)
+
+
+def judge(plan: Plan, case: Case, stands: np.ndarray | None) -> dict[str, float]:
+    """How well a plan keeps what the arm's file allows, on the way to its start, too, if the arm stands elsewhere."""
+    joints, box = list(case.table["joints"].values()), case.table["workspace"].get("box")
+    low, high = np.array([joint["position"] for joint in joints]).T
+    fastest, strongest = (np.array([joint[key] for joint in joints]) for key in ("velocity", "acceleration"))
+    model, limits = mujoco.MjModel.from_xml_path(str(case.arm.model)), case.arm.limits(load_mechanism(case.arm))
+    kept = {"position": np.inf, "box": np.inf, "velocity": 0.0, "acceleration": 0.0}
+    legs = list(plan.legs())
+    if stands is not None:
+        legs.insert(0, (stands, Segment(-1, "move", plan.start, 0)))
+    for start, segment in legs:
+        motion = profile(start, segment, plan.names, limits)
+        t = np.linspace(0.0, motion.duration, _STEPS)
+        q = start + motion(t)[0][:, None] * (np.array(segment.target) - start)
+        kept["position"] = min(kept["position"], float(np.minimum(q - low, high - q).min()))
+        if motion.duration > 0.0:
+            speed = np.diff(q, axis=0) / t[1]
+            rate = np.diff(np.vstack((np.zeros_like(low), speed, np.zeros_like(low))), axis=0) / t[1]
+            kept["velocity"] = max(kept["velocity"], float((np.abs(speed) / fastest).max()))
+            kept["acceleration"] = max(kept["acceleration"], float((np.abs(rate[1:-1]) / strongest).max()))
+        if box is not None:
+            points = _origins(model, q)
+            kept["box"] = min(kept["box"], float(np.minimum(points - np.array(box)[:, 0], np.array(box)[:, 1] - points).min()))
+    return kept
+
+
+def _origins(model: "mujoco.MjModel", q: np.ndarray) -> np.ndarray:
+    """Origins of all joints, which slide with their links, and the last centre of mass, shape (N, n + 1, 3)."""
+    data, out = mujoco.MjData(model), np.empty((len(q), model.njnt + 1, 3))
+    for row, posture in enumerate(q):
+        data.qpos[:] = posture
+        mujoco.mj_kinematics(model, data)
+        out[row, :-1], out[row, -1] = data.xpos[1:], data.xipos[-1]
+    return out
+
+
+def _reason(text: str) -> str:
+    """A refusal without its numbers and names."""
+    for words in ("has no room for a stroke", "the box is left at once", "random postures leave room", "even the slowest stroke",
+                  "strokes of", "out of the workspace box"):
+        if words in text:
+            return words
+    return text.split(": ", 1)[-1][:80]
+
+
+def _text(values: np.ndarray) -> str:
+    return " ".join(f"{value:.12g}" for value in values)
+
+
+def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    """Judge many arms."""
+    began = time.perf_counter()
+    seeds = range(options.first, options.first + options.arms)
+    with ProcessPoolExecutor(options.jobs) as pool:
+        found = list(pool.map(judge_seed, seeds, chunksize=20))
+    return summary(found, time.perf_counter() - began)
+
+
+def summary(found: list[Judgement], seconds: float) -> tuple[dict[str, Any], str]:
+    """Figures and table of many judgements."""
+    broken = {one.seed: one.broken for one in found if one.broken}
+    rows = ["| arms | planned | no clear way to the start | no plan | left a limit or the box |", "|---|---|---|---|---|"]
+    figures: dict[str, Any] = {"arms": len(found), "seconds": round(seconds, 1), "broken": broken, "refused": {}}
+    groups = {"all": found, **{method: [one for one in found if one.method == method] for method in _METHODS},
+              **{f"{n} joint{'s' if n > 1 else ''}": [one for one in found if one.joints == n] for n in range(1, 8)}}
+    for word, some in groups.items():
+        planned, away = sum(bool(one.kept) for one in some), sum(bool(one.kept) and bool(one.refused) for one in some)
+        rows.append(f"| {word}: {len(some)} | {planned} | {away} | {_share(len(some) - planned, len(some))} | "
+                    f"{sum(bool(one.broken) for one in some)} |")
+    figures["refused"] = dict(Counter(one.refused for one in found if one.refused).most_common())
+    kept = [one.kept for one in found if one.kept]
+    worst = {key: (min if key in ("position", "box") else max)(one[key] for one in kept) for key in kept[0]} if kept else {}
+    figures["worst"] = worst
+    rows += ["", "Nearest to a limit: " + ", ".join(f"{key} {value:.4g}" for key, value in worst.items())
+             + " (room in rad or m; speed and acceleration over their limits).", "",
+             "| why nothing was planned or moved | arms |", "|---|---|",
+             *(f"| {reason} | {count} |" for reason, count in figures["refused"].items())]
+    return figures, "\n".join(rows)
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part} ({100.0 * part / max(whole, 1):.0f} %)"

@@ -1,0 +1,57 @@
+"""Whether straight ways in joint space stay clear: in the workspace box."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ident.armfile import ArmFile
+from ident.dynamics import joint_origins, with_followers
+from ident.mechanism import Array, Mechanism
+
+_COARSE = 33            # places along a way that are looked at after its ends
+_FINE = 1e-4            # m; ways that come close to a wall are looked at until they cannot leave the box by more than this
+_TOGETHER = 32          # such ways
+
+
+def ways_are_clear(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array) -> NDArray[np.bool_]:
+    """Whether the arm stays clear on the straight ways start -> target, each (K, n); shape (K,).
+
+    All joint origins that move and the last link's centre of mass stay in the workspace box, between the places that are looked
+    at too: where a way is a curve of second derivative c at most, it strays from its chords of length h by no more than c h²/8.
+    """
+    clear = np.ones(len(start), dtype=bool)
+    if arm.workspace.box is None:
+        return clear
+    rows, curved = np.arange(len(start)), _curvature(mechanism, start, target)
+    for places in (2, _COARSE):
+        depth = _depth(arm, mechanism, start[rows], target[rows], places)
+        clear[rows[depth < 0.0]] = False
+        rows = rows[(depth >= 0.0) & (depth < curved[rows] / 8.0 / (places - 1) ** 2)]
+    for some in np.split(rows, range(_TOGETHER, len(rows), _TOGETHER)):
+        places = 2 + int(np.sqrt(curved[some].max(initial=0.0) / 8.0 / _FINE))
+        clear[some] = _depth(arm, mechanism, start[some], target[some], places) >= 0.0
+    return clear
+
+
+def _depth(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array, places: int) -> Array:
+    """How far all points stay inside the box at so many places along each way, shape (K,) [m]; negative is outside."""
+    s = np.linspace(0.0, 1.0, places)[:, None, None]
+    points = joint_origins(mechanism, (start + s * (target - start)).reshape(-1, mechanism.n))
+    still = np.array([mechanism.parent[j] < 0 and not mechanism.prismatic[j] for j in range(mechanism.n)])
+    points = points[:, ~np.pad(still, (0, points.shape[1] - mechanism.n))]
+    low, high = np.array(arm.workspace.box).T
+    inside = np.minimum(points - low, high - points).min(axis=(1, 2))
+    return np.asarray(inside.reshape(places, -1).min(axis=0))
+
+
+def _curvature(mechanism: Mechanism, start: Array, target: Array) -> Array:
+    """Greatest second derivative of any point on the arm along each way of length 1, shape (K,) [m].
+
+    A vector that several joints turn by a way W in all changes by its length times W² at most; one that slides
+    by V as well by 2 W V more.
+    """
+    tree, start, *_ = with_followers(mechanism, start)
+    target = with_followers(mechanism, target)[1]
+    way, far = np.abs(target - start), np.maximum(np.abs(start), np.abs(target))
+    turned, slid = way @ ~tree.prismatic, way @ tree.prismatic
+    reach = np.linalg.norm(tree.origin, axis=1).sum() + np.linalg.norm(mechanism.com[-1]) + far @ tree.prismatic
+    return np.asarray(turned**2 * reach + 2.0 * turned * slid)

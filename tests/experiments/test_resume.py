@@ -1,0 +1,309 @@
+"""A campaign that is killed anywhere goes on from its folder: nothing driven twice, nothing rewritten, the same answer."""
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+from experiments import calibrate as campaign
+from experiments.calibrate import Delivery, calibrate
+from experiments.cli.common import agree
+from experiments.constant_speed import plan_constant_speed
+from experiments.design import ConstantSpeed
+from experiments.methods import METHODS
+from experiments.plan import Segment, check_plan, read_plan
+from experiments.recorder import Recorder
+from experiments.resume import rest_of
+from ident.armfile import ArmFile, load_arm
+from ident.calibration import Calibration
+from ident.description import load_mechanism
+from ident.errors import InputError
+from ident.run import EVENTS, RECORD, SAMPLES, campaign_runs, load_run
+
+ROOT = Path(__file__).parents[2]
+ARMS = ROOT / "tests" / "arms"
+ROWS = 10_000           # about as many samples as one pass takes
+SMALL = ConstantSpeed(postures=3, speeds=6, longest_stroke=4.0)
+
+
+def quick(folder: Path) -> ArmFile:
+    """The small arm with higher gears, for which short strokes do, and with noise."""
+    shutil.copy(ARMS / "pair.urdf", folder)
+    text = (ARMS / "pair.toml").read_text(encoding="utf-8")
+    text = text.replace("gear_ratio = 100.0", "gear_ratio = 400.0").replace("rotor_inertia = 4.0e-5", "rotor_inertia = 2.5e-6")
+    text = text.replace("seed = 0", "torque_noise = 0.1\nstroke_scatter = 0.01\nencoder_step = 1e-5")
+    (folder / "pair.toml").write_text(text, encoding="utf-8")
+    return load_arm(folder / "pair.toml")
+
+
+@pytest.fixture
+def arm(tmp_path):
+    return quick(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def wanted(tmp_path_factory):
+    """What comes out if nothing intervenes."""
+    folder = tmp_path_factory.mktemp("at-once")
+    return small(quick(folder), folder / "out")
+
+
+def small(arm: ArmFile, out: Path, **options: object) -> Delivery:
+    """A campaign of one joint that takes a minute of robot time."""
+    plan = {"whole-arm": lambda arm, joints, seed: plan_constant_speed(arm, joints, seed, SMALL)}
+    with patch.dict(METHODS, plan):
+        return calibrate(arm, out, ("turn",), seed=5, **options)
+
+
+def killed(path: str, out: str, where: str, repeats: int) -> None:
+    """What the subprocess does: a campaign that kills itself, without a chance to clean up."""
+    def kill(*_: object, **__: object) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def torn(plan: object, path: Path) -> None:
+        path.write_text('schema = 1\narm = "pa', encoding="utf-8")
+        kill()
+
+    sample, kind, _, count = Recorder.sample, *where.partition(" ")
+
+    def some(self: Recorder, *arguments: object) -> None:
+        sample(self, *arguments)
+        if self.rows == int(count):
+            kill()
+
+    place = {"plan": (campaign, "write_plan", torn), "record": (Recorder, "sample", kill), "row": (Recorder, "sample", some),
+             "fit": (Calibration, "save", kill), "repeat": (Recorder, "close", lambda self, reason: kill())}[kind]
+    if kind == "repeat":                         # after the first run was closed
+        close = Recorder.close
+        place = (Recorder, "close", lambda self, reason: (close(self, reason), kill()))
+    with patch.object(*place):
+        small(load_arm(path), Path(out), repeats=repeats)
+
+
+def kill_at(arm: ArmFile, out: Path, where: str, repeats: int = 1) -> None:
+    code = f"from tests.experiments.test_resume import killed; killed({str(arm.path)!r}, {str(out)!r}, {where!r}, {repeats})"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+
+
+def raw(out: Path) -> dict[str, str]:
+    """Digest of everything that was recorded."""
+    return {path.relative_to(out).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in sorted(out.glob("runs/**/*")) if path.is_file()}
+
+
+def whole_trips(out: Path) -> list[int]:
+    """Strokes that were driven to their end with the one that retraces them, over all runs."""
+    found = []
+    for path in campaign_runs(out):
+        run = load_run(path, ())
+        finished = {event["segment"] for event in run.events if event["event"] == "finished" and event["row"] <= len(run.t)}
+        found += [back["mirror_of"] for back in run.record["plan"]["segments"]
+                  if {back["id"], back.get("mirror_of")} <= finished]
+    return found
+
+
+def assert_same(found: Delivery, wanted: Delivery) -> None:
+    """Estimates differ by no more than the 95 % interval of a difference, and are as well determined."""
+    for name, parameter in wanted.calibration.joints["turn"].parameters.items():
+        other = found.calibration.joints["turn"].parameters[name]
+        assert abs(other.value - parameter.value) <= np.hypot(other.half_width, parameter.half_width), name
+        assert other.half_width < 1.5 * parameter.half_width, name
+        assert other.verdict == parameter.verdict == "identified"
+
+
+@pytest.mark.parametrize("where", ["plan", "record", *(f"row {row}" for row in np.random.default_rng(7).integers(1, ROWS, 3)),
+                                   "fit"])
+def test_killed_anywhere_it_goes_on_to_the_same_answer(arm, wanted, tmp_path, where):
+    kill_at(arm, tmp_path / "out", where)
+    before = raw(tmp_path / "out")
+    found = small(arm, tmp_path / "out", resume=True)
+    assert before.items() <= raw(tmp_path / "out").items()
+    plan = read_plan(tmp_path / "out" / "plan.toml")
+    assert sorted(whole_trips(tmp_path / "out")) == [segment.mirror_of for segment in plan.segments
+                                                     if segment.mirror_of is not None]
+    assert_same(found, wanted)
+    assert (tmp_path / "out" / "report.html").is_file()
+
+
+def test_killed_between_repeats_the_others_follow(arm, tmp_path):
+    kill_at(arm, tmp_path / "out", "repeat", 2)
+    found = small(arm, tmp_path / "out", repeats=2, resume=True)
+    wanted = small(arm, tmp_path / "at once", repeats=2)
+    assert len(campaign_runs(tmp_path / "out")) == 2
+    for name, parameter in wanted.calibration.joints["turn"].parameters.items():        # the runs are alike to the digit
+        assert found.calibration.joints["turn"].parameters[name] == parameter
+        assert parameter.repeat_deviation is not None
+
+
+@pytest.fixture
+def broken(arm, tmp_path):
+    """A campaign that was broken off in the middle; made without a second process."""
+    class Off(Exception):
+        pass
+
+    sample = Recorder.sample
+
+    def some(self, *arguments):
+        if self.rows == ROWS // 2:
+            raise Off
+        sample(self, *arguments)
+
+    with patch.object(Recorder, "sample", some), pytest.raises(Off):
+        small(arm, tmp_path / "out")
+    return tmp_path / "out"
+
+
+class TestRest:
+    def test_a_run_and_its_rest_are_one_pass(self, arm, broken):
+        """They are no repeats of each other, and noise of a simulated arm does not come twice."""
+        found = small(arm, broken, resume=True)
+        first, rest = (load_run(path, ("tau",)) for path in campaign_runs(broken))
+        assert rest.record["continues"] == first.label
+        assert rest.record["seed"] != first.record["seed"]
+        assert all(parameter.repeat_deviation is None for parameter in found.calibration.joints["turn"].parameters.values())
+        assert not [finding for finding in found.result.findings if finding.kind == "repeats"]
+
+    def test_what_was_not_asked_for_yet_is_shown_before_it_moves(self, arm, broken):
+        shown = []
+        small(arm, broken, resume=True, repeats=2, agree=shown.extend)
+        rest, whole = shown
+        assert len(rest.segments) < len(whole.segments)
+        assert 0.0 < rest.robot_time < whole.robot_time
+
+    def test_refusal_moves_nothing(self, arm, broken):
+        def refuse(plans):
+            raise InputError("no")
+
+        before = raw(broken)
+        with pytest.raises(InputError, match="no"):
+            small(arm, broken, resume=True, agree=refuse)
+        assert raw(broken) == before
+
+    def test_a_finished_campaign_only_fits(self, arm, tmp_path):
+        done, shown = small(arm, tmp_path / "out"), []
+        before = raw(tmp_path / "out")
+        again = small(arm, tmp_path / "out", resume=True, agree=shown.extend)
+        assert shown == []
+        assert raw(tmp_path / "out") == before
+        assert again.calibration.joints["turn"].parameters == done.calibration.joints["turn"].parameters
+
+    def test_a_finished_event_whose_samples_are_lost_does_not_count(self, arm, broken):
+        """Events reach the disk before the batch that they speak of."""
+        plan, mechanism = read_plan(broken / "plan.toml"), load_mechanism(arm)
+        run = load_run(campaign_runs(broken)[0], ())
+        backs = {segment.id for segment in plan.segments if segment.mirror_of is not None}
+        row = max(event["row"] for event in run.events if event["event"] == "finished" and event["segment"] in backs)
+        whole, torn, empty = (measuring(rest_of(plan, [replace(run, t=run.t[:rows])], arm, mechanism))
+                              for rows in (row, row - 1, 0))
+        assert len(torn - whole) == 2
+        assert whole < torn < empty == measuring(plan)
+
+    def test_where_the_straight_way_is_not_clear_the_plans_own_moves_are_taken(self, make_arm, make_plan):
+        arm = make_arm()
+        plan = make_plan(arm, speeds=(0.4, 0.2))
+        detour = Segment(9, "move", (0.1, -0.4), 0)
+        plan = replace(plan, segments=(detour, *plan.segments))
+        mechanism = load_mechanism(arm)
+        rest = rest_of(plan, [finished(plan, {9, 0, 1, 2})], arm, mechanism)
+        assert [(segment.kind, segment.target) for segment in rest.segments][:2] == [("move", (0.2, 0.3)), ("stroke", (0.5, 0.3))]
+        with patch("experiments.resume.ways_are_clear", lambda *_: np.array([False])):
+            around = rest_of(plan, [finished(plan, {9, 0, 1, 2})], arm, mechanism)
+        assert [segment.id for segment in around.segments] == [9, 0, 3, 4]
+        for made in (rest, around):
+            check_plan(made, arm, mechanism)
+            assert len({segment.id for segment in made.segments}) == len(made.segments)
+
+    def test_half_a_round_trip_is_driven_again_whole(self, make_arm, make_plan):
+        arm = make_arm()
+        plan = make_plan(arm, speeds=(0.4, 0.2))
+        rest = rest_of(plan, [finished(plan, {0, 1, 2, 3})], arm, load_mechanism(arm))
+        assert [segment.id for segment in rest.segments if segment.kind != "move"] == [3, 4]
+        halves = [finished(plan, {0, 1, 2, 3}), finished(plan, {4})]
+        assert rest_of(plan, halves, arm, load_mechanism(arm)) == rest
+        assert rest_of(plan, [*halves, finished(plan, {3, 4})], arm, load_mechanism(arm)) is None
+
+
+def test_hardware_goes_on_only_when_somebody_agrees(arm, broken, cli, monkeypatch):
+    monkeypatch.setitem(METHODS, "whole-arm", lambda arm, joints, seed: plan_constant_speed(arm, joints, seed, SMALL))
+    command = ["calibrate", arm.path, "--joints", "turn", "--seed", "5", "-o", broken, "--resume"]
+    with monkeypatch.context() as real:
+        real.setattr("experiments.cli.moving.agree", lambda plans, kind, yes, text: agree(plans, "bench", yes, text))
+        before = raw(broken)
+        refused = cli(*command)
+        assert (refused.code, raw(broken)) == (2, before)
+        assert "only with --yes" in refused.err
+    outcome = cli(*command)
+    assert outcome.code == 0, outcome.err
+    assert "everything is recorded; nothing moves" in cli(*command).out
+
+
+class TestRefused:
+    """One sentence, and nothing is touched."""
+
+    def test_without_the_option(self, arm, broken):
+        with pytest.raises(InputError, match=r"out exists and is not empty; .* --resume"):
+            small(arm, broken)
+
+    def test_another_arm_file(self, arm, broken):
+        text = arm.path.read_text(encoding="utf-8")
+        arm.path.write_text(text.replace("velocity = 2.0", "velocity = 1.9"), encoding="utf-8")
+        with pytest.raises(InputError, match="begun with another arm file or model than pair is now"):
+            small(load_arm(arm.path), broken, resume=True)
+
+    @pytest.mark.parametrize(("change", "words"), [({"seed": 6}, "seed 5 instead of 6"), ({"joints": ("lift",)}, "other joints"),
+                                                   ({"method": "whole-arm"}, "method .* instead of")])
+    def test_another_plan(self, arm, broken, change, words):
+        options = {"seed": 5, "joints": ("turn",), "method": "single"} | change
+        with patch.dict(METHODS, {"single": lambda arm, joints, seed: plan_constant_speed(arm, joints, seed, SMALL)}), \
+                pytest.raises(InputError, match=words):
+            calibrate(arm, broken, resume=True, **options)
+
+    def test_a_folder_with_something_else(self, arm, tmp_path):
+        (tmp_path / "out").mkdir()
+        (tmp_path / "out" / "thesis.txt").write_text("precious", encoding="utf-8")
+        with pytest.raises(InputError, match=r"thesis\.txt, but no campaign that could be resumed"):
+            small(arm, tmp_path / "out", resume=True)
+
+    def test_runs_without_the_plan_that_they_belong_to(self, arm, broken):
+        (broken / "plan.toml").unlink()
+        with pytest.raises(InputError, match=r"plan\.toml: no such file"):
+            small(arm, broken, resume=True)
+
+    def test_damage_to_a_closed_run_is_not_passed_over(self, arm, tmp_path):
+        small(arm, tmp_path / "out")
+        (run,) = campaign_runs(tmp_path / "out")
+        (run / SAMPLES).write_bytes(b"")
+        with pytest.raises(InputError, match=r"samples\.arrows"):
+            small(arm, tmp_path / "out", resume=True)
+
+
+def test_runs_that_were_killed_before_a_sample_are_passed_over(arm, broken):
+    run = campaign_runs(broken)[0]
+    empty = run.with_name(f"{run.name}-2")
+    empty.mkdir()
+    (empty / RECORD).write_text((run / RECORD).read_text(encoding="utf-8"), encoding="utf-8")
+    (empty / SAMPLES).touch()
+    (empty / EVENTS).write_text(json.dumps({"event": "started", "row": 0, "segment": -1}) + "\n", encoding="utf-8")
+    assert campaign_runs(broken) == [run]
+
+
+def measuring(plan):
+    return {segment.id for segment in plan.segments if segment.kind != "move"}
+
+
+def finished(plan, ids):
+    """A run of which only the events matter here."""
+    from ident.run import Run
+
+    events = tuple({"event": "finished", "row": 1, "segment": id_} for id_ in sorted(ids))
+    return Run(Path("runs/x"), {}, None, events, plan.names, np.zeros(1), np.zeros(1), {})
