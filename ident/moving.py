@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ident.health import Finding
+from ident.health import GAP, Finding
 from ident.mechanism import Array
 from ident.roundtrips import Reduction
 from ident.run import Run, read_signal
@@ -21,6 +21,7 @@ STALE_ROWS = 10         # or so many of them in a row
 LATE = 0.02             # s; answers that late, or that much apart, are worth a word
 _LATE_PERIODS = 5.0     # if they are so many periods too
 _STUCK = 0.5            # a joint that went less than this part of its planned way did not move as told
+_LOST = 0.1             # part of a segment's time that may be missing in the log for it to be judged so
 _DROP, _AGAIN = 0.1, 0.5    # stick-slip: below this part of the mean speed, then above that,
 _RESTS = (2, 3)         # so many times in a planned stroke, or in a motion that may have been told to pause,
 _BETWEEN = 2.0          # s; no further apart than this
@@ -63,6 +64,12 @@ def _stood_still(run: Run, prismatic: np.ndarray) -> list[Finding]:
     if run.closed is None or run.closed.get("reason") not in ("done", None):
         rows.pop(int(run.segment.max()), None)                  # it was under way when the run ended
     way = np.diff(np.array([plan["start"], *(segment["target"] for segment in segments)], dtype=float), axis=0)
+    step = np.diff(run.t)
+    gap = np.concatenate(([0.0], np.cumsum(np.where(step > GAP * np.median(step), step, 0.0))))
+    for number, (start, stop) in list(rows.items()):
+        ends = [max(0, start - 1), min(stop + 1, len(run.t) - 1)]
+        if np.diff(gap[ends]) > _LOST * np.diff(run.t[ends]):
+            rows.pop(number)
     way = way[[segment["id"] in rows for segment in segments]]
     first, last = np.array([rows[segment["id"]] for segment in segments if segment["id"] in rows], dtype=int).reshape(-1, 2).T
     went = run.signals["q"][last] - run.signals["q"][first]
