@@ -35,6 +35,8 @@ def main() -> None:
     module = importlib.import_module(f"benchmarks.{options.name}")
     figures, table = module.run(options)
     print(table)
+    if getattr(options, "parts", None):
+        return
     root = Path(__file__).parent.parent
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
     record = {"benchmark": options.name, "commit": commit, "date": datetime.now(UTC).isoformat(timespec="seconds"),

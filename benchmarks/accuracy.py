@@ -2,16 +2,19 @@
 
 import argparse
 import os
+import tempfile
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from benchmarks import spoiled
 from ident import FitResult
 
 WHITE, SCATTER, RIPPLE = 0.02, 0.03, 0.03       # of Coulomb friction: each point, each round trip, along the position
@@ -42,35 +45,69 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--others", type=int, default=400, help="of coverage under each other kind of noise")
     parser.add_argument("--trials", type=int, default=200, help="of each scenario")
     parser.add_argument("--first", type=int, default=100_000_000, help="seed of the first case; choose others to see fresh ones")
+    parser.add_argument("--parts", nargs="+", choices=tuple(PARTS), help="only these, and the page stays as it is")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """All parts; the cases in parallel, the speed alone."""
-    speed = {text: _speed(scatter) for text, scatter in SPEEDS.items()}
+    """All parts, or those that are asked for; the cases in parallel."""
+    figures, parts = {}, [_noise_text()]
     with ProcessPoolExecutor(options.jobs) as pool:
-        def seeds(count: int) -> range:
-            return range(options.first, options.first + count)
-
-        known = _table(pool, _efficiency, seeds(options.truths))
-        auto = _table(pool, _auto, seeds(options.cases))
-        others = {kind: _table(pool, partial(_auto, kind=kind), seeds(options.others)) for kind in KINDS if kind != "as above"}
-        trials = _table(pool, _trial, [(name, seed) for name in SCENARIOS for seed in seeds(options.trials)])
-    claims = auto.drop_duplicates("seed")
-    parts = [_noise_text(), "## Efficiency, law known", _efficiency_table(known, options.truths),
-             "## Coverage, `law=\"auto\"`, all verdicts", _coverage_table(auto, options.cases),
-             "## Coverage under noise of another kind", _others_table(others),
-             "## Claims", _claims_table(claims), "## Verdicts and refusals", _trials_table(trials),
-             "## Speed", _speed_table(speed)]
-    coverage = auto.groupby(["few", "parameter"])["covered"].mean().unstack().to_dict("index")
-    figures = {"speed": speed, "efficiency": {name: {key: _rms(own[key]) for key in ("error", "bound")}
-                                              for name, own in known.groupby("parameter")},
-               "coverage": {"8 round trips" if few else "36 round trips": own for few, own in coverage.items()},
-               "verdicts": trials.groupby("scenario")["right"].mean().to_dict()}
+        for name in options.parts or PARTS:
+            figures[name], text = PARTS[name](pool, options)
+            parts.append(text)
     return figures, "\n\n".join(parts)
 
 
-def _table(pool: ProcessPoolExecutor, one: Callable[[Any], list[dict[str, Any]]], cases: Iterable[Any]) -> pd.DataFrame:
+def _seeds(options: argparse.Namespace, count: int) -> range:
+    return range(options.first, options.first + count)
+
+
+def _efficiency_part(pool: Executor, options: argparse.Namespace) -> tuple[Any, str]:
+    known = _table(pool, _efficiency, _seeds(options, options.truths))
+    return ({name: {key: _rms(own[key]) for key in ("error", "bound")} for name, own in known.groupby("parameter")},
+            f"## Efficiency, law known\n\n{_efficiency_table(known, options.truths)}")
+
+
+def _coverage_part(pool: Executor, options: argparse.Namespace) -> tuple[Any, str]:
+    auto = _table(pool, _auto, _seeds(options, options.cases))
+    coverage = auto.groupby(["few", "parameter"])["covered"].mean().unstack().to_dict("index")
+    return ({"8 round trips" if few else "36 round trips": own for few, own in coverage.items()},
+            "\n\n".join(["## Coverage, `law=\"auto\"`, all verdicts", _coverage_table(auto, options.cases), "## Claims",
+                         _claims_table(auto.drop_duplicates("seed"))]))
+
+
+def _noise_part(pool: Executor, options: argparse.Namespace) -> tuple[Any, str]:
+    others = {kind: _table(pool, partial(_auto, kind=kind), _seeds(options, options.others))
+              for kind in KINDS if kind != "as above"}
+    return ({kind: auto[~auto["few"] & auto["claimed"]].groupby("parameter")["covered"].mean().to_dict()
+             for kind, auto in others.items()}, f"## Coverage under noise of another kind\n\n{_others_table(others)}")
+
+
+def _verdicts_part(pool: Executor, options: argparse.Namespace) -> tuple[Any, str]:
+    trials = _table(pool, _trial, [(name, seed) for name in SCENARIOS for seed in _seeds(options, options.trials)])
+    return (trials.groupby("scenario")["right"].mean().to_dict(),
+            f"## Verdicts and refusals, points of a joint\n\n{_trials_table(trials)}")
+
+
+def _runs_part(pool: Executor, options: argparse.Namespace) -> tuple[Any, str]:
+    with tempfile.TemporaryDirectory() as folder:
+        trials = spoiled.trials(Path(folder), pool, options.trials, options.first)
+    return (trials.groupby("scenario")["wrong"].agg(list).map(lambda wrong: [text for text in wrong if text]).to_dict(),
+            f"## Verdicts and refusals, recorded runs\n\n{spoiled.table(trials)}")
+
+
+def _speed_part(pool: Executor, options: argparse.Namespace) -> tuple[Any, str]:
+    speed = {text: _speed(scatter) for text, scatter in SPEEDS.items()}
+    return speed, f"## Speed\n\n{_speed_table(speed)}"
+
+
+PARTS: dict[str, Callable[[Executor, argparse.Namespace], tuple[Any, str]]] = {
+    "efficiency": _efficiency_part, "coverage": _coverage_part, "noise": _noise_part, "verdicts": _verdicts_part,
+    "runs": _runs_part, "speed": _speed_part}
+
+
+def _table(pool: Executor, one: Callable[[Any], list[dict[str, Any]]], cases: Iterable[Any]) -> pd.DataFrame:
     return pd.DataFrame([row for rows in pool.map(one, cases, chunksize=10) for row in rows])
 
 

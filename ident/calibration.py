@@ -143,7 +143,7 @@ class Calibration:
     created : datetime
         When it was fitted.
     runs : tuple of dict
-        Runs it rests on: path and sha256.
+        Runs it rests on: path, sha256, and `tool` where it is not the model's.
     model : Model
         Rigid-body model.
     fit : dict
@@ -156,7 +156,7 @@ class Calibration:
     created: datetime
     method: str
     torque_basis: str
-    runs: tuple[dict[str, str], ...]
+    runs: tuple[dict[str, Any], ...]
     model: Model
     fit: dict[str, Any]
     joints: Mapping[str, JointCalibration]
@@ -175,8 +175,9 @@ class Calibration:
         path = path / "calibration.toml" if path.is_dir() else path
         table = parse_table(_CalibrationTable, upgrade(read_toml(path), path, SCHEMA), path)
         joints = {name: joint.calibration(f"{path}: joints.{name}") for name, joint in table.joints.items()}
-        return cls(table.arm, table.created, table.method, table.torque_basis, tuple(table.runs), table.model.model(), table.fit,
-                   joints, path.parent)
+        return cls(table.arm, table.created, table.method, table.torque_basis,
+                   tuple(run.model_dump(exclude_none=True) for run in table.runs), table.model.model(), table.fit, joints,
+                   path.parent)
 
     def save(self, path: Path) -> None:
         """Write the calibration as TOML, one parameter a line."""
@@ -356,6 +357,13 @@ class _ModelTable(BaseModel):
         return Model(self.file, self.sha256, self.gravity, self.tool, self.unknown_tool.unknown_tool())
 
 
+class _RunTable(BaseModel):
+    model_config = _STRICT
+    path: str
+    sha256: str
+    tool: Tool | None = None
+
+
 class _CorrelationTable(BaseModel):
     model_config = _STRICT
     names: tuple[str, ...]
@@ -418,7 +426,7 @@ class _CalibrationTable(BaseModel):
     created: datetime
     method: str
     torque_basis: Literal["drive", "gravity-corrected"]
-    runs: list[dict[str, str]]
+    runs: list[_RunTable]
     model: _ModelTable
     fit: dict[str, Any]
     joints: dict[str, _JointTable]

@@ -18,6 +18,7 @@ from scipy.ndimage import maximum_filter1d
 from scipy.signal import butter, sosfiltfilt
 from scipy.sparse import csr_array
 
+from ident.dynamics import inverse_dynamics
 from ident.errors import FitError, InputError
 from ident.health import check_numbers
 from ident.loads import LOADS, joint_loads
@@ -99,6 +100,11 @@ class Motion:
         return np.asarray(self.seen @ values)
 
     @property
+    def dt(self) -> float:
+        """Time from sample to sample [s]."""
+        return float(self.t[1] - self.t[0])
+
+    @property
     def speed(self) -> Array:
         """Signed velocity, nowhere slower than `least`: below it the law would be asked at noise, shape (M,)."""
         return np.asarray(np.copysign(np.maximum(np.abs(self.dq), self.least), self.dq))
@@ -111,55 +117,120 @@ def low_pass(values: Array, cutoff: float) -> Array:
     return np.asarray(sosfiltfilt(butter(_ORDER, cutoff, fs=1.0, output="sos"), values, axis=0))
 
 
-def reduce_motion(runs: Sequence[Run], mechanism: Mechanism, joint: str, bandwidth: float = BANDWIDTH) -> Motion:
-    """Motion of a joint in runs: filtered, differentiated, cut at gaps and borders; the model's torque along it.
+@dataclass(frozen=True)
+class Stretch:
+    """A stretch of a run without gaps: filtered motion of all joints and the model's torques along it.
+
+    Attributes
+    ----------
+    run : Run
+        Whose it is.
+    t : ndarray, shape (M,)
+        Evenly spaced time [s].
+    q, dq, ddq, tau : ndarray, shape (M, n)
+        Filtered motion [rad or m], and the measured torque [N·m or N].
+    rigid, gravity : ndarray, shape (M, n)
+        The model's torque without rotor inertia, and its part at rest [N·m or N].
+    loads : dict of str to ndarray, shape (M, n)
+        The model's loads.
+    prismatic : ndarray of bool, shape (n,)
+        Which joints slide.
+    """
+
+    run: Run
+    t: Array
+    q: Array
+    dq: Array
+    ddq: Array
+    tau: Array
+    rigid: Array
+    gravity: Array
+    loads: dict[str, Array]
+    prismatic: np.ndarray
+
+    @classmethod
+    def of(cls, run: Run, mechanism: Mechanism, t: Array, q: Array, dq: Array, ddq: Array, tau: Array) -> "Stretch":
+        """With the torques and loads of a model."""
+        loads = joint_loads(mechanism, q, dq, ddq)
+        return cls(run, t, q, dq, ddq, tau, loads.tau, inverse_dynamics(mechanism, q), {load: loads.get(load) for load in LOADS},
+                   mechanism.prismatic)
+
+
+@dataclass(frozen=True)
+class Log:
+    """All stretches of one or several runs, sampled alike, `dt` [s] apart and filtered for a `bandwidth` [Hz]."""
+
+    stretches: tuple[Stretch, ...]
+    dt: float
+    bandwidth: float
+
+
+def filtered(runs: Sequence[Run], mechanisms: Sequence[Mechanism], bandwidth: float = BANDWIDTH) -> Log:
+    """Runs cut at gaps, filtered and differentiated, each with the torques of its own model.
 
     Positions are filtered, velocities and accelerations are central differences; a recorded velocity is taken where it was
-    loaded. Points are `_POINTS` to a period of `bandwidth`. None of them lies where the joint rests or just turns back.
+    loaded.
 
     Raises
     ------
     InputError
         If a position or torque is not a finite number, or runs differ in their rates.
     FitError
-        If the joint does not move, or moves too briefly or too slowly.
+        If no stretch lasts long enough.
     """
-    column = mechanism.names.index(joint)
     for run in runs:
         for signal in ("q", "tau"):
             check_numbers(run.signals[signal], signal, run.names, run.t, str(run.path))
-    parts = [(run.label, *found) for run in runs for rows in _without_gaps(run.t)
+    parts = [(run, mechanism, found) for run, mechanism in zip(runs, mechanisms, strict=True) for rows in _without_gaps(run.t)
              if (found := _moved(run, rows, bandwidth)) is not None]
     if not parts:
         raise FitError(f"no stretch without gaps lasts longer than {2.0 * _SETTLING / bandwidth:.2g} s, which the filter needs "
                        "to settle")
-    steps = np.array([part[1][1] - part[1][0] for part in parts])
+    steps = np.array([found[0][1] - found[0][0] for *_, found in parts])
     dt = float(np.median(steps))
     if np.any(np.abs(steps / dt - 1.0) > _SAME_RATE):
         raise InputError(f"samples come at {1.0 / steps.max():.4g} to {1.0 / steps.min():.4g} Hz; fit logs of one rate together")
-    least = _least_speed(joint, np.concatenate([part[3][:, column] for part in parts]), bandwidth * dt)
+    return Log(tuple(Stretch.of(run, mechanism, *found) for run, mechanism, found in parts), dt, bandwidth)
+
+
+def reduce_motion(log: Log, joint: str) -> Motion:
+    """Motion of one joint: where it moves, cut at borders and reduced to points.
+
+    Points are `_POINTS` to a period of the bandwidth. None of them lies where the joint rests or just turns back.
+
+    Raises
+    ------
+    FitError
+        If the joint does not move, or moves too briefly or too slowly.
+    """
+    parts, dt, bandwidth, run = log.stretches, log.dt, log.bandwidth, log.stretches[0].run
+    column = run.names.index(joint)
+    least = _least_speed(joint, np.concatenate([part.dq[:, column] for part in parts]), bandwidth * dt)
     border = round(_SETTLING / bandwidth / dt)
-    stretches = [(run, [values[rows] for values in samples]) for run, *samples in parts
-                 for rows in _moving(np.abs(samples[2][:, column]) >= least, border)]
-    if not stretches:
+    cuts = [(part, rows) for part in parts for rows in _moving(np.abs(part.dq[:, column]) >= least, border)]
+    if not cuts:
         raise FitError(f"{joint} moves only within {_SETTLING / bandwidth:.2g} s of the log's ends, where the filter settles")
-    t, q, dq, ddq, tau = (np.concatenate([samples[k] for _, samples in stretches]) for k in range(5))
-    begins = np.cumsum([0, *(len(samples[0]) for _, samples in stretches)])
-    points, seen = _points(np.where(np.abs(dq[:, column]) < least, 0.0, np.sign(dq[:, column])), begins, bandwidth * dt, border)
+
+    def joined(values: Sequence[Array]) -> Array:
+        return np.concatenate([own[rows, column] for own, (_, rows) in zip(values, cuts, strict=True)])
+
+    q, dq, ddq, tau, rigid, gravity = (joined([getattr(part, key) for part, _ in cuts])
+                                       for key in ("q", "dq", "ddq", "tau", "rigid", "gravity"))
+    begins = np.cumsum([0, *(rows.stop - rows.start for _, rows in cuts)])
+    points, seen = _points(np.where(np.abs(dq) < least, 0.0, np.sign(dq)), begins, bandwidth * dt, border)
     if not len(points):
         raise FitError(f"{joint} hardly moves: it never goes faster than {least:.2g} for {1.0 / bandwidth:.2g} s")
-    loads = joint_loads(mechanism, q, dq, ddq)
-    gear = runs[0].arm.joint(joint)
+    gear = run.arm.joint(joint)
     rotor = gear.rotor_inertia * gear.gear_ratio**2
-    others = np.delete(q, column, axis=1)
-    moves = dt * float(np.sum(np.abs(dq[:, column]) >= least))
-    return Motion(joint, t, q[:, column], dq[:, column], ddq[:, column], tau[:, column],
-                  loads.tau[:, column] + rotor * ddq[:, column], joint_loads(mechanism, q).tau[:, column], rotor,
-                  {load: loads.get(load)[:, column] for load in LOADS}, passes(dq[:, column], least, begins),
-                  bool(others.size and np.ptp(others, axis=0).max() > HELD), bool(mechanism.prismatic[column]), least,
-                  points, seen, np.array([run for run, _ in stretches])[np.searchsorted(begins, points, "right") - 1],
-                  f"{joint} moves for {moves:.0f} of {sum(np.ptp(part[1]) for part in parts):.0f} s; slower than "
-                  f"{least:.2g} {'m' if mechanism.prismatic[column] else 'rad'}/s it may rest or turn back")
+    others = [np.delete(part.q[rows], column, axis=1) for part, rows in cuts]
+    span = [np.max([part.max(axis=0) for part in others], axis=0) - np.min([part.min(axis=0) for part in others], axis=0)]
+    moves, prismatic = dt * float(np.sum(np.abs(dq) >= least)), bool(parts[0].prismatic[column])
+    return Motion(joint, np.concatenate([part.t[rows] for part, rows in cuts]), q, dq, ddq, tau, rigid + rotor * ddq, gravity,
+                  rotor, {load: joined([part.loads[load] for part, _ in cuts]) for load in LOADS},
+                  passes(dq, least, begins), bool(np.max(span, initial=0.0) > HELD), prismatic, least, points, seen,
+                  np.array([part.run.label for part, _ in cuts])[np.searchsorted(begins, points, "right") - 1],
+                  f"{joint} moves for {moves:.0f} of {sum(np.ptp(part.t) for part in parts):.0f} s; slower than "
+                  f"{least:.2g} {'m' if prismatic else 'rad'}/s it may rest or turn back")
 
 
 def _without_gaps(t: Array) -> list[slice]:

@@ -2,28 +2,28 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from functools import partial
 from importlib.metadata import version
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ident.armfile import ArmFile
+from ident.armfile import ArmFile, Tool
 from ident.calibration import Calibration, JointCalibration, Model, file_sha256
 from ident.description import load_mechanism
 from ident.errors import FitError, InputError
+from ident.filtering import filtered
 from ident.health import Finding, check_log, check_scale, drift, name_run
-from ident.joint import JointFit, Options, identify_joint, identify_motion
+from ident.joint import JointFit, Options, excited_loads, identify_joint, identify_motion
 from ident.mechanism import Mechanism
 from ident.motion import agreement
 from ident.moving import OF_STROKES, check_motion
 from ident.parameter import Parameter
 from ident.repeats import passes, with_deviation
 from ident.roundtrips import Reduction, reduce_run
-from ident.run import Run
+from ident.run import Run, arm_sha256
 from ident.tool import ToolFit, UnknownTool, seek_tool
 
 STRONG_DRIFT = 0.10     # change of friction over a run from which a warning is due
@@ -61,7 +61,8 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
     Parameters
     ----------
     runs : sequence of Run
-        Recorded on the same arm, with the same arm file but for ``[simulation]``.
+        Recorded on the same arm, with the same arm file but for ``[simulation]`` and ``tool``: each is reduced with the
+        tool that its own file states, and the calibration takes the first one's.
     options : Options, optional
         Law and load, "auto" to let all compete.
     created : datetime, optional
@@ -76,15 +77,17 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
     """
     options = options or Options()
     arm = _same_arm(runs)
-    mechanism = load_mechanism(arm)
+    runs, copies = _without_copies(runs)
+    mechanisms = _mechanisms(runs)
     checked = [check_log(run) for run in runs]
-    reductions = [reduce_run(run, mechanism) for run in runs]
+    reductions = [reduce_run(run, own) for run, own in zip(runs, mechanisms, strict=True)]
     parted = passes(runs)
-    tool = _sought(arm, mechanism, reductions, parted) if options.motion == "none" else ToolFit()
+    tool = _sought(arm, mechanisms[0], reductions, parted) if options.motion == "none" else ToolFit()
     if tool.unknown.tool is not None:
-        mechanism = load_mechanism(arm, tool=tool.unknown.tool)
-        reductions = [reduce_run(run, mechanism) for run in runs]
-    findings = [finding for run, log, reduction in zip(runs, checked, reductions, strict=True)
+        mechanisms = _mechanisms(runs, tool.unknown.tool)
+        reductions = [reduce_run(run, own) for run, own in zip(runs, mechanisms, strict=True)]
+    mechanism = mechanisms[0]
+    findings = copies + [finding for run, log, reduction in zip(runs, checked, reductions, strict=True)
                 for finding in name_run(run, (*log, *check_motion(run, reduction, mechanism.prismatic)), len(runs) > 1)]
     if tool.missing < 0.0:
         findings.append(Finding(None, "unknown tool", f"the even parts look as if {-tool.missing:.2g} kg of the model's "
@@ -104,7 +107,8 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
                      for finding in check_scale(rows)]
     else:
         findings = [finding for finding in findings if finding.kind not in OF_STROKES]
-        joints = _fitted({name: partial(identify_motion, runs, mechanism, name, options) for name in mechanism.names}, findings)
+        log = filtered(runs, mechanisms)
+        joints = _fitted({name: partial(identify_motion, log, mechanism, name, options) for name in mechanism.names}, findings)
         points = pd.concat([joint.points for joint in joints.values()], ignore_index=True) if joints else points
         for name, joint in _fitted({name: round_trips[name] for name in joints if name in round_trips}, []).items():
             findings.append(agreement(name, joints[name].fit, joint.fit))
@@ -113,7 +117,8 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
         hint = "; general motion can be fitted without them (--motion)" if options.motion == "none" and points.empty else ""
         raise FitError(f"{runs[0].path}: no joint can be calibrated: {reasons or 'no round trips at constant speed found'}{hint}")
     findings += [finding for joint in joints.values() for finding in joint.findings]
-    joints = _repeated(_doubted(joints), [[runs[k] for k in one] for one in parted], points, mechanism, options, findings)
+    findings += _told_by_payload(joints, options)
+    joints = _repeated(_doubted(joints), parted, runs, points, mechanisms, options, findings)
     findings += [Finding(name, "strong drift", f"{name}: friction drifted by {100 * change:+.0f} %; warm up and run again")
                  for name, change in drift(points).items() if abs(change) > STRONG_DRIFT]
     findings += [Finding(name, "drift", f"friction of {name} changed by {100 * change:+.1f} % from the first to the last "
@@ -122,6 +127,13 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
     created = created or datetime.fromisoformat(runs[-1].record["start"])
     calibration = _calibration(runs, mechanism, ordered, options, created, tool.unknown)
     return Identification(calibration, points, ordered, tuple(findings), mechanism)
+
+
+def _mechanisms(runs: Sequence[Run], unknown: Tool | None = None) -> list[Mechanism]:
+    """The model of each run, with the tool that its arm file states and an unknown one."""
+    known = {run.arm.tool: run.arm for run in runs}
+    made = {tool: load_mechanism(arm, tool=unknown) for tool, arm in known.items()}
+    return [made[run.arm.tool] for run in runs]
 
 
 def _sought(arm: ArmFile, mechanism: Mechanism, reductions: Sequence[Reduction], parted: Sequence[Sequence[int]]) -> ToolFit:
@@ -137,25 +149,26 @@ def _sought(arm: ArmFile, mechanism: Mechanism, reductions: Sequence[Reduction],
     return replace(found, unknown=replace(found.unknown, parameters=with_deviation(found.unknown.parameters, alone)))
 
 
-def _repeated(joints: dict[str, JointFit], parted: Sequence[Sequence[Run]], points: pd.DataFrame, mechanism: Mechanism,
-              options: Options, findings: list[Finding]) -> dict[str, JointFit]:
+def _repeated(joints: dict[str, JointFit], parted: Sequence[Sequence[int]], runs: Sequence[Run], points: pd.DataFrame,
+              mechanisms: Sequence[Mechanism], options: Options, findings: list[Finding]) -> dict[str, JointFit]:
     """Joints with the deviation between passes; how many it rests on is a finding where some could not be fitted."""
     if len(parted) < 2:
         return joints
     out = {}
+    logs = ([filtered([runs[k] for k in one], [mechanisms[k] for k in one]) for one in parted] if options.motion != "none" else [])
     for name, joint in joints.items():
         fixed = replace(options, law=joint.fit.law, load=joint.fit.load)
         alone: list[JointFit] = []
-        for one in parted:
-            rows = points[(points["joint"] == name) & points["run"].isin([run.label for run in one])]
+        for number, one in enumerate(parted):
+            rows = points[(points["joint"] == name) & points["run"].isin([runs[k].label for k in one])]
             with suppress(FitError):
-                alone.append(identify_joint(rows, mechanism, name, fixed) if options.motion == "none"
-                             else identify_motion(one, mechanism, name, fixed))
+                alone.append(identify_joint(rows, mechanisms[one[0]], name, fixed) if options.motion == "none"
+                             else identify_motion(logs[number], mechanisms[one[0]], name, fixed))
         alone = [fit for fit in alone
                  if (fit.fit.load, fit.torque_scale is None) == (joint.fit.load, joint.torque_scale is None)]
         if len(alone) < len(parted):
-            findings.append(Finding(name, "repeats", f"the deviation of {name} between runs rests on {len(alone)} of "
-                                    f"{len(parted)} runs; the others are too short to be fitted alone"))
+            findings.append(Finding(name, "repeats", f"the deviation of {name} between runs rests on {len(alone)} of {len(parted)} "
+                                    f"runs; the others cannot be fitted alone with the law {fixed.law} and load {fixed.load}"))
         out[name] = replace(joint, fit=replace(joint.fit, parameters=with_deviation(
             joint.fit.parameters, [fit.fit.parameters for fit in alone])), gravity=with_deviation(
             joint.gravity, [fit.gravity for fit in alone]))
@@ -195,27 +208,63 @@ def _doubted(joints: dict[str, JointFit]) -> dict[str, JointFit]:
     return out
 
 
-def _same_arm(runs: Sequence[Run]) -> Any:
+def _told_by_payload(joints: dict[str, JointFit], options: Options) -> list[Finding]:
+    """Load coefficients that rest on the difference between runs: what else changed between them is in them, too."""
+    findings = []
+    for name, joint in joints.items():
+        load, points = joint.fit.load, joint.points
+        if load == "none" or any(load in excited_loads(own, options.load)[0] for _, own in points.groupby("run")):
+            continue
+        means = points.groupby("run", sort=False)[load].mean()
+        shift = 0.01 * float(points["odd"].median()) / float(np.ptp(means))
+        unit = joint.fit.parameters["coulomb"].unit
+        findings.append(Finding(name, "payload", f"{name}: the {load} load varies with the payload only, from {means.min():.3g} "
+                                f"to {means.max():.3g} {unit} from run to run; if friction changed by 1 % between them for "
+                                f"another reason, coulomb_coefficient is {shift:.2g} off. Record them at one temperature"))
+    return findings
+
+
+def _same_arm(runs: Sequence[Run]) -> ArmFile:
+    """The arm of all runs; only its tool may differ."""
     if not runs:
         raise InputError("no run given")
-    seen: dict[str, Run] = {}
-    for run in runs:
-        if run.sha256 in seen:
-            raise InputError(f"{run.path} holds the same samples as {seen[run.sha256].path}; counted twice they would make the "
-                             "intervals too narrow")
-        seen[run.sha256] = run
+    first = runs[0]
     for run in runs[1:]:
-        if run.record.get("arm_sha256") != runs[0].record.get("arm_sha256"):
-            raise InputError(f"{run.path} was recorded with another arm file or model than {runs[0].path}; "
+        if (run.record.get("arm_sha256") != first.record.get("arm_sha256")
+                and arm_sha256(run.arm, "tool") != arm_sha256(first.arm, "tool")):
+            raise InputError(f"{run.path} was recorded with another arm file or model than {first.path}, beyond its tool; "
                              "fit runs of one arm together")
     signals = {(run.record.get("import") or {}).get("torque_signal", run.arm.torque_signal) for run in runs}
     if len(signals) > 1:
         raise InputError(f"the torques of these runs are different signals ({', '.join(sorted(signals))}); fit runs of one "
                          "signal together")
     if "joint sensor" in signals:
-        raise InputError(f"{runs[0].arm.path}: torque_signal = \"joint sensor\": a sensor behind the gear does not see the "
+        raise InputError(f"{first.arm.path}: torque_signal = \"joint sensor\": a sensor behind the gear does not see the "
                          "gear's friction; log the motor current")
-    return runs[0].arm
+    return first.arm
+
+
+def _without_copies(runs: Sequence[Run]) -> tuple[list[Run], list[Finding]]:
+    """Runs that differ in their samples: an arm without noise repeats itself, which tells nothing new.
+
+    Raises
+    ------
+    InputError
+        If a run is given twice, or a copy of it.
+    """
+    seen: dict[str, Run] = {}
+    findings = []
+    for run in runs:
+        if run.sha256 not in seen:
+            seen[run.sha256] = run
+            continue
+        first = seen[run.sha256]
+        if run.record.get("start") == first.record.get("start"):
+            raise InputError(f"{run.path} is {first.path} once more; counted twice it would make the intervals too narrow. "
+                             "Name each run once")
+        findings.append(Finding(None, "repeats", f"{run.label} repeats {first.label} sample for sample, as only an arm without "
+                                                 "noise does; it tells nothing new and is not counted"))
+    return list(seen.values()), findings
 
 
 def _calibration(runs: Sequence[Run], mechanism: Mechanism, joints: dict[str, JointFit], options: Options,
@@ -231,7 +280,8 @@ def _calibration(runs: Sequence[Run], mechanism: Mechanism, joints: dict[str, Jo
     return Calibration(
         arm.name, created.replace(microsecond=0), "general motion" if general else str(runs[0].record.get("experiment", "")),
         options.torque_basis,
-        tuple({"path": run.label, "sha256": run.sha256} for run in runs),
+        tuple({"path": run.label, "sha256": run.sha256, **({} if run.arm.tool == arm.tool else {"tool": asdict(run.arm.tool)})}
+              for run in runs),
         Model(arm.model.name, file_sha256(arm.model), arm.gravity, arm.tool, unknown), fit,
         {name: _joint_calibration(joint, mechanism, name) for name, joint in joints.items()}, arm.model.parent)
 

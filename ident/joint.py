@@ -9,22 +9,21 @@ import pandas as pd
 from ident.advice import VARIED, advised, vary_load
 from ident.directions import DIFFERENCES, differing, directions, gear_note
 from ident.errors import FitError, InputError, unknown_name
-from ident.filtering import reduce_motion
+from ident.filtering import Log, reduce_motion
 from ident.fit import LEAST_ROUND_TRIPS, FitResult
 from ident.friction import AUTO, LAWS, law_named, unit
 from ident.gravity import fit_gravity
 from ident.health import Finding
 from ident.mechanism import Array, Mechanism
-from ident.motion import RIGID, beside_friction, fit_motion, law_torque, motion_points
+from ident.motion import DELAY, RIGID, beside_friction, fit_motion, law_torque, motion_points
 from ident.parameter import Parameter
 from ident.projection import Data
 from ident.roundtrips import round_trips
-from ident.run import Run
 from ident.selection import ORDER, Candidate, select
 from ident.torque_basis import BASES, corrected, divided, divisor, uncertain
 
 MATTERS = 0.05          # only loads that reach this part of friction are worth a coefficient
-PRIOR = {"delay": 0.005, "drift": 0.05}     # torque signals lag by milliseconds [s]; a warm arm drifts by a few per cent
+PRIOR = {"delay": DELAY, "drift": 0.05}     # a warm arm drifts by a few per cent
 _DELAY = 0.01           # s; a delay is fitted where this much would shift friction
 _DELAY_SHIFT = 0.01     # by this fraction
 _DRIFT_ROUND_TRIPS = 12
@@ -144,7 +143,7 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
                     directional)
 
 
-def identify_motion(runs: Sequence[Run], mechanism: Mechanism, name: str, options: Options) -> JointFit:
+def identify_motion(log: Log, mechanism: Mechanism, name: str, options: Options) -> JointFit:
     """Fit one joint's general motion: laws, loads and differences between the directions compete.
 
     Raises
@@ -153,7 +152,7 @@ def identify_motion(runs: Sequence[Run], mechanism: Mechanism, name: str, option
         If the joint moves too little, too slowly or in one direction, or torque opposes motion.
     """
     check_options(options, mechanism, (name,))
-    motion = reduce_motion(runs, mechanism, name)
+    motion = reduce_motion(log, name)
     offered: dict[str, Array | None] = {"none": None}
     still: dict[str, tuple[float, float]] = {}
     if options.motion == "model":

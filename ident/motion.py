@@ -35,6 +35,7 @@ from ident.selection import Selection, select
 
 RIGID = ("model", "joint")
 _SHOWS = 0.1            # the model has a scale where its gravity varies by this part of what it leaves of the torque
+DELAY = 0.005           # s; torque signals lag by milliseconds
 _ONE_WAY = 0.98         # mean direction, seen through the filter, from which a point knows one direction only
 
 
@@ -90,8 +91,8 @@ def motion_data(motion: Motion, rigid: str) -> Data:
     tau, columns = motion.view(motion.tau), _rigid_columns(motion, rigid)
     if rigid == "model" and "scale" not in columns:
         tau = tau - motion.view(motion.rigid)
-    return Data(motion.speed, tau, None, group_index(motion.passes[motion.points]), columns, prismatic=motion.prismatic,
-                view=motion.view)
+    return Data(motion.speed, tau, None, group_index(motion.passes[motion.points]), columns,
+                {"delay": DELAY} if "delay" in columns else {}, motion.prismatic, view=motion.view)
 
 
 def law_torque(motion: Motion, fit: FitResult) -> Array:
@@ -141,7 +142,8 @@ def _rigid_columns(motion: Motion, rigid: str) -> Mapping[str, Array]:
         return {"inertia": motion.view(motion.ddq), **turning, **offset}
     rest = motion.view(motion.tau - motion.rigid)
     scale = {"scale": motion.view(motion.rigid)} if np.ptp(gravity) > _SHOWS * np.ptp(rest) else {}
-    return {**scale, **({} if motion.rotor else {"inertia": motion.view(motion.ddq)}), **offset}    # the rotor's, where unknown
+    delay = {"delay": -motion.view(np.gradient(motion.rigid, motion.dt))}
+    return {**scale, **delay, "inertia": motion.view(motion.ddq), **offset}     # what the model and a stated rotor lack of it
 
 
 def _check_sign(data: Data) -> None:
@@ -158,10 +160,10 @@ def _check_sign(data: Data) -> None:
 def beside_friction(fit: FitResult, friction: float) -> dict[str, Parameter]:
     """What was fitted along with general motion, and why scale or delay were not."""
     absent = Parameter(None, None, None, None, "1", "unidentifiable", "general motion was fitted without it")
+    delay = replace(absent, unit="s")
     offset = fit.nuisance["offset"]
     half = offset.half_width or 0.0
-    return {"scale": absent, **fit.nuisance, "offset": replace(offset, verdict=verdict(friction, -half, half)),
-            "delay": replace(absent, unit="s")}
+    return {"scale": absent, "delay": delay, **fit.nuisance, "offset": replace(offset, verdict=verdict(friction, -half, half))}
 
 
 def agreement(name: str, motion: FitResult, constant: FitResult) -> Finding:

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ident.health import Finding
+from ident.health import GAP, Finding
 from ident.mechanism import Array
 from ident.roundtrips import Reduction
 from ident.run import Run, read_signal
@@ -21,6 +21,7 @@ STALE_ROWS = 10         # or so many of them in a row
 LATE = 0.02             # s; answers that late, or that much apart, are worth a word
 _LATE_PERIODS = 5.0     # if they are so many periods too
 _STUCK = 0.5            # a joint that went less than this part of its planned way did not move as told
+_LOST = 0.1             # part of its time that may be missing in the log of a motion that is judged
 _DROP, _AGAIN = 0.1, 0.5    # stick-slip: below this part of the mean speed, then above that,
 _RESTS = (2, 3)         # so many times in a planned stroke, or in a motion that may have been told to pause,
 _BETWEEN = 2.0          # s; no further apart than this
@@ -63,6 +64,7 @@ def _stood_still(run: Run, prismatic: np.ndarray) -> list[Finding]:
     if run.closed is None or run.closed.get("reason") not in ("done", None):
         rows.pop(int(run.segment.max()), None)                  # it was under way when the run ended
     way = np.diff(np.array([plan["start"], *(segment["target"] for segment in segments)], dtype=float), axis=0)
+    rows = {number: (start, stop) for number, (start, stop) in rows.items() if _complete(run.t[max(0, start - 1):stop + 2])}
     way = way[[segment["id"] in rows for segment in segments]]
     first, last = np.array([rows[segment["id"]] for segment in segments if segment["id"] in rows], dtype=int).reshape(-1, 2).T
     went = run.signals["q"][last] - run.signals["q"][first]
@@ -76,6 +78,12 @@ def _stood_still(run: Run, prismatic: np.ndarray) -> list[Finding]:
                                 f"{'m' if prismatic[joint] else 'rad'}; torque at rest is not friction and is not used. Check "
                                 "its brake and torque limit, and what is in its way", at))
     return findings
+
+
+def _complete(t: Array) -> bool:
+    """Whether the log has what happened between the first and the last of some times."""
+    step = np.diff(t)
+    return float(step[step > GAP * np.median(step)].sum()) <= _LOST * float(step.sum())
 
 
 def _stale(run: Run, joint: int, step: float) -> list[Finding]:
@@ -205,7 +213,8 @@ def _unsteady(run: Run, joint: int, ways: Sequence[slice], strokes: Sequence[Str
     steady = {stroke.segment for stroke in strokes}
     planned = {segment["id"] for segment in (run.record.get("plan") or {}).get("segments", ())
                if segment.get("joint") == run.names[joint]} - steady
-    quarter = [(rows, (rows.stop - rows.start) // 4) for rows in ways if run.segment[rows.start] in planned]
+    quarter = [(rows, (rows.stop - rows.start) // 4) for rows in ways
+               if run.segment[rows.start] in planned and _complete(run.t[max(0, rows.start - 1):rows.stop + 1])]
     return [slice(rows.start + skip, rows.stop - skip) for rows, skip in quarter]
 
 

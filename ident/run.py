@@ -159,11 +159,11 @@ def _holds_something(run: Path) -> bool:
         return False
 
 
-def arm_sha256(arm: ArmFile) -> str:
-    """Digest of what the estimator sees of an arm: its file without ``[simulation]``, and its model."""
+def arm_sha256(arm: ArmFile, *but: str) -> str:
+    """Digest of what the estimator sees of an arm: its file without ``[simulation]`` and other keys `but`, and its model."""
     digest = hashlib.sha256()
     if arm.path.suffix.lower() == ".toml":
-        table = {key: value for key, value in read_toml(arm.path).items() if key != "simulation"}
+        table = {key: value for key, value in read_toml(arm.path).items() if key not in ("simulation", *but)}
         digest.update(tomlkit.dumps(table, sort_keys=True).encode())
     digest.update(arm.model.read_bytes())
     return digest.hexdigest()

@@ -20,6 +20,7 @@ _SAMPLES = 40          # a cell is so many encoder steps, or lasts so many sampl
 _LEAST_CELLS = 3       # cells of a steady stretch
 _LEAST_ROWS = 8
 _REMNANT = 0.1         # a stretch shorter than this part of its motion's longest, in time and in way, is a ramp that rings
+_OLD_ROWS = 10         # a sensor slower than the log repeats a position less often than that
 _MIN_GEAR = 20.0       # gear ratio from which bins are whole motor revolutions
 
 
@@ -74,6 +75,7 @@ def find_strokes(t: Array, q: Array, segment: np.ndarray, but: frozenset[int] = 
 
     Segments `but` which are not searched: a plan may say that they only move the arm to another place.
     """
+    q = np.column_stack([_moving_on(t, x) for x in q.T])
     steady = [list(_stretches(t, q[:, joint], segment, but)) for joint in range(q.shape[1])]
     found = []
     for joint, stretches in enumerate(steady):
@@ -82,6 +84,20 @@ def find_strokes(t: Array, q: Array, segment: np.ndarray, but: frozenset[int] = 
             if together is not None:
                 found.append(_stroke(t, q, segment, joint, sign, *together))
     return found
+
+
+def _moving_on(t: Array, x: Array) -> Array:
+    """Positions without those that a slow sensor repeats, which lie on the straight line between what was new."""
+    new = np.flatnonzero(np.diff(x, prepend=np.nan) != 0.0)
+    length, jump = np.diff(new), np.abs(np.diff(x[new]))
+    waits = (length > 1) & (length < _OLD_ROWS) & (jump > 3.0 * encoder_step(x))     # not those of a coarse encoder
+    if not waits.any():
+        return x
+    old = np.repeat(waits, length)
+    rows = np.arange(new[0], new[-1])[old]
+    moved = x.copy()
+    moved[rows] = np.interp(t[rows], t[new], x[new])
+    return moved
 
 
 def _stretches(t: Array, x: Array, segment: np.ndarray, but: frozenset[int]) -> Iterator[tuple[slice, int]]:

@@ -12,7 +12,7 @@ import pytest
 from ident.armfile import ArmFile, DriverTable, JointTable, Tool, Workspace, load_arm
 from ident.description import load_mechanism
 from ident.errors import FitError, InputError
-from ident.filtering import reduce_motion
+from ident.filtering import filtered, reduce_motion
 from ident.mechanism import Mechanism
 from ident.motion import fit_motion
 from ident.run import Run
@@ -73,7 +73,7 @@ def log(t: np.ndarray, signals: dict[str, np.ndarray], rotor: float = ROTOR) -> 
 
 def fit(run: Run, rigid: str = "joint", mechanism: Mechanism | None = None, **options: str) -> Selection:
     mechanism = mechanism or pendulum()
-    return fit_motion(reduce_motion([run], mechanism, "swing"), rigid, **options)
+    return fit_motion(reduce_motion(filtered([run], [mechanism]), "swing"), rigid, **options)
 
 
 # against the truth
@@ -139,8 +139,8 @@ def test_a_difference_between_the_directions_is_found_and_none_is_invented() -> 
 
 
 def test_the_bandwidth_hardly_matters_within_reason() -> None:
-    values = [fit_motion(reduce_motion([swing()], pendulum(), "swing", bandwidth), law="coulomb-viscous").chosen.values["coulomb"]
-              for bandwidth in (10.0, 20.0, 40.0)]
+    motions = [reduce_motion(filtered([swing()], [pendulum()], bandwidth), "swing") for bandwidth in (10.0, 20.0, 40.0)]
+    values = [fit_motion(motion, law="coulomb-viscous").chosen.values["coulomb"] for motion in motions]
     np.testing.assert_allclose(values, TRUTH["coulomb"], rtol=0.02)
 
 
@@ -158,7 +158,7 @@ def test_a_rest_is_left_out() -> None:
     t = np.arange(len(run.t) + hold) / RATE
     q, tau = (np.concatenate([run.signals[name], np.repeat(run.signals[name][-1:], hold, axis=0)]) for name in ("q", "tau"))
     tau[-hold:] = 1.5 - MASS * G * ARM * np.cos(q[-1])
-    motion = reduce_motion([log(t, {"q": q, "tau": tau})], pendulum(), "swing")
+    motion = reduce_motion(filtered([log(t, {"q": q, "tau": tau})], [pendulum()]), "swing")
     assert "of 80 s" in motion.left_out
     resting = fit_motion(motion, law="coulomb-viscous", directional="none").chosen
     moving = fit(run, law="coulomb-viscous", directional="none").chosen
@@ -211,14 +211,14 @@ def test_logs_of_different_rates_are_not_mixed() -> None:
     run = swing(20.0)
     slow = log(run.t[::2], {name: values[::2] for name, values in run.signals.items()})
     with pytest.raises(InputError, match="250 to 500 Hz"):
-        reduce_motion([run, slow], pendulum(), "swing")
+        filtered([run, slow], [pendulum()] * 2)
 
 
 def test_two_logs_say_more_than_one() -> None:
     """Passes of both count, and none reaches from one log into the other."""
     runs = [swing(45.0, seed=seed) for seed in (0, 1)]
-    both = reduce_motion(runs, pendulum(), "swing")
-    alone = [reduce_motion([run], pendulum(), "swing") for run in runs]
+    both = reduce_motion(filtered(runs, [pendulum()] * 2), "swing")
+    alone = [reduce_motion(filtered([run], [pendulum()]), "swing") for run in runs]
     assert both.passes.max() + 1 == sum(motion.passes.max() + 1 for motion in alone)
     error = [fit_motion(motion, law="coulomb-viscous", directional="none").chosen.parameters["coulomb"].std_error
              for motion in (both, *alone)]
@@ -239,7 +239,7 @@ def crane(others: float) -> tuple[Run, Mechanism]:
 
 
 def test_terms_of_one_joint_are_refused_where_others_move() -> None:
-    held, moving = ([reduce_motion([run], mechanism, "swing") for run, mechanism in (crane(0.0), crane(0.1))])
+    held, moving = ([reduce_motion(filtered([run], [mechanism]), "swing") for run, mechanism in (crane(0.0), crane(0.1))])
     assert fit_motion(held, "joint").chosen.values["coulomb"] == pytest.approx(TRUTH["coulomb"], rel=0.03)
     with pytest.raises(FitError, match="other joints move meanwhile"):
         fit_motion(moving, "joint")
@@ -269,7 +269,7 @@ class TestEmps:
         t, q, volts = (table[name].ravel() for name in ("t", "qm", "vir"))
         run = Run(Path("emps"), {}, arm, (), ("carriage",), t, np.zeros(len(t), dtype=int),
                   {"q": q[:, None], "tau": 35.1507 * volts[:, None]})
-        return reduce_motion([run], load_mechanism(arm), "carriage")
+        return reduce_motion(filtered([run], [load_mechanism(arm)]), "carriage")
 
     @staticmethod
     def relative_error(motion, selection):

@@ -1,0 +1,94 @@
+"""Runs of one arm with different payloads fitted together, and runs that repeat each other.
+
+The lift turns about a level axis: no posture varies the load on its bearing, a payload does.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from experiments.calibrate import fit_runs
+from experiments.plan import Plan
+from experiments.record import record
+from ident.armfile import ArmFile
+from ident.errors import InputError
+from ident.identify import identify
+from ident.joint import Options
+from ident.run import Run, load_run
+
+BEARING = {"pin_radius": 0.04, "friction_arm": 0.03, "bending_arm": 0.08}
+TRUTH = {"coulomb": 1.0, "coulomb_coefficient": 0.5, "viscous": 1.5}
+SPEEDS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
+
+
+@pytest.fixture
+def campaign(make_arm: Callable[..., ArmFile], make_plan: Callable[..., Plan], tmp_path: Path) -> Callable[..., Run]:
+    """Records round trips of the lift with a payload that the arm file states."""
+    def make(mass: float, seed: int = 1, noise: float = 0.05, **knobs: float) -> Run:
+        arm = make_arm({"joints": {"lift": {"bearing": BEARING}}, "tool": {"mass": mass, "com": [0.3, 0.1, 0.0]},
+                        "simulation": {"torque_noise": noise, **knobs,
+                                       "joints": {"lift": TRUTH | {"load": "normal", "bearing": BEARING}}}})
+        plan = make_plan(arm, 1, SPEEDS, 0.4)
+        return load_run(record(arm, plan, tmp_path / f"campaign-{mass}-{seed}", seed))
+    return make
+
+
+@pytest.fixture
+def two(campaign: Callable[..., Run]) -> list[Run]:
+    return [campaign(mass, seed, stroke_scatter=0.01) for seed, mass in enumerate((0.0, 3.0))]
+
+
+def test_a_payload_settles_the_load_that_no_posture_varies(two: list[Run], tmp_path: Path) -> None:
+    for run in two:
+        alone = identify([run]).calibration.joints["lift"]
+        assert alone.load == "none"
+        assert alone.parameters["coulomb_coefficient"].verdict == "unidentifiable"
+    delivery = fit_runs([run.path for run in two], tmp_path / "both")
+    joint = delivery.calibration.joints["lift"]
+    assert joint.load == "normal"
+    for name, truth in TRUTH.items():
+        entry = joint.parameters[name]
+        assert entry.verdict == "identified"
+        assert entry.low <= truth <= entry.high
+    assert joint.gravity["scale"].value == pytest.approx(1.0, abs=0.01)         # each run against its own gravity
+    said = [finding.text for finding in delivery.result.findings if finding.kind == "payload"]
+    assert len(said) == 1
+    assert "lift: the normal load varies with the payload only" in said[0]
+    assert [run.get("tool", {"mass": 0.0})["mass"] for run in delivery.calibration.runs] == [0.0, 3.0]
+
+
+def test_the_calibration_takes_the_tool_of_the_first_run(two: list[Run]) -> None:
+    models = [identify(runs).calibration.model for runs in (two, two[::-1])]
+    assert [model.tool.mass for model in models] == [0.0, 3.0]
+
+
+def test_general_motion_reduces_each_run_with_its_own_payload(two: list[Run]) -> None:
+    joint = identify(two, Options(motion="model", load="normal", law="coulomb-viscous")).calibration.joints["lift"]
+    assert joint.gravity["scale"].value == pytest.approx(1.0, abs=0.05)         # with the first one's for both it would be 1.9
+    assert joint.parameters["coulomb_coefficient"].value == pytest.approx(TRUTH["coulomb_coefficient"], rel=0.1)
+
+
+def test_only_the_tool_may_differ(two: list[Run]) -> None:
+    other = replace(two[1], record={**two[1].record, "arm_sha256": "another"}, arm=replace(two[1].arm, model=two[1].path / "no"))
+    (two[1].path / "no").write_text("another model")
+    with pytest.raises(InputError, match=r"another arm file or model than .*, beyond its tool"):
+        identify([two[0], other])
+
+
+def test_an_arm_without_noise_repeats_itself_and_is_counted_once(campaign: Callable[..., Run]) -> None:
+    one, again = campaign(0.0, 1, noise=0.0), campaign(0.0, 2, noise=0.0)
+    again = replace(again, record={**again.record, "start": "2026-01-01T00:00:00+00:00"})
+    result, alone = identify([one, again]), identify([one])
+    said = [finding.text for finding in result.findings if finding.kind == "repeats"]
+    assert len(said) == 1
+    assert said[0].startswith(f"{again.label} repeats {one.label} sample for sample")
+    assert result.calibration.joints["lift"].parameters == alone.calibration.joints["lift"].parameters
+    assert len(result.calibration.runs) == 1
+
+
+def test_a_run_given_twice_is_refused(campaign: Callable[..., Run]) -> None:
+    run = campaign(0.0)
+    with pytest.raises(InputError, match="once more; counted twice it would make the intervals too narrow"):
+        identify([run, run])

@@ -1,0 +1,41 @@
+"""Spoiled runs of the pair: what went wrong is named with its joint, and the friction of the others is left as it was."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks import spoiled
+from benchmarks.spoiled import HEAVY, SCENARIOS, Spoiled, changed, judge, record_base
+from ident.run import Run
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return record_base(tmp_path_factory.mktemp("campaigns") / "pair", 1)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("name", [name for name, (spoil, _) in SCENARIOS.items() if spoil is not spoiled.weak])
+def test_what_went_wrong_is_named_and_spoils_nothing_else(name: str, seed: int, recorded: Path) -> None:
+    assert judge(name, recorded, seed) == ""
+
+
+def test_a_drive_that_is_too_weak(tmp_path: Path) -> None:
+    assert judge("drive too weak (simulated)", record_base(tmp_path / "weak", 2, weak=True), 0) == ""
+
+
+def unseen(run: Run, rng: np.random.Generator) -> Spoiled:
+    """Nothing to see."""
+    return Spoiled(run, {(HEAVY, "never moved")})
+
+
+def unnamed(run: Run, rng: np.random.Generator) -> Spoiled:
+    """Friction that is 5 % too great, and nobody to say so."""
+    return Spoiled(changed(run, tau=1.05 * run.signals["tau"]))
+
+
+@pytest.mark.parametrize(("spoil", "wrong"), [(unseen, "not said"), (unnamed, "half widths off")])
+def test_the_judge_is_no_rubber_stamp(spoil, wrong: str, recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SCENARIOS, "a test", (spoil, ""))
+    assert wrong in judge("a test", recorded, 0)
