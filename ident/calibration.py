@@ -45,7 +45,7 @@ class JointCalibration:
     bearing : Bearing, optional
         What the normal load was computed with.
     held_out_rmse : float
-        Root mean square error over round trips left out of the fit [N·m].
+        Root mean square error over round trips left out of the fit, with all of their speed but at the ends [N·m].
     velocity_range, load_range, load_part, temperature_range : tuple of float
         What the data covered; `load_part` is the load's share of Coulomb friction at the least, median and
         greatest load [N·m].

@@ -21,7 +21,7 @@ from ident.intervals import profile, spread
 from ident.mechanism import Array
 from ident.parameter import Parameter, verdict
 from ident.projection import Data, Moments, nonlinear_grid, parameter_names, polish, predict, search_grid
-from ident.regression import Noise, first_of_groups, group_index, white_noise
+from ident.regression import Groups, Noise, first_of_groups, group_index, white_noise
 
 if TYPE_CHECKING:
     import lmfit
@@ -32,6 +32,7 @@ HUBER = 1.345           # 95 % efficient where no round trip went wrong
 _NORMAL_MEDIAN = 1.4826     # standard deviations in a median of absolute values
 _REWEIGHTED = 5         # how often
 _SPARE_SPEEDS = 1       # distinct speeds beyond the parameters of speed that a law needs
+_SAME_SPEED = 0.1       # by which speeds of one class differ at most, in the logarithm
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class FitResult:
     covariance : ndarray
         Of the law's parameters.
     rmse, held_out_rmse : float
-        Root mean square residual, and the same over round trips left out of the fit [N·m].
+        Root mean square residual, and the same over round trips left out of the fit, see `ident.selection` [N·m].
     residual : ndarray, shape (N,)
         Torque less prediction, a row a point; nan at rest, where friction does not show [N·m].
     noise : Noise
@@ -274,8 +275,17 @@ def best_of(points: Data, law: Law) -> Best:
 
 def supports(data: Data, law: Law) -> bool:
     """Whether there are more distinct speeds than the law has parameters of speed."""
-    speeds = np.unique(np.round(np.log(np.abs(data.w)), 1))
-    return len(speeds) >= len(law.linear + law.nonlinear) + _SPARE_SPEEDS
+    return int(speed_classes(data.w).max()) + 1 >= len(law.linear + law.nonlinear) + _SPARE_SPEEDS
+
+
+def speed_classes(velocity: Array) -> Groups:
+    """Which of the distinct speeds each velocity has, 0 the slowest, shape (N,)."""
+    level = np.log(np.abs(velocity))
+    ascending = np.sort(level)
+    first = [ascending[0]]
+    while ascending[-1] > first[-1] + _SAME_SPEED:
+        first.append(ascending[np.searchsorted(ascending, first[-1] + _SAME_SPEED, side="right")])
+    return np.asarray(np.searchsorted(first, level, side="right") - 1)
 
 
 def _enough(data: Data, law: Law) -> None:

@@ -1,4 +1,9 @@
-"""Which law and load: candidates compete on round trips that were left out; the simpler wins ties."""
+"""Which law and load: candidates compete on what was left out of their fit; the simpler wins ties.
+
+Left out are all round trips of one speed at a time, so that a curve has to predict speeds that it has not seen. At the slowest
+and the fastest speed, beyond which no law needs to reach, single round trips are left out; so they are everywhere in general
+motion, whose passes have no speed of their own.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -6,12 +11,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ident.errors import FitError
-from ident.fit import LEAST_ROUND_TRIPS, Best, FitResult, best_of, supports, with_intervals
+from ident.fit import LEAST_ROUND_TRIPS, Best, FitResult, best_of, speed_classes, supports, with_intervals
 from ident.friction import AUTO, Law, law_named
 from ident.mechanism import Array
 from ident.parameter import verdict
-from ident.projection import Data, combined, nonlinear_grid, prior_squares, row_blocks, whitened
-from ident.regression import Noise
+from ident.projection import Data, as_they_are, combined, nonlinear_grid, prior_squares, row_blocks, whitened
+from ident.regression import Groups, Noise
 
 CLAIM = 0.85            # standard errors by which a richer law must predict better: as few claims missed as invented
 FALL = 2.0              # standard errors by which friction must fall with speed for a Stribeck effect
@@ -19,6 +24,7 @@ RIVAL = 2.0             # the same for a load, of which several compete, and for
 ORDER = ("none", "normal", "torque", "bending", "load")     # which load wins an exact tie
 _MATTERS = 0.02         # least part of friction that a load must explain over its range
 _RIDGE = 1e-12
+_ONE_SPEED = 0.05       # scatter of a round trip's speed, in the logarithm, from which it has none of its own
 _NEAR, _FINE = 0.15, 13     # range of the logarithm around a known nonlinear parameter, and points in it, that are tried
 
 
@@ -71,7 +77,7 @@ def select(data: Data, loads: Mapping[str, Array | None], laws: tuple[str, ...] 
     ways = directional or {"none": {}}
     offered = [(law_named(law), load, way) for law in laws for load in loads for way in ways if supports(data, law_named(law))]
     if not offered:
-        speeds = len(np.unique(np.round(np.log(np.abs(data.w)), 1)))
+        speeds = int(speed_classes(data.w).max()) + 1
         raise FitError(f"{speeds} different speed(s) are too few for the law(s) {', '.join(laws)}")
     count = [len(law.parameters(load != "none")) + len(ways[way]) for law, load, way in offered]
     order = sorted(range(len(offered)), key=lambda k: (count[k], ORDER.index(offered[k][1])))
@@ -82,9 +88,11 @@ def select(data: Data, loads: Mapping[str, Array | None], laws: tuple[str, ...] 
     datas = [condensed[load, way] for _, load, way in offered]
     fits = [best_of(own, law) for own, (law, _, _) in zip(datas, offered, strict=True)]
     noise = min(fits, key=lambda fit: fit.rmse).noise           # one noise model, so that errors compare
-    errors = [_held_out(own, law, noise, fit.values) for own, (law, _, _), fit in zip(datas, offered, fits, strict=True)]
+    speed = _speeds(datas[0])
+    errors = [_held_out(own, law, noise, fit.values, _blocks(speed))
+              for own, (law, _, _), fit in zip(datas, offered, fits, strict=True)]
     dismissed = [_unphysical(fit) for fit in fits]
-    k = _simplest_of_the_best([error[0] for error in errors], dismissed, [load for _, load, _ in offered])
+    k = _simplest_of_the_best([error[0] for error in errors], dismissed, [load for _, load, _ in offered], speed)
     _, load, way = offered[k]
     rivals = [fit for fit, (_, other, _), error, reason in zip(fits, offered, errors, dismissed, strict=True)
               if other == load and not reason and error[0].mean() < errors[k][0].mean()]
@@ -109,20 +117,21 @@ def _undecided(fit: FitResult, rivals: list[Best]) -> FitResult:
     return replace(fit, parameters=parameters)
 
 
-def _simplest_of_the_best(errors: list[Array], dismissed: list[str], loads: list[str]) -> int:
+def _simplest_of_the_best(errors: list[Array], dismissed: list[str], loads: list[str], speed: Groups) -> int:
     """First candidate, in order of complexity, that no other beats."""
     alive = [k for k in range(len(errors)) if not dismissed[k]] or [0]
     best = min(alive, key=lambda k: (round(float(errors[k].mean()), 9), k))
     for k in alive:
-        if not any(_beats(errors, other, k, CLAIM if loads[other] == loads[k] else RIVAL) for other in alive):
+        if not any(_beats(errors[other], errors[k], speed, CLAIM if loads[other] == loads[k] else RIVAL) for other in alive):
             return k
     return best
 
 
-def _beats(errors: list[Array], k: int, other: int, margin: float) -> bool:
-    """Whether candidate k predicts better than another by so many standard errors."""
-    better = errors[other] - errors[k]
-    return bool(better.mean() > margin * better.std(ddof=1) / np.sqrt(len(better)) > 0.0)
+def _beats(errors: Array, others: Array, speed: Groups, margin: float) -> bool:
+    """Whether errors are smaller than others by so many standard errors, both over round trips and over speeds."""
+    better = others - errors
+    means = np.bincount(speed, better) / np.bincount(speed)
+    return all(bool(part.mean() > margin * part.std(ddof=1) / np.sqrt(len(part)) > 0.0) for part in (better, means))
 
 
 def _unphysical(fit: Best) -> str:
@@ -151,8 +160,24 @@ def _fall(fit: Best) -> float:
     return float(friction[0] - friction.min())
 
 
-def _held_out(data: Data, law: Law, noise: Noise, whole: Mapping[str, float]) -> tuple[Array, float]:
-    """Prediction errors of every round trip by a fit without it; `whole` are the parameters of the fit with all.
+def _speeds(data: Data) -> Groups:
+    """Which of the distinct speeds each round trip has, 0 the slowest; each its own where they hold several, shape (G,)."""
+    if data.view is as_they_are:
+        level, count = np.log(data.w), np.ones(len(data.w)) if data.count is None else data.count
+        mean = np.bincount(data.group, count * level) / data.samples
+        if np.average((level - mean[data.group]) ** 2, weights=count) < _ONE_SPEED**2:
+            return speed_classes(np.exp(mean))
+    return np.arange(data.groups)
+
+
+def _blocks(speed: Groups) -> Groups:
+    """Which round trips are left out together: those of one speed, but single ones of the slowest and the fastest; shape (G,)."""
+    inner = (speed > 0) & (speed < speed.max())
+    return np.asarray(np.unique(np.where(inner, speed, -1 - np.arange(len(speed))), return_inverse=True)[1])
+
+
+def _held_out(data: Data, law: Law, noise: Noise, whole: Mapping[str, float], block: Groups) -> tuple[Array, float]:
+    """Prediction errors of every round trip by a fit without its block; `whole` are the parameters of the fit with all.
 
     Returns
     -------
@@ -162,20 +187,23 @@ def _held_out(data: Data, law: Law, noise: Noise, whole: Mapping[str, float]) ->
     plain : float
         Root mean square error of the points [N·m].
     """
-    g = np.arange(data.groups)
-    least, white, plain = np.full(len(g), np.inf), np.zeros(len(g)), np.zeros(len(g))
+    order, g = np.argsort(block, kind="stable"), np.arange(data.groups)
+    starts = np.flatnonzero(np.diff(block[order], prepend=-1))
+    b = np.arange(len(starts))
+    least, white, plain = np.full(len(b), np.inf), np.zeros(len(g)), np.zeros(len(g))
     for rows in row_blocks(data, law, near(data, law, whole)):
         W = whitened(data, rows, noise)                                                         # (K, G, p + 1, p + 1)
         p = W.shape[-1] - 1
-        total = W.sum(axis=1, keepdims=True) + prior_squares(data, law) - W
+        own = np.add.reduceat(W[:, order], starts, axis=1)                                      # (K, B, p + 1, p + 1)
+        total = own.sum(axis=1, keepdims=True) + prior_squares(data, law) - own
         scale = np.sqrt(np.maximum(np.diagonal(total, axis1=2, axis2=3)[..., :p], 1e-300))
         gram = total[..., :p, :p] / (scale[..., :, None] * scale[..., None, :]) + _RIDGE * np.eye(p)
-        beta = np.linalg.solve(gram, (total[..., :p, p] / scale)[..., None])[..., 0] / scale     # (K, G, p)
-        misfit = total[..., p, p] - np.einsum("kgi,kgi->kg", beta, total[..., :p, p])
+        beta = np.linalg.solve(gram, (total[..., :p, p] / scale)[..., None])[..., 0] / scale     # (K, B, p)
+        misfit = total[..., p, p] - np.einsum("kbi,kbi->kb", beta, total[..., :p, p])
         k = np.argmin(misfit, axis=0)
-        better = misfit[k, g] < least
-        e = np.concatenate((-beta[k, g], np.ones((len(g), 1))), axis=1)                         # (G, p + 1)
-        least[better] = misfit[k, g][better]
+        found = misfit[k, b]
+        better, e, k = (found < least)[block], np.column_stack((-beta[k, b], np.ones(len(b))))[block], k[block]  # of round trips
+        least = np.minimum(least, found)
         white[better] = np.einsum("gi,gij,gj->g", e, W[k, g], e)[better]
         error = np.einsum("nq,nq->n", rows[k[data.group], np.arange(len(data.group))], e[data.group])
         square = error**2 if data.count is None else data.count * error**2

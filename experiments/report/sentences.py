@@ -14,7 +14,7 @@ def joint_sentence(data: JointData) -> str:
     grows = "" if joint.load == "none" else f" that grows with the {words.load_word(joint.load, data.prismatic)}"
     share = 100.0 * joint.held_out_rmse / max(float(np.median(data.odd)), 1e-12)
     low, high = joint.velocity_range
-    return (f"{joint.law.capitalize()} friction{grows}. Round trips left out of the fit are predicted within "
+    return (f"{joint.law.capitalize()} friction{grows}. Speeds left out of the fit are predicted within "
             f"{words.number(joint.held_out_rmse, 2)} {data.unit} ({share:.1f} % of the median friction). "
             f"{len(data.odd)} points from {data.trips} round trips between {words.number(low, 2)} and "
             f"{words.number(high, 2)} {data.angle}/s.")
