@@ -51,7 +51,7 @@ def record(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None, no
     together = any(segment.kind == "sweep" for segment in plan.segments)
     folder = new_run_folder(campaign, "whole-arm" if together else "constant-speed")
     with Recorder(folder, arm, mechanism, plan.method, arm.driver.rate, connected.resolution, plan_table(plan),
-                  seed, note, continues) as recorder, connected:
+                  seed, note, continues=continues) as recorder, connected:
         connected.enable()
         follow(connected, plan, recorder, watch, lambda stands: check_way(stands, plan, arm, mechanism), approach(arm))
     return folder

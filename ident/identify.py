@@ -155,7 +155,8 @@ def _repeated(joints: dict[str, JointFit], parted: Sequence[Sequence[int]], runs
     if len(parted) < 2:
         return joints
     out = {}
-    logs = ([filtered([runs[k] for k in one], [mechanisms[k] for k in one]) for one in parted] if options.motion != "none" else [])
+    logs = ([] if options.motion == "none" else
+            [filtered([runs[k] for k in one], [mechanisms[k] for k in one]) for one in parted])
     for name, joint in joints.items():
         fixed = replace(options, law=joint.fit.law, load=joint.fit.load)
         alone: list[JointFit] = []
@@ -167,8 +168,8 @@ def _repeated(joints: dict[str, JointFit], parted: Sequence[Sequence[int]], runs
         alone = [fit for fit in alone
                  if (fit.fit.load, fit.torque_scale is None) == (joint.fit.load, joint.torque_scale is None)]
         if len(alone) < len(parted):
-            findings.append(Finding(name, "repeats", f"the deviation of {name} between runs rests on {len(alone)} of {len(parted)} "
-                                    f"runs; the others cannot be fitted alone with the law {fixed.law} and load {fixed.load}"))
+            findings.append(Finding(name, "repeats", f"the deviation of {name} between runs rests on {len(alone)} of "
+                                    f"{len(parted)} runs; the others cannot be fitted alone with the law {fixed.law} and load {fixed.load}"))
         out[name] = replace(joint, fit=replace(joint.fit, parameters=with_deviation(
             joint.fit.parameters, [fit.fit.parameters for fit in alone])), gravity=with_deviation(
             joint.gravity, [fit.gravity for fit in alone]))

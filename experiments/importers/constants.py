@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from ident.errors import FitError, InputError
-from ident.filtering import reduce_motion
+from ident.filtering import filtered, reduce_motion
 from ident.fit import LEAST_ROUND_TRIPS
 from ident.gravity import fit_gravity
 from ident.mechanism import Mechanism
@@ -82,5 +82,5 @@ def _from_gravity(run: Run, mechanism: Mechanism, name: str, rows: pd.DataFrame)
 
 def _from_motion(run: Run, mechanism: Mechanism, name: str) -> Parameter | None:
     """Current over the model's torque, from general motion."""
-    fit = fit_motion(reduce_motion([run], mechanism, name), "model", "coulomb-viscous", "none").chosen
+    fit = fit_motion(reduce_motion(filtered([run], [mechanism]), name), "model", "coulomb-viscous", "none").chosen
     return fit.nuisance.get("scale")
