@@ -169,7 +169,8 @@ def _repeated(joints: dict[str, JointFit], parted: Sequence[Sequence[int]], runs
                  if (fit.fit.load, fit.torque_scale is None) == (joint.fit.load, joint.torque_scale is None)]
         if len(alone) < len(parted):
             findings.append(Finding(name, "repeats", f"the deviation of {name} between runs rests on {len(alone)} of "
-                                    f"{len(parted)} runs; the others cannot be fitted alone with the law {fixed.law} and load {fixed.load}"))
+                                    f"{len(parted)} runs; the others cannot be fitted alone with the law {fixed.law} and load "
+                                    f"{fixed.load}"))
         out[name] = replace(joint, fit=replace(joint.fit, parameters=with_deviation(
             joint.fit.parameters, [fit.fit.parameters for fit in alone])), gravity=with_deviation(
             joint.gravity, [fit.gravity for fit in alone]))
