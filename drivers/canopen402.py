@@ -32,6 +32,7 @@ _BEATS = 4                  # signs of life in the watchdog's time
 _HOLD = 6                   # 0x605A: slow down on the quick-stop ramp and stay powered
 _QUICK_STOP = 3             # 0x6007: reaction to a lost connection
 _OFF = 0x80000000           # a PDO that is not used
+_EVERY_SYNC, _AT_ONCE = 1, 255          # transmission types of PDOs
 _NO_RTR = 0x40000000        # some devices set this bit by themselves
 _ABSENT = (0x06020000, 0x06090011)      # no such object or sub-index
 
@@ -79,8 +80,7 @@ class CanopenAxis(Axis):
         self.scale = Scale.of(drive.position_counts, velocity_counts, drive.rated_torque, table.gear_ratio, table.direction,
                               table.zero_offset)
         self.steps = Steps(abs(self.scale.velocity), abs(self.scale.position), abs(self.scale.torque))
-        self.node = canopen.RemoteNode(drive.node, canopen.ObjectDictionary())
-        self.node.sdo.RESPONSE_TIMEOUT = _REPLY
+        self.node: canopen.RemoteNode
         self.corrupt = 0                    # frames that were not what was mapped
         self._torque = "torque" in keys.modes
         self._profile = cia402.MODES[keys.profile]
@@ -88,11 +88,17 @@ class CanopenAxis(Axis):
         self._goal: str | None = None       # "on", "held", "off"; None leaves the drive as it is
         self._velocity = self._torque_target = 0
         self._mode = self._profile
-        self._mode_sent = self._profile
         self._dq: float | None = None       # from the second TPDO, which comes before or after the first
         self._state: tuple[float, int, int, int] | None = None
         self._emergency: str | None = None
         self._booted = False
+
+    def join(self, network: canopen.Network) -> None:
+        """Be reachable by a network."""
+        self.node = network.add_node(canopen.RemoteNode(self.drive.node, canopen.ObjectDictionary()))
+        self.node.sdo.RESPONSE_TIMEOUT = _REPLY
+        network.subscribe(cia402.EMERGENCY + self.drive.node, self.on_emergency)
+        network.subscribe(cia402.HEARTBEAT + self.drive.node, self.on_heartbeat)
 
     # what the drive says
 
@@ -146,21 +152,22 @@ class CanopenAxis(Axis):
         yield Setting(0x6060, 0, "<b", self._profile, "mode")
         state = cia402.mapping((0x6041, 16), (0x6064, 32), (0x6077, 16))
         velocity, mode = cia402.mapping((0x606C, 32)), cia402.mapping((0x6061, 8))
-        command, torque_target = cia402.mapping((0x6040, 16), (0x60FF, 32)), cia402.mapping((0x6071, 16))
-        yield from self._pdo(0x1400, cia402.RPDO[0], command + torque_target * self._torque)
-        yield from self._pdo(0x1401, cia402.RPDO[1], cia402.mapping((0x6060, 8)) * self._torque)
+        target, torque_target = cia402.mapping((0x60FF, 32)), cia402.mapping((0x6071, 16), (0x6060, 8))
+        yield from self._pdo(0x1400, cia402.RPDO[0], target + torque_target * self._torque)
+        yield from self._pdo(0x1401, cia402.RPDO[1], cia402.mapping((0x6040, 16)), kind=_AT_ONCE)
         yield from self._pdo(0x1800, cia402.TPDO[0], state)
         yield from self._pdo(0x1801, cia402.TPDO[1], velocity + mode * self._torque)
         for k in (2, 3):
             yield from self._pdo(0x1400 + k, cia402.RPDO[k], [], False)
             yield from self._pdo(0x1800 + k, cia402.TPDO[k], [], False)
 
-    def _pdo(self, index: int, identifier: int, entries: list[int], needed: bool = True) -> Iterator[Setting]:
-        """A PDO at every SYNC: switched off, mapped, switched on; without entries it stays off."""
+    def _pdo(self, index: int, identifier: int, entries: list[int], needed: bool = True,
+             kind: int = _EVERY_SYNC) -> Iterator[Setting]:
+        """A PDO: switched off, mapped, switched on; without entries it stays off."""
         identifier, what = identifier + self.drive.node, f"PDO 0x{index:04X}"
         yield Setting(index, 1, "<I", _OFF | identifier, what, needed and bool(entries))
         if entries:
-            yield Setting(index, 2, "<B", 1, what)
+            yield Setting(index, 2, "<B", kind, what)
             yield Setting(index + 0x200, 0, "<B", 0, what)
             for k, entry in enumerate(entries, 1):
                 yield Setting(index + 0x200, k, "<I", entry, what)
@@ -269,24 +276,22 @@ class CanopenAxis(Axis):
         self._emergency = None
 
     def frames(self) -> Iterator[tuple[int, bytes]]:
-        """RPDOs of this cycle; none while nothing was asked of the drive."""
+        """RPDOs of this cycle, none while nothing was asked of the drive; a controlword only for a transition."""
         state = "" if self.reading is None else cia402.state(self.reading.status)
-        word: int | None = None
+        if self._goal is None:
+            return
         if self._goal == "on":
             word = cia402.towards_power(state)
         elif self._goal == "follow":            # a drive that left this state by itself is not brought back
-            word = cia402.ENABLE_OPERATION if state == "operation enabled" else cia402.QUICK_STOP
+            word = None if state == "operation enabled" else cia402.QUICK_STOP
         elif self._goal == "held":
-            word = cia402.QUICK_STOP
-        elif self._goal == "off":
-            word = cia402.DISABLE_VOLTAGE
-        if word is None:
-            return
-        if self._torque and self._mode != self._mode_sent:
-            yield cia402.RPDO[1] + self.drive.node, struct.pack("<b", self._mode)
-            self._mode_sent = self._mode
-        torque = self._torque_target if self._torque else None
-        yield cia402.RPDO[0] + self.drive.node, cia402.pack_command(word, self._velocity, torque)
+            word = None if state == "quick stop" else cia402.QUICK_STOP
+        else:
+            word = None if state == "switch on disabled" else cia402.DISABLE_VOLTAGE
+        yield (cia402.RPDO[0] + self.drive.node,
+               cia402.pack_setpoint(self._velocity, self._torque_target if self._torque else None, self._mode))
+        if word is not None:
+            yield cia402.RPDO[1] + self.drive.node, cia402.pack_control(word)
 
     # what comes, in the reader's thread
 
@@ -414,17 +419,14 @@ class CanopenLink(Link):
         self._beat = 0.0
 
     def open(self, transport: can.BusABC | None = None) -> None:
-        """Take the bus, find every node and bring it to pre-operational, where it can be configured."""
+        """Take the bus and begin to read it."""
         self._bus, self._owned = transport or open_can(self._keys.bus, self._keys.bit_rate), transport is None
         self._network = _Network(self._bus)
-        self._network.connect()
         for axis in self._axes:
-            self._network.add_node(axis.node)
-            node = axis.drive.node
-            self._network.subscribe(cia402.TPDO[0] + node, partial(self._take, axis, axis.on_state))
-            self._network.subscribe(cia402.TPDO[1] + node, partial(self._take, axis, axis.on_velocity))
-            self._network.subscribe(cia402.EMERGENCY + node, axis.on_emergency)
-            self._network.subscribe(cia402.HEARTBEAT + node, axis.on_heartbeat)
+            axis.join(self._network)
+            self._network.subscribe(cia402.TPDO[0] + axis.drive.node, partial(self._take, axis, axis.on_state))
+            self._network.subscribe(cia402.TPDO[1] + axis.drive.node, partial(self._take, axis, axis.on_velocity))
+        self._network.connect()
 
     def start(self) -> None:
         """Nodes to operational: PDOs run."""
@@ -473,7 +475,7 @@ class CanopenLink(Link):
                 self._arrived.set()
 
     def load(self) -> float:
-        """Worst case: one RPDO and two TPDOs of each drive and a SYNC each cycle, heartbeats beside them."""
+        """One RPDO and two TPDOs of each drive and a SYNC each cycle, heartbeats beside them, all with the most stuff bits."""
         torque = "torque" in self._keys.modes
-        cycle = can_bits(0) + len(self.axes) * (can_bits(8 if torque else 6) + can_bits(8) + can_bits(5 if torque else 4))
+        cycle = can_bits(0) + len(self.axes) * (can_bits(7 if torque else 4) + can_bits(8) + can_bits(5 if torque else 4))
         return (cycle * self._keys.rate + can_bits(1) * _BEATS / self._keys.watchdog) / self._keys.bit_rate

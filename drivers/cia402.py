@@ -19,7 +19,7 @@ _STATES = ((0x4F, 0x00, "not ready"), (0x4F, 0x40, "switch on disabled"), (0x4F,
            (0x6F, 0x07, "quick stop"))
 SHUTDOWN, SWITCH_ON, ENABLE_OPERATION, QUICK_STOP, DISABLE_VOLTAGE, FAULT_RESET = 0x06, 0x07, 0x0F, 0x02, 0x00, 0x80
 _TOWARDS_POWER = {"switch on disabled": SHUTDOWN, "ready to switch on": SWITCH_ON, "switched on": ENABLE_OPERATION,
-                  "operation enabled": ENABLE_OPERATION, "quick stop": ENABLE_OPERATION}
+                  "quick stop": ENABLE_OPERATION}
 
 MODES = {"pv": 3, "tq": 4, "csv": 9, "cst": 10}           # 0x6060; bit mode - 1 of 0x6502 says that a drive has it
 
@@ -35,7 +35,7 @@ def state(statusword: int) -> str:
 
 
 def towards_power(state: str) -> int | None:
-    """Controlword of the next transition towards "operation enabled"; None from where none leads there, as from a fault."""
+    """Controlword of the next transition towards "operation enabled"; None where none leads there, as from a fault."""
     return _TOWARDS_POWER.get(state)
 
 
@@ -88,9 +88,14 @@ class Scale:
         return round(exact)
 
 
-def pack_command(controlword: int, velocity: int, torque: int | None = None) -> bytes:
-    """First RPDO: controlword 0x6040, target velocity 0x60FF and, where there is torque mode, target torque 0x6071."""
-    return struct.pack("<Hi", controlword, velocity) + (b"" if torque is None else struct.pack("<h", torque))
+def pack_setpoint(velocity: int, torque: int | None = None, mode: int = 0) -> bytes:
+    """First RPDO: target velocity 0x60FF and, where there is torque mode, target torque 0x6071 and mode 0x6060."""
+    return struct.pack("<i", velocity) if torque is None else struct.pack("<ihb", velocity, torque, mode)
+
+
+def pack_control(controlword: int) -> bytes:
+    """Second RPDO, sent for transitions only: controlword 0x6040."""
+    return struct.pack("<H", controlword)
 
 
 def unpack_state(data: bytes) -> tuple[int, int, int] | None:

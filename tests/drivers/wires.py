@@ -1,13 +1,18 @@
 """Small arms behind device emulators, each in a process of its own on a loopback bus."""
 
+import multiprocessing
 import socket
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from ident.armfile import ArmFile
+from drivers.emulators import emulate
+from drivers.realtime import real_time
+from ident.armfile import ArmFile, load_arm
+
+processes = multiprocessing.get_context("forkserver")       # imports once, starts in no time
+processes.set_forkserver_preload(["drivers.canopen402", "drivers.emulators.canopen", "drivers.wired", __name__])
 
 GROUP = "239.74.163.2"
 PAIR: dict[str, dict[str, Any]] = {       # what makes the pair of tests/arms an arm of each protocol; {port} is a free one
@@ -24,28 +29,39 @@ class Bench:
     """An arm file and the process that plays its drives."""
 
     arm: ArmFile
-    process: subprocess.Popen[str]
-    address: str
+    process: Any
+
+    def end(self) -> None:
+        """No drive is there any more; safe to call twice."""
+        if self.process.is_alive():
+            self.process.kill()
+        self.process.join()
 
 
 def benches(make_arm: Callable[..., ArmFile]) -> Iterator[Callable[..., Bench]]:
     """Starts emulators: `start(kind, changes)`; kills them in the end."""
-    running: list[subprocess.Popen[str]] = []
+    running: list[Bench] = []
 
     def start(kind: str, changes: dict[str, Any] | None = None, seed: int = 0) -> Bench:
         arm = make_arm(merged(with_port(PAIR[kind], free_port()), changes or {}))
-        process = subprocess.Popen([sys.executable, "-m", "experiments.cli", "emulate", str(arm.path), "--seed", str(seed)],
-                                   stdout=subprocess.PIPE, text=True)
-        running.append(process)
-        assert process.stdout is not None
-        return Bench(arm, process, process.stdout.readline())      # it listens once it says so
+        listens = processes.Event()
+        process = processes.Process(target=play, args=(arm.path, seed, listens), daemon=True)
+        process.start()
+        running.append(Bench(arm, process))
+        assert listens.wait(60.0)
+        return running[-1]
 
     yield start
-    for process in running:
-        process.kill()
-        process.wait()
-        if process.stdout:
-            process.stdout.close()
+    for made in running:
+        made.end()
+
+
+def play(arm: Path, seed: int, listens: Any) -> None:
+    """The emulator's process."""
+    emulator = emulate(load_arm(arm), seed)
+    listens.set()
+    with real_time():
+        emulator.serve()
 
 
 def free_port() -> int:

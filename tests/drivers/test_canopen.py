@@ -1,0 +1,465 @@
+"""CiA 402 drives over CANopen: what is written before power, what moves, and what ends motion.
+
+Most tests have the emulated drives in another process on a real (loopback) bus; those that need an impossible drive have one on
+python-can's virtual bus. A `Probe` looks at the drives by frames of its own.
+"""
+
+import ast
+import os
+import signal
+import struct
+import threading
+import time
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import can
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import drivers
+from drivers import ArmStopped, Command, DriverError, Supervisor, connect
+from drivers.canopen402 import CanopenLink
+from drivers.emulators.canopen import RESET, SILENT, Emulator
+from drivers.wired import WiredArm
+from ident.armfile import load_arm
+from ident.errors import InputError
+from tests.drivers.wires import PAIR, merged, processes, with_port
+
+REST = np.zeros(2)
+PACE = np.array([0.3, -0.2])
+TEST_OBJECT = 0x2FFF
+
+
+class Probe:
+    """Reads and writes objects of drives beside the driver."""
+
+    def __init__(self, bus):
+        self.bus = bus
+
+    def ask(self, node, request):
+        while self.bus.recv(0) is not None:
+            pass
+        self.bus.send(can.Message(arbitration_id=0x600 + node, data=request, is_extended_id=False))
+        end = time.monotonic() + 1.0
+        while time.monotonic() < end:
+            reply = self.bus.recv(0.1)
+            if reply is not None and reply.arbitration_id == 0x580 + node and reply.data[1:4] == request[1:4]:
+                return bytes(reply.data)
+        raise TimeoutError
+
+    def read(self, node, index, sub=0, form="<i"):
+        reply = self.ask(node, struct.pack("<BHB4x", 0x40, index, sub))
+        assert reply[0] != 0x80, reply
+        return struct.unpack_from(form, reply, 4)[0]
+
+    def write(self, node, index, value, form="<i", sub=0):
+        data = struct.pack(form, value)
+        request = struct.pack("<BHB", 0x23 | (4 - len(data)) << 2, index, sub) + data.ljust(4, b"\0")
+        self.bus.send(can.Message(arbitration_id=0x600 + node, data=request, is_extended_id=False))
+
+    def state(self, node):
+        return self.read(node, 0x6041, form="<H") & 0x6F
+
+
+@pytest.fixture(scope="module")
+def pair(bench):
+    """Emulated drives in another process; tests leave them without faults."""
+    return bench("canopen")
+
+
+@pytest.fixture
+def probe(pair):
+    yield from probing(pair)
+
+
+def probing(bench):
+    bus = can.Bus(**{"hop_limit": 0, **bench.arm.driver.model_extra["bus"]})
+    yield Probe(bus)
+    bus.shutdown()
+
+
+@pytest.fixture
+def own(bench):
+    """Emulated drives of a test's own, and a probe; for tests that break them."""
+    with ExitStack() as made:
+        def start(**changes):
+            drives = bench("canopen", changes)
+            made.callback(drives.end)
+            return drives, made.enter_context(contextmanager(probing)(drives))
+
+        yield start
+
+
+def steps(arm, count, velocity=REST):
+    return [arm.step(Command(velocity)) for _ in range(count)]
+
+
+def until_it_fails(arm, velocity=PACE, most=3.0):
+    end = time.monotonic() + most
+    while time.monotonic() < end:
+        arm.step(Command(velocity))
+    pytest.fail("nothing was noticed")
+
+
+class TestSettings:
+    def test_the_drives_hold_what_was_written(self, pair, probe):
+        with connect(pair.arm):
+            for node, torque in ((1, 1000), (2, 1000)):
+                assert probe.read(node, 0x1016, 1, "<I") == 127 << 16 | 500                  # host and ms
+                assert probe.read(node, 0x6007, 0, "<h") == 3                                # quick stop
+                assert probe.read(node, 0x605A, 0, "<h") == 6                                # which holds
+                assert probe.read(node, 0x60FF) == 0
+                assert probe.read(node, 0x6060, 0, "<b") == 9
+                assert probe.read(node, 0x6072, 0, "<H") == torque                           # 60 and 40 N·m
+                assert probe.read(node, 0x6085, 0, "<I") == round(8.0 * 100.0 * 65536 / (2.0 * np.pi))
+                assert [probe.read(node, 0x1A00, k, "<I") for k in range(4)] == [3, 0x60410010, 0x60640020, 0x60770010]
+                assert probe.read(node, 0x1800, 1, "<I") == 0x180 + node
+                assert probe.read(node, 0x1803, 1, "<I") >> 31                               # others stay off
+
+    def test_resolution_is_that_of_the_counts(self, pair):
+        resolution = connect(pair.arm).resolution
+        np.testing.assert_allclose(resolution.torque_step, [0.06, 0.04])
+        np.testing.assert_allclose(resolution.position_step, 2.0 * np.pi / 65536 / 100.0)
+
+    def test_a_bus_that_cannot_carry_the_rate_is_refused(self, make_arm):
+        arm = make_arm(merged(with_port(PAIR["canopen"], 1), {"driver": {"bit_rate": 125000.0}}))
+        with pytest.raises(InputError, match=r"200 Hz would take \d+ % of the bus, at most 70 % is safe; at most \d+ Hz fit"):
+            connect(arm)
+
+    @pytest.mark.parametrize(("changes", "words"), [
+        ({"driver": {"bitrate": 1e6}}, r"driver.bitrate: unknown key 'bitrate'; did you mean 'bit_rate'"),
+        ({"driver": {"watchdog": 9.0}}, r"driver.watchdog = 9"),
+        ({"driver": {"profile": "csp"}}, r"driver.profile = 'csp'"),
+        ({"joints": {"lift": {"drive": {"nod": 1}}}}, r"joints.lift.drive.nod: unknown key 'nod'; did you mean 'node'"),
+        ({"joints": {"lift": {"drive": {"node": 1}}}}, r"joints.turn.drive.node = 1 is also"),
+        ({"joints": {"lift": {"drive": {"rated_torque": -1}}}}, r"joints.lift.drive.rated_torque = -1"),
+    ])
+    def test_keys_are_checked_before_anybody_is_asked(self, make_arm, changes, words):
+        with pytest.raises(InputError, match=words):
+            connect(make_arm(merged(with_port(PAIR["canopen"], 1), changes)))
+
+    def test_nobody_there_is_said_in_time(self, make_arm, pair):
+        missing = merged(with_port(PAIR["canopen"], pair.arm.driver.model_extra["bus"]["port"]),
+                         {"joints": {"lift": {"drive": {"node": 9}}}})
+        began = time.monotonic()
+        with pytest.raises(DriverError, match=r"drive of lift \(node 9\) does not answer"), connect(make_arm(missing)):
+            pass
+        assert time.monotonic() - began < 3.0
+
+
+class TestMotion:
+    def test_both_joints_keep_the_rate_for_ten_seconds_without_a_lost_sample(self, own):
+        drives, _ = own(driver={"rate": 250.0})
+        with Supervisor(connect(drives.arm)) as guard:
+            guard.enable()
+            swing = 0.4 * np.sin(2.0 * np.pi * np.arange(2500) / 1250.0)
+            samples = [guard.step(Command(np.array([1.0, -0.5]) * value)) for value in swing]
+            arm = guard.arm
+            assert [axis.replies for axis in arm.axes] == [arm.tally.cycles] * 2
+        t = np.array([sample.t for sample in samples])
+        assert np.median(np.diff(t)) == pytest.approx(0.004, rel=0.01)
+        assert 2499 / (t[-1] - t[0]) > 0.98 * 250.0                    # a busy computer may leave out a cycle, never a reply
+        assert np.unique([sample.t_joint[0] for sample in samples]).size > 0.98 * 2500
+        q = np.array([sample.q for sample in samples])
+        assert np.ptp(q[:, 0]) > 0.3
+
+    def test_profile_velocity_moves_as_well(self, own):
+        drives, _ = own(driver={"profile": "pv"})
+        with connect(drives.arm) as arm:
+            arm.enable()
+            assert steps(arm, 100, PACE)[-1].dq == pytest.approx(PACE, abs=0.01)
+
+    def test_a_joint_in_torque_mode_has_the_torque_and_the_other_its_velocity(self, pair, probe):
+        with connect(pair.arm) as arm:
+            arm.enable()
+            for _ in range(40):
+                sample = arm.step(Command(np.array([0.0, 0.1]), np.array([2.4, 0.0]), ("torque", "velocity")))
+            assert sample.tau[0] == pytest.approx(2.4, abs=0.06)
+            assert sample.dq == pytest.approx([0.0, 0.1], abs=0.01)         # it sticks below 4.5 N·m
+            for _ in range(40):
+                sample = arm.step(Command(np.array([0.0, 0.0]), np.array([6.0, 0.0]), ("torque", "velocity")))
+            assert sample.dq[0] > 0.05                                      # and breaks loose above
+            assert probe.read(1, 0x6061, 0, "<b") == 10
+            arm.stop("enough")
+            arm.enable()
+            assert abs(steps(arm, 5)[-1].dq[0]) < 0.01
+
+    def test_directions_and_zeros_are_the_models(self, own):
+        """The drive turns the other way; the emulator knows it from the same keys, the probe sees its counts."""
+        drives, probe = own(joints={"turn": {"direction": -1, "zero_offset": 0.5}})
+        with connect(drives.arm) as arm:
+            arm.enable()
+            first, last = steps(arm, 1)[0], steps(arm, 60, np.array([0.3, 0.0]))[-1]
+            assert first.q[0] == pytest.approx(0.0, abs=0.01)
+            assert last.q[0] > first.q[0] + 0.03
+            assert probe.read(1, 0x606C) < 0
+            assert probe.read(1, 0x6064) == pytest.approx((0.5 - last.q[0]) * 100.0 * 65536 / (2.0 * np.pi), rel=0.1)
+
+
+class TestStaleVelocity:
+    """Somebody left a velocity in the drive."""
+
+    STALE = 20000       # counts/s: 0.02 rad/s at the joint
+
+    def test_the_driver_never_lets_it_move(self, pair, probe):
+        with connect(pair.arm) as arm:
+            before = arm.look(5)[-1].q
+            probe.write(1, 0x60FF, 50 * self.STALE)
+            assert probe.read(1, 0x60FF) == 50 * self.STALE
+            arm.enable()
+            samples = steps(arm, 20)
+            np.testing.assert_allclose([sample.q for sample in samples], np.tile(before, (20, 1)), atol=2e-4)
+
+    def test_without_the_driver_it_does(self, own):
+        """Else the test above would prove nothing."""
+        _, probe = own()
+        before = probe.read(1, 0x6064)
+        probe.write(1, 0x6060, 9, "<b")
+        probe.write(1, 0x60FF, 50 * self.STALE)
+        for word in (0x06, 0x07, 0x0F):
+            probe.write(1, 0x6040, word, "<H")
+        time.sleep(0.2)
+        assert abs(probe.read(1, 0x6064) - before) > self.STALE
+
+
+class TestFaults:
+    def test_a_drive_fault_stops_all_joints_and_is_not_reset_by_anything_but_a_reset(self, pair, probe):
+        arm = connect(pair.arm)
+        with arm:
+            arm.enable()
+            steps(arm, 20, PACE)
+            probe.write(1, TEST_OBJECT, 0x2310, "<H")
+            with pytest.raises(DriverError, match=r"drive of turn stopped by itself: fault, error 0x2310 \(overcurrent\)"):
+                until_it_fails(arm)
+            assert abs(probe.read(2, 0x606C)) < 100
+            assert probe.state(2) == 0x40                                   # braked
+            with pytest.raises(DriverError, match="fault"):
+                arm.enable()
+            assert probe.state(1) & 0x4F == 0x08
+        with pytest.raises(DriverError, match="stribeck check --reset"), connect(pair.arm):
+            pass
+        arm = connect(pair.arm)
+        arm.reset()
+        assert probe.state(1) == 0x40                                       # without power
+        assert probe.read(1, 0x60FF) == 0
+        with arm:
+            arm.enable()
+            steps(arm, 5)
+
+    def test_a_node_that_falls_silent_is_noticed_and_the_others_stop(self, own):
+        drives, probe = own()
+        with connect(drives.arm) as arm:
+            arm.enable()
+            steps(arm, 20, PACE)
+            probe.write(1, TEST_OBJECT, SILENT, "<H")
+            with pytest.raises(DriverError, match="turn has not replied for"):
+                until_it_fails(arm)
+        assert probe.state(2) == 0x40
+        assert abs(probe.read(2, 0x606C)) < 100
+
+    def test_a_node_that_was_reset_is_not_taken_back(self, own):
+        drives, probe = own()
+        with connect(drives.arm) as arm:
+            arm.enable()
+            steps(arm, 20, PACE)
+            probe.write(1, TEST_OBJECT, RESET, "<H")
+            with pytest.raises(DriverError, match=r"turn.*(was reset|has not replied)"):
+                until_it_fails(arm)
+            with pytest.raises(DriverError):
+                arm.enable()
+
+    def test_when_all_drives_vanish_the_arm_says_so(self, own):
+        drives, _ = own()
+        with connect(drives.arm) as arm:
+            arm.enable()
+            steps(arm, 20, PACE)
+            drives.end()
+            with pytest.raises(DriverError, match="has not replied for"):
+                until_it_fails(arm)
+
+    def test_a_bus_that_fails_is_an_error_of_ours_and_the_watchdogs_stop_the_joints(self, pair, probe, monkeypatch):
+        def broken(*_):
+            raise can.CanOperationError("No buffer space available")
+
+        with connect(pair.arm) as arm:
+            arm.enable()
+            steps(arm, 20, PACE)
+            monkeypatch.setattr(arm.link._bus, "send", broken)
+            with pytest.raises(DriverError, match="the bus failed: No buffer space"):
+                until_it_fails(arm)
+        time.sleep(0.6)
+        for node in (1, 2):
+            assert abs(probe.read(node, 0x606C)) < 2000
+            assert probe.state(node) == 0x07
+
+    def test_a_drive_that_leaves_power_by_itself_is_not_brought_back(self, pair, probe):
+        """Another master, or a key switch."""
+        with connect(pair.arm) as arm:
+            arm.enable()
+            steps(arm, 10)
+            probe.write(1, 0x6040, 0x02, "<H")
+            with pytest.raises(DriverError, match="turn stopped by itself: quick stop"):
+                until_it_fails(arm, REST)
+            with pytest.raises(ArmStopped):
+                arm.step(Command(REST))
+
+
+def drive_on(arm, said):
+    """A program of its own that moves the joints until it is stopped."""
+    for ending in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(ending, signal.default_int_handler)
+    try:
+        with connect(load_arm(arm)) as connected:
+            connected.enable()
+            said.put("moving")
+            while True:
+                connected.step(Command(PACE))
+    except BaseException as error:
+        said.put(f"{type(error).__name__}: {error}")
+
+
+class TestHost:
+    """What becomes of the joints when the program that moves them does not go on."""
+
+    @pytest.fixture
+    def host(self, own):
+        """A program that moves the joints, what it said, and a probe; "lift" has no brake."""
+        drives, probe = own(driver={"watchdog": 0.2}, joints={"lift": {"stop": "hold"}})
+        said = processes.Queue()
+        program = processes.Process(target=drive_on, args=(drives.arm.path, said), daemon=True)
+        program.start()
+        assert said.get(timeout=60.0) == "moving"
+        time.sleep(0.2)
+        assert abs(probe.read(1, 0x606C)) > 1000
+        yield program, said, probe
+        if program.is_alive():
+            program.kill()
+        program.join()
+
+    def test_killed_it_leaves_the_joints_to_their_watchdogs(self, host):
+        program, _, probe = host
+        program.kill()
+        time.sleep(0.2 + 0.3)                       # watchdog, and braking from 0.3 rad/s at 8 rad/s²
+        for node in (1, 2):
+            assert abs(probe.read(node, 0x606C)) < 2000
+            assert probe.state(node) == 0x07        # quick stop active: held, also the one without brake
+
+    def test_hung_it_is_stopped_and_does_not_resume(self, host):
+        program, said, probe = host
+        os.kill(program.pid, signal.SIGSTOP)
+        time.sleep(0.5)
+        assert abs(probe.read(1, 0x606C)) < 2000
+        os.kill(program.pid, signal.SIGCONT)
+        assert "DriverError: turn has not replied for" in said.get(timeout=30.0)
+        assert abs(probe.read(1, 0x606C)) < 2000
+
+    @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+    def test_interrupted_it_stops_brakes_and_holds(self, host, ending):
+        program, said, probe = host
+        os.kill(program.pid, ending)
+        assert "KeyboardInterrupt" in said.get(timeout=30.0)
+        assert probe.state(1) == 0x40               # brake
+        assert probe.state(2) == 0x07               # no brake: held by its drive
+        assert abs(probe.read(2, 0x606C)) < 2000
+
+
+def test_a_joint_without_brake_falls_when_its_drive_has_no_power(own):
+    """The emulated drives do what real ones do; else "hold" would not be needed."""
+    _, probe = own(joints={"lift": {"stop": "hold"}})
+    first = probe.read(2, 0x6064)
+    time.sleep(0.3)
+    assert probe.read(2, 0x6064) > first + 1000
+
+
+# drives as they should not be, on a virtual bus
+
+@contextmanager
+def virtual_drives(arm, spoil):
+    """Emulated drives in this process, spoilt, and the driver on a bus that is already open."""
+    channel = f"drives-{os.getpid()}-{time.monotonic_ns()}"
+    theirs, ours = (can.Bus(interface="virtual", channel=channel) for _ in range(2))
+    emulator = Emulator(arm, bus=theirs)
+    spoil(emulator._nodes[0])
+    going = threading.Event()
+    thread = threading.Thread(target=emulator.serve, args=(lambda: not going.is_set(),))
+    thread.start()
+    try:
+        yield WiredArm(arm, CanopenLink, ours)
+    finally:
+        going.set()
+        thread.join()
+        theirs.shutdown()
+        ours.shutdown()
+
+
+def without(*key):
+    return lambda node: node.types.pop(key)
+
+
+def deaf_to(key):
+    """Takes a write and keeps its old value."""
+    def spoil(node):
+        set_ = node._set
+        node._set = lambda found, data: None if found == key else set_(found, data)
+    return spoil
+
+
+def says(index, value):
+    return lambda node: node.values.update({(index, 0): value})
+
+
+@pytest.mark.parametrize(("spoil", "words"), [
+    (without(0x1016, 1), r"turn has no watchdog.*allow_no_watchdog"),
+    (without(0x6007, 0), r"turn has no watchdog.*allow_no_watchdog"),
+    (without(0x605A, 0), r"turn \(node 1\) has no object 0x605A:0 \(quick stop that holds\)"),
+    (deaf_to((0x6007, 0)), r"was told reaction to a lost connection = 3 \(0x6007:0\) and reads back 1"),
+    (deaf_to((0x1A00, 2)), r"was told PDO 0x1800"),
+    (deaf_to((0x60FF, 0)), None),
+    (says(0x6502, 0b100), r"has no mode csv \(0x6502 offers pv\)"),
+    (says(0x6076, 600_000), r"rated torque is 600 N·m \(0x6076, in mN·m\), the arm file says 0.6 N·m"),
+    (lambda node: node.fault(0x4310), r"has a fault, error 0x4310 \(temperature of the drive\)"),
+    (lambda node: node._enter("operation enabled"), "is powered and follows another program"),
+], ids=["no heartbeat consumer", "no reaction", "no quick stop option", "reaction not taken", "mapping not taken", "zero is zero",
+        "no csv", "unit of torque", "fault", "somebody else's"])
+def test_a_drive_that_is_not_as_it_should_be_is_not_powered(make_arm, spoil, words):
+    arm = make_arm(merged(with_port(PAIR["canopen"], 1), {"driver": {"modes": ["velocity"]}}))
+    with virtual_drives(arm, spoil) as driver:
+        if words is None:
+            with driver:
+                pass
+            return
+        with pytest.raises(DriverError, match=words), driver:
+            pass
+
+
+def test_without_a_watchdog_it_moves_only_where_that_is_allowed(make_arm):
+    arm = make_arm(merged(with_port(PAIR["canopen"], 1), {"driver": {"allow_no_watchdog": True}}))
+    with virtual_drives(arm, without(0x1016, 1)) as driver, driver:
+        driver.enable()
+        steps(driver, 5)
+
+
+@pytest.fixture(scope="module")
+def axis(make_arm):
+    return connect(make_arm(with_port(PAIR["canopen"], 1))).axes[0]
+
+
+@given(data=st.binary(max_size=8))
+def test_whatever_comes_on_the_bus_the_reader_lives(axis, data):
+    for listener in (axis.on_state, axis.on_velocity, axis.on_emergency, axis.on_heartbeat):
+        listener(0x181, bytearray(data), 0.0)
+    assert axis.power in ("off", "on", "held", "fault")
+    assert isinstance(axis.trouble, str)
+
+
+def test_the_emulator_shares_no_code_with_the_driver():
+    for path in (Path(drivers.__file__).parent / "emulators").glob("*.py"):
+        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+        imported = {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)}
+        imported |= {name.name for node in nodes if isinstance(node, ast.Import) for name in node.names}
+        ours = {name for name in imported if name.startswith("drivers.") and not name.startswith("drivers.emulators.")}
+        assert ours <= {"drivers.arm", "drivers.simulated"}
+        assert "canopen" not in imported
