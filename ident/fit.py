@@ -61,6 +61,8 @@ class FitResult:
         The noise model that weighted the points.
     half_factor : float
         Half width of a 95 % band in standard errors.
+    serial : float
+        Correlation of the levels of successive round trips, which the intervals hold; 0 where chance alone makes as much.
     data : Data
         The points, for `lmfit`.
     """
@@ -77,6 +79,7 @@ class FitResult:
     noise: Noise
     half_factor: float = 1.96
     directional: str = "none"
+    serial: float = 0.0
     data: Data | None = field(default=None, repr=False, compare=False)
 
     @cached_property
@@ -143,7 +146,8 @@ def fit_friction(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None 
     load : array_like, shape (N,), optional
         Load of each point [N·m]; competes with "no load part".
     group : array_like, shape (N,), optional
-        Which round trip each point belongs to; points of one share an error. Default: each its own.
+        Which round trip each point belongs to; points of one share an error. Default: each its own. Round trips count as
+        measured in the order in which they first appear: where their levels are correlated in it, intervals are wider.
     law : str
         A name in `LAWS`, or "auto" to let them compete on round trips left out.
     loss : str
@@ -296,7 +300,7 @@ def _result(whole: Moments, load_name: str, noise: Noise, values: dict[str, floa
     square = float(weight @ residual**2) + (0.0 if data.spread is None else float(data.spread.sum()))
     return FitResult(law.name, load_name, parameters, {name: fitted[name] for name in data.nuisance}, own,
                      covariance[np.ix_(keep, keep)], float(np.sqrt(square / weight.sum())), float("nan"), residual, noise,
-                     found.factor, data=data)
+                     found.factor, serial=found.serial, data=data)
 
 
 def _verdict(value: float, low: float, high: float, limits: tuple[float, float] | None) -> tuple[str, str]:
