@@ -21,6 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.signal import lfilter
 from scipy.stats import t as student
 
 from ident.mechanism import Array
@@ -98,10 +99,9 @@ def correlation(levels: Array, parameters: int) -> float:
 
 def autoregressive(model: Array, levels: Array, serial: float) -> Array:
     """Variance of each parameter over the noise model's, if the levels of round trips i and j correlate by r^|i - j|."""
-    apart = np.abs(np.subtract.outer(*2 * (np.arange(len(levels)),)))
-    beside = serial ** apart - np.eye(len(levels))
     weight = levels @ model
-    return np.asarray(1.0 + np.einsum("ik,ij,jk->k", weight, beside, weight) / np.maximum(np.diag(model), 1e-300))
+    before = lfilter([0.0, serial], [1.0, -serial], weight, axis=0)         # sum of r^(i - j) over all j before i
+    return np.asarray(1.0 + 2.0 * np.sum(weight * before, axis=0) / np.maximum(np.diag(model), 1e-300))
 
 
 def profile(whole: Moments, noise: Noise, values: Mapping[str, float], free: Sequence[int], found: Spread) -> Array:
