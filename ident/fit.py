@@ -62,6 +62,8 @@ class FitResult:
         The noise model that weighted the points.
     half_factor : float
         Half width of a 95 % band in standard errors.
+    serial : float
+        Correlation of the levels of successive round trips, which the intervals hold; 0 where chance alone makes as much.
     data : Data
         The points, for `lmfit`.
     """
@@ -78,6 +80,7 @@ class FitResult:
     noise: Noise
     half_factor: float = 1.96
     directional: str = "none"
+    serial: float = 0.0
     data: Data | None = field(default=None, repr=False, compare=False)
 
     @cached_property
@@ -144,7 +147,8 @@ def fit_friction(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None 
     load : array_like, shape (N,), optional
         Load of each point [N·m]; competes with "no load part".
     group : array_like, shape (N,), optional
-        Which round trip each point belongs to; points of one share an error. Default: each its own.
+        Which round trip each point belongs to; points of one share an error. Default: each its own. Round trips count as
+        measured in the order in which they first appear: where their levels are correlated in it, intervals are wider.
     law : str
         A name in `LAWS`, or "auto" to let them compete on round trips left out.
     loss : str
@@ -341,7 +345,8 @@ def with_intervals(best: Best, load_name: str) -> FitResult:
     own = tuple(name for name in parameters if names.index(name) in free)
     keep = [free.index(names.index(name)) for name in own]
     return FitResult(law.name, load_name, parameters, {name: fitted[name] for name in data.nuisance}, own,
-                     covariance[np.ix_(keep, keep)], best.rmse, float("nan"), best.residual, noise, found.factor, data=data)
+                     covariance[np.ix_(keep, keep)], best.rmse, float("nan"), best.residual, noise, found.factor, serial=found.serial,
+                     data=data)
 
 
 def _verdict(best: Best, name: str, low: float, high: float) -> tuple[str, str]:

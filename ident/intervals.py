@@ -8,8 +8,12 @@ The noise model gives the standard errors, with as many degrees of freedom as th
 round trip at a time gives them without a noise model, but only roughly where round trips are few. The variance is the mean of
 both, in which the noise model counts as `TRUST` degrees of freedom (a moderated variance), and never less than the noise model's.
 
+Both take round trips as independent. Where their levels are correlated in the order of time (r from one to the next, and by more
+than chance), the noise model's variance is that of a first-order autoregression, with r^|i - j| between round trips i and j.
+
 References
 ----------
+Kendall, Biometrika 41 (1954) 403, for the bias of r;
 Venzon and Moolgavkar, Applied Statistics 37 (1988) 87; Smyth, Stat. Appl. Genetics Mol. Biol. 3 (2004) 3.
 """
 
@@ -17,13 +21,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.signal import lfilter
 from scipy.stats import t as student
 
 from ident.mechanism import Array
-from ident.projection import Moments, Optimum, combined, residual_sums
+from ident.projection import Moments, Optimum, as_they_are, combined, level_rows, residual_sums
 from ident.regression import Noise, left_out, symmetric_inverse
 
 TRUST = 10.0            # degrees of freedom that the noise model counts for
+CHANCE = 1.645          # standard deviations by which chance makes levels correlate once in twenty times
+_STRONGEST = 0.9        # correlation that so few round trips can tell
+_ENOUGH = 12            # round trips from which it can be told
 _LINE, _FACE = 33, 13   # points of the profile over one nonlinear parameter, and along either of two
 _ROOM = 1.5             # by which the profile is followed beyond the interval of the linearized law, at first
 _ROUNDS = 3             # and how often that is widened
@@ -42,11 +50,14 @@ class Spread:
         Rise of the root of the misfit at the ends of 95 % intervals.
     factor : float
         Half width of an interval in standard errors, where the law is linear.
+    serial : float
+        Correlation of the levels of successive round trips; 0 where chance alone makes as much.
     """
 
     covariance: Array
     reach: Array
     factor: float
+    serial: float = 0.0
 
     @property
     def std_error(self) -> Array:
@@ -64,9 +75,33 @@ def spread(whole: Moments, noise: Noise, values: Mapping[str, float], free: Sequ
     model = symmetric_inverse(gram / np.outer(scale, scale), 1e-13) / np.outer(scale, scale)
     without = left_out(sums)
     ratio = np.diag(without.covariance) / np.maximum(np.diag(model), 1e-300)
-    wider = np.sqrt(np.maximum(1.0, (TRUST + without.freedom * ratio) / (TRUST + without.freedom)))
+    variance = np.maximum(1.0, (TRUST + without.freedom * ratio) / (TRUST + without.freedom))
+    serial = 0.0
+    if whole.data.view is as_they_are:          # passes of general motion go to and fro: their levels have no one sign
+        levels = level_rows(whole.data, whole.law, noise, values)
+        serial = correlation(levels[:, -1], p)
+        if serial > 0.0:
+            variance = np.maximum(variance, autoregressive(model, levels[:, list(free)], serial))
+    wider = np.sqrt(variance)
     factor = float(student.ppf(0.975, max(1, len(sums) - p)))
-    return Spread(model * np.outer(wider, wider), factor * wider, factor)
+    return Spread(model * np.outer(wider, wider), factor * wider, factor, serial)
+
+
+def correlation(levels: Array, parameters: int) -> float:
+    """Correlation of successive levels beyond chance, without the bias of so many fitted parameters; else 0."""
+    groups = len(levels)
+    about = levels - levels.mean()
+    found = float(about[1:] @ about[:-1] / max(float(about @ about), 1e-300))
+    if groups < _ENOUGH or found <= CHANCE / np.sqrt(groups):
+        return 0.0
+    return float(min(_STRONGEST, found + (1.0 + 3.0 * found) * parameters / (2.0 * groups)))
+
+
+def autoregressive(model: Array, levels: Array, serial: float) -> Array:
+    """Variance of each parameter over the noise model's, if the levels of round trips i and j correlate by r^|i - j|."""
+    weight = levels @ model
+    before = lfilter([0.0, serial], [1.0, -serial], weight, axis=0)         # sum of r^(i - j) over all j before i
+    return np.asarray(1.0 + 2.0 * np.sum(weight * before, axis=0) / np.maximum(np.diag(model), 1e-300))
 
 
 def profile(whole: Moments, noise: Noise, values: Mapping[str, float], free: Sequence[int], found: Spread) -> Array:

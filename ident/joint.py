@@ -120,7 +120,8 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
     loads, still = excited_loads(points, options.load)
     nuisance = _nuisance(points, trips)
     data = Data(points["speed"].to_numpy(dtype=float), odd, None, group, nuisance,
-                {column: PRIOR[column] for column in nuisance}, bool(mechanism.prismatic[joint]))
+                {column: PRIOR[column] for column in nuisance}, bool(mechanism.prismatic[joint]),
+                time=points.groupby(group)["t"].mean().to_numpy())
     laws = AUTO if options.law == "auto" else (law_named(options.law).name,)
     selection = select(data, loads, laws)
     fit = selection.chosen
@@ -133,6 +134,10 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
         fit = uncertain(fit, gravity["scale"])
     findings = [Finding(name, "torque basis", f"{name} stays in the drive's torque: its scale against gravity is "
                         f"{gravity['scale'].verdict}")] if options.torque_basis != "drive" and scale is None else []
+    if fit.serial > 0.0:
+        findings.append(Finding(name, "correlation", f"{name}: the friction levels of successive round trips correlate by "
+                                f"{fit.serial:.2f}, as where it wanders over minutes; the intervals allow "
+                                "for it. Another order of speeds, or several runs (--repeats), would show whether it stays"))
     directional, difference = differing(points, group, loads[fit.load], options.directional, data.prismatic)
     gravity |= difference if scale is None else {key: entry for key, entry in difference.items() if key != "scale"}
     if options.directional == "driving" != directional:

@@ -67,6 +67,8 @@ class Data:
         Sum of squares of the samples' torque about their point, of each round trip; default none.
     weight : ndarray, shape (G,), optional
         How much each round trip counts, as the inverse of a variance; default one.
+    time : ndarray, shape (G,), optional
+        When each round trip was; default one after the other as they are numbered.
     """
 
     w: Array
@@ -80,6 +82,7 @@ class Data:
     count: Array | None = None
     spread: Array | None = None
     weight: Array | None = None
+    time: Array | None = None
 
     @property
     def groups(self) -> int:
@@ -328,6 +331,13 @@ def residual_sums(data: Data, law: Law, noise: Noise, values: Mapping[str, float
     Shape (G + P, p + 1, p + 1).
     """
     return np.concatenate((whitened(data, _jacobian_rows(data, law, values), noise), prior_sums(data, tuple(values), values)))
+
+
+def level_rows(data: Data, law: Law, noise: Noise, values: Mapping[str, float]) -> Array:
+    """Whitened sums of the rows of `jacobian` and, last, the residual over each round trip, by time; shape (G, p + 1)."""
+    sums, _ = _about_means(data, _jacobian_rows(data, law, values))
+    rows = sums / np.sqrt(variance_of_sums(data, noise))[:, None]
+    return rows if data.time is None else rows[np.argsort(data.time, kind="stable")]
 
 
 def _jacobian_rows(data: Data, law: Law, values: Mapping[str, float]) -> Array:

@@ -18,6 +18,7 @@ from scipy.optimize import minimize_scalar, nnls
 from ident import FitResult, fit_friction
 from ident.errors import FitError, InputError
 from ident.friction import LAWS
+from ident.intervals import correlation
 
 SPEEDS = np.geomspace(0.004, 1.2, 12)
 CASES = 200
@@ -628,3 +629,29 @@ class TestEveryLaw:
             smaller = fit_friction(at.w, measured, group=at.group, law="stribeck")
             larger = fit_friction(at.w, measured, group=at.group, law=law)
             assert larger.rmse <= 1.02 * smaller.rmse
+
+
+def test_levels_that_wander_from_round_trip_to_round_trip_widen_the_intervals() -> None:
+    """Of a first-order autoregression; independent levels are hardly ever taken for one."""
+    def wandering(seed: int, correlation: float) -> tuple[float, float]:
+        rng = np.random.default_rng(seed)
+        w = np.concatenate([rng.permutation(np.geomspace(0.02, 1.2, 12)) for _ in range(5)])
+        level = rng.standard_normal(len(w))
+        for k in range(1, len(w)):
+            level[k] = correlation * level[k - 1] + np.sqrt(1.0 - correlation**2) * level[k]
+        group = np.repeat(np.arange(len(w)), 4)
+        tau = (4.0 + 3.0 * w + 0.12 * level)[group] + 0.05 * rng.standard_normal(len(group))
+        found = fit_friction(w[group], tau, group=group, law="coulomb-viscous")
+        return found.serial, found.parameters["coulomb"].std_error
+
+    wander, free = (np.array([wandering(seed, correlation) for seed in range(30)]) for correlation in (0.8, 0.0))
+    assert np.mean(wander[:, 0] > 0.0) > 0.9
+    assert np.median(wander[:, 0]) == pytest.approx(0.8, abs=0.15)
+    assert np.mean(free[:, 0] > 0.0) < 0.2
+    assert np.median(wander[:, 1]) > 1.5 * np.median(free[:, 1])
+
+
+def test_the_order_of_time_decides_and_not_that_of_the_rows() -> None:
+    levels = np.sin(np.arange(40) / 4.0)
+    assert correlation(levels, 2) > 0.8
+    assert correlation(np.random.default_rng(0).permutation(levels), 2) == 0.0
