@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from drivers import JointSample
     from experiments.plan import Plan, Segment
     from experiments.tracking import Watch
+    from ident.armfile import ArmFile
+    from ident.mechanism import Mechanism
 
 _PIPED_WIDTH = 130      # columns where nobody says how wide the paper is
 
@@ -88,8 +90,8 @@ def _motion(segment: "Segment", sample: "JointSample", names: tuple[str, ...]) -
     return f"{who:<8} {segment.speed:7.3f} rad/s {way:<8} tau {tau:7.1f} N·m"
 
 
-def agree(plans: "list[Plan]", kind: str, yes: bool, out: "Console") -> None:
-    """Ask before real hardware moves; a simulated arm needs no asking.
+def agree(plans: "list[Plan]", arm: "ArmFile", mechanism: "Mechanism", yes: bool, out: "Console") -> None:
+    """Say what will move and ask before real hardware does; a simulated arm needs no asking.
 
     Raises
     ------
@@ -98,14 +100,23 @@ def agree(plans: "list[Plan]", kind: str, yes: bool, out: "Console") -> None:
     ArmStopped
         If the answer is no.
     """
-    if kind == "simulated" or yes:
+    if arm.driver.kind == "simulated":
         return
     from drivers.errors import ArmStopped
+    from experiments.clearance import relied_on
+    from experiments.cli.text import clock, motion_table
     from ident.errors import InputError
+
+    out.print(motion_table(plans, arm, mechanism))
+    start, time = ", ".join(f"{value:.3g}" for value in plans[0].start), sum(plan.robot_time for plan in plans)
+    out.print(f"in {clock(time)} of robot time, after the straight way from where the arm stands to {start}; checked "
+              f"against the limits and "
+              f"{' and '.join(relied_on(arm, mechanism)) or 'nothing else: neither box nor geometry is stated'}")
+    if yes:
+        return
 
     if not sys.stdin.isatty():
         raise InputError("real hardware moves without a terminal only with --yes")
-    minutes = sum(plan.robot_time for plan in plans) / 60.0
-    out.print(f"{plans[0].arm} will move for {minutes:.0f} min. Is the space around it free, and a hand on the emergency stop?")
+    out.print("Is the space around it free, and a hand on the emergency stop?")
     if not typer.confirm("move"):
         raise ArmStopped("called off; nothing moved")

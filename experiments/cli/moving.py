@@ -73,7 +73,7 @@ def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOp
         _show(text, made[0], arm_file, mechanism)
         if len(made) > 1:
             text.print(f"repeats   {len(made)} runs, {clock(sum(one.robot_time for one in made))} of robot time")
-        agree(made, arm_file.driver.kind, yes, text)
+        agree(made, arm_file, mechanism, yes, text)
 
     delivery = calibrate_arm(arm_file, folder, split(joints), seed, options, method, repeats, shown_and_agreed,
                              lambda made: _recording(text, made, folder, " and --resume goes on"), resume)
@@ -136,7 +136,7 @@ def run(arm: ArmArgument = "lab6",
     made = read_plan(plan) if plan else plan_method(method, arm_file, split(joints), seed)
     check_plan(made, arm_file, mechanism)
     _show(text, made, arm_file, mechanism)
-    agree([made], arm_file.driver.kind, yes, text)
+    agree([made], arm_file, mechanism, yes, text)
     empty_folder(folder)
     with _recording(text, made, folder) as watch:
         recorded = record(arm_file, made, folder, seed, note, watch)
