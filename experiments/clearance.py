@@ -1,8 +1,9 @@
-"""Whether straight ways in joint space stay clear: in the workspace box."""
+"""Whether straight ways in joint space stay clear: in the workspace box, and of what the model's shapes could touch."""
 
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.geometry import GAP, geometry_of
 from ident.armfile import ArmFile
 from ident.dynamics import joint_origins, with_followers
 from ident.mechanism import Array, Mechanism
@@ -12,8 +13,35 @@ _FINE = 1e-4            # m; ways that come close to a wall are looked at until 
 _TOGETHER = 32          # such ways
 
 
+def in_the_way(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array) -> str | None:
+    """What a straight way start -> target, each shape (n,), does that it must not; None if it is clear."""
+    if not _in_box(arm, mechanism, start[None], target[None])[0]:
+        return f"takes a joint or the tool out of the workspace box of {arm.path.name}"
+    geometry = geometry_of(arm, mechanism)
+    met = geometry.meeting(mechanism, start, target) if geometry else None
+    return met and f"brings {met} within {1e3 * GAP:g} mm of each other"
+
+
 def ways_are_clear(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array) -> NDArray[np.bool_]:
-    """Whether the arm stays clear on the straight ways start -> target, each (K, n); shape (K,).
+    """Whether the arm stays clear on the straight ways start -> target, each (K, n); shape (K,)."""
+    clear = _in_box(arm, mechanism, start, target)
+    if geometry := geometry_of(arm, mechanism):
+        for row in np.flatnonzero(clear):
+            clear[row] = geometry.meeting(mechanism, start[row], target[row]) is None
+    return clear
+
+
+def relied_on(arm: ArmFile, mechanism: Mechanism) -> list[str]:
+    """What ways are checked against, in words; empty where there is nothing."""
+    box = arm.workspace.box
+    walls = "" if box is None else " x ".join(f"{low:g} … {high:g}" for low, high in box)
+    geometry = geometry_of(arm, mechanism)
+    return ([f"the workspace box {walls} m, for joint origins"] if box else []) + (
+        [f"{geometry.model.ngeom} shapes of {arm.model.name}, {1e3 * GAP:g} mm apart"] if geometry else [])
+
+
+def _in_box(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array) -> NDArray[np.bool_]:
+    """Whether ways stay in the workspace box.
 
     All joint origins that move and the last link's centre of mass stay in the workspace box, between the places that are looked
     at too: where a way is a curve of second derivative c at most, it strays from its chords of length h by no more than c h²/8.

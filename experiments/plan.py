@@ -15,7 +15,7 @@ import tomlkit
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from experiments.clearance import ways_are_clear
+from experiments.clearance import in_the_way, relied_on, ways_are_clear
 from experiments.errors import PlanError
 from ident.armfile import ArmFile, Limits, parse_table, read_toml, upgrade
 from ident.description import load_mechanism
@@ -139,7 +139,9 @@ def robot_time(plan: Plan, limits: Limits) -> float:
 
 
 def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
-    """Refuse a plan that leaves position, speed or box limits anywhere on its way.
+    """Refuse a plan that leaves position or speed limits or is not clear anywhere on its way.
+
+    Real hardware moves several joints at once only where a workspace box or geometry says what is clear.
 
     Returns
     -------
@@ -162,6 +164,10 @@ def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
     if len(set(ids)) < len(ids) or min(ids) < 0:
         raise PlanError("every segment of a plan needs a number of its own, from 0; "
                         f"found {', '.join(str(id_) for id_ in sorted(ids) if id_ < 0 or ids.count(id_) > 1)}")
+    together = any(segment.kind == "sweep" for segment in plan.segments)
+    if together and arm.driver.kind != "simulated" and not relied_on(arm, mechanism):
+        raise PlanError(f"{arm.path}: real hardware moves as a whole only where a workspace box or the model's geometry says "
+                        "what is clear; state workspace.box, or measure one joint at a time (--method single)")
     units = ["m" if slides else "rad" for slides in mechanism.prismatic]
     room = np.inf
     for start, segment in plan.legs():
@@ -177,12 +183,12 @@ def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
         if segment.kind != "move":
             _check_speeds(segment, start, plan.names, limits, units)
     legs = list(plan.legs())
-    inside = ways_are_clear(arm, mechanism, np.array([start for start, _ in legs]),
-                          np.array([segment.target for _, segment in legs]))
-    if not inside.all():
-        segment = legs[int(np.argmin(inside))][1]
-        raise PlanError(f"segment {segment.id} ({segment.joint or 'move'} in posture {segment.posture}) takes a joint or "
-                        f"the tool out of the workspace box of {arm.path.name}")
+    clear = ways_are_clear(arm, mechanism, np.array([start for start, _ in legs]),
+                           np.array([segment.target for _, segment in legs]))
+    if not clear.all():
+        start, segment = legs[int(np.argmin(clear))]
+        raise PlanError(f"segment {segment.id} ({segment.joint or 'move'} in posture {segment.posture}) "
+                        f"{in_the_way(arm, mechanism, start, np.array(segment.target))}")
     return room
 
 
@@ -205,7 +211,7 @@ def _check_speeds(segment: Segment, start: Array, names: tuple[str, ...], limits
 
 
 def check_way(stands: Array, plan: Plan, arm: ArmFile, mechanism: Mechanism) -> None:
-    """Refuse the straight way from where the arm stands, shape (n,), to the start of the plan if it leaves the box.
+    """Refuse the straight way from where the arm stands, shape (n,), to the start of the plan if it is not clear.
 
     Raises
     ------
@@ -213,9 +219,9 @@ def check_way(stands: Array, plan: Plan, arm: ArmFile, mechanism: Mechanism) -> 
         Says where the arm stands and where it should stand.
     """
     start = np.array(plan.start)
-    if not ways_are_clear(arm, mechanism, stands[None], start[None])[0]:
+    if fault := in_the_way(arm, mechanism, stands, start):
         raise PlanError(f"the straight way from where the arm stands, {np.round(stands, 3).tolist()}, to the start of the plan, "
-                        f"{np.round(start, 3).tolist()}, leaves the workspace box of {arm.path.name}; nothing moved. "
+                        f"{np.round(start, 3).tolist()}, {fault}; nothing moved. "
                         "Bring the arm near the start by hand")
 
 

@@ -345,8 +345,8 @@ def with_intervals(best: Best, load_name: str) -> FitResult:
     own = tuple(name for name in parameters if names.index(name) in free)
     keep = [free.index(names.index(name)) for name in own]
     return FitResult(law.name, load_name, parameters, {name: fitted[name] for name in data.nuisance}, own,
-                     covariance[np.ix_(keep, keep)], best.rmse, float("nan"), best.residual, noise, found.factor, serial=found.serial,
-                     data=data)
+                     covariance[np.ix_(keep, keep)], best.rmse, float("nan"), best.residual, noise, found.factor,
+                     serial=found.serial, data=data)
 
 
 def _verdict(best: Best, name: str, low: float, high: float) -> tuple[str, str]:

@@ -84,6 +84,28 @@ def _refuse_includes(path: Path, text: str, seen: set[Path]) -> None:
             _refuse_includes(path, included.read_text(encoding="utf-8", errors="replace"), seen)
 
 
+def collision_model(path: Path) -> "mujoco.MjModel":
+    """A URDF or MJCF that `read_model` accepts, compiled with its shapes; the log names meshes that cannot be read."""
+    import mujoco
+
+    text = path.read_text(encoding="utf-8", errors="replace")
+    try:
+        with _logged(path):
+            spec = _parsed(path, text)
+            lost = _unreadable_meshes(spec)
+            for part in (*spec.geoms, *spec.meshes):
+                if (part.meshname if isinstance(part, mujoco.MjsGeom) else part.name) in lost:
+                    spec.delete(part)
+            _made_possible(spec)
+            _allow_no_mass(spec)
+            model = spec.compile()
+    except (ValueError, mujoco.FatalError) as error:
+        raise InputError(f"{path}: the geometry of the model cannot be used: {_one_line(error)}") from error
+    if lost:
+        _log.warning("%s: meshes that cannot be read take no part in checks for collision: %s", path, ", ".join(sorted(lost)))
+    return model
+
+
 def _parsed(path: Path, text: str) -> "mujoco.MjSpec":
     """Specification as MuJoCo reads it, which knows two endings only, in small letters."""
     import mujoco

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from experiments.plan import Plan, Segment
     from experiments.tracking import Watch
     from ident.armfile import ArmFile
+    from ident.mechanism import Mechanism
 
 _PIPED_WIDTH = 130      # columns where nobody says how wide the paper is
 
@@ -89,36 +90,39 @@ def _motion(segment: "Segment", sample: "JointSample", names: tuple[str, ...]) -
     return f"{who:<8} {segment.speed:7.3f} rad/s {way:<8} tau {tau:7.1f} N·m"
 
 
-def agree(plans: "list[Plan]", arm: "ArmFile", yes: bool, out: "Console") -> None:
-    """Show the limits in force and ask before real hardware moves; a simulated arm needs no asking.
+def agree(plans: "list[Plan]", arm: "ArmFile", mechanism: "Mechanism", yes: bool, out: "Console") -> None:
+    """Show the limits in force and what will move, and ask before real hardware moves; a simulated arm needs no asking.
 
     Raises
     ------
     InputError
-        If there is nobody to ask and ``--yes`` was not given.
+        There is no terminal to ask on and `--yes` was not given.
     ArmStopped
-        If the answer is no.
+        The answer is no.
     """
     if arm.driver.kind == "simulated":
         return
     from drivers.check import falling, limits_page
     from drivers.errors import ArmStopped
-    from experiments.cli.text import joint_page
+    from experiments.clearance import relied_on
+    from experiments.cli.text import clock, joint_page, motion_table
     from experiments.record import approach
-    from ident.description import load_mechanism
     from ident.errors import InputError
 
-    out.print("limits in force", joint_page(limits_page(arm, plans[0].names, arm.limits(load_mechanism(arm)))), sep="\n")
+    out.print("limits in force", joint_page(limits_page(arm, plans[0].names, arm.limits(mechanism))), sep="\n")
     loose = falling(arm, plans[0].names)
     if loose:
         out.print(f"note      {loose}")
+    out.print(motion_table(plans, arm, mechanism))
+    start, time = ", ".join(f"{value:.3g}" for value in plans[0].start), sum(plan.robot_time for plan in plans)
+    out.print(f"in {clock(time)} of robot time, after the straight way from where the arm stands to {start}, at "
+              f"{100 * approach(arm):.0f} % of its speed; checked against the limits and "
+              f"{' and '.join(relied_on(arm, mechanism)) or 'nothing else: neither box nor geometry is stated'}")
     if yes:
         return
 
     if not sys.stdin.isatty():
         raise InputError("real hardware moves without a terminal only with --yes")
-    minutes = sum(plan.robot_time for plan in plans) / 60.0
-    out.print(f"{plans[0].arm} will move for {minutes:.0f} min, first to the start of the plan at {100 * approach(arm):.0f} % of "
-              "its speed. Is the space around it free, and a hand on the emergency stop?")
+    out.print("Is the space around it free, and a hand on the emergency stop?")
     if not typer.confirm("move"):
         raise ArmStopped("called off; nothing moved")

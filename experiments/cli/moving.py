@@ -73,7 +73,7 @@ def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOp
         _show(text, made[0], arm_file, mechanism)
         if len(made) > 1:
             text.print(f"repeats   {len(made)} runs, {clock(sum(one.robot_time for one in made))} of robot time")
-        agree(made, arm_file, yes, text)
+        agree(made, arm_file, mechanism, yes, text)
 
     delivery = calibrate_arm(arm_file, folder, split(joints), seed, options, method, repeats, shown_and_agreed,
                              lambda made: _recording(text, made, folder, " and --resume goes on"), resume)
@@ -81,26 +81,29 @@ def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOp
 
 
 def plan(arm: ArmArgument = "lab6",
-         out: Annotated[Path | None, typer.Option("--out", "-o", help="File for the plan (TOML).")] = None,
+         out: Annotated[Path | None, typer.Option("--out", "-o", help="File for the plan: .toml, or for arms that other "
+                                                                   "software drives .csv (set-points at the driver's rate) or "
+                                                                   ".json (ROS 2 JointTrajectory).")] = None,
          joints: JointsOption = None, seed: SeedOption = 0, method: MethodOption = "whole-arm",
          as_json: JsonOption = False) -> None:
     """What will move, robot time, load spread; moves nothing."""
     from experiments.design import load_spread
     from experiments.methods import plan_method
-    from experiments.plan import write_plan
+    from experiments.trajectory import plan_writer
     from ident.armfile import load_arm
     from ident.description import load_mechanism
     from ident.errors import InputError
 
     text = console(as_json)
+    if out and out.exists():
+        raise InputError(f"{out} exists; choose another --out")
+    write = plan_writer(out) if out else None
     arm_file = load_arm(arm)
     mechanism = load_mechanism(arm_file)
     made = plan_method(method, arm_file, split(joints), seed)
     _show(text, made, arm_file, mechanism)
-    if out:
-        if out.exists():
-            raise InputError(f"{out} exists; choose another --out")
-        write_plan(made, out)
+    if out and write:
+        write(made, out, arm_file)
         text.print(f"wrote     {out}")
     if as_json:
         print_json({"robot_time_s": round(made.robot_time, 3), "segments": len(made.segments), "method": made.method,
@@ -133,7 +136,7 @@ def run(arm: ArmArgument = "lab6",
     made = read_plan(plan) if plan else plan_method(method, arm_file, split(joints), seed)
     check_plan(made, arm_file, mechanism)
     _show(text, made, arm_file, mechanism)
-    agree([made], arm_file, yes, text)
+    agree([made], arm_file, mechanism, yes, text)
     empty_folder(folder)
     with _recording(text, made, folder) as watch:
         recorded = record(arm_file, made, folder, seed, note, watch)

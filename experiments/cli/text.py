@@ -7,6 +7,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from experiments.plan import profile
 from experiments.words import plus_minus
 
 if TYPE_CHECKING:
@@ -36,6 +37,22 @@ def plan_line(plan: "Plan", room: float) -> str:
     together = "all joints at once, " if any(segment.kind == "sweep" for _, segment in strokes) else ""
     return (f"{together}{len(postures)} postures, {trips} round trips a joint from {moving.min():.3f} to {moving.max():.2f} "
             f"rad/s, {clock(plan.robot_time)} of robot time; limits keep {room:.2f} rad of room")
+
+
+def motion_table(plans: "list[Plan]", arm: "ArmFile", mechanism: "Mechanism") -> Table:
+    """Which joints will move, how far and how fast, beside their limits."""
+    limits, legs = arm.limits(mechanism), [leg for plan in plans for leg in plan.legs()]
+    ends = np.array([[start, segment.target] for start, segment in legs])
+    rates = np.array([profile(start, segment, mechanism.names, limits).speed for start, segment in legs])
+    fastest = (np.abs(ends[:, 1] - ends[:, 0]) * rates[:, None]).max(axis=0)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=f"{arm.name} will move", title_justify="left", title_style="")
+    for heading in ("joint", "from", "to", "limits", "at up to", "limit", "torque limit"):
+        table.add_column(heading, justify="left" if heading == "joint" else "right")
+    for j, name in enumerate(mechanism.names):
+        x, (low, high) = "m" if mechanism.prismatic[j] else "rad", limits.position[j]
+        table.add_row(name, f"{ends[:, :, j].min():.3f}", f"{ends[:, :, j].max():.3f} {x}", f"{low:g} … {high:g} {x}",
+                      f"{fastest[j]:.3f}", f"{limits.velocity[j]:g} {x}/s", f"{limits.torque[j]:g} {mechanism.unit(j)}")
+    return table
 
 
 def spread_table(spread: dict[str, dict[str, tuple[float, float]]], mechanism: "Mechanism") -> Table:

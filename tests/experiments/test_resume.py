@@ -237,7 +237,8 @@ def test_hardware_goes_on_only_when_somebody_agrees(arm, broken, cli, monkeypatc
     monkeypatch.setitem(METHODS, "whole-arm", lambda arm, joints, seed: plan_constant_speed(arm, joints, seed, SMALL))
     command = ["calibrate", arm.path, "--joints", "turn", "--seed", "5", "-o", broken, "--resume"]
     with monkeypatch.context() as real:
-        real.setattr("experiments.cli.moving.agree", lambda plans, kind, yes, text: agree(plans, "bench", yes, text))
+        real.setattr("experiments.cli.moving.agree", lambda plans, arm, mechanism, yes, text: agree(
+            plans, replace(arm, driver=arm.driver.model_copy(update={"kind": "bench"})), mechanism, yes, text))
         before = raw(broken)
         refused = cli(*command)
         assert (refused.code, raw(broken)) == (2, before)
