@@ -92,9 +92,10 @@ class Design:
             raise PlanError(f"{arm.path}: torque_signal = \"joint sensor\": a sensor behind the gear does not see the "
                             "gear's friction; use the motor current")
         limits = arm.limits(mechanism)
-        missing = limits.missing(mechanism.names)
-        if missing:
-            raise PlanError(f"{arm.path}: {missing} is missing; nothing moves without it")
+        lacking = limits.lacking(mechanism.names)
+        if lacking:
+            others = f"; missing too: {', '.join(lacking[1:])}" if lacking[1:] else ""
+            raise PlanError(f"{arm.path}: {lacking[0]} is missing; nothing moves without it{others}")
         chosen = tuple(joints) if joints else mechanism.names
         for name in chosen:
             if name not in mechanism.names:

@@ -111,13 +111,14 @@ class Limits:
     temperature: Array
     following_error: Array
 
+    def lacking(self, names: tuple[str, ...]) -> list[str]:
+        """Keys of the limits that motion needs and nobody stated."""
+        return [f"joints.{name}.{key}" for key in ("position", "velocity", "acceleration", "torque")
+                for name, limit in zip(names, getattr(self, key), strict=True) if not np.isfinite(limit).all()]
+
     def missing(self, names: tuple[str, ...]) -> str | None:
-        """Key of the first limit that motion needs and nobody stated; None if all are known."""
-        for key in ("position", "velocity", "acceleration", "torque"):
-            known = np.isfinite(getattr(self, key).reshape(len(names), -1)).all(axis=1)
-            if not known.all():
-                return f"joints.{names[int(np.argmin(known))]}.{key}"
-        return None
+        """The first of those keys; None if all are known."""
+        return next(iter(self.lacking(names)), None)
 
 
 @dataclass(frozen=True)

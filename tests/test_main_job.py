@@ -14,6 +14,7 @@ import pytest
 from benchmarks.main_job import judge
 from experiments.cli.app import run
 from ident import Calibration
+from ident.export.approximation import approximate
 
 ROOT = Path(__file__).parent.parent
 SEED = "1"
@@ -100,9 +101,10 @@ def test_exports_load_and_carry_the_friction(campaign, tmp_path):
         model = mujoco.MjModel.from_xml_path(str(path))
         for name, joint in calibration.joints.items():
             dof = model.joint(name).dofadr[0]
-            part = joint.load_part[1] if joint.load_part else 0.0
-            assert model.dof_frictionloss[dof] == pytest.approx(joint.values["coulomb"] + part, rel=1e-4)
-            assert model.dof_damping[dof] == pytest.approx(joint.values["viscous"], rel=1e-4)
+            near = approximate(joint)
+            assert model.dof_frictionloss[dof] == pytest.approx(near.friction, rel=1e-4)
+            assert model.dof_damping[dof] == pytest.approx(near.damping, rel=1e-4)
+            assert near.rms < 0.15 * joint.torque(1.0, np.mean(joint.load_range or 0.0))
     assert run(["export", str(campaign), "--to", "json", "--out", str(tmp_path / "lab6.json")]) == 0
     table = json.loads((tmp_path / "lab6.json").read_text(encoding="utf-8"))
     assert table["joints"]["j1"]["parameters"]["coulomb"]["value"] == calibration.joints["j1"].values["coulomb"]
@@ -166,4 +168,4 @@ def test_the_help_has_every_command_of_the_readme():
     written = set(re.findall(r"^\| `stribeck (\w+)", readme, flags=re.MULTILINE))
     done = subprocess.run([sys.executable, "-m", "experiments.cli", "--help"], capture_output=True, text=True, check=True)
     assert written == {command for command in written if f" {command} " in done.stdout}
-    assert len(written) == 9
+    assert len(written) == 11

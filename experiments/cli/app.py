@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from experiments.cli import fitting, moving, showing, wires
+from experiments.cli import beginning, comparing, fitting, moving, showing, wires
 
 DONE, DIFFERS, BAD_INPUT, STOPPED = 0, 1, 2, 3
 
@@ -24,7 +24,7 @@ def _root(version: bool = typer.Option(False, "--version", help="Print the versi
         raise typer.Exit
 
 
-for module in (moving, fitting, showing, wires):
+for module in (beginning, moving, fitting, showing, comparing, wires):
     module.register(app)
 
 

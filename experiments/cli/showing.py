@@ -1,9 +1,9 @@
 """Commands that show or convert: export, report, loads."""
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 
 from experiments.cli.common import JsonOption, console, print_json
@@ -83,6 +83,8 @@ def loads(model: Annotated[str, typer.Argument(metavar="MODEL", help="Arm, URDF,
           ddq: Annotated[str | None, typer.Option("--ddq", help="Their accelerations; default zero.")] = None,
           as_json: JsonOption = False) -> None:
     """Joint loads of a posture or of a motion through it."""
+    import numpy as np
+
     from experiments.cli.text import cut_joints_table, loads_table
     from ident.description import load_mechanism
     from ident.driving import drive
@@ -122,11 +124,13 @@ def loads(model: Annotated[str, typer.Argument(metavar="MODEL", help="Arm, URDF,
 
 def _told(vector: "Array") -> "list[float | None]":
     """Components that are determined; None for the others."""
-    return [float(value) if np.isfinite(value) else None for value in vector]
+    return [float(value) if math.isfinite(value) else None for value in vector]
 
 
 def _joint_values(text: str | None, option: str, mechanism: "Mechanism") -> "Array":
     """Values of the driven joints from the command line."""
+    import numpy as np
+
     from ident.errors import InputError
 
     names = [mechanism.names[j] for j in mechanism.active]

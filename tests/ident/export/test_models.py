@@ -274,3 +274,12 @@ def test_names_with_signs_of_xml(make_calibration: Callable[..., Calibration], t
     made = replace(made, joints={'a <b> "c"': made.joints["j1"]})
     for target in ("urdf", "mjcf", "sdf"):
         assert 'a <b> "c"' in read_back(export(made, target).text, target)
+
+
+def test_friction_of_mujocos_default_yields_at_slow_speed(make_calibration: Callable[..., Calibration]) -> None:
+    """Why the exported MJCF states solimpfriction."""
+    made = make_calibration(joints={"j6": made_joint("coulomb-viscous", "none", 0, coulomb=1.0, viscous=0.5)})
+    model = mujoco.MjModel.from_xml_string(export(made, "mjcf").text)
+    assert resistance(model, made, "j6", 0.01) == pytest.approx(1.005, rel=1e-4)
+    model.dof_solimp[:] = 0.9, 0.95, 0.001, 0.5, 2.0
+    assert resistance(model, made, "j6", 0.01) < 0.2

@@ -1,0 +1,90 @@
+"""The command that compares calibrations."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from experiments.cli.common import JsonOption, console, print_json
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ident.calibration import Calibration
+    from ident.compare import Comparison
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command()(compare)
+
+
+def compare(calibrations: Annotated[list[Path], typer.Argument(metavar="CALIBRATION...",
+                                                               help="Two or more; each is compared with the first.")],
+            out: Annotated[Path | None, typer.Option("--out", "-o", help="Plot of the friction (.png, .svg, .pdf).")] = None,
+            as_json: JsonOption = False) -> None:
+    """What changed beyond intervals and deviation between runs; exit code 1 where something did."""
+    from experiments.comparison import comparison_table, labels, plot
+    from ident.calibration import Calibration
+    from ident.compare import compare as compared
+    from ident.errors import InputError
+
+    if len(calibrations) < 2:
+        raise InputError("one calibration has nothing to be compared with; name two or more")
+    text, names = console(as_json), labels(calibrations)
+    first, *others = loaded = [Calibration.load(path) for path in calibrations]
+    found = [compared(first, other) for other in others]
+    if out is not None:
+        plot(loaded, names, out)
+    for name, other, comparison in zip(names[1:], others, found, strict=True):
+        text.print(_table(first, other, comparison, names[0], name))
+        for joint in comparison.traded:
+            text.print(f"note      {joint}: parameters traded places; the friction that they give stayed")
+        for note in comparison.notes:
+            text.print(f"note      {note}")
+        text.print(f"{'changed' if comparison.changed else 'the same':<9} {_sentence(comparison, names[0], name)}")
+    if out is not None:
+        text.print(f"wrote     {out}")
+    changed = any(comparison.changed for comparison in found)
+    if as_json:
+        print_json({"changed": changed, "first": names[0],
+                    "others": [{"name": name, **comparison_table(first, other, comparison)}
+                               for name, other, comparison in zip(names[1:], others, found, strict=True)]})
+    if changed:
+        raise typer.Exit(1)
+
+
+def _table(before: "Calibration", after: "Calibration", comparison: "Comparison", first: str, other: str) -> "Table":
+    """A line a parameter, below them the friction itself and the temperature."""
+    from rich import box
+    from rich.table import Table
+
+    from experiments.words import degrees, number
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("joint", "", first, other, "difference", "left open", "unit", ""):
+        table.add_column(heading, justify="right" if heading and heading not in ("joint", "unit") else "left")
+    for name in before.joints:
+        if name not in after.joints:
+            continue
+        for change in (entry for entry in comparison.parameters if entry.joint == name):
+            table.add_row(name, change.name, number(change.before, 4), number(change.after, 4), number(change.difference, 2),
+                          number(change.allowed, 2), change.unit, "changed" if change.changed else "")
+        if curve := comparison.curves.get(name):
+            at = f" at {curve.speed:.3g} {'m/s' if curve.unit == 'N' else 'rad/s'}"
+            at += "" if curve.load is None else f", load {curve.load:.3g}"
+            table.add_row(name, f"friction{at}", number(curve.before, 4), number(curve.after, 4), number(curve.difference, 2),
+                          number(curve.allowed, 2), curve.unit, "changed" if curve.changed else "")
+        table.add_row(name, "temperature", *(degrees(one.joints[name].temperature_range) for one in (before, after)),
+                      end_section=True)
+    return table
+
+
+def _sentence(comparison: "Comparison", first: str, other: str) -> str:
+    moved = [f"{joint} ({100.0 * curve.rms:.1f} % rms)" for joint, curve in comparison.curves.items() if curve.changed]
+    shown = [f"{change.name} of {change.joint}" for change in comparison.parameters
+             if change.changed and change.joint not in {joint for joint, curve in comparison.curves.items() if curve.changed}
+             and change.joint not in comparison.traded]
+    if not comparison.changed:
+        return f"{other} and {first} agree within intervals and deviation between runs"
+    return "; ".join(([f"friction of {', '.join(moved)}"] if moved else []) + ([", ".join(shown)] if shown else []))

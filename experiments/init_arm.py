@@ -1,0 +1,134 @@
+"""An arm file for a URDF or MJCF: what the model knows is taken over, what it cannot know is marked."""
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+
+from ident.description import mechanism_of
+from ident.errors import InputError, no_file
+from ident.mechanism import Mechanism
+from ident.model_file import model_spec
+
+_DECIMALS = 4           # of limits, rounded inwards
+_COMMENT = 34           # column of comments
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+_HEADER = """\
+# Arm file of {name}, made from {file}. A key behind '#' is not known: one that is needed has to be filled in before
+# anything is planned or moves, an optional one can wait. SI units, at the joint. Every key: docs/names.md of stribeck.
+schema = 1
+name = {name}
+model = {model}
+gravity = {gravity}    # m/s², in axes of the model's root: turn it for an arm on a wall or a ceiling
+torque_signal = "motor current"    # or "commanded"; "joint sensor" is refused: it does not see the gear's friction
+# tool = {{ mass = 0.0, com = [0.0, 0.0, 0.0] }}    # optional, kg and m in the last link's frame: weigh what is mounted
+# workspace = {{ box = [[-1.0, 1.0], [-1.0, 1.0], [0.05, 1.5]], home = {home} }}
+#     # optional, m: room that all joint origins may use, by tape measure from the base; home: a posture surely free of obstacles
+
+[driver]
+kind = "simulated"    # how the arm is reached; a simulated one needs no hardware
+rate = 250.0          # Hz, control cycles: what the drives' interface can keep up
+"""
+
+
+def arm_text(model: Path) -> str:
+    """Text of an arm file beside a model.
+
+    Parameters
+    ----------
+    model : Path
+        URDF or MJCF.
+
+    Raises
+    ------
+    InputError
+        If it is no usable URDF or MJCF.
+    """
+    if model.suffix.lower() == ".toml":
+        raise InputError(f"{model}: this is a TOML file; init makes one from a URDF or MJCF")
+    if not model.is_file():
+        raise no_file(model)
+    mechanism = mechanism_of(model, model.stem, None)
+    head = _HEADER.format(name=_quoted(re.sub(r"[^\w.+-]", "_", model.stem)), file=_quoted(model.name), model=_quoted(model.name),
+                          gravity=_list(mechanism.gravity), home=[0.0] * mechanism.n)
+    torque, velocity = _torques(model, mechanism), _velocities(model)
+    return head + "".join(_joint(mechanism, j, torque.get(one), velocity.get(one)) for j, one in enumerate(mechanism.names))
+
+
+def _joint(mechanism: Mechanism, j: int, torque: float | None, velocity: float | None) -> str:
+    """Table of one joint."""
+    name, slides, (low, high) = mechanism.names[j], bool(mechanism.prismatic[j]), mechanism.position[j]
+    place, force = ("m", "N") if slides else ("rad", "N·m")
+    lines = [f"\n[joints.{name if _BARE.fullmatch(name) else _quoted(name)}]"]
+    if mechanism.mass[j] <= 0.0:
+        lines.append("# the model has no mass for this link: loads are wrong until it has one (data sheet, CAD, scales)")
+    if np.isfinite([low, high]).all():
+        lines.append(_line(f"position = {_list(_inside(low, high))}",
+                           f"{place}, the model's; less where cables or the room are in the way"))
+    else:
+        lines.append(_line("# position =",
+                           f"needed, [lower, upper] {place}: the model states none; how far may it go, cables included?"))
+    lines += [_known("velocity", velocity, f"{place}/s", "data sheet, or the limit set in the drive"),
+              _line("# acceleration =", f"needed, {place}/s²: the limit set in the drive; stopping distances count on it"),
+              _known("torque", torque, force, "data sheet, largest torque at the joint; the arm stops beyond it"),
+              _line("# temperature =", "optional, °C: largest drive temperature, where the drive reports one (data sheet)"),
+              _line("# gear_ratio =", "optional, motor revolutions a joint revolution (data sheet): strokes then average ripple"),
+              _line("# rotor_inertia =", "optional, kg·m² on the motor side (motor's data sheet)"),
+              _line("# direction = -1", "optional: where the drive counts against the model; its zero is zero_offset")]
+    return "\n".join(lines) + "\n"
+
+
+def _inside(low: float, high: float) -> list[float]:
+    """A range rounded inwards, so that it does not reach outside the model's."""
+    factor = 10.0**_DECIMALS
+    rounded = [float(np.ceil(low * factor - 1e-6) / factor), float(np.floor(high * factor + 1e-6) / factor)]
+    return rounded if rounded[0] < rounded[1] else [low, high]
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _known(key: str, value: float | None, unit: str, where: str) -> str:
+    if value is None:
+        return _line(f"# {key} =", f"needed, {unit}: {where}")
+    return _line(f"{key} = {float(f'{value:.6g}')!r}", f"{unit}, the model's; check: {where}")
+
+
+def _line(entry: str, comment: str) -> str:
+    return f"{entry:<{_COMMENT}}# {comment}"
+
+
+def _list(values: Iterable[float]) -> str:
+    return f"[{', '.join(repr(float(value) + 0.0) for value in values)}]"
+
+
+def _torques(model: Path, mechanism: Mechanism) -> dict[str, float]:
+    """Largest torque of each joint that the model states (URDF effort, MJCF actuatorfrcrange)."""
+    compiled = model_spec(model).compile()
+    found = {}
+    for name in mechanism.names:
+        joint = compiled.joint(name).id
+        limit = float(np.abs(compiled.jnt_actfrcrange[joint]).min())
+        if compiled.jnt_actfrclimited[joint] and limit > 0.0:
+            found[name] = limit
+    return found
+
+
+def _velocities(model: Path) -> dict[str, float]:
+    """Largest velocity of each joint that a URDF states; an MJCF knows none."""
+    root = ElementTree.parse(model).getroot()
+    found = {}
+    for joint in root.findall("joint") if root.tag == "robot" else ():
+        limit = joint.find("limit")
+        try:
+            value = float(limit.get("velocity", "nan")) if limit is not None else np.nan
+        except ValueError:
+            continue
+        if np.isfinite(value) and value > 0.0:
+            found[str(joint.get("name"))] = value
+    return found

@@ -1,0 +1,82 @@
+"""``stribeck compare``: exit code, table, data and plot."""
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ident.resources import data_dir
+
+GOLDEN = data_dir() / "golden" / "calibration.toml"
+
+
+@pytest.fixture
+def serviced(tmp_path: Path) -> Path:
+    """The golden calibration with 20 % less Coulomb friction and at another temperature."""
+    (tmp_path / "serviced").mkdir()
+    text = GOLDEN.read_text(encoding="utf-8")
+    (old,) = re.findall(r"^coulomb = .*$", text, flags=re.MULTILINE)
+    numbers = re.sub(r"\d+\.\d+", lambda match: f"{0.8 * float(match[0]):.6g}", old)
+    text = re.sub(r"^temperature_range = .*$", "temperature_range = [40.0, 44.0]", text.replace(old, numbers), flags=re.MULTILINE)
+    (tmp_path / "serviced" / "calibration.toml").write_text(text, encoding="utf-8")
+    return tmp_path / "serviced"
+
+
+def test_unchanged_is_zero_and_changed_is_one(cli: Callable[..., Any], serviced: Path, tmp_path: Path) -> None:
+    shutil.copy(GOLDEN, tmp_path / "again.toml")
+    same = cli("compare", GOLDEN, tmp_path / "again.toml")
+    assert same.code == 0, same.err
+    assert "agree within" in same.out
+    other = cli("compare", GOLDEN, serviced)
+    assert other.code == 1
+    assert other.err == ""
+    (row,) = [line for line in other.out.splitlines() if line.split()[:2] == ["hinge", "coulomb"]]
+    assert "1.928" in row
+    assert "1.542" in row
+    assert row.strip().endswith("changed")
+    assert "25 … 27 °C" in other.out
+    assert "40 … 44 °C" in other.out
+    assert "a change may be the temperature's" in other.out
+    assert re.search(r"changed +friction of hinge \(\d+\.\d % rms\)", other.out)
+
+
+def test_each_is_compared_with_the_first(cli: Callable[..., Any], serviced: Path) -> None:
+    outcome = cli("compare", GOLDEN, serviced, GOLDEN, "--json")
+    assert outcome.code == 1
+    table = json.loads(outcome.out)
+    assert [entry["changed"] for entry in table["others"]] == [True, False]
+    assert table["changed"]
+    hinge = table["others"][0]["joints"]["hinge"]
+    assert hinge["parameters"]["coulomb"]["difference"] == pytest.approx(-0.2 * 1.92805, rel=1e-4)
+    assert hinge["parameters"]["coulomb"]["changed"]
+    assert not hinge["parameters"]["viscous"]["changed"]
+    assert hinge["friction"]["changed"]
+    assert hinge["temperature"][1] == [40.0, 44.0]
+    assert not hinge["traded"]
+
+
+@pytest.mark.parametrize("suffix", [".png", ".svg"])
+def test_the_plot(cli: Callable[..., Any], serviced: Path, tmp_path: Path, suffix: str) -> None:
+    target = tmp_path / f"plot{suffix}"
+    assert cli("compare", GOLDEN, serviced, "-o", target).code == 1
+    data = target.read_bytes()
+    assert data.startswith(b"\x89PNG") if suffix == ".png" else b"<svg" in data
+    assert len(data) > 5000
+    again = cli("compare", GOLDEN, serviced, "-o", target)
+    assert again.code == 2
+    assert target.read_bytes() == data
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    ([GOLDEN], "name two or more"), ([GOLDEN, "nosuch.toml"], "nosuch.toml: no such file"),
+    ([GOLDEN, GOLDEN, "-o", "plot.txt"], "plot.txt: a plot ends in .png, .svg, .pdf")])
+def test_what_cannot_be_compared(cli: Callable[..., Any], arguments: list[Any], words: str) -> None:
+    outcome = cli("compare", *arguments)
+    assert outcome.code == 2
+    assert outcome.err.startswith("stribeck: ")
+    assert words in outcome.err
+    assert len(outcome.err.splitlines()) == 1

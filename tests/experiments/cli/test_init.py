@@ -1,0 +1,154 @@
+"""``stribeck init``: an arm file that loads, with the model's limits, and what is not known named wherever it is needed."""
+
+import re
+import shutil
+import tomllib
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from experiments.init_arm import arm_text
+from ident.armfile import check_against_model, load_arm
+from ident.description import load_mechanism
+from ident.errors import InputError
+from ident.resources import data_dir
+
+LAB6 = data_dir() / "arms" / "lab6" / "lab6.urdf"
+PUBLIC = ("ur_description/urdf/ur5_robot.urdf", "panda_description/urdf/panda.urdf", "kinova_description/robots/kinova.urdf")
+ARM_XML = """<mujoco model="two"><compiler angle="radian"/><option gravity="0 0 -1.6"/><worldbody>
+  <body><joint name="turn it" range="-1.23456789 2"/><geom size="0.1"/>
+    <body pos="0 0 1"><joint name="slide" type="slide" actuatorfrcrange="-40 40"/><geom size="0.1"/></body></body>
+</worldbody></mujoco>"""
+
+BALL = "<mujoco><worldbody><body><joint name='b' type='ball'/><geom size='1'/></body></worldbody></mujoco>"
+
+
+@pytest.fixture
+def lab6(tmp_path: Path) -> Path:
+    (tmp_path / "model").mkdir()
+    return Path(shutil.copy(LAB6, tmp_path / "model"))
+
+
+def filled(text: str) -> str:
+    """What is needed filled in, as a user would."""
+    text = re.sub(r"^# acceleration =.*$", "acceleration = 4.0", text, flags=re.MULTILINE)
+    text = re.sub(r"^# position =.*$", "position = [-3.0, 3.0]", text, flags=re.MULTILINE)
+    return re.sub(r"^# (velocity|torque) =.*$", r"\1 = 10.0", text, flags=re.MULTILINE)
+
+
+def test_limits_of_the_model_are_taken_over(lab6: Path) -> None:
+    table = tomllib.loads(arm_text(lab6))
+    assert table["joints"]["j1"] == {"position": [-2.9, 2.9], "velocity": 1.8, "torque": 150.0}
+    assert list(table["joints"]) == [f"j{k}" for k in range(1, 7)]
+    assert table["model"] == "lab6.urdf"
+
+
+def test_the_file_loads_and_the_next_step_names_what_is_needed(cli: Callable[..., Any], lab6: Path) -> None:
+    outcome = cli("init", lab6)
+    assert outcome.code == 0, outcome.err
+    target = lab6.with_suffix(".toml")
+    arm = load_arm(target)
+    check_against_model(arm, load_mechanism(arm))
+    accelerations = [f"joints.j{k}.acceleration" for k in range(1, 7)]
+    assert f"needed    {', '.join(accelerations)}" in outcome.out
+    assert f"stribeck plan {target}" in outcome.out
+    for command in (("plan", target), ("run", target, "-o", "new")):
+        refused = cli(*command)
+        assert refused.code == 2
+        assert len(refused.err.splitlines()) == 1
+        assert all(key in refused.err for key in accelerations)
+
+
+def test_the_filled_in_file_gives_a_plan(cli: Callable[..., Any], lab6: Path) -> None:
+    assert cli("init", lab6).code == 0
+    target = lab6.with_suffix(".toml")
+    target.write_text(filled(target.read_text(encoding="utf-8")), encoding="utf-8")
+    outcome = cli("plan", target, "--joints", "j6", "--method", "single")
+    assert outcome.code == 0, outcome.err
+    assert "of robot time" in outcome.out
+
+
+def test_every_key_that_is_marked_exists(lab6: Path) -> None:
+    """With all comments on keys taken away it is still an arm file."""
+    text = re.sub(r"^# (temperature|gear_ratio) =", r"\1 = 50.0", filled(arm_text(lab6)), flags=re.MULTILINE)
+    text = re.sub(r"^# rotor_inertia =", "rotor_inertia = 1e-4", text, flags=re.MULTILINE)
+    text = re.sub(r"^# (direction|tool|workspace) =", r"\1 =", text, flags=re.MULTILINE)
+    path = lab6.with_suffix(".toml")
+    path.write_text(text, encoding="utf-8")
+    arm = load_arm(path)
+    assert arm.joints["j3"].rotor_inertia == 1e-4
+    assert arm.joints["j3"].direction == -1
+    assert arm.workspace.box is not None
+    assert arm.limits(load_mechanism(arm)).lacking(tuple(arm.joints)) == []
+
+
+def test_every_mark_says_unit_and_place(lab6: Path) -> None:
+    for line in arm_text(lab6).splitlines():
+        if re.match(r"# (acceleration|velocity|torque|position) =", line):
+            assert re.search(r"# needed, \S+: .{15}", line), line
+
+
+def test_an_mjcf_with_a_slide_and_odd_names(tmp_path: Path) -> None:
+    (tmp_path / "two arms.xml").write_text(ARM_XML, encoding="utf-8")
+    text = arm_text(tmp_path / "two arms.xml")
+    table = tomllib.loads(text)
+    assert table["name"] == "two_arms"
+    assert table["gravity"] == [0.0, 0.0, -1.6]
+    assert table["joints"]["turn it"]["position"] == [-1.2345, 2.0], "rounded inwards"
+    assert table["joints"]["slide"] == {"torque": 40.0}
+    slide = text[text.index("[joints.slide]"):]
+    assert "needed, [lower, upper] m" in slide
+    assert "needed, m/s²" in slide
+    (tmp_path / "two.toml").write_text(text, encoding="utf-8")
+    arm = load_arm(tmp_path / "two.toml")
+    assert arm.limits(load_mechanism(arm)).lacking(("turn it", "slide"))[0] == "joints.slide.position"
+
+
+@pytest.mark.parametrize("model", PUBLIC)
+def test_public_arms(tmp_path: Path, model: str) -> None:
+    try:
+        robots = Path(str(distribution("example-robot-data").locate_file("cmeel.prefix/share/example-robot-data/robots")))
+    except PackageNotFoundError:
+        pytest.skip("the package example-robot-data has the URDFs")
+    source = Path(shutil.copy(robots / model, tmp_path))
+    path = source.with_suffix(".toml")
+    path.write_text(filled(arm_text(source)), encoding="utf-8")
+    arm = load_arm(path)
+    mechanism = load_mechanism(arm)
+    check_against_model(arm, mechanism)
+    assert tuple(arm.joints) == mechanism.names
+    assert arm.limits(mechanism).lacking(mechanism.names) == []
+    np.testing.assert_allclose(arm.limits(mechanism).position[np.isfinite(mechanism.position)],
+                               mechanism.position[np.isfinite(mechanism.position)], atol=1e-4)
+
+
+def test_elsewhere_the_model_goes_along(cli: Callable[..., Any], lab6: Path, tmp_path: Path) -> None:
+    assert cli("init", lab6, "-o", tmp_path / "new" / "arm.toml").code == 0
+    assert (tmp_path / "new" / "lab6.urdf").read_bytes() == lab6.read_bytes()
+    assert load_arm(tmp_path / "new" / "arm.toml").model == (tmp_path / "new" / "lab6.urdf").resolve()
+
+
+@pytest.mark.parametrize(("name", "text", "words"), [
+    ("nosuch.urdf", None, "nosuch.urdf: no such file"), ("arm.toml", "schema = 1", "this is a TOML file"),
+    ("bad.urdf", "<robot", "bad.urdf"), ("ball.xml", BALL, "joint b is a ball joint")])
+def test_models_that_cannot_be(tmp_path: Path, name: str, text: str | None, words: str) -> None:
+    if text is not None:
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=words):
+        arm_text(tmp_path / name)
+
+
+def test_nothing_is_written_over(cli: Callable[..., Any], lab6: Path, tmp_path: Path) -> None:
+    lab6.with_suffix(".toml").write_text("precious", encoding="utf-8")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "lab6.urdf").write_text("precious", encoding="utf-8")
+    for arguments in ((), ("-o", tmp_path / "full" / "arm.toml")):
+        outcome = cli("init", lab6, *arguments)
+        assert outcome.code == 2
+        assert "exists; choose another --out" in outcome.err
+    assert not (tmp_path / "full" / "arm.toml").exists()
+    assert (tmp_path / "full" / "lab6.urdf").read_text(encoding="utf-8") == "precious"
