@@ -92,7 +92,8 @@ def import_log(table: Table, arm: ArmFile, columns: Sequence[ColumnMap], campaig
     log = _read(table, columns, arm, mechanism)
     check_velocity(log.q, log.dq, log.t, mechanism.names, log.source)
     ampere = tuple(str(entry.joint) for entry in columns if entry.current)
-    raw = log.tau if ampere else None
+    sign = np.array([arm.joint(name).direction for name in mechanism.names])
+    raw = np.where(np.isin(mechanism.names, ampere), sign * log.tau, np.nan) if ampere else None
     constants = torque_constants(torque_constant, _as_run(log, arm, mechanism), mechanism, ampere)
     log = replace(log, tau=log.tau * [constants[name]["value"] if name in constants else 1.0 for name in mechanism.names])
     columns = [with_factor(entry, constants[str(entry.joint)]["value"]) if entry.current else entry for entry in columns]
