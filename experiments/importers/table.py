@@ -10,7 +10,7 @@ from ident.errors import InputError
 
 Array = NDArray[np.float64]
 _WIDEST = 1000          # columns that a matrix can be
-MOST_NUMBERS = 100_000_000      # that an import keeps at once: 0.8 GB, 40 min of seven joints at 5 kHz with all their signals
+MOST_NUMBERS = 50_000_000       # that an import keeps: an hour of six joints at 1 kHz
 
 
 @dataclass(frozen=True)
