@@ -19,6 +19,7 @@ BENCHMARKS = {
     "elastic": "what a rigid model identifies where joint or link are softer and softer, beside the reference experiment",
     "feedforward": "one sample of friction feed-forward for six joints, with every kind of load",
     "accuracy": "the estimator against random truths: efficiency, coverage, claims, verdicts, speed",
+    "mutations": "damaged arm files, models, runs, calibrations and logs: tracebacks, hangs, memory, changed files",
     "startup": "`stribeck --help`",
 }
 PAGES = {"accuracy": "accuracy.md"}     # in docs/, where they are not benchmarks/NAME.md

@@ -18,7 +18,7 @@ def data_dir() -> Path:
 def built_in() -> dict[str, Path]:
     """Name and file of every built-in arm and mechanism."""
     root = data_dir()
-    arms = {path.stem: path for path in sorted(root.glob("arms/*/*.toml")) if path.stem == path.parent.name}
+    arms = {path.stem: path for path in sorted(root.glob("arms/*/*.toml"))}
     mechanisms = {path.stem: path for path in sorted(root.glob("mechanisms/*.toml"))}
     return {**mechanisms, **arms}
 

@@ -190,7 +190,7 @@ def _read_samples(path: Path, names: tuple[str, ...],
             clock = _read_columns(path, ("t", "segment"))
     except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
         raise InputError(f"{path}: not a recording that can be read: {error}") from error
-    rows = min(len(clock), *map(len, matrices.values()))
+    rows = min(map(len, (clock, *matrices.values())))
     if rows == 0:
         raise InputError(f"{path}: the recording holds no samples")
     t, segment = (column.to_numpy()[:rows] for column in clock.columns)

@@ -1,40 +1,5 @@
 """The simulated arm behind the protocols of real drives, each at the other end of a real bus and in a process of its own."""
 
-from typing import Protocol
+from drivers.emulators.emulator import EMULATORS, Emulator, emulate
 
-from ident.armfile import ArmFile
-from ident.errors import unknown_name
-
-
-class Emulator(Protocol):
-    """Drives on a bus that somebody has to serve."""
-
-    address: str
-
-    def serve(self) -> None:
-        """Answer until interrupted."""
-
-    def close(self) -> None:
-        """Leave the bus."""
-
-
-def _canopen(arm: ArmFile, seed: int | None) -> Emulator:
-    from drivers.emulators.canopen import Emulator as Canopen
-
-    return Canopen(arm, seed)
-
-
-EMULATORS = {"canopen": _canopen}
-
-
-def emulate(arm: ArmFile, seed: int | None = None) -> Emulator:
-    """Drives of the kind that ``[driver]`` names, with the arm's simulation behind them.
-
-    Raises
-    ------
-    InputError
-        If there is no emulator of this kind; lists those there are.
-    """
-    if arm.driver.kind not in EMULATORS:
-        raise unknown_name("kind of emulator", arm.driver.kind, EMULATORS)
-    return EMULATORS[arm.driver.kind](arm, seed)
+__all__ = ["EMULATORS", "Emulator", "emulate"]

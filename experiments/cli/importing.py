@@ -71,7 +71,7 @@ def prospects(run: Path, folder: Path, text: "Console") -> str | None:
     origin = recorded.record["import"]
     for name, constant in origin.get("torque_constants", {}).items():
         error = f" ± {1.96 * constant['std_error']:.2g}" if "std_error" in constant else ""
-        text.print(f"constant  {name}: {constant['value']:.4g}{error} N·m/A at the joint, from the {constant['source']}")
+        text.print(f"constant  {name}: {constant['value']:.4g}{error} N·m/A at the joint ({constant['source']})")
     seen = outlook(recorded, load_mechanism(recorded.arm))
     for line in (*origin["notes"], *seen.sentences):
         text.print(f"note      {line}")

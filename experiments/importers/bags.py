@@ -132,7 +132,7 @@ def _from_mcap(file: Path, notes: list[str]) -> Iterator[tuple[str, str, int, by
         raise
     except (McapError, EOFError) as error:
         if not channels:
-            raise InputError(f"{file}: not an MCAP file that can be read: {error or type(error).__name__}") from error
+            raise InputError(f"{file}: not an MCAP file that can be read: {str(error) or type(error).__name__}") from error
         notes.append(f"{file.name} is cut off or damaged; what comes before that is used")
     except Exception as error:              # the package raises whatever a damaged file makes it run into
         raise InputError(f"{file}: not an MCAP file that can be read: {' '.join(str(error).split())}") from error

@@ -35,13 +35,14 @@ def guess_columns(table: Table, given: Sequence[ColumnMap], arm: ArmFile, mechan
     is never changed; one that neither map nor name states is guessed from the numbers.
     """
     have, taken = {entry.target for entry in given}, {entry.find(table.names) for entry in given}
-    found = [] if "t" in have else _time([name for name in table.names if name not in taken], table)
-    for signal in _WORDS:
-        columns = _of_joints(signal, table.names, mechanism.names)
-        for joint, column in zip(mechanism.names, columns, strict=True):
-            if column is not None and column not in taken and f"{signal}.{joint}" not in have:
-                found.append(_entry(signal, joint, column, table, arm, mechanism))
-    return (*given, *found)
+    clock = None if "t" in have else _time([name for name in table.names if name not in taken])
+    joints = [(signal, joint, column) for signal in _WORDS
+              for joint, column in zip(mechanism.names, _of_joints(signal, table.names, mechanism.names), strict=True)
+              if column is not None and column not in taken and f"{signal}.{joint}" not in have]
+    wanted = [name for name in (*taken, clock, *(column for *_, column in joints)) if name is not None]
+    table.read(wanted)                  # at once: what import needs, and sizes to tell units by
+    found = [] if clock is None else [_clock(clock, table)]
+    return (*given, *found, *(_entry(*entry, table, arm, mechanism) for entry in joints))
 
 
 def likely(target: str, table: Table) -> str:
@@ -51,13 +52,14 @@ def likely(target: str, table: Table) -> str:
     return f"columns are {', '.join(listed[:12])}{', ...' if len(listed) > 12 else ''}"
 
 
-def _time(free: Sequence[str], table: Table) -> list[ColumnMap]:
-    """Time by its name, in the first unit in which its steps are those of a log."""
-    named = [name for name in free if name in _TIME] or [name for name in free if _tokens(name)[:1] == [_TIME[0]] or
-                                                         set(_tokens(name)) & set(_TIME[1:])]
-    if not named:
-        return []
-    column = named[0]
+def _time(free: Sequence[str]) -> str | None:
+    """The column of time by its name."""
+    named = [name for name in free if name in _TIME] or [name for name in free if set(_tokens(name)) & set(_TIME)]
+    return named[0] if named else None
+
+
+def _clock(column: str, table: Table) -> ColumnMap:
+    """Time in the first unit in which its steps are those of a log."""
     unit = table.units.get(column) or _stated(column, "t")
     why = "name"
     if unit is None:
@@ -65,7 +67,7 @@ def _time(free: Sequence[str], table: Table) -> list[ColumnMap]:
         step = float(np.median(np.abs(np.diff(t[np.isfinite(t)])))) if np.isfinite(t).sum() > 1 else np.nan
         unit = next((unit for unit, factor in UNITS["t"].items() if step * factor < 1.0 / _LEAST_RATE), "s")
         why = f"name, and steps of {step:.4g}"
-    return [column_map("t", None, column, unit, column, why)]
+    return column_map("t", None, column, unit, column, why)
 
 
 def _of_joints(signal: str, names: Sequence[str], joints: tuple[str, ...]) -> list[str | None]:

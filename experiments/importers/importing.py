@@ -92,9 +92,11 @@ def import_log(table: Table, arm: ArmFile, columns: Sequence[ColumnMap], campaig
     log = _read(table, columns, arm, mechanism)
     check_velocity(log.q, log.dq, log.t, mechanism.names, log.source)
     ampere = tuple(str(entry.joint) for entry in columns if entry.current)
-    raw = log.tau if ampere else None
+    sign = np.array([arm.joint(name).direction for name in mechanism.names])
+    raw = np.where(np.isin(mechanism.names, ampere), sign * log.tau, np.nan) if ampere else None
     constants = torque_constants(torque_constant, _as_run(log, arm, mechanism), mechanism, ampere)
-    log = replace(log, tau=log.tau * [constants[name]["value"] if name in constants else 1.0 for name in mechanism.names])
+    if constants:
+        log = replace(log, tau=log.tau * [constants[name]["value"] if name in constants else 1.0 for name in mechanism.names])
     columns = [with_factor(entry, constants[str(entry.joint)]["value"]) if entry.current else entry for entry in columns]
     _check_units(log, arm, mechanism)
     origin = {"log": Path(table.source).name, "sha256": _sha256(Path(table.source)), "torque_signal": signal,
@@ -130,29 +132,37 @@ def _read(table: Table, columns: Sequence[ColumnMap], arm: ArmFile, mechanism: M
     lengths = {len(raw[name]) for name in wanted}
     if len(lengths) > 1:
         raise InputError(f"{table.source}: columns of different lengths ({', '.join(map(str, sorted(lengths)))} rows)")
-    with np.errstate(over="ignore", invalid="ignore"):      # what overflows is refused below as no finite number
-        values = {(entry.signal, entry.joint): raw[column] * entry.factor for entry, column in found.items()}
+    (rows,) = lengths
 
-    def signal(name: str) -> Array | None:
-        if not any(entry.signal == name for entry in columns):
+    def signal(name: str, joints: tuple[str | None, ...] = mechanism.names) -> Array | None:
+        mine = [(entry, column) for entry, column in found.items() if entry.signal == name]
+        if not mine:
             return None
-        unknown = np.full(len(t), np.nan)
-        return np.column_stack([values.get((name, joint), unknown) for joint in mechanism.names])
+        values = np.full((rows, len(joints)), np.nan)
+        for entry, column in mine:
+            with np.errstate(over="ignore", invalid="ignore"):      # what overflows is refused below as no finite number
+                np.multiply(raw[column], entry.factor, out=values[:, joints.index(entry.joint)])
+        return values
 
-    t = values["t", None]
+    clock = signal("t", (None,))
+    assert clock is not None
+    t = clock[:, 0]
     q, dq, tau, temperature = (signal(name) for name in ("q", "dq", "tau", "temperature"))
     assert q is not None
     assert tau is not None
     keep, notes = _with_numbers(t, q, tau)
+    if not keep.all():
+        t, q, tau = t[keep], q[keep], tau[keep]
+        dq, temperature = (None if values is None else values[keep] for values in (dq, temperature))
     tables = [arm.joint(name) for name in mechanism.names]
     sign, zero = np.array([table.direction for table in tables]), np.array([table.zero_offset for table in tables])
-    rows = np.count_nonzero(keep)
-    dq = np.full((rows, mechanism.n), np.nan) if dq is None else sign * dq[keep]
-    temperature = None if temperature is None else temperature[keep]
-    t, q, tau = t[keep], sign * q[keep] + zero, sign * tau[keep]
+    q *= sign
+    q += zero
+    tau *= sign
+    dq = np.broadcast_to(np.nan, q.shape) if dq is None else sign * dq
     if not np.isfinite(t).all():
         raise InputError(f"{table.source}: time is not a finite number in row {int(np.argmin(np.isfinite(t)))}")
-    segment = np.zeros(rows, dtype=np.int64)
+    segment = np.zeros(len(t), dtype=np.int64)
     if table.pieces:
         segment = np.cumsum(np.diff(raw[table.pieces][keep], prepend=raw[table.pieces][keep][:1]) != 0.0)
         t = _one_after_another(t, segment)
@@ -165,9 +175,8 @@ def _read(table: Table, columns: Sequence[ColumnMap], arm: ArmFile, mechanism: M
 
 def _with_numbers(t: Array, q: Array, tau: Array) -> tuple[NDArray[np.bool_], list[str]]:
     """Rows but those at the log's ends that are incomplete, and those that hold none of the joints."""
-    joints = np.column_stack((q, tau))
-    whole = np.isfinite(t) & np.isfinite(joints).all(axis=1)
-    keep = np.isnan(t) | ~np.isnan(joints).all(axis=1)
+    whole = np.isfinite(t) & np.isfinite(q).all(axis=1) & np.isfinite(tau).all(axis=1)
+    keep = ~(np.isfinite(t) & np.isnan(q).all(axis=1) & np.isnan(tau).all(axis=1))
     notes = []
     if (empty := int((~keep).sum())) and keep.any():
         notes.append(f"{empty} row(s) hold neither position nor torque of this arm and are left out")

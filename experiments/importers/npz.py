@@ -8,7 +8,7 @@ from typing import IO
 
 import numpy as np
 
-from experiments.importers.table import Array, Table, check_size, columns_of
+from experiments.importers.table import Array, Table, check_size, column_names, columns_of
 from ident.errors import InputError
 
 _DAMAGED = (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, KeyError,
@@ -25,9 +25,7 @@ def open_npz(path: Path) -> Table:
         raise _unreadable(path, error) from error
     owner: dict[str, str] = {}
     for member, (shape, dtype) in members.items():
-        if len(shape) in (1, 2) and dtype.kind in "iuf":
-            like = np.lib.stride_tricks.as_strided(np.empty(1, dtype), shape, (0,) * len(shape))
-            owner |= dict.fromkeys(columns_of(member, like), member)
+        owner |= dict.fromkeys(column_names(member, shape, dtype), member)
 
     def load(names: Sequence[str]) -> dict[str, Array]:
         found: dict[str, Array] = {}

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from ident.errors import InputError
 
 Array = NDArray[np.float64]
-MOST_NUMBERS = 100_000_000      # that an import keeps at once: 0.8 GB, 40 min of seven joints at 5 kHz with all their signals
+_WIDEST = 1000          # columns that a matrix can be
+MOST_NUMBERS = 50_000_000       # that an import keeps: an hour of six joints at 1 kHz
 
 
 @dataclass(frozen=True)
@@ -65,11 +66,17 @@ def check_size(source: str, rows: int, columns: int) -> None:
                          "keeps in memory; cut the log into pieces and import them one by one")
 
 
-def columns_of(name: str, values: NDArray[np.generic]) -> dict[str, NDArray[np.generic]]:
+def column_names(name: str, shape: tuple[int, ...], dtype: np.dtype) -> list[str]:
     """A vector is a column; a matrix is one a signal, ``name.0``, ``name.1``, ...: time runs along its longer side."""
-    if values.dtype.kind not in "iuf" or values.ndim not in (1, 2) or values.size < 2:
-        return {}
-    if 1 in values.shape or values.ndim == 1:
-        return {name: values.ravel()}
-    across = values if values.shape[0] >= values.shape[1] else values.T
-    return {f"{name}.{k}": across[:, k] for k in range(across.shape[1])}
+    if dtype.kind not in "iuf" or len(shape) not in (1, 2) or 0 in shape or set(shape) == {1}:
+        return []
+    if len(shape) == 1 or 1 in shape:
+        return [name]
+    return [f"{name}.{k}" for k in range(min(shape))] if min(shape) <= _WIDEST else []
+
+
+def columns_of(name: str, values: NDArray[np.generic]) -> dict[str, NDArray[np.generic]]:
+    """Columns of an array, by `column_names`."""
+    names = column_names(name, values.shape, values.dtype)
+    across = values if values.ndim < 2 or values.shape[0] >= values.shape[1] else values.T
+    return dict(zip(names, across.reshape(len(across), -1).T, strict=True)) if names else {}

@@ -1,0 +1,295 @@
+"""Damaged input: arm files, models, runs, calibrations and logs of every format, changed at random and given to the commands.
+
+A case is told by its number: the file, the kind of damage and where it hits follow from it, so that any can be repeated.
+"""
+
+import argparse
+import contextlib
+import hashlib
+import io
+import json
+import multiprocessing
+import re
+import resource
+import shutil
+import sqlite3
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ident.run import ARM, EVENTS, RECORD, SAMPLES, load_run
+
+_RAM = Path("/dev/shm")     # where there is such a place, no case waits for a disk
+GOLDEN = Path(__file__).parents[1] / "data" / "golden"
+JOINT, ROWS = "hinge", 300
+SLOW = 20.0             # s after which a case hangs; none should take a tenth of it
+BLOWN = 500.0           # MB by which a case may raise the memory of the process
+_CODES = (0, 1, 2, 3)
+_TEXTS = (b"nan", b"-1", b"1e999", b"-inf", b"99999999999999999999", b"0", b"", b"true", b"\"", b"[", b"]", b"{}", b"\0", b"=",
+          b"../../secret", b"/etc/passwd", b"\xff\xfe", b"\n", b",", b"1e-320", b"[[[[[[[[", b"'''",
+          b"<include file='../x.xml'/>")
+_WORDS = (b"\xff" * 8, b"\x00" * 8, b"\xff" * 7 + b"\x7f", b"\xff\xff\xff\x7f", b"\x00\x00\x00\x80", b"\x01", b"\x00\x00\xf8\x7f")
+
+
+def make_inputs(folder: Path) -> dict[str, tuple[Path, list[str]]]:
+    """One good input of every kind: the file that is damaged, and the command that reads it ({file} and {out} filled in)."""
+    arm = folder / "arm"
+    arm.mkdir(parents=True)
+    for name in ("pendulum.toml", "pendulum.urdf"):
+        shutil.copy(GOLDEN / name, arm)
+    calibration = folder / "calibration"
+    calibration.mkdir()
+    for name in ("calibration.toml", "pendulum.urdf"):
+        shutil.copy(GOLDEN / name, calibration)
+    run = _short_run(folder / "run")
+    loads = ["loads", str(arm / "pendulum.toml"), "--q", "0.3"]
+    fit = ["fit", str(run), "-o", "{out}"]
+    taking = ["import", "{log}", "--arm", str(arm / "pendulum.toml"), "-o", "{out}"]
+    exporting = ["export", str(calibration / "calibration.toml"), "--to", "json", "-o", "{out}"]
+    cases = {"arm file": (arm / "pendulum.toml", loads), "model": (arm / "pendulum.urdf", loads),
+             "calibration": (calibration / "calibration.toml", exporting),
+             **{f"run: {part}": (run / part, fit) for part in (RECORD, EVENTS, SAMPLES, f"{ARM}/pendulum.toml")}}
+    for name, (log, file) in make_logs(folder / "logs").items():
+        cases[name] = file, [str(log) if part == "{log}" else part for part in taking]
+    return cases
+
+
+def _short_run(folder: Path) -> Path:
+    from drivers import JointSample
+    from experiments.recorder import Recorder
+    from ident.description import load_mechanism
+
+    golden = load_run(next((GOLDEN / "runs").iterdir()))
+    mechanism, zero = load_mechanism(golden.arm), np.zeros(len(golden.names))
+    with Recorder(folder, golden.arm, mechanism, "a short run", 100.0) as recorder:
+        for row in range(ROWS):
+            values = golden.signals["q"][row], golden.signals["tau"][row]
+            sample = JointSample(float(golden.t[row]), values[0], zero, values[1], zero, None, zero.astype(np.int64))
+            recorder.sample(sample, zero, zero, 0)
+    return folder
+
+
+def make_logs(folder: Path) -> dict[str, tuple[Path, Path]]:
+    """A log in every format: what is imported, and the file of it that is damaged."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from mcap.writer import CompressionType, Writer
+    from scipy.io import savemat
+
+    folder.mkdir(parents=True)
+    t = np.arange(ROWS) / 100.0
+    q, tau = np.sin(t), np.cos(t) + 2.0 * np.sign(np.cos(t))
+    columns = {"time": t, "position": q, "torque": tau}
+    np.savetxt(folder / "log.csv", np.column_stack((t, q, tau)), delimiter=",", header="time,position,torque", comments="")
+    savemat(folder / "log.mat", columns, do_compression=True)
+    savemat(folder / "plain.mat", {"log": columns})
+    np.savez(folder / "log.npz", time=t, position=q, torque=tau)
+    np.savez_compressed(folder / "packed.npz", time=t, position=q, torque=tau)
+    pq.write_table(pa.table(columns), folder / "log.parquet")
+    dataset = folder / "dataset"
+    (dataset / "meta").mkdir(parents=True)
+    (dataset / "data").mkdir()
+    (dataset / "meta" / "info.json").write_text(json.dumps({"features": {
+        "observation.state": {"names": [f"{JOINT}.pos"]}, "observation.effort": {"names": {"motors": [JOINT]}}}}))
+    pq.write_table(pa.table({"timestamp": t, "observation.state": list(q[:, None]), "observation.effort": list(tau[:, None]),
+                             "episode_index": np.zeros(ROWS, dtype=np.int64)}), dataset / "data" / "episode.parquet")
+    messages = [(k * 10_000_000, joint_state(k * 10_000_000, (JOINT,), q[k:k + 1], [], tau[k:k + 1])) for k in range(ROWS)]
+    with contextlib.closing(sqlite3.connect(folder / "log.db3")) as bag:
+        bag.execute("CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT, type TEXT, serialization_format TEXT)")
+        bag.execute("CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER, timestamp INTEGER, data BLOB)")
+        bag.execute("INSERT INTO topics VALUES (1, '/joint_states', 'sensor_msgs/msg/JointState', 'cdr')")
+        bag.executemany("INSERT INTO messages(topic_id, timestamp, data) VALUES (1, ?, ?)", messages)
+        bag.commit()
+    for packing in (CompressionType.ZSTD, CompressionType.LZ4, CompressionType.NONE):
+        with (folder / f"{packing.name.lower()}.mcap").open("wb") as file:
+            writer = Writer(file, chunk_size=4096, compression=packing)
+            writer.start("ros2", "")
+            schema = writer.register_schema("sensor_msgs/msg/JointState", "ros2msg", b"")
+            channel = writer.register_channel("/joint_states", "cdr", schema)
+            for stamp, data in messages:
+                writer.add_message(channel, stamp, data, stamp)
+            writer.finish()
+    found = {path.name: (path, path) for path in sorted(folder.iterdir()) if path.is_file()}
+    return found | {"dataset: meta": (dataset, dataset / "meta" / "info.json"),
+                    "dataset: data": (dataset, dataset / "data" / "episode.parquet")}
+
+
+def joint_state(stamp: int, names: Iterable[str], position: Any, velocity: Any, effort: Any) -> bytes:
+    """A sensor_msgs/JointState in little-endian CDR; stamp in ns."""
+    out = bytearray(np.array([stamp // 10**9, stamp % 10**9, 1], dtype="<u4").tobytes() + b"\0")
+
+    def pad(size: int) -> None:
+        out.extend(bytes(-len(out) % size))
+
+    names = tuple(names)
+    pad(4)
+    out += np.uint32(len(names)).tobytes()
+    for name in names:
+        pad(4)
+        text = name.encode() + b"\0"
+        out += np.uint32(len(text)).tobytes() + text
+    for values in (position, velocity, effort):
+        pad(4)
+        out += np.uint32(len(values)).tobytes()
+        if len(values):
+            pad(8)
+            out += np.asarray(values, dtype="<f8").tobytes()
+    return b"\0\1\0\0" + bytes(out)
+
+
+def damaged(data: bytes, rng: np.random.Generator) -> bytes:
+    """Bytes after one to four random changes."""
+    out = bytearray(data)
+    for _ in range(int(rng.integers(1, 5))):
+        if not out:
+            break
+        at, to = sorted(rng.integers(0, len(out) + 1, 2).tolist())
+        to = min(to, at + int(rng.integers(1, 65)))
+        way = int(rng.integers(0, 9))
+        if way == 0:
+            del out[at:]
+        elif way == 1:
+            out[min(at, len(out) - 1)] ^= 1 << int(rng.integers(0, 8))
+        elif way == 2:
+            word = _WORDS[int(rng.integers(len(_WORDS)))]
+            out[at:at + len(word)] = word
+        elif way == 3:
+            del out[at:to]
+        elif way == 4:
+            out[at:at] = out[at:to] * int(rng.integers(1, 4))
+        elif way == 5:
+            out[at:to] = rng.bytes(to - at)
+        elif way == 6:
+            out[at:to] = bytes(to - at)
+        else:
+            _change_word(out, rng, whole=way == 7)
+    return bytes(out)
+
+
+def _change_word(out: bytearray, rng: np.random.Generator, whole: bool) -> None:
+    """Another text in place of a number or word, or two words exchanged."""
+    words = list(re.finditer(rb"[\w.+-]+", bytes(out[:200_000])))
+    if not words:
+        return
+    one = words[int(rng.integers(len(words)))]
+    if whole:
+        out[one.start():one.end()] = _TEXTS[int(rng.integers(len(_TEXTS)))]
+    else:
+        out[one.start():one.end()] = words[int(rng.integers(len(words)))][0]
+
+
+def _case(number: int, cases: dict[str, tuple[Path, list[str]]], kinds: list[str], root: Path) -> tuple[str, str]:
+    """Damage, run, restore: the kind of input, and what was wrong ("" if nothing)."""
+    from experiments.cli.app import run
+
+    kind = kinds[number % len(kinds)]
+    file, command = cases[kind]
+    whole = file.read_bytes()
+    file.write_bytes(damaged(whole, np.random.default_rng(number)))
+    before, out = _state(root), root.parent / "out"
+    peak, began, fault = _peak(), time.perf_counter(), ""
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as said:
+            code = run([part.replace("{out}", str(out)) for part in command])
+        if code not in _CODES:
+            fault = f"exit code {code}"
+        elif code and "Traceback" in said.getvalue():
+            fault = "a traceback was printed"
+    except BaseException as error:
+        fault = f"{type(error).__name__}: {error}"
+    if time.perf_counter() - began > SLOW:
+        fault = fault or f"took {time.perf_counter() - began:.0f} s"
+    if _peak() - peak > BLOWN:
+        fault = fault or f"took {_peak() - peak:.0f} MB"
+    if _state(root) != before:
+        fault = fault or "changed its input"
+    file.write_bytes(whole)
+    shutil.rmtree(out, ignore_errors=True)
+    if out.is_file():
+        out.unlink()
+    return kind, fault
+
+
+def _state(root: Path) -> str:
+    """Digest of all files below a folder."""
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*")):
+        digest.update(str(path).encode() + (path.read_bytes() if path.is_file() else b""))
+    return digest.hexdigest()
+
+
+def _peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
+
+
+def _work(numbers: range, root: Path, answers: Connection) -> None:
+    import logging
+
+    logging.disable(logging.CRITICAL)
+    cases = make_inputs(root / "in")
+    kinds = sorted(cases)
+    for number in numbers:
+        answers.send((number, *_case(number, cases, kinds, root / "in")))
+    answers.send(None)
+
+
+def judged(numbers: range, show: Callable[[str], None] | None = None) -> tuple[Counter[str], list[str]]:
+    """Cases by kind, and the faults; each in a process that may die or hang without ending the others."""
+    counts: Counter[str] = Counter()
+    faults: list[str] = []
+    while numbers:
+        with tempfile.TemporaryDirectory(dir=_RAM if _RAM.is_dir() else None) as root:
+            for number, kind, fault in _answers(numbers, Path(root)):
+                numbers = range(number + 1, numbers.stop)
+                counts[kind] += 1
+                if fault:
+                    faults.append(f"case {number} ({kind}): {fault}")
+                    if show:
+                        show(faults[-1])
+    return counts, faults
+
+
+def _answers(numbers: range, root: Path) -> Iterator[tuple[int, str, str]]:
+    """What a worker says; its silence or death is an answer, too."""
+    here, there = multiprocessing.Pipe(duplex=False)
+    worker = multiprocessing.get_context("spawn").Process(target=_work, args=(numbers, root, there), daemon=True)
+    worker.start()
+    there.close()
+    following = numbers.start
+    try:
+        while here.poll(3.0 * SLOW):
+            if (answer := here.recv()) is None:
+                return
+            yield answer
+            following = answer[0] + 1
+        yield following, "any", f"no answer within {3.0 * SLOW:.0f} s"
+    except EOFError:
+        worker.join()
+        yield following, "any", f"the process died with code {worker.exitcode}"
+    finally:
+        worker.kill()
+        worker.join()
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the benchmark."""
+    parser.add_argument("--cases", type=int, default=100_000)
+    parser.add_argument("--first", type=int, default=0, help="number of the first case; with --cases 1 one is repeated")
+
+
+def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    """Damage, run, count."""
+    began = time.perf_counter()
+    counts, faults = judged(range(options.first, options.first + options.cases), print)
+    took = time.perf_counter() - began
+    rows = "\n".join(f"| {kind} | {count} | {sum(f'({kind})' in fault for fault in faults)} |"
+                     for kind, count in sorted(counts.items()))
+    table = (f"{sum(counts.values())} damaged inputs in {took:.0f} s: {len(faults)} with a traceback, a crash, "
+             f"over {SLOW:.0f} s, over {BLOWN:.0f} MB or a changed input.\n\n| input | cases | faults |\n|---|---|---|\n{rows}")
+    return {"cases": dict(counts), "faults": faults, "s": took}, "\n".join((table, *(f"- {fault}" for fault in faults[:50])))

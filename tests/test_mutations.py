@@ -1,0 +1,58 @@
+"""Damaged input of every kind: one sentence and an exit code, whatever is in the file."""
+
+import contextlib
+import io
+
+import numpy as np
+import pytest
+
+from benchmarks import mutations
+from benchmarks.mutations import damaged, judged, make_inputs
+from experiments.cli.app import run
+
+CASES = 500
+
+
+def test_damaged_inputs_are_refused_or_read_and_never_change():
+    """The benchmark of this name in small: no traceback, no crash, no hang, no blow-up, no changed file."""
+    counts, faults = judged(range(CASES))
+    assert sum(counts.values()) == CASES
+    assert not faults, "\n".join(faults)
+
+
+def test_undamaged_inputs_are_read(tmp_path):
+    """Else the cases above would be refused before their damage is met."""
+    for kind, (file, command) in make_inputs(tmp_path / "in").items():
+        assert file.is_file()
+        out = tmp_path / f"out-{kind}".replace("/", "-")
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as said:
+            code = run([part.replace("{out}", str(out)) for part in command])
+        if kind.startswith("run: "):            # too short for a fit, which comes after all that can be damaged
+            assert "no joint can be calibrated" in said.getvalue()
+        else:
+            assert (code, said.getvalue()) == (0, ""), kind
+
+
+@pytest.mark.parametrize(("what", "word"), [("raises", "KeyError"), ("writes", "changed its input"), ("takes", "MB")])
+def test_a_fault_would_be_seen(monkeypatch, tmp_path, what, word):
+    """The judge itself, on a command that raises, changes its input or takes memory."""
+    cases, kept = make_inputs(tmp_path / "in"), []
+
+    def command(arguments):
+        if what == "raises":
+            raise KeyError(arguments[0])
+        if what == "writes":
+            (tmp_path / "in" / "new").write_text("x")
+        kept.append(np.ones(100_000_000 if what == "takes" else 1))
+        return 2
+
+    monkeypatch.setattr("experiments.cli.app.run", command)
+    _, fault = mutations._case(0, cases, sorted(cases), tmp_path / "in")
+    assert word in fault
+
+
+def test_damage_is_damage_and_repeats():
+    text = b"a = 1.0\n" * 50
+    same = [damaged(text, np.random.default_rng(k)) == text for k in range(200)]
+    assert np.mean(same) < 0.1
+    assert damaged(text, np.random.default_rng(3)) == damaged(text, np.random.default_rng(3))
