@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ident.calibration import Calibration, JointCalibration
+from ident.friction import load_part
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,10 @@ def approximate(joint: JointCalibration) -> Approximation:
     friction, loads = values["coulomb"], np.zeros(1)
     if joint.load_range is not None and joint.load_part is not None:
         friction += joint.load_part[1]
-        loads = np.linspace(*joint.load_range, 9)
-    grid_w, grid_load = (axis.ravel() for axis in np.meshgrid(w, loads))
+        least, greatest = joint.load_ends
+        along = np.interp(np.linspace(joint.load_part[0], joint.load_part[2], 9), load_part(values, joint.load_ends), (0.0, 1.0))
+        loads = least + np.multiply.outer(along, greatest - least)
+    grid_w, grid_load = np.tile(w, len(loads)), np.repeat(loads, len(w), axis=0)
     off = friction + values["viscous"] * grid_w - joint.torque(grid_w, grid_load)
     return Approximation(friction, values["viscous"], float(np.abs(off).max()), float(np.sqrt(np.mean(off**2))))
 
