@@ -9,6 +9,7 @@ import numpy as np
 from ident.calibration import Calibration, JointCalibration
 from ident.compare import Comparison, CurveChange, ParameterChange
 from ident.errors import InputError
+from ident.mechanism import Array
 
 PLOTS = (".png", ".svg", ".pdf")
 _COLOURS = ("#7a8794", "#b4532a", "#1b3a5c", "#5ab4ac", "#8f6bb0", "#c49a2c")
@@ -72,7 +73,8 @@ def plot(calibrations: Sequence[Calibration], names: Sequence[str], target: Path
             joint = calibration.joints[name]
             low, high = joint.velocity_range
             w = np.geomspace(max(low, 1e-3 * high), high, 120)
-            load = np.full_like(w, level)
+            own = joint.middle_load if np.ndim(level) != joint.middle_load.ndim else level
+            load = np.repeat(np.asarray(own)[None], len(w), axis=0)
             friction, band = joint.torque(w, load), joint.band(w, load) if joint.names else 0.0
             colour = _COLOURS[k % len(_COLOURS)]
             warm = "" if joint.temperature_range is None else " ({:.0f} to {:.0f} °C)".format(*joint.temperature_range)
@@ -81,13 +83,12 @@ def plot(calibrations: Sequence[Calibration], names: Sequence[str], target: Path
         unit = first.parameters["coulomb"].unit
         ax.set(xscale="log", xlabel=f"speed, {'m/s' if unit == 'N' else 'rad/s'}", ylabel=f"friction, {unit}")
         ax.set_ylim(bottom=0.0)
-        ax.set_title(f"{name}, load {level:.3g}" if level else name, loc="left", fontsize=9)
+        ax.set_title(f"{name}, load {level:.3g}" if np.ndim(level) == 0 and level else name, loc="left", fontsize=9)
         ax.legend(frameon=False, fontsize=7)
         ax.spines[["top", "right"]].set_visible(False)
     FigureCanvasAgg(figure).print_figure(str(target))
 
 
-def _middle_load(joints: Sequence[JointCalibration]) -> float:
+def _middle_load(joints: Sequence[JointCalibration]) -> Array:
     """Middle of the first range of loads that friction grows with; zero without one."""
-    ranges = [joint.load_range for joint in joints if joint.load != "none" and joint.load_range is not None]
-    return float(np.mean(ranges[0])) if ranges else 0.0
+    return next((joint.middle_load for joint in joints if joint.load != "none" and joint.load_range is not None), np.zeros(()))

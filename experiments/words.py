@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from scipy.stats import chi2
 
 from ident.calibration import Calibration
+from ident.friction import COMPONENTS
 from ident.parameter import Parameter
 
 MISSING = "–"
@@ -23,12 +24,15 @@ _CAUSES = {             # what a scale other than 1 may come from, by what is kn
     "found": "Torque constant, gear efficiency, model masses and this tool look the same in it",
     "used": "Torque constant, gear efficiency and model masses look the same in it",
 }
-LOAD_WORDS = {"none": "none", "normal": "normal load", "torque": "transmitted torque", "bending": "bending moment"}
+LOAD_WORDS = {"none": "none", "normal": "normal load", "torque": "transmitted torque", "bending": "bending moment",
+              "radial": "radial force", "axial": "axial force", "components": "load components"}
 PARAMETER_WORDS = {
     "coulomb": "Coulomb friction", "static": "static friction", "viscous": "viscous friction",
     "stribeck_velocity": "Stribeck velocity", "stribeck_exponent": "Stribeck exponent",
     "tanh_velocity": "smoothing velocity", "viscous_quadratic": "quadratic viscous friction",
     "coulomb_coefficient": "Coulomb per load", "static_coefficient": "static per load",
+    **{f"{level}_coefficient_{part}": f"{word} per {part} load" for level, word in (("coulomb", "Coulomb"), ("static", "static"))
+       for part in COMPONENTS},
     "scale": "torque / gravity", "offset": "torque offset", "delay": "torque delay", "drift": "drift",
     "viscous_difference": "viscous, half of forward less backward",
     "driving_difference": "friction per load, half of driving less driven", "inertia": "inertia",
@@ -39,6 +43,7 @@ PARAMETER_SYMBOLS = {       # letter and subscript of the equation
     "coulomb": ("c", "0"), "static": ("s", "0"), "viscous": ("k", "v"), "stribeck_velocity": ("ω", "s"),
     "stribeck_exponent": ("δ", ""), "tanh_velocity": ("ω", "t"), "viscous_quadratic": ("k", "2"),
     "coulomb_coefficient": ("c", "1"), "static_coefficient": ("s", "1"),
+    **{f"{level}_coefficient_{part}": (level[0], part[0]) for level in ("coulomb", "static") for part in COMPONENTS},
 }
 
 

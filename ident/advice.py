@@ -75,7 +75,7 @@ def _best(name: str, fit: FitResult, speed: Array, load: Array | None, relative:
             return f"no speed below {wanted:.2g} {w}, the slowest is {speed.min():.2g}: slower ones tell it best"
     if name == "viscous":
         fastest = float(speed.max())
-        friction = float(fit.predict(np.array([fastest]), None if load is None else np.array([np.median(load)]))[0])
+        friction = float(fit.predict(np.array([fastest]), None if load is None else np.median(load, axis=0, keepdims=True))[0])
         if fit.values["viscous"] * fastest < _SMALL * friction:
             return (f"at the fastest speed, {fastest:.2g} {w}, it is {100.0 * fit.values['viscous'] * fastest / friction:.0f} % "
                     "of friction: faster ones tell it best")

@@ -19,7 +19,7 @@ from ident.description import mechanism_of
 from ident.directions import DIFFERENCES
 from ident.errors import InputError, unknown_name
 from ident.fit import needed_load, prediction_band
-from ident.friction import LAWS, law_named
+from ident.friction import COMPONENTS, LAWS, components_of, law_named
 from ident.loads import joint_loads
 from ident.mechanism import Array, Bearing, Mechanism
 from ident.parameter import Parameter
@@ -47,8 +47,8 @@ class JointCalibration:
     held_out_rmse : float
         Root mean square error over round trips left out of the fit, with all of their speed but at the ends [N·m].
     velocity_range, load_range, load_part, temperature_range : tuple of float
-        What the data covered; `load_part` is the load's share of Coulomb friction at the least, median and
-        greatest load [N·m].
+        What the data covered, a `load_range` for each of the load's components where they have coefficients of their own;
+        `load_part` is the least, median and greatest share of the load in Coulomb friction [N·m].
     names, correlation : tuple of str, ndarray
         Parameters and the correlation of their estimates.
     factor : float
@@ -64,7 +64,7 @@ class JointCalibration:
     bearing: Bearing | None
     held_out_rmse: float
     velocity_range: tuple[float, float]
-    load_range: tuple[float, float] | None
+    load_range: tuple[float, float] | Mapping[str, tuple[float, float]] | None
     load_part: tuple[float, float, float] | None
     temperature_range: tuple[float, float] | None
     names: tuple[str, ...]
@@ -78,15 +78,33 @@ class JointCalibration:
         """Parameter values of the law."""
         return {name: p.value for name, p in self.parameters.items() if p.value is not None}
 
+    @property
+    def components(self) -> tuple[str, ...]:
+        """Components of the load that have a coefficient each, where `load` is "components"."""
+        return components_of(self.values)
+
+    @property
+    def load_ends(self) -> Array:
+        """Least and greatest load that the data covered, shape (2,); (2, m) with a column for each of `components`."""
+        ends = self.load_range
+        return np.transpose([ends[name] for name in self.components]) if isinstance(ends, Mapping) else np.array(ends)
+
+    @property
+    def middle_load(self) -> Array:
+        """Middle of the loads that the data covered, shape () or (m,) as for `load_ends`; zero where friction grows with none."""
+        return self.load_ends.mean(axis=0) if self.load != "none" and self.load_range is not None else np.zeros(())
+
     def torque(self, velocity: ArrayLike, load: ArrayLike | None = None) -> Array:
         """Friction torque at velocities and loads, shape (N,) [N·m], the mean of both directions.
+
+        Where `load` is "components", loads are columns, one for each of `components`.
 
         Raises
         ------
         InputError
             If the law needs a load and none is given.
         """
-        return law_named(self.law).function(velocity, **self.values, load=needed_load(self.load, load))
+        return law_named(self.law).torque(velocity, self.values, needed_load(self.load, load))
 
     @property
     def difference(self) -> float:
@@ -229,7 +247,8 @@ class Calibration:
         for column, name in enumerate(self.names):
             if name in self.joints:
                 joint = self.joints[name]
-                load = None if joint.load == "none" else loads.get(joint.load)[:, column]
+                load = (None if joint.load == "none" else loads.get(joint.load)[:, column] if not joint.components
+                        else np.column_stack([loads.get(part)[:, column] for part in joint.components]))
                 out[:, column] = joint.torque(dq[:, column], load) + joint.directional_torque(dq[:, column], load,
                                                                                               loads.tau[:, column])
         return out
@@ -271,7 +290,7 @@ def _joint_table(joint: JointCalibration) -> Any:
     for key in ("held_out_rmse", "velocity_range", "load_range", "load_part", "temperature_range", "factor", "torque_scale"):
         value = getattr(joint, key)
         if value is not None:
-            table[key] = _rounded(value)
+            table[key] = _inline(value) if isinstance(value, Mapping) else _rounded(value)
     for group in ("parameters", "gravity"):
         inner = tomlkit.table()
         inner.update(_parameters(getattr(joint, group)))
@@ -373,12 +392,12 @@ class _CorrelationTable(BaseModel):
 class _JointTable(BaseModel):
     model_config = _STRICT
     law: str
-    load: Literal["none", "torque", "bending", "radial", "axial", "normal"]
+    load: Literal["none", "torque", "bending", "radial", "axial", "normal", "components"]
     directional: Literal["none", "viscous", "driving"]
     bearing: Bearing | None = None
     held_out_rmse: float
     velocity_range: tuple[float, float]
-    load_range: tuple[float, float] | None = None
+    load_range: tuple[float, float] | dict[str, tuple[float, float]] | None = None
     load_part: tuple[float, float, float] | None = None
     temperature_range: tuple[float, float] | None = None
     factor: float = 1.96
@@ -392,7 +411,12 @@ class _JointTable(BaseModel):
         if self.law not in LAWS:
             raise InputError(f"{where}.law: {unknown_name('law', self.law, LAWS)}")
         parameters = {name: Parameter(**vars(table)) for name, table in self.parameters.items()}
-        for name in LAWS[self.law].parameters(self.load != "none"):
+        components = components_of(parameters) if self.load == "components" else ()
+        if self.load == "components" and not components:
+            raise InputError(f"{where}.parameters: load = \"components\" needs a coulomb_coefficient_ of {', '.join(COMPONENTS)}")
+        if self.load_range is not None and tuple(name for name in COMPONENTS if name in self.load_range) != components:
+            raise InputError(f"{where}.load_range has not the loads of the parameters: {', '.join(components) or self.load}")
+        for name in LAWS[self.law].parameters(self.load != "none", components):
             if name not in parameters or parameters[name].value is None:
                 raise InputError(f"{where}.parameters.{name} has no value; the law {self.law} with load {self.load} needs it")
         if self.load == "normal" and self.bearing is None:
@@ -402,8 +426,8 @@ class _JointTable(BaseModel):
             if difference is None or difference.value is None:
                 raise InputError(f"{where}.gravity.{DIFFERENCES[self.directional]} has no value; directional = "
                                  f"\"{self.directional}\" needs it")
-            if self.directional == "driving" and self.load == "none":
-                raise InputError(f"{where}.load = \"none\": directional = \"driving\" needs a load")
+            if self.directional == "driving" and self.load in ("none", "components"):
+                raise InputError(f"{where}.load = \"{self.load}\": directional = \"driving\" needs a single load")
         for name in self.correlation.names:
             if name not in parameters:
                 raise InputError(f"{where}.correlation.names: {unknown_name('parameter', name, parameters)}")

@@ -187,13 +187,13 @@ def _curve(name: str, a: JointCalibration, b: JointCalibration, runs: tuple[int,
     if not low < high or levels is None:
         return None
     w = np.tile(np.geomspace(low, high, _SPEEDS), len(levels[0]))
-    loads = [np.repeat(level, _SPEEDS) for level in levels]
+    loads = [np.repeat(level, _SPEEDS, axis=0) for level in levels]
     before, after = (joint.torque(w, load) for joint, load in zip((a, b), loads, strict=True))
     variance = sum(_variance(joint, other, w, load, runs) for joint, other, load in zip((a, b), (b, a), loads, strict=True))
     width = np.sqrt(chi2.ppf(1.0 - level, max(1, len(a.names), len(b.names))))
     allowed = np.maximum(width * np.sqrt(variance), 1e-9 * np.abs(before))
     worst = int(np.argmax(np.abs(after - before) / allowed))
-    load = float(loads[0][worst]) if a.load != "none" or b.load != "none" else None
+    load = float(loads[0][worst]) if (a.load != "none" or b.load != "none") and loads[0].ndim == 1 else None
     return CurveChange(name, a.parameters["coulomb"].unit, float(w[worst]), load if _loads_agree(a, b) else None,
                        float(before[worst]), float(after[worst]), float(allowed[worst]),
                        float(np.sqrt(np.mean((after - before) ** 2) / np.mean(before**2))))
@@ -214,19 +214,19 @@ def _variance(joint: JointCalibration, other: JointCalibration, w: Array, load: 
 
 def _loads_agree(a: JointCalibration, b: JointCalibration) -> bool:
     """Whether one number is the load of both."""
-    return "none" in (a.load, b.load) or (a.load == b.load and (a.load != "normal" or a.bearing == b.bearing))
+    return "none" in (a.load, b.load) or (a.load == b.load and a.components == b.components
+                                          and (a.load != "normal" or a.bearing == b.bearing))
 
 
 def _common_loads(a: JointCalibration, b: JointCalibration) -> tuple[Array, Array] | None:
     """Loads at which both are compared; the middle of each range where they are of different kinds, None without common ones."""
-    ranges = [joint.load_range for joint in (a, b) if joint.load != "none" and joint.load_range is not None]
+    ends = [joint.load_ends for joint in (a, b) if joint.load != "none" and joint.load_range is not None]
     if not _loads_agree(a, b):
-        middle = [np.array([np.mean(joint.load_range)]) if joint.load_range else np.zeros(1) for joint in (a, b)]
-        return middle[0], middle[1]
-    if not ranges:
+        return a.middle_load[None], b.middle_load[None]
+    if not ends:
         return np.zeros(1), np.zeros(1)
-    low, high = max(lower for lower, _ in ranges), min(upper for _, upper in ranges)
-    if low > high:
+    low, high = np.max([lower for lower, _ in ends], axis=0), np.min([upper for _, upper in ends], axis=0)
+    if np.any(low > high):
         return None
     levels = np.linspace(low, high, _LOADS)
     return levels, levels

@@ -5,7 +5,6 @@ that share one is evaluated at once.
 """
 
 import inspect
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -80,6 +79,7 @@ class Feedforward:
         joints = [calibration.joints.get(name) for name in self.names]
         for k, joint, prismatic in zip(self._own, joints, mechanism.prismatic, strict=True):
             self._weights[:, k] = load_weights(joint.load if joint else "none", joint.bearing if joint else None, bool(prismatic))
+        self._levels = _component_weights(joints, self._own, self._weights.shape)
         self._groups = _by_law(joints, self._own)
         self._viscous, self._driving = (np.array([joint.difference if joint is not None and joint.directional == kind else 0.0
                                                   for joint in joints]) for kind in ("viscous", "driving"))
@@ -112,8 +112,10 @@ class Feedforward:
         np.abs(parts, out=parts)
         load = np.einsum("ij,ij->j", self._weights, parts)
         friction, w = np.full(self._shape, np.nan), self._state[1]
+        levels = {name: np.einsum("ij,ij->j", weights, parts) for name, weights in self._levels.items()}
         for columns, places, law in self._groups:
-            friction[columns] = law(w[columns], load=load[places])
+            raised = {name: law.keywords[name] + level[places] for name, level in levels.items() if name in law.keywords}
+            friction[columns] = law(w[columns], load=load[places], **raised)
         if self._alike:
             return friction
         rigid = self._drive(along)[self._own]
@@ -206,18 +208,33 @@ def compiled(mechanism: Mechanism) -> "mujoco.MjModel":
 
 
 def _by_law(joints: list[JointCalibration | None],
-            places: NDArray[np.int_]) -> list[tuple[NDArray[np.int_], NDArray[np.int_], Callable[..., Array]]]:
+            places: NDArray[np.int_]) -> list[tuple[NDArray[np.int_], NDArray[np.int_], partial[Array]]]:
     """Columns and places of the joints that share a law, and the law with an array for every parameter."""
-    groups: list[tuple[NDArray[np.int_], NDArray[np.int_], Callable[..., Array]]] = []
+    groups: list[tuple[NDArray[np.int_], NDArray[np.int_], partial[Array]]] = []
     for name in dict.fromkeys(joint.law for joint in joints if joint is not None):
         law = law_named(name).function
         members = {k: joint for k, joint in enumerate(joints) if joint is not None and joint.law == name}
         values: dict[str, list[float]] = {}
         for joint in members.values():
-            bound = inspect.signature(law).bind(0.0, **joint.values)
+            signature = inspect.signature(law)
+            bound = signature.bind(0.0, **{key: value for key, value in joint.values.items() if key in signature.parameters})
             bound.apply_defaults()
             for parameter, value in list(bound.arguments.items())[1:-1]:       # the data are first and last
                 values.setdefault(parameter, []).append(value)
         columns = np.array(list(members))
         groups.append((columns, places[columns], partial(law, **{key: np.array(value) for key, value in values.items()})))
     return groups
+
+
+def _component_weights(joints: list[JointCalibration | None], places: NDArray[np.int_],
+                       shape: tuple[int, int]) -> dict[str, Array]:
+    """By how much each of `LOAD_PARTS` raises a level of friction where components have coefficients: level -> (rows, places)."""
+    levels: dict[str, Array] = {}
+    for place, joint in zip(places, joints, strict=True):
+        if joint is None:
+            continue
+        for name in law_named(joint.law).with_load:
+            for part in joint.components:
+                level = levels.setdefault(name.removesuffix("_coefficient"), np.zeros(shape))
+                level[LOAD_PARTS.index(part), place] = joint.values[f"{name}_{part}"]
+    return levels

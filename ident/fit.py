@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ident.errors import FitError, InputError, unknown_name
-from ident.friction import AUTO, Law, law_named, unit
+from ident.friction import AUTO, Law, components_of, law_named, unit
 from ident.intervals import profile, spread
 from ident.mechanism import Array
 from ident.parameter import Parameter, verdict
@@ -99,6 +99,11 @@ class FitResult:
         """Parameter values of the law by name."""
         return {name: float(p.value) for name, p in self.parameters.items() if p.value is not None}
 
+    @property
+    def components(self) -> tuple[str, ...]:
+        """Components of the load that have a coefficient each, where `load` is "components"."""
+        return components_of(self.values)
+
     def of_points(self, data: Data) -> "FitResult":
         """The same with residual and noise of all points, of a fit to condensed ones."""
         residual = data.tau - predict(data, law_named(self.law), self._all_values)
@@ -106,14 +111,14 @@ class FitResult:
                        noise=self.noise.of_points(data.group, data.sign), data=data)
 
     def predict(self, velocity: ArrayLike, load: ArrayLike | None = None) -> Array:
-        """Friction torque at velocities and loads, shape (N,) [N·m].
+        """Friction torque at velocities and loads, shape (N,) [N·m]; loads of `components` are columns, shape (N, m).
 
         Raises
         ------
         InputError
             If the law depends on the load and none is given.
         """
-        return law_named(self.law).function(velocity, **self.values, load=needed_load(self.load, load))
+        return law_named(self.law).torque(velocity, self.values, needed_load(self.load, load))
 
     def band(self, velocity: ArrayLike, load: ArrayLike | None = None) -> Array:
         """Half width of the 95 % band of the predicted friction, shape (N,) [N·m]."""
@@ -341,7 +346,7 @@ def with_intervals(best: Best, load_name: str) -> FitResult:
     for k, error, (low, high) in zip(free, scale * found.std_error, ends.tolist(), strict=True):
         word, note = _verdict(best, names[k], low, high)
         fitted[names[k]] = Parameter(values[names[k]], float(error), low, high, units[names[k]], word, note)
-    parameters = {name: fitted[name] for name in law.parameters(data.load is not None)}
+    parameters = {name: fitted[name] for name in law.parameters(data.load is not None, data.components)}
     own = tuple(name for name in parameters if names.index(name) in free)
     keep = [free.index(names.index(name)) for name in own]
     return FitResult(law.name, load_name, parameters, {name: fitted[name] for name in data.nuisance}, own,
@@ -365,11 +370,11 @@ def _verdict(best: Best, name: str, low: float, high: float) -> tuple[str, str]:
 def prediction_band(law: str, values: Mapping[str, float], names: tuple[str, ...], covariance: Array,
                     velocity: ArrayLike, load: ArrayLike | None, factor: float = 1.96) -> Array:
     """Half width of the band of predicted friction from the parameters' covariance, shape (N,)."""
-    function, w = law_named(law).function, np.atleast_1d(np.asarray(velocity, dtype=float))
+    torque, w = law_named(law).torque, np.atleast_1d(np.asarray(velocity, dtype=float))
     gradient = []
     for name in names:
         step = 1e-5 * max(abs(values[name]), 1e-6)
         up, down = ({**values, name: values[name] + sign * step} for sign in (1.0, -1.0))
-        gradient.append((function(w, **up, load=load) - function(w, **down, load=load)) / (2.0 * step))
+        gradient.append((torque(w, up, load) - torque(w, down, load)) / (2.0 * step))
     G = np.array(gradient)
     return np.asarray(factor * np.sqrt(np.maximum(0.0, np.einsum("in,ij,jn->n", G, covariance, G))))

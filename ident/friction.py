@@ -4,14 +4,17 @@ A law takes its data first and last, so that ``lmfit.Model(stribeck)`` works as 
 function and one line in `LAWS`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ident.errors import unknown_name
+from ident.errors import InputError, unknown_name
 from ident.mechanism import Array
+
+COMPONENTS = ("radial", "axial", "bending")     # parts of a bearing's load that may have coefficients of their own (Eqs. 43-46)
 
 
 def coulomb_viscous(w: ArrayLike, coulomb: float, viscous: float, coulomb_coefficient: float = 0.0,
@@ -178,19 +181,54 @@ class Law:
     with_load: tuple[str, ...]
     nonlinear: tuple[str, ...] = ()
 
-    def parameters(self, load: bool) -> tuple[str, ...]:
-        """Names of all free parameters, linear ones first."""
-        return self.linear + (self.with_load if load else ()) + self.nonlinear
+    def coefficients(self, components: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """Names of what multiplies the load, or each of its components."""
+        return tuple(f"{name}_{part}" for name in self.with_load for part in components) if components else self.with_load
 
-    def columns(self, w: Array, load: Array | None, nonlinear: Mapping[str, ArrayLike]) -> Array:
+    def parameters(self, load: bool, components: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """Names of all free parameters, linear ones first."""
+        return self.linear + (self.coefficients(components) if load else ()) + self.nonlinear
+
+    def torque(self, w: ArrayLike, values: Mapping[str, Any], load: ArrayLike | None = None) -> Array:
+        """Friction torque by parameter values, shape (N,) [N·m].
+
+        Parameters
+        ----------
+        w : array_like, shape (N,)
+            Joint velocity [rad/s].
+        values : mapping of str to float
+            Parameters. With coefficients of load components, each adds to the level that it is named after.
+        load : array_like, shape (N,), optional
+            Load [N·m]; shape (N, m) with a column for each of `components_of` the values.
+
+        Raises
+        ------
+        InputError
+            If the load has not one column for each component.
+        """
+        components = components_of(values)
+        if not components:
+            return self.function(w, **values, load=load)
+        loads = np.asarray(load, dtype=float)
+        if loads.ndim != 2 or loads.shape[1] != len(components):
+            raise InputError(f"the load has shape {loads.shape}; this friction needs a column each for {', '.join(components)}, "
+                             f"shape (N, {len(components)})")
+        own = dict(values)
+        for name in self.with_load:
+            level = name.removesuffix("_coefficient")
+            own[level] = own[level] + sum(own.pop(f"{name}_{part}") * on for part, on in zip(components, loads.T, strict=True))
+        return self.function(w, **own)
+
+    def columns(self, w: Array, load: Array | None, nonlinear: Mapping[str, ArrayLike],
+                components: tuple[str, ...] = ()) -> Array:
         """The linear parameters' columns: each set to 1 and the others to 0.
 
         Shape (N, p); (K, N, p) where the nonlinear parameters are arrays of K values.
         """
-        names = self.linear + (self.with_load if load is not None else ())
+        names = self.linear + (self.coefficients(components) if load is not None else ())
         linear = dict(zip(names, np.eye(len(names))[:, :, None], strict=True))
         at = {name: np.asarray(value, dtype=float)[..., None, None] for name, value in nonlinear.items()}
-        return np.swapaxes(self.function(w, **linear, **at, load=load), -1, -2)
+        return np.swapaxes(self.torque(w, {**linear, **at}, load), -1, -2)
 
 
 LAWS: dict[str, Law] = {law.name: law for law in (
@@ -213,12 +251,29 @@ UNITS = {"coulomb": "{tau}", "static": "{tau}", "viscous": "{tau}·s/{q}", "visc
          "stribeck_velocity": "{q}/s", "tanh_velocity": "{q}/s", "stribeck_exponent": "1", "coulomb_coefficient": "1",
          "static_coefficient": "1", "scale": "1", "offset": "{tau}", "delay": "s", "drift": "1",
          "viscous_difference": "{tau}·s/{q}", "driving_difference": "1", "inertia": "{tau}·s²/{q}",
-         "gravity_sin": "{tau}", "gravity_cos": "{tau}"}
+         "gravity_sin": "{tau}", "gravity_cos": "{tau}",
+         **{f"{level}_coefficient_{part}": "{per_moment}" if part == "bending" else "{per_force}"
+            for level in ("coulomb", "static") for part in COMPONENTS}}
 
 
 def unit(parameter: str, prismatic: bool = False) -> str:
     """Unit of a parameter for a revolute or prismatic joint."""
-    return UNITS[parameter].format(tau="N" if prismatic else "N·m", q="m" if prismatic else "rad")
+    slides = {"tau": "N", "q": "m", "per_force": "1", "per_moment": "1/m"}
+    turns = {"tau": "N·m", "q": "rad", "per_force": "m", "per_moment": "1"}
+    return UNITS[parameter].format(**(slides if prismatic else turns))
+
+
+def components_of(names: Iterable[str]) -> tuple[str, ...]:
+    """Components of the load that have a coefficient among these parameters; empty where one load has one."""
+    return tuple(part for part in COMPONENTS if f"coulomb_coefficient_{part}" in names)
+
+
+def load_part(values: Mapping[str, float], load: Array) -> Array:
+    """The load's share of Coulomb friction, shape (N,) [N·m]; load as in `Law.torque`."""
+    components = components_of(values)
+    if not components:
+        return values["coulomb_coefficient"] * load
+    return np.asarray(load @ [values[f"coulomb_coefficient_{part}"] for part in components])
 
 
 def law_named(name: str) -> Law:

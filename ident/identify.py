@@ -15,6 +15,7 @@ from ident.calibration import Calibration, JointCalibration, Model, file_sha256
 from ident.description import load_mechanism
 from ident.errors import FitError, InputError
 from ident.filtering import filtered
+from ident.friction import load_part
 from ident.health import Finding, check_log, check_scale, drift, name_run
 from ident.joint import JointFit, Options, excited_loads, identify_joint, identify_motion
 from ident.mechanism import Mechanism
@@ -204,7 +205,7 @@ def _doubted(joints: dict[str, JointFit]) -> dict[str, JointFit]:
             + ", ".join(f"{value:.2f} for {name}" for name, value in off.items()))
     out = {}
     for name, joint in joints.items():
-        parameters = {key: replace(entry, verdict="weak", note=note) if key.endswith("_coefficient")
+        parameters = {key: replace(entry, verdict="weak", note=note) if "_coefficient" in key
                       and entry.verdict == "identified" else entry for key, entry in joint.fit.parameters.items()}
         out[name] = replace(joint, fit=replace(joint.fit, parameters=parameters))
     return out
@@ -291,15 +292,16 @@ def _calibration(runs: Sequence[Run], mechanism: Mechanism, joints: dict[str, Jo
 def _joint_calibration(joint: JointFit, mechanism: Mechanism, name: str) -> JointCalibration:
     fit, points = joint.fit, joint.points
     error = np.sqrt(np.maximum(np.diag(fit.covariance), 1e-300))
-    load_range = load_part = None
+    covered = parts = None
     if fit.load != "none":
-        load = points[fit.load].to_numpy(dtype=float)
-        low, middle, high = float(load.min()), float(np.median(load)), float(load.max())
-        slope = fit.values["coulomb_coefficient"]
-        load_range, load_part = (low, high), (slope * low, slope * middle, slope * high)
+        load = points[list(fit.components) or fit.load].to_numpy(dtype=float)
+        part = load_part(fit.values, load)
+        ends = np.stack((load.min(axis=0), load.max(axis=0)), axis=-1).tolist()
+        covered = dict(zip(fit.components, map(tuple, ends), strict=True)) if fit.components else tuple(ends)
+        parts = float(part.min()), float(np.median(part)), float(part.max())
     temperature = points["temperature"].to_numpy(dtype=float)
     return JointCalibration(
         fit.law, fit.load, fit.parameters, joint.gravity, mechanism.bearings[mechanism.names.index(name)],
-        fit.held_out_rmse, (float(points["speed"].min()), float(points["speed"].max())), load_range, load_part,
+        fit.held_out_rmse, (float(points["speed"].min()), float(points["speed"].max())), covered, parts,
         (float(temperature.min()), float(temperature.max())) if np.isfinite(temperature).all() else None,
         fit.names, fit.covariance / np.outer(error, error), fit.half_factor, joint.directional, joint.torque_scale)

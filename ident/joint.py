@@ -11,7 +11,7 @@ from ident.directions import DIFFERENCES, differing, directions, gear_note
 from ident.errors import FitError, InputError, unknown_name
 from ident.filtering import Log, reduce_motion
 from ident.fit import LEAST_ROUND_TRIPS, FitResult
-from ident.friction import AUTO, LAWS, law_named, unit
+from ident.friction import AUTO, COMPONENTS, LAWS, law_named, unit
 from ident.gravity import fit_gravity
 from ident.health import Finding
 from ident.mechanism import Array, Mechanism
@@ -28,6 +28,8 @@ _DELAY = 0.01           # s; a delay is fitted where this much would shift frict
 _DELAY_SHIFT = 0.01     # by this fraction
 _DRIFT_ROUND_TRIPS = 12
 _LOADS = ("normal", "torque", "bending")
+_ARM = 0.1              # m; by no longer an arm does a bearing turn a force into friction
+_APART = 0.1            # part of a component's variation that the others must leave, or they look the same
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,9 @@ class Options:
             raise unknown_name("torque basis", self.torque_basis, BASES)
         if self.torque_basis != "drive" and self.motion != "none":
             raise InputError(f"torque_basis = \"{self.torque_basis}\" rests on round trips; leave motion out")
+        if self.load == "components" and (self.motion != "none" or self.directional == "driving"):
+            raise InputError("load = \"components\" rests on round trips and has no coefficient that driving could change; "
+                             "leave motion and directional out")
         if self.motion == "joint" and self.load not in ("auto", "none"):
             raise InputError(f"load = \"{self.load}\" needs the model; use motion = \"model\"")
 
@@ -118,12 +123,15 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
         points, odd = corrected(points, scale), odd / scale
         gravity["offset"] = divided(gravity["offset"], scale)
     loads, still = excited_loads(points, options.load)
+    components, alike = _components(points, options, bool(mechanism.prismatic[joint]))
+    if components:
+        loads = {**({} if options.load == "components" else loads), "components": points[list(components)].to_numpy(dtype=float)}
     nuisance = _nuisance(points, trips)
     data = Data(points["speed"].to_numpy(dtype=float), odd, None, group, nuisance,
                 {column: PRIOR[column] for column in nuisance}, bool(mechanism.prismatic[joint]),
                 time=points.groupby(group)["t"].mean().to_numpy())
     laws = AUTO if options.law == "auto" else (law_named(options.law).name,)
-    selection = select(data, loads, laws)
+    selection = select(data, loads, laws, components=components)
     fit = selection.chosen
     if fit.load == "none" and still:
         fit = replace(fit, parameters={**fit.parameters, **_unidentifiable(fit, still, mechanism, joint, q,
@@ -138,7 +146,11 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
         findings.append(Finding(name, "correlation", f"{name}: the friction levels of successive round trips correlate by "
                                 f"{fit.serial:.2f}, as where it wanders over minutes; the intervals allow "
                                 "for it. Another order of speeds, or several runs (--repeats), would show whether it stays"))
-    directional, difference = differing(points, group, loads[fit.load], options.directional, data.prismatic)
+    if options.load == "components" and not components:
+        findings.append(Finding(name, "components", f"{name}: {alike}; postures that vary them apart would give each a "
+                                                    "coefficient"))
+    single = None if fit.components else loads[fit.load]
+    directional, difference = differing(points, group, single, options.directional, data.prismatic)
     gravity |= difference if scale is None else {key: entry for key, entry in difference.items() if key != "scale"}
     if options.directional == "driving" != directional:
         findings.append(Finding(name, "directions", f"{name}: friction does not grow with a load, so driving it and being driven "
@@ -202,6 +214,32 @@ def excited_loads(points: pd.DataFrame, wanted: str) -> tuple[dict[str, Array | 
     if wanted not in ("auto", "none") and wanted in offered:
         del offered["none"]
     return offered, still
+
+
+def _components(points: pd.DataFrame, options: Options, prismatic: bool) -> tuple[tuple[str, ...], str]:
+    """Components of the bearing's load that can have coefficients of their own, and why there are none.
+
+    They have to vary, reach friction by an arm of `_ARM`, and not be combinations of each other and a constant.
+    """
+    if options.load not in ("auto", "components") or options.directional == "driving":
+        return (), ""
+    friction = float(points["odd"].median())
+    varied = {}
+    for name in COMPONENTS:
+        values = points[name].to_numpy(dtype=float)
+        reach = (1.0 if name != "bending" else 1.0 / _ARM) if prismatic else (1.0 if name == "bending" else _ARM)
+        if prismatic and name == "axial":
+            continue                        # it is what the drive gives
+        if np.isfinite(values).all() and np.ptp(values) > max(VARIED * values.max(), MATTERS * friction / reach):
+            varied[name] = (values - values.mean()) / np.std(values)
+    if tuple(varied) in ((), ("bending",)):
+        return (), "neither its radial nor its axial load varies"
+    for name, column in varied.items():
+        others = np.column_stack([np.ones_like(column), *(other for key, other in varied.items() if key != name)])
+        left = column - others @ np.linalg.lstsq(others, column, rcond=None)[0]
+        if np.std(left) < _APART:
+            return (), f"its {' and '.join(varied)} loads vary together, so that their parts of friction cannot be told apart"
+    return tuple(varied), ""
 
 
 def _nuisance(points: pd.DataFrame, trips: int) -> dict[str, Array]:

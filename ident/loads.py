@@ -135,8 +135,11 @@ def normal_load(bearing: Bearing, prismatic: bool, bending: Array, radial: Array
 
 
 def load_weights(load: str, bearing: Bearing | None, prismatic: bool) -> Array:
-    """What each of `LOAD_PARTS` counts for a load, shape (5,); nan where the normal load's bearing is unknown."""
-    if load == "none":
+    """What each of `LOAD_PARTS` counts for a load, shape (5,); nan where the normal load's bearing is unknown.
+
+    Nothing for "components", which are no single load.
+    """
+    if load in ("none", "components"):
         return np.zeros(len(LOAD_PARTS))
     if load not in LOADS:
         raise unknown_name("load", load, LOADS)

@@ -48,8 +48,8 @@ class Data:
         Signed velocity of the samples, which are the points themselves unless `view` says otherwise.
     tau : ndarray, shape (N,)
         Friction torque of the points.
-    load : ndarray, shape (M,), optional
-        Load that coefficients multiply.
+    load : ndarray, shape (M,) or (M, m), optional
+        Load that coefficients multiply; a column for each of `components` where there are any.
     group : ndarray of int, shape (N,)
         Round trips 0 ... G-1.
     nuisance : mapping of str to ndarray, shape (N,)
@@ -69,6 +69,8 @@ class Data:
         How much each round trip counts, as the inverse of a variance; default one.
     time : ndarray, shape (G,), optional
         When each round trip was; default one after the other as they are numbered.
+    components : tuple of str
+        Components of the load that have coefficients of their own.
     """
 
     w: Array
@@ -83,6 +85,7 @@ class Data:
     spread: Array | None = None
     weight: Array | None = None
     time: Array | None = None
+    components: tuple[str, ...] = ()
 
     @property
     def groups(self) -> int:
@@ -120,9 +123,10 @@ class Data:
             return data
         cell = np.floor(np.log(data.w) / _ALIKE[0]).astype(np.int64)
         key = data.group * (int(np.ptp(cell)) + 1) + (cell - cell.min())
-        if data.load is not None and np.ptp(data.load) > 0.0:
-            part = (data.load - data.load.min()) / (_ALIKE[1] * np.ptp(data.load))
-            key = key * round(1.0 + 1.0 / _ALIKE[1]) + part.astype(np.int64)
+        for load in () if data.load is None else np.atleast_2d(data.load.T):
+            if np.ptp(load) > 0.0:
+                part = (load - load.min()) / (_ALIKE[1] * np.ptp(load))
+                key = key * round(1.0 + 1.0 / _ALIKE[1]) + part.astype(np.int64)
         order = np.argsort(key, kind="stable") if np.any(np.diff(key) < 0) else slice(None)
         starts = np.flatnonzero(np.diff(key[order], prepend=key[order][0] - 1))
         if len(starts) > len(key) // 2:
@@ -130,7 +134,7 @@ class Data:
         count = np.diff(starts, append=len(key)).astype(float)
 
         def mean(values: Array) -> Array:
-            return np.asarray(np.add.reduceat(values[order], starts) / count)
+            return np.asarray((np.add.reduceat(values[order], starts).T / count).T)
 
         tau, group = mean(data.tau), data.group[starts]
         apart = np.add.reduceat((data.tau[order] - np.repeat(tau, count.astype(int))) ** 2, starts)
@@ -221,7 +225,7 @@ def row_blocks(data: Data, law: Law, grid: Mapping[str, Array]) -> Iterator[Arra
     """Columns of the linear parameters and of the nuisance, and last the torque, a part of the grid at a time: (K, N, p + 1)."""
     size = len(next(iter(grid.values()))) if grid else 1
     rest = np.column_stack((*data.nuisance.values(), data.tau))
-    step = max(1, _AT_ONCE // (len(data.w) * (len(law.linear + law.with_load) + rest.shape[1])))
+    step = max(1, _AT_ONCE // (len(data.w) * (len(linear_names(data, law)) + 1)))
     for k in range(0, size, step):
         own = law_columns(data, law, {name: values[k:k + step] for name, values in grid.items()})
         yield np.concatenate((own, np.broadcast_to(rest, (len(own), *rest.shape))), axis=2)
@@ -367,12 +371,12 @@ def nonlinear_grid(data: Data, name: str) -> Array:
 
 def linear_names(data: Data, law: Law) -> tuple[str, ...]:
     """Names of the columns: linear parameters, then nuisance."""
-    return law.linear + (law.with_load if data.load is not None else ()) + tuple(data.nuisance)
+    return law.linear + (law.coefficients(data.components) if data.load is not None else ()) + tuple(data.nuisance)
 
 
 def law_columns(data: Data, law: Law, nonlinear: Mapping[str, Array]) -> Array:
     """Columns of the law's linear parameters as the points see them, at K values of the others, shape (K, N, p)."""
-    columns = law.columns(data.w, data.load, nonlinear)
+    columns = law.columns(data.w, data.load, nonlinear, data.components)
     if columns.ndim == 2:
         columns = columns[None]
     if data.view is as_they_are:
@@ -385,7 +389,7 @@ def predict(data: Data, law: Law, values: Mapping[str, float]) -> Array:
     """Law and nuisance at the points, shape (N,)."""
     own = {name: value for name, value in values.items() if name not in data.nuisance}
     extra = sum((values[name] * column for name, column in data.nuisance.items()), np.zeros(len(data.tau)))
-    return np.asarray(data.view(law.function(data.w, **own, load=data.load)) + extra)
+    return np.asarray(data.view(law.torque(data.w, own, data.load)) + extra)
 
 
 def jacobian(data: Data, law: Law, values: Mapping[str, float]) -> Array:

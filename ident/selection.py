@@ -12,7 +12,7 @@ import numpy as np
 
 from ident.errors import FitError
 from ident.fit import LEAST_ROUND_TRIPS, Best, FitResult, best_of, speed_classes, supports, with_intervals
-from ident.friction import AUTO, Law, law_named
+from ident.friction import AUTO, Law, law_named, load_part
 from ident.mechanism import Array
 from ident.parameter import verdict
 from ident.projection import Data, as_they_are, combined, nonlinear_grid, prior_squares, row_blocks, whitened
@@ -21,7 +21,7 @@ from ident.regression import Groups, Noise
 CLAIM = 0.85            # standard errors by which a richer law must predict better: as few claims missed as invented
 FALL = 2.0              # standard errors by which friction must fall with speed for a Stribeck effect
 RIVAL = 2.0             # the same for a load, of which several compete, and for what is rarer: a tool, directions that differ
-ORDER = ("none", "normal", "torque", "bending", "load")     # which load wins an exact tie
+ORDER = ("none", "normal", "torque", "bending", "components", "load")     # which load wins an exact tie
 _MATTERS = 0.02         # least part of friction that a load must explain over its range
 _RIDGE = 1e-12
 _ONE_SPEED = 0.05       # scatter of a round trip's speed, in the logarithm, from which it has none of its own
@@ -49,7 +49,7 @@ class Selection:
 
 
 def select(data: Data, loads: Mapping[str, Array | None], laws: tuple[str, ...] = AUTO,
-           directional: Mapping[str, Mapping[str, Array]] | None = None) -> Selection:
+           directional: Mapping[str, Mapping[str, Array]] | None = None, components: tuple[str, ...] = ()) -> Selection:
     """Let laws, loads and differences between the directions compete for the points of one joint.
 
     Parameters
@@ -57,11 +57,13 @@ def select(data: Data, loads: Mapping[str, Array | None], laws: tuple[str, ...] 
     data : Data
         Points; its own `load` is ignored.
     loads : mapping of str to ndarray or None
-        Loads on offer by name; "none" is None.
+        Loads on offer by name; "none" is None, "components" has a column for each.
     laws : tuple of str
         Laws on offer.
     directional : mapping of str to mapping of str to ndarray, optional
         Differences between the directions on offer: name -> their columns, as in `Data.nuisance`. Default: "none".
+    components : tuple of str
+        What the columns of the load "components" are.
 
     Returns
     -------
@@ -79,10 +81,11 @@ def select(data: Data, loads: Mapping[str, Array | None], laws: tuple[str, ...] 
     if not offered:
         speeds = int(speed_classes(data.w).max()) + 1
         raise FitError(f"{speeds} different speed(s) are too few for the law(s) {', '.join(laws)}")
-    count = [len(law.parameters(load != "none")) + len(ways[way]) for law, load, way in offered]
+    parts = {load: components if load == "components" else () for load in loads}
+    count = [len(law.parameters(load != "none", parts[load])) + len(ways[way]) for law, load, way in offered]
     order = sorted(range(len(offered)), key=lambda k: (count[k], ORDER.index(offered[k][1])))
     offered = [offered[k] for k in order]
-    whole = {(load, way): replace(data, load=loads[load], nuisance={**data.nuisance, **ways[way]})
+    whole = {(load, way): replace(data, load=loads[load], components=parts[load], nuisance={**data.nuisance, **ways[way]})
              for load in loads for way in ways}
     condensed = {key: own.condensed() for key, own in whole.items()}
     datas = [condensed[load, way] for _, load, way in offered]
@@ -142,12 +145,12 @@ def _unphysical(fit: Best) -> str:
             return "its Stribeck velocity lies at the edge of the measured speeds: curvature, not a Stribeck effect"
         if _fall(fit) <= FALL * fit.rmse / np.sqrt(data.groups):
             return "friction does not fall with speed: curvature of the viscous part would look the same"
-    if data.load is None:
-        return ""
-    if values["coulomb_coefficient"] <= 0.0:
-        return "friction does not grow with the load"
-    if values["coulomb_coefficient"] * np.ptp(data.load) < _MATTERS * np.median(np.abs(data.tau)):
-        return "the load's part of friction is negligible"
+    if data.load is not None:
+        part = load_part(values, data.load)
+        if part.max() <= 0.0:
+            return "friction does not grow with the load"
+        if np.ptp(part) < _MATTERS * np.median(np.abs(data.tau)):
+            return "the load's part of friction is negligible"
     return ""
 
 
@@ -155,8 +158,10 @@ def _fall(fit: Best) -> float:
     """How far the fitted friction falls from the slowest speed to its least, at the greatest load."""
     data, law = fit.whole.data, fit.whole.law
     speed = np.geomspace(np.abs(data.w).min(), np.abs(data.w).max(), 64)
-    load = None if data.load is None else np.full_like(speed, data.load.max())
-    friction = law.function(speed, **{name: fit.values[name] for name in law.parameters(load is not None)}, load=load)
+    load = None
+    if data.load is not None:
+        load = np.repeat(data.load[[np.argmax(load_part(fit.values, data.load))]], len(speed), axis=0)
+    friction = law.torque(speed, {name: fit.values[name] for name in law.parameters(load is not None, data.components)}, load)
     return float(friction[0] - friction.min())
 
 

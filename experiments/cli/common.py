@@ -27,7 +27,8 @@ JointsOption = Annotated[str | None, typer.Option(help="Joints to move, separate
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, all else on standard error.")]
 YesOption = Annotated[bool, typer.Option("--yes", help="Move real hardware without asking.")]
 LawOption = Annotated[str, typer.Option(help="Friction law (docs/theory.md), or auto: coulomb-viscous and stribeck compete.")]
-LoadOption = Annotated[str, typer.Option(help="Load that friction grows with: none, torque, bending, normal, or auto.")]
+LoadOption = Annotated[str, typer.Option(help="Load that friction grows with: none, torque, bending, normal, components (radial, "
+                                          "axial and bending, each with a coefficient), or auto.")]
 
 MethodOption = Annotated[str, typer.Option(help="whole-arm: all joints at once; single: one joint at a time.")]
 DirectionalOption = Annotated[str, typer.Option(help="How directions may differ: none, viscous (forward and backward), driving "

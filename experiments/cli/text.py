@@ -144,7 +144,7 @@ def _weakest(joint: "JointCalibration", word: str) -> str:
     names = [name for name, p in joint.parameters.items() if p.value is not None and p.verdict == word]
     said = "" if word == "identified" else f" ({', '.join(names)})"
     hidden = [name for name, p in joint.parameters.items() if p.value is None]
-    return said + (", load part not" if any(name.endswith("_coefficient") for name in hidden) else "") + (
+    return said + (", load part not" if any("_coefficient" in name for name in hidden) else "") + (
         ", Stribeck effect not" if "static" in hidden else "")
 
 

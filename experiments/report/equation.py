@@ -30,10 +30,14 @@ def equation(data: JointData) -> Markup:
     levels = []
     for key, letter in _LEVELS:
         if key in text:
-            slope = text.get(f"{key}_coefficient")
-            levels.append(Markup("<i>{}</i> = {}").format(letter, text[key])
-                          + (Markup("") if slope is None else Markup(" + {} <i>L</i>").format(slope)))
-    if data.load is not None:
+            slopes = {f"{key}_coefficient": "", **{f"{key}_coefficient_{part}": part[0] for part in joint.components}}
+            levels.append(Markup("<i>{}</i> = {}").format(letter, text[key]) + Markup("").join(
+                Markup(" + {} <i>L</i><sub>{}</sub>" if part else " + {} <i>L</i>").format(text[name], *([part] if part else []))
+                for name, part in slopes.items() if name in text))
+    for part in joint.components:
+        levels.append(Markup("<i>L</i><sub>{}</sub> = {} in {}").format(part[0], words.load_word(part, data.prismatic),
+                                                                       words.load_unit(part, data.prismatic)))
+    if data.load is not None and not joint.components:
         levels.append(Markup("<i>L</i> = {} in {}").format(words.load_word(joint.load, data.prismatic),
                                                            words.load_unit(joint.load, data.prismatic)))
     return Markup("<span>{}</span><span>{}</span>").format(law, Markup(", &ensp;").join(levels))

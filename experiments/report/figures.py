@@ -116,7 +116,7 @@ def _curves(axes: Axes, data: JointData) -> None:
     levels = data.load_levels or (None,)
     colours = load_colours(data, data.load_levels) or [COLOURS.ink]
     for level, colour in zip(levels, colours, strict=True):
-        load = None if level is None else np.full(len(w), level)
+        load = None if level is None else data.at_load(level, len(w))
         friction, half = data.calibration.torque(w, load), data.calibration.band(w, load)
         axes.fill_between(w, friction - half, friction + half, color=colour, alpha=0.18, linewidth=0.0)
         axes.plot(w, friction, color=colour, linewidth=1.5, zorder=3)

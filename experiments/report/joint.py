@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from ident.calibration import JointCalibration
+from ident.friction import load_part
 from ident.identify import Identification
 from ident.joint import JointFit
 from ident.mechanism import Array
@@ -38,7 +39,9 @@ class JointData:
     predicted, residual : ndarray, shape (N,)
         Friction by the law, and what is left when delay and drift are removed too [N·m or N].
     load : ndarray, shape (N,), optional
-        The load of the law.
+        The load of the law; its share of Coulomb friction where its components have coefficients of their own.
+    loads : ndarray, shape (N,) or (N, m), optional
+        The load as the law takes it.
     trip : ndarray of int, shape (N,)
         Round trips 0 ... G-1.
     t, elapsed : ndarray, shape (N,)
@@ -62,6 +65,7 @@ class JointData:
     predicted: Array
     residual: Array
     load: Array | None
+    loads: Array | None
     trip: Groups
     t: Array
     elapsed: Array
@@ -73,6 +77,12 @@ class JointData:
         if self.load is None:
             return ()
         return float(self.load.min()), float(np.median(self.load)), float(self.load.max())
+
+    def at_load(self, level: float, n: int) -> Array:
+        """A load as the law takes it, n times; of components, those of the point whose load is nearest."""
+        if self.load is None or self.loads is None or self.loads.ndim == 1:
+            return np.full(n, level)
+        return np.repeat(self.loads[[np.argmin(np.abs(self.load - level))]], n, axis=0)
 
     @property
     def trips(self) -> int:
@@ -92,13 +102,14 @@ def joint_data(result: Identification, name: str) -> JointData:
     calibration, fit = result.calibration.joints[name], result.joints[name]
     points, prismatic = fit.points, bool(result.mechanism.prismatic[index])
     column = {key: points[key].to_numpy(dtype=float) for key in ("speed", "odd", "even", "gravity", "position", "t")}
-    load = None if calibration.load == "none" else points[calibration.load].to_numpy(dtype=float)
+    components = list(calibration.components)
+    loads = None if calibration.load == "none" else points[components or calibration.load].to_numpy(dtype=float)
     seconds = column.pop("t")
     length = float(np.ptp(seconds))
     return JointData(
         name, prismatic, result.mechanism.unit(index), "m" if prismatic else "rad", calibration, fit, points, **column,
-        predicted=calibration.torque(column["speed"], load), residual=np.asarray(fit.fit.residual, dtype=float),
-        load=load,
+        predicted=calibration.torque(column["speed"], loads), residual=np.asarray(fit.fit.residual, dtype=float),
+        load=load_part(calibration.values, loads) if components and loads is not None else loads, loads=loads,
         trip=round_trips(points),
         t=_session_minutes(seconds, points["run"].to_numpy()),
         elapsed=(seconds - seconds.mean()) / length if length > 0.0 else np.zeros(len(seconds)),

@@ -111,12 +111,12 @@ def summary_row(data: JointData) -> SummaryRow:
         parameter = joint.parameters.get(key)
         doubt = "" if parameter is None or parameter.value is None else _doubt(parameter)
         cells.append(Cell(heading, words.plus_minus(parameter), unit(key, data.prismatic), doubt))
-    unseen = sorted({p.verdict for key, p in joint.parameters.items() if p.value is None and key.endswith("_coefficient")})
+    unseen = sorted({p.verdict for key, p in joint.parameters.items() if p.value is None and "_coefficient" in key})
     part = words.MISSING if joint.load_part is None else words.span(joint.load_part[0], joint.load_part[2])
     cells.append(Cell("load part", part, data.unit, "" if joint.load_part or not unseen else unseen[0]))
     cells.append(Cell("held-out error", words.number(joint.held_out_rmse, 2), data.unit))
     w = curve_speeds(data)
-    middle = np.full(len(w), data.load_levels[1]) if data.load is not None else None
+    middle = data.at_load(data.load_levels[1], len(w)) if data.load is not None else None
     weak = [words.PARAMETER_WORDS.get(key, key) for key, p in joint.parameters.items()
             if p.value is not None and p.verdict == joint.verdict() != "identified"]
     return SummaryRow(data.name, joint.law, words.load_word(joint.load, data.prismatic), tuple(cells),
@@ -160,13 +160,13 @@ def candidate_rows(data: JointData) -> list[CandidateRow]:
 def load_rows(data: JointData) -> list[LoadRow]:
     """Spread of the loads over the points, and what became of each."""
     offered, rows = {candidate.load for candidate in data.fit.candidates}, []
-    for load in _LOADS:
+    for load in (*_LOADS, *(part for part in data.calibration.components if part not in _LOADS)):
         values = data.points[load].to_numpy(dtype=float)
         symbol, word = words.load_unit(load, data.prismatic), words.load_word(load, data.prismatic)
         if not np.isfinite(values).all():
             rows.append(LoadRow(word, "", "", "", "", Markup(""), "not known: the arm file gives no bearing", False))
             continue
-        chosen = load == data.calibration.load
+        chosen = load in (data.calibration.load, *data.calibration.components)
         role = ("friction follows it" if chosen else "varied, but does not predict better" if load in offered
                 else "varied too little to show an effect, or too small to matter")
         top = max(float(values.max()), 1e-12)
@@ -191,8 +191,9 @@ def limit_row(data: JointData) -> LimitRow:
     low, high = joint.velocity_range
     load = words.MISSING
     if joint.load_range is not None:
-        load = (f"{words.span(*joint.load_range, 3)} {words.load_unit(joint.load, data.prismatic)} "
-                f"{words.load_word(joint.load, data.prismatic)}")
+        ranges = joint.load_range if isinstance(joint.load_range, Mapping) else {joint.load: joint.load_range}
+        load = ", ".join(f"{words.span(*ends, 3)} {words.load_unit(kind, data.prismatic)} "
+                         f"{words.load_word(kind, data.prismatic)}" for kind, ends in ranges.items())
     return LimitRow(data.name, f"{words.number(low, 2)} … {words.number(high, 2)} {data.angle}/s", load,
                     words.degrees(joint.temperature_range))
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ident.calibration import Calibration, JointCalibration
+from ident.friction import load_part
 from ident.mechanism import Array
 
 _SPEEDS, _LOADS = 200, 21        # nodes of the grid over the calibrated range
@@ -65,9 +66,15 @@ def _grid(joint: JointCalibration) -> tuple[Array, Array]:
     """Speeds and loads over the calibrated range."""
     low, high = joint.velocity_range
     w = np.geomspace(max(low, _SLOWEST * high), high, _SPEEDS)
-    loads = np.zeros(1) if joint.load == "none" or joint.load_range is None else np.linspace(*joint.load_range, _LOADS)
-    speeds, at = np.meshgrid(w, loads)
-    return speeds.ravel(), at.ravel()
+    loads = np.zeros(1)
+    if joint.load != "none" and joint.load_range is not None:
+        least, greatest = joint.load_ends
+        along = np.linspace(0.0, 1.0, _LOADS)
+        if joint.load_part is not None and joint.components:            # least and greatest loads do not come together
+            along = np.interp(np.linspace(joint.load_part[0], joint.load_part[2], _LOADS),
+                              load_part(joint.values, joint.load_ends), (0.0, 1.0))
+        loads = least + np.multiply.outer(along, greatest - least)
+    return np.tile(w, len(loads)), np.repeat(loads, len(w), axis=0)
 
 
 def coulomb_viscous_losses(calibration: Calibration, target: str, with_effort: bool = False) -> tuple[str, ...]:

@@ -93,16 +93,17 @@ static inline double @_across(const double a[3], const double n[3])
 """
 
 _LOADS = """
-/* Load that each joint's friction grows with, and rigid-body torque of each drive (N m; N and m/s for sliding joints):
-   Newton and Euler, outwards and inwards, in base axes. Joint friction and rotors are not in it. */
-static inline void @_loads(const double q[@N], const double dq[@N], const double ddq[@N], double load[@N], double rigid[@N])
+/* What each joint's friction grows with, and rigid-body torque of each drive (N m; N and m/s for sliding joints):
+   Newton and Euler, outwards and inwards, in base axes. Joint friction and rotors are not in it.@EXTRA */
+static inline void @_loads(const double q[@N], const double dq[@N], const double ddq[@N], double load[@K], double rigid[@N])
 {
     /* parent, slides, leader, ratio, shift; axis, origin, centre of mass, inertia about it at q = 0, all in base axes; mass */
     static const struct { int parent, slides, leader; double ratio, shift, axis[3], origin[3], com[3], inertia[3][3], mass; }
     link[@M] = {
 @LINKS
     };
-    static const double weight[@N][5] = {    /* of torque, bending, radial, axial, twist in each joint's load */
+    static const int at[@K] = {@AT};
+    static const double weight[@K][5] = {    /* of torque, bending, radial, axial, twist of joint `at` in each load */
 @WEIGHTS
     };
     double R[@M][3][3], r[@M][3], n[@M][3], w[@M][3], dw[@M][3], a[@M][3], f[@M][3], m[@M][3];
@@ -175,16 +176,18 @@ static inline void @_loads(const double q[@N], const double dq[@N], const double
     }
     for (j = 0; j < @N; ++j) rigid[j] = 0.0;
     for (j = 0; j < @M; ++j) rigid[link[j].leader] += link[j].ratio * @_dot(n[j], link[j].slides ? f[j] : m[j]);
-    for (j = 0; j < @N; ++j)
-        load[j] = weight[j][0] * fabs(rigid[j]) + weight[j][1] * @_across(m[j], n[j]) + weight[j][2] * @_across(f[j], n[j])
-                + weight[j][3] * fabs(@_dot(f[j], n[j])) + weight[j][4] * fabs(@_dot(m[j], n[j]));
+    for (k = 0; k < @K; ++k) {
+        j = at[k];
+        load[k] = weight[k][0] * fabs(rigid[j]) + weight[k][1] * @_across(m[j], n[j]) + weight[k][2] * @_across(f[j], n[j])
+                + weight[k][3] * fabs(@_dot(f[j], n[j])) + weight[k][4] * fabs(@_dot(m[j], n[j]));
+    }
 }
 """
 
 _FRICTION = """
 /* Friction of each joint: torque that the drive adds to the rigid-body torque. `rigid` as @_loads gives it tells driving
    from being driven; NULL takes the mean of both. NAN where a joint was not calibrated. */
-static inline void @_friction(const double dq[@N], const double load[@N], const double *rigid, double tau[@N])
+static inline void @_friction(const double dq[@N], const double load[@K], const double *rigid, double tau[@N])
 {
     (void)dq; (void)load; (void)rigid;
 @LINES
@@ -202,13 +205,19 @@ def to_c(calibration: Calibration) -> Export:
     """
     mechanism, prefix = calibration.mechanism, identifier(calibration.arm)
     joints = [calibration.joints.get(name) for name in mechanism.names]
+    parts = [j for j, joint in enumerate(joints) if joint is not None and joint.components and "static" in joint.values]
+    at = [*range(mechanism.n), *parts]
     laws = dict.fromkeys(_function(joint) for joint in joints if joint is not None)
     body = "".join((_SIGN, *(_LAWS[law] for law in laws), _VECTORS, _LOADS, _FRICTION))
-    body = body.replace("@LINKS", _links(mechanism)).replace("@WEIGHTS", _weights(mechanism, joints))
-    body = body.replace("@LINES", "\n".join(f"    tau[{j}] = {_call(joint, j)};" for j, joint in enumerate(joints)))
-    body = body.replace("@N", str(mechanism.n)).replace("@M", str(mechanism.tree.n)).replace("gravity[i]", f"{prefix}_gravity[i]")
+    body = body.replace("@LINKS", _links(mechanism)).replace("@WEIGHTS", _weights(mechanism, joints, parts))
+    body = body.replace("@LINES", "\n".join(f"    tau[{j}] = {_call(joint, j, at)};" for j, joint in enumerate(joints)))
+    body = body.replace("@EXTRA", "\n   What comes after those of the joints raises static friction alone." if parts else "")
+    body = body.replace("@AT", ", ".join(map(str, at))).replace("gravity[i]", f"{prefix}_gravity[i]")
+    for mark, count in (("@K", len(at)), ("@N", mechanism.n), ("@M", mechanism.tree.n)):
+        body = body.replace(mark, str(count))
     guard = f"{prefix.upper()}_FRICTION_H"
-    constants = f"static const double {prefix}_gravity[3] = {_row(mechanism.gravity)};    /* base axes */\n"
+    constants = (f"enum {{ {prefix}_joint_count = {mechanism.n}, {prefix}_load_count = {len(at)} }};\n"
+                 f"static const double {prefix}_gravity[3] = {_row(mechanism.gravity)};    /* base axes */\n")
     text = (f"{_comment(calibration, mechanism)}\n#ifndef {guard}\n#define {guard}\n\n#include <math.h>\n\n{constants}"
             f"{body.replace('@_', prefix + '_')}\n#endif\n")
     return Export(text, ".h", (
@@ -229,12 +238,18 @@ def _function(joint: JointCalibration) -> str:
     return name
 
 
-def _call(joint: JointCalibration | None, j: int) -> str:
+def _call(joint: JointCalibration | None, j: int, at: list[int]) -> str:
+    """The law in C; load components, which `_weights` adds up, raise its levels by themselves."""
     if joint is None:
         return "NAN"
-    bound = inspect.signature(law_named(joint.law).function).bind(0.0, **joint.values)
+    function = law_named(joint.law).function
+    known = {name: value for name, value in joint.values.items() if name in inspect.signature(function).parameters}
+    bound = inspect.signature(function).bind(0.0, **known, **({"coulomb_coefficient": 1.0} if joint.components else {}))
     bound.apply_defaults()
-    values = ", ".join(_number(value) for value in list(bound.arguments.values())[1:-1])
+    figures = {name: _number(value) for name, value in list(bound.arguments.items())[1:-1]}
+    if joint.components and "static" in figures:
+        figures["static"] += f" + load[{at.index(j, at.index(j) + 1)}]"
+    values = ", ".join(figures.values())
     law = f"@_{_function(joint)}(dq[{j}], {values}, {'0.0' if joint.load == 'none' else f'load[{j}]'})"
     if joint.directional == "viscous":
         return f"{law} + {_number(joint.difference)} * fabs(dq[{j}])"
@@ -257,10 +272,17 @@ def _links(mechanism: Mechanism) -> str:
     return "\n".join(lines)
 
 
-def _weights(mechanism: Mechanism, joints: list[JointCalibration | None]) -> str:
-    rows = (np.zeros(len(LOAD_PARTS)) if joint is None else load_weights(joint.load, joint.bearing, bool(prismatic))
-            for joint, prismatic in zip(joints, mechanism.prismatic, strict=True))
+def _weights(mechanism: Mechanism, joints: list[JointCalibration | None], parts: list[int]) -> str:
+    rows = [np.zeros(len(LOAD_PARTS)) if joint is None else _raising(joint, "coulomb") if joint.components
+            else load_weights(joint.load, joint.bearing, bool(prismatic))
+            for joint, prismatic in zip(joints, mechanism.prismatic, strict=True)]
+    rows += [_raising(joint, "static") for j in parts if (joint := joints[j]) is not None]
     return "\n".join(f"        {_row(row)}," for row in rows)
+
+
+def _raising(joint: JointCalibration, level: str) -> np.ndarray:
+    """By how much each of `LOAD_PARTS` raises a level of friction, where components have coefficients of their own."""
+    return np.array([joint.values.get(f"{level}_coefficient_{part}", 0.0) for part in LOAD_PARTS])
 
 
 def _comment(calibration: Calibration, mechanism: Mechanism) -> str:
@@ -274,7 +296,8 @@ def _comment(calibration: Calibration, mechanism: Mechanism) -> str:
             continue
         low, high = joint.velocity_range
         known = joint.load != "none" and joint.load_range is not None
-        range_ = ", load from {:.4g} to {:.4g}".format(*joint.load_range) if known else ""      # type: ignore[misc]
+        ends = joint.load_ends.T.reshape(-1, 2) if known else ()
+        range_ = ", load from " + " and ".join(f"{least:.4g} to {most:.4g}" for least, most in ends) if known else ""
         lines.append(f"{j}  {json.dumps(name)}: {joint.law}, load {joint.load}; calibrated from {low:.4g} to {high:.4g} "
                      f"{'m/s' if mechanism.prismatic[j] else 'rad/s'}{range_}")
     return "/* " + "\n   ".join(line.replace("*/", "* /").replace("/*", "/ *") for line in lines) + " */"

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -57,7 +58,9 @@ def to_ros2(calibration: Calibration) -> Export:
                                  **{key: entry.value for key, entry in joint.gravity.items() if entry.value is not None},
                                  "velocity_range": list(joint.velocity_range)}
         if joint.load_range is not None:
-            table["load_range"] = list(joint.load_range)
+            ranges = joint.load_range
+            table |= {f"load_range_{part}": list(ends) for part, ends in ranges.items()} if isinstance(
+                ranges, Mapping) else {"load_range": list(ranges)}
         lines += [f"      {_yaml(name)}:", *(f"        {key}: {_yaml(value)}" for key, value in table.items())]
     return Export("\n".join(lines) + "\n", ".yaml",
                   ("ROS 2 parameters have no intervals and verdicts, and no model for the loads",

@@ -59,7 +59,7 @@ def mechanism_of(names: tuple[str, ...], prismatic: tuple[bool, ...]) -> Mechani
 def calibrated(joint: JointFit, bearing: Bearing | None = None) -> JointCalibration:
     fit, points = joint.fit, joint.points
     load_range = load_part = None
-    if fit.load != "none":
+    if fit.load not in ("none", "components"):
         load = points[fit.load].to_numpy(dtype=float)
         slope = fit.values["coulomb_coefficient"]
         load_range = (float(load.min()), float(load.max()))
@@ -278,3 +278,18 @@ def test_many_points_and_joints_stay_small(result: Identification, tmp_path: Pat
 def test_values_carry_the_digits_that_their_interval_allows(value: float | None, low: float | None, high: float | None,
                                                            expected: str) -> None:
     assert words.plus_minus(Parameter(value, None, low, high, "N·m", "identified")) == expected
+
+
+def test_parts_of_the_load_with_coefficients_of_their_own_are_shown(tmp_path: Path) -> None:
+    table = points_of("wrist")
+    radial, bending = np.array([5.0, 60.0, 30.0]), np.array([12.0, 2.0, 14.0])
+    table["radial"], table["bending"] = radial[table["posture"]], bending[table["posture"]]
+    table["odd"] += 0.02 * table["radial"] + 0.15 * table["bending"]
+    made = result_of({"wrist": table}, (False,), options=Options(load="components"))
+    fit, parts = made.joints["wrist"].fit, (0.1, 2.0, 3.9)
+    assert fit.components == ("radial", "bending")
+    joint = replace(made.calibration.joints["wrist"], load_range={"radial": (5.0, 60.0), "bending": (2.0, 14.0)}, load_part=parts)
+    said = text_of(written(replace(made, calibration=replace(made.calibration, joints={"wrist": joint})), tmp_path))
+    assert "Coulomb per radial load" in said
+    assert "radial force" in said
+    assert "5.0 … 60.0 N radial force, 2.0 … 14.0 N·m bending moment" in said

@@ -27,7 +27,7 @@ MAIN = """
 
 int main(void)
 {
-    double s[3][N], load[N], rigid[N], tau[N], mean[N];
+    double s[3][N], load[ARM_load_count], rigid[N], tau[N], mean[N];
     int j, k;
     for (;;) {
         for (k = 0; k < 3; ++k) for (j = 0; j < N; ++j) if (scanf("%lf", &s[k][j]) != 1) return 0;
@@ -119,6 +119,21 @@ def test_it_is_cpp_too(make_calibration: Callable[..., Calibration], tmp_path: P
 def test_every_law_has_a_translation(make_calibration: Callable[..., Calibration]) -> None:
     for law in LAWS:
         export(make_calibration(joints={"j1": made_joint(law, "bending", 0)}, seed=list(LAWS).index(law)), "c")
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_load_components_with_coefficients_of_their_own(make_calibration: Callable[..., Calibration], tmp_path: Path,
+                                                        law: str) -> None:
+    parts = {"radial": (0.1, 8.0), "bending": (0.2, 3.0)}
+    names = LAWS[law].parameters(True, tuple(parts))
+    values = {name: 0.05 * (2 + k) for k, name in enumerate(names)} | {"stribeck_exponent": 1.5}
+    joint = replace(made_joint(law, "none", 0), load="components", parameters={name: known(values[name]) for name in names},
+                    names=names, correlation=np.eye(len(names)), load_range=parts, load_part=(0.1, 1.0, 2.0))
+    made = make_calibration(joints={"j2": made_joint("stribeck", "bending", 1), "j3": joint, "j5": joint})
+    q, dq, ddq = states = np.random.default_rng(1).normal(size=(3, 20, 6))
+    *_, friction, mean = run_header(made, tmp_path, states)
+    np.testing.assert_allclose(friction, made.friction(q, dq, ddq), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(mean, friction, rtol=1e-12)
 
 
 def test_a_law_without_translation_is_refused(make_calibration: Callable[..., Calibration],
