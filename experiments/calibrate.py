@@ -20,7 +20,7 @@ from ident.description import load_mechanism
 from ident.export import export
 from ident.identify import Identification, identify
 from ident.joint import Options, check_options
-from ident.run import find_runs, load_run
+from ident.run import FITTED, find_runs, load_run
 
 Display = Callable[[Plan], AbstractContextManager[Watch]]
 CALIBRATION, POINTS, PLAN = "calibration.toml", "points.csv", "plan.toml"
@@ -104,7 +104,7 @@ def fit_runs(paths: list[Path], out: Path, options: Options | None = None) -> De
     options : Options, optional
         Law, load and torque basis.
     """
-    runs = [load_run(folder) for path in paths for folder in find_runs(path)]
+    runs = [load_run(folder) for path in paths for folder in find_runs(path, FITTED)]
     result = identify(runs, options, datetime.now(UTC))
     out.mkdir(parents=True, exist_ok=True)
     calibration = save_results(result, out)

@@ -2,11 +2,13 @@
 
 A plan is a chain of straight segments in joint space; each starts where the one before it ended. A *move*
 brings all joints to a posture; a *stroke* moves one joint at a constant speed, a *sweep* several joints at once,
-each at a constant speed of its own. The segment that retraces another says so with ``mirror_of``.
+each at a constant speed of its own. The segment that retraces another says so with ``mirror_of``. In a *swing* every
+joint goes to and fro between start and target, as a cosine, as often as it is told to.
 """
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -21,13 +23,14 @@ from ident.description import load_mechanism
 from ident.dynamics import joint_origins
 from ident.errors import unknown_name
 from ident.mechanism import Mechanism
-from ident.run import arm_sha256
+from ident.run import FIT, arm_sha256
 
 Array = NDArray[np.float64]
 SCHEMA = 1
 RAMP = 0.6              # fraction of the acceleration limit that ramps use; the rest is room to brake
 MOVE = 0.5              # fraction of the velocity limit that moves between postures use
 DWELL = 0.15            # s of rest after every segment
+_CORNERS = 16           # points a pass at which the way of a swing is checked
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class Segment:
     id : int
         Its number, which the samples carry.
     kind : str
-        "move" (all joints), "stroke" (one joint at constant speed) or "sweep" (several at once).
+        "move" (all joints), "stroke" (one joint at constant speed), "sweep" (several at once) or "swing" (to and fro).
     target : tuple of float
         Where all joints are at its end [rad or m].
     posture : int
@@ -47,32 +50,38 @@ class Segment:
     joint : str, optional
         The joint that a stroke moves, or whose speed is given of a sweep.
     speed : float, optional
-        The joint's speed, unsigned [rad/s or m/s]. In a sweep the others' follows from their ways.
+        The joint's speed, of a swing its highest, unsigned [rad/s or m/s]. The others' follows from their ways.
     mirror_of : int, optional
         The segment that this one retraces.
     reference : bool
         Whether it is the reference stroke that shows drift.
+    swings : tuple of int, optional
+        How often each joint passes between start and target in a swing; odd.
     """
 
     id: int
-    kind: Literal["move", "stroke", "sweep"]
+    kind: Literal["move", "stroke", "sweep", "swing"]
     target: tuple[float, ...]
     posture: int
     joint: str | None = None
     speed: float | None = None
     mirror_of: int | None = None
     reference: bool = False
+    swings: tuple[int, ...] | None = None
     __pydantic_config__: ClassVar[dict[str, object]] = {"extra": "forbid", "allow_inf_nan": False}
 
     def speeds(self, start: Array, names: tuple[str, ...]) -> Array:
-        """Constant speeds of all joints in a stroke or sweep from `start`, unsigned, shape (n,) [rad/s or m/s]."""
-        way = np.abs(np.array(self.target) - start)
+        """Speeds of all joints from `start`, constant or of a swing the highest, unsigned, shape (n,) [rad/s or m/s]."""
+        way = np.abs(np.array(self.target) - start) * np.array(self.swings or 1)
         return np.asarray((self.speed or 0.0) * way / way[names.index(str(self.joint))])
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What will move: see the module. `start` is the posture before the first segment."""
+    """What will move: see the module. `start` is the posture before the first segment, `purpose` what the run is for.
+
+    A fit of a campaign takes the runs whose purpose is "fit".
+    """
 
     arm: str
     arm_sha256: str
@@ -82,6 +91,7 @@ class Plan:
     start: tuple[float, ...]
     segments: tuple[Segment, ...]
     robot_time: float = 0.0
+    purpose: str = FIT
 
     def legs(self) -> Iterator[tuple[Array, Segment]]:
         """Every segment with the position at which it starts."""
@@ -118,10 +128,36 @@ class Profile:
         return s, np.minimum(self.acceleration * np.minimum(rising, falling), self.speed)
 
 
-def profile(start: Array, segment: Segment, names: tuple[str, ...], limits: Limits) -> Profile:
-    """Motion of a segment from `start`: a stroke or sweep at its own speed, a move as fast as all joints allow."""
+@dataclass(frozen=True)
+class Swing:
+    """Motion to and fro: fraction of each joint's way over time, as a cosine.
+
+    Attributes
+    ----------
+    swings : ndarray, shape (n,)
+        Passes of each joint.
+    duration : float
+        Time of the motion without dwell [s].
+    """
+
+    swings: Array
+    duration: float
+
+    def __call__(self, t: Array) -> tuple[Array, Array]:
+        """Fractions of the ways and their rates at times t since the start [s], each shape (N, n)."""
+        rate = np.pi * self.swings / self.duration
+        angle = np.clip(t, 0.0, self.duration)[:, None] * rate
+        return 0.5 - 0.5 * np.cos(angle), 0.5 * rate * np.sin(angle)
+
+
+def profile(start: Array, segment: Segment, names: tuple[str, ...], limits: Limits) -> Profile | Swing:
+    """Motion of a segment from `start`: a move as fast as all joints allow, all others at their own speed."""
     way = np.abs(np.array(segment.target) - start)
     moving = way > 0.0
+    if segment.kind == "swing":
+        leader = names.index(str(segment.joint))
+        passes = np.array(segment.swings, dtype=float)
+        return Swing(passes, float(np.pi * passes[leader] * way[leader] / (2.0 * (segment.speed or 0.0))))
     if not moving.any():
         return Profile(1.0, 1.0, 0.0)
     acceleration = float(np.min(RAMP * limits.acceleration[moving] / way[moving]))
@@ -176,20 +212,34 @@ def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
             room = min(room, float(gap[worst]))
         if segment.kind != "move":
             _check_speeds(segment, start, plan.names, limits, units)
-    legs = list(plan.legs())
-    inside = box_is_clear(arm, mechanism, np.array([start for start, _ in legs]),
-                          np.array([segment.target for _, segment in legs]))
+    ways = [(*ends, segment) for start, segment in plan.legs() for ends in pairwise(corners(start, segment))]
+    inside = box_is_clear(arm, mechanism, np.array([start for start, _, _ in ways]), np.array([end for _, end, _ in ways]))
     if not inside.all():
-        segment = legs[int(np.argmin(inside))][1]
+        segment = ways[int(np.argmin(inside))][2]
         raise PlanError(f"segment {segment.id} ({segment.joint or 'move'} in posture {segment.posture}) takes a joint or "
                         f"the tool out of the workspace box of {arm.path.name}")
     return room
+
+
+def corners(start: Array, segment: Segment) -> Array:
+    """Points between which a segment goes straight, or as good as, shape (K, n)."""
+    target = np.array(segment.target)
+    if segment.kind != "swing":
+        return np.array([start, target])
+    passes = np.array(segment.swings, dtype=float)
+    s, _ = Swing(passes, 1.0)(np.linspace(0.0, 1.0, _CORNERS * int(passes.max()) + 1))
+    return np.asarray(start + s * (target - start))
 
 
 def _check_speeds(segment: Segment, start: Array, names: tuple[str, ...], limits: Limits, units: list[str]) -> None:
     """Refuse speeds beyond their limits, and strokes that move other joints than theirs."""
     if segment.joint not in names:
         raise PlanError(f"segment {segment.id}: {unknown_name('joint', str(segment.joint), names)}")
+    if (segment.kind == "swing") != (segment.swings is not None):
+        raise PlanError(f"segment {segment.id} is a {segment.kind}; a swing has swings, nothing else does")
+    if segment.swings and (len(segment.swings) != len(names) or any(passes < 1 or passes % 2 == 0 for passes in segment.swings)):
+        raise PlanError(f"segment {segment.id}: swings = {list(segment.swings)}; an odd number of passes is needed for each of "
+                        f"the {len(names)} joints")
     way = np.abs(np.array(segment.target) - start)
     moving = [name for name, length in zip(names, way, strict=True) if length > 0.0]
     if segment.joint not in moving or (segment.kind == "stroke" and len(moving) > 1):
@@ -202,6 +252,13 @@ def _check_speeds(segment: Segment, start: Array, names: tuple[str, ...], limits
         if not 0.0 < speeds[j] <= limits.velocity[j]:
             raise PlanError(f"segment {segment.id} moves {name} at {speeds[j]:.6g} {units[j]}/s, limit {limits.velocity[j]:g} "
                             f"{units[j]}/s")
+    if segment.swings is None:
+        return
+    turning = np.pi * np.array(segment.swings) / profile(start, segment, names, limits).duration * speeds
+    worst = int(np.argmax(turning / limits.acceleration))
+    if turning[worst] > limits.acceleration[worst]:
+        raise PlanError(f"segment {segment.id} turns {names[worst]} with {turning[worst]:.4g} {units[worst]}/s², limit "
+                        f"{limits.acceleration[worst]:g} {units[worst]}/s²")
 
 
 def check_way(stands: Array, plan: Plan, arm: ArmFile, mechanism: Mechanism) -> None:
@@ -274,7 +331,7 @@ def plan_from_table(table: dict[str, Any], path: Path) -> Plan:
     if len(parsed.start) != len(parsed.names):
         raise PlanError(f"{path}: start has {len(parsed.start)} values for {len(parsed.names)} joints")
     return Plan(parsed.arm, parsed.arm_sha256, parsed.method, parsed.seed, parsed.names, parsed.start, parsed.segments,
-                parsed.robot_time)
+                parsed.robot_time, parsed.purpose)
 
 
 class _PlanTable(BaseModel):
@@ -288,6 +345,7 @@ class _PlanTable(BaseModel):
     start: tuple[float, ...]
     segments: tuple[Segment, ...]
     robot_time: float = 0.0
+    purpose: str = FIT
 
 
 def with_robot_time(plan: Plan, arm: ArmFile) -> Plan:

@@ -11,7 +11,7 @@ from experiments.recorder import Recorder, new_run_folder
 from experiments.tracking import Watch, follow
 from ident.armfile import ArmFile
 from ident.description import load_mechanism
-from ident.run import RECORD, Run
+from ident.run import FIT, RECORD, Run
 
 
 def record(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None, note: str = "",
@@ -45,7 +45,7 @@ def record(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None, no
     check_plan(plan, arm, mechanism)
     connected = Supervisor(connect(arm, seed), mechanism.prismatic)
     together = any(segment.kind == "sweep" for segment in plan.segments)
-    folder = new_run_folder(campaign, "whole-arm" if together else "constant-speed")
+    folder = new_run_folder(campaign, plan.purpose if plan.purpose != FIT else "whole-arm" if together else "constant-speed")
     with Recorder(folder, arm, mechanism, plan.method, arm.driver.rate, connected.resolution, plan_table(plan),
                   seed, note) as recorder, connected:
         connected.enable()

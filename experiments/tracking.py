@@ -69,9 +69,9 @@ class _Tracker:
         assert sample is not None
         motion = profile(start, segment, arm.names, arm.limits)
         count = int(np.ceil((motion.duration + DWELL) * arm.rate)) + 1
-        s, ds = motion(np.arange(1, count + 1) / arm.rate)
+        s, ds = (np.reshape(part, (count, -1)) for part in motion(np.arange(1, count + 1) / arm.rate))
         way = np.array(segment.target) - start
-        q_cmd, dq_ref = start + s[:, None] * way, ds[:, None] * way
+        q_cmd, dq_ref = start + s * way, ds * way
         fastest = arm.limits.velocity
         begin = sample.t
         if recorder:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 SAMPLES, EVENTS, RECORD, ARM = "samples.arrows", "events.jsonl", "run.json", "arm"
+FIT, VALIDATION, WARM_UP, LOWEST_SPEED, BREAKAWAY = "fit", "validation", "warm-up", "lowest-speed", "breakaway"
+FITTED = (FIT, BREAKAWAY)       # the fit of a campaign takes runs of these purposes
 SIGNALS = ("q", "dq", "tau", "q_cmd", "dq_cmd", "t", "raw", "temperature")
 
 
@@ -63,6 +65,11 @@ class Run:
     def closed(self) -> dict[str, Any] | None:
         """The closing event, or None if the recording was cut off."""
         return self.events[-1] if self.events and self.events[-1].get("event") == "closed" else None
+
+    @property
+    def purpose(self) -> str:
+        """What it was recorded for."""
+        return _purpose(self.record)
 
     @cached_property
     def sha256(self) -> str:
@@ -128,8 +135,14 @@ def read_signal(run: Run, signal: str, rows: int) -> Array | None:
     return _matrix(table, min(rows, len(run.t), len(table)))
 
 
-def find_runs(path: Path) -> list[Path]:
-    """Run folders at a path: the folder itself, or those of a campaign in order."""
+def find_runs(path: Path, purposes: tuple[str, ...] | None = None) -> list[Path]:
+    """Run folders at a path: the folder itself, or those of a campaign in order, of some purposes only.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
     path = Path(path)
     if (path / RECORD).is_file():
         return [path]
@@ -137,7 +150,18 @@ def find_runs(path: Path) -> list[Path]:
     if not runs:
         raise InputError(f"{path}: " + ("neither a run folder nor a campaign with runs/" if path.is_dir()
                                         else "no such folder"))
-    return runs
+    found = {run: _purpose(_read_json(run / RECORD)) for run in runs}
+    chosen = [run for run, purpose in found.items() if purposes is None or purpose in purposes]
+    if not chosen:
+        raise InputError(f"{path}: holds runs for {', '.join(sorted(set(found.values())))} only; name a run folder itself to use "
+                         "it all the same")
+    return chosen
+
+
+def _purpose(record: Any) -> str:
+    """What a run is for; "fit" where its plan says nothing else."""
+    plan = record.get("plan") if isinstance(record, dict) else None
+    return str(plan.get("purpose", FIT)) if isinstance(plan, dict) else FIT
 
 
 def arm_sha256(arm: ArmFile) -> str:
@@ -235,6 +259,7 @@ class _RecordedSegment(BaseModel):
 class _RecordedPlan(BaseModel):
     model_config = ConfigDict(extra="allow")
     segments: list[_RecordedSegment]
+    purpose: str = FIT
 
 
 class _RecordedDriver(BaseModel):

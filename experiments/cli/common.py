@@ -28,6 +28,8 @@ LawOption = Annotated[str, typer.Option(help="Friction law (docs/theory.md), or 
 LoadOption = Annotated[str, typer.Option(help="Load that friction grows with: none, torque, bending, normal, or auto.")]
 
 MethodOption = Annotated[str, typer.Option(help="whole-arm: all joints at once; single: one joint at a time.")]
+ExperimentOption = Annotated[str, typer.Option(help="round-trips, which are fitted, by --method; or validation: a motion to "
+                                                    "judge a calibration by.")]
 DirectionalOption = Annotated[str, typer.Option(help="How directions may differ: none, viscous (forward and backward), driving "
                                                      "(driving the load and being driven back by it), or auto.")]
 BasisOption = Annotated[str, typer.Option(help="Torque as the drive reports it, or divided by its scale against gravity where "
@@ -82,10 +84,12 @@ def progress(out: "Console", total: float, word: str, names: tuple[str, ...]) ->
 def _motion(segment: "Segment", sample: "JointSample", names: tuple[str, ...]) -> str:
     """What moves now, in a line of constant width."""
     if segment.joint is None:
-        return f"{'to posture ' + str(segment.posture):<44}"
+        return f"{'to posture ' + str(segment.posture):<46}"
     way, tau = "back" if segment.mirror_of is not None else "forward", sample.tau[names.index(segment.joint)]
-    who = f"all, {segment.joint}" if segment.kind == "sweep" else segment.joint
-    return f"{who:<8} {segment.speed:7.3f} rad/s {way:<8} tau {tau:7.1f} N·m"
+    if segment.kind == "swing":
+        way = "to and fro"
+    who = segment.joint if segment.kind == "stroke" else f"all, {segment.joint}"
+    return f"{who:<8} {segment.speed:7.3f} rad/s {way:<10} tau {tau:7.1f} N·m"
 
 
 def agree(plan: "Plan", kind: str, yes: bool, out: "Console") -> None:

@@ -39,10 +39,10 @@ def fit(runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run f
     from experiments.calibrate import fit_runs
     from experiments.recorder import refuse_used
     from ident.joint import Options
-    from ident.run import find_runs, load_run
+    from ident.run import FITTED, find_runs, load_run
 
     text = console(as_json)
-    folders = [folder for path in runs for folder in find_runs(path)]
+    folders = [folder for path in runs for folder in find_runs(path, FITTED)]
     folder = out or Path(f"calibration-{load_run(folders[0], signals=()).arm.name}")
     options = Options(law, load, motion, directional, torque_basis)
     refuse_used(folder)

@@ -12,6 +12,7 @@ from experiments.cli.common import (
     ArmArgument,
     BasisOption,
     DirectionalOption,
+    ExperimentOption,
     JointsOption,
     JsonOption,
     LawOption,
@@ -78,10 +79,10 @@ def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOp
 def plan(arm: ArmArgument = "lab6",
          out: Annotated[Path | None, typer.Option("--out", "-o", help="File for the plan (TOML).")] = None,
          joints: JointsOption = None, seed: SeedOption = 0, method: MethodOption = "whole-arm",
-         as_json: JsonOption = False) -> None:
+         experiment: ExperimentOption = "round-trips", as_json: JsonOption = False) -> None:
     """What will move, robot time, load spread; moves nothing."""
     from experiments.design import load_spread
-    from experiments.methods import plan_method
+    from experiments.methods import plan_experiment
     from experiments.plan import write_plan
     from ident.armfile import load_arm
     from ident.description import load_mechanism
@@ -90,7 +91,7 @@ def plan(arm: ArmArgument = "lab6",
     text = console(as_json)
     arm_file = load_arm(arm)
     mechanism = load_mechanism(arm_file)
-    made = plan_method(method, arm_file, split(joints), seed)
+    made = plan_experiment(experiment, method, arm_file, split(joints), seed)
     _show(text, made, arm_file, mechanism)
     if out:
         if out.exists():
@@ -106,17 +107,18 @@ def plan(arm: ArmArgument = "lab6",
 def run(arm: ArmArgument = "lab6",
         plan: Annotated[Path | None, typer.Option(help="Plan file; default: a fresh plan.")] = None,
         out: OutOption = None, joints: JointsOption = None, seed: SeedOption = 0,
-        method: MethodOption = "whole-arm",
+        method: MethodOption = "whole-arm", experiment: ExperimentOption = "round-trips",
         note: Annotated[str, typer.Option(help="Kept with the run.")] = "", yes: YesOption = False,
         as_json: JsonOption = False) -> None:
     """Move and record, without fitting."""
     from drivers import connect
-    from experiments.methods import plan_method
+    from experiments.methods import plan_experiment
     from experiments.plan import check_plan, read_plan
     from experiments.record import record
     from experiments.recorder import empty_folder, refuse_used
     from ident.armfile import load_arm
     from ident.description import load_mechanism
+    from ident.run import VALIDATION
 
     text = console(as_json)
     arm_file = load_arm(arm)
@@ -125,14 +127,15 @@ def run(arm: ArmArgument = "lab6",
     refuse_used(folder)
     connect(arm_file, seed)              # a driver that cannot be set up is refused before anything is written
     _greet(text, arm_file, mechanism, folder)
-    made = read_plan(plan) if plan else plan_method(method, arm_file, split(joints), seed)
+    made = read_plan(plan) if plan else plan_experiment(experiment, method, arm_file, split(joints), seed)
     check_plan(made, arm_file, mechanism)
     _show(text, made, arm_file, mechanism)
     agree(made, arm_file.driver.kind, yes, text)
     empty_folder(folder)
     with _recording(text, made, folder) as watch:
         recorded = record(arm_file, made, folder, seed, note, watch)
-    text.print(f"wrote     {recorded}/\nnext      stribeck fit {folder}")
+    then = f"validate {folder} CALIBRATION..." if made.purpose == VALIDATION else f"fit {folder}"
+    text.print(f"wrote     {recorded}/\nnext      stribeck {then}")
     if as_json:
         print_json({"run": str(recorded), "robot_time_s": round(made.robot_time, 3)})
 

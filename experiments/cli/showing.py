@@ -47,9 +47,9 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Campaign 
     from ident.calibration import Calibration
     from ident.identify import identify
     from ident.joint import Options
-    from ident.run import find_runs, load_run
+    from ident.run import FITTED, find_runs, load_run
 
-    runs = [load_run(path) for path in find_runs(folder)]
+    runs = [load_run(path) for path in find_runs(folder, FITTED)]
     options, created = Options(), None
     if (folder / "calibration.toml").is_file():
         loaded = Calibration.load(folder)

@@ -28,6 +28,9 @@ def clock(seconds: float) -> str:
 def plan_line(plan: "Plan", room: float) -> str:
     """The plan in a line."""
     every = [(start, segment) for start, segment in plan.legs() if segment.kind != "move"]
+    if all(segment.kind == "swing" for _, segment in every):
+        return (f"{plan.method}: all joints to and fro at once in {len(every)} places, {clock(plan.robot_time)} of robot time; "
+                f"limits keep {room:.2f} rad of room")
     strokes = [(start, segment) for start, segment in every if not segment.reference] or every
     speeds = np.array([segment.speeds(start, plan.names) for start, segment in strokes])
     postures = {segment.posture for _, segment in strokes}
