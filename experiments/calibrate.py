@@ -14,6 +14,7 @@ from experiments.record import record
 from experiments.recorder import empty_folder, refuse_used
 from experiments.report import write_report
 from experiments.tracking import Watch
+from experiments.warm_up import Settling, ended, plan_warm_up, run_notes
 from ident.armfile import ArmFile
 from ident.calibration import Calibration
 from ident.description import load_mechanism
@@ -22,6 +23,7 @@ from ident.identify import Identification, identify
 from ident.joint import Options, check_options
 from ident.run import FITTED, find_runs, load_run
 
+Say = Callable[[str, str], None]
 Display = Callable[[Plan], AbstractContextManager[Watch]]
 CALIBRATION, POINTS, PLAN = "calibration.toml", "points.csv", "plan.toml"
 
@@ -53,7 +55,7 @@ class Delivery:
 
 def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, seed: int = 0, options: Options | None = None,
               method: str = DEFAULT, repeats: int = 1, agree: Callable[[Plan], None] | None = None,
-              display: Display | None = None) -> Delivery:
+              display: Display | None = None, warm_up: float = 0.0, say: Say | None = None) -> Delivery:
     """Calibrate an arm from nothing to a report.
 
     Parameters
@@ -76,6 +78,10 @@ def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, se
         Shown the plan before anything moves; raises to call it off.
     display : callable, optional
         From the plan to a context that is entered while the arm moves and gives what watches it, see `follow`.
+    warm_up : float
+        How long the arm may move before each run until its friction settles [s].
+    say : callable, optional
+        Told what became of what went before the runs: a heading and a sentence.
     """
     refuse_used(out)
     connect(arm, seed)                   # a driver that cannot be set up is refused before anything is written
@@ -87,8 +93,15 @@ def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, se
     write_plan(plan, empty_folder(out) / PLAN)
     runs = []
     for k in range(repeats):
+        device = connect(arm, seed + k)
+        if warm_up:
+            made = plan_warm_up(arm, joints, seed, warm_up)
+            with display(made) if display else nullcontext() as watch:
+                warm = record(arm, made, out, seed + k, watch=watch, device=device, enough=Settling())
+            if say:
+                say("warm-up", ended(load_run(warm)))
         with display(plan) if display else nullcontext() as watch:
-            runs.append(record(arm, plan, out, seed + k, watch=watch))
+            runs.append(record(arm, plan, out, seed + k, watch=watch, device=device))
     return fit_runs(runs, out, options)
 
 
@@ -112,7 +125,7 @@ def fit_runs(paths: list[Path], out: Path, options: Options | None = None) -> De
     exported = export(calibration, "urdf" if source.suffix.lower() == ".urdf" else "mjcf")
     target = source.with_name(f"{source.stem}.calibrated{exported.suffix}")
     target.write_text(exported.text, encoding="utf-8")
-    report = write_report(result, out)
+    report = write_report(result, out, run_notes(runs))
     return Delivery(result, calibration, sum(float(run.t[-1] - run.t[0]) for run in runs),
                     (out / CALIBRATION, out / POINTS, report, target), exported.losses)
 

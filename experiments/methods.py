@@ -4,18 +4,21 @@ from collections.abc import Callable
 
 from experiments.constant_speed import plan_constant_speed
 from experiments.plan import Plan
+from experiments.tracking import Enough
 from experiments.validation import plan_validation
+from experiments.warm_up import Settling, plan_warm_up
 from experiments.whole_arm import plan_whole_arm
 from ident.armfile import ArmFile
 from ident.errors import unknown_name
-from ident.run import VALIDATION
+from ident.run import VALIDATION, WARM_UP
 
 Planner = Callable[[ArmFile, tuple[str, ...] | None, int], Plan]
 METHODS: dict[str, Planner] = {"whole-arm": plan_whole_arm, "single": plan_constant_speed}       # round trips, to be fitted
-EXPERIMENTS: dict[str, Planner] = {VALIDATION: plan_validation}       # what else there is to be moved for
+EXPERIMENTS: dict[str, Planner] = {VALIDATION: plan_validation, WARM_UP: plan_warm_up}       # what else there is to be moved for
 
 
 DEFAULT, ROUND_TRIPS = "whole-arm", "round-trips"
+UNTIL: dict[str, Callable[[], Enough | None]] = {WARM_UP: Settling}       # what says that the rest of a plan is not needed
 
 
 def plan_method(method: str, arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0) -> Plan:

@@ -8,14 +8,14 @@ from drivers import Arm, Command, ReplayEnded, Supervisor, connect
 from drivers.replay import ReplayArm
 from experiments.plan import Plan, Segment, check_plan, check_way, plan_from_table, plan_table
 from experiments.recorder import Recorder, new_run_folder
-from experiments.tracking import Watch, follow
+from experiments.tracking import Enough, Watch, follow
 from ident.armfile import ArmFile
 from ident.description import load_mechanism
 from ident.run import FIT, RECORD, Run
 
 
 def record(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None, note: str = "",
-           watch: Watch | None = None) -> Path:
+           watch: Watch | None = None, device: Arm | None = None, enough: Enough | None = None) -> Path:
     """Move an arm along a plan and record it.
 
     A breach of a limit, a fault or Ctrl-C stops the arm, closes the run with its reason and is raised again;
@@ -33,8 +33,10 @@ def record(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None, no
         Seed of simulated noise.
     note : str
         The operator's note.
-    watch : callable, optional
+    watch, enough : callable, optional
         See `follow`.
+    device : Arm, optional
+        The arm, where it was connected before and stays the same: warm, if it is simulated.
 
     Returns
     -------
@@ -43,13 +45,13 @@ def record(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None, no
     """
     mechanism = load_mechanism(arm)
     check_plan(plan, arm, mechanism)
-    connected = Supervisor(connect(arm, seed), mechanism.prismatic)
+    connected = Supervisor(device or connect(arm, seed), mechanism.prismatic)
     together = any(segment.kind == "sweep" for segment in plan.segments)
     folder = new_run_folder(campaign, plan.purpose if plan.purpose != FIT else "whole-arm" if together else "constant-speed")
     with Recorder(folder, arm, mechanism, plan.method, arm.driver.rate, connected.resolution, plan_table(plan),
                   seed, note) as recorder, connected:
         connected.enable()
-        follow(connected, plan, recorder, watch, lambda stands: check_way(stands, plan, arm, mechanism))
+        follow(connected, plan, recorder, watch, lambda stands: check_way(stands, plan, arm, mechanism), enough)
     return folder
 
 

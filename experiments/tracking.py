@@ -1,6 +1,6 @@
 """Following a plan: the one loop that commands an arm."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,13 @@ from experiments.recorder import Recorder
 Array = NDArray[np.float64]
 GAIN = 8.0              # 1/s: dq = dq_cmd + GAIN (q_cmd - q), so that held joints do not creep
 
+ENOUGH = "enough"       # event: why a plan was not followed to its end
 Watch = Callable[[Segment, JointSample, float], None]
+Enough = Callable[[Segment, Sequence[JointSample]], str]
 
 
 def follow(arm: Arm, plan: Plan, recorder: Recorder | None = None, watch: Watch | None = None,
-           check_arrival: Callable[[Array], None] | None = None) -> None:
+           check_arrival: Callable[[Array], None] | None = None, enough: Enough | None = None) -> None:
     """Follow a plan on an enabled arm and record every sample.
 
     Parameters
@@ -31,26 +33,33 @@ def follow(arm: Arm, plan: Plan, recorder: Recorder | None = None, watch: Watch 
         Called about ten times a second of robot time with segment, sample and robot time done [s].
     check_arrival : callable, optional
         Called with the position where the arm stands before it moves; raises if the way to the start is not free.
+    enough : callable, optional
+        Called after every segment with its samples; says why the rest of the plan is not needed, or nothing.
 
     Raises
     ------
     DriverError
         Whatever the arm raises; the samples up to then are recorded.
     """
-    tracker = _Tracker(arm, recorder, watch)
+    tracker = _Tracker(arm, recorder, watch, enough is not None)
     stands = tracker.position()
     if check_arrival:
         check_arrival(stands)
     tracker.drive(stands, Segment(-1, "move", plan.start, 0))
     for start, segment in plan.legs():
         tracker.drive(start, segment)
+        if enough and (reason := enough(segment, tracker.kept)):
+            if recorder:
+                recorder.event(ENOUGH, reason=reason)
+            return
 
 
 class _Tracker:
-    """Turns segments into commands; knows the last sample."""
+    """Turns segments into commands; knows the last sample, and those of the last segment where they are kept."""
 
-    def __init__(self, arm: Arm, recorder: Recorder | None, watch: Watch | None) -> None:
-        self._arm, self._recorder, self._watch = arm, recorder, watch
+    def __init__(self, arm: Arm, recorder: Recorder | None, watch: Watch | None, keep: bool = False) -> None:
+        self._arm, self._recorder, self._watch, self._keep = arm, recorder, watch, keep
+        self.kept: list[JointSample] = []
         self._sample: JointSample | None = None
         self._every = max(1, round(arm.rate / 10.0))
         self._cycles = 0
@@ -74,6 +83,7 @@ class _Tracker:
         q_cmd, dq_ref = start + s * way, ds * way
         fastest = arm.limits.velocity
         begin = sample.t
+        self.kept = []
         if recorder:
             recorder.start(segment)
         row = 0
@@ -84,6 +94,8 @@ class _Tracker:
             sample = arm.step(Command(velocity))
             if recorder:
                 recorder.sample(sample, q_cmd[row], velocity, segment.id)
+            if self._keep:
+                self.kept.append(sample)
             self._cycles += 1
             if self._watch and self._cycles % self._every == 0:
                 self._watch(segment, sample, self._cycles / arm.rate)

@@ -49,6 +49,8 @@ def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOp
               torque_basis: BasisOption = "drive", method: MethodOption = "whole-arm",
               repeats: Annotated[int, typer.Option(min=1, help="How often the plan is run; the calibration then states the "
                                                                "deviation between the runs.")] = 1,
+              warm_up: Annotated[float, typer.Option(min=0.0, help="Minutes that the arm may move before each run, until its "
+                                                                   "friction settles.")] = 0.0,
               yes: YesOption = False, as_json: JsonOption = False) -> None:
     """The main job: plan, move, record, fit, export, report."""
     from experiments.calibrate import calibrate as calibrate_arm
@@ -69,10 +71,13 @@ def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOp
         _show(text, made, arm_file, mechanism)
         if repeats > 1:
             text.print(f"repeats   {repeats} runs of this plan, {clock(repeats * made.robot_time)} of robot time")
+        if warm_up > 0.0:
+            text.print(f"warm-up   before each run, around home, until friction settles, {warm_up:g} min at most")
         agree(made, arm_file.driver.kind, yes, text)
 
     delivery = calibrate_arm(arm_file, folder, split(joints), seed, options, method, repeats, shown_and_agreed,
-                             lambda made: _recording(text, made, folder))
+                             lambda made: _recording(text, made, folder), 60.0 * warm_up,
+                             lambda heading, sentence: text.print(f"{heading:<9} {sentence}"))
     delivered(text, delivery, folder, as_json)
 
 
@@ -112,13 +117,13 @@ def run(arm: ArmArgument = "lab6",
         as_json: JsonOption = False) -> None:
     """Move and record, without fitting."""
     from drivers import connect
-    from experiments.methods import plan_experiment
+    from experiments.methods import UNTIL, plan_experiment
     from experiments.plan import check_plan, read_plan
     from experiments.record import record
     from experiments.recorder import empty_folder, refuse_used
     from ident.armfile import load_arm
     from ident.description import load_mechanism
-    from ident.run import VALIDATION
+    from ident.run import VALIDATION, WARM_UP
 
     text = console(as_json)
     arm_file = load_arm(arm)
@@ -133,8 +138,8 @@ def run(arm: ArmArgument = "lab6",
     agree(made, arm_file.driver.kind, yes, text)
     empty_folder(folder)
     with _recording(text, made, folder) as watch:
-        recorded = record(arm_file, made, folder, seed, note, watch)
-    then = f"validate {folder} CALIBRATION..." if made.purpose == VALIDATION else f"fit {folder}"
+        recorded = record(arm_file, made, folder, seed, note, watch, enough=UNTIL.get(made.purpose, lambda: None)())
+    then = {VALIDATION: f"validate {folder} CALIBRATION...", WARM_UP: f"run {arm}"}.get(made.purpose, f"fit {folder}")
     text.print(f"wrote     {recorded}/\nnext      stribeck {then}")
     if as_json:
         print_json({"run": str(recorded), "robot_time_s": round(made.robot_time, 3)})
@@ -161,9 +166,10 @@ def _show(text: "Console", plan: "Plan", arm: "ArmFile", mechanism: "Mechanism")
 def _recording(text: "Console", plan: "Plan", folder: Path) -> Iterator["Watch"]:
     """Progress while the arm moves; whatever ends it early, say where the samples are."""
     from drivers.errors import ArmStopped
+    from ident.run import FIT
 
     try:
-        with progress(text, plan.robot_time, "run", plan.names) as watch:
+        with progress(text, plan.robot_time, "run" if plan.purpose == FIT else plan.purpose, plan.names) as watch:
             yield watch
     except BaseException as error:
         runs = sorted((folder / "runs").glob("*"))
