@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from drivers import connect
+from drivers import Arm, connect
+from experiments.lowest_speed import lowest_sentence, plan_lowest_speed, with_slowest
 from experiments.methods import DEFAULT, plan_method
 from experiments.plan import Plan, write_plan
 from experiments.record import record
 from experiments.recorder import empty_folder, refuse_used
 from experiments.report import write_report
-from experiments.tracking import Watch
+from experiments.tracking import Enough, Watch
 from experiments.warm_up import Settling, ended, plan_warm_up, run_notes
 from ident.armfile import ArmFile
 from ident.calibration import Calibration
@@ -21,6 +22,7 @@ from ident.description import load_mechanism
 from ident.export import export
 from ident.identify import Identification, identify
 from ident.joint import Options, check_options
+from ident.lowest_speed import lowest_speeds
 from ident.run import FITTED, find_runs, load_run
 
 Say = Callable[[str, str], None]
@@ -55,7 +57,8 @@ class Delivery:
 
 def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, seed: int = 0, options: Options | None = None,
               method: str = DEFAULT, repeats: int = 1, agree: Callable[[Plan], None] | None = None,
-              display: Display | None = None, warm_up: float = 0.0, say: Say | None = None) -> Delivery:
+              display: Display | None = None, warm_up: float = 0.0, search: bool = False,
+              say: Say | None = None) -> Delivery:
     """Calibrate an arm from nothing to a report.
 
     Parameters
@@ -80,28 +83,36 @@ def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, se
         From the plan to a context that is entered while the arm moves and gives what watches it, see `follow`.
     warm_up : float
         How long the arm may move before each run until its friction settles [s].
+    search : bool
+        Find the lowest speed that each velocity loop holds first, and plan no stroke below it.
     say : callable, optional
         Told what became of what went before the runs: a heading and a sentence.
     """
+    said = say or (lambda heading, sentence: None)
     refuse_used(out)
-    connect(arm, seed)                   # a driver that cannot be set up is refused before anything is written
+    device = connect(arm, seed)          # a driver that cannot be set up is refused before anything is written
     mechanism = load_mechanism(arm)
     check_options(options or Options(), mechanism, joints or mechanism.names)
     plan = plan_method(method, arm, joints, seed)
     if agree:
         agree(plan)
-    write_plan(plan, empty_folder(out) / PLAN)
+    empty_folder(out)
+
+    def go(made: Plan, k: int, device: Arm, enough: Enough | None = None) -> Path:
+        with display(made) if display else nullcontext() as watch:
+            return record(arm, made, out, seed + k, watch=watch, device=device, enough=enough)
+
+    if search:
+        found = lowest_speeds(load_run(go(plan_lowest_speed(arm, joints, seed), 0, device)))
+        said("lowest", lowest_sentence(found))
+        plan = plan_method(method, with_slowest(arm, found), joints, seed)
+    write_plan(plan, out / PLAN)
     runs = []
     for k in range(repeats):
-        device = connect(arm, seed + k)
+        device = connect(arm, seed + k) if k else device
         if warm_up:
-            made = plan_warm_up(arm, joints, seed, warm_up)
-            with display(made) if display else nullcontext() as watch:
-                warm = record(arm, made, out, seed + k, watch=watch, device=device, enough=Settling())
-            if say:
-                say("warm-up", ended(load_run(warm)))
-        with display(plan) if display else nullcontext() as watch:
-            runs.append(record(arm, plan, out, seed + k, watch=watch, device=device))
+            said("warm-up", ended(load_run(go(plan_warm_up(arm, joints, seed, warm_up), k, device, Settling()))))
+        runs.append(go(plan, k, device))
     return fit_runs(runs, out, options)
 
 

@@ -29,7 +29,8 @@ LoadOption = Annotated[str, typer.Option(help="Load that friction grows with: no
 
 MethodOption = Annotated[str, typer.Option(help="whole-arm: all joints at once; single: one joint at a time.")]
 ExperimentOption = Annotated[str, typer.Option(help="round-trips, which are fitted, by --method; validation: a motion to "
-                                                    "judge a calibration by; warm-up: until friction settles.")]
+                                                    "judge a calibration by; warm-up: until friction settles; "
+                                                    "lowest-speed: slower and slower, until a joint sticks.")]
 DirectionalOption = Annotated[str, typer.Option(help="How directions may differ: none, viscous (forward and backward), driving "
                                                      "(driving the load and being driven back by it), or auto.")]
 BasisOption = Annotated[str, typer.Option(help="Torque as the drive reports it, or divided by its scale against gravity where "

@@ -51,6 +51,8 @@ def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOp
                                                                "deviation between the runs.")] = 1,
               warm_up: Annotated[float, typer.Option(min=0.0, help="Minutes that the arm may move before each run, until its "
                                                                    "friction settles.")] = 0.0,
+              lowest_speed: Annotated[bool | None, typer.Option(help="Find the lowest speed that each velocity loop holds first; "
+                                                                    "default on hardware.")] = None,
               yes: YesOption = False, as_json: JsonOption = False) -> None:
     """The main job: plan, move, record, fit, export, report."""
     from experiments.calibrate import calibrate as calibrate_arm
@@ -66,17 +68,20 @@ def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOp
     mechanism = load_mechanism(arm_file)
     folder = out or Path(f"calibration-{arm_file.name}")
     _greet(text, arm_file, mechanism, folder)
+    search = arm_file.driver.kind != "simulated" if lowest_speed is None else lowest_speed
 
     def shown_and_agreed(made: "Plan") -> None:
         _show(text, made, arm_file, mechanism)
         if repeats > 1:
             text.print(f"repeats   {repeats} runs of this plan, {clock(repeats * made.robot_time)} of robot time")
+        if search:
+            text.print("lowest    before that, around home: the lowest speed that each joint holds, slower strokes are dropped")
         if warm_up > 0.0:
             text.print(f"warm-up   before each run, around home, until friction settles, {warm_up:g} min at most")
         agree(made, arm_file.driver.kind, yes, text)
 
     delivery = calibrate_arm(arm_file, folder, split(joints), seed, options, method, repeats, shown_and_agreed,
-                             lambda made: _recording(text, made, folder), 60.0 * warm_up,
+                             lambda made: _recording(text, made, folder), 60.0 * warm_up, search,
                              lambda heading, sentence: text.print(f"{heading:<9} {sentence}"))
     delivered(text, delivery, folder, as_json)
 
@@ -117,13 +122,15 @@ def run(arm: ArmArgument = "lab6",
         as_json: JsonOption = False) -> None:
     """Move and record, without fitting."""
     from drivers import connect
+    from experiments.lowest_speed import lowest_sentence
     from experiments.methods import UNTIL, plan_experiment
     from experiments.plan import check_plan, read_plan
     from experiments.record import record
     from experiments.recorder import empty_folder, refuse_used
     from ident.armfile import load_arm
     from ident.description import load_mechanism
-    from ident.run import VALIDATION, WARM_UP
+    from ident.lowest_speed import lowest_speeds
+    from ident.run import LOWEST_SPEED, VALIDATION, WARM_UP, load_run
 
     text = console(as_json)
     arm_file = load_arm(arm)
@@ -139,7 +146,11 @@ def run(arm: ArmArgument = "lab6",
     empty_folder(folder)
     with _recording(text, made, folder) as watch:
         recorded = record(arm_file, made, folder, seed, note, watch, enough=UNTIL.get(made.purpose, lambda: None)())
-    then = {VALIDATION: f"validate {folder} CALIBRATION...", WARM_UP: f"run {arm}"}.get(made.purpose, f"fit {folder}")
+    if made.purpose == LOWEST_SPEED:
+        found = lowest_sentence(lowest_speeds(load_run(recorded)))
+        text.print(f"lowest    {found}; joints.NAME.slowest of the arm file keeps it")
+    then = {VALIDATION: f"validate {folder} CALIBRATION...", WARM_UP: f"run {arm}",
+            LOWEST_SPEED: f"calibrate {arm}"}.get(made.purpose, f"fit {folder}")
     text.print(f"wrote     {recorded}/\nnext      stribeck {then}")
     if as_json:
         print_json({"run": str(recorded), "robot_time_s": round(made.robot_time, 3)})
