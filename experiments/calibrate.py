@@ -8,26 +8,28 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from drivers import Arm, connect
+from experiments.breakaway import plan_breakaway
 from experiments.lowest_speed import lowest_sentence, plan_lowest_speed, with_slowest
 from experiments.methods import DEFAULT, plan_method
 from experiments.plan import Plan, write_plan
-from experiments.record import record
+from experiments.record import check_modes, record
 from experiments.recorder import empty_folder, refuse_used
 from experiments.report import write_report
 from experiments.tracking import Enough, Watch
 from experiments.warm_up import Settling, ended, plan_warm_up, run_notes
 from ident.armfile import ArmFile
+from ident.breakaway import Breakaway, breakaway_table, breakaways
 from ident.calibration import Calibration
 from ident.description import load_mechanism
 from ident.export import export
 from ident.identify import Identification, identify
 from ident.joint import Options, check_options
 from ident.lowest_speed import lowest_speeds
-from ident.run import FITTED, find_runs, load_run
+from ident.run import FITTED, Run, find_runs, load_run
 
 Say = Callable[[str, str], None]
 Display = Callable[[Plan], AbstractContextManager[Watch]]
-CALIBRATION, POINTS, PLAN = "calibration.toml", "points.csv", "plan.toml"
+CALIBRATION, POINTS, PLAN, RAMPS = "calibration.toml", "points.csv", "plan.toml", "breakaway.csv"
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class Delivery:
 def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, seed: int = 0, options: Options | None = None,
               method: str = DEFAULT, repeats: int = 1, agree: Callable[[Plan], None] | None = None,
               display: Display | None = None, warm_up: float = 0.0, search: bool = False,
-              say: Say | None = None) -> Delivery:
+              breakaway: bool = False, say: Say | None = None) -> Delivery:
     """Calibrate an arm from nothing to a report.
 
     Parameters
@@ -85,6 +87,8 @@ def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, se
         How long the arm may move before each run until its friction settles [s].
     search : bool
         Find the lowest speed that each velocity loop holds first, and plan no stroke below it.
+    breakaway : bool
+        Measure last what holds each joint at rest; needs a torque mode.
     say : callable, optional
         Told what became of what went before the runs: a heading and a sentence.
     """
@@ -94,6 +98,9 @@ def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, se
     mechanism = load_mechanism(arm)
     check_options(options or Options(), mechanism, joints or mechanism.names)
     plan = plan_method(method, arm, joints, seed)
+    ramps = plan_breakaway(arm, joints, seed) if breakaway else None
+    if ramps:
+        check_modes(ramps, device, arm)
     if agree:
         agree(plan)
     empty_folder(out)
@@ -113,6 +120,8 @@ def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, se
         if warm_up:
             said("warm-up", ended(load_run(go(plan_warm_up(arm, joints, seed, warm_up), k, device, Settling()))))
         runs.append(go(plan, k, device))
+    if ramps:
+        runs.append(go(ramps, repeats - 1, device))
     return fit_runs(runs, out, options)
 
 
@@ -138,7 +147,16 @@ def fit_runs(paths: list[Path], out: Path, options: Options | None = None) -> De
     target.write_text(exported.text, encoding="utf-8")
     report = write_report(result, out, run_notes(runs))
     return Delivery(result, calibration, sum(float(run.t[-1] - run.t[0]) for run in runs),
-                    (out / CALIBRATION, out / POINTS, report, target), exported.losses)
+                    (out / CALIBRATION, out / POINTS, report, target, *([] if result.breakaway.empty else [out / RAMPS])),
+                    exported.losses)
+
+
+def fit_ramps(runs: list[Run], out: Path) -> dict[str, Breakaway]:
+    """What holds each joint at rest, from runs of nothing but ramps; writes their table."""
+    table, mechanism = breakaway_table(runs), load_mechanism(runs[0].arm)
+    found = breakaways(table, {name: mechanism.unit(j) for j, name in enumerate(mechanism.names)})
+    table.to_csv(empty_folder(out) / RAMPS, index=False, float_format="%.9g")
+    return found
 
 
 def save_results(result: Identification, out: Path) -> Calibration:
@@ -146,5 +164,7 @@ def save_results(result: Identification, out: Path) -> Calibration:
     source = result.calibration.folder / result.calibration.model.file
     shutil.copyfile(source, out / source.name)
     result.points.to_csv(out / POINTS, index=False, float_format="%.9g")
+    if not result.breakaway.empty:
+        result.breakaway.to_csv(out / RAMPS, index=False, float_format="%.9g")
     result.calibration.save(out / CALIBRATION)
     return Calibration.load(out / CALIBRATION)

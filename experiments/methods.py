@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from experiments.breakaway import plan_breakaway
 from experiments.constant_speed import plan_constant_speed
 from experiments.lowest_speed import plan_lowest_speed
 from experiments.plan import Plan
@@ -11,12 +12,13 @@ from experiments.warm_up import Settling, plan_warm_up
 from experiments.whole_arm import plan_whole_arm
 from ident.armfile import ArmFile
 from ident.errors import unknown_name
-from ident.run import LOWEST_SPEED, VALIDATION, WARM_UP
+from ident.run import BREAKAWAY, LOWEST_SPEED, VALIDATION, WARM_UP
 
 Planner = Callable[[ArmFile, tuple[str, ...] | None, int], Plan]
 METHODS: dict[str, Planner] = {"whole-arm": plan_whole_arm, "single": plan_constant_speed}       # round trips, to be fitted
 EXPERIMENTS: dict[str, Planner] = {                             # what else there is to be moved for
-    VALIDATION: plan_validation, WARM_UP: plan_warm_up, LOWEST_SPEED: plan_lowest_speed}
+    VALIDATION: plan_validation, WARM_UP: plan_warm_up, LOWEST_SPEED: plan_lowest_speed,
+    BREAKAWAY: plan_breakaway}
 
 
 DEFAULT, ROUND_TRIPS = "whole-arm", "round-trips"

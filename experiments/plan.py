@@ -3,7 +3,8 @@
 A plan is a chain of straight segments in joint space; each starts where the one before it ended. A *move*
 brings all joints to a posture; a *stroke* moves one joint at a constant speed, a *sweep* several joints at once,
 each at a constant speed of its own. The segment that retraces another says so with ``mirror_of``. In a *swing* every
-joint goes to and fro between start and target, as a cosine, as often as it is told to.
+joint goes to and fro between start and target, as a cosine, as often as it is told to. In a *ramp* the arm rests, then the
+torque of one joint grows until it moves, and the joint is brought back.
 """
 
 from collections.abc import Iterator
@@ -30,6 +31,7 @@ SCHEMA = 1
 RAMP = 0.6              # fraction of the acceleration limit that ramps use; the rest is room to brake
 MOVE = 0.5              # fraction of the velocity limit that moves between postures use
 DWELL = 0.15            # s of rest after every segment
+RAMP_TO = 0.9           # fraction of the torque limit at which a ramp ends
 _CORNERS = 16           # points a pass at which the way of a swing is checked
 
 
@@ -42,13 +44,14 @@ class Segment:
     id : int
         Its number, which the samples carry.
     kind : str
-        "move" (all joints), "stroke" (one joint at constant speed), "sweep" (several at once) or "swing" (to and fro).
+        "move" (all joints), "stroke" (one joint at constant speed), "sweep" (several at once), "swing" (to and fro)
+        or "ramp" (of torque).
     target : tuple of float
         Where all joints are at its end [rad or m].
     posture : int
         Number of the posture it belongs to; 0 is home.
     joint : str, optional
-        The joint that a stroke moves, or whose speed is given of a sweep.
+        The joint that a stroke or ramp moves, or whose speed is given of a sweep.
     speed : float, optional
         The joint's speed, of a swing its highest, unsigned [rad/s or m/s]. The others' follows from their ways.
     mirror_of : int, optional
@@ -57,10 +60,12 @@ class Segment:
         Whether it is the reference stroke that shows drift.
     swings : tuple of int, optional
         How often each joint passes between start and target in a swing; odd.
+    rate, dwell : float, optional
+        How fast the torque of a ramp grows, signed [N·m/s or N/s], after how long a rest [s].
     """
 
     id: int
-    kind: Literal["move", "stroke", "sweep", "swing"]
+    kind: Literal["move", "stroke", "sweep", "swing", "ramp"]
     target: tuple[float, ...]
     posture: int
     joint: str | None = None
@@ -68,6 +73,8 @@ class Segment:
     mirror_of: int | None = None
     reference: bool = False
     swings: tuple[int, ...] | None = None
+    rate: float | None = None
+    dwell: float | None = None
     __pydantic_config__: ClassVar[dict[str, object]] = {"extra": "forbid", "allow_inf_nan": False}
 
     def speeds(self, start: Array, names: tuple[str, ...]) -> Array:
@@ -171,7 +178,15 @@ def profile(start: Array, segment: Segment, names: tuple[str, ...], limits: Limi
 
 def robot_time(plan: Plan, limits: Limits) -> float:
     """Time that the plan takes on the arm [s]."""
-    return sum(profile(start, segment, plan.names, limits).duration + DWELL for start, segment in plan.legs())
+    return sum(profile(start, segment, plan.names, limits).duration + _ramping(segment, plan.names, limits) + DWELL
+               for start, segment in plan.legs())
+
+
+def _ramping(segment: Segment, names: tuple[str, ...], limits: Limits) -> float:
+    """Rest and ramp of a segment; a joint usually breaks loose long before its torque has grown that far [s]."""
+    if segment.kind != "ramp":
+        return 0.0
+    return (segment.dwell or 0.0) + RAMP_TO * float(limits.torque[names.index(str(segment.joint))]) / abs(segment.rate or np.inf)
 
 
 def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
@@ -210,7 +225,11 @@ def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
                 raise PlanError(f"segment {segment.id} takes {plan.names[worst]} to {end[worst]:.3f} {units[worst]}, "
                                 f"outside its limits [{low:g}, {high:g}]")
             room = min(room, float(gap[worst]))
-        if segment.kind != "move":
+        if (segment.kind == "ramp") != (segment.rate is not None):
+            raise PlanError(f"segment {segment.id} is a {segment.kind}; a ramp has a rate, nothing else does")
+        if segment.kind == "ramp":
+            _check_ramp(segment, start, plan.names)
+        elif segment.kind != "move":
             _check_speeds(segment, start, plan.names, limits, units)
     ways = [(*ends, segment) for start, segment in plan.legs() for ends in pairwise(corners(start, segment))]
     inside = box_is_clear(arm, mechanism, np.array([start for start, _, _ in ways]), np.array([end for _, end, _ in ways]))
@@ -259,6 +278,15 @@ def _check_speeds(segment: Segment, start: Array, names: tuple[str, ...], limits
     if turning[worst] > limits.acceleration[worst]:
         raise PlanError(f"segment {segment.id} turns {names[worst]} with {turning[worst]:.4g} {units[worst]}/s², limit "
                         f"{limits.acceleration[worst]:g} {units[worst]}/s²")
+
+
+def _check_ramp(segment: Segment, start: Array, names: tuple[str, ...]) -> None:
+    """Refuse a ramp of no joint, without direction, or that is to end elsewhere."""
+    if segment.joint not in names:
+        raise PlanError(f"segment {segment.id}: {unknown_name('joint', str(segment.joint), names)}")
+    if not segment.rate or not (segment.dwell or 0.0) > 0.0 or tuple(start) != segment.target:
+        raise PlanError(f"segment {segment.id}: a ramp of {segment.joint} needs a rate other than 0, a dwell of more than 0 s "
+                        f"and the target where it starts; found {segment.rate}, {segment.dwell}, {segment.target}")
 
 
 def check_way(stands: Array, plan: Plan, arm: ArmFile, mechanism: Mechanism) -> None:

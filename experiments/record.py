@@ -6,6 +6,7 @@ import numpy as np
 
 from drivers import Arm, Command, ReplayEnded, Supervisor, connect
 from drivers.replay import ReplayArm
+from experiments.errors import PlanError
 from experiments.plan import Plan, Segment, check_plan, check_way, plan_from_table, plan_table
 from experiments.recorder import Recorder, new_run_folder
 from experiments.tracking import Enough, Watch, follow
@@ -45,7 +46,9 @@ def record(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None, no
     """
     mechanism = load_mechanism(arm)
     check_plan(plan, arm, mechanism)
-    connected = Supervisor(device or connect(arm, seed), mechanism.prismatic)
+    device = device or connect(arm, seed)
+    check_modes(plan, device, arm)
+    connected = Supervisor(device, mechanism.prismatic)
     together = any(segment.kind == "sweep" for segment in plan.segments)
     folder = new_run_folder(campaign, plan.purpose if plan.purpose != FIT else "whole-arm" if together else "constant-speed")
     with Recorder(folder, arm, mechanism, plan.method, arm.driver.rate, connected.resolution, plan_table(plan),
@@ -53,6 +56,13 @@ def record(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None, no
         connected.enable()
         follow(connected, plan, recorder, watch, lambda stands: check_way(stands, plan, arm, mechanism), enough)
     return folder
+
+
+def check_modes(plan: Plan, device: Arm, arm: ArmFile) -> None:
+    """Refuse ramps of torque for an arm whose driver takes none."""
+    if "torque" not in device.modes and any(segment.kind == "ramp" for segment in plan.segments):
+        raise PlanError(f"{arm.path}: the plan has ramps of torque, but the driver {arm.driver.kind} has no torque mode, only "
+                        f"{', '.join(sorted(device.modes)) or 'none'}; breakaway cannot be measured with it")
 
 
 def replay(run: Run, campaign: Path, paced: bool = False, watch: Watch | None = None) -> Path:

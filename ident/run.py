@@ -25,6 +25,7 @@ SCHEMA = 1
 SAMPLES, EVENTS, RECORD, ARM = "samples.arrows", "events.jsonl", "run.json", "arm"
 FIT, VALIDATION, WARM_UP, LOWEST_SPEED, BREAKAWAY = "fit", "validation", "warm-up", "lowest-speed", "breakaway"
 FITTED = (FIT, BREAKAWAY)       # the fit of a campaign takes runs of these purposes
+RAMP, MOVED = "ramp", "moved"   # events: where the torque of a joint began to grow, and where the joint had broken loose
 SIGNALS = ("q", "dq", "tau", "q_cmd", "dq_cmd", "t", "raw", "temperature")
 
 

@@ -53,6 +53,8 @@ def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOp
                                                                    "friction settles.")] = 0.0,
               lowest_speed: Annotated[bool | None, typer.Option(help="Find the lowest speed that each velocity loop holds first; "
                                                                     "default on hardware.")] = None,
+              breakaway: Annotated[bool, typer.Option("--breakaway", help="Measure last what holds each joint at rest; needs a "
+                                                                          "torque mode.")] = False,
               yes: YesOption = False, as_json: JsonOption = False) -> None:
     """The main job: plan, move, record, fit, export, report."""
     from experiments.calibrate import calibrate as calibrate_arm
@@ -76,12 +78,14 @@ def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOp
             text.print(f"repeats   {repeats} runs of this plan, {clock(repeats * made.robot_time)} of robot time")
         if search:
             text.print("lowest    before that, around home: the lowest speed that each joint holds, slower strokes are dropped")
+        if breakaway:
+            text.print("breakaway at the end: the torque of each joint grows until it moves, in several postures")
         if warm_up > 0.0:
             text.print(f"warm-up   before each run, around home, until friction settles, {warm_up:g} min at most")
         agree(made, arm_file.driver.kind, yes, text)
 
     delivery = calibrate_arm(arm_file, folder, split(joints), seed, options, method, repeats, shown_and_agreed,
-                             lambda made: _recording(text, made, folder), 60.0 * warm_up, search,
+                             lambda made: _recording(text, made, folder), 60.0 * warm_up, search, breakaway,
                              lambda heading, sentence: text.print(f"{heading:<9} {sentence}"))
     delivered(text, delivery, folder, as_json)
 
@@ -125,7 +129,7 @@ def run(arm: ArmArgument = "lab6",
     from experiments.lowest_speed import lowest_sentence
     from experiments.methods import UNTIL, plan_experiment
     from experiments.plan import check_plan, read_plan
-    from experiments.record import record
+    from experiments.record import check_modes, record
     from experiments.recorder import empty_folder, refuse_used
     from ident.armfile import load_arm
     from ident.description import load_mechanism
@@ -137,10 +141,11 @@ def run(arm: ArmArgument = "lab6",
     mechanism = load_mechanism(arm_file)
     folder = out or Path(f"campaign-{arm_file.name}")
     refuse_used(folder)
-    connect(arm_file, seed)              # a driver that cannot be set up is refused before anything is written
+    device = connect(arm_file, seed)     # a driver that cannot be set up is refused before anything is written
     _greet(text, arm_file, mechanism, folder)
     made = read_plan(plan) if plan else plan_experiment(experiment, method, arm_file, split(joints), seed)
     check_plan(made, arm_file, mechanism)
+    check_modes(made, device, arm_file)
     _show(text, made, arm_file, mechanism)
     agree(made, arm_file.driver.kind, yes, text)
     empty_folder(folder)

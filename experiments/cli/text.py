@@ -28,6 +28,9 @@ def clock(seconds: float) -> str:
 def plan_line(plan: "Plan", room: float) -> str:
     """The plan in a line."""
     every = [(start, segment) for start, segment in plan.legs() if segment.kind != "move"]
+    if all(segment.kind == "ramp" for _, segment in every):
+        return (f"{plan.method}: {len(every)} ramps in {len({segment.posture for _, segment in every})} postures, at most "
+                f"{clock(plan.robot_time)} of robot time, usually a fifth; limits keep {room:.2f} rad of room")
     if all(segment.kind == "swing" for _, segment in every):
         return (f"{plan.method}: all joints to and fro at once in {len(every)} places, {clock(plan.robot_time)} of robot time; "
                 f"limits keep {room:.2f} rad of room")
