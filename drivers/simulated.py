@@ -105,10 +105,17 @@ class SimulatedArm:
         if fault is not None:
             self.stop(fault)
             raise DriverError(f"{fault}; the arm was stopped")
-        self._torque_mode = _torque_mode(command)
+        self._torque_mode = self._torques(command)
         self._begin_strokes(command.velocity)
         self._advance(command.velocity)
         return self._measure()
+
+    def _torques(self, command: Command) -> tuple[Array, Array] | None:
+        """Which joints take a torque, and which true torque: the drive gives what its own reading calls by that number."""
+        if command.mode is None or command.torque is None:
+            return None
+        told = (command.torque - self.truth.column("offset")) / self.truth.column("torque_scale")
+        return np.array([mode == "torque" for mode in command.mode]), told
 
     def stop(self, reason: str) -> None:
         """Decelerate at the acceleration limits and hold with the brakes."""
@@ -245,6 +252,8 @@ class SimulatedArm:
         self._exponent = truth.column("stribeck_exponent")
         self._gaussian = bool((self._exponent == 2.0).all())
         mujoco.mj_rnePostConstraint(self._model, data)
+        self._ages = bool(truth.column("breakaway").any())
+        self._rest = np.zeros(n)        # s for which each joint has been at rest
         self._lossy = bool((truth.column("efficiency") < 1.0).any())
         self._load, self._transmitted = self._loads(data)
 
@@ -295,6 +304,9 @@ class SimulatedArm:
             slowness = dq * self._slowness
             fading = slowness * slowness if self._gaussian else np.abs(slowness) ** self._exponent
             dry[:] = coulomb + drop * exp(-fading)
+            if self._ages:
+                self._rest = np.where(np.abs(dq) < _STANDSTILL, self._rest + self._dt, 0.0)
+                dry *= 1.0 + truth.column("breakaway") * self._rest / (self._rest + truth.column("breakaway_time"))
             if elastic:
                 data.qfrc_applied[drives], model.dof_frictionloss[drives] = applied, dry
             mujoco.mj_step(model, data)
@@ -460,13 +472,6 @@ def _refuse_drive_side(arm: ArmFile) -> None:
         if joint.direction != 1 or joint.zero_offset != 0.0:
             raise InputError(f"{arm.path}: joints.{name}: direction and zero_offset describe a real drive; the simulated one "
                              "has the model's")
-
-
-def _torque_mode(command: Command) -> tuple[Array, Array] | None:
-    """Which joints take a torque, and which torque."""
-    if command.mode is None or command.torque is None:
-        return None
-    return np.array([mode == "torque" for mode in command.mode]), command.torque
 
 
 def _quantised(value: Array, step: Array) -> Array:

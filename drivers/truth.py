@@ -38,6 +38,9 @@ class Knobs(BaseModel):
         0.0, description="standard deviation of the friction level from stroke to stroke, as a fraction")
     warm_up: NonNegativeFloat = Field(0.0, description="how much more friction a cold joint has, as a fraction")
     warm_up_time: PositiveFloat = Field(900.0, description="time constant of the warm-up, s")
+    breakaway: NonNegativeFloat = Field(0.0, description="how much more than its static level a joint holds after a long rest, "
+                                                         "as a fraction")
+    breakaway_time: PositiveFloat = Field(1.0, description="rest after which half of that is there, s")
     bandwidth: PositiveFloat = Field(25.0, description="bandwidth of the drive's velocity loop, Hz")
     efficiency: Annotated[float, Field(gt=0.0, le=1.0)] = Field(
         1.0, description="of the gear: the drive gives 1/efficiency of the transmitted torque when driving, efficiency if driven")

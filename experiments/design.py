@@ -147,6 +147,7 @@ class Design:
 
     def _speed_range(self, j: int) -> tuple[float, float]:
         speeds = self.options.fastest * self.limits.velocity[j] * np.geomspace(1.0, 1.0 / self.options.spread, 200)
+        speeds = speeds[speeds >= self._slowest(j, speeds[0])]
         ways = np.array([self.stroke_length(j, speed) for speed in speeds])
         fits, lasts = speeds[ways <= self.longest[j]], speeds[ways <= self.options.longest_stroke * speeds]
         path, name, unit = self.arm.path, self.mechanism.names[j], "m" if self.mechanism.prismatic[j] else "rad"
@@ -158,6 +159,14 @@ class Design:
                             f"{self.options.longest_stroke:g} s at {fits[0]:.3g} {unit}/s; raise joints.{name}.velocity or "
                             "check its gear_ratio")
         return float(lasts[-1]), float(fits[0])
+
+    def _slowest(self, j: int, fastest: float) -> float:
+        """The lowest speed that the joint's velocity loop holds, where it is known."""
+        name, slowest = self.mechanism.names[j], self.arm.joint(self.mechanism.names[j]).slowest or 0.0
+        if slowest > fastest:
+            raise PlanError(f"{self.arm.path}: joints.{name}.slowest = {slowest:.4g} is above the highest speed of its strokes, "
+                            f"{fastest:.4g}; make its velocity loop stiffer")
+        return slowest
 
     def choose_postures(self, ways_from: Ways, rng: np.random.Generator) -> tuple[Array, Array]:
         """Home and the set of postures over which the loads spread most, with the ways that strokes take from there.

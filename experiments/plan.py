@@ -2,11 +2,14 @@
 
 A plan is a chain of straight segments in joint space; each starts where the one before it ended. A *move*
 brings all joints to a posture; a *stroke* moves one joint at a constant speed, a *sweep* several joints at once,
-each at a constant speed of its own. The segment that retraces another says so with ``mirror_of``.
+each at a constant speed of its own. The segment that retraces another says so with ``mirror_of``. In a *swing* every
+joint goes to and fro between start and target, as a cosine, as often as it is told to. In a *ramp* the arm rests, then the
+torque of one joint grows until it moves, and the joint is brought back.
 """
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -21,13 +24,16 @@ from ident.armfile import ArmFile, Limits, parse_table, read_toml, upgrade
 from ident.description import load_mechanism
 from ident.errors import unknown_name
 from ident.mechanism import Mechanism
-from ident.run import arm_sha256
+from ident.run import FIT, arm_sha256
 
 Array = NDArray[np.float64]
 SCHEMA = 1
 RAMP = 0.6              # fraction of the acceleration limit that ramps use; the rest is room to brake
 MOVE = 0.5              # fraction of the velocity limit that moves between postures use
 DWELL = 0.15            # s of rest after every segment
+RAMP_TO = 0.9           # fraction of the torque limit at which a ramp ends
+_CORNERS = 16           # points a pass at which the way of a swing is checked
+_KNOTS = 16             # set-points of a pass of a swing
 
 
 @dataclass(frozen=True)
@@ -39,40 +45,51 @@ class Segment:
     id : int
         Its number, which the samples carry.
     kind : str
-        "move" (all joints), "stroke" (one joint at constant speed) or "sweep" (several at once).
+        "move" (all joints), "stroke" (one joint at constant speed), "sweep" (several at once), "swing" (to and fro)
+        or "ramp" (of torque).
     target : tuple of float
         Where all joints are at its end [rad or m].
     posture : int
         Number of the posture it belongs to; 0 is home.
     joint : str, optional
-        The joint that a stroke moves, or whose speed is given of a sweep.
+        The joint that a stroke or ramp moves, or whose speed is given of a sweep.
     speed : float, optional
-        The joint's speed, unsigned [rad/s or m/s]. In a sweep the others' follows from their ways.
+        The joint's speed, of a swing its highest, unsigned [rad/s or m/s]. The others' follows from their ways.
     mirror_of : int, optional
         The segment that this one retraces.
     reference : bool
         Whether it is the reference stroke that shows drift.
+    swings : tuple of int, optional
+        How often each joint passes between start and target in a swing; odd.
+    rate, dwell : float, optional
+        How fast the torque of a ramp grows, signed [N·m/s or N/s], after how long a rest [s].
     """
 
     id: int
-    kind: Literal["move", "stroke", "sweep"]
+    kind: Literal["move", "stroke", "sweep", "swing", "ramp"]
     target: tuple[float, ...]
     posture: int
     joint: str | None = None
     speed: float | None = None
     mirror_of: int | None = None
     reference: bool = False
+    swings: tuple[int, ...] | None = None
+    rate: float | None = None
+    dwell: float | None = None
     __pydantic_config__: ClassVar[dict[str, object]] = {"extra": "forbid", "allow_inf_nan": False}
 
     def speeds(self, start: Array, names: tuple[str, ...]) -> Array:
-        """Constant speeds of all joints in a stroke or sweep from `start`, unsigned, shape (n,) [rad/s or m/s]."""
-        way = np.abs(np.array(self.target) - start)
+        """Speeds of all joints from `start`, constant or of a swing the highest, unsigned, shape (n,) [rad/s or m/s]."""
+        way = np.abs(np.array(self.target) - start) * np.array(self.swings or 1)
         return np.asarray((self.speed or 0.0) * way / way[names.index(str(self.joint))])
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What will move: see the module. `start` is the posture before the first segment."""
+    """What will move: see the module. `start` is the posture before the first segment, `purpose` what the run is for.
+
+    A fit of a campaign takes the runs whose purpose is "fit".
+    """
 
     arm: str
     arm_sha256: str
@@ -82,6 +99,7 @@ class Plan:
     start: tuple[float, ...]
     segments: tuple[Segment, ...]
     robot_time: float = 0.0
+    purpose: str = FIT
 
     def legs(self) -> Iterator[tuple[Array, Segment]]:
         """Every segment with the position at which it starts."""
@@ -107,6 +125,17 @@ class Profile:
     acceleration: float
     duration: float
 
+    @property
+    def fastest(self) -> float:
+        """Greatest rate of the fraction [1/s]."""
+        return self.speed if self.duration > 0.0 else 0.0
+
+    @property
+    def knots(self) -> Array:
+        """Times where the acceleration changes [s]."""
+        ramp = self.speed / self.acceleration if self.duration > 0.0 else 0.0
+        return np.unique([0.0, ramp, self.duration - ramp, self.duration])
+
     def __call__(self, t: Array) -> tuple[Array, Array]:
         """Fraction of the way and its rate at times t since the start [s]."""
         ramp = self.speed / self.acceleration
@@ -118,10 +147,46 @@ class Profile:
         return s, np.minimum(self.acceleration * np.minimum(rising, falling), self.speed)
 
 
-def profile(start: Array, segment: Segment, names: tuple[str, ...], limits: Limits) -> Profile:
-    """Motion of a segment from `start`: a stroke or sweep at its own speed, a move as fast as all joints allow."""
+@dataclass(frozen=True)
+class Swing:
+    """Motion to and fro: fraction of each joint's way over time, as a cosine.
+
+    Attributes
+    ----------
+    swings : ndarray, shape (n,)
+        Passes of each joint.
+    duration : float
+        Time of the motion without dwell [s].
+    """
+
+    swings: Array
+    duration: float
+
+    @property
+    def fastest(self) -> Array:
+        """Greatest rate of each joint's fraction [1/s]."""
+        return np.asarray(0.5 * np.pi * self.swings / self.duration)
+
+    @property
+    def knots(self) -> Array:
+        """Times between which cubics follow the cosine [s]."""
+        return np.linspace(0.0, self.duration, _KNOTS * int(self.swings.max()) + 1)
+
+    def __call__(self, t: Array) -> tuple[Array, Array]:
+        """Fractions of the ways and their rates at times t since the start [s], each shape (N, n)."""
+        rate = np.pi * self.swings / self.duration
+        angle = np.clip(t, 0.0, self.duration)[:, None] * rate
+        return 0.5 - 0.5 * np.cos(angle), 0.5 * rate * np.sin(angle)
+
+
+def profile(start: Array, segment: Segment, names: tuple[str, ...], limits: Limits) -> Profile | Swing:
+    """Motion of a segment from `start`: a move as fast as all joints allow, all others at their own speed."""
     way = np.abs(np.array(segment.target) - start)
     moving = way > 0.0
+    if segment.kind == "swing":
+        leader = names.index(str(segment.joint))
+        passes = np.array(segment.swings, dtype=float)
+        return Swing(passes, float(np.pi * passes[leader] * way[leader] / (2.0 * (segment.speed or 0.0))))
     if not moving.any():
         return Profile(1.0, 1.0, 0.0)
     acceleration = float(np.min(RAMP * limits.acceleration[moving] / way[moving]))
@@ -135,7 +200,15 @@ def profile(start: Array, segment: Segment, names: tuple[str, ...], limits: Limi
 
 def robot_time(plan: Plan, limits: Limits) -> float:
     """Time that the plan takes on the arm [s]."""
-    return sum(profile(start, segment, plan.names, limits).duration + DWELL for start, segment in plan.legs())
+    return sum(profile(start, segment, plan.names, limits).duration + _ramping(segment, plan.names, limits) + DWELL
+               for start, segment in plan.legs())
+
+
+def _ramping(segment: Segment, names: tuple[str, ...], limits: Limits) -> float:
+    """Rest and ramp of a segment; a joint usually breaks loose long before its torque has grown that far [s]."""
+    if segment.kind != "ramp":
+        return 0.0
+    return (segment.dwell or 0.0) + RAMP_TO * float(limits.torque[names.index(str(segment.joint))]) / abs(segment.rate or np.inf)
 
 
 def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
@@ -180,22 +253,40 @@ def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
                 raise PlanError(f"segment {segment.id} takes {plan.names[worst]} to {end[worst]:.3f} {units[worst]}, "
                                 f"outside its limits [{low:g}, {high:g}]")
             room = min(room, float(gap[worst]))
-        if segment.kind != "move":
+        if (segment.kind == "ramp") != (segment.rate is not None):
+            raise PlanError(f"segment {segment.id} is a {segment.kind}; a ramp has a rate, nothing else does")
+        if segment.kind == "ramp":
+            _check_ramp(segment, start, plan.names)
+        elif segment.kind != "move":
             _check_speeds(segment, start, plan.names, limits, units)
-    legs = list(plan.legs())
-    clear = ways_are_clear(arm, mechanism, np.array([start for start, _ in legs]),
-                           np.array([segment.target for _, segment in legs]))
+    ways = [(*ends, segment) for start, segment in plan.legs() for ends in pairwise(corners(start, segment))]
+    clear = ways_are_clear(arm, mechanism, np.array([start for start, _, _ in ways]), np.array([end for _, end, _ in ways]))
     if not clear.all():
-        start, segment = legs[int(np.argmin(clear))]
+        start, end, segment = ways[int(np.argmin(clear))]
         raise PlanError(f"segment {segment.id} ({segment.joint or 'move'} in posture {segment.posture}) "
-                        f"{in_the_way(arm, mechanism, start, np.array(segment.target))}")
+                        f"{in_the_way(arm, mechanism, start, end)}")
     return room
+
+
+def corners(start: Array, segment: Segment) -> Array:
+    """Points between which a segment goes straight, or as good as, shape (K, n)."""
+    target = np.array(segment.target)
+    if segment.kind != "swing":
+        return np.array([start, target])
+    passes = np.array(segment.swings, dtype=float)
+    s, _ = Swing(passes, 1.0)(np.linspace(0.0, 1.0, _CORNERS * int(passes.max()) + 1))
+    return np.asarray(start + s * (target - start))
 
 
 def _check_speeds(segment: Segment, start: Array, names: tuple[str, ...], limits: Limits, units: list[str]) -> None:
     """Refuse speeds beyond their limits, and strokes that move other joints than theirs."""
     if segment.joint not in names:
         raise PlanError(f"segment {segment.id}: {unknown_name('joint', str(segment.joint), names)}")
+    if (segment.kind == "swing") != (segment.swings is not None):
+        raise PlanError(f"segment {segment.id} is a {segment.kind}; a swing has swings, nothing else does")
+    if segment.swings and (len(segment.swings) != len(names) or any(passes < 1 or passes % 2 == 0 for passes in segment.swings)):
+        raise PlanError(f"segment {segment.id}: swings = {list(segment.swings)}; an odd number of passes is needed for each of "
+                        f"the {len(names)} joints")
     way = np.abs(np.array(segment.target) - start)
     moving = [name for name, length in zip(names, way, strict=True) if length > 0.0]
     if segment.joint not in moving or (segment.kind == "stroke" and len(moving) > 1):
@@ -208,6 +299,22 @@ def _check_speeds(segment: Segment, start: Array, names: tuple[str, ...], limits
         if not 0.0 < speeds[j] <= limits.velocity[j]:
             raise PlanError(f"segment {segment.id} moves {name} at {speeds[j]:.6g} {units[j]}/s, limit {limits.velocity[j]:g} "
                             f"{units[j]}/s")
+    if segment.swings is None:
+        return
+    turning = np.pi * np.array(segment.swings) / profile(start, segment, names, limits).duration * speeds
+    worst = int(np.argmax(turning / limits.acceleration))
+    if turning[worst] > limits.acceleration[worst]:
+        raise PlanError(f"segment {segment.id} turns {names[worst]} with {turning[worst]:.4g} {units[worst]}/s², limit "
+                        f"{limits.acceleration[worst]:g} {units[worst]}/s²")
+
+
+def _check_ramp(segment: Segment, start: Array, names: tuple[str, ...]) -> None:
+    """Refuse a ramp of no joint, without direction, or that is to end elsewhere."""
+    if segment.joint not in names:
+        raise PlanError(f"segment {segment.id}: {unknown_name('joint', str(segment.joint), names)}")
+    if not segment.rate or not (segment.dwell or 0.0) > 0.0 or tuple(start) != segment.target:
+        raise PlanError(f"segment {segment.id}: a ramp of {segment.joint} needs a rate other than 0, a dwell of more than 0 s "
+                        f"and the target where it starts; found {segment.rate}, {segment.dwell}, {segment.target}")
 
 
 def check_way(stands: Array, plan: Plan, arm: ArmFile, mechanism: Mechanism) -> None:
@@ -267,7 +374,7 @@ def plan_from_table(table: dict[str, Any], path: Path) -> Plan:
     if len(parsed.start) != len(parsed.names):
         raise PlanError(f"{path}: start has {len(parsed.start)} values for {len(parsed.names)} joints")
     return Plan(parsed.arm, parsed.arm_sha256, parsed.method, parsed.seed, parsed.names, parsed.start, parsed.segments,
-                parsed.robot_time)
+                parsed.robot_time, parsed.purpose)
 
 
 class _PlanTable(BaseModel):
@@ -281,6 +388,7 @@ class _PlanTable(BaseModel):
     start: tuple[float, ...]
     segments: tuple[Segment, ...]
     robot_time: float = 0.0
+    purpose: str = FIT
 
 
 def with_robot_time(plan: Plan, arm: ArmFile) -> Plan:

@@ -6,18 +6,20 @@ import numpy as np
 
 from drivers import Arm, Command, ReplayEnded, Supervisor, connect
 from drivers.replay import ReplayArm
+from experiments.errors import PlanError
 from experiments.plan import Plan, Segment, check_plan, check_way, plan_from_table, plan_table
 from experiments.recorder import Recorder, new_run_folder
-from experiments.tracking import Watch, follow
+from experiments.tracking import Enough, Watch, follow
 from ident.armfile import ArmFile
 from ident.description import load_mechanism
-from ident.run import RECORD, Run
+from ident.run import DONE, FIT, RECORD, Run
 
 _FIRST_WAY = 0.1        # of velocity and acceleration limits: real hardware shows first whether it goes where it should
 
 
 def record(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None, note: str = "",
-           watch: Watch | None = None, continues: str | None = None) -> Path:
+           watch: Watch | None = None, continues: str | None = None, device: Arm | None = None,
+           enough: Enough | None = None) -> Path:
     """Move an arm along a plan and record it.
 
     A breach of a limit, a fault or Ctrl-C stops the arm, closes the run with its reason and is raised again;
@@ -35,10 +37,12 @@ def record(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None, no
         Seed of simulated noise.
     note : str
         The operator's note.
-    watch : callable, optional
+    watch, enough : callable, optional
         See `follow`.
     continues : str, optional
         Label of the run whose rest this is.
+    device : Arm, optional
+        The arm, where it was connected before and stays the same: warm, if it is simulated.
 
     Returns
     -------
@@ -47,19 +51,28 @@ def record(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None, no
     """
     mechanism = load_mechanism(arm)
     check_plan(plan, arm, mechanism)
-    connected = Supervisor(connect(arm, seed), mechanism.prismatic)
+    device = device or connect(arm, seed)
+    check_modes(plan, device, arm)
+    connected = Supervisor(device, mechanism.prismatic)
     together = any(segment.kind == "sweep" for segment in plan.segments)
-    folder = new_run_folder(campaign, "whole-arm" if together else "constant-speed")
+    folder = new_run_folder(campaign, plan.purpose if plan.purpose != FIT else "whole-arm" if together else "constant-speed")
     with Recorder(folder, arm, mechanism, plan.method, arm.driver.rate, connected.resolution, plan_table(plan),
                   seed, note, continues=continues) as recorder, connected:
         connected.enable()
-        follow(connected, plan, recorder, watch, lambda stands: check_way(stands, plan, arm, mechanism), approach(arm))
+        follow(connected, plan, recorder, watch, lambda stands: check_way(stands, plan, arm, mechanism), approach(arm), enough)
     return folder
 
 
 def approach(arm: ArmFile) -> float:
     """Part of its limits at which an arm drives its first way, from where it stands to the start of the plan."""
     return 1.0 if arm.driver.kind == "simulated" else _FIRST_WAY
+
+
+def check_modes(plan: Plan, device: Arm, arm: ArmFile) -> None:
+    """Refuse ramps of torque for an arm whose driver takes none."""
+    if "torque" not in device.modes and any(segment.kind == "ramp" for segment in plan.segments):
+        raise PlanError(f"{arm.path}: the plan has ramps of torque, but the driver {arm.driver.kind} has no torque mode, only "
+                        f"{', '.join(sorted(device.modes)) or 'none'}; breakaway cannot be measured with it")
 
 
 def replay(run: Run, campaign: Path, paced: bool = False, watch: Watch | None = None) -> Path:
@@ -100,7 +113,7 @@ def replay(run: Run, campaign: Path, paced: bool = False, watch: Watch | None = 
                     arm.enable()
                     _follow_recording(arm, run, recorder, watch)
         except ReplayEnded:
-            if run.closed is not None and run.closed.get("reason") == "done":
+            if run.closed is not None and run.closed.get("reason") == DONE:
                 raise
     return recorder.folder
 

@@ -24,7 +24,7 @@ from experiments.plan import Segment
 from ident.armfile import ArmFile
 from ident.errors import InputError
 from ident.mechanism import Mechanism
-from ident.run import ARM, EVENTS, RECORD, RUNS, SAMPLES, SCHEMA, arm_sha256
+from ident.run import ARM, DONE, EVENTS, RECORD, RUNS, SAMPLES, SCHEMA, arm_sha256
 
 _SYNC_EVERY = 1.0       # s of wall time between fsyncs
 _UNITS = {"q": ("rad", "m"), "dq": ("rad/s", "m/s"), "tau": ("N·m", "N"), "q_cmd": ("rad", "m"),
@@ -92,7 +92,7 @@ class Recorder:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  trace: TracebackType | None) -> None:
-        self.close("done" if kind is None else "stopped by the operator" if kind is KeyboardInterrupt else str(error))
+        self.close(DONE if kind is None else "stopped by the operator" if kind is KeyboardInterrupt else str(error))
 
     def start(self, segment: Segment) -> None:
         """Note that a segment begins."""

@@ -12,7 +12,7 @@ from ident.armfile import ArmFile
 from ident.errors import InputError
 from ident.mechanism import Mechanism
 from ident.repeats import passes
-from ident.run import RUNS, Run, campaign_runs, load_run
+from ident.run import DONE, FIT, RUNS, Run, campaign_runs, load_run
 
 PLAN = "plan.toml"
 
@@ -44,11 +44,17 @@ def whats_left(plan: Plan, folder: Path, repeats: int, arm: ArmFile, mechanism: 
     InputError
         If the folder holds something else, or a campaign with another plan or arm.
     """
-    _refuse_other(plan, folder)
-    runs = [load_run(path, ()) for path in campaign_runs(folder)]
+    runs = [run for path in campaign_runs(folder) if (run := load_run(path, ())).purpose == FIT]
+    _refuse_other(plan, folder, bool(runs))
     recorded = [[runs[k] for k in one] for one in passes(runs)]
     rests = [Part(rest, one[-1].label) for one in recorded if (rest := rest_of(plan, one, arm, mechanism))]
     return rests + [Part(plan)] * (repeats - len(recorded))
+
+
+def recorded_for(folder: Path, purpose: str) -> Run | None:
+    """The last run of a campaign for a purpose that came to its end."""
+    return next((run for path in reversed(campaign_runs(folder)) if (run := load_run(path)).purpose == purpose
+                 and run.closed is not None and run.closed.get("reason") == DONE), None)
 
 
 def begun(folder: Path) -> int:
@@ -81,8 +87,8 @@ def _driven(plan: Plan, run: Run) -> set[int]:
     return finished - half
 
 
-def _refuse_other(plan: Plan, folder: Path) -> None:
-    """Refuse a folder in which something else lies, or whose campaign is another."""
+def _refuse_other(plan: Plan, folder: Path, driven: bool) -> None:
+    """Refuse a folder in which something else lies, or whose campaign is another; one of which nothing is driven may change."""
     path = folder / PLAN
     if not begun(folder):
         strange = sorted(entry.name for entry in folder.iterdir() if entry.name not in (PLAN, RUNS)) if folder.is_dir() else []
@@ -94,7 +100,7 @@ def _refuse_other(plan: Plan, folder: Path) -> None:
     if made.arm_sha256 != plan.arm_sha256:
         raise InputError(f"{folder} was begun with another arm file or model than {plan.arm} is now; restore it, or begin anew "
                          "with another --out")
-    if made != plan:
+    if driven and made != plan:
         differs = next((f"{key} {old} instead of {new}" for key, old, new in (
             ("method", made.method, plan.method), ("seed", made.seed, plan.seed)) if old != new), "other joints, ways or speeds")
         raise InputError(f"{path} is not the plan that these options make: it has {differs}; resume with the options that it was "

@@ -1,23 +1,27 @@
 """Following a plan: the one loop that commands an arm."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from drivers import Arm, Command, JointSample
-from experiments.plan import DWELL, Plan, Segment, profile
+from experiments.plan import DWELL, RAMP_TO, Plan, Segment, profile
 from experiments.recorder import Recorder
+from ident.run import MOVED, RAMP
 
 Array = NDArray[np.float64]
 GAIN = 8.0              # 1/s: dq = dq_cmd + GAIN (q_cmd - q), so that held joints do not creep
 
+GIVES = 2e-3            # rad or m that a joint must go to have broken loose
+ENOUGH = "enough"       # event: why a plan was not followed to its end
 Watch = Callable[[Segment, JointSample, float], None]
+Enough = Callable[[Segment, Sequence[JointSample]], str]
 
 
 def follow(arm: Arm, plan: Plan, recorder: Recorder | None = None, watch: Watch | None = None,
-           check_arrival: Callable[[Array], None] | None = None, share: float = 1.0) -> None:
+           check_arrival: Callable[[Array], None] | None = None, share: float = 1.0, enough: Enough | None = None) -> None:
     """Follow a plan on an enabled arm and record every sample.
 
     Parameters
@@ -34,26 +38,33 @@ def follow(arm: Arm, plan: Plan, recorder: Recorder | None = None, watch: Watch 
         Called with the position where the arm stands before it moves; raises if the way to the start is not free.
     share : float
         Part of velocity and acceleration limits used on the way to the start.
+    enough : callable, optional
+        Called after every segment with its samples; says why the rest of the plan is not needed, or nothing.
 
     Raises
     ------
     DriverError
         Whatever the arm raises; the samples up to then are recorded.
     """
-    tracker = _Tracker(arm, recorder, watch)
+    tracker = _Tracker(arm, recorder, watch, enough is not None)
     stands = tracker.position()
     if check_arrival:
         check_arrival(stands)
     tracker.drive(stands, Segment(-1, "move", plan.start, 0), share)
     for start, segment in plan.legs():
         tracker.drive(start, segment)
+        if enough and (reason := enough(segment, tracker.kept)):
+            if recorder:
+                recorder.event(ENOUGH, reason=reason)
+            return
 
 
 class _Tracker:
-    """Turns segments into commands; knows the last sample."""
+    """Turns segments into commands; knows the last sample, and those of the last segment where they are kept."""
 
-    def __init__(self, arm: Arm, recorder: Recorder | None, watch: Watch | None) -> None:
-        self._arm, self._recorder, self._watch = arm, recorder, watch
+    def __init__(self, arm: Arm, recorder: Recorder | None, watch: Watch | None, keep: bool = False) -> None:
+        self._arm, self._recorder, self._watch, self._keep = arm, recorder, watch, keep
+        self.kept: list[JointSample] = []
         self._sample: JointSample | None = None
         self._every = max(1, round(arm.rate / 10.0))
         self._cycles = 0
@@ -71,27 +82,61 @@ class _Tracker:
         arm, recorder, sample = self._arm, self._recorder, self._sample
         assert sample is not None
         limits = replace(arm.limits, velocity=share * arm.limits.velocity, acceleration=share * arm.limits.acceleration)
-        motion = profile(start, segment, arm.names, limits)
-        count = int(np.ceil((motion.duration + DWELL) * arm.rate)) + 1
-        s, ds = motion(np.arange(1, count + 1) / arm.rate)
-        way = np.array(segment.target) - start
-        q_cmd, dq_ref = start + s[:, None] * way, ds[:, None] * way
-        fastest = arm.limits.velocity
-        begin = sample.t
+        self.kept = []
         if recorder:
             recorder.start(segment)
+        if segment.kind == "ramp":
+            sample = self._break_loose(segment, sample)
+            start = sample.q.copy()
+        motion = profile(start, segment, arm.names, limits)
+        count = int(np.ceil((motion.duration + DWELL) * arm.rate)) + 1
+        s, ds = (np.reshape(part, (count, -1)) for part in motion(np.arange(1, count + 1) / arm.rate))
+        way = np.array(segment.target) - start
+        q_cmd, dq_ref = start + s * way, ds * way
+        fastest = arm.limits.velocity
+        begin = sample.t
         row = 0
         while row < count:
             velocity = dq_ref[row] + GAIN * (q_cmd[row] - sample.q)
             np.minimum(velocity, fastest, out=velocity)
             np.maximum(velocity, -fastest, out=velocity)
-            sample = arm.step(Command(velocity))
-            if recorder:
-                recorder.sample(sample, q_cmd[row], velocity, segment.id)
-            self._cycles += 1
-            if self._watch and self._cycles % self._every == 0:
-                self._watch(segment, sample, self._cycles / arm.rate)
+            sample = self._step(segment, Command(velocity), q_cmd[row])
             row = max(row + 1, round((sample.t - begin) * arm.rate))
-        self._sample = sample
         if recorder:
             recorder.finish(segment)
+
+    def _step(self, segment: Segment, command: Command, q_cmd: Array) -> JointSample:
+        """One cycle: command, record, show."""
+        sample = self._sample = self._arm.step(command)
+        if self._recorder:
+            self._recorder.sample(sample, q_cmd, command.velocity, segment.id)
+        if self._keep:
+            self.kept.append(sample)
+        self._cycles += 1
+        if self._watch and self._cycles % self._every == 0:
+            self._watch(segment, sample, self._cycles / self._arm.rate)
+        return sample
+
+    def _break_loose(self, segment: Segment, sample: JointSample) -> JointSample:
+        """Rest, then let the torque of a joint grow from what holds it until it moves; returns the last sample."""
+        arm, target = self._arm, np.array(segment.target)
+        assert segment.rate is not None
+        assert segment.dwell is not None
+        joint, rest = arm.names.index(str(segment.joint)), []
+        for _ in range(int(np.ceil(segment.dwell * arm.rate))):
+            sample = self._step(segment, Command(GAIN * (target - sample.q)), target)
+            rest.append((sample.q[joint], sample.tau[joint]))
+        place, torque = np.mean(rest[len(rest) // 2:], axis=0)
+        mode = tuple("torque" if k == joint else "velocity" for k in range(len(arm.names)))
+        applied, begin, moved = np.zeros(len(arm.names)), sample.t, False
+        if self._recorder:
+            self._recorder.event(RAMP, segment=segment.id, torque=float(torque))
+        while not moved and segment.rate * applied[joint] < abs(segment.rate) * RAMP_TO * arm.limits.torque[joint]:
+            applied[joint] = torque + segment.rate * (sample.t - begin)
+            velocity = GAIN * (target - sample.q)
+            velocity[joint] = 0.0
+            sample = self._step(segment, Command(velocity, applied.copy(), mode), target)
+            moved = abs(sample.q[joint] - place) > GIVES
+        if self._recorder and moved:
+            self._recorder.event(MOVED, segment=segment.id)
+        return sample

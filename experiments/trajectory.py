@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from experiments.errors import PlanError
 from experiments.plan import DWELL, Plan, profile, write_plan
 from ident.armfile import ArmFile, Limits
 from ident.description import load_mechanism
@@ -36,6 +37,7 @@ class Trajectory:
 
 def sampled(plan: Plan, limits: Limits, rate: float) -> Trajectory:
     """Set-points at a constant rate [Hz], from the start of the plan to its end."""
+    _refuse_ramps(plan)
     ends = np.cumsum([profile(start, segment, plan.names, limits).duration + DWELL for start, segment in plan.legs()])
     t = np.arange(int(np.ceil(ends[-1] * rate)) + 1) / rate
     return _at([t[(t >= begin) & (t < end)] - begin for begin, end in zip((0.0, *ends[:-1]), (*ends[:-1], np.inf), strict=True)],
@@ -43,12 +45,12 @@ def sampled(plan: Plan, limits: Limits, rate: float) -> Trajectory:
 
 
 def knots(plan: Plan, limits: Limits) -> Trajectory:
-    """Set-points where acceleration changes; cubics through positions and velocities give what lies between exactly."""
+    """Set-points where acceleration changes, close together on swings; cubics give what lies between, but for 2e-6 of a swing."""
+    _refuse_ramps(plan)
     times: list[Array] = []
     for start, segment in plan.legs():
         motion = profile(start, segment, plan.names, limits)
-        ramp = motion.speed / motion.acceleration if motion.duration > 0.0 else 0.0
-        since = np.unique([0.0, ramp, motion.duration - ramp, motion.duration, motion.duration + DWELL])
+        since = np.append(motion.knots, motion.duration + DWELL)
         times.append(since[1:] if times else since)         # a segment begins where the one before it ended
     return _at(times, plan, limits)
 
@@ -58,10 +60,15 @@ def _at(times: list[Array], plan: Plan, limits: Limits) -> Trajectory:
     begin, parts = 0.0, []
     for (start, segment), since in zip(plan.legs(), times, strict=True):
         motion, way = profile(start, segment, plan.names, limits), np.array(segment.target) - start
-        s, ds = motion(since)
-        parts.append((begin + since, np.full(len(since), segment.id), start + s[:, None] * way, ds[:, None] * way))
+        s, ds = (np.reshape(part, (len(since), -1)) for part in motion(since))
+        parts.append((begin + since, np.full(len(since), segment.id), start + s * way, ds * way))
         begin += motion.duration + DWELL
     return Trajectory(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+
+def _refuse_ramps(plan: Plan) -> None:
+    if any(segment.kind == "ramp" for segment in plan.segments):
+        raise PlanError("ramps of torque end where a joint moves, which no set-points can say; write the plan as .toml")
 
 
 def write_csv(plan: Plan, path: Path, arm: ArmFile) -> None:

@@ -4,8 +4,10 @@ import math
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
+import numpy as np
 from scipy.stats import chi2
 
+from ident.breakaway import Breakaway
 from ident.calibration import Calibration
 from ident.friction import COMPONENTS
 from ident.parameter import Parameter
@@ -213,3 +215,23 @@ def repeat_sentence(calibration: Calibration) -> str:
 
 def _exponent(value: float) -> int:
     return int(f"{value:.1e}".split("e")[1])
+
+
+def breakaway_lines(calibration: Calibration) -> list[str]:
+    """What holds each joint at rest beside the level of its slowest sliding, a line a joint."""
+    lines = []
+    for name, joint in calibration.joints.items():
+        if joint.breakaway is None:
+            continue
+        load = None if joint.load_range is None else np.array(joint.load_range)
+        slow = np.atleast_1d(joint.torque(np.full(2, joint.velocity_range[0]), load))
+        slides = " to ".join(dict.fromkeys(number(float(level)) for level in (slow.min(), slow.max())))
+        lines.append(f"{breakaway_line(name, joint.breakaway)}; slowest sliding {slides} {joint.breakaway.torque.unit}")
+    return lines
+
+
+def breakaway_line(name: str, found: Breakaway) -> str:
+    """What holds a joint at rest, and how that was measured."""
+    tau, (low, high), (short, long) = found.torque.unit, found.range, found.dwell
+    return (f"{name}: {plus_minus(found.torque)} {tau}, {number(low)} to {number(high)} in {found.pairs} pairs of ramps of "
+            f"{number(found.rate)} {tau}/s after {short:g} to {long:g} s of rest")

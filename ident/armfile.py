@@ -49,6 +49,7 @@ class JointTable:
     torque: PositiveFloat | None = None
     temperature: float | None = None
     following_error: PositiveFloat | None = None
+    slowest: PositiveFloat | None = None
     direction: Literal[-1, 1] = 1
     zero_offset: float = 0.0
     gear_ratio: PositiveFloat = 1.0

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, PositiveFloat, model_validator
 from pydantic import Field as Key
 
 from ident.armfile import Tool, Vector, parse_table, read_toml, upgrade
+from ident.breakaway import Breakaway
 from ident.description import mechanism_of
 from ident.directions import DIFFERENCES
 from ident.errors import InputError, unknown_name
@@ -55,6 +56,8 @@ class JointCalibration:
         Half width of a 95 % interval in standard errors.
     torque_scale : float, optional
         What the drive's torque was divided by; None leaves it as it is.
+    breakaway : Breakaway, optional
+        What holds the joint at rest, where that was measured; no part of the law.
     """
 
     law: str
@@ -72,6 +75,7 @@ class JointCalibration:
     factor: float
     directional: str = "none"
     torque_scale: float | None = None
+    breakaway: Breakaway | None = None
 
     @property
     def values(self) -> dict[str, float]:
@@ -295,6 +299,12 @@ def _joint_table(joint: JointCalibration) -> Any:
         inner = tomlkit.table()
         inner.update(_parameters(getattr(joint, group)))
         table[group] = inner
+    if joint.breakaway is not None:
+        found = tomlkit.table()
+        found.update(_parameters({"torque": joint.breakaway.torque}))
+        for key in ("range", "rate", "dwell", "pairs"):
+            found[key] = _rounded(getattr(joint.breakaway, key))
+        table["breakaway"] = found
     correlation = tomlkit.table()
     correlation["names"] = list(joint.names)
     correlation["matrix"] = _rounded(joint.correlation.tolist())
@@ -383,6 +393,15 @@ class _RunTable(BaseModel):
     tool: Tool | None = None
 
 
+class _BreakawayTable(BaseModel):
+    model_config = _STRICT
+    torque: _ParameterTable
+    range: tuple[float, float]
+    rate: PositiveFloat
+    dwell: tuple[float, float]
+    pairs: int
+
+
 class _CorrelationTable(BaseModel):
     model_config = _STRICT
     names: tuple[str, ...]
@@ -404,6 +423,7 @@ class _JointTable(BaseModel):
     torque_scale: PositiveFloat | None = None
     parameters: dict[str, _ParameterTable]
     gravity: dict[str, _ParameterTable] = {}
+    breakaway: _BreakawayTable | None = None
     correlation: _CorrelationTable
 
     def calibration(self, where: str) -> JointCalibration:
@@ -440,7 +460,8 @@ class _JointTable(BaseModel):
                                 self.held_out_rmse, self.velocity_range, self.load_range, self.load_part,
                                 self.temperature_range, self.correlation.names,
                                 np.array(self.correlation.matrix).reshape(len(self.correlation.names), -1), self.factor,
-                                self.directional, self.torque_scale)
+                                self.directional, self.torque_scale, None if self.breakaway is None else Breakaway(
+                                    **{**vars(self.breakaway), "torque": Parameter(**vars(self.breakaway.torque))}))
 
 
 class _CalibrationTable(BaseModel):

@@ -8,7 +8,7 @@ import pandas as pd
 
 from ident.errors import InputError
 from ident.mechanism import Array
-from ident.run import Run
+from ident.run import DONE, Run
 
 GAP = 1.5               # periods from which a step of time is a gap
 JITTER = 0.05           # part of the period by which a step must differ to count as jitter,
@@ -52,7 +52,7 @@ def check_log(run: Run) -> tuple[Finding, ...]:
     if run.closed is None:
         findings.append(Finding(None, "torn", f"the recording was cut off after {len(run.t)} samples (no closing event); "
                                               "what was recorded is used"))
-    elif run.closed.get("reason") not in ("done", None):
+    elif run.closed.get("reason") not in (DONE, None):
         findings.append(Finding(None, "ended", f"the run ended early: {run.closed['reason']}"))
     return (*findings, *_saturation(run))
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from importlib.metadata import version
@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ident.armfile import ArmFile, Tool
+from ident.breakaway import breakaway_table, breakaways
 from ident.calibration import Calibration, JointCalibration, Model, file_sha256
 from ident.description import load_mechanism
 from ident.errors import FitError, InputError
@@ -24,7 +25,7 @@ from ident.moving import OF_STROKES, check_motion
 from ident.parameter import Parameter
 from ident.repeats import passes, with_deviation
 from ident.roundtrips import Reduction, reduce_run
-from ident.run import Run, arm_sha256
+from ident.run import BREAKAWAY, Run, arm_sha256
 from ident.tool import ToolFit, UnknownTool, seek_tool
 
 STRONG_DRIFT = 0.10     # change of friction over a run from which a warning is due
@@ -47,6 +48,8 @@ class Identification:
         Health of the logs, strokes left out, joints that could not be calibrated.
     mechanism : Mechanism
         The rigid-body model that was used, with the unknown tool where that was found.
+    breakaway : DataFrame
+        Pairs of ramps, where breakaway was measured.
     """
 
     calibration: Calibration
@@ -54,6 +57,7 @@ class Identification:
     joints: dict[str, JointFit]
     findings: tuple[Finding, ...]
     mechanism: Mechanism
+    breakaway: pd.DataFrame = field(default_factory=pd.DataFrame)
 
 
 def identify(runs: Sequence[Run], options: Options | None = None, created: datetime | None = None) -> Identification:
@@ -78,6 +82,10 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
     """
     options = options or Options()
     arm = _same_arm(runs)
+    ramps, runs = [run for run in runs if run.purpose == BREAKAWAY], [run for run in runs if run.purpose != BREAKAWAY]
+    if not runs:
+        raise FitError(f"{ramps[0].path}: only ramps of torque, which say what holds a joint at rest; friction in motion needs "
+                       "strokes")
     runs, copies = _without_copies(runs)
     mechanisms = _mechanisms(runs)
     checked = [check_log(run) for run in runs]
@@ -127,7 +135,17 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
     ordered = {name: joints[name] for name in mechanism.names if name in joints}
     created = created or datetime.fromisoformat(runs[-1].record["start"])
     calibration = _calibration(runs, mechanism, ordered, options, created, tool.unknown)
-    return Identification(calibration, points, ordered, tuple(findings), mechanism)
+    loose = breakaway_table(ramps)
+    calibration = _with_breakaway(calibration, loose, ramps, mechanism)
+    return Identification(calibration, points, ordered, tuple(findings), mechanism, loose)
+
+
+def _with_breakaway(calibration: Calibration, table: pd.DataFrame, ramps: Sequence[Run], mechanism: Mechanism) -> Calibration:
+    """The calibration with what holds its joints at rest beside what slides, in the same torque basis."""
+    found = breakaways(table, {name: mechanism.unit(j) for j, name in enumerate(mechanism.names)},
+                       {name: joint.torque_scale or 1.0 for name, joint in calibration.joints.items()})
+    return replace(calibration, runs=(*calibration.runs, *({"path": run.label, "sha256": run.sha256} for run in ramps)),
+                   joints={name: replace(joint, breakaway=found.get(name)) for name, joint in calibration.joints.items()})
 
 
 def _mechanisms(runs: Sequence[Run], unknown: Tool | None = None) -> list[Mechanism]:

@@ -156,8 +156,8 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
         findings.append(Finding(name, "directions", f"{name}: friction does not grow with a load, so driving it and being driven "
                                                     "back by it are alike"))
     findings += directions(name, directional, fit, gravity)
-    return JointFit(points, fit, gear_note(gravity, fit), selection.candidates, fit.nuisance.get("drift"), tuple(findings), scale,
-                    directional)
+    return JointFit(points, fit, gear_note(gravity, fit), selection.candidates, _dated(fit.nuisance.get("drift"), points),
+                    tuple(findings), scale, directional)
 
 
 def identify_motion(log: Log, mechanism: Mechanism, name: str, options: Options) -> JointFit:
@@ -267,6 +267,12 @@ def _unidentifiable(fit: FitResult, still: dict[str, tuple[float, float]], mecha
     note = f"the {word} {found}; coulomb is the level at this load. {settle[0].upper()}{settle[1:]}"
     return {name: Parameter(None, None, None, None, unit(name), "unidentifiable", note)
             for name in law_named(fit.law).with_load}
+
+
+def _dated(drift: Parameter | None, points: pd.DataFrame) -> Parameter | None:
+    """The drift, with the moment for which the parameters stand."""
+    return None if drift is None else replace(drift, note=f"taken out; the parameters stand for the middle of the run, t = "
+                                                          f"{points['t'].mean():.0f} s")
 
 
 def _explained(delay: Parameter | None) -> Parameter:

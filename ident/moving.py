@@ -11,7 +11,7 @@ import numpy as np
 from ident.health import GAP, Finding
 from ident.mechanism import Array
 from ident.roundtrips import Reduction
-from ident.run import Run, read_signal
+from ident.run import DONE, Run, read_signal
 from ident.strokes import HELD, Stroke, encoder_step, motions, position_noise
 
 OF_STROKES = ("left out", "speed not constant")     # kinds that matter to round trips only
@@ -61,7 +61,7 @@ def _stood_still(run: Run, prismatic: np.ndarray) -> list[Finding]:
         return []
     edges = np.concatenate(([0], np.flatnonzero(np.diff(run.segment)) + 1, [len(run.t)]))
     rows = {int(run.segment[start]): (int(start), int(stop) - 1) for start, stop in pairwise(edges)}
-    if run.closed is None or run.closed.get("reason") not in ("done", None):
+    if run.closed is None or run.closed.get("reason") not in (DONE, None):
         rows.pop(int(run.segment.max()), None)                  # it was under way when the run ended
     way = np.diff(np.array([plan["start"], *(segment["target"] for segment in segments)], dtype=float), axis=0)
     rows = {number: (start, stop) for number, (start, stop) in rows.items() if _complete(run.t[max(0, start - 1):stop + 2])}
@@ -118,7 +118,7 @@ def _stale(run: Run, joint: int, step: float) -> list[Finding]:
 def _speeds(run: Run, joint: int, step: float, strokes: list[Stroke], unit: str) -> list[Finding]:
     """Motions of one joint in which it stopped and went, and strokes whose speed was not constant."""
     x, name = run.signals["q"][:, joint], run.names[joint]
-    fine = _STEPS * max(step, 3.0 * position_noise(x[:_NOISE_ROWS], 0.0))      # way over which a speed can be told
+    fine = resolved(x)
     ways = list(motions(x, run.segment, max(20.0 * step, float(np.ptp(x)) / 400.0)))
     planned = {segment["id"]: segment["speed"] for segment in (run.record.get("plan") or {}).get("segments", ())
                if segment.get("joint") == name and segment.get("speed")}
@@ -136,16 +136,21 @@ def _speeds(run: Run, joint: int, step: float, strokes: list[Stroke], unit: str)
                                 f"{unit} is not sliding friction. Keep to higher speeds, or make the velocity loop stiffer", at))
     judged = [*(stroke.rows for stroke in strokes), *_unsteady(run, joint, ways, strokes)]
     judged = [rows for rows in judged if not any(way.start <= rows.start < way.stop for way, _ in slipped)]
-    uneven = _ripple(run.t, x, judged, fine)
-    if uneven:
-        speeds = [speed for _, speed, _ in uneven]
-        rows, speed, worst = max(uneven, key=lambda case: case[2])
+    rippled = uneven(run.t, x, judged, fine)
+    if rippled:
+        speeds = [speed for _, speed, _ in rippled]
+        rows, speed, worst = max(rippled, key=lambda case: case[2])
         at = float(run.t[rows.start])
-        findings.append(Finding(name, "speed not constant", f"speed of {name} was not constant in {len(uneven)} stroke(s) at "
+        findings.append(Finding(name, "speed not constant", f"speed of {name} was not constant in {len(rippled)} stroke(s) at "
                                 f"{min(speeds):.2g} to {max(speeds):.2g} {unit}: ripple up to {100 * worst:.0f} % rms, at "
                                 f"{speed:.2g} and t = {at:.2f} s; friction there is a mean over a range of speeds, with "
                                 "inertia in it. Longer strokes, other speeds or a stiffer velocity loop help", at))
     return findings
+
+
+def resolved(x: Array) -> float:
+    """Way over which a joint's speed can be told, from its positions [rad or m]."""
+    return float(_STEPS * max(encoder_step(x), 3.0 * position_noise(x[:_NOISE_ROWS], 0.0)))
 
 
 def _windows(t: Array, x: Array, ranges: Sequence[slice], fine: float) -> tuple[Array, np.ndarray, Array]:
@@ -195,7 +200,7 @@ def _stick_slip(t: Array, x: Array, ways: Sequence[slice], fine: float) -> list[
     return found
 
 
-def _ripple(t: Array, x: Array, ranges: Sequence[slice], fine: float) -> list[tuple[slice, float, float]]:
+def uneven(t: Array, x: Array, ranges: Sequence[slice], fine: float) -> list[tuple[slice, float, float]]:
     """Ranges over which the speed is not constant: rows, mean speed, rms ripple as a fraction of it."""
     if not ranges:
         return []

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 SCHEMA = 1
 SAMPLES, EVENTS, RECORD, ARM = "samples.arrows", "events.jsonl", "run.json", "arm"
 RUNS = "runs"               # folder of a campaign
+DONE = "done"               # reason of a run that came to the end of its plan
+FIT, VALIDATION, WARM_UP, LOWEST_SPEED, BREAKAWAY = "fit", "validation", "warm-up", "lowest-speed", "breakaway"
+FITTED = (FIT, BREAKAWAY)       # the fit of a campaign takes runs of these purposes
+RAMP, MOVED = "ramp", "moved"   # events: where the torque of a joint began to grow, and where the joint had broken loose
 SIGNALS = ("q", "dq", "tau", "q_cmd", "dq_cmd", "t", "raw", "temperature")
 
 
@@ -67,6 +71,11 @@ class Run:
     def closed(self) -> dict[str, Any] | None:
         """The closing event, or None if the recording was cut off."""
         return self.events[-1] if self.events and self.events[-1].get("event") == "closed" else None
+
+    @property
+    def purpose(self) -> str:
+        """What it was recorded for."""
+        return _purpose(self.record)
 
     @cached_property
     def label(self) -> str:
@@ -132,14 +141,31 @@ def samples_table(run: Run) -> "pa.Table":
     return _read_columns(path, tuple(_schema(path).names)).slice(0, len(run.t))
 
 
-def find_runs(path: Path) -> list[Path]:
-    """Run folders at a path: the folder itself, or those of a campaign in order."""
+def find_runs(path: Path, purposes: tuple[str, ...] | None = None) -> list[Path]:
+    """Run folders at a path: the folder itself, or those of a campaign in order, of some purposes only.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
     path = Path(path)
     runs = [path] if (path / RECORD).is_file() else campaign_runs(path)
     if not runs:
         raise InputError(f"{path}: " + ("neither a run folder nor a campaign with runs/" if path.is_dir()
                                         else "no such folder"))
-    return runs
+    found = {run: _purpose(_read_json(run / RECORD)) for run in runs}
+    chosen = [run for run, purpose in found.items() if purposes is None or purpose in purposes]
+    if not chosen:
+        raise InputError(f"{path}: holds runs for {', '.join(sorted(set(found.values())))} only; name a run folder itself to use "
+                         "it all the same")
+    return chosen
+
+
+def _purpose(record: Any) -> str:
+    """What a run is for; "fit" where its plan says nothing else."""
+    plan = record.get("plan") if isinstance(record, dict) else None
+    return str(plan.get("purpose", FIT)) if isinstance(plan, dict) else FIT
 
 
 def campaign_runs(folder: Path) -> list[Path]:
@@ -264,6 +290,7 @@ class _RecordedSegment(BaseModel):
 class _RecordedPlan(BaseModel):
     model_config = ConfigDict(extra="allow")
     segments: list[_RecordedSegment]
+    purpose: str = FIT
 
 
 class _RecordedDriver(BaseModel):

@@ -6,13 +6,13 @@ import sys
 
 import typer
 
-from experiments.cli import beginning, comparing, fitting, moving, showing, wires
+from experiments.cli import beginning, comparing, fitting, judging, moving, showing, wires
 
 DONE, DIFFERS, BAD_INPUT, STOPPED = 0, 1, 2, 3
 
 app = typer.Typer(name="stribeck", no_args_is_help=True, rich_markup_mode=None, add_completion=False,
                   pretty_exceptions_enable=False, help="Identify and calibrate the joint friction of a robot arm.",
-                  epilog="Exit codes: 0 done, 1 a comparison failed, 2 bad input, 3 stopped by a limit, a fault or the operator.")
+                  epilog="Exit codes: 0 done, 1 a validation failed, 2 bad input, 3 stopped by a limit, a fault or the operator.")
 
 
 @app.callback(invoke_without_command=True)
@@ -24,7 +24,7 @@ def _root(version: bool = typer.Option(False, "--version", help="Print the versi
         raise typer.Exit
 
 
-for module in (beginning, moving, fitting, showing, comparing, wires):
+for module in (beginning, moving, fitting, judging, showing, comparing, wires):
     module.register(app)
 
 

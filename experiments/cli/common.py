@@ -31,6 +31,10 @@ LoadOption = Annotated[str, typer.Option(help="Load that friction grows with: no
                                           "axial and bending, each with a coefficient), or auto.")]
 
 MethodOption = Annotated[str, typer.Option(help="whole-arm: all joints at once; single: one joint at a time.")]
+ExperimentOption = Annotated[str, typer.Option(help="round-trips, which are fitted, by --method; validation: a motion to "
+                                                    "judge a calibration by; warm-up: until friction settles; "
+                                                    "lowest-speed: slower and slower, until a joint sticks; breakaway: torque "
+                                                    "that grows until a joint moves.")]
 DirectionalOption = Annotated[str, typer.Option(help="How directions may differ: none, viscous (forward and backward), driving "
                                                      "(driving the load and being driven back by it), or auto.")]
 BasisOption = Annotated[str, typer.Option(help="Torque as the drive reports it, or divided by its scale against gravity where "
@@ -84,11 +88,16 @@ def progress(out: "Console", total: float, word: str, names: tuple[str, ...]) ->
 
 def _motion(segment: "Segment", sample: "JointSample", names: tuple[str, ...]) -> str:
     """What moves now, in a line of constant width."""
+    if segment.kind == "ramp":
+        tau = sample.tau[names.index(str(segment.joint))]
+        return f"{segment.joint!s:<8} torque {'grows' if (segment.rate or 0.0) > 0.0 else 'falls':<20} tau {tau:7.1f} N·m"
     if segment.joint is None:
-        return f"{'to posture ' + str(segment.posture):<44}"
+        return f"{'to posture ' + str(segment.posture):<46}"
     way, tau = "back" if segment.mirror_of is not None else "forward", sample.tau[names.index(segment.joint)]
-    who = f"all, {segment.joint}" if segment.kind == "sweep" else segment.joint
-    return f"{who:<8} {segment.speed:7.3f} rad/s {way:<8} tau {tau:7.1f} N·m"
+    if segment.kind == "swing":
+        way = "to and fro"
+    who = segment.joint if segment.kind == "stroke" else f"all, {segment.joint}"
+    return f"{who:<8} {segment.speed:7.3f} rad/s {way:<10} tau {tau:7.1f} N·m"
 
 
 def agree(plans: "list[Plan]", arm: "ArmFile", mechanism: "Mechanism", yes: bool, out: "Console") -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from experiments.calibrate import Delivery
+    from ident.breakaway import Breakaway
 
 
 def register(app: typer.Typer) -> None:
@@ -36,17 +37,34 @@ def fit(runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run f
                                             "model, or with the joint's own inertia and gravity (model, joint).")] = "none",
         directional: DirectionalOption = "auto", torque_basis: BasisOption = "drive", as_json: JsonOption = False) -> None:
     """Runs to calibration, offline."""
-    from experiments.calibrate import fit_runs
+    from experiments.calibrate import fit_ramps, fit_runs
     from experiments.recorder import refuse_used
     from ident.joint import Options
-    from ident.run import find_runs, load_run
+    from ident.run import BREAKAWAY, FITTED, find_runs, load_run
 
     text = console(as_json)
-    folders = [folder for path in runs for folder in find_runs(path)]
+    folders = [folder for path in runs for folder in find_runs(path, FITTED)]
     folder = out or Path(f"calibration-{load_run(folders[0], signals=()).arm.name}")
     options = Options(law, load, motion, directional, torque_basis)
     refuse_used(folder)
+    recorded = [load_run(path) for path in folders]
+    if all(run.purpose == BREAKAWAY for run in recorded):
+        _loose(text, fit_ramps(recorded, folder), folder, as_json)
+        return
     delivered(text, fit_runs(folders, folder, options), folder, as_json)
+
+
+def _loose(text: "Console", found: "dict[str, Breakaway]", folder: Path, as_json: bool) -> None:
+    """What holds each joint at rest, where nothing else was recorded."""
+    from dataclasses import asdict
+
+    from experiments.words import breakaway_line
+
+    for name, joint in found.items():
+        text.print(f"breakaway {breakaway_line(name, joint)}")
+    text.print(f"wrote     in {folder}/: breakaway.csv")
+    if as_json:
+        print_json({"breakaway": {name: asdict(joint) for name, joint in found.items()}})
 
 
 def replay(run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder.")], out: OutOption = None,
@@ -107,7 +125,7 @@ def import_(file: Annotated[Path, typer.Argument(metavar="LOG", help="CSV, MAT, 
 def delivered(text: "Console", delivery: "Delivery", folder: Path, as_json: bool) -> None:
     """What a fit found and wrote."""
     from experiments.cli.text import notes, result_table
-    from experiments.words import gravity_sentence, repeat_sentence
+    from experiments.words import breakaway_lines, gravity_sentence, repeat_sentence
     from ident.export import calibration_table
     from ident.health import drift
 
@@ -118,6 +136,8 @@ def delivered(text: "Console", delivery: "Delivery", folder: Path, as_json: bool
     lines = ["; ".join(general), *joints, *(["drift from first to last reference: " + ", ".join(drifts)] if drifts else [])]
     text.print("health    " + "\n          ".join(line for line in lines if line))
     text.print(result_table(result, text.width))
+    for line in breakaway_lines(delivery.calibration):
+        text.print(f"breakaway {line}")
     for line in notes(delivery.calibration):
         text.print(f"note      {line}")
     text.print(f"gravity   {gravity_sentence(delivery.calibration)}")

@@ -12,6 +12,7 @@ from experiments.cli.common import (
     ArmArgument,
     BasisOption,
     DirectionalOption,
+    ExperimentOption,
     JointsOption,
     JsonOption,
     LawOption,
@@ -50,6 +51,12 @@ def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOp
                                                                "deviation between the runs.")] = 1,
               resume: Annotated[bool, typer.Option("--resume", help="Go on with the campaign in --out; what it has recorded is "
                                                                     "not driven again.")] = False,
+              warm_up: Annotated[float, typer.Option(min=0.0, help="Minutes that the arm may move before each run, until its "
+                                                                   "friction settles.")] = 0.0,
+              lowest_speed: Annotated[bool | None, typer.Option(help="Find the lowest speed that each velocity loop holds first; "
+                                                                    "default on hardware.")] = None,
+              breakaway: Annotated[bool, typer.Option("--breakaway", help="Measure last what holds each joint at rest; needs a "
+                                                                          "torque mode.")] = False,
               yes: YesOption = False, as_json: JsonOption = False) -> None:
     """The main job: plan, move, record, fit, export, report."""
     from experiments.calibrate import calibrate as calibrate_arm
@@ -58,6 +65,7 @@ def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOp
     from ident.armfile import load_arm
     from ident.description import load_mechanism
     from ident.joint import Options
+    from ident.run import BREAKAWAY, FIT, LOWEST_SPEED, WARM_UP
 
     text = console(as_json)
     options = Options(law, load, "none", directional, torque_basis)
@@ -65,18 +73,29 @@ def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOp
     mechanism = load_mechanism(arm_file)
     folder = out or Path(f"calibration-{arm_file.name}")
     _greet(text, arm_file, mechanism, folder)
+    search = arm_file.driver.kind != "simulated" if lowest_speed is None else lowest_speed
 
     def shown_and_agreed(made: "list[Plan]") -> None:
         if not made:
             text.print("plan      everything is recorded; nothing moves")
             return
-        _show(text, made[0], arm_file, mechanism)
-        if len(made) > 1:
-            text.print(f"repeats   {len(made)} runs, {clock(sum(one.robot_time for one in made))} of robot time")
+        runs = [one for one in made if one.purpose == FIT]
+        if runs:
+            _show(text, runs[0], arm_file, mechanism)
+        if len(runs) > 1:
+            text.print(f"repeats   {len(runs)} runs, {clock(sum(one.robot_time for one in runs))} of robot time")
+        purposes = {one.purpose for one in made}
+        if LOWEST_SPEED in purposes:
+            text.print("lowest    before that, around home: the lowest speed that each joint holds, slower strokes are dropped")
+        if BREAKAWAY in purposes:
+            text.print("breakaway at the end: the torque of each joint grows until it moves, in several postures")
+        if WARM_UP in purposes:
+            text.print(f"warm-up   before each run, around home, until friction settles, {warm_up:g} min at most")
         agree(made, arm_file, mechanism, yes, text)
 
     delivery = calibrate_arm(arm_file, folder, split(joints), seed, options, method, repeats, shown_and_agreed,
-                             lambda made: _recording(text, made, folder, " and --resume goes on"), resume)
+                             lambda made: _recording(text, made, folder, " and --resume goes on"), resume, 60.0 * warm_up, search,
+                             breakaway, lambda heading, sentence: text.print(f"{heading:<9} {sentence}"))
     delivered(text, delivery, folder, as_json)
 
 
@@ -85,10 +104,10 @@ def plan(arm: ArmArgument = "lab6",
                                                                    "software drives .csv (set-points at the driver's rate) or "
                                                                    ".json (ROS 2 JointTrajectory).")] = None,
          joints: JointsOption = None, seed: SeedOption = 0, method: MethodOption = "whole-arm",
-         as_json: JsonOption = False) -> None:
+         experiment: ExperimentOption = "round-trips", as_json: JsonOption = False) -> None:
     """What will move, robot time, load spread; moves nothing."""
     from experiments.design import load_spread
-    from experiments.methods import plan_method
+    from experiments.methods import plan_experiment
     from experiments.trajectory import plan_writer
     from ident.armfile import load_arm
     from ident.description import load_mechanism
@@ -100,7 +119,7 @@ def plan(arm: ArmArgument = "lab6",
     write = plan_writer(out) if out else None
     arm_file = load_arm(arm)
     mechanism = load_mechanism(arm_file)
-    made = plan_method(method, arm_file, split(joints), seed)
+    made = plan_experiment(experiment, method, arm_file, split(joints), seed)
     _show(text, made, arm_file, mechanism)
     if out and write:
         write(made, out, arm_file)
@@ -114,33 +133,42 @@ def plan(arm: ArmArgument = "lab6",
 def run(arm: ArmArgument = "lab6",
         plan: Annotated[Path | None, typer.Option(help="Plan file; default: a fresh plan.")] = None,
         out: OutOption = None, joints: JointsOption = None, seed: SeedOption = 0,
-        method: MethodOption = "whole-arm",
+        method: MethodOption = "whole-arm", experiment: ExperimentOption = "round-trips",
         note: Annotated[str, typer.Option(help="Kept with the run.")] = "", yes: YesOption = False,
         as_json: JsonOption = False) -> None:
     """Move and record, without fitting."""
     from drivers import connect
-    from experiments.methods import plan_method
+    from experiments.lowest_speed import lowest_sentence
+    from experiments.methods import UNTIL, plan_experiment
     from experiments.plan import check_plan, read_plan
-    from experiments.record import record
+    from experiments.record import check_modes, record
     from experiments.recorder import empty_folder, refuse_used
     from ident.armfile import load_arm
     from ident.description import load_mechanism
+    from ident.lowest_speed import lowest_speeds
+    from ident.run import LOWEST_SPEED, VALIDATION, WARM_UP, load_run
 
     text = console(as_json)
     arm_file = load_arm(arm)
     mechanism = load_mechanism(arm_file)
     folder = out or Path(f"campaign-{arm_file.name}")
     refuse_used(folder)
-    connect(arm_file, seed)              # a driver that cannot be set up is refused before anything is written
+    device = connect(arm_file, seed)     # a driver that cannot be set up is refused before anything is written
     _greet(text, arm_file, mechanism, folder)
-    made = read_plan(plan) if plan else plan_method(method, arm_file, split(joints), seed)
+    made = read_plan(plan) if plan else plan_experiment(experiment, method, arm_file, split(joints), seed)
     check_plan(made, arm_file, mechanism)
+    check_modes(made, device, arm_file)
     _show(text, made, arm_file, mechanism)
     agree([made], arm_file, mechanism, yes, text)
     empty_folder(folder)
     with _recording(text, made, folder) as watch:
-        recorded = record(arm_file, made, folder, seed, note, watch)
-    text.print(f"wrote     {recorded}/\nnext      stribeck fit {folder}")
+        recorded = record(arm_file, made, folder, seed, note, watch, enough=UNTIL.get(made.purpose, lambda: None)())
+    if made.purpose == LOWEST_SPEED:
+        found = lowest_sentence(lowest_speeds(load_run(recorded)))
+        text.print(f"lowest    {found}; joints.NAME.slowest of the arm file keeps it")
+    then = {VALIDATION: f"validate {folder} CALIBRATION...", WARM_UP: f"run {arm}",
+            LOWEST_SPEED: f"calibrate {arm}"}.get(made.purpose, f"fit {folder}")
+    text.print(f"wrote     {recorded}/\nnext      stribeck {then}")
     if as_json:
         print_json({"run": str(recorded), "robot_time_s": round(made.robot_time, 3)})
 
@@ -166,9 +194,10 @@ def _show(text: "Console", plan: "Plan", arm: "ArmFile", mechanism: "Mechanism")
 def _recording(text: "Console", plan: "Plan", folder: Path, also: str = "") -> Iterator["Watch"]:
     """Progress while the arm moves; whatever ends it early, say where the samples are."""
     from drivers.errors import ArmStopped
+    from ident.run import FIT
 
     try:
-        with progress(text, plan.robot_time, "run", plan.names) as watch:
+        with progress(text, plan.robot_time, "run" if plan.purpose == FIT else plan.purpose, plan.names) as watch:
             yield watch
     except BaseException as error:
         runs = sorted((folder / "runs").glob("*"))

@@ -61,12 +61,13 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Campaign 
            out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for report.html; default DIR.")] = None) -> None:
     """One self-contained HTML page about a campaign."""
     from experiments.report import write_report
+    from experiments.warm_up import run_notes
     from ident.calibration import Calibration
     from ident.identify import identify
     from ident.joint import Options
-    from ident.run import find_runs, load_run
+    from ident.run import FITTED, find_runs, load_run
 
-    runs = [load_run(path) for path in find_runs(folder)]
+    runs = [load_run(path) for path in find_runs(folder, FITTED)]
     options, created = Options(), None
     if (folder / "calibration.toml").is_file():
         loaded = Calibration.load(folder)
@@ -74,7 +75,7 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Campaign 
         options, created = Options(**chosen, torque_basis=loaded.torque_basis), loaded.created
     target = out or folder
     target.mkdir(parents=True, exist_ok=True)
-    console().print(f"wrote     {write_report(identify(runs, options, created), target)}")
+    console().print(f"wrote     {write_report(identify(runs, options, created), target, run_notes(runs))}")
 
 
 def loads(model: Annotated[str, typer.Argument(metavar="MODEL", help="Arm, URDF, MJCF, mechanism, or a built-in name.")],

@@ -29,6 +29,12 @@ def clock(seconds: float) -> str:
 def plan_line(plan: "Plan", room: float) -> str:
     """The plan in a line."""
     every = [(start, segment) for start, segment in plan.legs() if segment.kind != "move"]
+    if all(segment.kind == "ramp" for _, segment in every):
+        return (f"{plan.method}: {len(every)} ramps in {len({segment.posture for _, segment in every})} postures, at most "
+                f"{clock(plan.robot_time)} of robot time, usually a fifth; limits keep {room:.2f} rad of room")
+    if all(segment.kind == "swing" for _, segment in every):
+        return (f"{plan.method}: all joints to and fro at once in {len(every)} places, {clock(plan.robot_time)} of robot time; "
+                f"limits keep {room:.2f} rad of room")
     strokes = [(start, segment) for start, segment in every if not segment.reference] or every
     speeds = np.array([segment.speeds(start, plan.names) for start, segment in strokes])
     postures = {segment.posture for _, segment in strokes}
@@ -43,8 +49,8 @@ def motion_table(plans: "list[Plan]", arm: "ArmFile", mechanism: "Mechanism") ->
     """Which joints will move, how far and how fast, beside their limits."""
     limits, legs = arm.limits(mechanism), [leg for plan in plans for leg in plan.legs()]
     ends = np.array([[start, segment.target] for start, segment in legs])
-    rates = np.array([profile(start, segment, mechanism.names, limits).speed for start, segment in legs])
-    fastest = (np.abs(ends[:, 1] - ends[:, 0]) * rates[:, None]).max(axis=0)
+    fastest = np.max([np.abs(np.array(segment.target) - start) * profile(start, segment, mechanism.names, limits).fastest
+                      for start, segment in legs], axis=0)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=f"{arm.name} will move", title_justify="left", title_style="")
     for heading in ("joint", "from", "to", "limits", "at up to", "limit", "torque limit"):
         table.add_column(heading, justify="left" if heading == "joint" else "right")

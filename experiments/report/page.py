@@ -70,7 +70,8 @@ def render(result: Identification, run_note: dict[str, Any] | None = None) -> st
     return _template().render(
         calibration=calibration, created=words.moment(calibration.created), versions=versions,
         stribeck=versions.get("stribeck", version("stribeck")), facts=_facts(result, calibrated, run_note or {}),
-        sections=sections, findings=_by_kind(result.findings), weighty=_WEIGHTY, units=_common_units(calibrated),
+        breakaway=words.breakaway_lines(calibration), sections=sections,
+        findings=_by_kind(result.findings), weighty=_WEIGHTY, units=_common_units(calibrated),
         gravity=[tables.gravity_row(*item) for item in calibration.joints.items()],
         gravity_sentence=words.gravity_sentence(calibration), repeats=words.repeat_sentence(calibration),
         tool=tables.parameter_rows(calibration.model.unknown_tool.parameters),

@@ -20,7 +20,7 @@ from ident.run import ARM, EVENTS, RECORD, SAMPLES, find_runs, load_run
 
 GOLDEN = Path(__file__).parents[3] / "data" / "golden"
 HEAVY = {"numpy", "lmfit", "matplotlib", "mujoco", "pyarrow", "pandas", "scipy", "can", "canopen"}
-COMMANDS = ("init", "calibrate", "plan", "run", "fit", "replay", "import", "export", "report", "loads", "compare")
+COMMANDS = ("init", "calibrate", "plan", "run", "fit", "replay", "import", "export", "report", "loads", "compare", "validate")
 
 
 def tree(folder):

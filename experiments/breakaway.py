@@ -1,0 +1,45 @@
+"""Breakaway: after a rest the torque of one joint grows until it moves, up and down, in several postures."""
+
+import numpy as np
+
+from experiments.campaign import Writer
+from experiments.clearance import ways_are_clear
+from experiments.design import ConstantSpeed, Design
+from experiments.errors import PlanError
+from experiments.plan import Plan, Segment, check_plan, with_robot_time
+from ident.armfile import ArmFile
+from ident.run import BREAKAWAY, arm_sha256
+
+METHOD = "breakaway from rest under a growing torque"
+DWELLS = (1.0, 4.0, 1.0, 4.0)   # s of rest in one posture after the other
+_RAMP_TIME = 60.0               # s in which a ramp would take the whole torque limit
+_AWAY = 0.05                    # rad or m that a joint keeps from its limits: it moves a little once it is loose
+_CANDIDATES = 200               # postures that are drawn
+
+
+def plan_breakaway(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0) -> Plan:
+    """Plan of ramps of some or all joints, checked against all limits.
+
+    Parameters and errors as in `experiments.constant_speed.plan_constant_speed`.
+    """
+    design = Design.of(arm, joints, ConstantSpeed())
+    names, home, writer = design.mechanism.names, arm.home(design.mechanism), Writer(design.mechanism.names)
+    rng = np.random.default_rng(seed)
+    low, high = design.limits.position[:, 0] + _AWAY, design.limits.position[:, 1] - _AWAY
+    drawn = rng.uniform(low, np.maximum(low, high), (_CANDIDATES, len(home)))
+    free = drawn[ways_are_clear(arm, design.mechanism, np.broadcast_to(home, drawn.shape), drawn)]
+    if len(free) < len(DWELLS):
+        raise PlanError(f"{arm.path}: only {len(free)} of {_CANDIDATES} random postures can be reached from home, {len(DWELLS)} "
+                        "are needed; widen the workspace box")
+    for number, (posture, dwell) in enumerate(zip(free, DWELLS, strict=False), start=1):
+        writer.move(home, 0)
+        writer.move(posture, number)
+        target = writer.segments[-1].target
+        for j in design.active:
+            for sign in (1.0, -1.0):
+                rate = round(sign * float(design.limits.torque[j]) / _RAMP_TIME, 6)
+                writer.segments.append(Segment(len(writer.segments), "ramp", target, number, names[j], rate=rate, dwell=dwell))
+    writer.move(home, 0)
+    plan = Plan(arm.name, arm_sha256(arm), METHOD, seed, names, tuple(home.tolist()), tuple(writer.segments), purpose=BREAKAWAY)
+    check_plan(plan, arm, design.mechanism)
+    return with_robot_time(plan, arm)

@@ -1,0 +1,84 @@
+"""Commands that judge a calibration: validate."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from experiments.cli.common import JsonOption, console, print_json
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ident.mechanism import Mechanism
+    from ident.validation import JointValidation
+
+_FORMATS = (".svg", ".png", ".pdf")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the application."""
+    app.command()(validate)
+
+
+def validate(run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder, or a campaign with a validation run.")],
+             calibrations: Annotated[list[Path], typer.Argument(metavar="CALIBRATION...", help="Calibration files or folders.")],
+             tolerance: Annotated[float, typer.Option(min=0.0, help="Rms error of the torque, without its noise, as a part of "
+                                                                    "friction's rms, up to which a joint passes.")] = 0.1,
+             out: Annotated[Path | None, typer.Option("--out", "-o", help="File for a plot of the first calibration's torques "
+                                                                          "(.svg, .png, .pdf).")] = None,
+             as_json: JsonOption = False) -> None:
+    """Predicted against measured torque on a run that was not fitted; exit code 1 where a joint fails."""
+    from ident.calibration import Calibration
+    from ident.errors import InputError
+    from ident.run import VALIDATION, find_runs, load_run
+    from ident.validation import validate as judge
+
+    if out is not None and (out.exists() or out.suffix not in _FORMATS):
+        raise InputError(f"{out} exists; choose another --out" if out.exists()
+                         else f"{out}: a plot is a file in one of {', '.join(_FORMATS)}")
+    text, recorded = console(as_json), load_run(find_runs(run, (VALIDATION,))[-1])
+    loaded = [Calibration.load(path) for path in calibrations]
+    found = [judge(recorded, calibration, tolerance) for calibration in loaded]
+    names = [str(path) for path in calibrations]
+    text.print(f"run       {recorded.path}, {recorded.t[-1] - recorded.t[0]:.0f} s")
+    text.print(_table(names, found, loaded[0].mechanism))
+    text.print(f"passes    where the error, without the noise, is within {100.0 * tolerance:g} % of friction (all rms)")
+    for path, joints in zip(names, found, strict=True):
+        failed = [name for name, joint in joints.items() if not joint.passed]
+        text.print(f"verdict   {path}: {'fails for ' + ', '.join(failed) if failed else 'passes'}")
+    if out is not None:
+        from experiments.report.validation import plot_validation
+
+        plot_validation(found[0], loaded[0].mechanism, out)
+        text.print(f"wrote     {out}")
+    passed = all(joint.passed for joints in found for joint in joints.values())
+    if as_json:
+        print_json({"run": str(recorded.path), "tolerance": tolerance, "passed": passed, "calibrations": [
+            {"path": path, "joints": {name: _numbers(joint) for name, joint in joints.items()}}
+            for path, joints in zip(names, found, strict=True)]})
+    if not passed:
+        raise typer.Exit(1)
+
+
+def _numbers(joint: "JointValidation") -> dict[str, float | bool]:
+    return {key: getattr(joint, key) for key in ("error", "without_friction", "friction", "noise", "outside", "passed")}
+
+
+def _table(names: list[str], found: "list[dict[str, JointValidation]]", mechanism: "Mechanism") -> "Table":
+    """A line a joint: rms error of the torque without friction and with each calibration, and the noise."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title="rms of measured less predicted torque", title_justify="left",
+                  title_style="")
+    for heading in ("joint", "without friction", *names, "noise", "friction", "outside"):
+        table.add_column(heading, justify="left" if heading == "joint" else "right")
+    for name in dict.fromkeys(name for joints in found for name in joints):
+        one = next(joints[name] for joints in found if name in joints)
+        cells = [f"{joints[name].error:.3f} ({100.0 * joints[name].error / joints[name].friction:.1f} %"
+                 f"{'' if joints[name].passed else ', fails'})" if name in joints else "-" for joints in found]
+        unit = mechanism.unit(mechanism.names.index(name))
+        table.add_row(name, f"{one.without_friction:.3f} {unit}", *cells, f"{one.noise:.3f}", f"{one.friction:.3f}",
+                      f"{100.0 * one.outside:.0f} %")
+    return table

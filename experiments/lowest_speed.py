@@ -1,0 +1,66 @@
+"""Search for the lowest speed that each velocity loop holds: round trips around home, slower and slower, all joints at once."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from experiments.campaign import Writer
+from experiments.design import Design
+from experiments.errors import PlanError
+from experiments.plan import RAMP, Plan, check_plan, with_robot_time
+from experiments.ways import free_way
+from experiments.whole_arm import WHOLE_ARM
+from ident.armfile import ArmFile
+from ident.lowest_speed import LowestSpeed
+from ident.run import LOWEST_SPEED, arm_sha256
+
+METHOD = "search for the lowest speed"
+_STEP = np.sqrt(2.0)    # between speeds
+_ABOVE, _BELOW = 8, 2   # steps above and below the slowest speed that a campaign would take
+_TIME = 4.0             # s at a speed: stick-slip shows itself by several rests
+
+
+def plan_lowest_speed(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0) -> Plan:
+    """Plan of the search, checked against all limits.
+
+    Parameters and errors as in `experiments.constant_speed.plan_constant_speed`.
+    """
+    unknown = {name: replace(arm.joint(name), slowest=None) for name in arm.joints}
+    design = Design.of(replace(arm, joints=unknown), joints, WHOLE_ARM)
+    home, active = arm.home(design.mechanism), list(design.active)
+    writer, rng = Writer(design.mechanism.names), np.random.default_rng(seed)
+    writer.move(home, 0)
+    for step in range(_ABOVE, -_BELOW - 1, -1):
+        speeds = np.minimum(design.ends[0] * _STEP**step, design.ends[1])
+        duration = _TIME + float(np.max(speeds[active] / (RAMP * design.limits.acceleration[active])))
+        way = np.zeros(len(home))
+        way[active] = np.minimum(speeds * duration, design.longest)[active]
+        leader = active[0]
+        writer.round_trip(free_way(design, home, way, rng), leader, way[leader] / duration, 0)
+    plan = Plan(arm.name, arm_sha256(arm), METHOD, seed, design.mechanism.names, tuple(home.tolist()), tuple(writer.segments),
+                purpose=LOWEST_SPEED)
+    check_plan(plan, arm, design.mechanism)
+    return with_robot_time(plan, arm)
+
+
+def with_slowest(arm: ArmFile, found: Mapping[str, LowestSpeed]) -> ArmFile:
+    """The arm with what a search found as ``slowest`` of its joints.
+
+    Raises
+    ------
+    PlanError
+        If a joint holds no speed that was tried.
+    """
+    for name, joint in found.items():
+        if joint.held is None:
+            raise PlanError(f"{arm.path}: {name} does not keep {joint.lost:.3g} per second or any lower speed; make its velocity "
+                            "loop stiffer")
+    return replace(arm, joints={**arm.joints, **{name: replace(arm.joint(name), slowest=joint.held)
+                                                for name, joint in found.items()}})
+
+
+def lowest_sentence(found: Mapping[str, LowestSpeed]) -> str:
+    """Which speeds are held, joint by joint."""
+    return ", ".join(f"{name} none" if joint.held is None else f"{name} {joint.held:.3g}"
+                     + ("" if joint.lost is None else f" (not {joint.lost:.3g})") for name, joint in found.items()) + " rad/s"

@@ -1,0 +1,127 @@
+r"""Validation: the torque that a calibration predicts against the torque measured in a run that was not fitted.
+
+.. math:: \hat\tau(t) = s\, \tau_\mathrm{rigid}(q, \dot q, \ddot q) + \tau_f(\dot q, L) + \tau_0, \quad
+          \tau(t) \leftrightarrow \hat\tau(t - d)
+
+with the scale s of the torque signal against gravity, its offset and its delay d where the calibration knows them. Measured
+and predicted torque pass the same low-pass (`ident.filtering`), so that neither noise nor its filter is held against the law.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ident.calibration import Calibration, JointCalibration
+from ident.errors import FitError, InputError
+from ident.filtering import Motion, filtered, reduce_motion
+from ident.mechanism import Array
+from ident.parameter import Parameter
+from ident.run import Run
+
+TOLERANCE = 0.1         # error of the torque, as a part of friction, up to which a joint passes
+
+
+@dataclass(frozen=True)
+class JointValidation:
+    """How well one joint's torque is predicted; all rms over the points [N·m or N].
+
+    Attributes
+    ----------
+    error, without_friction : float
+        Measured less predicted torque, and the same with friction left out of the prediction.
+    friction, noise : float
+        Predicted friction, and noise of the measured torque behind the filter.
+    outside : float
+        Share of the points at speeds that the calibration's data did not cover.
+    passed : bool
+        Whether the error, but for the noise, is within the tolerance.
+    t, measured, predicted, rigid : ndarray, shape (N,)
+        Time [s], torques, and the prediction without friction.
+    """
+
+    error: float
+    without_friction: float
+    friction: float
+    noise: float
+    outside: float
+    passed: bool
+    t: Array
+    measured: Array
+    predicted: Array
+    rigid: Array
+
+
+def validate(run: Run, calibration: Calibration, tolerance: float = TOLERANCE) -> dict[str, JointValidation]:
+    """Predict the torque of every calibrated joint that moves in a run.
+
+    A joint passes if the rms of measured less predicted torque, without the noise, is at most `tolerance` of the rms of its
+    friction.
+
+    Parameters
+    ----------
+    run : Run
+        Any motion, with signals q and tau.
+    calibration : Calibration
+        Fitted to other runs.
+    tolerance : float
+        Largest error as a part of friction.
+
+    Raises
+    ------
+    InputError
+        If the calibration was fitted to this very run, or is of an arm with other joints.
+    FitError
+        If no calibrated joint moves.
+    """
+    if run.sha256 in {entry.get("sha256") for entry in calibration.runs}:
+        raise InputError(f"{run.path}: this calibration was fitted to this run; record another (stribeck run ARM --experiment "
+                         "validation)")
+    mechanism = calibration.mechanism
+    if mechanism.names != run.names:
+        raise InputError(f"{run.path} has joints {', '.join(run.names)}, the calibration of {calibration.arm} "
+                         f"{', '.join(mechanism.names)}")
+    log, found, reasons = filtered([run], [mechanism]), {}, []
+    for name, joint in calibration.joints.items():
+        try:
+            found[name] = _judge(run, reduce_motion(log, name), joint, tolerance)
+        except FitError as error:
+            reasons.append(str(error))
+    if not found:
+        raise FitError(f"{run.path}: nothing to validate: {'; '.join(reasons)}")
+    return found
+
+
+def _judge(run: Run, motion: Motion, joint: JointCalibration, tolerance: float) -> JointValidation:
+    load = None if joint.load == "none" else motion.loads[joint.load]
+    friction = joint.torque(motion.dq, load) + joint.directional_torque(motion.dq, load, motion.rigid)
+    scale, offset = _value(joint.gravity, "scale", 1.0), _value(joint.gravity, "offset", 0.0)
+    rigid = scale * motion.rigid + offset
+    if joint.torque_scale is not None:
+        friction, rigid = joint.torque_scale * friction, joint.torque_scale * (motion.rigid + offset)
+    since = motion.t - _value(joint.gravity, "delay", 0.0)
+    friction, rigid, measured = (motion.view(values) for values in (
+        np.interp(since, motion.t, friction), np.interp(since, motion.t, rigid), motion.tau))
+    low, high = joint.velocity_range
+    speed = np.abs(motion.dq[motion.points])
+    error, size, noise = _rms(measured - rigid - friction), _rms(friction), _noise(run, motion)
+    return JointValidation(error, _rms(measured - rigid), size, noise, float(np.mean((speed < low) | (speed > high))),
+                           bool(error**2 - noise**2 <= (tolerance * size) ** 2), motion.t[motion.points], measured,
+                           rigid + friction, rigid)
+
+
+def _value(parameters: Mapping[str, Parameter], name: str, default: float) -> float:
+    """A parameter's value where it is told well enough to be used."""
+    found = parameters.get(name)
+    return default if found is None or found.value is None or found.verdict == "unidentifiable" else found.value
+
+
+def _noise(run: Run, motion: Motion) -> float:
+    """Standard deviation that white noise of the measured torque has behind the filter."""
+    tau = run.signals["tau"][:, run.names.index(motion.joint)]
+    white = float(np.median(np.abs(np.diff(tau, 3)))) / 0.6745 / np.sqrt(20.0)       # motion leaves no third difference
+    return white * float(np.sqrt(motion.seen.power(2).sum(axis=1).mean()))
+
+
+def _rms(values: Array) -> float:
+    return float(np.sqrt(np.mean(values**2)))
