@@ -154,8 +154,10 @@ def find_runs(path: Path, purposes: tuple[str, ...] | None = None) -> list[Path]
     if not runs:
         raise InputError(f"{path}: " + ("neither a run folder nor a campaign with runs/" if path.is_dir()
                                         else "no such folder"))
+    if purposes is None:
+        return runs
     found = {run: _purpose(_read_json(run / RECORD)) for run in runs}
-    chosen = [run for run, purpose in found.items() if purposes is None or purpose in purposes]
+    chosen = [run for run, purpose in found.items() if purpose in purposes]
     if not chosen:
         raise InputError(f"{path}: holds runs for {', '.join(sorted(set(found.values())))} only; name a run folder itself to use "
                          "it all the same")

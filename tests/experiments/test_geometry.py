@@ -96,8 +96,9 @@ class TestWays:
     def test_neighbours_and_what_touches_at_home_may_touch(self, snake):
         arm = snake()
         mechanism = load_mechanism(arm)
-        assert in_the_way(arm, mechanism, np.array([-1.2, 0.0, 0.0]), np.array([-1.2, 3.0, 0.0])) is None      # folded neighbours
-        home = (0.9, 0.3, 0.3)                                            # a hand that rests on the table
+        folded = np.array([0.0, -2.8, 1.2])             # the fore folded onto the upper, the hand upright
+        assert in_the_way(arm, mechanism, np.array([0.0, -1.5, 1.2]), folded) is None
+        home = (0.0, 0.3, 0.185)                                          # a hand that rests on the table
         resting = replace(arm, workspace=replace(arm.workspace, home=home))
         assert distances(arm, home)[0] < GAP
         assert in_the_way(resting, mechanism, np.array([0.0, -0.3, -0.3]), np.array(home)) is None
