@@ -12,6 +12,7 @@ from experiments.methods import DEFAULT, plan_method
 from experiments.plan import Plan, write_plan
 from experiments.record import record
 from experiments.recorder import empty_folder, refuse_used
+from experiments.refine import refine
 from experiments.report import write_report
 from experiments.tracking import Watch
 from ident.armfile import ArmFile
@@ -53,7 +54,7 @@ class Delivery:
 
 def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, seed: int = 0, options: Options | None = None,
               method: str = DEFAULT, repeats: int = 1, agree: Callable[[Plan], None] | None = None,
-              display: Display | None = None) -> Delivery:
+              display: Display | None = None, target: float | None = None, budget: float | None = None) -> Delivery:
     """Calibrate an arm from nothing to a report.
 
     Parameters
@@ -76,19 +77,29 @@ def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, se
         Shown the plan before anything moves; raises to call it off.
     display : callable, optional
         From the plan to a context that is entered while the arm moves and gives what watches it, see `follow`.
+    target, budget : float, optional
+        Precision and robot time at which to stop, see `refine`; default: one plan, run `repeats` times.
     """
     refuse_used(out)
     connect(arm, seed)                   # a driver that cannot be set up is refused before anything is written
     mechanism = load_mechanism(arm)
     check_options(options or Options(), mechanism, joints or mechanism.names)
-    plan = plan_method(method, arm, joints, seed)
-    if agree:
-        agree(plan)
-    write_plan(plan, empty_folder(out) / PLAN)
-    runs = []
-    for k in range(repeats):
+
+    def run(plan: Plan, number: int) -> Path:
         with display(plan) if display else nullcontext() as watch:
-            runs.append(record(arm, plan, out, seed + k, watch=watch))
+            return record(arm, plan, out, seed + number, watch=watch)
+
+    def agreed(plan: Plan, number: int) -> Path:
+        if agree:
+            agree(plan)
+        write_plan(plan, (out if number else empty_folder(out)) / (f"plan-{number + 1}.toml" if number else PLAN))
+        return run(plan, number)
+
+    if target or budget:
+        runs = refine(arm, joints or mechanism.names, seed, options, method, target, budget, agreed)
+    else:
+        plan = plan_method(method, arm, joints, seed)
+        runs = [agreed(plan, 0), *(run(plan, k) for k in range(1, repeats))]
     return fit_runs(runs, out, options)
 
 

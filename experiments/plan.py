@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from experiments.errors import PlanError
 from ident.armfile import ArmFile, Limits, parse_table, read_toml, upgrade
 from ident.description import load_mechanism
+from ident.design import Prediction
 from ident.dynamics import joint_origins
 from ident.errors import unknown_name
 from ident.mechanism import Mechanism
@@ -28,6 +29,7 @@ SCHEMA = 1
 RAMP = 0.6              # fraction of the acceleration limit that ramps use; the rest is room to brake
 MOVE = 0.5              # fraction of the velocity limit that moves between postures use
 DWELL = 0.15            # s of rest after every segment
+_LISTS = ("predicted", "segments")      # one entry a line
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class Plan:
-    """What will move: see the module. `start` is the posture before the first segment."""
+    """What will move: see the module. `start` is the posture before the first segment, `predicted` what it will tell."""
 
     arm: str
     arm_sha256: str
@@ -82,6 +84,7 @@ class Plan:
     start: tuple[float, ...]
     segments: tuple[Segment, ...]
     robot_time: float = 0.0
+    predicted: tuple[Prediction, ...] = ()
 
     def legs(self) -> Iterator[tuple[Array, Segment]]:
         """Every segment with the position at which it starts."""
@@ -233,17 +236,21 @@ def box_is_clear(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array
 
 
 def write_plan(plan: Plan, path: Path) -> None:
-    """Write a plan as TOML, one segment a line."""
+    """Write a plan as TOML, one segment or prediction a line."""
     head = tomlkit.document()
-    for key, value in plan_table(plan).items():
-        if key != "segments":
+    table = plan_table(plan)
+    for key, value in table.items():
+        if key not in _LISTS:
             head[key] = value
-    lines = [tomlkit.dumps(head), "segments = ["]
-    for segment in plan_table(plan)["segments"]:
-        table = tomlkit.inline_table()
-        table.update(segment)
-        lines.append(f"  {table.as_string()},")
-    path.write_text("\n".join([*lines, "]", ""]), encoding="utf-8")
+    lines = [tomlkit.dumps(head)]
+    for key in _LISTS:
+        lines.append(f"{key} = [")
+        for entry in table[key]:
+            line = tomlkit.inline_table()
+            line.update(entry)
+            lines.append(f"  {line.as_string()},")
+        lines.append("]")
+    path.write_text("\n".join([*lines, ""]), encoding="utf-8")
 
 
 def plan_table(plan: Plan) -> dict[str, Any]:
@@ -251,6 +258,7 @@ def plan_table(plan: Plan) -> dict[str, Any]:
     table = asdict(plan)
     table["segments"] = [{key: list(value) if isinstance(value, tuple) else value for key, value in segment.items()
                           if value is not None and value is not False} for segment in table["segments"]]
+    table["predicted"] = list(table["predicted"])
     return {"schema": SCHEMA, **{key: list(value) if isinstance(value, tuple) else value for key, value in table.items()}}
 
 
@@ -274,7 +282,7 @@ def plan_from_table(table: dict[str, Any], path: Path) -> Plan:
     if len(parsed.start) != len(parsed.names):
         raise PlanError(f"{path}: start has {len(parsed.start)} values for {len(parsed.names)} joints")
     return Plan(parsed.arm, parsed.arm_sha256, parsed.method, parsed.seed, parsed.names, parsed.start, parsed.segments,
-                parsed.robot_time)
+                parsed.robot_time, parsed.predicted)
 
 
 class _PlanTable(BaseModel):
@@ -288,6 +296,7 @@ class _PlanTable(BaseModel):
     start: tuple[float, ...]
     segments: tuple[Segment, ...]
     robot_time: float = 0.0
+    predicted: tuple[Prediction, ...] = ()
 
 
 def with_robot_time(plan: Plan, arm: ArmFile) -> Plan:

@@ -119,9 +119,9 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
         points, odd = corrected(points, scale), odd / scale
         gravity["offset"] = divided(gravity["offset"], scale)
     loads, still = excited_loads(points, options.load)
-    nuisance = _nuisance(points, trips)
-    data = Data(points["speed"].to_numpy(dtype=float), odd, None, group, nuisance,
-                {column: PRIOR[column] for column in nuisance}, bool(mechanism.prismatic[joint]))
+    columns = nuisance(points, trips)
+    data = Data(points["speed"].to_numpy(dtype=float), odd, None, group, columns,
+                {column: PRIOR[column] for column in columns}, bool(mechanism.prismatic[joint]))
     laws = AUTO if options.law == "auto" else (law_named(options.law).name,)
     selection = select(data, loads, laws)
     fit = selection.chosen
@@ -200,7 +200,7 @@ def excited_loads(points: pd.DataFrame, wanted: str) -> tuple[dict[str, Array | 
     return offered, still
 
 
-def _nuisance(points: pd.DataFrame, trips: int) -> dict[str, Array]:
+def nuisance(points: pd.DataFrame, trips: int) -> dict[str, Array]:
     """Columns fitted along: what a delayed torque signal and a slow drift do to the odd part."""
     odd, rate = points["odd"].to_numpy(dtype=float), points["gravity_rate"].to_numpy(dtype=float)
     columns = {}

@@ -22,8 +22,10 @@ from experiments.cli.common import (
     YesOption,
     agree,
     console,
+    fraction,
     print_json,
     progress,
+    seconds,
     split,
 )
 
@@ -48,6 +50,9 @@ def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOp
               torque_basis: BasisOption = "drive", method: MethodOption = "whole-arm",
               repeats: Annotated[int, typer.Option(min=1, help="How often the plan is run; the calibration then states the "
                                                                "deviation between the runs.")] = 1,
+              target: Annotated[str | None, typer.Option(help="Precision to reach, run after run: half width of the 95 % band of "
+                                                              "each joint's friction, as 5%.")] = None,
+              budget: Annotated[str | None, typer.Option(help="Robot time to spend, run after run, as 10min or 90s.")] = None,
               yes: YesOption = False, as_json: JsonOption = False) -> None:
     """The main job: plan, move, record, fit, export, report."""
     from experiments.calibrate import calibrate as calibrate_arm
@@ -55,10 +60,14 @@ def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOp
     from experiments.cli.text import clock
     from ident.armfile import load_arm
     from ident.description import load_mechanism
+    from ident.errors import InputError
     from ident.joint import Options
 
     text = console(as_json)
     options = Options(law, load, "none", directional, torque_basis)
+    wanted = fraction(target), seconds(budget)
+    if repeats > 1 and any(wanted):
+        raise InputError("--repeats runs one plan several times, --target and --budget change it from run to run; choose one")
     arm_file = load_arm(arm)
     mechanism = load_mechanism(arm_file)
     folder = out or Path(f"calibration-{arm_file.name}")
@@ -71,7 +80,7 @@ def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOp
         agree(made, arm_file.driver.kind, yes, text)
 
     delivery = calibrate_arm(arm_file, folder, split(joints), seed, options, method, repeats, shown_and_agreed,
-                             lambda made: _recording(text, made, folder))
+                             lambda made: _recording(text, made, folder), *wanted)
     delivered(text, delivery, folder, as_json)
 
 
@@ -79,7 +88,9 @@ def plan(arm: ArmArgument = "lab6",
          out: Annotated[Path | None, typer.Option("--out", "-o", help="File for the plan (TOML).")] = None,
          joints: JointsOption = None, seed: SeedOption = 0, method: MethodOption = "whole-arm",
          as_json: JsonOption = False) -> None:
-    """What will move, robot time, load spread; moves nothing."""
+    """What will move, robot time, load spread, expected intervals; moves nothing."""
+    from dataclasses import asdict
+
     from experiments.design import load_spread
     from experiments.methods import plan_method
     from experiments.plan import write_plan
@@ -100,7 +111,8 @@ def plan(arm: ArmArgument = "lab6",
     if as_json:
         print_json({"robot_time_s": round(made.robot_time, 3), "segments": len(made.segments), "method": made.method,
                     "load_spread": {joint: {kind: list(ends) for kind, ends in loads.items()}
-                                    for joint, loads in load_spread(made, mechanism).items()}})
+                                    for joint, loads in load_spread(made, mechanism).items()},
+                    "predicted": [asdict(told) for told in made.predicted]})
 
 
 def run(arm: ArmArgument = "lab6",
@@ -146,12 +158,14 @@ def _greet(text: "Console", arm: "ArmFile", mechanism: "Mechanism", folder: Path
 
 
 def _show(text: "Console", plan: "Plan", arm: "ArmFile", mechanism: "Mechanism") -> None:
-    from experiments.cli.text import plan_line, spread_table
-    from experiments.design import load_spread
+    from experiments.cli.text import forecast_table, plan_line, spread_table
+    from experiments.design import TARGET, load_spread
     from experiments.plan import check_plan
 
     text.print(f"plan      {plan_line(plan, check_plan(plan, arm, mechanism))}")
     text.print(spread_table(load_spread(plan, mechanism), mechanism))
+    if plan.predicted:
+        text.print(forecast_table(plan, TARGET))
 
 
 @contextmanager
