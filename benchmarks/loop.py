@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from experiments.constant_speed import plan_constant_speed
-from experiments.design import ConstantSpeed, Goal
+from experiments.design import ConstantSpeed
 from experiments.record import record
 from ident.armfile import load_arm
 
@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
             "|---|---|---|---|"]
     for name in options.arms:
         arm = load_arm(name)
-        plan = plan_constant_speed(arm, seed=1, options=ConstantSpeed(Goal(0.05), postures=2))
+        plan = plan_constant_speed(arm, seed=1, options=ConstantSpeed(postures=2, speeds=4))
         factors = []
         for seed in range(options.runs):
             with tempfile.TemporaryDirectory() as folder:

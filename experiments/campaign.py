@@ -44,7 +44,7 @@ class Writer:
 
 def campaign(design: Design, method: str, seed: int, postures: Array, choice: Callable[[float], Sequence[Trip]],
              references: Sequence[Trip], earlier: Mapping[str, Expectation] | None = None) -> Plan:
-    """Plan of chosen round trips, in random order within each posture, checked against all limits.
+    """Plan of round trips, posture by posture, checked against all limits.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def campaign(design: Design, method: str, seed: int, postures: Array, choice: Ca
     PlanError
         If the plan leaves a limit, or takes longer than may be spent.
     """
-    allowed = design.options.goal.time
+    allowed = design.options.goal.time if design.options.goal else np.inf
     time = allowed
     for _ in range(_TRIES):
         plan = _written(design, method, seed, postures, choice(time), references)
@@ -81,8 +81,8 @@ def campaign(design: Design, method: str, seed: int, postures: Array, choice: Ca
 
 
 def _written(design: Design, method: str, seed: int, postures: Array, trips: Sequence[Trip], references: Sequence[Trip]) -> Plan:
-    """The trips of every posture, one posture after the other."""
-    home, writer, rng = postures[0], Writer(design.mechanism.names), np.random.default_rng(seed)
+    """The trips of every posture, in the order in which postures are named first."""
+    home, writer = postures[0], Writer(design.mechanism.names)
 
     def refer() -> None:
         writer.move(home, 0)
@@ -97,9 +97,9 @@ def _written(design: Design, method: str, seed: int, postures: Array, trips: Seq
         if not box_is_clear(design.arm, design.mechanism, writer.position[None], target[None])[0]:
             writer.move(home, 0)
         writer.move(target, number + 1)
-        own = [trip for trip in trips if trip.posture == posture]
-        for k in rng.permutation(len(own)):
-            writer.round_trip(own[k], number + 1)
+        for trip in trips:
+            if trip.posture == posture:
+                writer.round_trip(trip, number + 1)
     refer()
     plan = Plan(design.arm.name, arm_sha256(design.arm), method, seed, design.mechanism.names, tuple(home.tolist()),
                 tuple(writer.segments))

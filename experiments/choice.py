@@ -1,6 +1,6 @@
 """Which round trips: those that tell most for a second of robot time, until every joint is known well enough."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,8 +76,7 @@ def _told(points: pd.DataFrame, expected: Expectation) -> Told:
 
 
 def choose(joints: Mapping[int, Joint], cost: Callable[[], Array], accept: Callable[[int, dict[int, int]], Trip | None],
-              points: Callable[[Trip], Mapping[int, pd.DataFrame]], limit: float, spent: float = 0.0,
-              first: Sequence[NDArray[np.int_]] = ()) -> list[Trip]:
+           points: Callable[[Trip], Mapping[int, pd.DataFrame]], limit: float, spent: float = 0.0) -> list[Trip]:
     """Greedy choice of what makes most of the lacking precision up for a second of robot time, until none is lacking.
 
     Parameters
@@ -94,18 +93,16 @@ def choose(joints: Mapping[int, Joint], cost: Callable[[], Array], accept: Calla
         Robot time that may be spent [s].
     spent : float
         Robot time already spent [s].
-    first : sequence of ndarray of int
-        Sets of offers: one of each is taken whatever is known already, so that the range of speeds is covered.
 
     Returns
     -------
     list of Trip
         Round trips; what later ones made superfluous is taken back.
     """
-    sets, made = list(first), []
-    while weak := list(joints) if sets else [j for j, joint in joints.items() if joint.lacks() > 1.0]:
+    made: list[tuple[Trip, dict[int, Told]]] = []
+    while weak := [j for j, joint in joints.items() if joint.lacks() > 1.0]:
         time = cost()
-        offers = sets.pop(0) if sets else np.flatnonzero(np.isfinite(time))
+        offers = np.flatnonzero(np.isfinite(time))
         offers = offers[spent + time[offers] <= limit]
         value = np.sum([joints[j].fall(offers).max(axis=1) for j in weak], axis=0) / time[offers]
         for offer in offers[np.argsort(-value)]:
@@ -120,9 +117,8 @@ def choose(joints: Mapping[int, Joint], cost: Callable[[], Array], accept: Calla
                 made.append((trip, told))
                 break
         else:
-            if not sets:
-                break
-    return [trip for k, (trip, told) in enumerate(made) if k < len(first) or not _dispensable(joints, told)]
+            break
+    return [trip for trip, told in made if not _dispensable(joints, told)]
 
 
 def _dispensable(joints: Mapping[int, Joint], told: Mapping[int, Told]) -> bool:

@@ -1,7 +1,8 @@
 """One joint at a time, back and forth at constant speeds, the others held (Eqs. 48-51): the way of the paper.
 
-In every posture each joint makes the round trips that tell most of it. At the start, every few postures and at the end a
-reference round trip at home shows drift.
+In every posture each joint makes round trips at speeds spread evenly in the logarithm, in random order; where earlier runs told
+what is weak, those that tell most of it. At the start, every few postures and at the end a reference round trip at home
+shows drift.
 """
 
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from experiments.campaign import REFERENCE, REFERENCES, Visits, campaign
 from experiments.choice import Joint, choose
-from experiments.design import Array, ConstantSpeed, Design, Trip
+from experiments.design import Array, ConstantSpeed, Design, Goal, Trip
 from experiments.forecast import Ways, expectations, points_ahead, way_of
 from experiments.plan import DWELL, Plan, box_is_clear
 from ident.armfile import ArmFile
@@ -53,7 +54,13 @@ def plan_constant_speed(arm: ArmFile, joints: tuple[str, ...] | None = None, see
     postures, ways = design.choose_postures(lambda candidates: _ways(design, candidates), rng)
     references = [_trip(design, ways, 0, j, float(design.at_level(REFERENCE)[j])) for j in design.active]
 
+    grid = [_trip(design, ways, number, int(j), float(speed)) for number in range(1, len(postures))
+            for speeds in [design.speeds(number)] for j in rng.permutation(design.active)
+            for speed in rng.permutation(speeds[:, j])]
+
     def chosen(time: float) -> list[Trip]:
+        if not earlier or design.options.goal is None:
+            return grid
         rng, visits = np.random.default_rng(seed), Visits(design, postures)
         return [trip for reference in references
                 for trip in _chosen(design, postures, ways, visits, reference, time / len(references), rng, earlier)]
@@ -70,14 +77,14 @@ def _trip(design: Design, ways: Array, posture: int, j: int, speed: float) -> Tr
 
 def _chosen(design: Design, postures: Array, ways: Array, visits: Visits, reference: Trip, time: float, rng: np.random.Generator,
             earlier: Mapping[str, Expectation] | None) -> list[Trip]:
-    """The round trips of one joint: the ends of its speeds where nothing is known, the references, and what tells most."""
+    """What tells most of one joint beside the references."""
     j, name = reference.leader, design.mechanism.names[reference.leader]
     levels = np.linspace(0.0, 1.0, _SPEEDS)
     offers = [_trip(design, ways, k, j, float(speed)) for k in range(1, len(postures)) for speed in design.at_level(levels)[:, j]]
     where = np.array([trip.posture for trip in offers])
     every = Ways.together([way_of(trip, postures, design) for trip in offers])
     thought = expectations(every, design, earlier)[name]
-    joint = Joint.of(points_ahead(every, design), (len(offers), 1), thought, design.options.goal)
+    joint = Joint.of(points_ahead(every, design), (len(offers), 1), thought, design.options.goal or Goal())
 
     def points_of(trip: Trip) -> dict[int, pd.DataFrame]:
         return {j: points_ahead(way_of(trip, postures, design), design)}
@@ -90,9 +97,7 @@ def _chosen(design: Design, postures: Array, ways: Array, visits: Visits, refere
 
     cost = 2.0 * (every.time + every.ramp + DWELL)
     joint.take([REFERENCES * told for told in joint.tell(points_of(reference)[j])], REFERENCES)
-    ends = [np.flatnonzero(np.arange(len(offers)) % _SPEEDS == end) for end in (0, _SPEEDS - 1)]
-    return choose({j: joint}, lambda: cost + visits.cost(where), accept, points_of, time, REFERENCES * float(cost.min()),
-                  () if earlier else ends)
+    return choose({j: joint}, lambda: cost + visits.cost(where), accept, points_of, time, REFERENCES * float(cost.min()))
 
 
 def _ways(design: Design, candidates: Array) -> tuple[Array, NDArray[np.bool_]]:

@@ -61,10 +61,8 @@ class ConstantSpeed:
 
     Attributes
     ----------
-    goal : Goal
-        What the round trips are chosen for.
-    postures : int
-        How many postures there are to choose from.
+    postures, speeds : int
+        How many postures, and how many speeds in each; where round trips are chosen, how many postures there are to choose from.
     reference_every : int
         Postures between reference round trips.
     fastest : float
@@ -77,16 +75,19 @@ class ConstantSpeed:
         Time at speed before the window, on top of a distance [s].
     longest_stroke : float
         Time that the slowest stroke may take [s]; a slow joint starts at a higher speed instead.
+    goal : Goal, optional
+        What round trips are chosen for, where earlier runs tell enough to choose.
     """
 
-    goal: Goal = Goal()
     postures: int = 7
-    reference_every: int = 4
+    speeds: int = 6
+    reference_every: int = 2
     fastest: float = 0.85
     spread: float = 120.0
     window_time: float = 0.5
     settle_time: float = 0.1
     longest_stroke: float = 10.0
+    goal: Goal | None = None
 
 
 @dataclass(frozen=True)
@@ -143,6 +144,12 @@ class Design:
         """Lowest and highest speed of every joint, each shape (n,): what limit, room and the time of a stroke allow."""
         slow, fast = np.transpose([self._speed_range(j) for j in range(self.mechanism.n)])
         return slow, fast
+
+    def speeds(self, posture: int) -> Array:
+        """Speeds of one posture, (speeds, n), fastest first; each posture's grid is shifted, to cover the curve densely."""
+        postures, speeds = self.options.postures, self.options.speeds
+        steps = np.arange(speeds, dtype=np.float64) + (posture - 1) / postures
+        return self.at_level(steps / (speeds - 1 + (postures - 1) / postures))
 
     def snapped(self, speeds: Array) -> Array:
         """Speeds of all joints, (..., n), as the drives can keep them: multiples of their steps, one at least where any."""

@@ -7,6 +7,7 @@ from drivers import connect
 from drivers.connect import DRIVERS
 from experiments.constant_speed import plan_constant_speed
 from experiments.design import ConstantSpeed, Goal
+from experiments.errors import PlanError
 from experiments.forecast import check_separable
 from experiments.plan import Plan
 from experiments.whole_arm import WHOLE_ARM, plan_whole_arm
@@ -17,6 +18,7 @@ from ident.errors import unknown_name
 METHODS: dict[str, tuple[Callable[..., Plan], ConstantSpeed]] = {
     "whole-arm": (plan_whole_arm, WHOLE_ARM), "single": (plan_constant_speed, ConstantSpeed())}
 DEFAULT = "whole-arm"
+GRIDS = ((2, 6), (3, 5), (4, 5), (5, 6), (7, 6), (9, 7), (12, 8))       # postures, and speeds in each
 
 
 def plan_method(method: str, arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0, goal: Goal | None = None,
@@ -30,7 +32,8 @@ def plan_method(method: str, arm: ArmFile, joints: tuple[str, ...] | None = None
     arm, joints, seed, earlier
         As in `experiments.constant_speed.plan_constant_speed`.
     goal : Goal, optional
-        What the round trips are chosen for.
+        What the plan is for: of a first campaign the least grid of postures and speeds that is expected to reach it, later the
+        round trips that tell most of what is weak. Default: the whole grid.
 
     Raises
     ------
@@ -43,6 +46,25 @@ def plan_method(method: str, arm: ArmFile, joints: tuple[str, ...] | None = None
         raise unknown_name("method", method, METHODS)
     make, options = METHODS[method]
     step = connect(arm).resolution.velocity_step if arm.driver.kind in DRIVERS else None
-    plan = make(arm, joints, seed, replace(options, goal=goal or options.goal), step, earlier)
+    if goal is None or earlier:
+        plan = make(arm, joints, seed, replace(options, goal=goal), step, earlier)
+    else:
+        plan = _least(lambda postures, speeds: make(arm, joints, seed, replace(options, postures=postures, speeds=speeds), step),
+                      goal)
     check_separable(plan)
     return plan
+
+
+def _least(make: Callable[[int, int], Plan], goal: Goal) -> Plan:
+    """The least grid that is expected to reach the goal; the largest in the time that may be spent where none is."""
+    best = None
+    for postures, speeds in GRIDS:
+        plan = make(postures, speeds)
+        if plan.robot_time > goal.time:
+            break
+        best = plan
+        if all(told.friction <= goal.friction and max(told.parameters.values()) <= goal.parameters for told in plan.predicted):
+            break
+    if best is None:
+        raise PlanError(f"{goal.time:.0f} s of robot time are too short, the shortest plan takes {plan.robot_time:.0f} s")
+    return best

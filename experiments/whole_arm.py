@@ -2,8 +2,9 @@
 
 Gravity, inertia, Coriolis and centrifugal forces are the same on the way back, so that the half difference of the torques
 at mirrored places is the friction of every joint at once: as many round trips as one joint needs serve them all. All joints
-start and stop together. In the time of a sweep each takes the speed that tells most of it, between that at which its window
-holds one motor revolution and that at which its room ends.
+start and stop together. A first campaign goes through levels of speed, all joints at one of them. Where earlier runs told what
+is weak, each joint takes the speed that tells most of it in the time of a sweep, between that at which its window holds one
+motor revolution and that at which its room ends.
 """
 
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from experiments.campaign import REFERENCE, REFERENCES, Visits, campaign
 from experiments.choice import Joint, choose
-from experiments.design import Array, ConstantSpeed, Design, Trip
+from experiments.design import Array, ConstantSpeed, Design, Goal, Trip
 from experiments.forecast import Ways, expectations, points_ahead, way_of
 from experiments.plan import DWELL, RAMP, Plan, box_is_clear
 from ident.armfile import ArmFile
@@ -40,7 +41,10 @@ def plan_whole_arm(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: in
     postures, ways = design.choose_postures(lambda candidates: _ways(design, candidates, rng), rng)
     offers = Sweeps.of(design, postures, np.sign(ways))
     reference = offers.trip(0, offers.speeds[0, 0])
-    return campaign(design, METHOD, seed, postures, lambda time: _chosen(offers, time, seed, earlier), [reference], earlier)
+    grid = [offers.level(number, speeds) for number in range(1, len(postures))
+            for speeds in rng.permutation(design.speeds(number))]
+    choice = (lambda time: _chosen(offers, time, seed, earlier)) if earlier and design.options.goal else lambda _: grid
+    return campaign(design, METHOD, seed, postures, choice, [reference], earlier)
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,12 @@ class Sweeps:
         speeds = self.design.snapped(speeds)
         return Trip(posture, self.signs[posture] * speeds * self.time[offer], leader, float(speeds[leader]))
 
+    def level(self, posture: int, speeds: Array) -> Trip:
+        """A sweep from a posture with all joints at one level of speed, shape (n,)."""
+        way, speeds = sweep(self.design, self.design.snapped(speeds))
+        leader = self.design.active[0]
+        return Trip(posture, self.signs[posture] * way, leader, float(speeds[leader]))
+
     def near(self, offer: int, variants: Mapping[int, int], rng: np.random.Generator) -> Trip:
         """A sweep near some variants of the joints: no speed twice, so that curves are covered densely."""
         lowest, highest = self.speeds[offer, 0], self.speeds[offer, -1]
@@ -139,12 +149,12 @@ def _between(design: Design, posture: Array, sign: Array, time: float) -> tuple[
 
 
 def _chosen(offers: Sweeps, time: float, seed: int, earlier: Mapping[str, Expectation] | None) -> list[Trip]:
-    """The sweeps to make: the ends of the speeds where nothing is known, the references, and what tells most."""
+    """What tells most beside the references."""
     design, ways, rng = offers.design, offers.ways(), np.random.default_rng(seed)
+    goal = design.options.goal or Goal()
     points, thought = points_ahead(ways, design), expectations(ways, design, earlier)
-    joints = {j: Joint.of(points[points["joint"] == name], offers.speeds.shape[:2], thought[name], design.options.goal)
+    joints = {j: Joint.of(points[points["joint"] == name], offers.speeds.shape[:2], thought[name], goal)
               for j in design.active if (name := design.mechanism.names[j]) in thought}
-    ends = len(offers.postures) - 1
     free, visits = np.ones(len(offers.time), dtype=bool), Visits(design, offers.postures)
     free[0] = False
 
@@ -164,8 +174,7 @@ def _chosen(offers: Sweeps, time: float, seed: int, earlier: Mapping[str, Expect
     for j, own in points_of(offers.trip(0, offers.speeds[0, 0])).items():
         joints[j].take([REFERENCES * part for part in joints[j].tell(own)], REFERENCES)
     return choose(joints, lambda: np.where(free, offers.cost + visits.cost(offers.posture), np.inf), accept, points_of, time,
-                  REFERENCES * float(offers.cost[0]),
-                  () if earlier else (np.arange(1, 1 + ends), np.arange(1 + ends, 1 + 2 * ends)))
+                  REFERENCES * float(offers.cost[0]))
 
 
 def sweep(design: Design, speeds: Array) -> tuple[Array, Array]:

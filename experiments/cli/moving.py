@@ -91,7 +91,8 @@ def plan(arm: ArmArgument = "lab6",
     """What will move, robot time, load spread, expected intervals; moves nothing."""
     from dataclasses import asdict
 
-    from experiments.design import load_spread
+    from experiments.cli.text import forecast_table
+    from experiments.design import TARGET, load_spread
     from experiments.methods import plan_method
     from experiments.plan import write_plan
     from ident.armfile import load_arm
@@ -103,6 +104,7 @@ def plan(arm: ArmArgument = "lab6",
     mechanism = load_mechanism(arm_file)
     made = plan_method(method, arm_file, split(joints), seed)
     _show(text, made, arm_file, mechanism)
+    text.print(forecast_table(made, TARGET))
     if out:
         if out.exists():
             raise InputError(f"{out} exists; choose another --out")
@@ -158,14 +160,12 @@ def _greet(text: "Console", arm: "ArmFile", mechanism: "Mechanism", folder: Path
 
 
 def _show(text: "Console", plan: "Plan", arm: "ArmFile", mechanism: "Mechanism") -> None:
-    from experiments.cli.text import forecast_table, plan_line, spread_table
-    from experiments.design import TARGET, load_spread
+    from experiments.cli.text import plan_line, spread_table
+    from experiments.design import load_spread
     from experiments.plan import check_plan
 
     text.print(f"plan      {plan_line(plan, check_plan(plan, arm, mechanism))}")
     text.print(spread_table(load_spread(plan, mechanism), mechanism))
-    if plan.predicted:
-        text.print(forecast_table(plan, TARGET))
 
 
 @contextmanager

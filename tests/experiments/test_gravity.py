@@ -15,7 +15,7 @@ from drivers.simulated import SimulatedArm
 from experiments import words
 from experiments.calibrate import fit_runs
 from experiments.constant_speed import plan_constant_speed
-from experiments.design import ConstantSpeed, Goal
+from experiments.design import ConstantSpeed
 from experiments.record import record
 from ident.armfile import Tool, load_arm
 from ident.calibration import Calibration
@@ -43,7 +43,7 @@ def campaign(tmp_path_factory):
     table["simulation"] |= {"payload": PAYLOAD, "mass_error": 0.0}
     (folder / "lab6.toml").write_text(tomlkit.dumps(table), encoding="utf-8")
     arm = load_arm(folder / "lab6.toml")
-    record(arm, plan_constant_speed(arm, JOINTS, 2, ConstantSpeed(Goal(0.02), postures=6)), folder, 2)
+    record(arm, plan_constant_speed(arm, JOINTS, 2, ConstantSpeed(postures=6, speeds=4)), folder, 2)
     return folder
 
 
@@ -67,7 +67,7 @@ def lossy(tmp_path_factory):
     table["simulation"]["joints"]["lift"] = {"coulomb": 0.5, "viscous": 0.4, "efficiency": EFFICIENCY}
     (folder / "pair.toml").write_text(tomlkit.dumps(table), encoding="utf-8")
     arm = load_arm(folder / "pair.toml")
-    record(arm, plan_constant_speed(arm, ("lift",), 1, ConstantSpeed()), folder, 1)
+    record(arm, plan_constant_speed(arm, ("lift",), 1, ConstantSpeed(speeds=4)), folder, 1)
     return folder
 
 

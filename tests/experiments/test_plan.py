@@ -11,14 +11,14 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from experiments.constant_speed import plan_constant_speed
-from experiments.design import ConstantSpeed, Goal, load_spread
+from experiments.design import ConstantSpeed, load_spread
 from experiments.errors import PlanError
 from experiments.plan import Segment, check_plan, profile, read_plan, robot_time, write_plan
 from ident.armfile import Limits, Workspace, load_arm
 from ident.description import load_mechanism
 from ident.errors import InputError
 
-SMALL = ConstantSpeed(Goal(0.5, np.inf), postures=2)
+SMALL = ConstantSpeed(postures=2, speeds=2)
 
 
 @pytest.fixture
@@ -238,14 +238,15 @@ class TestConstantSpeed:
                     assert (point >= np.array(box)[:, 0] - 1e-3).all()
                     assert (point <= np.array(box)[:, 1] + 1e-3).all()
 
-    def test_the_whole_range_of_speeds_is_tested_and_no_speed_twice(self, arm):
-        plan = plan_constant_speed(arm, options=ConstantSpeed(Goal(0.03), postures=3))
+    def test_every_joint_makes_round_trips_at_every_speed_in_every_posture(self, arm):
+        plan = plan_constant_speed(arm, options=ConstantSpeed(postures=3, speeds=4))
         for name in plan.names:
             strokes = [segment for segment in plan.segments if segment.joint == name and not segment.reference]
-            speeds = {segment.speed for segment in strokes}
-            assert len(speeds) > 0.8 * len(strokes) / 2              # but for the ends, which come again
-            assert {segment.posture for segment in strokes} <= {1, 2, 3}
-            assert 100.0 < max(speeds) / min(speeds) < 150.0
+            assert len(strokes) == 2 * 3 * 4
+            assert len({segment.speed for segment in strokes}) == 3 * 4
+            assert {segment.posture for segment in strokes} == {1, 2, 3}
+            fastest, slowest = (pick(segment.speed for segment in strokes) for pick in (max, min))
+            assert 100.0 < fastest / slowest < 150.0
 
     def test_strokes_come_in_pairs_that_retrace_each_other(self, arm):
         legs = {segment.id: (start, segment) for start, segment in plan_constant_speed(arm, options=SMALL).legs()}
@@ -262,7 +263,7 @@ class TestConstantSpeed:
         for name in plan.names:
             where = [k for k, segment in enumerate(plan.segments) if segment.reference and segment.joint == name]
             assert len({plan.segments[k].speed for k in where}) == 1
-            assert len(where) >= 2 * 2
+            assert len(where) >= 2 * 3
             assert min(where) < 0.1 * len(plan.segments)
             assert max(where) > 0.9 * len(plan.segments)
 
@@ -274,10 +275,10 @@ class TestConstantSpeed:
         plan = plan_constant_speed(arm, ("lift",), options=SMALL)
         assert {segment.joint for segment in plan.segments if segment.joint} == {"lift"}
 
-    def test_the_default_campaign_of_lab6_takes_less_than_a_quarter_of_an_hour(self):
+    def test_the_default_campaign_of_lab6_takes_less_than_twenty_minutes(self):
         arm = load_arm("lab6")
         plan = plan_constant_speed(arm)
-        assert 300.0 < plan.robot_time < 15 * 60.0
+        assert 300.0 < plan.robot_time < 20 * 60.0
         assert plan.robot_time == pytest.approx(robot_time(plan, arm.limits(load_mechanism(arm))))
         assert checked(plan, arm) > 0.05
 

@@ -7,7 +7,7 @@ import pytest
 
 from drivers.simulated import SimulatedArm
 from experiments.constant_speed import plan_constant_speed
-from experiments.design import ConstantSpeed, Design, Goal, load_spread
+from experiments.design import ConstantSpeed, Design, load_spread
 from experiments.errors import PlanError
 from experiments.methods import plan_method
 from experiments.plan import RAMP, Plan, check_plan, profile, read_plan, write_plan
@@ -19,7 +19,7 @@ from ident.errors import InputError
 from ident.roundtrips import reduce_run
 from ident.run import load_run
 
-SMALL = ConstantSpeed(Goal(0.1, np.inf), postures=2, longest_stroke=3.0)
+SMALL = ConstantSpeed(postures=2, speeds=3, longest_stroke=3.0)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,8 @@ def sweeps(plan: Plan):
 class TestPlan:
     def test_every_sweep_is_retraced_to_where_it_began(self, plan):
         legs = sweeps(plan)
-        assert len(legs) > 2 * 10
+        references = 1 + (WHOLE_ARM.postures + 1) // WHOLE_ARM.reference_every
+        assert len(legs) == 2 * (WHOLE_ARM.postures * WHOLE_ARM.speeds + references)
         for (start, there), (end, back) in zip(legs[::2], legs[1::2], strict=True):
             assert back.mirror_of == there.id
             np.testing.assert_array_equal(back.target, start)
@@ -61,34 +62,20 @@ class TestPlan:
     def test_every_joint_gets_its_whole_range_of_speeds(self, plan, lab6):
         slow, fast = Design.of(lab6, None, WHOLE_ARM).ends
         speeds = np.array([segment.speeds(start, plan.names) for start, segment in sweeps(plan) if not segment.reference])
-        np.testing.assert_allclose(speeds.min(axis=0), slow, rtol=1e-4)            # speeds are written to the µrad/s
+        np.testing.assert_allclose(speeds.min(axis=0), slow, rtol=1e-5)
         np.testing.assert_allclose(np.delete(speeds.max(axis=0), 4), np.delete(fast, 4), rtol=1e-5)
         assert 0.9 * fast[4] < speeds[:, 4].max() < fast[4]             # j5 has not the room that the others' ramps need
-        assert all(len(np.unique(column.round(6))) > 0.4 * len(column) for column in speeds.T)      # there and back are two
+        assert all(len(np.unique(column.round(6))) == WHOLE_ARM.postures * WHOLE_ARM.speeds for column in speeds.T)
 
-    def test_joints_go_at_different_levels_of_their_speeds(self, plan, lab6):
-        """What tells most of one joint is not what tells most of another: their speeds are chosen apart."""
-        slow, fast = Design.of(lab6, None, WHOLE_ARM).ends
-        level = np.array([np.log(segment.speeds(start, plan.names) / slow) / np.log(fast / slow)
-                          for start, segment in sweeps(plan) if not segment.reference])
-        assert np.median(np.ptp(level, axis=1)) > 0.2
-
-    def test_it_takes_less_than_half_the_time_of_one_joint_at_a_time(self, plan, lab6):
-        assert plan.robot_time < 0.5 * plan_constant_speed(lab6, seed=3).robot_time
+    def test_it_takes_a_quarter_of_the_time_of_one_joint_at_a_time(self, plan, lab6):
+        assert plan.robot_time < 0.3 * plan_constant_speed(lab6, seed=3).robot_time
 
     def test_speeds_are_multiples_of_what_the_drives_can_keep(self, lab6):
         step = np.array([0.004, 0.003, 0.0, 0.005, 0.002, 0.001])
         made = plan_whole_arm(lab6, None, 1, SMALL, step)
-        speeds = np.array([segment.speeds(start, made.names) for start, segment in sweeps(made)])
+        speeds = np.array([segment.speeds(start, made.names) for start, segment in sweeps(made) if segment.reference])
         counts = np.delete(speeds, 2, axis=1) / np.delete(step, 2)
-        assert counts.min() > 0.99
         np.testing.assert_allclose(counts, counts.round(), atol=0.01)
-
-    def test_no_more_time_is_planned_than_may_be_spent(self, lab6):
-        made = plan_whole_arm(lab6, None, 1, replace(WHOLE_ARM, goal=Goal(1e-3, time=120.0)))
-        assert 90.0 < made.robot_time <= 120.0
-        with pytest.raises(PlanError, match=r"5 s of robot time are too short, even the shortest plan found takes \d+ s"):
-            plan_whole_arm(lab6, None, 1, replace(WHOLE_ARM, goal=Goal(time=5.0)))
 
     def test_loads_spread_as_widely(self, plan, lab6):
         mechanism = load_mechanism(lab6)
