@@ -83,7 +83,7 @@ def paper(arm: ArmFile) -> Plan:
     The fastest is the joint's limit, or that at which ramps take half of the travel.
     """
     design = Design.of(arm, None, ConstantSpeed())
-    home, (low, high), writer = arm.home(design.mechanism), design.room, Writer(design.mechanism.names)
+    home, high, writer = arm.home(design.mechanism), design.room[1], Writer(design.mechanism.names)
     writer.move(home, 0)
     for j in design.active:
         way = np.zeros(design.mechanism.n)
@@ -114,9 +114,10 @@ def covered(result: Identification, runs: Sequence[Run], arm: ArmFile) -> float:
 
 
 def _table(results: list[dict[str, Any]], target: float) -> str:
-    rows = [f"Robot minutes until the 95 % band of every joint's friction, over the speeds and loads that were tested, is within "
-            f"{100.0 * target:g} %:", "", "| arm | way | campaigns | robot minutes, median (most) | runs | widest band | friction "
-            "in the band | of the paper's time |", "|---|---|---|---|---|---|---|---|"]
+    rows = ["Robot minutes until the 95 % band of every joint's friction, over the speeds and loads that were tested, is within "
+            f"{100.0 * target:g} %:", "",
+            "| arm | way | campaigns | robot minutes, median (most) | runs | widest band | friction in the band | of the paper's "
+            "time |", "|---|---|---|---|---|---|---|---|"]
     for arm in dict.fromkeys(result["arm"] for result in results):
         paper_time = next(result["robot_time_s"] for result in results if result["arm"] == arm and result["way"] == "paper")
         for way, words in WAYS.items():
@@ -127,8 +128,8 @@ def _table(results: list[dict[str, Any]], target: float) -> str:
             rows.append(f"| {arm} | {words} | {len(own)} | {np.median(time) / 60.0:.1f} ({time.max() / 60.0:.1f}) | "
                         f"{max(result['runs'] for result in own)} | {100.0 * widest:.1f} % | {100.0 * inside:.0f} % | "
                         f"1/{paper_time / np.median(time):.0f} |")
-    rows += ["", f"The paper's sweep: one posture, one joint at a time, {SPEEDS} speeds evenly in the logarithm from {SLOWEST:g} "
-             f"rad/s to the fastest at which ramps leave half of {TRAVEL:g} rad of travel, repeated until the band is reached; "
-             "with one posture it tests hardly any range of loads. Friction in the band: share of the joints' points at which the "
-             f"truth lies in it. {ROUGH}: twice the noise, ripple and scatter, and an unknown payload of 2 kg."]
+    rows += ["", f"The paper's sweep: one posture, one joint at a time, {SPEEDS} speeds evenly in the logarithm from "
+             f"{SLOWEST:g} rad/s to the fastest at which ramps leave half of {TRAVEL:g} rad of travel, repeated until the band is "
+             "reached; with one posture it tests hardly any range of loads. Friction in the band: share of the joints' points at "
+             f"which the truth lies in it. {ROUGH}: twice the noise, ripple and scatter, and an unknown payload of 2 kg."]
     return "\n".join(rows)
