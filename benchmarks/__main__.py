@@ -12,6 +12,7 @@ from pathlib import Path
 
 BENCHMARKS = {
     "main_job": "accuracy, coverage and verdicts of `stribeck calibrate` over seeds and arms, and its wall time",
+    "robot_time": "robot time until friction is known within 5 %: the paper's sweep, one joint at a time, the whole arm",
     "loop": "the simulated loop (physics, supervisor, recorder) against real time",
     "fit": "run folder to calibration for 600,000 rows of six joints: time and memory",
     "dynamics": "joint wrenches of a batch of motion against Pinocchio and MuJoCo in a loop",
@@ -22,7 +23,7 @@ BENCHMARKS = {
     "mutations": "damaged arm files, models, runs, calibrations and logs: tracebacks, hangs, memory, changed files",
     "startup": "`stribeck --help`",
 }
-PAGES = {"accuracy": "accuracy.md"}     # in docs/, where they are not benchmarks/NAME.md
+PAGES = {"accuracy": "accuracy.md", "robot_time": "robot-time.md"}     # in docs/, where they are not benchmarks/NAME.md
 
 
 def main() -> None:

@@ -1,22 +1,22 @@
 """The main job: plan, move and record, fit from the closed folder, export, report."""
 
 import shutil
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from drivers import connect
 from experiments.breakaway import plan_breakaway
 from experiments.lowest_speed import lowest_sentence, plan_lowest_speed, with_slowest
 from experiments.methods import DEFAULT, plan_method
-from experiments.plan import Plan, write_plan
-from experiments.record import check_modes, record
+from experiments.plan import Plan
+from experiments.record import check_modes
 from experiments.recorder import empty_folder, refuse_used
+from experiments.refine import refine
 from experiments.report import write_report
-from experiments.resume import PLAN, Part, begun, recorded_for, whats_left
-from experiments.tracking import Enough, Watch
+from experiments.resume import Campaign
+from experiments.tracking import Watch
 from experiments.warm_up import Settling, ended, plan_warm_up, run_notes
 from ident.armfile import ArmFile
 from ident.breakaway import Breakaway, breakaway_table, breakaways
@@ -29,6 +29,7 @@ from ident.lowest_speed import lowest_speeds
 from ident.run import BREAKAWAY, FITTED, LOWEST_SPEED, Run, find_runs, load_run
 
 Say = Callable[[str, str], None]
+Agree = Callable[[list[Plan]], None]
 Display = Callable[[Plan], AbstractContextManager[Watch]]
 CALIBRATION, POINTS, RAMPS = "calibration.toml", "points.csv", "breakaway.csv"
 
@@ -59,82 +60,87 @@ class Delivery:
 
 
 def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, seed: int = 0, options: Options | None = None,
-              method: str = DEFAULT, repeats: int = 1, agree: Callable[[list[Plan]], None] | None = None,
-              display: Display | None = None, resume: bool = False, warm_up: float = 0.0, search: bool = False,
-              breakaway: bool = False, say: Say | None = None) -> Delivery:
+              method: str = DEFAULT, repeats: int = 1, agree: Agree | None = None, display: Display | None = None,
+              resume: bool = False, warm_up: float = 0.0, search: bool = False, breakaway: bool = False,
+              target: float | None = None, budget: float | None = None, say: Say | None = None) -> Delivery:
     """Calibrate an arm from nothing to a report.
 
     Parameters
     ----------
     arm : ArmFile
-        Which arm.
+        The arm.
     out : Path
-        New folder for the campaign.
+        Folder for everything; new or empty unless a campaign is resumed.
     joints : tuple of str, optional
-        Which joints; default all.
+        A subset of the joints.
     seed : int
-        Seed of the order of speeds and of simulated noise.
+        Of plan and simulated noise.
     options : Options, optional
-        Law, load and torque basis of the fit.
+        Of the fit.
     method : str
         A name in `METHODS`.
     repeats : int
         How often the plan is run; several runs show the deviation between them. The k-th run has seed + k of simulated noise.
     agree : callable, optional
-        Shown the plans of all runs that are to be recorded, before anything moves; raises to call it off.
+        Shown all plans that are known to be needed, before anything moves, and every later one before it moves; raises to
+        call it off.
     display : callable, optional
         From the plan to a context that is entered while the arm moves and gives what watches it, see `follow`.
     resume : bool
-        Go on with a campaign of the same plan that was broken off: round trips that are recorded are not driven again.
+        Go on with a campaign of the same plans that was broken off: round trips that are recorded are not driven again.
     warm_up : float
         How long the arm may move before each run until its friction settles [s].
     search : bool
         Find the lowest speed that each velocity loop holds first, and plan no stroke below it.
     breakaway : bool
         Measure last what holds each joint at rest; needs a torque mode.
+    target, budget : float, optional
+        Precision and robot time at which to stop, see `refine`; default: one plan, run `repeats` times.
     say : callable, optional
         Told what became of what went before the runs: a heading and a sentence.
     """
-    said = say or (lambda heading, sentence: None)
     if not resume:
         refuse_used(out, "choose another --out, or go on with the campaign in it with --resume")
-    device = connect(arm, seed + begun(out))        # a driver that cannot be set up is refused before anything is written
-    mechanism = load_mechanism(arm)
-    check_options(options or Options(), mechanism, joints or mechanism.names)
-    plan = plan_method(method, arm, joints, seed)
-    searched = recorded_for(out, LOWEST_SPEED) if search else None
-    searching = plan_lowest_speed(arm, joints, seed) if search and not searched else None
-    if searched:
-        plan = plan_method(method, with_slowest(arm, lowest_speeds(searched)), joints, seed)
-    parts = whats_left(plan, out, repeats, arm, mechanism) if resume else [Part(plan)] * repeats
-    warming = plan_warm_up(arm, joints, seed, warm_up) if warm_up and parts else None
-    ramps = plan_breakaway(arm, joints, seed) if breakaway and not recorded_for(out, BREAKAWAY) else None
+    said, agreed = say or (lambda heading, sentence: None), agree or (lambda plans: None)
+    campaign = Campaign(arm, out, seed, display)
+    check_options(options or Options(), campaign.mechanism, joints or campaign.mechanism.names)
+    found = campaign.recorded(LOWEST_SPEED) if search else None
+    searching = plan_lowest_speed(arm, joints, seed) if search and found is None else None
+    warming = plan_warm_up(arm, joints, seed, warm_up) if warm_up else None
+    ramps = plan_breakaway(arm, joints, seed) if breakaway and campaign.recorded(BREAKAWAY) is None else None
     if ramps:
-        check_modes(ramps, device, arm)
-    if agree:
-        agree([one for one in (searching, *(one for part in parts for one in (warming, part.plan)), ramps) if one])
+        check_modes(ramps, campaign.device, arm)
 
-    def go(made: Plan, continues: str | None = None, enough: Enough | None = None) -> Run:
-        with display(made) if display else nullcontext() as watch:
-            return load_run(record(arm, made, out, seed + begun(out), watch=watch, continues=continues, device=device,
-                                   enough=enough))
+    def plans() -> Iterable[Plan]:
+        """Those of the runs to be fitted, one after the other."""
+        held = with_slowest(arm, lowest_speeds(found)) if found else arm
+        if target or budget:
+            return refine(held, joints or campaign.mechanism.names, seed, options, method, target, budget, campaign.passes)
+        return [plan_method(method, held, joints, seed)] * repeats
 
-    if not begun(out):
-        out.mkdir(parents=True, exist_ok=True)
-        write_plan(plan, out / PLAN)
+    def wanted(ahead: Iterable[tuple[int, Plan]]) -> list[Plan]:
+        parts = [part.plan for number, plan in ahead if (part := campaign.left_of(plan, number))]
+        return [one for part in parts for one in (warming, part) if one]
+
+    known = plans()
+    agreed([*([searching] if searching else []), *(wanted(enumerate(known)) if isinstance(known, list) else []),
+            *([ramps] if ramps else [])])
     if searching:
-        found = lowest_speeds(go(searching))
-        said("lowest", lowest_sentence(found))
-        plan = plan_method(method, with_slowest(arm, found), joints, seed)
-        parts = [Part(plan)] * repeats
-        write_plan(plan, out / PLAN)
-    for part in parts:
+        found = campaign.drive(searching)
+        said("lowest", lowest_sentence(lowest_speeds(found)))
+        known = plans()
+    for number, plan in enumerate(known):
+        part = campaign.left_of(plan, number)
+        if part is None:
+            continue
+        if not isinstance(known, list):
+            agreed(wanted([(number, plan)]))
+        campaign.keep(plan, number)
         if warming:
-            said("warm-up", ended(go(warming, enough=Settling())))
-        go(part.plan, part.continues)
-        device = connect(arm, seed + begun(out))
+            said("warm-up", ended(campaign.drive(warming, enough=Settling())))
+        campaign.drive(part.plan, part.continues)
     if ramps:
-        go(ramps)
+        campaign.drive(ramps)
     return fit_runs([out], out, options)
 
 

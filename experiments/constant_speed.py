@@ -1,23 +1,31 @@
 """One joint at a time, back and forth at constant speeds, the others held (Eqs. 48-51): the way of the paper.
 
-In every posture each joint makes round trips at speeds spread evenly in the logarithm, in random order. At the start,
-every few postures and at the end a reference round trip at home shows drift.
+In every posture each joint makes round trips at speeds spread evenly in the logarithm, in random order; where earlier runs told
+what is weak, those that tell most of it. At the start, every few postures and at the end a reference round trip at home
+shows drift.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from experiments.campaign import REFERENCE, Writer, campaign
+from experiments.campaign import REFERENCE, REFERENCES, Visits, campaign
+from experiments.choice import Joint, choose
 from experiments.clearance import ways_are_clear
-from experiments.design import Array, ConstantSpeed, Design
-from experiments.plan import Plan
+from experiments.design import Array, ConstantSpeed, Design, Goal, Trip
+from experiments.forecast import Ways, expectations, points_ahead, way_of
+from experiments.plan import DWELL, Plan
 from ident.armfile import ArmFile
+from ident.design import Expectation
 
 METHOD = "constant-speed round trips, one joint at a time"
+_SPEEDS = 12            # on offer in every posture
 
 
-def plan_constant_speed(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0,
-                        options: ConstantSpeed | None = None) -> Plan:
+def plan_constant_speed(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0, options: ConstantSpeed | None = None,
+                        velocity_step: Array | None = None, earlier: Mapping[str, Expectation] | None = None) -> Plan:
     """Plan of a campaign for some or all joints, checked against all limits.
 
     Parameters
@@ -30,34 +38,67 @@ def plan_constant_speed(arm: ArmFile, joints: tuple[str, ...] | None = None, see
         Seed of postures and order.
     options : ConstantSpeed, optional
         Numbers of the experiment.
+    velocity_step : ndarray, shape (n,), optional
+        Steps of the drives' velocity set-points; default: finer than matters.
+    earlier : mapping of str to Expectation, optional
+        What earlier runs told of the joints; default: what is expected of any.
 
     Raises
     ------
     PlanError
-        If a limit is missing or no posture leaves room for the strokes.
+        If a limit is missing, no posture leaves room for the strokes, or the time that may be spent is too short.
     InputError
         If a joint is unknown.
     """
-    design = Design.of(arm, joints, options or ConstantSpeed())
+    design = Design.of(arm, joints, options or ConstantSpeed(), velocity_step)
     rng = np.random.default_rng(seed)
     postures, ways = design.choose_postures(lambda candidates: _ways(design, candidates), rng)
+    references = [_trip(design, ways, 0, j, float(design.at_level(REFERENCE)[j])) for j in design.active]
 
-    def round_trip(writer: Writer, j: int, posture: int, speed: float, reference: bool = False) -> None:
-        way = np.zeros(design.mechanism.n)
-        way[j] = np.sign(ways[posture, j]) * design.stroke_length(j, speed)
-        writer.round_trip(way, j, speed, posture, reference)
+    grid = [_trip(design, ways, number, int(j), float(speed)) for number in range(1, len(postures))
+            for speeds in [design.speeds(number)] for j in rng.permutation(design.active)
+            for speed in rng.permutation(speeds[:, j])]
 
-    def measure(writer: Writer, number: int) -> None:
-        speeds = design.speeds(number)
-        for j in rng.permutation(design.active):
-            for speed in rng.permutation(speeds[:, j]):
-                round_trip(writer, int(j), number, float(speed))
+    def chosen(time: float) -> list[Trip]:
+        if not earlier or design.options.goal is None:
+            return grid
+        rng, visits = np.random.default_rng(seed), Visits(design, postures)
+        return [trip for reference in references
+                for trip in _chosen(design, postures, ways, visits, reference, time / len(references), rng, earlier)]
 
-    def refer(writer: Writer) -> None:
-        for j in design.active:
-            round_trip(writer, j, 0, float(design.at_level(REFERENCE)[j]), reference=True)
+    return campaign(design, METHOD, seed, postures, chosen, references, earlier)
 
-    return campaign(design, METHOD, seed, postures, measure, refer)
+
+def _trip(design: Design, ways: Array, posture: int, j: int, speed: float) -> Trip:
+    """A round trip of one joint."""
+    way, speeds = np.zeros(design.mechanism.n), design.snapped(np.full(design.mechanism.n, speed))
+    way[j] = np.sign(ways[posture, j]) * design.stroke_length(j, float(speeds[j]))
+    return Trip(posture, way, j, float(speeds[j]))
+
+
+def _chosen(design: Design, postures: Array, ways: Array, visits: Visits, reference: Trip, time: float, rng: np.random.Generator,
+            earlier: Mapping[str, Expectation] | None) -> list[Trip]:
+    """What tells most of one joint beside the references."""
+    j, name = reference.leader, design.mechanism.names[reference.leader]
+    levels = np.linspace(0.0, 1.0, _SPEEDS)
+    offers = [_trip(design, ways, k, j, float(speed)) for k in range(1, len(postures)) for speed in design.at_level(levels)[:, j]]
+    where = np.array([trip.posture for trip in offers])
+    every = Ways.together([way_of(trip, postures, design) for trip in offers])
+    thought = expectations(every, design, earlier)[name]
+    joint = Joint.of(points_ahead(every, design), (len(offers), 1), thought, design.options.goal or Goal())
+
+    def points_of(trip: Trip) -> dict[int, pd.DataFrame]:
+        return {j: points_ahead(way_of(trip, postures, design), design)}
+
+    def accept(offer: int, _: dict[int, int]) -> Trip:
+        step = (levels[1] - levels[0]) * rng.uniform(-0.5, 0.5)
+        speed = design.at_level(float(np.clip(levels[offer % _SPEEDS] + step, 0.0, 1.0)))[j]
+        visits.visit(int(where[offer]))
+        return _trip(design, ways, int(where[offer]), j, float(speed))
+
+    cost = 2.0 * (every.time + every.ramp + DWELL)
+    joint.take([REFERENCES * told for told in joint.tell(points_of(reference)[j])], REFERENCES)
+    return choose({j: joint}, lambda: cost + visits.cost(where), accept, points_of, time, REFERENCES * float(cost.min()))
 
 
 def _ways(design: Design, candidates: Array) -> tuple[Array, NDArray[np.bool_]]:

@@ -15,14 +15,45 @@ from ident.description import load_mechanism
 from ident.errors import unknown_name
 from ident.loads import joint_loads
 from ident.mechanism import Mechanism
+from ident.parameter import IDENTIFIED
 from ident.strokes import motor_revolution
 
 Array = NDArray[np.float64]
 Ways = Callable[[Array], tuple[Array, NDArray[np.bool_]]]
+TARGET = 0.05           # half width of friction's band, as a part of friction, that counts as well known
 ROOM = 0.02             # fraction of a joint's range that strokes keep free at either end
 _WAY = 0.5              # fraction of that range that the longest stroke may take: a joint with little room goes slower
 _CANDIDATES = 500       # random postures that compete
 _SETS = 10_000          # random sets of them that are scored
+
+
+@dataclass(frozen=True)
+class Trip:
+    """A round trip: a way of all joints from a posture, shape (n,), on which the leader has the speed."""
+
+    posture: int
+    way: Array
+    leader: int
+    speed: float
+
+
+@dataclass(frozen=True)
+class Goal:
+    """When to stop.
+
+    Attributes
+    ----------
+    friction : float
+        Half width of the 95 % band of every joint's friction over the range of speeds and loads, as a part of friction.
+    parameters : float
+        Half width of every parameter, as a part of its value.
+    time : float
+        Robot time that may be spent [s].
+    """
+
+    friction: float = 0.02
+    parameters: float = IDENTIFIED / 2.0
+    time: float = np.inf
 
 
 @dataclass(frozen=True)
@@ -32,7 +63,7 @@ class ConstantSpeed:
     Attributes
     ----------
     postures, speeds : int
-        How many postures, and how many speeds in each.
+        How many postures, and how many speeds in each; where round trips are chosen, how many postures there are to choose from.
     reference_every : int
         Postures between reference round trips.
     fastest : float
@@ -45,6 +76,8 @@ class ConstantSpeed:
         Time at speed before the window, on top of a distance [s].
     longest_stroke : float
         Time that the slowest stroke may take [s]; a slow joint starts at a higher speed instead.
+    goal : Goal, optional
+        What round trips are chosen for, where earlier runs tell enough to choose.
     """
 
     postures: int = 7
@@ -55,6 +88,7 @@ class ConstantSpeed:
     window_time: float = 0.5
     settle_time: float = 0.1
     longest_stroke: float = 10.0
+    goal: Goal | None = None
 
 
 @dataclass(frozen=True)
@@ -67,6 +101,8 @@ class Design:
         What it follows from.
     active : tuple of int
         Joints that move.
+    velocity_step : ndarray, shape (n,)
+        Steps of the drives' velocity set-points, which speeds are multiples of; 0 is finer than matters.
     """
 
     arm: ArmFile
@@ -74,9 +110,11 @@ class Design:
     limits: Limits
     options: ConstantSpeed
     active: tuple[int, ...]
+    velocity_step: Array
 
     @classmethod
-    def of(cls, arm: ArmFile, joints: tuple[str, ...] | None, options: ConstantSpeed) -> "Design":
+    def of(cls, arm: ArmFile, joints: tuple[str, ...] | None, options: ConstantSpeed,
+           velocity_step: Array | None = None) -> "Design":
         """For some or all joints of an arm.
 
         Raises
@@ -100,7 +138,8 @@ class Design:
         for name in chosen:
             if name not in mechanism.names:
                 raise unknown_name("joint", name, mechanism.names)
-        return cls(arm, mechanism, limits, options, tuple(mechanism.names.index(name) for name in chosen))
+        return cls(arm, mechanism, limits, options, tuple(mechanism.names.index(name) for name in chosen),
+                   np.zeros(mechanism.n) if velocity_step is None else velocity_step)
 
     @cached_property
     def ends(self) -> tuple[Array, Array]:
@@ -114,6 +153,12 @@ class Design:
         steps = np.arange(speeds, dtype=np.float64) + (posture - 1) / postures
         return self.at_level(steps / (speeds - 1 + (postures - 1) / postures))
 
+    def snapped(self, speeds: Array) -> Array:
+        """Speeds of all joints, (..., n), as the drives can keep them: multiples of their steps, one at least where any."""
+        step = np.where(self.velocity_step > 0.0, self.velocity_step, 1.0)
+        whole = step * np.maximum(np.round(speeds / step), speeds > 0.0)
+        return np.asarray(np.where(self.velocity_step > 0.0, whole, speeds))
+
     def at_level(self, level: Array | float) -> Array:
         """Speeds of all joints, (..., n), between the fastest at 0 and the slowest at 1, even in the logarithm."""
         slow, fast = self.ends
@@ -122,7 +167,14 @@ class Design:
     def turn(self, j: int) -> float:
         """Way over which ripple averages out [rad or m]."""
         low, high = self.limits.position[j]
-        return motor_revolution(self.arm.joint(self.mechanism.names[j]).gear_ratio) or 0.015 * (high - low)
+        return self._revolution(j) or 0.015 * (high - low)
+
+    def geared(self, j: int) -> bool:
+        """Whether the period of the ripple is known, as a motor revolution."""
+        return self._revolution(j) > 0.0
+
+    def _revolution(self, j: int) -> float:
+        return motor_revolution(self.arm.joint(self.mechanism.names[j]).gear_ratio)
 
     def window(self, j: int, speed: float) -> float:
         """Way at constant speed: whole motor revolutions for at least the window's time [rad or m]."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from experiments.campaign import Writer
-from experiments.design import Design
+from experiments.design import Design, Trip
 from experiments.errors import PlanError
 from experiments.plan import RAMP, Plan, check_plan, with_robot_time
 from experiments.ways import free_way
@@ -37,7 +37,7 @@ def plan_lowest_speed(arm: ArmFile, joints: tuple[str, ...] | None = None, seed:
         way = np.zeros(len(home))
         way[active] = np.minimum(speeds * duration, design.longest)[active]
         leader = active[0]
-        writer.round_trip(free_way(design, home, way, rng), leader, way[leader] / duration, 0)
+        writer.round_trip(Trip(0, free_way(design, home, way, rng), leader, float(way[leader] / duration)), 0)
     plan = Plan(arm.name, arm_sha256(arm), METHOD, seed, design.mechanism.names, tuple(home.tolist()), tuple(writer.segments),
                 purpose=LOWEST_SPEED)
     check_plan(plan, arm, design.mechanism)

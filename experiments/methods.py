@@ -1,41 +1,67 @@
 """Experiments and ways of measuring, by name."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
+from drivers import connect
+from drivers.connect import DRIVERS
 from experiments.breakaway import plan_breakaway
 from experiments.constant_speed import plan_constant_speed
+from experiments.design import ConstantSpeed, Goal
+from experiments.errors import PlanError
+from experiments.forecast import check_separable
 from experiments.lowest_speed import plan_lowest_speed
 from experiments.plan import Plan
 from experiments.tracking import Enough
 from experiments.validation import plan_validation
 from experiments.warm_up import Settling, plan_warm_up
-from experiments.whole_arm import plan_whole_arm
+from experiments.whole_arm import WHOLE_ARM, plan_whole_arm
 from ident.armfile import ArmFile
+from ident.design import Expectation
 from ident.errors import unknown_name
 from ident.run import BREAKAWAY, LOWEST_SPEED, VALIDATION, WARM_UP
 
-Planner = Callable[[ArmFile, tuple[str, ...] | None, int], Plan]
-METHODS: dict[str, Planner] = {"whole-arm": plan_whole_arm, "single": plan_constant_speed}       # round trips, to be fitted
-EXPERIMENTS: dict[str, Planner] = {                             # what else there is to be moved for
-    VALIDATION: plan_validation, WARM_UP: plan_warm_up, LOWEST_SPEED: plan_lowest_speed,
-    BREAKAWAY: plan_breakaway}
-
-
+METHODS: dict[str, tuple[Callable[..., Plan], ConstantSpeed]] = {      # round trips, to be fitted
+    "whole-arm": (plan_whole_arm, WHOLE_ARM), "single": (plan_constant_speed, ConstantSpeed())}
+EXPERIMENTS: dict[str, Callable[[ArmFile, tuple[str, ...] | None, int], Plan]] = {      # what else there is to be moved for
+    VALIDATION: plan_validation, WARM_UP: plan_warm_up, LOWEST_SPEED: plan_lowest_speed, BREAKAWAY: plan_breakaway}
 DEFAULT, ROUND_TRIPS = "whole-arm", "round-trips"
 UNTIL: dict[str, Callable[[], Enough | None]] = {WARM_UP: Settling}       # what says that the rest of a plan is not needed
+GRIDS = ((2, 6), (3, 5), (4, 5), (5, 6), (7, 6), (9, 7), (12, 8))       # postures, and speeds in each
 
 
-def plan_method(method: str, arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0) -> Plan:
-    """Plan of a campaign by one of `METHODS`.
+def plan_method(method: str, arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0, goal: Goal | None = None,
+                earlier: Mapping[str, Expectation] | None = None) -> Plan:
+    """Plan of a campaign by one of `METHODS`, at speeds that the arm's drives can keep.
+
+    Parameters
+    ----------
+    method : str
+        The method.
+    arm, joints, seed, earlier
+        As in `experiments.constant_speed.plan_constant_speed`.
+    goal : Goal, optional
+        What the plan is for: of a first campaign the least grid of postures and speeds that is expected to reach it, later the
+        round trips that tell most of what is weak. Default: the whole grid.
 
     Raises
     ------
     InputError
         If there is no such method, or whatever planning raises.
+    PlanError
+        If the round trips cannot separate a joint's parameters.
     """
     if method not in METHODS:
         raise unknown_name("method", method, METHODS)
-    return METHODS[method](arm, joints, seed)
+    make, options = METHODS[method]
+    step = connect(arm).resolution.velocity_step if arm.driver.kind in DRIVERS else None
+    if goal is None or earlier:
+        plan = make(arm, joints, seed, replace(options, goal=goal), step, earlier)
+    else:
+        plan = _least(lambda postures, speeds: make(arm, joints, seed, replace(options, postures=postures, speeds=speeds), step),
+                      goal)
+    check_separable(plan)
+    return plan
 
 
 def plan_experiment(experiment: str, method: str, arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0) -> Plan:
@@ -45,3 +71,18 @@ def plan_experiment(experiment: str, method: str, arm: ArmFile, joints: tuple[st
     if experiment not in EXPERIMENTS:
         raise unknown_name("experiment", experiment, (ROUND_TRIPS, *EXPERIMENTS))
     return EXPERIMENTS[experiment](arm, joints, seed)
+
+
+def _least(make: Callable[[int, int], Plan], goal: Goal) -> Plan:
+    """The least grid that is expected to reach the goal; the largest in the time that may be spent where none is."""
+    best = None
+    for postures, speeds in GRIDS:
+        plan = make(postures, speeds)
+        if plan.robot_time > goal.time:
+            break
+        best = plan
+        if all(told.friction <= goal.friction and max(told.parameters.values()) <= goal.parameters for told in plan.predicted):
+            break
+    if best is None:
+        raise PlanError(f"{goal.time:.0f} s of robot time are too short, the shortest plan takes {plan.robot_time:.0f} s")
+    return best

@@ -22,6 +22,7 @@ from experiments.clearance import in_the_way, relied_on, ways_are_clear
 from experiments.errors import PlanError
 from ident.armfile import ArmFile, Limits, parse_table, read_toml, upgrade
 from ident.description import load_mechanism
+from ident.design import Prediction
 from ident.errors import unknown_name
 from ident.mechanism import Mechanism
 from ident.run import FIT, arm_sha256
@@ -34,6 +35,7 @@ DWELL = 0.15            # s of rest after every segment
 RAMP_TO = 0.9           # fraction of the torque limit at which a ramp ends
 _CORNERS = 16           # points a pass at which the way of a swing is checked
 _KNOTS = 16             # set-points of a pass of a swing
+_LISTS = ("predicted", "segments")      # one entry a line
 
 
 @dataclass(frozen=True)
@@ -86,9 +88,10 @@ class Segment:
 
 @dataclass(frozen=True)
 class Plan:
-    """What will move: see the module. `start` is the posture before the first segment, `purpose` what the run is for.
+    """What will move: see the module.
 
-    A fit of a campaign takes the runs whose purpose is "fit".
+    `start` is the posture before the first segment, `purpose` what the run is for (a fit of a campaign takes the runs whose
+    purpose is "fit"), `predicted` what it will tell.
     """
 
     arm: str
@@ -100,6 +103,7 @@ class Plan:
     segments: tuple[Segment, ...]
     robot_time: float = 0.0
     purpose: str = FIT
+    predicted: tuple[Prediction, ...] = ()
 
     def legs(self) -> Iterator[tuple[Array, Segment]]:
         """Every segment with the position at which it starts."""
@@ -333,17 +337,21 @@ def check_way(stands: Array, plan: Plan, arm: ArmFile, mechanism: Mechanism) -> 
 
 
 def write_plan(plan: Plan, path: Path) -> None:
-    """Write a plan as TOML, one segment a line."""
+    """Write a plan as TOML, one segment or prediction a line."""
     head = tomlkit.document()
-    for key, value in plan_table(plan).items():
-        if key != "segments":
+    table = plan_table(plan)
+    for key, value in table.items():
+        if key not in _LISTS:
             head[key] = value
-    lines = [tomlkit.dumps(head), "segments = ["]
-    for segment in plan_table(plan)["segments"]:
-        table = tomlkit.inline_table()
-        table.update(segment)
-        lines.append(f"  {table.as_string()},")
-    path.write_text("\n".join([*lines, "]", ""]), encoding="utf-8")
+    lines = [tomlkit.dumps(head)]
+    for key in _LISTS:
+        lines.append(f"{key} = [")
+        for entry in table[key]:
+            line = tomlkit.inline_table()
+            line.update(entry)
+            lines.append(f"  {line.as_string()},")
+        lines.append("]")
+    path.write_text("\n".join([*lines, ""]), encoding="utf-8")
 
 
 def plan_table(plan: Plan) -> dict[str, Any]:
@@ -351,6 +359,7 @@ def plan_table(plan: Plan) -> dict[str, Any]:
     table = asdict(plan)
     table["segments"] = [{key: list(value) if isinstance(value, tuple) else value for key, value in segment.items()
                           if value is not None and value is not False} for segment in table["segments"]]
+    table["predicted"] = list(table["predicted"])
     return {"schema": SCHEMA, **{key: list(value) if isinstance(value, tuple) else value for key, value in table.items()}}
 
 
@@ -374,7 +383,7 @@ def plan_from_table(table: dict[str, Any], path: Path) -> Plan:
     if len(parsed.start) != len(parsed.names):
         raise PlanError(f"{path}: start has {len(parsed.start)} values for {len(parsed.names)} joints")
     return Plan(parsed.arm, parsed.arm_sha256, parsed.method, parsed.seed, parsed.names, parsed.start, parsed.segments,
-                parsed.robot_time, parsed.purpose)
+                parsed.robot_time, parsed.purpose, parsed.predicted)
 
 
 class _PlanTable(BaseModel):
@@ -389,6 +398,7 @@ class _PlanTable(BaseModel):
     segments: tuple[Segment, ...]
     robot_time: float = 0.0
     purpose: str = FIT
+    predicted: tuple[Prediction, ...] = ()
 
 
 def with_robot_time(plan: Plan, arm: ArmFile) -> Plan:

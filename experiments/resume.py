@@ -1,20 +1,26 @@
-"""What is left of a campaign: its state is its folder, read from the segments that its runs finished."""
+"""A campaign and what is left of it: its state is its folder, read from the segments that its runs finished."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from drivers import connect
 from experiments.clearance import ways_are_clear
-from experiments.plan import Plan, Segment, read_plan, with_robot_time
+from experiments.plan import Plan, Segment, read_plan, with_robot_time, write_plan
+from experiments.record import record
+from experiments.tracking import Enough, Watch
 from ident.armfile import ArmFile
+from ident.description import load_mechanism
 from ident.errors import InputError
 from ident.mechanism import Mechanism
 from ident.repeats import passes
-from ident.run import DONE, FIT, RUNS, Run, campaign_runs, load_run
+from ident.run import DONE, FIT, RUNS, Run, arm_sha256, campaign_runs, load_run
 
 PLAN = "plan.toml"
+_PLANS = "plan-{}.toml"     # of later passes that have plans of their own
 
 
 @dataclass(frozen=True)
@@ -25,41 +31,110 @@ class Part:
     continues: str | None = None
 
 
-def whats_left(plan: Plan, folder: Path, repeats: int, arm: ArmFile, mechanism: Mechanism) -> list[Part]:
-    """Runs that a campaign still needs, in order: the rest of a pass that was broken off, then whole passes.
+class Campaign:
+    """A folder into which runs of an arm are recorded one after the other, from wherever it stands.
 
     Parameters
     ----------
-    plan : Plan
-        The campaign's.
+    arm : ArmFile
+        The arm.
     folder : Path
-        The campaign; new, empty, or begun with the same plan.
-    repeats : int
-        How often the plan is to be driven.
-    arm, mechanism
-        For the ways.
+        New, empty, or begun with the same arm.
+    seed : int
+        Of simulated noise; every run has its own.
+    display : callable, optional
+        From a plan to a context that is entered while the arm moves and gives what watches it, see `follow`.
 
     Raises
     ------
     InputError
-        If the folder holds something else, or a campaign with another plan or arm.
+        If the folder holds something else, or a campaign of another arm.
     """
-    runs = [run for path in campaign_runs(folder) if (run := load_run(path, ())).purpose == FIT]
-    _refuse_other(plan, folder, bool(runs))
-    recorded = [[runs[k] for k in one] for one in passes(runs)]
-    rests = [Part(rest, one[-1].label) for one in recorded if (rest := rest_of(plan, one, arm, mechanism))]
-    return rests + [Part(plan)] * (repeats - len(recorded))
 
+    def __init__(self, arm: ArmFile, folder: Path, seed: int,
+                 display: Callable[[Plan], AbstractContextManager[Watch]] | None = None) -> None:
+        self._arm, self._folder, self._seed, self._display = arm, folder, seed, display
+        self.mechanism = load_mechanism(arm)
+        self._refuse_strange()
+        self.device = connect(arm, seed + self._begun)      # a driver that cannot be set up is refused before anything is written
+        self._cold = True
 
-def recorded_for(folder: Path, purpose: str) -> Run | None:
-    """The last run of a campaign for a purpose that came to its end."""
-    return next((run for path in reversed(campaign_runs(folder)) if (run := load_run(path)).purpose == purpose
-                 and run.closed is not None and run.closed.get("reason") == DONE), None)
+    def recorded(self, purpose: str) -> Run | None:
+        """The last run for a purpose that came to its end."""
+        return next((run for path in reversed(campaign_runs(self._folder)) if (run := load_run(path)).purpose == purpose
+                     and run.closed is not None and run.closed.get("reason") == DONE), None)
 
+    def passes(self, count: int) -> list[Run]:
+        """Runs of the first passes through their plans, each with the rests of what was broken off."""
+        return [run for one in self._passes(None)[:count] for run in one]
 
-def begun(folder: Path) -> int:
-    """How many runs a campaign has begun, whatever became of them."""
-    return sum(path.is_dir() for path in folder.glob(f"{RUNS}/*"))
+    def left_of(self, plan: Plan, number: int) -> Part | None:
+        """What is still to be recorded of pass `number`; None if nothing is.
+
+        Raises
+        ------
+        InputError
+            If that pass was begun with another plan.
+        """
+        recorded = self._passes(())
+        if number >= len(recorded):
+            return Part(plan)
+        self._refuse_other(plan, self._plan(number))
+        rest = rest_of(plan, recorded[number], self._arm, self.mechanism)
+        return Part(rest, recorded[number][-1].label) if rest else None
+
+    def keep(self, plan: Plan, number: int) -> None:
+        """Write a plan into the folder before it is driven; a repeated one is there."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        path = self._folder / PLAN
+        if number and read_plan(path) != plan:
+            path = self._folder / _PLANS.format(number + 1)
+        write_plan(plan, path)
+
+    def drive(self, plan: Plan, continues: str | None = None, enough: Enough | None = None) -> Run:
+        """Record a run; the arm stays as warm as it is until a run that is to be fitted has ended."""
+        if not self._cold:
+            self.device, self._cold = connect(self._arm, self._seed + self._begun), True
+        with self._display(plan) if self._display else nullcontext() as watch:
+            path = record(self._arm, plan, self._folder, self._seed + self._begun, watch=watch, continues=continues,
+                          device=self.device, enough=enough)
+        self._cold = plan.purpose != FIT
+        return load_run(path)
+
+    @property
+    def _begun(self) -> int:
+        """How many runs were begun, whatever became of them."""
+        return sum(path.is_dir() for path in self._folder.glob(f"{RUNS}/*"))
+
+    def _passes(self, signals: tuple[str, ...] | None) -> list[list[Run]]:
+        every = (load_run(path) if signals is None else load_run(path, signals) for path in campaign_runs(self._folder))
+        runs = [run for run in every if run.purpose == FIT]
+        return [[runs[k] for k in one] for one in passes(runs)]
+
+    def _plan(self, number: int) -> Path:
+        own = self._folder / _PLANS.format(number + 1)
+        return own if own.exists() else self._folder / PLAN
+
+    def _refuse_strange(self) -> None:
+        """Refuse a folder in which something else lies, or the campaign of another arm."""
+        folder, name = self._folder, self._arm.name
+        entries = {entry.name for entry in folder.iterdir()} if folder.is_dir() else {"a file"} if folder.is_file() else set()
+        strange = sorted(entries - {PLAN, RUNS})
+        if not self._begun and strange:
+            raise InputError(f"{folder} holds {strange[0]}, but no campaign that could be resumed; choose another --out")
+        if any(load_run(path, ()).record["arm_sha256"] != arm_sha256(self._arm) for path in campaign_runs(folder)):
+            raise InputError(f"{folder} was begun with another arm file or model than {name} is now; restore it, or begin anew "
+                             "with another --out")
+
+    def _refuse_other(self, plan: Plan, path: Path) -> None:
+        """Refuse to go on with another plan than the one that was begun."""
+        made = read_plan(path)
+        if made != plan:
+            pairs = (("method", made.method, plan.method), ("seed", made.seed, plan.seed))
+            differs = next((f"{key} {old} instead of {new}" for key, old, new in pairs if old != new),
+                           "other joints, ways or speeds")
+            raise InputError(f"{path} is not the plan that these options make: it has {differs}; resume with the options that it "
+                             "was begun with")
 
 
 def rest_of(plan: Plan, runs: Sequence[Run], arm: ArmFile, mechanism: Mechanism) -> Plan | None:
@@ -85,23 +160,3 @@ def _driven(plan: Plan, run: Run) -> set[int]:
     half = {id_ for segment in plan.segments if segment.mirror_of is not None
             for id_ in (segment.id, segment.mirror_of) if not {segment.id, segment.mirror_of} <= finished}
     return finished - half
-
-
-def _refuse_other(plan: Plan, folder: Path, driven: bool) -> None:
-    """Refuse a folder in which something else lies, or whose campaign is another; one of which nothing is driven may change."""
-    path = folder / PLAN
-    if not begun(folder):
-        strange = sorted(entry.name for entry in folder.iterdir() if entry.name not in (PLAN, RUNS)) if folder.is_dir() else []
-        if strange or folder.is_file():
-            raise InputError(f"{folder} holds {strange[0] if strange else 'a file'}, but no campaign that could be resumed; "
-                             "choose another --out")
-        return
-    made = read_plan(path)
-    if made.arm_sha256 != plan.arm_sha256:
-        raise InputError(f"{folder} was begun with another arm file or model than {plan.arm} is now; restore it, or begin anew "
-                         "with another --out")
-    if driven and made != plan:
-        differs = next((f"{key} {old} instead of {new}" for key, old, new in (
-            ("method", made.method, plan.method), ("seed", made.seed, plan.seed)) if old != new), "other joints, ways or speeds")
-        raise InputError(f"{path} is not the plan that these options make: it has {differs}; resume with the options that it was "
-                         "begun with")

@@ -7,7 +7,7 @@ import numpy as np
 
 from drivers import JointSample
 from experiments.campaign import Writer
-from experiments.design import Array, Design
+from experiments.design import Array, Design, Trip
 from experiments.plan import Plan, Segment, check_plan, with_robot_time
 from experiments.tracking import ENOUGH
 from experiments.ways import free_way
@@ -35,7 +35,7 @@ def plan_warm_up(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int 
     way, speeds = sweep(design, design.at_level(_LEVEL))
     way = free_way(design, home, way, np.random.default_rng(seed))
     writer.move(home, 0)
-    writer.round_trip(way, design.active[0], float(speeds[design.active[0]]), 0, reference=True)
+    writer.round_trip(Trip(0, way, design.active[0], float(speeds[design.active[0]])), 0, reference=True)
     plan = Plan(arm.name, arm_sha256(arm), METHOD, seed, design.mechanism.names, tuple(home.tolist()), tuple(writer.segments),
                 purpose=WARM_UP)
     there, back = plan.segments[1:]

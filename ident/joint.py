@@ -126,9 +126,9 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
     components, alike = _components(points, options, bool(mechanism.prismatic[joint]))
     if components:
         loads = {**({} if options.load == "components" else loads), "components": points[list(components)].to_numpy(dtype=float)}
-    nuisance = _nuisance(points, trips)
-    data = Data(points["speed"].to_numpy(dtype=float), odd, None, group, nuisance,
-                {column: PRIOR[column] for column in nuisance}, bool(mechanism.prismatic[joint]),
+    columns = nuisance(points, trips)
+    data = Data(points["speed"].to_numpy(dtype=float), odd, None, group, columns,
+                {column: PRIOR[column] for column in columns}, bool(mechanism.prismatic[joint]),
                 time=points.groupby(group)["t"].mean().to_numpy())
     laws = AUTO if options.law == "auto" else (law_named(options.law).name,)
     selection = select(data, loads, laws, components=components)
@@ -242,7 +242,7 @@ def _components(points: pd.DataFrame, options: Options, prismatic: bool) -> tupl
     return tuple(varied), ""
 
 
-def _nuisance(points: pd.DataFrame, trips: int) -> dict[str, Array]:
+def nuisance(points: pd.DataFrame, trips: int) -> dict[str, Array]:
     """Columns fitted along: what a delayed torque signal and a slow drift do to the odd part."""
     odd, rate = points["odd"].to_numpy(dtype=float), points["gravity_rate"].to_numpy(dtype=float)
     columns = {}

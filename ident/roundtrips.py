@@ -187,6 +187,14 @@ class _Bin:
         return min(self.forward, self.backward, key=lambda stroke: stroke.rows.start)
 
 
+def bins_of(width: float, turn: float) -> tuple[int, float]:
+    """How many bins a way gets, and how much of it they use: whole motor revolutions, where it holds one."""
+    if turn > 0.0 and width >= turn:
+        count = int(min(_BINS, width // turn))
+        return count, count * turn * (width // turn // count)
+    return (1 if turn > 0.0 else _BINS - 1), width
+
+
 def _bins(q: Array, forward: Stroke, backward: Stroke, joint: int, turn: float) -> Iterator[_Bin]:
     low, high = max(forward.low, backward.low), min(forward.high, backward.high)
     width = high - low
@@ -194,12 +202,8 @@ def _bins(q: Array, forward: Stroke, backward: Stroke, joint: int, turn: float) 
         rows = tuple(np.arange(stroke.rows.start, stroke.rows.stop) for stroke in (forward, backward))
         yield _Bin(forward, backward, (rows[0], rows[1]), q[rows[0]].mean(axis=0))
         return
-    if turn > 0.0 and width >= turn:
-        count = int(min(_BINS, width // turn))
-        used = count * turn * (width // turn // count)
-        low, width = low + (width - used) / 2.0, used
-    else:
-        count = 1 if turn > 0.0 else _BINS - 1
+    count, used = bins_of(width, turn)
+    low, width = low + (width - used) / 2.0, used
     edges = low + width * np.linspace(0.0, 1.0, count + 1)
     place = [np.searchsorted(edges, q[stroke.rows, joint], "right") - 1 for stroke in (forward, backward)]
     for k in range(count):

@@ -10,6 +10,7 @@ from drivers.truth import FlexibleLink, JointTruth, Knobs, _ArmTruth
 from experiments.plan import Plan, Segment
 from ident.armfile import JointTable, _ArmTable
 from ident.calibration import _CalibrationTable, _JointTable, _ParameterTable
+from ident.design import Prediction
 from ident.friction import AUTO, LAWS, UNITS
 from ident.mechanism import Bearing, Spring
 from ident.mechanismfile import _EndTable, _FrictionTable, _LoopTable, _MechanismTable
@@ -35,7 +36,7 @@ CODE = {
     "Calibration file": keys(_CalibrationTable) | keys(_JointTable) | keys(_ParameterTable),
     "Mechanism file": set().union(*map(keys, (_MechanismTable, _MechanismJointTable, _LoopTable, _EndTable, _FrictionTable,
                                               Spring))),
-    "Plan file": keys(Plan) | keys(Segment) | {"schema"},
+    "Plan file": keys(Plan) | keys(Segment) | keys(Prediction) | {"schema"},
 }
 
 

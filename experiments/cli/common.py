@@ -1,6 +1,7 @@
 """What commands share: options, consoles, the progress bar."""
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -67,6 +68,31 @@ def split(text: str | None) -> tuple[str, ...] | None:
 
         raise InputError(f"--joints {text!r} names no joint")
     return names
+
+
+def fraction(text: str | None) -> float | None:
+    """A part of one, from "5%" or "0.05"."""
+    return _quantity(text, {"%": 0.01, "": 1.0}, "--target", "5% or 0.05, more than 0 and less than 100%", 1.0)
+
+
+def seconds(text: str | None) -> float | None:
+    """Time, from "10min", "90s" or "1h"."""
+    return _quantity(text, {"min": 60.0, "s": 1.0, "h": 3600.0}, "--budget", "10min, 90s or 1h")
+
+
+def _quantity(text: str | None, units: dict[str, float], option: str, allowed: str, limit: float = float("inf")) -> float | None:
+    if text is None:
+        return None
+    found = re.fullmatch(r"\s*([0-9.]+)\s*([a-z%]*)\s*", text)
+    try:
+        value = float(found[1]) * units[found[2]] if found else 0.0
+    except (ValueError, KeyError):
+        value = 0.0
+    if not 0.0 < value < limit:
+        from ident.errors import InputError
+
+        raise InputError(f"{option} {text!r} is no such value; give {allowed}")
+    return value
 
 
 @contextmanager

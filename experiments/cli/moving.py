@@ -23,8 +23,10 @@ from experiments.cli.common import (
     YesOption,
     agree,
     console,
+    fraction,
     print_json,
     progress,
+    seconds,
     split,
 )
 
@@ -57,6 +59,9 @@ def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOp
                                                                     "default on hardware.")] = None,
               breakaway: Annotated[bool, typer.Option("--breakaway", help="Measure last what holds each joint at rest; needs a "
                                                                           "torque mode.")] = False,
+              target: Annotated[str | None, typer.Option(help="Precision to reach, run after run: half width of the 95 % band of "
+                                                              "each joint's friction, as 5%.")] = None,
+              budget: Annotated[str | None, typer.Option(help="Robot time to spend, run after run, as 10min or 90s.")] = None,
               yes: YesOption = False, as_json: JsonOption = False) -> None:
     """The main job: plan, move, record, fit, export, report."""
     from experiments.calibrate import calibrate as calibrate_arm
@@ -64,11 +69,15 @@ def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOp
     from experiments.cli.text import clock
     from ident.armfile import load_arm
     from ident.description import load_mechanism
+    from ident.errors import InputError
     from ident.joint import Options
     from ident.run import BREAKAWAY, FIT, LOWEST_SPEED, WARM_UP
 
     text = console(as_json)
     options = Options(law, load, "none", directional, torque_basis)
+    wanted = fraction(target), seconds(budget)
+    if repeats > 1 and any(wanted):
+        raise InputError("--repeats runs one plan several times, --target and --budget change it from run to run; choose one")
     arm_file = load_arm(arm)
     mechanism = load_mechanism(arm_file)
     folder = out or Path(f"calibration-{arm_file.name}")
@@ -95,7 +104,7 @@ def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOp
 
     delivery = calibrate_arm(arm_file, folder, split(joints), seed, options, method, repeats, shown_and_agreed,
                              lambda made: _recording(text, made, folder, " and --resume goes on"), resume, 60.0 * warm_up, search,
-                             breakaway, lambda heading, sentence: text.print(f"{heading:<9} {sentence}"))
+                             breakaway, *wanted, say=lambda heading, sentence: text.print(f"{heading:<9} {sentence}"))
     delivered(text, delivery, folder, as_json)
 
 
@@ -105,8 +114,11 @@ def plan(arm: ArmArgument = "lab6",
                                                                    ".json (ROS 2 JointTrajectory).")] = None,
          joints: JointsOption = None, seed: SeedOption = 0, method: MethodOption = "whole-arm",
          experiment: ExperimentOption = "round-trips", as_json: JsonOption = False) -> None:
-    """What will move, robot time, load spread; moves nothing."""
-    from experiments.design import load_spread
+    """What will move, robot time, load spread, expected intervals; moves nothing."""
+    from dataclasses import asdict
+
+    from experiments.cli.text import forecast_table
+    from experiments.design import TARGET, load_spread
     from experiments.methods import plan_experiment
     from experiments.trajectory import plan_writer
     from ident.armfile import load_arm
@@ -121,13 +133,16 @@ def plan(arm: ArmArgument = "lab6",
     mechanism = load_mechanism(arm_file)
     made = plan_experiment(experiment, method, arm_file, split(joints), seed)
     _show(text, made, arm_file, mechanism)
+    if made.predicted:
+        text.print(forecast_table(made, TARGET))
     if out and write:
         write(made, out, arm_file)
         text.print(f"wrote     {out}")
     if as_json:
         print_json({"robot_time_s": round(made.robot_time, 3), "segments": len(made.segments), "method": made.method,
                     "load_spread": {joint: {kind: list(ends) for kind, ends in loads.items()}
-                                    for joint, loads in load_spread(made, mechanism).items()}})
+                                    for joint, loads in load_spread(made, mechanism).items()},
+                    "predicted": [asdict(told) for told in made.predicted]})
 
 
 def run(arm: ArmArgument = "lab6",

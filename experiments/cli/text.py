@@ -7,6 +7,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from experiments.forecast import richest
 from experiments.plan import profile
 from experiments.words import plus_minus
 
@@ -78,6 +79,21 @@ def spread_table(spread: dict[str, dict[str, tuple[float, float]]], mechanism: "
             varies = high - low > 0.05 * max(high, 1e-9)
             cells.append("-" if low != low else f"{low:.1f} ... {high:.1f}" if varies else f"{high:.1f}")
         table.add_row(joint, *cells)
+    return table
+
+
+def forecast_table(plan: "Plan", target: float) -> Table:
+    """What the plan will tell of every joint: expected 95 % half widths, in per cent."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title="expected 95 % half widths, in per cent, of a joint whose friction "
+                  "grows with the load that is told worst", title_justify="left", title_style="")
+    names = ("coulomb", "static", "stribeck_velocity", "viscous", "coulomb_coefficient", "static_coefficient")
+    for heading in ("joint", "load", "friction", "Coulomb", "static", "w_s", "viscous", "Coulomb/load", "static/load",
+                    "round trips", f"needed for {100.0 * target:g} %"):
+        table.add_column(heading, justify="left" if heading in ("joint", "load") else "right")
+    for told in richest(plan.predicted).values():
+        cells = [told.friction, *(told.parameters.get(name) for name in names)]
+        table.add_row(told.joint, told.load, *("-" if cell is None else f"{100.0 * cell:.1f}" for cell in cells),
+                      str(told.round_trips), str(told.needed(target)))
     return table
 
 

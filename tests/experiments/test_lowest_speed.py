@@ -10,7 +10,7 @@ from experiments.calibrate import calibrate
 from experiments.design import ConstantSpeed, Design
 from experiments.errors import PlanError
 from experiments.lowest_speed import lowest_sentence, plan_lowest_speed, with_slowest
-from experiments.methods import METHODS
+from experiments.methods import METHODS, plan_method
 from experiments.plan import read_plan
 from experiments.record import record
 from experiments.tracking import GAIN
@@ -68,7 +68,7 @@ def test_a_joint_that_is_stuck_holds_nothing(make_arm, tmp_path, make_plan):
 def test_plans_keep_to_it(make_arm, method):
     arm = make_arm()
     slow = with_slowest(arm, {"turn": LowestSpeed(0.1, 0.07)})
-    plan = METHODS[method](slow, None, 1)
+    plan = plan_method(method, slow, None, 1)
     speeds = np.array([segment.speeds(start, plan.names) for start, segment in plan.legs() if segment.kind != "move"])
     assert 0.1 <= speeds[speeds[:, 0] > 0.0, 0].min() < 0.12
     assert speeds[speeds[:, 1] > 0.0, 1].min() < 0.02
@@ -79,7 +79,7 @@ def test_what_cannot_be_is_refused(make_arm):
     with pytest.raises(PlanError, match=r"turn does not keep 0\.2 per second or any lower speed"):
         with_slowest(arm, {"turn": LowestSpeed(None, 0.2)})
     with pytest.raises(PlanError, match=r"joints\.turn\.slowest = 1\.9 is above the highest speed of its strokes"):
-        METHODS["single"](with_slowest(arm, {"turn": LowestSpeed(1.9, 1.3)}), None, 1)
+        plan_method("single", with_slowest(arm, {"turn": LowestSpeed(1.9, 1.3)}), None, 1)
 
 
 def test_a_run_without_strokes_is_refused(make_arm, make_plan, tmp_path):
@@ -100,7 +100,7 @@ def test_a_search_spares_a_campaign_its_stick_slip(make_arm, tmp_path):
     plan = read_plan(tmp_path / "found" / "plan.toml")
     assert min(s.speed for s in plan.segments if s.joint == "turn") >= slowest
     assert not sticks(found.result.findings)
-    blind = record(arm, METHODS["single"](arm, None, 1), tmp_path / "blind", 1)
+    blind = record(arm, plan_method("single", arm, None, 1), tmp_path / "blind", 1)
     assert sticks(identify([load_run(blind)]).findings)
 
 

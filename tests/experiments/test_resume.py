@@ -14,7 +14,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from experiments import calibrate as campaign
+from experiments import resume
 from experiments.calibrate import Delivery, calibrate
 from experiments.cli.common import agree
 from experiments.constant_speed import plan_constant_speed
@@ -59,8 +59,7 @@ def wanted(tmp_path_factory):
 
 def small(arm: ArmFile, out: Path, **options: object) -> Delivery:
     """A campaign of one joint that takes a minute of robot time."""
-    plan = {"whole-arm": lambda arm, joints, seed: plan_constant_speed(arm, joints, seed, SMALL)}
-    with patch.dict(METHODS, plan):
+    with patch.dict(METHODS, {"whole-arm": (plan_constant_speed, SMALL)}):
         return calibrate(arm, out, ("turn",), seed=5, **options)
 
 
@@ -80,7 +79,7 @@ def killed(path: str, out: str, where: str, repeats: int) -> None:
         if self.rows == int(count):
             kill()
 
-    place = {"plan": (campaign, "write_plan", torn), "record": (Recorder, "sample", kill), "row": (Recorder, "sample", some),
+    place = {"plan": (resume, "write_plan", torn), "record": (Recorder, "sample", kill), "row": (Recorder, "sample", some),
              "fit": (Calibration, "save", kill), "repeat": (Recorder, "close", lambda self, reason: kill())}[kind]
     if kind == "repeat":                         # after the first run was closed
         close = Recorder.close
@@ -234,7 +233,7 @@ class TestRest:
 
 
 def test_hardware_goes_on_only_when_somebody_agrees(arm, broken, cli, monkeypatch):
-    monkeypatch.setitem(METHODS, "whole-arm", lambda arm, joints, seed: plan_constant_speed(arm, joints, seed, SMALL))
+    monkeypatch.setitem(METHODS, "whole-arm", (plan_constant_speed, SMALL))
     command = ["calibrate", arm.path, "--joints", "turn", "--seed", "5", "-o", broken, "--resume"]
     with monkeypatch.context() as real:
         real.setattr("experiments.cli.moving.agree", lambda plans, arm, mechanism, yes, text: agree(
@@ -265,7 +264,7 @@ class TestRefused:
                                                    ({"method": "whole-arm"}, "method .* instead of")])
     def test_another_plan(self, arm, broken, change, words):
         options = {"seed": 5, "joints": ("turn",), "method": "single"} | change
-        with patch.dict(METHODS, {"single": lambda arm, joints, seed: plan_constant_speed(arm, joints, seed, SMALL)}), \
+        with patch.dict(METHODS, {"single": (plan_constant_speed, SMALL)}), \
                 pytest.raises(InputError, match=words):
             calibrate(arm, broken, resume=True, **options)
 

@@ -130,8 +130,8 @@ def play(arm_path: Path, trajectory: Path, log: Path) -> None:
 
 @pytest.mark.parametrize(("suffix", "method"), [(".csv", "whole-arm"), (".json", "single")])
 def test_a_log_of_another_controller_gives_the_arms_friction(cli, arm, tmp_path, suffix, method, monkeypatch):
-    make, options = METHODS[method], ConstantSpeed(postures=3, speeds=6, longest_stroke=4.0)
-    monkeypatch.setitem(METHODS, method, lambda arm, joints, seed: make(arm, joints, seed, options))
+    make, options = METHODS[method][0], ConstantSpeed(postures=3, speeds=6, longest_stroke=4.0)
+    monkeypatch.setitem(METHODS, method, (make, options))
     assert cli("plan", arm.path, "--method", method, "-o", tmp_path / f"plan{suffix}").code == 0
     play(arm.path, tmp_path / f"plan{suffix}", tmp_path / "log.csv")
     columns = ["t=time_ms[ms]", "q.turn=a1[deg]", "q.lift=a2[deg]", "tau.turn=i1[0.25 N·m/A]", "tau.lift=i2[0.25 N·m/A]"]

@@ -70,6 +70,13 @@ class TestPlan:
     def test_it_takes_a_quarter_of_the_time_of_one_joint_at_a_time(self, plan, lab6):
         assert plan.robot_time < 0.3 * plan_constant_speed(lab6, seed=3).robot_time
 
+    def test_speeds_are_multiples_of_what_the_drives_can_keep(self, lab6):
+        step = np.array([0.004, 0.003, 0.0, 0.005, 0.002, 0.001])
+        made = plan_whole_arm(lab6, None, 1, SMALL, step)
+        speeds = np.array([segment.speeds(start, made.names) for start, segment in sweeps(made) if segment.reference])
+        counts = np.delete(speeds, 2, axis=1) / np.delete(step, 2)
+        np.testing.assert_allclose(counts, counts.round(), atol=0.01)
+
     def test_loads_spread_as_widely(self, plan, lab6):
         mechanism = load_mechanism(lab6)
         whole, single = (load_spread(made, mechanism) for made in (plan, plan_constant_speed(lab6, seed=3)))
