@@ -76,7 +76,7 @@ def campaign(design: Design, method: str, seed: int, postures: Array, choice: Ca
         if plan.robot_time <= allowed:
             check_plan(plan, design.arm, design.mechanism)
             return forecast(plan, design, earlier)
-        time -= 1.05 * (plan.robot_time - allowed)
+        time -= max(1.05 * (plan.robot_time - allowed), 0.01 * allowed)
     raise PlanError(f"{design.arm.path}: {allowed:.0f} s of robot time are too short, even the shortest plan found takes "
                     f"{plan.robot_time:.0f} s")
 

@@ -10,6 +10,7 @@ from importlib.metadata import version
 import numpy as np
 import pandas as pd
 
+from ident.advice import VARIED
 from ident.armfile import ArmFile, Tool
 from ident.breakaway import breakaway_table, breakaways
 from ident.calibration import Calibration, JointCalibration, Model, file_sha256
@@ -126,7 +127,8 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
         hint = "; general motion can be fitted without them (--motion)" if options.motion == "none" and points.empty else ""
         raise FitError(f"{runs[0].path}: no joint can be calibrated: {reasons or 'no round trips at constant speed found'}{hint}")
     findings += [finding for joint in joints.values() for finding in joint.findings]
-    findings += _told_by_payload(joints, options)
+    if len({run.arm.tool for run in runs}) > 1:
+        findings += _told_by_payload(joints, options)
     joints = _repeated(_doubted(joints), parted, runs, points, mechanisms, options, findings)
     findings += [Finding(name, "strong drift", f"{name}: friction drifted by {100 * change:+.0f} %; warm up and run again")
                  for name, change in drift(points).items() if abs(change) > STRONG_DRIFT]
@@ -179,16 +181,20 @@ def _repeated(joints: dict[str, JointFit], parted: Sequence[Sequence[int]], runs
     for name, joint in joints.items():
         fixed = replace(options, law=joint.fit.law, load=joint.fit.load)
         alone: list[JointFit] = []
+        held = 0
         for number, one in enumerate(parted):
             rows = points[(points["joint"] == name) & points["run"].isin([runs[k].label for k in one])]
+            if rows.empty and options.motion == "none":         # a refining run measures what is still weak
+                continue
+            held += 1
             with suppress(FitError):
                 alone.append(identify_joint(rows, mechanisms[one[0]], name, fixed) if options.motion == "none"
                              else identify_motion(logs[number], mechanisms[one[0]], name, fixed))
         alone = [fit for fit in alone
                  if (fit.fit.load, fit.torque_scale is None) == (joint.fit.load, joint.torque_scale is None)]
-        if len(alone) < len(parted):
+        if len(alone) < held:
             findings.append(Finding(name, "repeats", f"the deviation of {name} between runs rests on {len(alone)} of "
-                                    f"{len(parted)} runs; the others cannot be fitted alone with the law {fixed.law} and load "
+                                    f"{held} runs; the others cannot be fitted alone with the law {fixed.law} and load "
                                     f"{fixed.load}"))
         out[name] = replace(joint, fit=replace(joint.fit, parameters=with_deviation(
             joint.fit.parameters, [fit.fit.parameters for fit in alone])), gravity=with_deviation(
@@ -230,18 +236,22 @@ def _doubted(joints: dict[str, JointFit]) -> dict[str, JointFit]:
 
 
 def _told_by_payload(joints: dict[str, JointFit], options: Options) -> list[Finding]:
-    """Load coefficients that rest on the difference between runs: what else changed between them is in them, too."""
+    """Load coefficients that rest on the difference between payloads: what else changed between them is in them, too."""
     findings = []
     for name, joint in joints.items():
-        load, points = joint.fit.load, joint.points
-        if load == "none" or any(load in excited_loads(own, options.load)[0] for _, own in points.groupby("run")):
-            continue
-        means = points.groupby("run", sort=False)[load].mean()
-        shift = 0.01 * float(points["odd"].median()) / float(np.ptp(means))
-        unit = joint.fit.parameters["coulomb"].unit
-        findings.append(Finding(name, "payload", f"{name}: the {load} load varies with the payload only, from {means.min():.3g} "
-                                f"to {means.max():.3g} {unit} from run to run; if friction changed by 1 % between them for "
-                                f"another reason, coulomb_coefficient is {shift:.2g} off. Record them at one temperature"))
+        fit, runs = joint.fit, joint.points.groupby("run", sort=False)
+        for load in fit.components or {"none": ()}.get(fit.load, (fit.load,)):
+            if any(np.ptp(own[load]) > VARIED * own[load].max() if fit.components else load in excited_loads(own, options.load)[0]
+                   for _, own in runs):
+                continue
+            means = runs[load].mean()
+            shift = 0.01 * float(joint.points["odd"].median()) / float(np.ptp(means))
+            unit = "N" if load in ("radial", "axial") else "N·m" if load == "bending" else fit.parameters["coulomb"].unit
+            coefficient = f"coulomb_coefficient_{load}" if fit.components else "coulomb_coefficient"
+            findings.append(Finding(name, "payload", f"{name}: the {load} load varies with the payload only, from "
+                                    f"{means.min():.3g} to {means.max():.3g} {unit} from run to run; if friction changed by 1 % "
+                                    f"between them for another reason, {coefficient} is {shift:.2g} off. Record them at one "
+                                    "temperature"))
     return findings
 
 
