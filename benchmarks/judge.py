@@ -11,6 +11,7 @@ import pandas as pd
 
 from drivers.simulated import SimulatedArm
 from ident.calibration import Calibration
+from ident.friction import load_at
 from ident.identify import Identification
 
 SCALE_PARAMETERS = ("coulomb", "static", "viscous", "stribeck_velocity", "coulomb_coefficient", "static_coefficient")
@@ -74,10 +75,9 @@ def judge_parameters(result: Identification, arm: SimulatedArm, motions: Motions
         warm = float(np.mean(1.0 + arm.truth.column("warm_up")[j] * np.exp(-points["t"] / arm.truth.column("warm_up_time")[j])))
         factor = warm * float(arm.truth.column("torque_scale")[j])
         true_load = arm.loads(*motions[name])[:, j]
-        if joint.load == "none":
-            slope, start = 0.0, float(true_load.mean())
-        else:
-            slope, start = np.polyfit(points[joint.load], true_load, 1)
+        load = load_at(points, joint.load, joint.values)
+        columns = np.zeros((len(points), 0)) if load is None else load.reshape(len(points), -1)
+        *slopes, start = np.linalg.lstsq(np.column_stack((columns, np.ones(len(points)))), true_load, rcond=None)[0]
         wanted = {"coulomb": factor * (truth["coulomb"] + truth["coulomb_coefficient"] * start),
                   "viscous": factor * truth["viscous"]}
         drops = arm.truth.joints[j].static is not None
@@ -85,9 +85,10 @@ def judge_parameters(result: Identification, arm: SimulatedArm, motions: Motions
             wanted |= {"static": factor * (truth["static"] + truth["static_coefficient"] * start),
                        "stribeck_velocity": truth["stribeck_velocity"]}
         if truth["coulomb_coefficient"] > 0.0 and np.ptp(true_load) > 0.5 * true_load.max():
-            wanted["coulomb_coefficient"] = factor * truth["coulomb_coefficient"] * slope
-            if drops:
-                wanted["static_coefficient"] = factor * truth["static_coefficient"] * slope
+            names = [f"_{part}" for part in joint.components] or [""]
+            for level in ("coulomb", "static") if drops else ("coulomb",):
+                wanted |= {f"{level}_coefficient{end}": factor * truth[f"{level}_coefficient"] * slope
+                           for end, slope in zip(names, slopes or [0.0], strict=True)}
         for parameter, value in wanted.items():
             entry = joint.parameters.get(parameter)
             verdicts.append(Verdict(name, parameter, float(value), entry.value if entry else None, entry.low if entry else None,

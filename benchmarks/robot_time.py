@@ -19,6 +19,7 @@ from experiments.record import record
 from experiments.refine import band
 from ident.armfile import ArmFile, load_arm
 from ident.description import load_mechanism
+from ident.friction import load_at
 from ident.identify import Identification, identify
 from ident.roundtrips import reduce_run
 from ident.run import Run, arm_sha256, find_runs, load_run
@@ -107,7 +108,7 @@ def covered(result: Identification, runs: Sequence[Run], arm: ArmFile) -> float:
         points, fit = result.points.iloc[rows], joint.fit
         warm = 1.0 + truth.truth.column("warm_up")[j] * np.exp(-points["t"] / truth.truth.column("warm_up_time")[j]).mean()
         true = np.abs(truth.friction(q[rows], dq[rows])[:, j]) * warm
-        load = None if fit.load == "none" else points[fit.load].to_numpy(dtype=float)
+        load = load_at(points, fit.load, fit.values)
         speed = points["speed"].to_numpy(dtype=float)
         inside.append(np.abs(fit.predict(speed, load) - true) <= fit.band(speed, load))
     return float(np.mean(np.concatenate(inside)))

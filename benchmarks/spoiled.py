@@ -23,6 +23,7 @@ from experiments.whole_arm import WHOLE_ARM, plan_whole_arm
 from ident.armfile import ArmFile, load_arm
 from ident.description import load_mechanism
 from ident.errors import FitError
+from ident.friction import load_at
 from ident.identify import Identification, identify
 from ident.run import Run, load_run
 
@@ -287,9 +288,9 @@ def moved(clean: Identification, result: Identification, joint: str) -> float:
     points = clean.joints[joint].points
     was, now = clean.joints[joint].fit, result.joints[joint].fit
     speed = points["speed"].to_numpy(dtype=float)
-    load = {fit.load: None if fit.load == "none" else points[fit.load].to_numpy(dtype=float) for fit in (was, now)}
-    shift = now.predict(speed, load[now.load]) - was.predict(speed, load[was.load])
-    return float(np.sqrt(np.mean((shift / now.band(speed, load[now.load])) ** 2)))
+    before, after = (load_at(points, fit.load, fit.values) for fit in (was, now))
+    shift = now.predict(speed, after) - was.predict(speed, before)
+    return float(np.sqrt(np.mean((shift / now.band(speed, after)) ** 2)))
 
 
 def trial(of: tuple[str, Path, int]) -> list[dict[str, Any]]:

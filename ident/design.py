@@ -24,7 +24,7 @@ import pandas as pd
 from scipy.stats import t as student
 
 from ident.fit import FitResult
-from ident.friction import components_of, law_named, load_part
+from ident.friction import components_of, law_named, load_at, load_part
 from ident.joint import PRIOR, excited_loads, nuisance
 from ident.mechanism import Array
 from ident.projection import Data, jacobian, parameter_names, whitened
@@ -176,7 +176,7 @@ def learnt(fit: FitResult) -> Expectation:
 def planned(points: pd.DataFrame, candidate: Candidate, drift: bool = False) -> Data:
     """Planned points of a joint as the fit will see them; `drift` where their order in time is known."""
     speed, law = points["speed"].to_numpy(dtype=float), law_named(candidate.law)
-    load = _loads(points, candidate.load, candidate.values)
+    load = load_at(points, candidate.load, candidate.values)
     odd, group = law.torque(speed, candidate.values, load), group_index(points["segment"].to_numpy())
     columns = (nuisance(points.assign(odd=odd), int(group.max()) + 1) if drift
                else {"delay": -points["gravity_rate"].to_numpy(dtype=float)})
@@ -299,19 +299,11 @@ def information(points: pd.DataFrame, data: Data, candidate: Candidate, noise: E
 def corners(points: pd.DataFrame, load: str, values: Mapping[str, float]) -> tuple[Array, Array | None]:
     """Speeds over the range of points where the load raises friction least and most, and the load there; N of each."""
     speed = np.geomspace(points["speed"].min(), points["speed"].max(), _SPEEDS)
-    loads = _loads(points, load, values)
+    loads = load_at(points, load, values)
     if loads is None:
         return speed, None
     part = load_part(values, loads)
     return np.tile(speed, 2), np.repeat(loads[[part.argmin(), part.argmax()]], _SPEEDS, axis=0)
-
-
-def _loads(points: pd.DataFrame, load: str, values: Mapping[str, float]) -> Array | None:
-    """The load of each point as `Law.torque` takes it."""
-    if load == "none":
-        return None
-    columns = list(components_of(values))
-    return points[columns or load].to_numpy(dtype=float)
 
 
 def outlooks(points: pd.DataFrame, expected: Expectation) -> list[Outlook]:

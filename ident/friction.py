@@ -6,13 +6,16 @@ function and one line in `LAWS`.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ident.errors import InputError, unknown_name
 from ident.mechanism import Array
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 COMPONENTS = ("radial", "axial", "bending")     # parts of a bearing's load that may have coefficients of their own (Eqs. 43-46)
 
@@ -266,6 +269,14 @@ def unit(parameter: str, prismatic: bool = False) -> str:
 def components_of(names: Iterable[str]) -> tuple[str, ...]:
     """Components of the load that have a coefficient among these parameters; empty where one load has one."""
     return tuple(part for part in COMPONENTS if f"coulomb_coefficient_{part}" in names)
+
+
+def load_at(points: "pd.DataFrame", load: str, parameters: Iterable[str]) -> Array | None:
+    """Load at points as `Law.torque` takes it: one of their columns, (N,), or those of the components, (N, m); None for none."""
+    parts = components_of(parameters)
+    if parts:
+        return np.column_stack([np.asarray(points[part], dtype=float) for part in parts])
+    return None if load == "none" else np.asarray(points[load], dtype=float)
 
 
 def load_part(values: Mapping[str, float], load: Array) -> Array:

@@ -17,7 +17,7 @@ from ident.calibration import Calibration, JointCalibration, Model, file_sha256
 from ident.description import load_mechanism
 from ident.errors import FitError, InputError
 from ident.filtering import filtered
-from ident.friction import load_part
+from ident.friction import load_at, load_part
 from ident.health import Finding, check_log, check_scale, drift, name_run
 from ident.joint import JointFit, Options, excited_loads, identify_joint, identify_motion
 from ident.mechanism import Mechanism
@@ -321,8 +321,8 @@ def _joint_calibration(joint: JointFit, mechanism: Mechanism, name: str) -> Join
     fit, points = joint.fit, joint.points
     error = np.sqrt(np.maximum(np.diag(fit.covariance), 1e-300))
     covered = parts = None
-    if fit.load != "none":
-        load = points[list(fit.components) or fit.load].to_numpy(dtype=float)
+    load = load_at(points, fit.load, fit.values)
+    if load is not None:
         part = load_part(fit.values, load)
         ends = np.stack((load.min(axis=0), load.max(axis=0)), axis=-1).tolist()
         covered = dict(zip(fit.components, map(tuple, ends), strict=True)) if fit.components else tuple(ends)

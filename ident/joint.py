@@ -11,7 +11,7 @@ from ident.directions import DIFFERENCES, differing, directions, gear_note
 from ident.errors import FitError, InputError, unknown_name
 from ident.filtering import Log, reduce_motion
 from ident.fit import LEAST_ROUND_TRIPS, FitResult
-from ident.friction import AUTO, COMPONENTS, LAWS, law_named, unit
+from ident.friction import AUTO, COMPONENTS, LAWS, law_named, load_at, unit
 from ident.gravity import fit_gravity
 from ident.health import Finding
 from ident.mechanism import Array, Mechanism
@@ -182,7 +182,7 @@ def identify_motion(log: Log, mechanism: Mechanism, name: str, options: Options)
     if fit.load == "none" and still:
         fit = replace(fit, parameters={**fit.parameters,
                                        **_unidentifiable(fit, still, mechanism, mechanism.names.index(name))})
-    load = None if fit.load == "none" else points[fit.load].to_numpy(dtype=float)
+    load = load_at(points, fit.load, fit.values)
     fit = advised(fit, points["speed"].to_numpy(dtype=float), load, points["segment"].nunique(), motion.prismatic,
                   options.law == "auto", "passes")
     return JointFit(points, fit, beside_friction(fit, float(points["odd"].median())), selection.candidates, None,

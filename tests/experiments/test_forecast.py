@@ -20,6 +20,7 @@ from ident.armfile import ArmFile, load_arm
 from ident.description import load_mechanism
 from ident.design import Expectation, learnt
 from ident.fit import FitResult
+from ident.friction import load_at
 from ident.identify import Identification, identify
 from ident.roundtrips import reduce_run
 from ident.run import Run, load_run
@@ -112,7 +113,7 @@ class TestGoals:
         for name, fit in fits.items():
             own = delivery.result.points[delivery.result.points["joint"] == name]
             speed = own["speed"].to_numpy(dtype=float)
-            load = None if fit.load == "none" else own[list(fit.components) or fit.load].to_numpy(dtype=float)
+            load = load_at(own, fit.load, fit.values)
             assert np.max(fit.band(speed, load) / fit.predict(speed, load)) <= 0.05 + 1e-9, name
 
     def test_the_budget_is_kept(self, followed: tuple[ArmFile, Plan, Run], tmp_path: Path) -> None:

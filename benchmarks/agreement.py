@@ -1,0 +1,101 @@
+"""Whether the whole arm at once finds the friction that one joint at a time finds, whatever spoils the torques."""
+
+import argparse
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.judge import Verdict, judge_parameters
+from benchmarks.main_job import motions_of_points
+from drivers.simulated import SimulatedArm
+from experiments.methods import plan_method
+from experiments.record import record
+from ident.armfile import ArmFile, load_arm
+from ident.friction import load_at
+from ident.identify import Identification, identify
+from ident.joint import JointFit
+from ident.run import load_run
+
+SPOILT: dict[str, dict[str, Any]] = {
+    "as it is": {},
+    "noise and ripple": {"factor": 3.0, "torque_noise": None, "ripple": None},
+    "tracking lag": {"bandwidth": 12.0},
+    "delay": {"torque_delay": 0.01},
+    "drift": {"warm_up": 0.1, "warm_up_time": 400.0},
+    "unknown payload": {"payload": {"mass": 2.0, "com": [0.0, 0.0, 0.05]}},
+}
+METHODS = ("single", "whole-arm")
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the benchmark."""
+    parser.add_argument("--arms", nargs="+", default=["lab6", "offset6"])
+    parser.add_argument("--seeds", type=int, default=2, help="seeds 1 ... N of each arm and condition")
+    parser.add_argument("--jobs", type=int, default=1, help="campaigns side by side")
+
+
+def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    """Measure both ways, compare, tabulate."""
+    cases = [(arm, knobs, seed) for knobs in SPOILT for arm in options.arms for seed in range(1, options.seeds + 1)]
+    with ThreadPoolExecutor(options.jobs) as pool:
+        rows = pd.concat(list(pool.map(lambda case: compare(*case), cases)), ignore_index=True)
+    return {"joints": rows.to_dict("records")}, _table(rows)
+
+
+def compare(name: str, condition: str, seed: int) -> pd.DataFrame:
+    """A row a joint: the difference of friction over the band of the difference, and what became of load coefficients."""
+    arm = spoilt(load_arm(name), SPOILT[condition])
+    found = {method: measured(arm, method, seed) for method in METHODS}
+    rows = []
+    for joint in found["single"][0].joints:
+        fits = [found[method][0].joints.get(joint) for method in METHODS]
+        lost = any(fit is None for fit in fits)
+        off, width = (np.array([np.nan]),) * 2 if lost else difference(fits)
+        claimed = [verdict for method in METHODS for verdict in found[method][1] if verdict.joint == joint
+                   and "_coefficient" in verdict.parameter and verdict.verdict == "identified"]
+        rows.append({"arm": name, "condition": condition, "seed": seed, "joint": joint,
+                     "apart": float(np.sqrt(np.mean(off**2))), "within": float(np.mean(np.abs(off) <= width)),
+                     "claimed": len(claimed), "wrong": sum(not verdict.covered for verdict in claimed)})
+    return pd.DataFrame(rows)
+
+
+def spoilt(arm: ArmFile, knobs: dict[str, Any]) -> ArmFile:
+    """The arm with knobs turned; those without a value by a factor."""
+    turned = {knob: knobs.get("factor", 1.0) * arm.simulation[knob] if value is None else value
+              for knob, value in knobs.items() if knob != "factor"}
+    return replace(arm, simulation={**arm.simulation, **turned})
+
+
+def measured(arm: ArmFile, method: str, seed: int) -> tuple[Identification, list[Verdict]]:
+    """A campaign by one of the methods, judged against the truth."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = load_run(record(arm, plan_method(method, arm, None, seed), Path(folder), seed))
+        result = identify([run])
+        return result, judge_parameters(result, SimulatedArm(arm), motions_of_points(run, result.points))
+
+
+def difference(fits: list[JointFit]) -> tuple[np.ndarray, np.ndarray]:
+    """Friction of the second over the first less 1, and the band of that, at points of the second that the first has too."""
+    points, known = fits[1].points, fits[0].points
+    points = points[points["speed"].between(known["speed"].min(), known["speed"].max())]
+    speed = points["speed"].to_numpy(dtype=float)
+    friction, band = zip(*((fit.fit.predict(speed, load), fit.fit.band(speed, load)) for fit in fits
+                           for load in [load_at(points, fit.fit.load, fit.fit.values)]), strict=True)
+    return friction[1] / friction[0] - 1.0, np.hypot(band[0], band[1]) / friction[0]
+
+
+def _table(rows: pd.DataFrame) -> str:
+    lines = ["Friction of every joint by `--method whole-arm` against `--method single`, at the speeds and loads that both measured: "
+             "how far apart (rms, median over joints, and most), the share of points at which the difference lies within both 95 % "
+             "bands together, and load coefficients called identified whose interval lacks the truth.", "",
+             "| what spoils the torques | joints | apart, median | most | within the bands | load coefficients identified | "
+             "of these wrong |", "|---|---|---|---|---|---|---|"]
+    for condition, own in rows.groupby("condition", sort=False):
+        lines.append(f"| {condition} | {len(own)} | {100.0 * own['apart'].median():.2f} % | {100.0 * own['apart'].max():.2f} % | "
+                     f"{100.0 * own['within'].mean():.1f} % | {int(own['claimed'].sum())} | {int(own['wrong'].sum())} |")
+    return "\n".join(lines)
