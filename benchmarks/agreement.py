@@ -53,8 +53,8 @@ def compare(name: str, condition: str, seed: int) -> pd.DataFrame:
     found = {method: measured(arm, method, seed) for method in METHODS}
     rows = []
     for joint in found["single"][0].joints:
-        fits = [found[method][0].joints.get(joint) for method in METHODS]
-        lost = any(fit is None for fit in fits)
+        fits = [fit for method in METHODS if (fit := found[method][0].joints.get(joint))]
+        lost = len(fits) < len(METHODS)
         off, width = (np.array([np.nan]),) * 2 if lost else difference(fits)
         claimed = [verdict for method in METHODS for verdict in found[method][1] if verdict.joint == joint
                    and "_coefficient" in verdict.parameter and verdict.verdict == "identified"]
@@ -90,9 +90,9 @@ def difference(fits: list[JointFit]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _table(rows: pd.DataFrame) -> str:
-    lines = ["Friction of every joint by `--method whole-arm` against `--method single`, at the speeds and loads that both measured: "
-             "how far apart (rms, median over joints, and most), the share of points at which the difference lies within both 95 % "
-             "bands together, and load coefficients called identified whose interval lacks the truth.", "",
+    lines = ["Friction of every joint by `--method whole-arm` against `--method single`, at the speeds and loads that both "
+             "measured: how far apart (rms, median over joints, and most), the share of points at which the difference lies "
+             "within both 95 % bands together, and load coefficients called identified whose interval lacks the truth.", "",
              "| what spoils the torques | joints | apart, median | most | within the bands | load coefficients identified | "
              "of these wrong |", "|---|---|---|---|---|---|---|"]
     for condition, own in rows.groupby("condition", sort=False):
