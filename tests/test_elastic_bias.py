@@ -10,8 +10,8 @@ from ident.armfile import load_arm
 
 ARM = load_arm("elastic1")
 TRUE = truth(ARM)
-STIFFNESSES = (None, 1000.0, 300.0, 100.0)
-MOTIONS = phases(3)         # the reference's first
+STIFFNESSES = (None, 300.0, 100.0)
+MOTIONS = phases(2)         # the reference's first
 
 
 def relative_errors(entries):
@@ -23,7 +23,7 @@ def relative_errors(entries):
 def found():
     """Errors of each parameter on springs and beams, from rigid to soft, shape (K, motions)."""
     joint = [[experiment(ARM, spring(K), motion, seconds=8.0) for motion in MOTIONS] for K in STIFFNESSES]
-    link = [[experiment(ARM, beam(ARM, K), motion, seconds=8.0) for motion in MOTIONS] for K in STIFFNESSES[2:]]
+    link = [[experiment(ARM, beam(ARM, K), motion, seconds=8.0) for motion in MOTIONS] for K in STIFFNESSES[1:]]
     return {what: {key: np.array([[entry[key] / TRUE[key] - 1.0 for entry in row] for row in rows]) for key in TRUE}
             for what, rows in (("joint", joint), ("link", [joint[0], *link]))}
 
@@ -66,5 +66,5 @@ def test_over_motions_friction_is_biased_more_as_stiffness_falls(found, what):
 
 def test_a_flexible_link_biases_friction_as_a_spring_of_its_first_frequency(found):
     """Within a third of the bias, on the reference's motion."""
-    joint, link = found["joint"]["mu_r"][2:, 0], found["link"]["mu_r"][1:, 0]
+    joint, link = found["joint"]["mu_r"][1:, 0], found["link"]["mu_r"][1:, 0]
     np.testing.assert_allclose(link, joint, rtol=1.0 / 3.0)

@@ -117,8 +117,9 @@ class TestGoals:
             assert np.max(fit.band(speed, load) / fit.predict(speed, load)) <= 0.05 + 1e-9, name
 
     def test_the_budget_is_kept(self, followed: tuple[ArmFile, Plan, Run], tmp_path: Path) -> None:
-        delivery = calibrate(followed[0], tmp_path / "out", seed=1, budget=150.0)
-        assert 75.0 < delivery.robot_time <= 150.0 + 10.0           # the way to the start is no part of a plan
+        """Over several runs, and the folder of a campaign that was broken off goes on with the same plans."""
+        delivery = calibrate(followed[0], tmp_path / "out", ("j5", "j6"), seed=1, budget=100.0)
+        assert 50.0 < delivery.robot_time <= 100.0 + 10.0           # the way to the start is no part of a plan
 
     def test_no_plan_fits_into_a_moment(self, followed: tuple[ArmFile, Plan, Run], tmp_path: Path) -> None:
         with pytest.raises(PlanError, match=r"5 s of robot time are too short, the shortest plan takes \d+ s"):
