@@ -9,6 +9,7 @@ import pandas as pd
 from make_figures import INK, LEAST, MOST, QUIET
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from PIL import Image
 
 from experiments.report.validation import plot_validation
 from ident import Calibration
@@ -26,11 +27,10 @@ def emps(folder: Path) -> None:
     points = pd.read_csv(folder / "emps-fitted" / "points.csv")
     figure = Figure(figsize=(6.4, 3.4), dpi=110, layout="constrained")
     ax = figure.subplots()
-    w = np.linspace(*motion.joints["carriage"].velocity_range, 100)
-    q = np.zeros((len(w), 1))
     for sign, colour, way in ((1.0, LEAST, "forward"), (-1.0, MOST, "backward")):
         for calibration, line, word in ((motion, "-", "all motion"), (steady, "--", "constant speed")):
-            friction = sign * calibration.friction(q, sign * w[:, None])[:, 0]
+            w = np.linspace(*calibration.joints["carriage"].velocity_range, 100)
+            friction = sign * calibration.friction(np.zeros((len(w), 1)), sign * w[:, None])[:, 0]
             ax.plot(w, friction, line, color=colour, lw=1.4, label=f"{way}, {word}")
     ax.plot(points["speed"], points["odd"], "o", ms=4, color=INK, mec="white", mew=0.5, label="mean of both, constant speed")
     ax.set(xlabel="speed, m/s", ylabel="friction, N", xlim=(0.0, None), ylim=(0.0, None))
@@ -40,10 +40,12 @@ def emps(folder: Path) -> None:
 
 
 def lab6(folder: Path) -> None:
-    """Measured and predicted torque of every joint in the unseen motion."""
+    """Measured and predicted torque of three joints in the unseen motion."""
     calibration = Calibration.load(folder / "calibration-lab6")
     run = load_run(find_runs(folder / "lab6-unseen", (VALIDATION,))[-1])
-    plot_validation(validate(run, calibration), calibration.mechanism, IMAGES / "lab6-validation.png")
+    found, path = validate(run, calibration), IMAGES / "lab6-validation.png"
+    plot_validation({name: found[name] for name in ("j1", "j2", "j5")}, calibration.mechanism, path)
+    Image.open(path).quantize(48).save(path, optimize=True)
 
 
 if __name__ == "__main__":

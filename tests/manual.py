@@ -11,6 +11,7 @@ import io
 import re
 import shlex
 import tomllib
+from collections.abc import Mapping
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,8 +43,9 @@ def blocks(page: str) -> list[Block]:
     return [Block(kind, body, bool(mark)) for mark, kind, body in _BLOCK.findall(text)]
 
 
-def run_page(page: str, folder: Path, done: tuple[str, ...] = ()) -> None:
-    """Run a page in a folder; commands that are `done` are there already, with what they printed as `COMMAND` in `folder`."""
+def run_page(page: str, folder: Path, done: Mapping[str, str] | None = None) -> None:
+    """Run a page in a folder, but for commands that were `done` there and printed that."""
+    earlier = done or {}
     namespace: dict[str, Any] = {}
     printed = ""
     with chdir(folder):
@@ -51,7 +53,7 @@ def run_page(page: str, folder: Path, done: tuple[str, ...] = ()) -> None:
             if block.kind == "text":
                 assert_printed(block.body, printed)
             elif block.kind == "sh":
-                printed = "".join(_command(line, block.parsed) for line in block.body.splitlines() if line not in done)
+                printed = "".join(earlier.get(line) or _command(line, block.parsed) for line in block.body.splitlines())
             elif block.kind == "python":
                 with redirect_stdout(io.StringIO()) as out:
                     exec(compile(block.body, f"{page}.md", "exec"), namespace)
