@@ -11,6 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
+from benchmarks.compensation import follow, told
 from experiments.report.validation import plot_validation
 from ident import Calibration
 from ident.run import VALIDATION, find_runs, load_run
@@ -48,7 +49,22 @@ def lab6(folder: Path) -> None:
     Image.open(path).quantize(48).save(path, optimize=True)
 
 
+def compensation(folder: Path) -> None:
+    """What two joints of lab6 miss of a slow swing, by what their controller is told of friction."""
+    calibration = Calibration.load(folder / "calibration-lab6")
+    tracked = {way: follow("lab6", calibration, friction, 0.05) for way, friction in told(calibration).items()}
+    figure = Figure(figsize=(7.2, 3.0), dpi=110, layout="constrained")
+    for ax, name in zip(figure.subplots(1, 2), ("j2", "j5"), strict=True):
+        for (way, one), colour in zip(tracked.items(), (QUIET, LEAST, MOST), strict=True):
+            ax.plot(one.t, 1e3 * one.error[:, calibration.names.index(name)], color=colour, lw=1.1, label=way)
+        ax.set_title(name, loc="left", fontsize=9.5)
+        ax.set(xlabel="time, s", ylabel="missing, mrad")
+        ax.spines[["top", "right"]].set_visible(False)
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside upper center", ncols=3, frameon=False)
+    FigureCanvasAgg(figure).print_figure(IMAGES / "compensation.png", metadata={"Software": None})
+
+
 if __name__ == "__main__":
     with matplotlib.rc_context(STYLE):
-        for draw in (emps, lab6):
+        for draw in (emps, lab6, compensation):
             draw(Path(sys.argv[1]))

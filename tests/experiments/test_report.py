@@ -224,7 +224,8 @@ class TestInABrowser:
     """What a browser makes of the page."""
 
     OUT = """[...document.querySelectorAll("body *")].filter(part => !part.closest(".visually-hidden, svg"))
-             .filter(part => part.getBoundingClientRect().right > innerWidth + 0.5).map(part => part.tagName + "." + part.className)"""
+             .filter(part => part.getBoundingClientRect().right > innerWidth + 0.5)
+             .map(part => part.tagName + "." + part.className)"""
     PAPER = 695             # px between the margins of A4
     HEIGHT = 1039
 
