@@ -20,6 +20,7 @@ BENCHMARKS = {
     "plans": "plans of random arms: whether any leaves limits or workspace box, and how many are refused",
     "elastic": "what a rigid model identifies where joint or link are softer and softer, beside the reference experiment",
     "feedforward": "one sample of friction feed-forward for six joints, with every kind of load",
+    "compensation": "tracking error of slow motion under a torque controller, by what it is told of friction",
     "accuracy": "the estimator against random truths: efficiency, coverage, claims, verdicts, speed",
     "mutations": "damaged arm files, models, runs, calibrations and logs: tracebacks, hangs, memory, changed files",
     "startup": "`stribeck --help`",

@@ -151,7 +151,22 @@ def moment(when: datetime) -> str:
 
 def gravity_sentence(calibration: Calibration) -> str:
     """How torque and model agree on gravity, over all joints, and what is known of an unknown tool."""
-    agree, differ, blind = [], [], []
+    agree, differ, blind = gravity_groups(calibration)
+    said = [tool_sentence(calibration)] if calibration.model.unknown_tool.parameters else []
+    if agree:
+        worst = 100.0 * max(abs((scale.value or 0.0) - 1.0) for scale in agree.values())
+        said.append(f"Measured torque and model agree on gravity within {worst:.1f} % for {listed(agree)}.")
+    if differ:
+        told = listed(f"{plus_minus(scale)} for {name}" for name, scale in differ.items())
+        said.append(f"Torque over model is {told}. {_cause(calibration)}")
+    if blind:
+        said.append(f"Gravity varies too little to tell for {listed(blind)}.")
+    return " ".join(said)
+
+
+def gravity_groups(calibration: Calibration) -> tuple[dict[str, Parameter], dict[str, Parameter], list[str]]:
+    """Joints whose torque and model agree on gravity, those where they differ, and those that cannot tell."""
+    agree, differ, blind = {}, {}, []
     for name, joint in calibration.joints.items():
         scale = joint.gravity.get("scale", _UNKNOWN)
         half = half_width(scale)
@@ -160,19 +175,10 @@ def gravity_sentence(calibration: Calibration) -> str:
         if scale.value is None or scale.low is None or scale.high is None or half is None or 2.0 * half > TELLS:
             blind.append(name)
         elif abs(scale.value - 1.0) <= AGREES or scale.low <= 1.0 <= scale.high:
-            agree.append((name, abs(scale.value - 1.0)))
+            agree[name] = scale
         else:
-            differ.append(f"{plus_minus(scale)} for {name}")
-    said = [tool_sentence(calibration)] if calibration.model.unknown_tool.parameters else []
-    if agree:
-        worst = 100.0 * max(off for _, off in agree)
-        said.append(f"Measured torque and model agree on gravity within {worst:.1f} % for "
-                    f"{listed(name for name, _ in agree)}.")
-    if differ:
-        said.append(f"Torque over model is {listed(differ)}. {_cause(calibration)}")
-    if blind:
-        said.append(f"Gravity varies too little to tell for {listed(blind)}.")
-    return " ".join(said)
+            differ[name] = scale
+    return agree, differ, blind
 
 
 def tool_sentence(calibration: Calibration) -> str:

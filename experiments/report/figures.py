@@ -81,11 +81,28 @@ def gravity_figure(data: JointData) -> Markup:
     return inline(figure, "Even part of the round trips against gravity by the model, with the fitted line")
 
 
-def time_figure(data: JointData) -> Markup:
-    """How far friction lies off the law over the session, with reference round trips ringed and the fitted drift."""
+def off_law_figure(data: JointData) -> Markup:
+    """How far friction lies off the law, over the session and over the joint's range.
+
+    Over time reference round trips are ringed and the fitted drift is drawn; over position it is removed.
+    """
     figure = Figure(figsize=_SMALL)
-    axes = figure.subplots(gridspec_kw={"left": 0.12, "right": 0.975, "top": 0.92, "bottom": 0.14})
+    place = {"left": 0.12, "right": 0.975, "top": 0.93, "bottom": 0.13, "hspace": 0.85}
+    over_time, over_place = figure.subplots(2, 1, gridspec_kw=place)
     level = np.maximum(data.predicted, 1e-3 * float(data.predicted.max()))
+    _over_time(over_time, data, level)
+    _dots(over_place, data.position, 100.0 * data.residual / level, len(level))
+    over_place.axhline(0.0, color=COLOURS.faint, linewidth=0.8)
+    over_place.set_xlabel(f"position, {data.angle}")
+    for axes in (over_time, over_place):
+        axes.set_title("measured less law, % of friction")
+        axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+        axes.xaxis.set_label_coords(0.5, -0.24)
+        _calm(axes, 3)
+    return inline(figure, "Residuals as a part of friction over the time of the session, and over the position of the joint")
+
+
+def _over_time(axes: Axes, data: JointData, level: Array) -> None:
     off = 100.0 * (data.residual + data.drift * data.elapsed * data.odd) / level
     _dots(axes, data.t, off, len(off))
     ringed = data.reference
@@ -97,11 +114,7 @@ def time_figure(data: JointData) -> Markup:
         for run in data.points["run"].unique():
             rows = order[(data.points["run"] == run).to_numpy()[order]]
             axes.plot(data.t[rows], 100.0 * data.drift * data.elapsed[rows], color=COLOURS.accent, linewidth=1.2)
-    axes.set_title("measured less law, % of friction")
     axes.set_xlabel("time, min")
-    axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
-    _calm(axes)
-    return inline(figure, "Residuals as a part of friction over the time of the session")
 
 
 def curve_speeds(data: JointData) -> Array:

@@ -15,8 +15,9 @@ from markupsafe import Markup
 from experiments import words
 from experiments.report import sentences, tables
 from experiments.report.equation import equation
-from experiments.report.figures import curve_figure, gravity_figure, load_colours, time_figure
+from experiments.report.figures import curve_figure, gravity_figure, load_colours, off_law_figure
 from experiments.report.joint import JointData, joint_data
+from experiments.report.lights import lights
 from experiments.report.svg import COLOURS, RAMP, drawing_style
 from ident.health import Finding
 from ident.identify import Identification
@@ -75,7 +76,8 @@ def render(result: Identification, run_note: dict[str, Any] | None = None) -> st
         gravity=[tables.gravity_row(*item) for item in calibration.joints.items()],
         gravity_sentence=words.gravity_sentence(calibration), repeats=words.repeat_sentence(calibration),
         tool=tables.parameter_rows(calibration.model.unknown_tool.parameters),
-        limits=[tables.limit_row(data) for data in calibrated],
+        lights=lights(calibration, result.mechanism.names, calibrated, result.findings, _WEIGHTY),
+        exports=[tables.export_row(data) for data in calibrated], limits=[tables.limit_row(data) for data in calibrated],
         options={key: value for key, value in calibration.fit.items() if key != "versions"},
         session=_session(calibrated), colours=COLOURS, ramp=RAMP, css=Markup(_resource("report.css")),
         missing=words.MISSING, identified=IDENTIFIED)
@@ -92,7 +94,7 @@ def _section(result: Identification, name: str, anchor: str) -> Section:
     return Section(name, anchor, findings, data, tables.summary_row(data), {
         "sentence": sentences.joint_sentence(data), "equation": equation(data),
         "correlation": sentences.correlation_note(data),
-        "curve": curve_figure(data), "gravity": gravity_figure(data), "time": time_figure(data),
+        "curve": curve_figure(data), "gravity": gravity_figure(data), "off": off_law_figure(data),
         "parameters": tables.parameter_rows(joint.parameters), "along": tables.parameter_rows(along),
         "candidates": tables.candidate_rows(data), "loads": tables.load_rows(data),
         "load": words.load_word(joint.load, data.prismatic), "load_unit": words.load_unit(joint.load, data.prismatic),
@@ -115,7 +117,7 @@ def _facts(result: Identification, calibrated: list[JointData], run_note: dict[s
     basis = {"drive": "drive torque as reported", "gravity-corrected": "drive torque scaled to the model's gravity"}
     trips = sum(data.trips for data in calibrated)
     return [("method", calibration.method or "not stated"), ("date", words.moment(calibration.created)),
-            ("runs", f"{len(calibration.runs)} ({_session(calibrated)})"),
+            ("robot time", f"{_session(calibrated)} in {len(calibration.runs)} run{'s' * (len(calibration.runs) != 1)}"),
             ("round trips", f"{trips} ({sum(len(data.odd) for data in calibrated)} points)"),
             ("torque basis", basis.get(calibration.torque_basis, calibration.torque_basis)),
             ("model", calibration.model.file), *((str(key), str(value)) for key, value in run_note.items())]

@@ -11,6 +11,7 @@ from experiments.report.figures import curve_speeds
 from experiments.report.joint import JointData
 from experiments.report.svg import spark, strip
 from ident.calibration import JointCalibration
+from ident.export.approximation import approximate, losses
 from ident.friction import unit
 from ident.parameter import Parameter
 
@@ -91,6 +92,19 @@ class GravityRow:
 
     name: str
     cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class ExportRow:
+    """What a format with constant and viscous friction alone keeps of a joint, and how far it is off."""
+
+    name: str
+    friction: str
+    damping: str
+    rms: str
+    worst: str
+    unit: str
+    lost: str
 
 
 @dataclass(frozen=True)
@@ -183,6 +197,14 @@ def gravity_row(name: str, joint: JointCalibration) -> GravityRow:
         cells.append(Cell(words.PARAMETER_WORDS[key], words.plus_minus(parameter), parameter_row(key, parameter).unit,
                           _doubt(parameter)))
     return GravityRow(name, tuple(cells))
+
+
+def export_row(data: JointData) -> ExportRow:
+    """What a format with constant and viscous friction alone keeps of a joint."""
+    joint, near = data.calibration, approximate(data.calibration)
+    lost = ", ".join(losses(joint))
+    rms, worst = (words.number(value, 2) if lost else words.MISSING for value in (near.rms, near.worst))
+    return ExportRow(data.name, words.number(near.friction), words.number(near.damping), rms, worst, data.unit, lost or "nothing")
 
 
 def limit_row(data: JointData) -> LimitRow:

@@ -20,11 +20,12 @@ def plot_validation(found: Mapping[str, JointValidation], mechanism: Mechanism, 
         figure = Figure(figsize=(_WIDTH, _HEIGHT * len(found)), facecolor="white", layout="constrained")
         rows = figure.subplots(len(found), 1, sharex=True, squeeze=False)[:, 0]
         for axes, (name, joint) in zip(rows, found.items(), strict=True):
-            for values, colour, label in ((joint.measured, COLOURS.point, "measured"),
-                                          (joint.rigid, COLOURS.faint, "predicted without friction"),
-                                          (joint.predicted, COLOURS.accent, "predicted"),
-                                          (joint.measured - joint.predicted, COLOURS.ink, "measured less predicted")):
-                axes.plot(*_broken(joint.t, values), color=colour, linewidth=0.8, label=label)
+            for values, colour, width, label in (
+                    (joint.measured, COLOURS.measured, 3.0, "measured"),     # wide: the prediction lies upon it
+                    (joint.rigid, COLOURS.faint, 0.8, "predicted without friction"),
+                    (joint.predicted, COLOURS.accent, 0.8, "predicted"),
+                    (joint.measured - joint.predicted, COLOURS.ink, 0.8, "measured less predicted")):
+                axes.plot(*_broken(joint.t, values), color=colour, linewidth=width, label=label)
             axes.set_title(f"{name}, {mechanism.unit(mechanism.names.index(name))}")
         figure.axes[-1].set_xlabel("time, s")
         figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False)

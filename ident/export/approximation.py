@@ -9,6 +9,7 @@ from ident.calibration import Calibration, JointCalibration
 from ident.friction import load_part
 from ident.mechanism import Array
 
+LOSSES = ("growth with load", "the Stribeck effect", "the quadratic part", "the difference between the directions")
 _SPEEDS, _LOADS = 200, 21        # nodes of the grid over the calibrated range
 _SLOWEST = 1e-3                 # of the fastest speed: where the grid begins if the data went down to rest
 
@@ -79,23 +80,25 @@ def _grid(joint: JointCalibration) -> tuple[Array, Array]:
 
 def coulomb_viscous_losses(calibration: Calibration, target: str, with_effort: bool = False) -> tuple[str, ...]:
     """What a target with few coefficients cannot express, and by how much each joint is off for it; one sentence each."""
-    joints = calibration.joints
-    load = [name for name, joint in joints.items() if joint.load not in (("none", "torque") if with_effort else ("none",))]
-    drop = [name for name, joint in joints.items() if "static" in joint.values]
-    bent = [name for name, joint in joints.items() if "viscous_quadratic" in joint.values]
-    apart = [name for name, joint in joints.items() if joint.directional != "none"]
-    named = (("growth with load", load), ("the Stribeck effect", drop), ("the quadratic part", bent),
-             ("the difference between the directions", apart))
-    lost = [f"{what} ({', '.join(names)})" for what, names in named if names]
+    lacks = {name: losses(joint, with_effort) for name, joint in calibration.joints.items()}
+    lost = [f"{what} ({', '.join(name for name in lacks if what in lacks[name])})" for what in LOSSES
+            if any(what in lacking for lacking in lacks.values())]
     if not lost:
         return other_losses(calibration, target)
-    near = {name: (approximate(joint, with_effort), joint.parameters["coulomb"].unit) for name, joint in joints.items()
-            if name in load + drop + bent + apart}
+    near = {name: (approximate(joint, with_effort), joint.parameters["coulomb"].unit)
+            for name, joint in calibration.joints.items() if lacks[name]}
     off = ", ".join(f"{name} {value.rms:.2g} (worst {value.worst:.2g}) {unit}" for name, (value, unit) in near.items())
     kept = "constant, effort-dependent and viscous" if with_effort else "constant and viscous"
     return (f"{target} keeps {kept} friction; lost: {_listed(lost)}",
             f"off by, rms over the calibrated range with the coefficients that make it least: {off}",
             *other_losses(calibration, target))
+
+
+def losses(joint: JointCalibration, with_effort: bool = False) -> tuple[str, ...]:
+    """Which of `LOSSES` a joint has in a target with few coefficients."""
+    there = (joint.load not in (("none", "torque") if with_effort else ("none",)), "static" in joint.values,
+             "viscous_quadratic" in joint.values, joint.directional != "none")
+    return tuple(what for what, lost in zip(LOSSES, there, strict=True) if lost)
 
 
 def other_losses(calibration: Calibration, target: str, offset: bool = True) -> tuple[str, ...]:

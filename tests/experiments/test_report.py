@@ -16,11 +16,13 @@ from experiments import words
 from experiments.report import write_report
 from ident.armfile import Tool
 from ident.calibration import Calibration, JointCalibration, Model
+from ident.export.approximation import approximate
 from ident.health import Finding
 from ident.identify import Identification
 from ident.joint import JointFit, Options, identify_joint
 from ident.mechanism import Bearing, Mechanism
 from ident.parameter import Parameter
+from tests.browser import CHROMIUM, Browser
 
 SPEEDS = np.geomspace(0.01, 1.2, 12)
 ODD = 'a<b>&"$1$'              # a joint's name that HTML and mathematics would both misread
@@ -181,6 +183,98 @@ def test_joint_without_calibration_says_why(page: str) -> None:
     wrist = list(sections(page))[3]
     assert "not calibrated" in wrist
     assert WHY in wrist
+
+
+def test_lights_say_what_to_mind(result: Identification, page: str) -> None:
+    head = page.split('<dl class="lights">')[1].split("</dl>")[0]
+    lights = {about: (colour, text) for colour, about, text in re.findall(
+        r'(?s)<div class="(\w+)"><dt><i[^>]*></i>(\w+)<.*?<dd>(.*?)</dd>', head)}
+    assert lights["Numbers"] == ("bad", "wrist not calibrated.")
+    assert lights["Fit"][0] == "good"
+    assert lights["Recording"] == ("bad", "See health: not calibrated.")
+    assert lights["Gravity"][0] == "mind"
+    assert lights["Gravity"][1].startswith("Torque and model disagree for shoulder")
+
+
+def test_lights_turn_green_and_red(result: Identification, tmp_path: Path) -> None:
+    slide = result.calibration.joints["slide"]
+    slide = replace(slide, parameters={key: entry for key, entry in slide.parameters.items() if entry.value is not None})
+    one = replace(result, findings=(), mechanism=mechanism_of(("slide",), (True,)),
+                  calibration=replace(result.calibration, joints={"slide": slide}))
+    head = written(one, tmp_path).split('<dl class="lights">')[1].split("</dl>")[0]
+    assert re.findall(r'<div class="(\w+)">', head) == ["good", "good", "good", "mind"]
+    bad = replace(one, calibration=replace(one.calibration, joints={"slide": replace(slide, held_out_rmse=5.0)}))
+    head = written(bad, tmp_path).split('<dl class="lights">')[1].split("</dl>")[0]
+    assert re.findall(r'<div class="(\w+)">', head)[1] == "bad"
+
+
+def test_what_exports_lose_is_stated(result: Identification, page: str) -> None:
+    table = page.split('<section id="exports">')[1].split("</section>")[0]
+    rows = {cells[0]: cells for cells in (re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in table.split("<tr>")[2:])}
+    near = approximate(result.calibration.joints["shoulder"])
+    shoulder = [text_of(cell) for cell in rows["shoulder"]]
+    assert shoulder[1] == f"{words.number(near.friction)} N·m"
+    assert shoulder[3:5] == [f"{words.number(near.rms, 2)} N·m", f"{words.number(near.worst, 2)} N·m"]
+    assert shoulder[5] == "growth with load, the Stribeck effect"
+    assert "wrist" not in rows
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed (Debian: apt-get install chromium)")
+class TestInABrowser:
+    """What a browser makes of the page."""
+
+    OUT = """[...document.querySelectorAll("body *")].filter(part => !part.closest(".visually-hidden, svg"))
+             .filter(part => part.getBoundingClientRect().right > innerWidth + 0.5)
+             .map(part => part.tagName + "." + part.className)"""
+    PAPER = 695             # px between the margins of A4
+    HEIGHT = 1039
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def browser(cls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+        with Browser(tmp_path_factory.mktemp("profile")) as browser:
+            yield browser
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def shown(cls, page: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+        path = tmp_path_factory.mktemp("shown") / "report.html"
+        path.write_text(page, encoding="utf-8")
+        return path
+
+    @pytest.mark.parametrize(("width", "mobile"), [(375, True), (720, False), (1020, False), (1280, False), (1920, False)])
+    def test_nothing_sticks_out_or_goes_wrong(self, browser: Browser, shown: Path, width: int, mobile: bool) -> None:
+        browser.open(shown, width, mobile=mobile)
+        assert browser.ask("innerWidth") == width           # a phone would widen its view to what sticks out
+        assert browser.ask("document.documentElement.scrollWidth") == width
+        assert browser.ask(self.OUT) == []
+        assert browser.complaints == []
+        assert set(browser.requests) == {shown.as_uri()}
+
+    def test_a_page_that_is_wrong_would_be_found(self, browser: Browser, tmp_path: Path) -> None:
+        wrong = tmp_path / "wrong.html"
+        wrong.write_text('<meta charset="utf-8"><table style="width:900px"><tr><td>x</td></tr></table><img src="missing.png">'
+                         "<script>console.error('no')</script>", encoding="utf-8")
+        with Browser(tmp_path / "other") as other:
+            other.open(wrong, 375, mobile=True)
+            assert other.ask("document.documentElement.scrollWidth") > 375
+            assert "TABLE." in other.ask(self.OUT.replace("innerWidth", "375"))
+            assert any("no" in text for text in other.complaints)
+            assert any(address.endswith("missing.png") for address in other.requests)
+
+    def test_it_prints_a_page_a_joint_and_cuts_no_table(self, browser: Browser, shown: Path) -> None:
+        browser.media("print")
+        try:
+            browser.open(shown, self.PAPER)
+            assert browser.ask("document.documentElement.scrollWidth") == self.PAPER      # else all of it is printed smaller
+            tall = browser.ask("[...document.querySelectorAll('.joint, table, figure')].map(part => "
+                               "part.getBoundingClientRect().height)")
+            assert len(tall) > 20
+            assert max(tall) < self.HEIGHT
+            pages = len(re.findall(rb"/Type\s*/Page\b", browser.pdf()))
+            assert pages == 1 + 3 + 1                       # head, calibrated joints (the absent one below the last), words
+        finally:
+            browser.media("screen")
 
 
 def test_prismatic_joint_has_its_own_units(page: str) -> None:

@@ -1,0 +1,116 @@
+"""Tracking error of slow motion under a torque controller: no friction in its feed-forward, a simulator's two numbers, the law.
+
+All joints swing about home as sines, as slow as the Stribeck effect reaches, in torque mode: rigid-body torque of the
+wanted motion, a soft proportional-derivative loop, and what is told of friction at the wanted velocity.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from drivers import Command
+from drivers.simulated import SimulatedArm
+from ident import Calibration, Feedforward
+from ident.armfile import ArmFile, load_arm
+from ident.dynamics import mass_matrix
+from ident.export.approximation import approximate
+from ident.mechanism import Array
+
+SPEEDS = (0.02, 0.05, 0.2)
+_AMPLITUDE = 0.1        # rad
+_SWINGS = 1.5           # of which the last is judged
+_LOOP = 3.0             # Hz, of the controller that sees the error
+
+Friction = Callable[[Array, Array, Array], Array]
+
+
+@dataclass(frozen=True)
+class Tracked:
+    """A motion that was followed.
+
+    Attributes
+    ----------
+    t : ndarray, shape (N,)
+        Time [s].
+    wanted, error : ndarray, shape (N, n)
+        Position that was wanted, and what was missing [rad].
+    """
+
+    t: Array
+    wanted: Array
+    error: Array
+
+    @property
+    def rms(self) -> Array:
+        """Of the error over the last swing, shape (n,) [rad]."""
+        last = self.t >= self.t[-1] * (1.0 - 1.0 / _SWINGS)
+        return np.asarray(np.sqrt(np.mean(self.error[last] ** 2, axis=0)))
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the benchmark."""
+    parser.add_argument("--arm", default="lab6")
+    parser.add_argument("--seed", type=int, default=1)
+
+
+def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    """Calibrate, follow, tabulate."""
+    with tempfile.TemporaryDirectory() as folder:
+        campaign = Path(folder) / "campaign"
+        subprocess.run([sys.executable, "-m", "experiments.cli", "calibrate", options.arm, "--seed", str(options.seed), "--out",
+                        str(campaign)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ})
+        calibration = Calibration.load(campaign)
+    ways = told(calibration)
+    figures, rows = {}, [f"| rms error, mrad | {' | '.join(calibration.names)} |", "|---" * (1 + len(calibration.names)) + "|"]
+    for speed in SPEEDS:
+        for way, friction in ways.items():
+            rms = 1e3 * follow(options.arm, calibration, friction, speed).rms
+            figures[f"{way} at {speed:g} rad/s"] = rms.tolist()
+            rows.append(f"| up to {speed:g} rad/s, {way} | {' | '.join(f'{value:.2f}' for value in rms)} |")
+    return figures, "\n".join(rows)
+
+
+def told(calibration: Calibration) -> dict[str, Friction]:
+    """What a controller may be told of friction at (q, dq, ddq), each shape (n,)."""
+    near = [approximate(joint) for joint in calibration.joints.values()]
+    constant, viscous = np.array([(one.friction, one.damping) for one in near]).T
+    return {"no friction": lambda q, dq, ddq: np.zeros(len(q)),
+            "constant and viscous": lambda q, dq, ddq: constant * np.sign(dq) + viscous * dq,
+            "Feedforward": Feedforward(calibration.mechanism, calibration)}
+
+
+def follow(arm: str, calibration: Calibration, friction: Friction, speed: float, seed: int = 7) -> Tracked:
+    """Follow slow sines with all joints of a simulated arm, at most `speed` [rad/s]; a seed of its own noise."""
+    file, mechanism = load_arm(arm), calibration.mechanism
+    device, rigid = SimulatedArm(file, seed), Feedforward(mechanism, calibration).rigid
+    home, n = np.array(file.home(mechanism)), mechanism.n
+    inertia = np.diag(mass_matrix(mechanism, home[None])[0]) + rotors(file, mechanism.names)
+    w = 2.0 * np.pi * _LOOP
+    kp, kd = inertia * w**2, 2.0 * inertia * w
+    rate = speed / _AMPLITUDE
+    t = np.arange(int(_SWINGS * 2.0 * np.pi / rate * device.rate)) / device.rate
+    sine, cosine = np.sin(rate * t), np.cos(rate * t)
+    wanted = home + _AMPLITUDE * (1.0 - cosine)[:, None] * np.ones(n)       # begins at rest
+    error, torque_mode = np.empty_like(wanted), ("torque",) * n
+    device.enable()
+    sample = device.step(Command(np.zeros(n)))
+    for k in range(len(t)):
+        q, dq, ddq = wanted[k], np.full(n, speed * sine[k]), np.full(n, speed * rate * cosine[k])
+        torque = rigid(q, dq, ddq) + friction(q, dq, ddq) + kp * (q - sample.q) + kd * (dq - sample.dq)
+        sample = device.step(Command(dq, torque, torque_mode))
+        error[k] = q - sample.q
+    return Tracked(t, wanted, error)
+
+
+def rotors(file: ArmFile, names: tuple[str, ...]) -> Array:
+    """Rotor inertia at the joint, shape (n,) [kg·m²]."""
+    tables = [file.joints[name] for name in names]
+    return np.array([(table.rotor_inertia or 0.0) * (table.gear_ratio or 1.0) ** 2 for table in tables])

@@ -1,0 +1,72 @@
+"""Traffic lights at the head of the page: what a reader must know before using a number."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from experiments import words
+from experiments.report.joint import JointData
+from ident.calibration import Calibration
+from ident.health import Finding
+
+GOOD, MIND, BAD = "good", "mind", "bad"
+_USUAL = ("rate", "drift", "motion")        # findings that are always given and mean no harm
+_NEAR, _FAR = 0.05, 0.15                    # held-out error, as a part of the median friction
+
+
+@dataclass(frozen=True)
+class Light:
+    """One light: what it is about, its colour, and why."""
+
+    about: str
+    colour: str
+    text: str
+
+
+def lights(calibration: Calibration, names: tuple[str, ...], calibrated: list[JointData], findings: Iterable[Finding],
+           weighty: tuple[str, ...]) -> list[Light]:
+    """Numbers, fit, recording and gravity."""
+    return [_numbers(calibration, names), _fit(calibrated), _recording(findings, weighty), _gravity(calibration)]
+
+
+def _numbers(calibration: Calibration, names: tuple[str, ...]) -> Light:
+    verdicts = {name: calibration.joints[name].verdict() if name in calibration.joints else "not calibrated" for name in names}
+    doubts = [f"{words.listed(name for name in names if verdicts[name] == verdict)} {verdict}"
+              for verdict in dict.fromkeys(verdicts.values()) if verdict != "identified"]
+    blind = [name for name, joint in calibration.joints.items()
+             if any(entry.value is None and "_coefficient" in key for key, entry in joint.parameters.items())]
+    if doubts:
+        colour = BAD if any(verdict in ("not calibrated", "unidentifiable") for verdict in verdicts.values()) else MIND
+        return Light("Numbers", colour, f"{'; '.join(doubts)}.")
+    if blind:
+        return Light("Numbers", MIND, f"All joints are identified; growth with load could not be seen for {words.listed(blind)}.")
+    return Light("Numbers", GOOD, "All joints are identified.")
+
+
+def _fit(calibrated: list[JointData]) -> Light:
+    shares = {data.name: data.calibration.held_out_rmse / max(float(np.median(data.odd)), 1e-12) for data in calibrated}
+    if not shares:
+        return Light("Fit", BAD, "No joint was fitted.")
+    name = max(shares, key=lambda name: shares[name])
+    colour = GOOD if shares[name] <= _NEAR else MIND if shares[name] <= _FAR else BAD
+    return Light("Fit", colour, f"Speeds left out of the fit are predicted within {100.0 * shares[name]:.1f} % of friction, "
+                                f"at worst for {name}.")
+
+
+def _recording(findings: Iterable[Finding], weighty: tuple[str, ...]) -> Light:
+    found = [finding for finding in findings if finding.kind not in _USUAL]
+    if not found:
+        return Light("Recording", GOOD, "Nothing in it needs minding.")
+    kinds = dict.fromkeys(finding.kind for finding in found)
+    return Light("Recording", BAD if any(kind in weighty for kind in kinds) else MIND, f"See health: {', '.join(kinds)}.")
+
+
+def _gravity(calibration: Calibration) -> Light:
+    agree, differ, blind = words.gravity_groups(calibration)
+    if differ:
+        return Light("Gravity", MIND, f"Torque and model disagree for {words.listed(differ)}.")
+    if not agree:
+        return Light("Gravity", MIND, "Gravity varies too little to check the torque signal.")
+    rest = f"; too little of it to tell for {words.listed(blind)}" if blind else ""
+    return Light("Gravity", GOOD, f"Torque and model agree for {words.listed(agree)}{rest}.")

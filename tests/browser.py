@@ -1,0 +1,112 @@
+"""A headless Chromium, spoken to by its DevTools protocol over two pipes: measures pages, prints them, hears their complaints."""
+
+import base64
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from select import select
+from typing import Any
+
+CHROMIUM = next((found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None)
+_OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--remote-debugging-pipe",
+            "--disable-background-networking", "--disable-component-update", "--disable-extensions", "--hide-scrollbars")
+_PATIENCE = 60.0        # s
+
+
+class Browser:
+    """One page of a browser; a context manager.
+
+    Attributes
+    ----------
+    complaints : list of str
+        What it logged: errors, warnings, exceptions.
+    requests : list of str
+        Addresses that it asked for.
+    """
+
+    def __init__(self, profile: Path) -> None:
+        assert CHROMIUM
+        (commands, self._write), (self._read, answers) = os.pipe(), os.pipe()
+
+        def wire() -> None:
+            os.dup2(os.dup(commands), 3)
+            os.dup2(answers if answers != 3 else os.dup(answers), 4)
+
+        self._process = subprocess.Popen([CHROMIUM, *_OPTIONS, f"--user-data-dir={profile}"], stdout=subprocess.DEVNULL,
+                                         stderr=subprocess.DEVNULL, preexec_fn=wire, close_fds=False)
+        os.close(commands)
+        os.close(answers)
+        self._rest, self._count = b"", 0
+        self._session: str | None = None
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        self._seen: list[str] = []
+
+    def __enter__(self) -> "Browser":
+        target = self._call("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self._call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self._call(f"{domain}.enable")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
+        os.close(self._read)
+        os.close(self._write)
+
+    def open(self, page: Path, width: int, height: int = 900, mobile: bool = False) -> None:
+        """Show a page in a window of this width [CSS px]."""
+        self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=mobile)
+        self._seen.clear()
+        self._call("Page.navigate", url=page.as_uri())
+        while "Page.loadEventFired" not in self._seen:
+            self._take()
+
+    def media(self, kind: str) -> None:
+        """Lay the page out for "screen" or "print"."""
+        self._call("Emulation.setEmulatedMedia", media=kind)
+
+    def ask(self, expression: str) -> Any:
+        """Value of a JavaScript expression."""
+        answer = self._call("Runtime.evaluate", expression=expression, returnByValue=True)
+        assert "exceptionDetails" not in answer, answer
+        return answer["result"].get("value")
+
+    def pdf(self) -> bytes:
+        """The page as printed, by its own page size."""
+        return base64.b64decode(self._call("Page.printToPDF", preferCSSPageSize=True, printBackground=True)["data"])
+
+    def picture(self) -> bytes:
+        """The whole page as PNG."""
+        return base64.b64decode(self._call("Page.captureScreenshot", captureBeyondViewport=True)["data"])
+
+    def _call(self, method: str, **parameters: Any) -> dict[str, Any]:
+        self._count += 1
+        message = {"id": self._count, "method": method, "params": parameters}
+        if self._session:
+            message["sessionId"] = self._session
+        os.write(self._write, json.dumps(message).encode() + b"\0")
+        while (answer := self._take()).get("id") != self._count:
+            pass
+        assert "error" not in answer, (method, answer)
+        return dict(answer["result"])
+
+    def _take(self) -> dict[str, Any]:
+        """The next message; what a page complains of or asks for is kept."""
+        while b"\0" not in self._rest:
+            assert select([self._read], [], [], _PATIENCE)[0], "the browser does not answer"
+            got = os.read(self._read, 1 << 20)
+            assert got, "the browser has ended"
+            self._rest += got
+        text, _, self._rest = self._rest.partition(b"\0")
+        message: dict[str, Any] = json.loads(text)
+        method, given = message.get("method", ""), message.get("params", {})
+        self._seen.append(method)
+        if method in ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded"):
+            self.complaints.append(json.dumps(given))
+        elif method == "Network.requestWillBeSent":
+            self.requests.append(given["request"]["url"])
+        return message

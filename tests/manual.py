@@ -1,0 +1,115 @@
+"""Runs a page of the manual: its shell and Python blocks in a folder, each compared with the output that is shown below it.
+
+- ``sh``: `stribeck` commands, run in this process; ``# exit code N`` behind one that does not end with 0. Below a comment
+  ``<!-- ... -->`` they are only parsed, as where an arm is needed.
+- ``python``: run, one namespace a page.
+- ``toml``: put into the file that its first line names.
+- ``text``: lines that the block before it printed, numbers alike.
+"""
+
+import io
+import re
+import shlex
+import tomllib
+from collections.abc import Mapping
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+import typer
+
+from experiments.cli.app import app, run
+
+MANUAL = Path(__file__).parent.parent / "docs" / "manual"
+_BLOCK = re.compile(r"(<!-- [^>]* -->\n)?^```(\w*)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_FAR = 0.05             # part by which numbers may differ, beside two of their last digits
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of a page; `parsed` ones are not run."""
+
+    kind: str
+    body: str
+    parsed: bool
+
+
+def blocks(page: str) -> list[Block]:
+    """Blocks of a page of the manual, in order."""
+    text = (MANUAL / f"{page}.md").read_text(encoding="utf-8")
+    return [Block(kind, body, bool(mark)) for mark, kind, body in _BLOCK.findall(text)]
+
+
+def run_page(page: str, folder: Path, done: Mapping[str, str] | None = None) -> None:
+    """Run a page in a folder, but for commands that were `done` there and printed that."""
+    earlier = done or {}
+    namespace: dict[str, Any] = {}
+    printed = ""
+    with chdir(folder):
+        for block in blocks(page):
+            if block.kind == "text":
+                assert_printed(block.body, printed)
+            elif block.kind == "sh":
+                printed = "".join(earlier.get(line) or _command(line, block.parsed) for line in block.body.splitlines())
+            elif block.kind == "python":
+                with redirect_stdout(io.StringIO()) as out:
+                    exec(compile(block.body, f"{page}.md", "exec"), namespace)
+                printed = out.getvalue()
+            elif block.kind == "toml":
+                _put(block.body)
+            else:
+                raise AssertionError(f"{page}.md: a block of kind {block.kind!r} is not checked")
+
+
+def _command(line: str, parsed: bool) -> str:
+    """Run or parse one command; gives what it printed."""
+    program, *words = shlex.split(line, comments=True)
+    assert program == "stribeck", line
+    arguments = [found for word in words for found in (sorted(map(str, Path().glob(word))) if "*" in word else [word])]
+    if parsed:
+        command = typer.main.get_command(app).commands[arguments[0]]
+        command.make_context(arguments[0], arguments[1:])
+        return ""
+    with redirect_stdout(io.StringIO()) as out, redirect_stderr(out):
+        code = run(arguments)
+    expected = re.search(r"# exit code (\d)", line)
+    assert code == int(expected[1] if expected else 0), f"{line}\n{out.getvalue()}"
+    return out.getvalue()
+
+
+def _put(text: str) -> None:
+    """Add tables and keys to the file that the first line names."""
+    path = Path(text.splitlines()[0].removeprefix("# "))
+    table = tomllib.loads(path.read_text(encoding="utf-8"))
+    _merge(table, tomllib.loads(text))
+    path.write_text(tomlkit.dumps(table), encoding="utf-8")
+
+
+def _merge(table: dict[str, Any], changes: dict[str, Any]) -> None:
+    for key, value in changes.items():
+        if isinstance(value, dict) and isinstance(table.get(key), dict):
+            _merge(table[key], value)
+        else:
+            table[key] = value
+
+
+def assert_printed(shown: str, printed: str) -> None:
+    """Every line that is shown was printed, in this order; blanks do not count, and numbers need only be alike."""
+    lines = iter([_plain(line) for line in printed.splitlines()])
+    for line in shown.splitlines():
+        assert any(alike(_plain(line), other) for other in lines), f"not printed, or not in this order:\n{line}\nbut\n{printed}"
+
+
+def alike(one: str, other: str) -> bool:
+    """Whether lines differ in nothing but a little in their numbers."""
+    if _NUMBER.sub("#", one) != _NUMBER.sub("#", other):
+        return False
+    pairs = zip(_NUMBER.findall(one), _NUMBER.findall(other), strict=True)
+    return all(abs(float(a) - float(b)) <= max(_FAR * abs(float(b)), 2.1 * 10.0 ** -len(a.partition(".")[2])) for a, b in pairs)
+
+
+def _plain(line: str) -> str:
+    return " ".join(line.split())

@@ -1,0 +1,89 @@
+"""The manual: every command, snippet and link works, and prints what is shown."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from experiments.importers.readers import READERS
+from ident.export.formats import NUMBERS
+from ident.friction import LAWS
+from tests.drivers.wires import play, processes
+from tests.manual import MANUAL, alike, assert_printed, blocks, run_page
+
+ELSEWHERE = {"example-lab6"}            # run with the campaign of tests/test_main_job.py
+PAGES = {path.stem for path in MANUAL.glob("*.md")} - {"README", "faq"}
+EMPS = Path(__file__).parents[2] / "shared" / "data" / "emps" / "DATA_EMPS.mat"
+ARMS = Path(__file__).parents[1] / "data" / "arms"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where "five minutes" has been worked through."""
+    here = tmp_path_factory.mktemp("manual")
+    run_page("five-minutes", here)
+    return here
+
+
+@pytest.fixture
+def drives() -> Iterator[None]:
+    """The emulated drives of lab6-canopen, in another process."""
+    listens = processes.Event()
+    process = processes.Process(target=play, args=(ARMS / "lab6" / "lab6-canopen.toml", 0, listens), daemon=True)
+    process.start()
+    assert listens.wait(60.0)
+    yield
+    process.kill()
+    process.join()
+
+
+def test_five_minutes(folder: Path) -> None:
+    assert {path.name for path in folder.iterdir()} == {"first", "unseen", "unseen.png", "lab6.xml", "friction.h", "my_arm"}
+
+
+def test_hardware(drives: None, tmp_path: Path) -> None:
+    run_page("hardware", tmp_path)
+
+
+def test_other_software(folder: Path) -> None:
+    run_page("other-software", folder)
+
+
+def test_judging(folder: Path) -> None:
+    run_page("judging", folder)
+
+
+def test_extending(folder: Path) -> None:
+    with patch.dict(LAWS), patch.dict(NUMBERS), patch.dict(READERS):
+        run_page("extending", folder)
+
+
+@pytest.mark.skipif(not EMPS.is_file(), reason="the measured EMPS log is not part of the project; it is missing beside it")
+def test_example_emps(tmp_path: Path) -> None:
+    (tmp_path / EMPS.name).symlink_to(EMPS)
+    run_page("example-emps", tmp_path)
+
+
+def test_every_page_is_run_and_listed() -> None:
+    run_here = {name.removeprefix("test_").replace("_", "-") for name in globals() if name.startswith("test_")}
+    assert run_here >= PAGES - ELSEWHERE
+    index = (MANUAL / "README.md").read_text(encoding="utf-8")
+    assert {path.name for path in MANUAL.glob("*.md")} - {"README.md"} <= set(re.findall(r"\]\(([\w-]+\.md)\)", index))
+    assert blocks("faq") == blocks("README") == []
+
+
+@pytest.mark.parametrize("page", sorted(MANUAL.glob("*.md")), ids=lambda path: path.stem)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+def test_the_pages_judge_can_fail() -> None:
+    printed = " j1   6.02 ± 0.08   identified\n j2   9.15   weak\n"
+    assert_printed(" j1 6.03 ± 0.08 identified\n j2 9.15 weak", printed)
+    for wrong in (" j1 6.72 ± 0.08 identified", " j1 6.02 ± 0.08 weak", " j2 9.15 weak\n j1 6.02 ± 0.08 identified"):
+        with pytest.raises(AssertionError, match="not printed"):
+            assert_printed(wrong, printed)
+    assert not alike("1 N", "12 N")
