@@ -21,9 +21,10 @@ BENCHMARKS = {
     "feedforward": "one sample of friction feed-forward for six joints, with every kind of load",
     "accuracy": "the estimator against random truths: efficiency, coverage, claims, verdicts, speed",
     "mutations": "damaged arm files, models, runs, calibrations and logs: tracebacks, hangs, memory, changed files",
+    "reliability": "what the joints truly do when bus, drives or computer fail at random instants",
     "startup": "`stribeck --help`",
 }
-PAGES = {"accuracy": "accuracy.md", "robot_time": "robot-time.md"}     # in docs/, where they are not benchmarks/NAME.md
+PAGES = {"accuracy": "accuracy.md", "robot_time": "robot-time.md", "reliability": "reliability.md"}     # in docs/, where they are not benchmarks/NAME.md
 
 
 def main() -> None:
