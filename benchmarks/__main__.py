@@ -24,7 +24,8 @@ BENCHMARKS = {
     "reliability": "what the joints truly do when bus, drives or computer fail at random instants",
     "startup": "`stribeck --help`",
 }
-PAGES = {"accuracy": "accuracy.md", "robot_time": "robot-time.md", "reliability": "reliability.md"}     # in docs/, where they are not benchmarks/NAME.md
+PAGES = {"accuracy": "accuracy.md", "robot_time": "robot-time.md",         # in docs/, where they are not benchmarks/NAME.md
+         "reliability": "reliability.md"}
 
 
 def main() -> None:

@@ -64,6 +64,8 @@ class Required:
         Whether the program must go on to the end of the plan.
     may_end : bool
         Whether it may go on, or stop.
+    harmless_early : bool
+        Whether it does nothing before drives are configured, and the program may go on.
     falls : bool
         Whether the joint whose drive is struck may lose power, and without a brake fall.
     code : int
@@ -74,6 +76,7 @@ class Required:
     words: str = ""
     tolerated: bool = False
     may_end: bool = False
+    harmless_early: bool = False
     falls: bool = False
     code: int = 3
 
@@ -87,12 +90,14 @@ FAULTS: dict[str, Required] = {
                                 may_end=True),
     "cable out": Required("segment dropped; all joints held by their drives", NOTHING_HEARD),
     "drive silent": Required("segment dropped; that joint held by its drive, the others stopped", NOTHING_HEARD),
-    "drive reset": Required("segment dropped; that joint braked, or falls; the others stopped", rf"was reset|{TORN}", falls=True),
+    "drive reset": Required("segment dropped; that joint braked, or falls; the others stopped", rf"was reset|{TORN}", falls=True,
+                            harmless_early=True),
     "drive fault": Required("segment dropped; that joint braked, or falls; the others stopped",
                             r"error 0x2310 \(overcurrent\)", falls=True),
     "bus error": Required("segment dropped; all joints held by their drives", r"the bus failed|cannot be read|does not answer"),
     "emulator killed": Required("segment dropped", NOTHING_HEARD),
-    "host stopped": Required("segment dropped; all joints held by their drives, and stopped when it goes on", TORN),
+    "host stopped": Required("segment dropped; all joints held by their drives, and stopped when it goes on", TORN,
+                             harmless_early=True),
     "host killed": Required("all joints held by their drives; all finished segments on disk", code=-signal.SIGKILL),
 }
 DRIVES = {"drive silent": "silent", "drive reset": "reset", "drive fault": "fault"}
@@ -233,6 +238,10 @@ def _strike(fault: str, drives: Any, program: Any) -> None:
         os.kill(program.pid, signal.SIGCONT)
 
 
+processes.set_forkserver_preload(["experiments.cli.app", "experiments.cli.text", "experiments.methods", "experiments.record",
+                                  "drivers.canopen402", "drivers.wired", "drivers.emulators.canopen", __name__])
+
+
 def _drives(arm: Path, trace: Path, fault: str, struck: int | None, seed: int, begins: Any, listens: Any) -> None:
     """The emulator's process."""
     if fault in WIRES:
@@ -281,9 +290,10 @@ def judge(case: Case, arm: ArmFile) -> dict[str, Any]:
     # joints
     watchdog = float(arm.driver.model_dump()["watchdog"])
     braking = float((limits.velocity / limits.acceleration).max())
-    at_once = not (required.tolerated or required.may_end)
+    early = case.at < (t[powered.any(axis=1)][0] if powered.any() else np.inf)         # before any joint had power
+    at_once = not (required.tolerated or required.may_end or (required.harmless_early and early))
     quiet = case.at + watchdog + braking + SLACK if at_once and case.at < case.over else case.over
-    for j in np.flatnonzero(moving[t > quiet].any(axis=0)):
+    for j in map(int, np.flatnonzero(moving[t > quiet].any(axis=0))):
         breaches.append(f"{mechanism.names[j]} moved under power {t[moving[:, j]][-1] - case.at:.2f} s after the fault")
     safe = powered | np.array([arm.joint(name).stop == "brake" for name in mechanism.names])
     room = np.where(safe, np.minimum(q - limits.position[:, 0], limits.position[:, 1] - q), np.inf)
@@ -310,7 +320,7 @@ def judge(case: Case, arm: ArmFile) -> dict[str, Any]:
     if seen == "hung":
         breaches.append(f"the program hung: {case.said[-300:]}")
     elif seen == "done":
-        if not (required.tolerated or required.may_end or late):
+        if at_once and not late:
             breaches.append("the program went on as if nothing had happened")
     elif case.code != required.code:
         breaches.append(f"exit code {case.code}, not {required.code}: {case.said[-300:]}")

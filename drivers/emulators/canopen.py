@@ -89,7 +89,8 @@ class Node:
         elif identifier == 0x080:
             self._sync()
         elif identifier == 0x600 + self.id and len(data) == 8 and self.nmt != _STOPPED:
-            self._transmit(0x580 + self.id, self._sdo(data))
+            if data[0] != 0x80:             # the client gave up: nothing answers that
+                self._transmit(0x580 + self.id, self._sdo(data))
         elif identifier & 0x780 == 0x700:
             self._hear(identifier & 0x7F)
         elif self.nmt == _OPERATIONAL:
