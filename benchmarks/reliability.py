@@ -38,10 +38,11 @@ STRIKES, SPEED, PASSES = ((-0.4, 0.8), (0.4, 1.3)), 1.2, 4             # sweeps 
 CHANGES: dict[str, Any] = {     # the boom hangs, so that friction holds it until it is powered; it has no brake
     "workspace": {"box": [[-2.0, 2.0], [-2.0, 2.0], [-2.0, 2.0]], "home": [0.0, 1.2]},
     "driver": {"rate": 250.0, "watchdog": 0.2},
-    "joints": {"turn": {"position": [-0.6, 0.6], "stop": "brake"}, "lift": {"position": [0.6, 1.5], "stop": "hold"}}}
+    "joints": {"turn": {"position": [-0.585, 0.585], "stop": "brake"}, "lift": {"position": [0.67, 1.43], "stop": "hold"}}}
 MOVING = 0.02           # rad/s from which a joint moves
 SLACK = 0.1             # s that physics and a busy computer may take beyond watchdog and braking
-BEGINNING = 0.4         # s from starting the program to its first frame, about
+SET_UP = 0.2            # part of the cases in which something fails before joints have power, or a little later
+BEGINNING = 1.5         # s from starting the program to power, about
 ENDING = 0.8            # s from the last sweep to the end of the program, about
 STOPPED = 0.8           # s that a stopped computer stands
 WATCHED = 0.6           # s that joints are watched after the program's end
@@ -86,7 +87,7 @@ FAULTS: dict[str, Required] = {
     "frames delayed": Required("tolerated and counted", tolerated=True),
     "frames doubled": Required("tolerated", tolerated=True),
     "frames swapped": Required("tolerated and counted", tolerated=True),
-    "replies damaged": Required("counted, or segment dropped and all joints stopped", r"limit|stopped by itself|" + TORN,
+    "replies damaged": Required("counted, or segment dropped and all joints stopped", rf"limit|the drive of|{TORN}",
                                 may_end=True),
     "cable out": Required("segment dropped; all joints held by their drives", NOTHING_HEARD),
     "drive silent": Required("segment dropped; that joint held by its drive, the others stopped", NOTHING_HEARD),
@@ -206,8 +207,12 @@ def let_fail(arm: ArmFile, fault: str, seed: int) -> Case:
         assert listens.wait(PATIENCE)
         program.start()
         assert starts.wait(PATIENCE)
-        moves = sweeps(arm).robot_time
-        at = begins.value = time.monotonic() + BEGINNING + rng.uniform(0.0, moves + ENDING)
+        if rng.random() < SET_UP:
+            at = time.monotonic() + rng.uniform(0.0, BEGINNING)
+        else:
+            _until_powered(trace, program)
+            at = time.monotonic() + rng.uniform(0.0, sweeps(arm).robot_time + ENDING)
+        begins.value = at
         if fault in ("emulator killed", "host stopped", "host killed"):
             program.join(max(0.0, at - time.monotonic()))
             at = time.monotonic()
@@ -220,10 +225,23 @@ def let_fail(arm: ArmFile, fault: str, seed: int) -> Case:
             if process.is_alive():
                 process.kill()
             process.join()
-    columns = 1 + 3 * len(arm.joints)
-    rows = np.frombuffer(trace.read_bytes(), dtype=float)
-    return Case(fault, struck, at, over, code, said.read_text(encoding="utf-8"),
-                rows[:rows.size // columns * columns].reshape(-1, columns), out)
+    return Case(fault, struck, at, over, code, said.read_text(encoding="utf-8"), _rows(trace), out)
+
+
+def _until_powered(trace: Path, program: Any) -> None:
+    """Wait until a joint has power."""
+    while program.is_alive():
+        row = _rows(trace)[-1:]
+        if row.size and row[0, 1::3].any():
+            return
+        time.sleep(0.005)
+
+
+def _rows(trace: Path) -> np.ndarray:
+    """Whole rows of a trace of two joints."""
+    columns = 1 + 3 * 2
+    values = np.fromfile(trace, dtype=float)
+    return values[:values.size // columns * columns].reshape(-1, columns)
 
 
 def _strike(fault: str, drives: Any, program: Any) -> None:

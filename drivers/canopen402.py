@@ -393,10 +393,22 @@ class _NoObject(Exception):
     """The drive does not have an object."""
 
 
+class _Reader(canopen.network.MessageListener):
+    """Ends the reader's thread without a traceback where the bus fails."""
+
+    def on_error(self, exc: Exception) -> None:
+        """`_Network.check` says why."""
+        raise SystemExit
+
+
 class _Network(canopen.Network):
     """Says in our words that its reader has died, whatever killed it."""
 
     NOTIFIER_CYCLE = 0.05
+
+    def __init__(self, bus: can.BusABC) -> None:
+        super().__init__(bus)
+        self.listeners = [_Reader(self)]
 
     def check(self) -> None:
         failure = None if self.notifier is None else self.notifier.exception
