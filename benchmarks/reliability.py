@@ -14,6 +14,7 @@ import tempfile
 import time
 import tomllib
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -205,12 +206,13 @@ def let_fail(arm: ArmFile, fault: str, seed: int) -> Case:
     try:
         drives.start()
         assert listens.wait(PATIENCE)
+        _until(lambda: len(_rows(trace)) > 0, drives)
         program.start()
         assert starts.wait(PATIENCE)
         if rng.random() < SET_UP:
             at = time.monotonic() + rng.uniform(0.0, BEGINNING)
         else:
-            _until_powered(trace, program)
+            _until(lambda: bool(_rows(trace)[-1, 1::3].any()), program)
             at = time.monotonic() + rng.uniform(0.0, sweeps(arm).robot_time + ENDING)
         begins.value = at
         if fault in ("emulator killed", "host stopped", "host killed"):
@@ -228,12 +230,9 @@ def let_fail(arm: ArmFile, fault: str, seed: int) -> Case:
     return Case(fault, struck, at, over, code, said.read_text(encoding="utf-8"), _rows(trace), out)
 
 
-def _until_powered(trace: Path, program: Any) -> None:
-    """Wait until a joint has power."""
-    while program.is_alive():
-        row = _rows(trace)[-1:]
-        if row.size and row[0, 1::3].any():
-            return
+def _until(happens: Callable[[], bool], process: Any) -> None:
+    """Wait until something happens, as long as a process is there."""
+    while process.is_alive() and not happens():
         time.sleep(0.005)
 
 
