@@ -23,11 +23,12 @@ from typing import Any
 import numpy as np
 import tomlkit
 
-from benchmarks.between import WIRES, break_bus, spoil_frames
+from benchmarks.between import DAMAGED, DELAY, DELAYED, DOUBLED, LOST, SWAPPED, WIRES, break_bus, spoil_frames
 from drivers.emulators import emulate
 from drivers.emulators.body import POWERS
 from drivers.realtime import real_time
 from experiments.plan import Plan, Segment, robot_time, write_plan
+from experiments.record import REPLIES
 from ident.armfile import ArmFile, load_arm
 from ident.description import load_mechanism
 from ident.errors import StribeckError
@@ -346,7 +347,8 @@ def judge(case: Case, arm: ArmFile) -> dict[str, Any]:
     elif case.code == 3 and not re.search(f"^stribeck: .*({required.words or TORN})", case.said, re.MULTILINE):
         breaches.append(f"not said: {case.said[-300:]}")
     moved = t[moving.any(axis=1) & (t > case.at)]
-    return {"seen": seen, "ends": ends, "struck": case.struck, "rest_after": float(moved[-1] - case.at) if moved.size else 0.0,
+    rest_after = (float(moved[-1] - case.at) if moved.size else 0.0) if at_once else None
+    return {"seen": seen, "ends": ends, "struck": case.struck, "rest_after": rest_after,
             "room": float(room.min()), "segments": kept, "missed": missed, "code": case.code, "breaches": breaches}
 
 
@@ -382,25 +384,52 @@ def _recorded(case: Case, arm: ArmFile) -> tuple[int, bool, int, list[str]]:
         lost.append("the run was not closed")
     if run.closed is not None and (run.closed["reason"] == DONE) != (case.code == 0):
         lost.append(f"the run was closed with {run.closed['reason']!r}, the exit code is {case.code}")
-    missed = int((run.signals["t"] < run.t[:, None]).sum())
+    missed, told = int((run.signals["t"] < run.t[:, None]).sum()), [event for event in run.events if event["event"] == REPLIES]
+    if case.code != -signal.SIGKILL and (not told or sum(told[0]["missed"]) < missed):
+        lost.append(f"{missed} replies were missed, the run says {told}")
     return len(finished), len(finished) == PASSES + 2, missed, lost
 
 
 # the page
 
+INTRODUCTION = """\
+`stribeck run` moves two emulated drives at {rate:g} Hz, one with a brake, one without, each program a process of its own on a
+loopback bus. Something fails at a random instant, in {set_up:g} % of the cases about the set-up or the enabling, else while
+the joints have power, up to the end of the program. What frames suffer they suffer from then on, both ways, between the
+programs: {lost:g} % lost; {delayed:g} % delayed by up to {delay:g} ms with all that follow; {doubled:g} % doubled;
+{swapped:g} % overtaken by the next; of the replies {damaged:g} % with other bits or another length. The judge looks at what
+the emulated joints truly did, and requires in every case:
+
+- no joint moves under power later than watchdog ({watchdog:g} s), braking ({braking:.2g} s) and {slack:g} s after the fault,
+  or where the fault is tolerated after the end of the program; a computer that stood still for {stopped:g} s moves nothing
+  when it goes on;
+- no joint that is powered or braked passes a position limit or its highest speed, though the way is as close to the limits as
+  a plan may go; no joint without brake is left to fall, but one whose own drive has failed;
+- every segment that the run calls finished can be read to its last row, and the run says how it ended and how many replies it
+  missed;
+- exit code and message name what failed, without a traceback; nothing hangs.
+
+"Not powered" is a program that refused before any joint had power, "done" one that went on to the end of the plan."""
+
 def _page(results: list[dict[str, Any]], options: argparse.Namespace) -> str:
-    rows = ["| protocol | fault | must be | cases | as required | seen | powered motion after the fault s, median (most) "
+    arm_file = tomllib.loads(ARM.read_text(encoding="utf-8"))["joints"]
+    rows = [INTRODUCTION.format(watchdog=CHANGES["driver"]["watchdog"], rate=CHANGES["driver"]["rate"], slack=SLACK,
+                                braking=max(joint["velocity"] / joint["acceleration"] for joint in arm_file.values()),
+                                set_up=100 * SET_UP, lost=100 * LOST, delayed=100 * DELAYED, delay=1e3 * DELAY,
+                                doubled=100 * DOUBLED, swapped=100 * SWAPPED, damaged=100 * DAMAGED, stopped=STOPPED), "",
+            "| protocol | fault | must be | cases | as required | seen | powered motion after the fault s, median (most) "
             "| least room to a limit rad | replies missed, median | segments kept, median |", "|---" * 10 + "|"]
     for protocol in options.protocols:
         for fault in options.faults:
             own = [result for result in results if (result["protocol"], result["fault"]) == (protocol, fault)]
-            rest, seen = [result["rest_after"] for result in own], Counter(result["seen"] for result in own)
-            right = sum(not result["breaches"] for result in own)
-            rows.append(f"| {protocol} | {fault} | {FAULTS[fault].text} | {len(own)} | {right} | "
-                        f"{', '.join(f'{word} {count}' for word, count in seen.most_common())} | "
-                        f"{np.median(rest):.2f} ({max(rest):.2f}) | {min(result['room'] for result in own):.2f} | "
-                        f"{np.median([result['missed'] for result in own]):.0f} | "
-                        f"{np.median([result['segments'] for result in own]):.0f} of {PASSES + 2} |")
+            seen = Counter(result["seen"] for result in own).most_common()
+            rest = [result["rest_after"] for result in own if result["rest_after"] is not None]
+            missed, kept = (np.median([result[key] for result in own]) for key in ("missed", "segments"))
+            cells = [protocol, fault, FAULTS[fault].text, len(own), sum(not result["breaches"] for result in own),
+                     ", ".join(f"{word} {count}" for word, count in seen),
+                     f"{np.median(rest):.2f} ({max(rest):.2f})" if rest else "-", f"{min(result['room'] for result in own):.2f}",
+                     f"{missed:.0f}", f"{kept:.0f} of {PASSES + 2}"]
+            rows.append(f"| {' | '.join(map(str, cells))} |")
     wrong = [f"- {result['protocol']}, {result['fault']}, seed {result['seed']}: {'; '.join(result['breaches'])}"
              for result in results if result["breaches"]]
     return "\n".join([*rows, "", *(["Not as required:", "", *wrong] if wrong else ["Every case was as required."])])
