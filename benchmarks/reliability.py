@@ -411,6 +411,7 @@ the emulated joints truly did, and requires in every case:
 
 "Not powered" is a program that refused before any joint had power, "done" one that went on to the end of the plan."""
 
+
 def _page(results: list[dict[str, Any]], options: argparse.Namespace) -> str:
     arm_file = tomllib.loads(ARM.read_text(encoding="utf-8"))["joints"]
     rows = [INTRODUCTION.format(watchdog=CHANGES["driver"]["watchdog"], rate=CHANGES["driver"]["rate"], slack=SLACK,
