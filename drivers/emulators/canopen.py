@@ -315,9 +315,10 @@ class Node:
         self.drive.power, self.drive.target = "off", 0.0
 
     def fault(self, code: int) -> None:
-        """Fault reaction: down the quick-stop ramp, then without power."""
+        """Fault reaction: down the quick-stop ramp, then without power; a drive that has none gets none."""
         self.state = "fault"
-        self._brake()
+        if self.drive.power != "off":
+            self._brake()
         self._emergency(code)
 
 
