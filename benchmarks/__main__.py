@@ -23,9 +23,12 @@ BENCHMARKS = {
     "compensation": "tracking error of slow motion under a torque controller, by what it is told of friction",
     "accuracy": "the estimator against random truths: efficiency, coverage, claims, verdicts, speed",
     "mutations": "damaged arm files, models, runs, calibrations and logs: tracebacks, hangs, memory, changed files",
+    "reliability": "what the joints truly do when bus, drives or computer fail at random instants",
+    "wires": "the main job over the wire against the same in process, and the punctuality of its cycles",
     "startup": "`stribeck --help`",
 }
-PAGES = {"accuracy": "accuracy.md", "robot_time": "robot-time.md"}     # in docs/, where they are not benchmarks/NAME.md
+PAGES = {"accuracy": "accuracy.md", "robot_time": "robot-time.md",         # in docs/, where they are not benchmarks/NAME.md
+         "reliability": "reliability.md"}
 
 
 def main() -> None:

@@ -7,8 +7,8 @@ re-enable a drive after a fault, and keep a hung program's motion alive.
 import struct
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -26,8 +26,10 @@ from ident.errors import InputError
 
 Node = Annotated[int, Field(ge=1, le=127)]
 _UNITS = {"mN·m": 1e-3, "µN·m": 1e-6}
-_REPLY = 0.3                # s for an answer by SDO
+_REPLY = 0.3                # s for an answer by SDO,
+_ASKED = 3                  # times that it is asked for, since a frame may be lost
 _BOOT = 2.0                 # s for a node to reach the state that it was told, or a mode to be shown
+_GONE = 1.0                 # s without a reply after which a node is not asked any more
 _BEATS = 4                  # signs of life in the watchdog's time
 _HOLD = 6                   # 0x605A: slow down on the quick-stop ramp and stay powered
 _QUICK_STOP = 3             # 0x6007: reaction to a lost connection
@@ -197,8 +199,7 @@ class CanopenAxis(Axis):
         try:
             self.read(0x1000, 0, "<I")
         except DriverError:
-            with self._asking(0x1000, 0, ""):
-                self.node.nmt.state = "PRE-OPERATIONAL"
+            self.node.nmt.state = "PRE-OPERATIONAL"
             self.read(0x1000, 0, "<I")
 
     def _check_drive(self) -> None:
@@ -313,6 +314,10 @@ class CanopenAxis(Axis):
         self._dq = value * self.scale.velocity
         self._join()
 
+    def expect(self) -> None:
+        """A SYNC goes out: a TPDO that has lost its other half waits no longer, else it would be joined with the next SYNC's."""
+        self._state = self._dq = None
+
     def _join(self) -> None:
         """A reading is both TPDOs of one SYNC."""
         if self._state is None or self._dq is None:
@@ -341,8 +346,7 @@ class CanopenAxis(Axis):
     def write(self, setting: Setting) -> bool:
         """Write one object; False if the drive does not have it and need not."""
         try:
-            with self._asking(setting.index, setting.sub, setting.what):
-                self.node.sdo.download(setting.index, setting.sub, struct.pack(setting.form, setting.value))
+            self._ask(setting.index, setting.sub, setting.what, self.node.sdo.download, struct.pack(setting.form, setting.value))
         except _NoObject:
             if setting.needed:
                 raise self._error(f"has no object 0x{setting.index:04X}:{setting.sub} ({setting.what})") from None
@@ -352,8 +356,7 @@ class CanopenAxis(Axis):
     def read(self, index: int, sub: int, form: str) -> int | None:
         """Value of an object; None if the drive does not have it."""
         try:
-            with self._asking(index, sub, ""):
-                data = self.node.sdo.upload(index, sub)
+            data = self._ask(index, sub, "", self.node.sdo.upload)
         except _NoObject:
             return None
         size = struct.calcsize(form)
@@ -364,22 +367,23 @@ class CanopenAxis(Axis):
 
     def _text(self, index: int) -> str:
         try:
-            with self._asking(index, 0, ""):
-                return bytes(self.node.sdo.upload(index, 0)).decode("latin-1").strip("\0 ")
+            return bytes(self._ask(index, 0, "", self.node.sdo.upload)).decode("latin-1").strip("\0 ")
         except _NoObject:
             return ""
 
-    @contextmanager
-    def _asking(self, index: int, sub: int, what: str) -> Iterator[None]:
-        """The library's errors in our words."""
-        try:
-            yield
-        except canopen.SdoAbortedError as error:
-            if error.code in _ABSENT:
-                raise _NoObject from None
-            raise self._error(f"refuses 0x{index:04X}:{sub}{f' ({what})' if what else ''}: {error}") from error
-        except canopen.SdoCommunicationError as error:
-            raise self._error("does not answer; check power, wiring, bit_rate and node") from error
+    def _ask(self, index: int, sub: int, what: str, transfer: Callable[..., Any], *data: bytes) -> Any:
+        """A transfer, repeated where no answer came or another's; the library's errors in our words."""
+        for left in reversed(range(_ASKED)):
+            try:
+                return transfer(index, sub, *data)
+            except canopen.SdoAbortedError as error:
+                if error.code in _ABSENT:
+                    raise _NoObject from None
+                raise self._error(f"refuses 0x{index:04X}:{sub}{f' ({what})' if what else ''}: {error}") from error
+            except canopen.SdoCommunicationError as error:
+                if not left:
+                    raise self._error("does not answer; check power, wiring, bit_rate and node") from error
+        raise AssertionError
 
     def _error(self, words: str) -> DriverError:
         return DriverError(f"the drive of {self.joint.name} (node {self.drive.node}) {words}")
@@ -389,10 +393,22 @@ class _NoObject(Exception):
     """The drive does not have an object."""
 
 
+class _Reader(canopen.network.MessageListener):
+    """Ends the reader's thread without a traceback where the bus fails."""
+
+    def on_error(self, exc: Exception) -> None:
+        """`_Network.check` says why."""
+        raise SystemExit
+
+
 class _Network(canopen.Network):
     """Says in our words that its reader has died, whatever killed it."""
 
     NOTIFIER_CYCLE = 0.05
+
+    def __init__(self, bus: can.BusABC) -> None:
+        super().__init__(bus)
+        self.listeners = [_Reader(self)]
 
     def check(self) -> None:
         failure = None if self.notifier is None else self.notifier.exception
@@ -439,7 +455,7 @@ class CanopenLink(Link):
             return
         for axis in self._axes:
             with suppress(DriverError, can.CanError, OSError):
-                if axis.power != "on":
+                if axis.power != "on" and axis.reading is not None and time.monotonic() - axis.reading.t < _GONE:
                     axis.write(Setting(0x1016, 1, "<I", 0, "watchdog", False))
                 axis.node.nmt.state = "PRE-OPERATIONAL"
         if self._network.notifier is not None:
@@ -458,6 +474,8 @@ class CanopenLink(Link):
         if now - self._beat > self._keys.watchdog / _BEATS:
             self._beat = now
             send(cia402.HEARTBEAT + self._keys.host, bytes([cia402.OPERATIONAL]))
+        for axis in self._axes:
+            axis.expect()
         self._arrived.clear()
         self._due = set(self._axes)
         asked = time.monotonic()

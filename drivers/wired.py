@@ -25,7 +25,8 @@ _QUICK_STOP = 1.0           # s for the drive's quick stop,
 _POWER_OFF = 1.0            # s for its brake,
 _POWER_ON = 5.0             # s to power all drives
 _REST = 0.005               # rad/s below which a joint counts as at rest, or two velocity steps
-_FIRST = 3                  # cycles in which drives must have replied before any is powered
+_FIRST = 3                  # cycles in which drives must have replied before any is powered,
+_FIRST_REPLY = 0.3          # s for which they are asked
 _AGE = 0.05                 # s, or ten periods: older values are no sign of life
 
 
@@ -133,8 +134,10 @@ class WiredArm:
         if self._reason in ("it is not connected", "disconnected"):
             raise ArmStopped("the arm is not connected; it has to be entered first")
         self._sent[:] = 0.0
+        end = time.monotonic() + _FIRST_REPLY
         self.look(_FIRST)
-        silent = self._silent()
+        while (silent := self._silent()) and time.monotonic() < end:
+            self.look(_FIRST)
         if silent:
             raise DriverError(f"{silent[0]} does not reply; nothing was powered")
         self._reason = None

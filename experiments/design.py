@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from experiments.clearance import ways_are_clear
 from experiments.errors import PlanError
-from experiments.plan import RAMP, Plan
+from experiments.plan import RAMP, Plan, run_on, silence
 from ident.armfile import ArmFile, Limits, check_against_model
 from ident.description import load_mechanism
 from ident.errors import unknown_name
@@ -188,9 +188,11 @@ class Design:
 
     @cached_property
     def room(self) -> tuple[Array, Array]:
-        """Lowest and highest position that strokes may reach, each shape (n,)."""
+        """Lowest and highest position that strokes may reach, each shape (n,): drives go on if the computer falls silent."""
         low, high = self.limits.position.T
-        return low + ROOM * (high - low), high - ROOM * (high - low)
+        beyond = run_on(self.options.fastest * self.limits.velocity, self.limits.acceleration, silence(self.arm))
+        free = np.maximum(ROOM * (high - low), beyond)
+        return low + free, high - free
 
     @cached_property
     def longest(self) -> Array:

@@ -18,6 +18,7 @@ import tomlkit
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
+from drivers.axis import LinkKeys
 from experiments.clearance import in_the_way, relied_on, ways_are_clear
 from experiments.errors import PlanError
 from ident.armfile import ArmFile, Limits, parse_table, read_toml, upgrade
@@ -246,7 +247,7 @@ def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
         raise PlanError(f"{arm.path}: real hardware moves as a whole only where a workspace box or the model's geometry says "
                         "what is clear; state workspace.box, or measure one joint at a time (--method single)")
     units = ["m" if slides else "rad" for slides in mechanism.prismatic]
-    room = np.inf
+    room, silent = np.inf, silence(arm)
     for start, segment in plan.legs():
         target = np.array(segment.target)
         for end in (start, target):
@@ -257,6 +258,7 @@ def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
                 raise PlanError(f"segment {segment.id} takes {plan.names[worst]} to {end[worst]:.3f} {units[worst]}, "
                                 f"outside its limits [{low:g}, {high:g}]")
             room = min(room, float(gap[worst]))
+        _check_silence(segment, start, plan.names, limits, units, silent)
         if (segment.kind == "ramp") != (segment.rate is not None):
             raise PlanError(f"segment {segment.id} is a {segment.kind}; a ramp has a rate, nothing else does")
         if segment.kind == "ramp":
@@ -270,6 +272,23 @@ def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
         raise PlanError(f"segment {segment.id} ({segment.joint or 'move'} in posture {segment.posture}) "
                         f"{in_the_way(arm, mechanism, start, end)}")
     return room
+
+
+def silence(arm: ArmFile) -> float:
+    """Time that drives go on by themselves once the computer falls silent, until their watchdogs act [s]; 0 if simulated."""
+    default = LinkKeys.model_fields["watchdog"].default
+    return 0.0 if arm.driver.kind == "simulated" else float(arm.driver.model_dump().get("watchdog", default))
+
+
+def run_on(speed: Array, acceleration: Array, silent: float) -> Array:
+    """How far beyond its target a joint comes at most if the computer falls silent while it goes there, shape (n,) [rad or m].
+
+    At v when the ramp down from `speed` begins, or later on it, it goes on for v T and brakes within v²/2a, where the ramp would
+    have ended after v²/(2 RAMP a); the worst v is the highest, or where less speed on a shorter ramp leaves more.
+    """
+    gain = 0.5 / RAMP - 0.5
+    v = np.minimum(speed, 0.5 * silent * acceleration / gain)
+    return np.asarray(v * silent - gain * v**2 / acceleration)
 
 
 def corners(start: Array, segment: Segment) -> Array:
@@ -310,6 +329,24 @@ def _check_speeds(segment: Segment, start: Array, names: tuple[str, ...], limits
     if turning[worst] > limits.acceleration[worst]:
         raise PlanError(f"segment {segment.id} turns {names[worst]} with {turning[worst]:.4g} {units[worst]}/s², limit "
                         f"{limits.acceleration[worst]:g} {units[worst]}/s²")
+
+
+def _check_silence(segment: Segment, start: Array, names: tuple[str, ...], limits: Limits, units: list[str],
+                   silent: float) -> None:
+    """Refuse a way so fast towards a position limit that a joint passes it if the computer falls silent on the way."""
+    if segment.kind == "ramp" or not silent:
+        return
+    target = np.array(segment.target)
+    speed = np.abs(target - start) * profile(start, segment, names, limits).fastest
+    needed = run_on(speed, limits.acceleration, silent)
+    low, high = limits.position.T
+    for far, near, gap in ((target, start, high - target), (start, target, target - low)):
+        short = np.where(far > near, needed - gap, -np.inf)
+        worst = int(np.argmax(short))
+        if short[worst] > 1e-9:
+            raise PlanError(f"segment {segment.id} takes {names[worst]} at {speed[worst]:.3g} {units[worst]}/s to "
+                            f"{gap[worst]:.3g} {units[worst]} before its limit, {needed[worst]:.3g} {units[worst]} are needed: "
+                            f"should the computer fall silent, the drive goes on for {silent:g} s (driver.watchdog)")
 
 
 def _check_ramp(segment: Segment, start: Array, names: tuple[str, ...]) -> None:

@@ -1,11 +1,14 @@
 """Recording: an arm follows a plan, or a recording follows itself, into a run folder."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
 from drivers import Arm, Command, ReplayEnded, Supervisor, connect
 from drivers.replay import ReplayArm
+from drivers.wired import WiredArm
 from experiments.errors import PlanError
 from experiments.plan import Plan, Segment, check_plan, check_way, plan_from_table, plan_table
 from experiments.recorder import Recorder, new_run_folder
@@ -14,6 +17,7 @@ from ident.armfile import ArmFile
 from ident.description import load_mechanism
 from ident.run import DONE, FIT, RECORD, Run
 
+REPLIES = "replies"     # event: how a bus did
 _FIRST_WAY = 0.1        # of velocity and acceleration limits: real hardware shows first whether it goes where it should
 
 
@@ -57,10 +61,20 @@ def record(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None, no
     together = any(segment.kind == "sweep" for segment in plan.segments)
     folder = new_run_folder(campaign, plan.purpose if plan.purpose != FIT else "whole-arm" if together else "constant-speed")
     with Recorder(folder, arm, mechanism, plan.method, arm.driver.rate, connected.resolution, plan_table(plan),
-                  seed, note, continues=continues) as recorder, connected:
+                  seed, note, continues=continues) as recorder, connected, _counted(device, recorder):
         connected.enable()
         follow(connected, plan, recorder, watch, lambda stands: check_way(stands, plan, arm, mechanism), approach(arm), enough)
     return folder
+
+
+@contextmanager
+def _counted(device: Arm, recorder: Recorder) -> Iterator[None]:
+    """However motion on a bus ends, note how many cycles it had, how many began late, and how many replies each joint missed."""
+    try:
+        yield
+    finally:
+        if isinstance(device, WiredArm):
+            recorder.event(REPLIES, cycles=device.tally.cycles, late=device.tally.late, missed=device.tally.missed.tolist())
 
 
 def approach(arm: ArmFile) -> float:

@@ -32,7 +32,7 @@ _UNITS = {"q": ("rad", "m"), "dq": ("rad/s", "m/s"), "tau": ("N·m", "N"), "q_cm
 
 
 class Recorder:
-    """Writes one run folder: record before motion, samples in batches of a second, events as they happen.
+    """Writes one run folder: record before motion, samples in batches of a second or a segment, events as they happen.
 
     Parameters
     ----------
@@ -100,7 +100,8 @@ class Recorder:
         self.event("started", segment=segment.id, **mirror)
 
     def finish(self, segment: Segment) -> None:
-        """Note that a segment was driven to its end."""
+        """Note that a segment was driven to its end, after its samples: a killed program loses none of them."""
+        self._flush()
         self.event("finished", segment=segment.id)
 
     def event(self, event: str, **details: Any) -> None:

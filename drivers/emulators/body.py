@@ -5,7 +5,7 @@ What all emulators share. Nothing here knows a protocol, and nothing is shared w
 
 import time
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import BinaryIO, Literal
 
 import numpy as np
 
@@ -50,8 +50,20 @@ class Drive:
         return self.table.stop == "brake"
 
 
+POWERS = ("off", "velocity", "torque")
+
+
 class Body:
-    """The physics, run forward to the present whenever somebody asks."""
+    """The physics, run forward to the present whenever somebody asks.
+
+    Attributes
+    ----------
+    drives : tuple of Drive
+        In the order of the joints.
+    trace : binary file, optional
+        Takes what the joints truly did, a row of float64 a step: time by `time.monotonic`, then of each joint the number of its
+        power in `POWERS`, position and velocity.
+    """
 
     def __init__(self, arm: ArmFile, seed: int | None = None) -> None:
         plain = {name: replace(table, direction=1, zero_offset=0.0) for name, table in arm.joints.items()}
@@ -59,6 +71,7 @@ class Body:
         self._arm.enable()
         self.names = self._arm.names
         self.drives = tuple(Drive(arm.joint(name)) for name in self.names)
+        self.trace: BinaryIO | None = None
         self._now: float | None = None
         self._step()
 
@@ -92,3 +105,6 @@ class Body:
         sample = self._sample = self._arm.step(Command(np.array([drive.setpoint for drive in self.drives]), torque, mode))
         for drive, dq, tau in zip(self.drives, sample.dq, sample.tau, strict=True):
             drive.dq, drive.tau = float(dq), float(tau) if drive.power != "off" else 0.0
+        if self.trace:
+            rows = [(POWERS.index(drive.power), q, drive.dq) for drive, q in zip(self.drives, sample.q, strict=True)]
+            self.trace.write(np.array([self._now or 0.0, *np.ravel(rows)]).tobytes())

@@ -19,6 +19,7 @@ _POLL = 0.001               # s without a frame after which the drives look at t
 _TEST = 0x2FFF              # the emulator's own object: what is written there happens to the drive,
 SILENT, RESET = 1, 2        # it falls silent, it is reset; anything else is the error code of a fault
 
+_OVERCURRENT = 0x2310
 _PRE_OPERATIONAL, _OPERATIONAL, _STOPPED = 0x7F, 0x05, 0x04
 _ABSENT, _READ_ONLY, _LENGTH, _STATE, _COMMAND, _VALUE = (0x06020000, 0x06010002, 0x06070010, 0x08000022, 0x05040001,
                                                           0x06090030)
@@ -88,7 +89,8 @@ class Node:
         elif identifier == 0x080:
             self._sync()
         elif identifier == 0x600 + self.id and len(data) == 8 and self.nmt != _STOPPED:
-            self._transmit(0x580 + self.id, self._sdo(data))
+            if data[0] != 0x80:             # the client gave up: nothing answers that
+                self._transmit(0x580 + self.id, self._sdo(data))
         elif identifier & 0x780 == 0x700:
             self._hear(identifier & 0x7F)
         elif self.nmt == _OPERATIONAL:
@@ -249,9 +251,10 @@ class Node:
         elif key == (0x1016, 1):
             self._watchdog = None
         elif key == (_TEST, 0):
-            self._suffer(self.values[key])
+            self.suffer(self.values[key])
 
-    def _suffer(self, what: int) -> None:
+    def suffer(self, what: int) -> None:
+        """What the emulator's own object is told."""
         if what == SILENT:
             self.silent = True
         elif what == RESET:
@@ -312,9 +315,10 @@ class Node:
         self.drive.power, self.drive.target = "off", 0.0
 
     def fault(self, code: int) -> None:
-        """Fault reaction: down the quick-stop ramp, then without power."""
+        """Fault reaction: down the quick-stop ramp, then without power; a drive that has none gets none."""
         self.state = "fault"
-        self._brake()
+        if self.drive.power != "off":
+            self._brake()
         self._emergency(code)
 
 
@@ -334,12 +338,12 @@ class Emulator:
     """All drives of an arm on one bus, in this process."""
 
     def __init__(self, arm: ArmFile, seed: int | None = None, bus: can.BusABC | None = None) -> None:
-        self._body = Body(arm, seed)
+        self.body = Body(arm, seed)
         extra = dict(arm.driver.model_extra or {})
         table = {"hop_limit": 0, **extra["bus"]} if extra["bus"].get("interface") == "udp_multicast" else extra["bus"]
         self._bus = bus or can.Bus(**{"bitrate": int(extra.get("bit_rate", 1e6)), **table})
         self.address = ", ".join(f"{key} {value}" for key, value in extra["bus"].items())
-        self._nodes = [Node(drive, self._send) for drive in self._body.drives]
+        self._nodes = [Node(drive, self._send) for drive in self.body.drives]
 
     def _send(self, identifier: int, data: bytes) -> None:
         self._bus.send(can.Message(arbitration_id=identifier, data=data, is_extended_id=False))
@@ -348,14 +352,18 @@ class Emulator:
         """Answer what comes while `going`."""
         while going():
             message = self._bus.recv(_POLL)
-            self._body.advance()
+            self.body.advance()
             if message is not None and message.arbitration_id == 0x080:
-                self._body.look(time.time() - message.timestamp)
+                self.body.look(time.time() - message.timestamp)
             if message is not None and not message.is_extended_id and not message.is_error_frame and not message.is_remote_frame:
                 for node in self._nodes:
                     node.receive(message.arbitration_id, bytes(message.data))
             for node in self._nodes:
                 node.tick()
+
+    def suffer(self, joint: int, what: str) -> None:
+        """Let the drive of a joint fall "silent" and deaf, be "reset", or have a "fault"."""
+        self._nodes[joint].suffer({"silent": SILENT, "reset": RESET, "fault": _OVERCURRENT}[what])
 
     def close(self) -> None:
         """Leave the bus."""

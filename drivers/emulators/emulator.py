@@ -1,18 +1,32 @@
 """Emulators by the kind of driver that they serve."""
 
+from collections.abc import Callable
 from typing import Protocol
 
+from drivers.emulators.body import Body
 from ident.armfile import ArmFile
 from ident.errors import unknown_name
 
 
 class Emulator(Protocol):
-    """Drives on a bus that somebody has to serve."""
+    """Drives on a bus that somebody has to serve.
+
+    Attributes
+    ----------
+    address : str
+        Where they listen, for a person.
+    body : Body
+        The physics behind them.
+    """
 
     address: str
+    body: Body
 
-    def serve(self) -> None:
-        """Answer until interrupted."""
+    def serve(self, going: Callable[[], bool] = lambda: True) -> None:
+        """Answer what comes while `going`, which is asked about a thousand times a second."""
+
+    def suffer(self, joint: int, what: str) -> None:
+        """Let the drive of a joint fall "silent" and deaf, be "reset", or have a "fault"."""
 
     def close(self) -> None:
         """Leave the bus."""

@@ -1,0 +1,161 @@
+"""What stands between the computer and the drives and spoils frames: a bus that loses, delays, doubles, swaps or damages them."""
+
+import heapq
+import time
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import can
+import numpy as np
+from can.interfaces import BACKENDS
+from can.interfaces.udp_multicast import UdpMulticastBus
+
+LOST = 0.01                 # part of the frames that is lost,
+DELAYED = 0.05              # delayed, with all that follow them,
+DOUBLED = 0.05              # doubled,
+SWAPPED = 0.05              # overtaken by the next,
+DAMAGED = 0.01              # of the replies that is damaged
+DELAY = 0.008               # s, the longest delay
+_OVERTAKEN = 0.005          # s after which a frame that nothing overtakes goes on
+_POLL = 0.001               # s between two looks at frames that wait
+
+WIRES = ("frames lost", "frames delayed", "frames doubled", "frames swapped", "replies damaged", "cable out")
+
+
+class Way:
+    """One direction of a bus: frames go in, and come out when it is time.
+
+    Parameters
+    ----------
+    fault : str
+        One of `WIRES`; any other leaves frames alone.
+    begins : callable
+        When it begins, by `time.monotonic`.
+    replies : bool
+        Whether these are frames of the drives.
+    damage : callable
+        A damaged copy of a frame.
+    seed : int
+        Of the chance that decides which frames.
+    """
+
+    def __init__(self, fault: str, begins: Callable[[], float], replies: bool, damage: Callable[[Any, np.random.Generator], Any],
+                 seed: int) -> None:
+        self._fault, self._begins, self._replies, self._damage = fault, begins, replies, damage
+        self._rng = np.random.default_rng(seed)
+        self._waiting: list[tuple[float, int, Any]] = []
+        self._held: tuple[float, Any] | None = None
+        self._last = 0.0            # when the last one that keeps its place comes out
+        self._number = 0
+
+    def put(self, frame: Any) -> None:
+        """A frame goes in."""
+        now = time.monotonic()
+        fault, chance = self._fault if now >= self._begins() else "", self._rng.random()
+        if fault == "cable out" or (fault == "frames lost" and chance < LOST):
+            return
+        if fault == "replies damaged" and self._replies and chance < DAMAGED:
+            frame = self._damage(frame, self._rng)
+        if fault == "frames swapped" and chance < SWAPPED and self._held is None:
+            self._held = now + _OVERTAKEN, frame
+            return
+        self._last = max(self._last, now)
+        if fault == "frames delayed" and chance < DELAYED:
+            self._last += self._rng.uniform(0.0, DELAY)
+        self._wait(self._last, frame)
+        if fault == "frames doubled" and chance < DOUBLED:
+            self._wait(self._last, frame)
+        self._let_go(now)
+
+    def _wait(self, due: float, frame: Any) -> None:
+        self._number += 1
+        heapq.heappush(self._waiting, (due, self._number, frame))
+
+    def _let_go(self, now: float) -> None:
+        """The frame that was overtaken follows."""
+        if self._held is not None:
+            self._wait(now, self._held[1])
+            self._held = None
+
+    def due(self) -> Any | None:
+        """The next frame that comes out now."""
+        now = time.monotonic()
+        if self._held is not None and self._held[0] <= now:
+            self._let_go(now)
+        if self._waiting and self._waiting[0][0] <= now:
+            return heapq.heappop(self._waiting)[2]
+        return None
+
+
+def damaged(message: can.Message, rng: np.random.Generator) -> can.Message:
+    """Another length, or other bits."""
+    data = bytearray(message.data)
+    if rng.random() < 0.3:
+        data = bytearray(rng.bytes(int(rng.integers(0, 9))))
+    elif data:
+        for _ in range(int(rng.integers(1, 4))):
+            data[int(rng.integers(len(data)))] ^= 1 << int(rng.integers(8))
+    return can.Message(arbitration_id=message.arbitration_id, data=data, is_extended_id=message.is_extended_id)
+
+
+class SpoiledBus(UdpMulticastBus):
+    """The drives' end of a bus on which frames are spoiled. Its attributes are set by `spoil_frames`."""
+
+    fault: ClassVar[str] = ""
+    begins: ClassVar[Callable[[], float]]
+    seed: ClassVar[int] = 0
+
+    def __init__(self, *arguments: Any, **keys: Any) -> None:
+        begins = type(self).begins
+        self._ways = [Way(self.fault, begins, replies, damaged, self.seed + replies) for replies in (False, True)]
+        super().__init__(*arguments, **keys)
+
+    def send(self, msg: can.Message, timeout: float | None = None) -> None:
+        """A reply."""
+        self._ways[True].put(msg)
+        self._deliver()
+
+    def _deliver(self) -> None:
+        while (reply := self._ways[True].due()) is not None:
+            super().send(reply)
+
+    def _recv_internal(self, timeout: float | None) -> tuple[can.Message | None, bool]:
+        self._deliver()
+        message, _ = super()._recv_internal(min(_POLL, _POLL if timeout is None else timeout))
+        if message is not None:
+            self._ways[False].put(message)
+        frame = self._ways[False].due()
+        if frame is not None:
+            frame.timestamp = time.time()
+        return frame, False
+
+
+class BrokenBus(UdpMulticastBus):
+    """The computer's end of a bus whose adapter fails. Its attribute is set by `break_bus`."""
+
+    begins: ClassVar[Callable[[], float]]
+
+    def _fail(self) -> None:
+        if time.monotonic() >= type(self).begins():
+            raise can.CanOperationError("No such device")
+
+    def send(self, msg: can.Message, timeout: float | None = None) -> None:
+        """Until it fails."""
+        self._fail()
+        super().send(msg, timeout)
+
+    def _recv_internal(self, timeout: float | None) -> tuple[can.Message | None, bool]:
+        self._fail()
+        return super()._recv_internal(timeout)
+
+
+def spoil_frames(fault: str, begins: Callable[[], float], seed: int) -> None:
+    """From now on buses that this process opens spoil frames."""
+    SpoiledBus.fault, SpoiledBus.begins, SpoiledBus.seed = fault, staticmethod(begins), seed
+    BACKENDS["udp_multicast"] = (__name__, "SpoiledBus")
+
+
+def break_bus(begins: Callable[[], float]) -> None:
+    """From now on buses that this process opens fail when it is time."""
+    BrokenBus.begins = staticmethod(begins)
+    BACKENDS["udp_multicast"] = (__name__, "BrokenBus")

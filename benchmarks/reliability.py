@@ -1,0 +1,436 @@
+"""The fault campaign: what the joints truly do when bus, drives or computer fail while a small arm moves, many times each.
+
+`stribeck run` drives two emulated drives on a loopback bus, each program a process of its own. Something fails at a random
+instant; a judge who knows neither driver nor protocol looks at the emulator's record of the joints (`Body.trace`), the exit
+code, what was said, and the run folder.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import signal
+import tempfile
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tomlkit
+
+from benchmarks.between import DAMAGED, DELAY, DELAYED, DOUBLED, LOST, SWAPPED, WIRES, break_bus, spoil_frames
+from drivers.emulators import emulate
+from drivers.emulators.body import POWERS
+from drivers.realtime import real_time
+from experiments.plan import Plan, Segment, robot_time, write_plan
+from experiments.record import REPLIES
+from ident.armfile import ArmFile, load_arm
+from ident.description import load_mechanism
+from ident.errors import StribeckError
+from ident.run import DONE, arm_sha256, find_runs, load_run
+from tests.drivers.wires import PAIR, free_port, merged, processes, with_port
+
+ARM = Path(__file__).parents[1] / "tests" / "arms" / "pair.toml"        # a column that turns, a boom that it lifts
+STRIKES, SPEED, PASSES = ((-0.4, 0.8), (0.4, 1.3)), 1.2, 4             # sweeps between, at the column's speed [rad/s], how many
+CHANGES: dict[str, Any] = {     # the boom hangs, so that friction holds it until it is powered; it has no brake
+    "workspace": {"box": [[-2.0, 2.0], [-2.0, 2.0], [-2.0, 2.0]], "home": [0.0, 1.2]},
+    "driver": {"rate": 250.0, "watchdog": 0.2},
+    "joints": {"turn": {"position": [-0.585, 0.585], "stop": "brake"}, "lift": {"position": [0.67, 1.43], "stop": "hold"}}}
+MOVING = 0.02           # rad/s from which a joint moves
+SLACK = 0.1             # s that physics and a busy computer may take beyond watchdog and braking
+SET_UP = 0.2            # part of the cases in which something fails before joints have power, or a little later
+BEGINNING = 1.5         # s from starting the program to power, about
+ENDING = 0.8            # s from the last sweep to the end of the program, about
+STOPPED = 0.8           # s that a stopped computer stands
+WATCHED = 0.6           # s that joints are watched after the program's end
+PATIENCE = 40.0         # s after which a program hangs
+NOTHING_HEARD = r"has not replied|does not reply|does not answer"
+TORN = rf"{NOTHING_HEARD}|stopped by itself|the bus failed"
+
+
+@dataclass(frozen=True)
+class Required:
+    """What has to become of a fault.
+
+    Attributes
+    ----------
+    text : str
+        For people.
+    words : str
+        Pattern of what the program says as it ends with exit code 3.
+    tolerated : bool
+        Whether the program must go on to the end of the plan.
+    may_end : bool
+        Whether it may go on, or stop.
+    harmless_early : bool
+        Whether it does nothing before drives are configured, and the program may go on.
+    falls : bool
+        Whether the joint whose drive is struck may lose power, and without a brake fall.
+    code : int
+        Exit code where it stops.
+    """
+
+    text: str
+    words: str = ""
+    tolerated: bool = False
+    may_end: bool = False
+    harmless_early: bool = False
+    falls: bool = False
+    code: int = 3
+
+
+FAULTS: dict[str, Required] = {
+    "frames lost": Required("tolerated and counted", tolerated=True),
+    "frames delayed": Required("tolerated and counted", tolerated=True),
+    "frames doubled": Required("tolerated", tolerated=True),
+    "frames swapped": Required("tolerated and counted", tolerated=True),
+    "replies damaged": Required("counted, or segment dropped and all joints stopped", rf"limit|the drive of|{TORN}",
+                                may_end=True),
+    "cable out": Required("segment dropped; all joints held by their drives", NOTHING_HEARD),
+    "drive silent": Required("segment dropped; that joint held by its drive, the others stopped", NOTHING_HEARD),
+    "drive reset": Required("segment dropped; that joint braked, or falls; the others stopped", rf"was reset|{TORN}", falls=True,
+                            harmless_early=True),
+    "drive fault": Required("segment dropped; that joint braked, or falls; the others stopped",
+                            r"error 0x2310 \(overcurrent\)", falls=True),
+    "bus error": Required("segment dropped; all joints held by their drives", r"the bus failed|cannot be read|does not answer"),
+    "emulator killed": Required("segment dropped", NOTHING_HEARD),
+    "host stopped": Required("segment dropped; all joints held by their drives, and stopped when it goes on", TORN,
+                             harmless_early=True),
+    "host killed": Required("all joints held by their drives; all finished segments on disk", code=-signal.SIGKILL),
+}
+DRIVES = {"drive silent": "silent", "drive reset": "reset", "drive fault": "fault"}
+PROTOCOLS = tuple(PAIR)
+
+
+@dataclass(frozen=True)
+class Case:
+    """What was seen of one fault.
+
+    Attributes
+    ----------
+    fault : str
+        Its name.
+    struck : int or None
+        Joint whose drive was struck.
+    at : float
+        When it began, by `time.monotonic`.
+    over : float
+        When the program had ended.
+    code : int or None
+        Its exit code; None if it hung.
+    said : str
+        What it wrote on standard error.
+    trace : ndarray, shape (N, 1 + 3 n)
+        See `Body.trace`.
+    campaign : Path
+        Its folder of results.
+    """
+
+    fault: str
+    struck: int | None
+    at: float
+    over: float
+    code: int | None
+    said: str
+    trace: np.ndarray
+    campaign: Path
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the benchmark."""
+    parser.add_argument("--cases", type=int, default=50, help="of every fault")
+    parser.add_argument("--protocols", nargs="+", default=list(PROTOCOLS), choices=PROTOCOLS)
+    parser.add_argument("--faults", nargs="+", default=list(FAULTS), choices=list(FAULTS))
+    parser.add_argument("--jobs", type=int, default=2, help="cases side by side")
+    parser.add_argument("--seed", type=int, default=0)
+
+
+def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    """Let everything fail, judge, tabulate."""
+    cases = [(protocol, fault, options.seed + seed) for seed in range(options.cases) for protocol in options.protocols
+             for fault in options.faults]
+    with ThreadPoolExecutor(options.jobs) as pool:
+        results = list(pool.map(lambda case: fail_and_judge(*case), cases))
+    return {"cases": results}, _page(results, options)
+
+
+def fail_and_judge(protocol: str, fault: str, seed: int) -> dict[str, Any]:
+    """One case from the start of its programs to the verdict; `breaches` lists what is not as required."""
+    with tempfile.TemporaryDirectory() as folder:
+        arm = small_arm(protocol, Path(folder))
+        case = let_fail(arm, fault, seed)
+        return {"protocol": protocol, "fault": fault, "seed": seed, **judge(case, arm)}
+
+
+def small_arm(protocol: str, folder: Path) -> ArmFile:
+    """The arm of the campaign behind drives of this protocol, and beside it its plan."""
+    shutil.copy(ARM.with_suffix(".urdf"), folder)
+    table = merged(merged(tomllib.loads(ARM.read_text(encoding="utf-8")), with_port(PAIR[protocol], free_port())), CHANGES)
+    path = folder / ARM.name
+    path.write_text(tomlkit.dumps(table), encoding="utf-8")
+    arm = load_arm(path)
+    write_plan(sweeps(arm), plan_of(arm))
+    return arm
+
+
+def plan_of(arm: ArmFile) -> Path:
+    """Where the plan lies."""
+    return arm.path.with_name("plan.toml")
+
+
+def sweeps(arm: ArmFile) -> Plan:
+    """Both joints to and fro."""
+    mechanism = load_mechanism(arm)
+    low, high = STRIKES
+    segments = [Segment(0, "move", low, 1)]
+    for k in range(1, PASSES + 1):
+        segments.append(Segment(k, "sweep", high if k % 2 else low, 1, "turn", SPEED, None if k % 2 else k - 1))
+    plan = Plan(arm.name, arm_sha256(arm), "sweeps", 0, mechanism.names, tuple(arm.home(mechanism)), tuple(segments))
+    return replace(plan, robot_time=robot_time(plan, arm.limits(mechanism)))
+
+
+# the programs
+
+def let_fail(arm: ArmFile, fault: str, seed: int) -> Case:
+    """Start emulator and program, let something fail, and see what becomes of it."""
+    rng = np.random.default_rng([seed, *fault.encode()])
+    struck = int(rng.integers(2)) if fault in DRIVES else None
+    folder, begins, listens, starts = arm.path.parent, processes.Value("d", np.inf), processes.Event(), processes.Event()
+    trace, said, out = folder / "trace", folder / "said", folder / "campaign"
+    drives = processes.Process(target=_drives, args=(arm.path, trace, fault, struck, seed, begins, listens), daemon=True)
+    program = processes.Process(target=_program, args=(arm.path, out, said, fault, begins, starts), daemon=True)
+    try:
+        drives.start()
+        assert listens.wait(PATIENCE)
+        _until(lambda: len(_rows(trace)) > 0, drives)
+        program.start()
+        assert starts.wait(PATIENCE)
+        if rng.random() < SET_UP:
+            at = time.monotonic() + rng.uniform(0.0, BEGINNING)
+        else:
+            _until(lambda: bool(_rows(trace)[-1, 1::3].any()), program)
+            at = time.monotonic() + rng.uniform(0.0, sweeps(arm).robot_time + ENDING)
+        begins.value = at
+        if fault in ("emulator killed", "host stopped", "host killed"):
+            program.join(max(0.0, at - time.monotonic()))
+            at = time.monotonic()
+            _strike(fault, drives, program)
+        program.join(PATIENCE)
+        over, code = time.monotonic(), program.exitcode
+        time.sleep(WATCHED)
+    finally:
+        for process in (program, drives):
+            if process.is_alive():
+                process.kill()
+            process.join()
+    return Case(fault, struck, at, over, code, said.read_text(encoding="utf-8"), _rows(trace), out)
+
+
+def _until(happens: Callable[[], bool], process: Any) -> None:
+    """Wait until something happens, as long as a process is there."""
+    while process.is_alive() and not happens():
+        time.sleep(0.005)
+
+
+def _rows(trace: Path) -> np.ndarray:
+    """Whole rows of a trace of two joints."""
+    columns = 1 + 3 * 2
+    values = np.fromfile(trace, dtype=float)
+    return values[:values.size // columns * columns].reshape(-1, columns)
+
+
+def _strike(fault: str, drives: Any, program: Any) -> None:
+    """What is done to a process from outside."""
+    if fault == "emulator killed":
+        drives.kill()
+    elif program.is_alive() and fault == "host killed":
+        program.kill()
+    elif program.is_alive():
+        os.kill(program.pid, signal.SIGSTOP)
+        time.sleep(STOPPED)
+        os.kill(program.pid, signal.SIGCONT)
+
+
+processes.set_forkserver_preload(["experiments.cli.app", "experiments.cli.text", "experiments.methods", "experiments.record",
+                                  "drivers.canopen402", "drivers.wired", "drivers.emulators.canopen", __name__])
+
+
+def _drives(arm: Path, trace: Path, fault: str, struck: int | None, seed: int, begins: Any, listens: Any) -> None:
+    """The emulator's process."""
+    if fault in WIRES:
+        spoil_frames(fault, lambda: float(begins.value), seed)
+    emulator = emulate(load_arm(arm), seed)
+    pending = struck
+
+    def going() -> bool:
+        nonlocal pending
+        if pending is not None and time.monotonic() >= begins.value:
+            emulator.suffer(pending, DRIVES[fault])
+            pending = None
+        return True
+
+    with trace.open("wb", buffering=0) as emulator.body.trace:
+        listens.set()
+        with real_time():
+            emulator.serve(going)
+
+
+def _program(arm: Path, out: Path, said: Path, fault: str, begins: Any, starts: Any) -> None:
+    """The process of `stribeck run`."""
+    with said.open("w", encoding="utf-8") as file:
+        os.dup2(file.fileno(), 2)
+    with open(os.devnull, "w", encoding="utf-8") as nothing:
+        os.dup2(nothing.fileno(), 1)
+    if fault == "bus error":
+        break_bus(lambda: float(begins.value))
+    from experiments.cli.app import main
+
+    starts.set()
+    main(["run", str(arm), "--plan", str(plan_of(load_arm(arm))), "--out", str(out), "--yes"])
+
+
+# the judge
+
+def judge(case: Case, arm: ArmFile) -> dict[str, Any]:
+    """What was seen against what is required."""
+    required, mechanism = FAULTS[case.fault], load_mechanism(arm)
+    limits, n = arm.limits(mechanism), mechanism.n
+    t, rows = case.trace[:, 0], case.trace[:, 1:].reshape(-1, n, 3)
+    powered, q, dq = rows[:, :, 0] != POWERS.index("off"), rows[:, :, 1], rows[:, :, 2]
+    moving = powered & (np.abs(dq) > MOVING)
+    breaches = []
+
+    # joints
+    watchdog = float(arm.driver.model_dump()["watchdog"])
+    braking = float((limits.velocity / limits.acceleration).max())
+    early = case.at < (t[powered.any(axis=1)][0] if powered.any() else np.inf)         # before any joint had power
+    at_once = not (required.tolerated or required.may_end or (required.harmless_early and early))
+    quiet = case.at + watchdog + braking + SLACK if at_once and case.at < case.over else case.over
+    for j in map(int, np.flatnonzero(moving[t > quiet].any(axis=0))):
+        breaches.append(f"{mechanism.names[j]} moved under power {t[moving[:, j]][-1] - case.at:.2f} s after the fault")
+    safe = powered | np.array([arm.joint(name).stop == "brake" for name in mechanism.names])
+    room = np.where(safe, np.minimum(q - limits.position[:, 0], limits.position[:, 1] - q), np.inf)
+    if room.min() < 0.0:
+        breaches.append(f"{mechanism.names[int(np.argmin(room.min(axis=0)))]} passed its limit by {-room.min():.3f} rad")
+    speed = (np.abs(dq) / limits.velocity)[powered]
+    if speed.size and speed.max() > 1.0:
+        breaches.append(f"a joint went at {speed.max():.2f} times its highest speed")
+    ends = [_end(powered[-1, j], arm.joint(name).stop == "brake") for j, name in enumerate(mechanism.names)]
+    for j, end in enumerate(ends):
+        alone = (required.falls and j == case.struck) or case.fault == "emulator killed"
+        if end == "falls" and powered[:, j].any() and not alone:
+            breaches.append(f"{mechanism.names[j]} was left to fall")
+
+    # files
+    kept, whole, missed, lost = _recorded(case, arm)
+    breaches += lost
+
+    # program
+    never, late = not powered.any(), not moving[t > case.at - SLACK].any()
+    seen = _seen(case, never, whole)
+    if "Traceback" in case.said:
+        breaches.append("a traceback")
+    if seen == "hung":
+        breaches.append(f"the program hung: {case.said[-300:]}")
+    elif seen == "done":
+        if at_once and not late:
+            breaches.append("the program went on as if nothing had happened")
+    elif case.code != required.code:
+        breaches.append(f"exit code {case.code}, not {required.code}: {case.said[-300:]}")
+    elif required.tolerated and not never:
+        breaches.append(f"not tolerated: {case.said[-300:]}")
+    elif case.code == 3 and not re.search(f"^stribeck: .*({required.words or TORN})", case.said, re.MULTILINE):
+        breaches.append(f"not said: {case.said[-300:]}")
+    moved = t[moving.any(axis=1) & (t > case.at)]
+    rest_after = (float(moved[-1] - case.at) if moved.size else 0.0) if at_once else None
+    return {"seen": seen, "ends": ends, "struck": case.struck, "rest_after": rest_after,
+            "room": float(room.min()), "segments": kept, "missed": missed, "code": case.code, "breaches": breaches}
+
+
+def _seen(case: Case, never: bool, whole: bool) -> str:
+    """In a word, what the program did."""
+    if case.code is None:
+        return "hung"
+    if case.code == 0 and whole:
+        return "done"
+    if case.code == -signal.SIGKILL:
+        return "killed"
+    return "not powered" if never else "stopped"
+
+
+def _end(powered: bool, brake: bool) -> str:
+    """What holds a joint in the end."""
+    return "held" if powered else "braked" if brake else "falls"
+
+
+def _recorded(case: Case, arm: ArmFile) -> tuple[int, bool, int, list[str]]:
+    """Segments finished, whether those are all, replies that were not there in time, and what was lost."""
+    events = list(case.campaign.glob("runs/*/events.jsonl"))
+    if not events or '"finished"' not in events[0].read_text(encoding="utf-8"):
+        return 0, False, 0, []
+    try:
+        run = load_run(find_runs(case.campaign)[0], ("q", "t"))
+    except StribeckError as error:
+        return 0, False, 0, [f"the run cannot be read: {error}"]
+    finished = [event for event in run.events if event["event"] == "finished"]
+    lost = [f"segment {event['segment']} ended at row {event['row']}, {len(run.t)} are on disk" for event in finished
+            if event["row"] > len(run.t)]
+    if case.code != -signal.SIGKILL and run.closed is None:
+        lost.append("the run was not closed")
+    if run.closed is not None and (run.closed["reason"] == DONE) != (case.code == 0):
+        lost.append(f"the run was closed with {run.closed['reason']!r}, the exit code is {case.code}")
+    missed, told = int((run.signals["t"] < run.t[:, None]).sum()), [event for event in run.events if event["event"] == REPLIES]
+    if case.code != -signal.SIGKILL and (not told or sum(told[0]["missed"]) < missed):
+        lost.append(f"{missed} replies were missed, the run says {told}")
+    return len(finished), len(finished) == PASSES + 2, missed, lost
+
+
+# the page
+
+INTRODUCTION = """\
+`stribeck run` moves two emulated drives at {rate:g} Hz, one with a brake, one without, each program a process of its own on a
+loopback bus. Something fails at a random instant, in {set_up:g} % of the cases about the set-up or the enabling, else while
+the joints have power, up to the end of the program. What frames suffer they suffer from then on, both ways, between the
+programs: {lost:g} % lost; {delayed:g} % delayed by up to {delay:g} ms with all that follow; {doubled:g} % doubled;
+{swapped:g} % overtaken by the next; of the replies {damaged:g} % with other bits or another length. The judge looks at what
+the emulated joints truly did, and requires in every case:
+
+- no joint moves under power later than watchdog ({watchdog:g} s), braking ({braking:.2g} s) and {slack:g} s after the fault,
+  or where the fault is tolerated after the end of the program; a computer that stood still for {stopped:g} s moves nothing
+  when it goes on;
+- no joint that is powered or braked passes a position limit or its highest speed, though the way is as close to the limits as
+  a plan may go; no joint without brake is left to fall, but one whose own drive has failed;
+- every segment that the run calls finished can be read to its last row, and the run says how it ended and how many replies it
+  missed;
+- exit code and message name what failed, without a traceback; nothing hangs.
+
+"Not powered" is a program that refused before any joint had power, "done" one that went on to the end of the plan."""
+
+
+def _page(results: list[dict[str, Any]], options: argparse.Namespace) -> str:
+    arm_file = tomllib.loads(ARM.read_text(encoding="utf-8"))["joints"]
+    rows = [INTRODUCTION.format(watchdog=CHANGES["driver"]["watchdog"], rate=CHANGES["driver"]["rate"], slack=SLACK,
+                                braking=max(joint["velocity"] / joint["acceleration"] for joint in arm_file.values()),
+                                set_up=100 * SET_UP, lost=100 * LOST, delayed=100 * DELAYED, delay=1e3 * DELAY,
+                                doubled=100 * DOUBLED, swapped=100 * SWAPPED, damaged=100 * DAMAGED, stopped=STOPPED), "",
+            "| protocol | fault | must be | cases | as required | seen | powered motion after the fault s, median (most) "
+            "| least room to a limit rad | replies missed, median | segments kept, median |", "|---" * 10 + "|"]
+    for protocol in options.protocols:
+        for fault in options.faults:
+            own = [result for result in results if (result["protocol"], result["fault"]) == (protocol, fault)]
+            seen = Counter(result["seen"] for result in own).most_common()
+            rest = [result["rest_after"] for result in own if result["rest_after"] is not None]
+            missed, kept = (np.median([result[key] for result in own]) for key in ("missed", "segments"))
+            cells = [protocol, fault, FAULTS[fault].text, len(own), sum(not result["breaches"] for result in own),
+                     ", ".join(f"{word} {count}" for word, count in seen),
+                     f"{np.median(rest):.2f} ({max(rest):.2f})" if rest else "-", f"{min(result['room'] for result in own):.2f}",
+                     f"{missed:.0f}", f"{kept:.0f} of {PASSES + 2}"]
+            rows.append(f"| {' | '.join(map(str, cells))} |")
+    wrong = [f"- {result['protocol']}, {result['fault']}, seed {result['seed']}: {'; '.join(result['breaches'])}"
+             for result in results if result["breaches"]]
+    return "\n".join([*rows, "", *(["Not as required:", "", *wrong] if wrong else ["Every case was as required."])])

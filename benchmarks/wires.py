@@ -1,0 +1,203 @@
+"""The main job over the wire against the same in process, and how punctual the cycles are at several rates.
+
+Emulated drives run in a process of their own (`stribeck emulate`), the computer's side is `stribeck run`; both are the programs
+that people start. In process the same plan is followed by the simulated arm that is also behind the emulated drives.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import tomlkit
+
+from benchmarks.judge import judge_parameters
+from benchmarks.main_job import motions_of_points
+from drivers.simulated import SimulatedArm
+from experiments.plan import Plan, robot_time, write_plan
+from experiments.whole_arm import WHOLE_ARM, plan_whole_arm
+from ident.armfile import ArmFile, load_arm
+from ident.description import load_mechanism
+from ident.identify import identify
+from ident.run import Run, arm_sha256, load_run
+from tests.drivers.wires import PAIR, free_port, merged, with_port
+
+SMALL = Path(__file__).parents[1] / "tests" / "arms" / "pair.toml"
+ROOMY = {"workspace": {"box": [[-2.0, 2.0], [-2.0, 2.0], [-2.0, 2.0]], "home": [0.0, 0.0]}}
+IMPERFECT = {"torque_noise": 0.1, "ripple": 0.02, "ripple_period": 0.0628, "stroke_scatter": 0.005}
+MAIN_JOBS = {           # protocol: the built-in arm that speaks it, and its changes
+    "canopen": ("lab6-canopen", {"driver": {"bus": {"port": "{port}"}}}),
+}
+RATES = {               # protocol: rates [Hz] of the small arm, with their changes
+    "canopen": {250.0: {}, 500.0: {}, 1000.0: {"driver": {"bit_rate": 2e6}}},
+}
+NOTES = {"canopen": "Two CANopen drives at 1 kHz would take 71 % of 1 Mbit/s, which is refused; that row has 2 Mbit/s in its arm "
+                    "file."}
+WITHIN = 1.96           # standard errors of a difference
+SHORTEST = 4            # segments of a run
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the benchmark."""
+    parser.add_argument("--protocols", nargs="+", default=list(MAIN_JOBS), choices=list(MAIN_JOBS))
+    parser.add_argument("--small", action="store_true", help="the main job with the small arm of two joints, in about a minute")
+    parser.add_argument("--seconds", type=float, default=20.0, help="of robot time for each rate, about; 0 leaves rates out")
+    parser.add_argument("--seed", type=int, default=1)
+
+
+def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    """Calibrate both ways, compare, then run at each rate."""
+    jobs = {protocol: main_job(protocol, options.small, options.seed) for protocol in options.protocols}
+    paces = {protocol: {rate: pace(protocol, rate, options.seconds) for rate in RATES[protocol]}
+             for protocol in options.protocols if options.seconds}
+    return {"main_job": jobs, "rates": paces}, _page(jobs, paces)
+
+
+def main_job(protocol: str, small: bool, seed: int) -> dict[str, Any]:
+    """One campaign over the wire and in process."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        arm = small_arm(protocol, folder, 250.0, ROOMY | {"simulation": IMPERFECT}) if small else built_in(protocol, folder)
+        inside = _changed(arm, folder / "inside", {"driver": {"kind": "simulated", "rate": arm.driver.rate}}, ("driver",))
+        plan = plan_whole_arm(arm, None, seed, replace(WHOLE_ARM, postures=3, speeds=4, longest_stroke=4.0) if small else None)
+        with emulated(arm, seed):
+            wired, seconds = follow(arm, plan, folder / "out")
+        plain, _ = follow(inside, replace(plan, arm=inside.name, arm_sha256=arm_sha256(inside)), folder / "plain")
+        return {"arm": arm.name, "joints": len(arm.joints), "robot_time_s": plan.robot_time, "wall_s": seconds,
+                **punctuality(wired), **compared(load_run(wired), load_run(plain))}
+
+
+def pace(protocol: str, rate: float, seconds: float) -> dict[str, Any]:
+    """A short run of the small arm at a rate."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        arm = small_arm(protocol, folder, rate, merged(ROOMY, RATES[protocol][rate]))
+        plan = plan_whole_arm(arm, None, 0, replace(WHOLE_ARM, postures=2, speeds=2, longest_stroke=4.0))
+        limits = arm.limits(load_mechanism(arm))
+        while robot_time(plan, limits) > seconds and len(plan.segments) > SHORTEST:
+            plan = replace(plan, segments=plan.segments[:-1])
+        with emulated(arm, 0):
+            recorded, _ = follow(arm, plan, folder / "out")
+        return punctuality(recorded)
+
+
+# arms and programs
+
+def small_arm(protocol: str, folder: Path, rate: float, changes: dict[str, Any]) -> ArmFile:
+    """The small arm behind drives of this protocol."""
+    wired = merged(with_port(PAIR[protocol], free_port()), {"driver": {"rate": rate}})
+    return _changed(load_arm(SMALL), folder / "arm", merged(wired, changes))
+
+
+def built_in(protocol: str, folder: Path) -> ArmFile:
+    """The built-in arm, at a place on the bus where nobody else is."""
+    name, changes = MAIN_JOBS[protocol]
+    return _changed(load_arm(name), folder / "arm", with_port(changes, free_port()))
+
+
+def _changed(arm: ArmFile, folder: Path, changes: dict[str, Any], replaced: tuple[str, ...] = ()) -> ArmFile:
+    """A copy of an arm file with changes, or with whole tables replaced."""
+    folder.mkdir()
+    table = tomllib.loads(arm.path.read_text(encoding="utf-8"))
+    table = merged({key: value for key, value in table.items() if key not in replaced}, changes)
+    (folder / arm.model.name).write_bytes(arm.model.read_bytes())
+    path = folder / arm.path.name
+    path.write_text(tomlkit.dumps(table | {"model": arm.model.name}), encoding="utf-8")
+    return load_arm(path)
+
+
+@contextmanager
+def emulated(arm: ArmFile, seed: int) -> Iterator[None]:
+    """`stribeck emulate` as long as it is needed."""
+    command = [sys.executable, "-m", "experiments.cli", "emulate", str(arm.path), "--seed", str(seed)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert "listen" in process.stdout.readline()
+            yield
+        finally:
+            process.kill()
+
+
+def follow(arm: ArmFile, plan: Plan, out: Path) -> tuple[Path, float]:
+    """`stribeck run` with a plan; gives the run folder and the wall time [s]."""
+    path, began = arm.path.with_name("plan.toml"), time.perf_counter()
+    write_plan(plan, path)
+    command = [sys.executable, "-m", "experiments.cli", "run", str(arm.path), "--plan", str(path), "--out", str(out),
+               "--seed", str(plan.seed), "--yes", "--json"]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    return Path(json.loads(done.stdout)["run"]), time.perf_counter() - began
+
+
+# figures
+
+def punctuality(path: Path) -> dict[str, Any]:
+    """Lost samples, lateness and latency of a run over the wire."""
+    run = load_run(path, ("t",))
+    told = next(event for event in run.events if event["event"] == "replies")
+    rate, latency = run.arm.driver.rate, 1e3 * (run.signals["t"] - run.t[:, None])
+    grid = run.t - run.t[0]
+    late = 1e3 * (grid - np.round(grid * rate) / rate)
+    return {"rate": rate, "rows": len(run.t), "seconds": float(grid[-1]), "missed": sum(told["missed"]), "late": told["late"],
+            "left_out": round(float(grid[-1]) * rate) + 1 - len(run.t),
+            "latency_ms": _quantiles(latency[latency >= 0.0]), "lateness_ms": _quantiles(late - np.median(late))}
+
+
+def _quantiles(values: np.ndarray) -> list[float]:
+    """Median, 99 %, 99.9 %, most."""
+    return [round(float(value), 3) for value in np.quantile(values, (0.5, 0.99, 0.999, 1.0))]
+
+
+def compared(run: Run, inside: Run) -> dict[str, Any]:
+    """Estimates of a run over the wire against those of one in process, and against the truth."""
+    rows, wired, plain = [], identify([run]), identify([inside])
+    for name, joint in wired.calibration.joints.items():
+        other = plain.calibration.joints[name]
+        for key, value in joint.parameters.items():
+            twin = other.parameters.get(key)
+            if twin and value.value is not None and twin.value is not None and value.std_error and twin.std_error:
+                error = float(np.hypot(value.std_error, twin.std_error))
+                rows.append({"joint": name, "parameter": key, "wire": value.value, "inside": twin.value, "error": error,
+                             "unit": value.unit, "off": abs(value.value - twin.value) / error})
+    truth = SimulatedArm(inside.arm)
+    verdicts = judge_parameters(wired, truth, motions_of_points(run, wired.points))
+    return {"parameters": rows, "covered": [verdict.covered for verdict in verdicts],
+            "laws": {name: [f"{joint.law}/{joint.load}" for joint in (found, plain.calibration.joints[name])]
+                     for name, found in wired.calibration.joints.items()}}
+
+
+def _page(jobs: dict[str, dict[str, Any]], paces: dict[str, dict[float, dict[str, Any]]]) -> str:
+    rows = ["The same plan over the wire and in process; a difference is within the intervals where it is within 1.96 standard "
+            "errors of both.", "",
+            "| protocol | arm | robot time s | parameters | within the intervals | largest difference, standard errors "
+            "| truth in its interval | laws that differ |", "|---" * 8 + "|"]
+    for protocol, job in jobs.items():
+        table = pd.DataFrame(job["parameters"])
+        differ = ", ".join(f"{name} ({' against '.join(laws)})" for name, laws in job["laws"].items() if len(set(laws)) > 1)
+        rows.append(f"| {protocol} | {job['arm']}, {job['joints']} joints | {job['seconds']:.0f} | {len(table)} | "
+                    f"{(table['off'] <= WITHIN).sum()} | {table['off'].max():.2f} | "
+                    f"{sum(job['covered'])} of {len(job['covered'])} | {differ or 'none'} |")
+    rows += ["", "Cycles: latency is from asking to the reply, lateness the deviation of a cycle from the grid of its rate; "
+             "median, 99 %, 99.9 %, most.", "",
+             "| protocol | joints | rate Hz | cycles | s | replies missed | cycles left out | latency ms | lateness ms |",
+             "|---" * 9 + "|"]
+    for protocol, job in jobs.items():
+        rows.append(_pace_row(protocol, job["joints"], job))
+        rows += [_pace_row(protocol, 2, found) for found in paces.get(protocol, {}).values()]
+    return "\n".join([*rows, "", *(NOTES[protocol] for protocol in paces if protocol in NOTES)])
+
+
+def _pace_row(protocol: str, joints: int, found: dict[str, Any]) -> str:
+    latency, late = (", ".join(f"{value:.2f}" for value in found[key]) for key in ("latency_ms", "lateness_ms"))
+    return (f"| {protocol} | {joints} | {found['rate']:.0f} | {found['rows']} | {found['seconds']:.0f} | {found['missed']} | "
+            f"{found['left_out']} | {latency} | {late} |")

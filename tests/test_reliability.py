@@ -1,0 +1,134 @@
+"""A handful of the fault campaign, and its judge: cases that are not as required are found out."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import can
+import numpy as np
+import pytest
+
+from benchmarks import reliability
+from benchmarks.between import DELAY, WIRES, Way, damaged
+from benchmarks.reliability import FAULTS, Case, fail_and_judge, judge, small_arm
+
+PROTOCOLS = ("canopen",)
+FEW = {"frames lost": 4, "cable out": 1, "drive reset": 3, "host killed": 4}     # with seeds that strike joints in motion
+AT, OVER = 10.0, 14.0
+
+
+@pytest.fixture(scope="module")
+def cases():
+    """Two side by side: most of a case is waiting."""
+    wanted = [(protocol, fault, seed) for protocol in PROTOCOLS for fault, seed in FEW.items()]
+    with ThreadPoolExecutor(2) as pool:
+        return dict(zip(wanted, pool.map(lambda case: fail_and_judge(*case), wanted), strict=True))
+
+
+@pytest.mark.parametrize("fault", FEW)
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_what_fails_ends_as_required(cases, protocol, fault):
+    case = cases[protocol, fault, FEW[fault]]
+    assert case["breaches"] == []
+    assert case["seen"] == {"frames lost": "done", "host killed": "killed"}.get(fault, "stopped")
+    assert case["missed"] > 0 or fault != "frames lost"
+
+
+@pytest.fixture(scope="module")
+def arm(tmp_path_factory):
+    return small_arm("canopen", tmp_path_factory.mktemp("arm"))
+
+
+def trace(rest_after=0.3, ends=(1, 1), q=0.0, speed=1.0):
+    """Both joints powered from 8 s on, moving until so long after the fault."""
+    t = np.arange(8.0, 16.0, 0.002)
+    row = np.zeros((len(t), 2, 3))
+    row[:, :, 0] = 1
+    row[t > 12.0, :, 0] = ends
+    row[:, :, 1] = (q, 1.0)
+    row[t < AT + rest_after, :, 2] = speed
+    return np.hstack((t[:, None], row.reshape(len(t), 6)))
+
+
+CABLE_OUT = Case("cable out", None, AT, OVER, 3, "stribeck: turn has not replied for 52 ms; the arm was stopped\n", trace(), None)
+
+
+def judged(case, arm, tmp_path):
+    return judge(replace(case, campaign=tmp_path), arm)["breaches"]
+
+
+def test_a_case_as_required_has_no_breach(arm, tmp_path):
+    assert judged(CABLE_OUT, arm, tmp_path) == []
+
+
+@pytest.mark.parametrize(("changes", "words"), [
+    ({"trace": trace(rest_after=1.0)}, "moved under power 1.00 s after the fault"),
+    ({"trace": trace(q=0.6)}, "turn passed its limit by 0.015 rad"),
+    ({"trace": trace(speed=2.5)}, "times its highest speed"),
+    ({"trace": trace(ends=(0, 0))}, "lift was left to fall"),
+    ({"code": 0}, "exit code 0, not 3"),
+    ({"code": -11}, "exit code -11"),
+    ({"code": None}, "the program hung"),
+    ({"said": "stribeck: something else\n"}, "not said"),
+    ({"said": "Traceback (most recent call last):\n" + CABLE_OUT.said}, "a traceback"),
+    ({"fault": "frames lost"}, "not tolerated"),
+])
+def test_the_judge_finds_out(arm, tmp_path, changes, words):
+    found = judged(replace(CABLE_OUT, **changes), arm, tmp_path)
+    assert any(words in breach for breach in found), found
+
+
+def test_every_fault_has_somebody_who_makes_it():
+    assert {*WIRES, *reliability.DRIVES, "bus error", "emulator killed", "host stopped", "host killed"} == set(FAULTS)
+
+
+def passed(fault, count=2000, begins=0.0, replies=True):
+    """Numbers that came out of one direction of a bus, in order."""
+    way, out = Way(fault, lambda: begins, replies, lambda frame, _: -frame, 0), []
+    for number in range(1, count + 1):
+        way.put(number)
+        while (frame := way.due()) is not None:
+            out.append(frame)
+    end = time.monotonic() + 2.0 * DELAY
+    while time.monotonic() < end:
+        if (frame := way.due()) is not None:
+            out.append(frame)
+    return out
+
+
+class TestWay:
+    @pytest.mark.parametrize("fault", [*WIRES, "none"])
+    def test_before_it_begins_all_frames_pass(self, fault):
+        assert passed(fault, 100, begins=np.inf) == list(range(1, 101))
+
+    def test_some_are_lost(self):
+        out = passed("frames lost")
+        assert 1950 < len(out) < 2000
+        assert out == sorted(set(out))
+
+    def test_delayed_ones_keep_their_order_and_come(self):
+        assert passed("frames delayed", 30) == list(range(1, 31))
+
+    def test_some_come_twice(self):
+        out = passed("frames doubled")
+        assert set(out) == set(range(1, 2001))
+        assert 2050 < len(out) < 2200
+
+    def test_some_are_overtaken_by_one_and_none_is_lost(self):
+        out = passed("frames swapped")
+        assert sorted(out) == list(range(1, 2001))
+        assert 20 < sum(np.diff(out) < 0) < 200
+        assert np.abs(np.array(out) - np.arange(1, 2001)).max() <= 1
+
+    def test_replies_alone_are_damaged(self):
+        assert 0 < sum(frame < 0 for frame in passed("replies damaged")) < 60
+        assert min(passed("replies damaged", replies=False)) > 0
+
+    def test_nothing_passes_a_cable_that_is_out(self):
+        assert passed("cable out") == []
+
+    def test_damage_shows(self):
+        message, rng = can.Message(arbitration_id=0x181, data=bytes(8), is_extended_id=False), np.random.default_rng(0)
+        spoiled = [damaged(message, rng) for _ in range(50)]
+        assert sum(bytes(one.data) != bytes(8) for one in spoiled) > 30
+        assert {len(one.data) for one in spoiled} > {8}
