@@ -23,7 +23,7 @@ from ident.errors import InputError
 _POLL = 0.001               # s without a byte after which the servos look at their clocks
 _TEST = 1000                # the emulator's own item: what is written there happens to the servo,
 SILENT, RESET = 256, 257    # it falls silent, it loses its supply for a moment; anything else is a hardware error
-_GAIN = 20.0                # 1/s of the position loop
+_GAIN = 40.0                # 1/s of the position loop
 _UNIT = 0.229 * 2.0 * math.pi / 60.0       # rad/s of a count of velocity
 _TURN = 4096                # counts
 _MODELS = {                 # number, A a count, stall torque over stall current [N·m/A], speed without load [rad/s]

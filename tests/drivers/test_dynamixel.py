@@ -31,6 +31,7 @@ from tests.drivers.wires import PAIR, merged, processes, with_port
 
 REST = np.zeros(2)
 PACE = np.array([0.3, -0.2])
+SLOW = 4                # counts: 0.01 rad/s at the joint
 HAPPEN = 1000           # the emulator's own item
 TORQUE, WATCHDOG, GOAL, PROFILE_TIME, POSITION, VELOCITY = 64, 98, 116, 112, 132, 128
 
@@ -59,7 +60,10 @@ class Probe:
         return self.ask(servo, 3, struct.pack("<H", address) + struct.pack(form, value))[0] & 0x7F
 
     def happen(self, servo, what):
-        self.line.sendall(frame(servo, 3, struct.pack("<HH", HAPPEN, what)))
+        if what == SILENT:
+            self.line.sendall(frame(servo, 3, struct.pack("<HH", HAPPEN, what)))
+        else:
+            self.write(servo, HAPPEN, what, "<H")
 
     def powered(self, servo):
         return self.read(servo, TORQUE, "<B") == 1
@@ -324,11 +328,11 @@ class TestHost:
     def test_watchdogs_stop_the_joints_and_lock_their_goals(self, host, ending):
         program, _, probe, arm = host
         os.kill(program.pid, ending)
-        time.sleep(0.2 + 0.2)                       # watchdog, and a moment to come to rest
+        time.sleep(0.2 + 0.3)                       # watchdog, and a moment to come to rest
         for servo in (1, 2):
             assert probe.powered(servo)
             assert probe.read(servo, WATCHDOG, "<b") == -1
-            assert abs(probe.read(servo, VELOCITY)) <= 1
+            assert abs(probe.read(servo, VELOCITY)) <= SLOW
             assert probe.write(servo, GOAL, 0) == 4
         place = [probe.read(servo, POSITION) for servo in (1, 2)]
         if ending == signal.SIGSTOP:
@@ -347,7 +351,7 @@ class TestHost:
         assert "KeyboardInterrupt" in said.get(timeout=30.0)
         assert not probe.powered(1)                 # brake
         assert probe.powered(2)                     # no brake: held by its servo
-        assert abs(probe.read(2, VELOCITY)) <= 1
+        assert abs(probe.read(2, VELOCITY)) <= SLOW
 
 
 def test_a_joint_without_brake_falls_when_its_servo_has_no_power(own):
