@@ -23,7 +23,14 @@ def _canopen(arm: ArmFile, seed: int | None) -> Arm:
     return WiredArm(arm, CanopenLink)
 
 
-DRIVERS: dict[str, Connect] = {"simulated": _simulated, "canopen": _canopen}
+def _dynamixel(arm: ArmFile, seed: int | None) -> Arm:
+    from drivers.dynamixel import DynamixelLink
+    from drivers.wired import WiredArm
+
+    return WiredArm(arm, DynamixelLink)
+
+
+DRIVERS: dict[str, Connect] = {"simulated": _simulated, "canopen": _canopen, "dynamixel": _dynamixel}
 
 
 def connect(arm: ArmFile, seed: int | None = None) -> Arm:

@@ -38,7 +38,13 @@ def _canopen(arm: ArmFile, seed: int | None) -> Emulator:
     return Canopen(arm, seed)
 
 
-EMULATORS = {"canopen": _canopen}
+def _dynamixel(arm: ArmFile, seed: int | None) -> Emulator:
+    from drivers.emulators.dynamixel import Emulator as Dynamixel
+
+    return Dynamixel(arm, seed)
+
+
+EMULATORS = {"canopen": _canopen, "dynamixel": _dynamixel}
 
 
 def emulate(arm: ArmFile, seed: int | None = None) -> Emulator:

@@ -50,14 +50,19 @@ def canopen(arm, tmp_path, emulated):
     return connect(emulated("canopen").arm)
 
 
+def dynamixel(arm, tmp_path, emulated):
+    return connect(emulated("dynamixel").arm)
+
+
 BACKENDS = {
     "simulated": simulated,
     "elastic": elastic,
     "supervised": supervised,
     "replay": replayed,
     "canopen": canopen,
+    "dynamixel": dynamixel,
 }
-REAL_TIME = {"canopen"}
+REAL_TIME = {"canopen", "dynamixel"}
 
 
 def way(samples, dq):

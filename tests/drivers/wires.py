@@ -12,7 +12,8 @@ from drivers.realtime import real_time
 from ident.armfile import ArmFile, load_arm
 
 processes = multiprocessing.get_context("forkserver")       # imports once, starts in no time
-processes.set_forkserver_preload(["drivers.canopen402", "drivers.emulators.canopen", "drivers.wired", __name__])
+processes.set_forkserver_preload(["drivers.canopen402", "drivers.dynamixel", "drivers.emulators.canopen", "drivers.emulators.dynamixel",
+                                   "drivers.wired", __name__])
 
 GROUP = "239.74.163.2"
 PAIR: dict[str, dict[str, Any]] = {       # what makes the pair of tests/arms an arm of each protocol; {port} is a free one
@@ -21,6 +22,10 @@ PAIR: dict[str, dict[str, Any]] = {       # what makes the pair of tests/arms an
                    "modes": ["velocity", "torque"]},
         "joints": {"turn": {"stop": "brake", "drive": {"node": 1, "rated_torque": 0.6, "position_counts": 65536}},
                    "lift": {"stop": "brake", "drive": {"node": 2, "rated_torque": 0.4, "position_counts": 65536}}}},
+    "dynamixel": {
+        "driver": {"kind": "dynamixel", "port": "socket://127.0.0.1:{port}", "watchdog": 0.5},
+        "joints": {"turn": {"stop": "brake", "drive": {"id": 1, "model": "XM540-W270", "reduction": 10.0}},
+                   "lift": {"stop": "brake", "drive": {"id": 2, "model": "XM540-W150", "reduction": 10.0}}}},
 }
 
 
@@ -65,7 +70,7 @@ def play(arm: Path, seed: int, listens: Any) -> None:
 
 
 def free_port() -> int:
-    """A UDP port that nobody uses: else parallel tests hear each other."""
+    """A port that nobody uses: else parallel tests hear each other."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.bind(("", 0))
         return int(probe.getsockname()[1])
@@ -75,7 +80,9 @@ def with_port(table: Any, port: int) -> Any:
     """A copy with the port filled in."""
     if isinstance(table, dict):
         return {key: with_port(value, port) for key, value in table.items()}
-    return port if table == "{port}" else table
+    if table == "{port}":
+        return port
+    return table.replace("{port}", str(port)) if isinstance(table, str) else table
 
 
 def merged(table: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:

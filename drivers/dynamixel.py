@@ -1,0 +1,451 @@
+"""Dynamixel X servos over Protocol 2.0: settings written and read back, then one Sync Write and one Sync Read a cycle.
+
+Their velocity set-point is coarse (24 mrad/s at the horn), so velocities are sent as ramps of the goal position, in extended
+position mode with a time-based profile: each goal lies `span` ahead on the ramp and is to be reached in that time. The servo
+interpolates between goals; a host that falls silent leaves a goal that is at most `span` away.
+
+`dynamixel-sdk` carries packets, on a port object of our own.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import serial
+from dynamixel_sdk import COMM_RX_CORRUPT, COMM_SUCCESS, Protocol2PacketHandler
+from pydantic import Field, PositiveFloat, PositiveInt
+
+from drivers import dynamixel2 as dxl
+from drivers.axis import Axis, Joint, Keys, Link, LinkKeys, Power, Reading, Steps
+from drivers.dynamixel2 import MODELS, Register, Reply, Scale, State
+from drivers.errors import DriverError
+from ident.errors import InputError, unknown_name
+
+_POLL = 0.002               # s after which a read of the port looks at the clock
+_FULL = 0.1                 # s for the port to take what is sent
+_REPLY = 0.1                # s for an answer to a single instruction; writing settings takes a servo a while
+_TRIES = 2                  # of a single instruction
+_BOOT = 3.0                 # s for a servo to come back from a reboot
+_FIRMWARE = 42              # first with time-based profiles
+_LONGEST = 5.0              # periods for which a ramp goes on before a late set-point
+_LEAD = 0.25                # rad of the horn that a ramp may be ahead of it: full effort of the servo's position loop
+_STANDING = 1               # counts of velocity up to which a servo stands
+
+
+class DynamixelKeys(LinkKeys):
+    """Keys of ``[driver]``."""
+
+    port: str                                               # a device, a pty, or socket://host:port
+    baud_rate: PositiveInt = 1_000_000
+    profile: Literal["position", "current-based"] = "position"      # the second holds the torque limit in the servo, too
+    span: Annotated[float, Field(ge=0.02, le=1.0)] = 0.2    # s that each goal lies ahead
+    watchdog: Annotated[float, Field(ge=0.02, le=2.54)] = 0.2
+
+
+class DriveKeys(Keys):
+    """Keys of ``drive = {...}`` of a joint."""
+
+    id: Annotated[int, Field(ge=0, le=252)]
+    model: str                                              # one of dynamixel2.MODELS
+    reduction: PositiveFloat = 1.0                          # turns of the horn a turn of the joint
+    torque_constant: PositiveFloat | None = None            # N·m at the horn per A; default: the model's
+
+
+class Port:
+    """What dynamixel-sdk wants of a port, around an open pyserial object.
+
+    Times are those of the monotonic clock, reads wait instead of spinning, bytes that never end do not hold a reader beyond its
+    time, and the port is never left "busy" by an error. Packets wait for the next read and leave together.
+    """
+
+    is_using = property(lambda self: False, lambda self, value: None)
+
+    def __init__(self, line: serial.SerialBase, baud_rate: int) -> None:
+        self.line, self.baud_rate, self.until = line, baud_rate, 0.0
+        self._waiting = b""
+        line.timeout, line.write_timeout = _POLL, _FULL
+
+    def clearPort(self) -> None:
+        """Forget what came before."""
+        self.line.reset_input_buffer()
+
+    def writePort(self, packet: Sequence[int]) -> int:
+        """Keep a packet for the next read."""
+        self._waiting += bytes(packet)
+        return len(packet)
+
+    def readPort(self, length: int) -> bytes:
+        """At most so many bytes; none after the time is over."""
+        if self._waiting:
+            waiting, self._waiting = self._waiting, b""
+            self.line.write(waiting)
+        return bytes(self.line.read(length)) if length > 0 and not self.isPacketTimeout() else b""
+
+    def isPacketTimeout(self) -> bool:
+        """Whether the time to wait is over."""
+        return time.monotonic() > self.until
+
+
+class Bus:
+    """Instructions to servos and their replies."""
+
+    def __init__(self, port: Port) -> None:
+        self.port, self.corrupt = port, 0
+        self._packets = Protocol2PacketHandler()
+
+    def ask(self, servo: int, instruction: int, parameters: bytes = b"", tries: int = _TRIES) -> Reply | None:
+        """Reply of one servo to an instruction; None if none comes."""
+        for _ in range(tries):
+            self._send(servo, instruction, parameters)
+            for reply in self._replies(time.monotonic() + _REPLY):
+                if reply.servo == servo:
+                    return reply
+        return None
+
+    def sync_write(self, item: Register, values: Mapping[int, int]) -> None:
+        """One item of several servos; nobody replies. Leaves with the next instruction that is answered."""
+        if values:
+            self._send(dxl.EVERYONE, dxl.SYNC_WRITE, dxl.read_request(item) + b"".join(
+                bytes([servo]) + item.pack(value) for servo, value in values.items()))
+
+    def sync_read(self, item: Register, servos: Sequence[int], deadline: float) -> Iterator[Reply]:
+        """Replies of several servos, in the order asked, until a deadline."""
+        self._send(dxl.EVERYONE, dxl.SYNC_READ, dxl.read_request(item) + bytes(servos))
+        due = set(servos)
+        for reply in self._replies(deadline):
+            if reply.servo in due:
+                due.remove(reply.servo)
+                yield reply
+            if not due:
+                return
+
+    def _send(self, servo: int, instruction: int, parameters: bytes) -> None:
+        self._packets.txPacket(self.port, dxl.packet(servo, instruction, parameters))
+
+    def _replies(self, until: float) -> Iterator[Reply]:
+        """Whatever comes until then; damaged packets are counted and left out."""
+        self.port.until = until
+        while not self.port.isPacketTimeout():
+            found, result = self._packets.rxPacket(self.port, False)
+            reply = dxl.unpack_reply(found) if result == COMM_SUCCESS else None
+            if reply is not None:
+                yield reply
+            elif result in (COMM_SUCCESS, COMM_RX_CORRUPT):
+                self.corrupt += 1
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One item to write and to read back. Items of the EEPROM, below Torque Enable, are locked while the servo is powered."""
+
+    item: Register
+    value: int
+    what: str
+
+    @property
+    def locked(self) -> bool:
+        """Whether it can be written without power only."""
+        return self.item.address < dxl.TORQUE_ENABLE.address or self.item is dxl.INDIRECT
+
+
+class DynamixelAxis(Axis):
+    """One servo."""
+
+    def __init__(self, joint: Joint, keys: DynamixelKeys, drive: DriveKeys, bus: Callable[[], Bus]) -> None:
+        if drive.model not in MODELS:
+            raise unknown_name(f"joints.{joint.name}.drive.model", drive.model, MODELS)
+        self.joint, self.keys, self.drive, self.model, self._bus = joint, keys, drive, MODELS[drive.model], bus
+        table = joint.table
+        self.scale = Scale.of(self.model.current_step, drive.torque_constant or self.model.torque_constant, drive.reduction,
+                              table.direction, table.zero_offset)
+        position = abs(self.scale.position)
+        self.steps = Steps(position / keys.span, position, abs(self.scale.torque))
+        self.state: State | None = None
+        self._asked: str | None = None      # "on", "follow", "held", "off"; None leaves the servo as it is
+        self._alert = False
+        self._ramp = self._velocity = 0.0   # joint position up to which set-points have led, and the last of them
+        self._commanded = 0.0
+
+    # what the servo says
+
+    @property
+    def power(self) -> Power:
+        """By the last reply; a servo that its watchdog stopped holds, and takes no goals."""
+        state = self.state
+        if state is None:
+            return "off"
+        if state.hardware_error or self._alert:
+            return "fault"
+        if not state.torque_enable:
+            return "off"
+        return "held" if state.tripped or self._asked == "held" and self._stands(state) else "on"
+
+    @property
+    def trouble(self) -> str | None:
+        """Hardware error, watchdog or lost power in words."""
+        state = self.state
+        if state is None:
+            return "silent"
+        if state.hardware_error or self._alert:
+            return dxl.hardware_words(state.hardware_error) or "hardware error"
+        if state.tripped and state.torque_enable:
+            return "its bus watchdog found the host silent"
+        if not state.torque_enable:
+            return "no power: it was switched off, or lost its supply and started again" if self._asked == "follow" else "no power"
+        return None
+
+    def identity(self) -> dict[str, str]:
+        """Model, firmware, mode, limits in force, supply."""
+        modes = {number: name for name, number in dxl.MODES.items()}
+        mode, current = self.read(dxl.OPERATING_MODE), self.read(dxl.CURRENT_LIMIT)
+        return {"id": str(self.drive.id), "device": self.drive.model, "firmware": str(self.read(dxl.FIRMWARE)),
+                "mode": modes.get(mode, str(mode)), "supply": f"{0.1 * self.read(dxl.VOLTAGE):.1f} V",
+                "current limit": f"{current * self.model.current_step:.2f} A"}
+
+    @staticmethod
+    def _stands(state: State) -> bool:
+        return abs(state.velocity) <= _STANDING
+
+    def take(self, t: float, reply: Reply) -> bool:
+        """A reply to a Sync Read; whether it was one."""
+        state = dxl.unpack_state(reply.data)
+        if state is None:
+            return False
+        self.state, self._alert = state, dxl.alert(reply.error)
+        q, dq, tau = self.scale.joint(state)
+        self.reading = Reading(t, q, dq, tau, state.word, float(state.current), float(state.temperature))
+        self.replies += 1
+        if self._asked == "on" and state.torque_enable and not state.tripped:
+            self._asked, self._commanded = "follow", t
+        return True
+
+    # settings
+
+    def settings(self) -> Iterator[Setting]:
+        """What a servo is told before it is powered."""
+        joint, scale = self.joint, self.scale
+        speed = min(math.ceil(abs(joint.velocity / scale.velocity)), dxl.MOST_VELOCITY)
+        current = min(math.ceil(abs(joint.torque / scale.torque)), self.model.most_current)
+        yield Setting(dxl.RETURN_DELAY, 0, "return delay")
+        yield Setting(dxl.DRIVE_MODE, dxl.TIME_BASED, "drive mode")
+        yield Setting(dxl.OPERATING_MODE, dxl.MODES[self.keys.profile], "operating mode")
+        yield Setting(dxl.VELOCITY_LIMIT, speed, "velocity limit")
+        yield Setting(dxl.CURRENT_LIMIT, current, "current limit")
+        yield Setting(dxl.STATUS_RETURN, 2, "status return level")
+        yield Setting(dxl.INDIRECT, dxl.indirect_addresses(), "indirect addresses")
+        if self.keys.profile == "current-based":
+            yield Setting(dxl.GOAL_CURRENT, current, "torque limit")
+
+    @property
+    def _profile(self) -> tuple[Setting, ...]:
+        """The profile, which a change of mode and a tripped watchdog reset; both in ms."""
+        return (Setting(dxl.PROFILE_ACCELERATION, 0, "profile acceleration"),
+                Setting(dxl.PROFILE_VELOCITY, round(1000.0 * self.keys.span), "profile time"))
+
+    def configure(self) -> None:
+        """Write what differs, then read everything back; a servo that its watchdog holds keeps holding."""
+        self.reading = self.state = self._asked = None
+        self._check_servo()
+        powered = self.read(dxl.TORQUE_ENABLE) == 1
+        tripped = self.read(dxl.WATCHDOG) < 0
+        if powered and not tripped:
+            raise self._error("is powered and follows another program, or one that ended without stopping it; stop that first")
+        settings = [setting for setting in (*self.settings(), *self._profile)
+                    if not (tripped and setting.item is dxl.GOAL_CURRENT)]
+        for setting in settings:
+            if self.read(setting.item) != setting.value:
+                if powered and setting.locked:
+                    raise self._error(f"holds its joint and has another {setting.what}, which cannot be set under power; support "
+                                      "the arm, then take the power off with stribeck check --reset")
+                self.write(setting)
+        for setting in settings:
+            self._verify(setting)
+        if not tripped:
+            self._watch()
+        self.watched = True
+
+    def _check_servo(self) -> None:
+        """What cannot be set: model, firmware, that it is free of faults."""
+        number = self.read(dxl.MODEL_NUMBER)
+        if number != self.model.number:
+            name = next((name for name, model in MODELS.items() if model.number == number), "another")
+            raise self._error(f"says it is model {number} ({name}), the arm file says {self.drive.model}, which is "
+                              f"{self.model.number}; every torque would be wrong. Correct model or id")
+        firmware = self.read(dxl.FIRMWARE)
+        if firmware < _FIRMWARE:
+            raise self._error(f"has firmware {firmware}, which has no time-based profiles; {_FIRMWARE} or later is needed")
+        fault = self.read(dxl.HARDWARE_ERROR)
+        if fault:
+            raise self._error(f"has a fault, {dxl.hardware_words(fault)}; see to its cause, then clear it with "
+                              "stribeck check --reset")
+
+    def _watch(self) -> None:
+        self._tell(Setting(dxl.WATCHDOG, round(self.keys.watchdog / dxl.WATCHDOG_STEP), "watchdog"))
+
+    def _tell(self, setting: Setting) -> None:
+        self.write(setting)
+        self._verify(setting)
+
+    def _verify(self, setting: Setting) -> None:
+        found = self.read(setting.item)
+        if found != setting.value:
+            raise self._error(f"was told {setting.what} = {setting.value} (register {setting.item.address}) and reads back {found}")
+
+    # orders
+
+    def enable(self) -> None:
+        """Make the goal the present position and read it back, then ask for power. What the watchdog locked is unlocked first."""
+        for setting in self._profile:
+            self._tell(setting)
+        self.write(Setting(dxl.WATCHDOG, 0, "watchdog"))
+        here = self.read(dxl.PRESENT_POSITION)
+        self._tell(Setting(dxl.GOAL_POSITION, here, "goal position"))
+        if self.keys.profile == "current-based":
+            self._tell(next(setting for setting in self.settings() if setting.item is dxl.GOAL_CURRENT))
+        self._watch()
+        self._ramp, self._velocity = (here - dxl.CENTRE) * self.scale.position + self.scale.zero, 0.0
+        self._asked = "on"
+
+    def command(self, mode: str, value: float) -> None:
+        """Go on by the velocity for the time since the last set-point."""
+        now = time.monotonic()
+        passed, self._commanded = min(now - self._commanded, _LONGEST / self.keys.rate), now
+        lead = _LEAD / self.drive.reduction
+        here = self._ramp if self.reading is None else self.reading.q
+        self._ramp, self._velocity = min(max(self._ramp + value * passed, here - lead), here + lead), value
+        self.scale.goal(self._ramp + value * self.keys.span)
+
+    def quick_stop(self) -> None:
+        """Stay where the ramp has led; the servo holds there."""
+        self._velocity, self._asked = 0.0, "held"
+
+    def disable(self) -> None:
+        """Power off."""
+        self._velocity, self._asked = 0.0, "off"
+
+    def reset(self) -> None:
+        """Power off, and a reboot where there is a fault, which nothing else clears."""
+        self.write(Setting(dxl.TORQUE_ENABLE, 0, "power"))
+        self.write(Setting(dxl.WATCHDOG, 0, "watchdog"))
+        if self.read(dxl.HARDWARE_ERROR):
+            self._bus().ask(self.drive.id, dxl.REBOOT, tries=1)
+            end = time.monotonic() + _BOOT
+            while self._bus().ask(self.drive.id, dxl.PING) is None and time.monotonic() < end:
+                pass
+        fault = self.read(dxl.HARDWARE_ERROR)
+        if fault:
+            raise self._error("keeps its fault: " + dxl.hardware_words(fault))
+
+    def goal(self) -> int | None:
+        """Goal position of this cycle; None where the servo is to be left alone."""
+        if self._asked == "follow" or self._asked == "held" and self.power == "on":
+            return self.scale.goal(self._ramp + self._velocity * self.keys.span)
+        return None
+
+    def switch(self) -> int | None:
+        """Torque Enable of this cycle, for transitions only: a servo that lost its power by itself is not brought back."""
+        if self.state is None or self._asked not in ("on", "off"):
+            return None
+        wanted = int(self._asked == "on")
+        return None if self.state.torque_enable == wanted else wanted
+
+    # single instructions
+
+    def read(self, item: Register) -> int:
+        """Value of an item."""
+        reply = self._ask(dxl.READ, dxl.read_request(item), f"register {item.address}")
+        if len(reply.data) != item.size:
+            raise self._error(f"answers {len(reply.data)} bytes for register {item.address}, {item.size} are needed")
+        return item.unpack(reply.data)
+
+    def write(self, setting: Setting) -> None:
+        """Write one item."""
+        self._ask(dxl.WRITE, dxl.write_request(setting.item, setting.value), f"{setting.what} = {setting.value}")
+
+    def _ask(self, instruction: int, parameters: bytes, what: str) -> Reply:
+        reply = self._bus().ask(self.drive.id, instruction, parameters)
+        if reply is None:
+            raise self._error("does not answer; check power, wiring, baud_rate and id")
+        words = dxl.error_words(reply.error)
+        if words:
+            raise self._error(f"refuses {what}: {words}")
+        return reply
+
+    def _error(self, words: str) -> DriverError:
+        return DriverError(f"the drive of {self.joint.name} (id {self.drive.id}) {words}")
+
+
+class DynamixelLink(Link):
+    """Servos on one line."""
+
+    keys, joint_keys = DynamixelKeys, DriveKeys
+
+    def __init__(self, joints: tuple[Joint, ...], keys: DynamixelKeys, drives: tuple[DriveKeys, ...]) -> None:
+        ids = [drive.id for drive in drives]
+        for joint, servo in zip(joints, ids, strict=True):
+            if ids.count(servo) > 1:
+                raise InputError(f"joints.{joint.name}.drive.id = {servo} is also that of another joint")
+        self._keys = keys
+        self.axes = self._axes = tuple(DynamixelAxis(joint, keys, drive, self._connected)
+                                       for joint, drive in zip(joints, drives, strict=True))
+        self._by_id = {axis.drive.id: axis for axis in self._axes}
+        self._order = list(self._by_id)
+        self._bus: Bus | None = None
+
+    def _connected(self) -> Bus:
+        if self._bus is None:
+            raise DriverError("the servos' line is not open")
+        return self._bus
+
+    def open(self, transport: serial.SerialBase | None = None) -> None:
+        """Take the line, with the shortest delay that its adapter offers."""
+        self._owned, self._line = transport is None, transport or _open_line(self._keys.port, self._keys.baud_rate)
+        self._bus = Bus(Port(self._line, self._keys.baud_rate))
+
+    def start(self) -> None:
+        """Servos answer at any time."""
+
+    def close(self) -> None:
+        """Release the watchdogs of servos without power; those of holding ones trip, which locks their goals."""
+        if self._bus is None:
+            return
+        for axis in self._axes:
+            with suppress(DriverError, OSError):
+                if axis.power in ("off", "fault"):
+                    axis.write(Setting(dxl.WATCHDOG, 0, "watchdog"))
+        if self._owned:
+            self._line.close()
+        self._bus = None
+
+    def exchange(self, deadline: float) -> float:
+        """Sync Write of power where it changes and of goals, Sync Read of the state, which is also the sign of life."""
+        bus = self._connected()
+        for item, values in ((dxl.TORQUE_ENABLE, {servo: axis.switch() for servo, axis in self._by_id.items()}),
+                             (dxl.GOAL_POSITION, {servo: axis.goal() for servo, axis in self._by_id.items()})):
+            bus.sync_write(item, {servo: value for servo, value in values.items() if value is not None})
+        asked = time.monotonic()
+        answered = [reply.servo for reply in bus.sync_read(dxl.STATE, self._order, deadline)
+                    if self._by_id[reply.servo].take(time.monotonic(), reply)]
+        self._order.sort(key=lambda servo: servo not in answered)       # a silent servo keeps those behind it from answering
+        return asked
+
+    def load(self) -> float:
+        """A Sync Write of goals and a Sync Read with its replies each cycle, ten bits a byte."""
+        n = len(self.axes)
+        cycle = dxl.sync_write_bytes(n, dxl.GOAL_POSITION.size) + dxl.sync_read_bytes(n, dxl.STATE.size)
+        return 10.0 * cycle * self._keys.rate / self._keys.baud_rate
+
+
+def _open_line(port: str, baud_rate: int) -> serial.SerialBase:
+    """A serial device, for this program alone, or a network socket."""
+    alone = {} if "://" in port else {"exclusive": True}
+    try:
+        line = serial.serial_for_url(port, baudrate=baud_rate, timeout=_POLL, write_timeout=_FULL, **alone)
+    except (OSError, ValueError) as error:
+        raise DriverError(f"the port {port} cannot be opened: {error}") from error
+    with suppress(AttributeError, OSError, ValueError):     # only some adapters have it; without, replies come every 16 ms
+        line.set_low_latency_mode(True)
+    return line

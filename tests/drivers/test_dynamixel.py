@@ -1,0 +1,442 @@
+"""Dynamixel servos on one line: what is written before power, what moves, and what ends motion.
+
+The emulated servos are in another process behind a TCP port; those that need an impossible servo have one in this process, on a pty.
+A `Probe` looks at the servos by packets of its own. Like any instruction it keeps their watchdogs quiet.
+"""
+
+import os
+import signal
+import socket
+import struct
+import sys
+import threading
+import time
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from drivers import ArmStopped, Command, DriverError, Supervisor, connect
+from drivers.emulators.dynamixel import RESET, SILENT, Emulator, frame, frames
+from drivers.simulated import SimulatedArm
+from experiments.constant_speed import plan_constant_speed
+from experiments.design import ConstantSpeed
+from experiments.record import record
+from ident.armfile import load_arm
+from ident.errors import InputError
+from ident.identify import identify
+from ident.run import load_run
+from tests.drivers.wires import PAIR, merged, processes, with_port
+
+REST = np.zeros(2)
+PACE = np.array([0.3, -0.2])
+SLOW = 4                # counts: 0.01 rad/s at the joint
+HAPPEN = 1000           # the emulator's own item
+TORQUE, WATCHDOG, GOAL, PROFILE_TIME, POSITION, VELOCITY = 64, 98, 116, 112, 132, 128
+
+
+class Probe:
+    """Reads and writes items of servos beside the driver."""
+
+    def __init__(self, arm):
+        host, port = arm.driver.model_extra["port"].removeprefix("socket://").split(":")
+        self.line = socket.create_connection((host, int(port)), 2.0)
+
+    def ask(self, servo, instruction, parameters=b""):
+        self.line.sendall(frame(servo, instruction, parameters))
+        buffer = bytearray()
+        while True:
+            buffer += self.line.recv(256)
+            for _, _, rest in frames(buffer):
+                return rest[0], rest[1:]
+
+    def read(self, servo, address, form="<i"):
+        error, data = self.ask(servo, 2, struct.pack("<HH", address, struct.calcsize(form)))
+        assert error & 0x7F == 0
+        return struct.unpack(form, data)[0]
+
+    def write(self, servo, address, value, form="<i"):
+        return self.ask(servo, 3, struct.pack("<H", address) + struct.pack(form, value))[0] & 0x7F
+
+    def happen(self, servo, what):
+        if what == SILENT:
+            self.line.sendall(frame(servo, 3, struct.pack("<HH", HAPPEN, what)))
+        else:
+            self.write(servo, HAPPEN, what, "<H")
+
+    def powered(self, servo):
+        return self.read(servo, TORQUE, "<B") == 1
+
+
+@pytest.fixture(scope="module")
+def pair(bench):
+    """Emulated servos in another process; tests leave them without faults."""
+    return bench("dynamixel")
+
+
+@contextmanager
+def probing(arm):
+    made = Probe(arm)
+    yield made
+    made.line.close()
+
+
+@pytest.fixture
+def probe(pair):
+    with probing(pair.arm) as made:
+        yield made
+
+
+@pytest.fixture
+def own(bench):
+    """Emulated servos of a test's own, and a probe; for tests that break them."""
+    with ExitStack() as made:
+        def start(**changes):
+            servos = bench("dynamixel", changes)
+            made.callback(servos.end)
+            return servos, made.enter_context(probing(servos.arm))
+
+        yield start
+
+
+def steps(arm, count, velocity=REST):
+    return [arm.step(Command(velocity)) for _ in range(count)]
+
+
+def until_it_fails(arm, velocity=PACE, most=3.0):
+    end = time.monotonic() + most
+    while time.monotonic() < end:
+        arm.step(Command(velocity))
+    pytest.fail("nothing was noticed")
+
+
+class TestSettings:
+    def test_the_servos_hold_what_was_written(self, pair, probe):
+        with connect(pair.arm):
+            for servo, current in ((1, 60.0 / (10.0 * 10.6 / 4.4)), (2, 40.0 / (10.0 * 7.3 / 4.4))):
+                assert probe.read(servo, 9, "<B") == 0                                      # return delay
+                assert probe.read(servo, 10, "<B") == 4                                     # time-based profiles
+                assert probe.read(servo, 11, "<B") == 4                                     # extended position
+                assert probe.read(servo, 38, "<H") == int(current / 2.69e-3) + 1
+                assert probe.read(servo, 44) == int((2.0, 1.5)[servo - 1] * 10.0 / (0.229 * 2.0 * np.pi / 60.0)) + 1
+                assert probe.read(servo, WATCHDOG, "<b") == 25                              # 0.5 s
+                assert probe.read(servo, PROFILE_TIME) == 200
+                assert not probe.powered(servo)
+
+    def test_the_torque_limit_is_in_the_servo_where_that_is_asked_for(self, own):
+        servos, probe = own(driver={"profile": "current-based"})
+        with connect(servos.arm) as arm:
+            arm.enable()
+            assert probe.read(1, 11, "<B") == 5
+            assert probe.read(1, 102, "<h") == probe.read(1, 38, "<H") == int(60.0 / (10.0 * 10.6 / 4.4) / 2.69e-3) + 1
+
+    def test_resolution_is_that_of_the_goal_over_its_span(self, pair):
+        """7.7 mrad/s at the horn, where the servo's own velocities have steps of 24."""
+        resolution = connect(pair.arm).resolution
+        np.testing.assert_allclose(resolution.position_step, 2.0 * np.pi / 4096 / 10.0)
+        np.testing.assert_allclose(resolution.velocity_step, 2.0 * np.pi / 4096 / 10.0 / 0.2)
+        np.testing.assert_allclose(resolution.torque_step, [2.69e-3 * 10.6 / 4.4 * 10.0, 2.69e-3 * 7.3 / 4.4 * 10.0])
+
+    @pytest.mark.parametrize(("changes", "words"), [
+        ({"driver": {"baudrate": 1}}, r"driver.baudrate: unknown key 'baudrate'; did you mean 'baud_rate'"),
+        ({"driver": {"watchdog": 9.0}}, r"driver.watchdog = 9"),
+        ({"driver": {"baud_rate": 57600}}, r"200 Hz would take \d+ % of the bus, at most 70 % is safe; at most \d+ Hz fit"),
+        ({"joints": {"lift": {"drive": {"id": 1}}}}, r"joints.turn.drive.id = 1 is also"),
+        ({"joints": {"lift": {"drive": {"model": "XL430-W250"}}}}, r"joints.lift.drive.model.*XL430-W250.*XM430-W210"),
+    ])
+    def test_keys_are_checked_before_anybody_is_asked(self, make_arm, changes, words):
+        with pytest.raises(InputError, match=words):
+            connect(make_arm(merged(with_port(PAIR["dynamixel"], 1), changes)))
+
+    def test_nobody_there_is_said_in_time(self, make_arm, pair):
+        missing = make_arm(merged(PAIR["dynamixel"], {"driver": {"port": pair.arm.driver.model_extra["port"]},
+                                                      "joints": {"lift": {"drive": {"id": 9}}}}))
+        began = time.monotonic()
+        with pytest.raises(DriverError, match=r"drive of lift \(id 9\) does not answer"), connect(missing):
+            pass
+        assert time.monotonic() - began < 2.0
+
+    def test_another_model_than_the_arm_file_says_is_refused(self, make_arm, pair):
+        wrong = make_arm(merged(PAIR["dynamixel"], {"driver": {"port": pair.arm.driver.model_extra["port"]},
+                                                    "joints": {"lift": {"drive": {"model": "XM430-W350"}}}}))
+        with (pytest.raises(DriverError, match=r"drive of lift \(id 2\) says it is model 1130 \(XM540-W150\), the arm file says "
+                                               "XM430-W350"), connect(wrong)):
+            pass
+
+    def test_a_port_that_cannot_be_opened_is_said(self, make_arm):
+        for port in ("socket://127.0.0.1:9", "/dev/nothing-here"):
+            with pytest.raises(DriverError, match=f"the port {port} cannot be opened"), \
+                    connect(make_arm(merged(PAIR["dynamixel"], {"driver": {"port": port}}))):
+                pass
+
+
+class TestMotion:
+    def test_slow_strokes_are_finer_than_the_servos_velocities_and_no_sample_is_lost(self, own):
+        """12 mrad/s at the horn: half a step of the servo's own velocity."""
+        servos, _ = own(joints={"turn": {"drive": {"reduction": 1.0}}})
+        with Supervisor(connect(servos.arm)) as guard:
+            guard.enable()
+            samples = steps(guard, 500, np.array([0.012, 0.001]))
+            arm = guard.arm
+            assert [axis.replies for axis in arm.axes] == [arm.tally.cycles] * 2
+        t, q = (np.array([getattr(sample, key) for sample in samples]) for key in ("t", "q"))
+        assert np.median(np.diff(t)) == pytest.approx(0.005, rel=0.02)
+        assert np.polyfit(t[150:], q[150:, 0], 1)[0] == pytest.approx(0.012, rel=0.05)
+        assert np.polyfit(t[150:], q[150:, 1], 1)[0] == pytest.approx(0.001, rel=0.1)
+
+    def test_directions_and_zeros_are_the_models(self, own):
+        """The servo turns the other way; the emulator knows it from the same keys, the probe sees its counts."""
+        servos, probe = own(joints={"turn": {"direction": -1, "zero_offset": 0.2}})
+        with connect(servos.arm) as arm:
+            arm.enable()
+            first, last = steps(arm, 1)[0], steps(arm, 60, np.array([0.3, 0.0]))[-1]
+            assert first.q[0] == pytest.approx(0.0, abs=0.01)
+            assert last.q[0] > first.q[0] + 0.03
+            assert probe.read(1, VELOCITY) < 0
+            assert probe.read(1, POSITION) == pytest.approx(2048 + (0.2 - last.q[0]) * 10.0 * 4096 / (2.0 * np.pi), abs=200)
+
+    def test_a_host_that_stays_away_for_a_while_makes_up_for_nothing(self, pair):
+        with connect(pair.arm) as arm:
+            arm.enable()
+            before = steps(arm, 20, PACE)[-1].q
+            time.sleep(0.3)
+            after = steps(arm, 4)[-1].q
+            assert np.all(np.abs(after - before) < np.abs(PACE) * (0.2 + 0.06) + 0.002)     # the goal lies 0.2 s ahead
+
+
+class TestStaleGoal:
+    """Somebody left a goal in the servo."""
+
+    FAR = 4000
+
+    def test_the_driver_never_lets_it_move(self, pair, probe):
+        with connect(pair.arm) as arm:
+            before = arm.look(5)[-1].q
+            assert probe.write(1, GOAL, self.FAR) == 0
+            arm.enable()
+            samples = steps(arm, 20)
+            np.testing.assert_allclose([sample.q for sample in samples], np.tile(before, (20, 1)), atol=3.2e-4)
+
+    def test_without_the_driver_it_does(self, own):
+        """Else the test above would prove nothing."""
+        _, probe = own()
+        before = probe.read(1, POSITION)
+        probe.write(1, GOAL, self.FAR)
+        probe.write(1, TORQUE, 1, "<B")
+        time.sleep(0.3)
+        assert abs(probe.read(1, POSITION) - before) > 200
+
+
+class TestFaults:
+    def test_a_hardware_error_stops_all_joints_and_only_a_reset_clears_it(self, pair, probe):
+        arm = connect(pair.arm)
+        with arm:
+            arm.enable()
+            steps(arm, 20, PACE)
+            probe.happen(1, 0x20)
+            with pytest.raises(DriverError, match="drive of turn stopped by itself: overload"):
+                until_it_fails(arm)
+            assert not probe.powered(2)                                     # braked
+            with pytest.raises(DriverError, match="turn.*fault"):
+                arm.enable()
+            assert not probe.powered(1)
+        with pytest.raises(DriverError, match="has a fault, overload; .* stribeck check --reset"), connect(pair.arm):
+            pass
+        arm = connect(pair.arm)
+        arm.reset()
+        assert not probe.powered(1)
+        with arm:
+            arm.enable()
+            steps(arm, 5)
+
+    @pytest.mark.parametrize("servo", [1, 2])
+    def test_a_servo_that_falls_silent_is_named_and_the_other_stops(self, own, servo):
+        """The first keeps the second from answering until it is asked for last."""
+        servos, probe = own()
+        name, other = (("turn", 2), ("lift", 1))[servo - 1]
+        with connect(servos.arm) as arm:
+            arm.enable()
+            steps(arm, 20, PACE)
+            probe.happen(servo, SILENT)
+            with pytest.raises(DriverError, match=f"{name} has not replied for"):
+                until_it_fails(arm)
+            assert not probe.powered(other)
+
+    def test_a_servo_that_lost_its_supply_is_not_taken_back(self, own):
+        servos, probe = own()
+        with connect(servos.arm) as arm:
+            arm.enable()
+            steps(arm, 20, PACE)
+            probe.happen(1, RESET)
+            with pytest.raises(DriverError, match="turn stopped by itself: no power: .* lost its supply"):
+                until_it_fails(arm)
+            assert not probe.powered(1)
+
+    def test_when_the_line_is_cut_the_arm_says_so(self, own):
+        servos, _ = own()
+        with connect(servos.arm) as arm:
+            arm.enable()
+            steps(arm, 20, PACE)
+            servos.end()
+            with pytest.raises(DriverError, match="the bus failed"):
+                until_it_fails(arm)
+            with pytest.raises(ArmStopped):
+                arm.step(Command(REST))
+
+    def test_a_servo_that_is_switched_off_by_another_is_not_brought_back(self, pair, probe):
+        with connect(pair.arm) as arm:
+            arm.enable()
+            steps(arm, 10)
+            probe.write(1, TORQUE, 0, "<B")
+            with pytest.raises(DriverError, match="turn stopped by itself: no power"):
+                until_it_fails(arm, REST)
+
+
+def drive_on(arm, said):
+    """A program of its own that moves the joints until it is stopped."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with connect(load_arm(arm)) as connected:
+            connected.enable()
+            said.put("moving")
+            while True:
+                connected.step(Command(PACE))
+    except BaseException as error:
+        said.put(f"{type(error).__name__}: {error}")
+
+
+class TestHost:
+    """What becomes of the joints when the program that moves them does not go on."""
+
+    @pytest.fixture
+    def host(self, own):
+        """A program that moves the joints, what it said, and a probe; "lift" has no brake."""
+        servos, probe = own(driver={"watchdog": 0.2}, joints={"lift": {"stop": "hold"}})
+        said = processes.Queue()
+        program = processes.Process(target=drive_on, args=(servos.arm.path, said), daemon=True)
+        program.start()
+        assert said.get(timeout=60.0) == "moving"
+        time.sleep(0.2)
+        assert abs(probe.read(1, VELOCITY)) > 20
+        yield program, said, probe, servos.arm
+        if program.is_alive():
+            program.kill()
+        program.join()
+
+    @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
+    def test_watchdogs_stop_the_joints_and_lock_their_goals(self, host, ending):
+        program, _, probe, arm = host
+        os.kill(program.pid, ending)
+        time.sleep(0.2 + 0.3)                       # watchdog, and a moment to come to rest
+        for servo in (1, 2):
+            assert probe.powered(servo)
+            assert probe.read(servo, WATCHDOG, "<b") == -1
+            assert abs(probe.read(servo, VELOCITY)) <= SLOW
+            assert probe.write(servo, GOAL, 0) == 4
+        place = [probe.read(servo, POSITION) for servo in (1, 2)]
+        if ending == signal.SIGSTOP:
+            os.kill(program.pid, signal.SIGCONT)    # it finds that it was away, and moves nothing
+            program.join(5.0)
+            assert abs(probe.read(2, POSITION) - place[1]) <= 1
+            return
+        with connect(arm) as again:                 # a joint that is held is taken over without dropping it
+            again.enable()
+            steps(again, 10)
+            assert abs(probe.read(2, POSITION) - place[1]) <= 2
+
+    def test_asked_to_end_it_brakes_or_holds(self, host):
+        program, said, probe, _ = host
+        os.kill(program.pid, signal.SIGTERM)
+        assert "KeyboardInterrupt" in said.get(timeout=30.0)
+        assert not probe.powered(1)                 # brake
+        assert probe.powered(2)                     # no brake: held by its servo
+        assert abs(probe.read(2, VELOCITY)) <= SLOW
+
+
+def test_a_joint_without_brake_falls_when_its_servo_has_no_power(own):
+    """The emulated servos do what real ones do; else "hold" would not be needed."""
+    _, probe = own(joints={"lift": {"stop": "hold"}})
+    first = probe.read(2, POSITION)
+    time.sleep(0.3)
+    assert probe.read(2, POSITION) > first + 100
+
+
+# servos as they should not be, in this process
+
+@contextmanager
+def servos_here(arm, spoil=lambda servo: None):
+    """Emulated servos in this process, spoilt."""
+    emulator = Emulator(arm)
+    spoil(emulator._servos[0])
+    done = threading.Event()
+    thread = threading.Thread(target=emulator.serve, args=(lambda: not done.is_set(),))
+    thread.start()
+    try:
+        yield connect(arm)
+    finally:
+        done.set()
+        thread.join()
+        emulator.close()
+
+
+def holds(**values):
+    return lambda servo: servo.values.update({int(key[1:]): value for key, value in values.items()})
+
+
+def deaf_to(address):
+    """Takes a write and keeps its old value."""
+    def spoil(servo):
+        set_ = servo._set
+        servo._set = lambda found, value: None if found == address else set_(found, value)
+    return spoil
+
+
+@pytest.fixture
+def on_pty(make_arm, tmp_path):
+    if sys.platform == "win32":
+        pytest.skip("has no ptys")
+    return make_arm(merged(PAIR["dynamixel"], {"driver": {"port": str(tmp_path / "tty")}}))
+
+
+@pytest.mark.parametrize(("spoil", "words"), [
+    (holds(_6=38), r"turn \(id 1\) has firmware 38, which has no time-based profiles; 42 or later is needed"),
+    (deaf_to(9), "was told return delay = 0 .* reads back 250"),
+    (deaf_to(10), "was told drive mode = 4"),
+    (deaf_to(98), r"was told watchdog = 25 \(register 98\) and reads back 0"),
+    (deaf_to(172), "was told indirect addresses"),
+    (lambda servo: servo.fault(0x04), "has a fault, overheating"),
+    (holds(_64=1), "is powered and follows another program"),
+    (holds(_64=1, _98=-1, _11=3), r"holds its joint and has another return delay.*stribeck check --reset"),
+], ids=["old firmware", "return delay", "drive mode", "watchdog", "indirect", "fault", "somebody else's", "held otherwise"])
+def test_a_servo_that_is_not_as_it_should_be_is_not_powered(on_pty, spoil, words):
+    with servos_here(on_pty, spoil) as driver, pytest.raises(DriverError, match=words), driver:
+        pass
+
+
+def test_a_pty_serves_as_well_and_its_link_goes_with_it(on_pty, tmp_path):
+    with servos_here(on_pty) as driver:
+        with pytest.raises(InputError, match="is there already"):
+            Emulator(on_pty)
+        with driver:
+            driver.enable()
+            assert steps(driver, 40, PACE)[-1].q[0] > 0.03
+    assert not (tmp_path / "tty").is_symlink()
+
+
+def test_two_joints_over_the_wire_give_the_friction_of_the_same_arm_in_process(own, tmp_path):
+    """A small main job: planned on the servos' steps, moved, recorded, fitted; judged by the truth."""
+    servos, _ = own(simulation={"torque_noise": 0.05})
+    plan = plan_constant_speed(servos.arm, options=ConstantSpeed(postures=1, speeds=4, spread=20.0, longest_stroke=2.0),
+                               velocity_step=connect(servos.arm).resolution.velocity_step)
+    assert plan.robot_time < 20.0
+    truth = SimulatedArm(servos.arm)
+    here = replace(servos.arm, driver=servos.arm.driver.model_copy(update={"kind": "simulated"}))
+    fits = [identify([load_run(record(arm, plan, tmp_path / arm.driver.kind))]).calibration for arm in (servos.arm, here)]
+    speeds = np.geomspace(0.1, 1.2, 8)
+    for j, name in enumerate(("turn", "lift")):
+        dq = np.zeros((8, 2))
+        dq[:, j] = speeds
+        true = truth.friction(np.zeros((8, 2)), dq)[:, j]
+        for fit in fits:
+            np.testing.assert_allclose(fit.friction(dq)[:, j], true, rtol=0.05, err_msg=name)
