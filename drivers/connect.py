@@ -23,7 +23,14 @@ def _canopen(arm: ArmFile, seed: int | None) -> Arm:
     return WiredArm(arm, CanopenLink)
 
 
-DRIVERS: dict[str, Connect] = {"simulated": _simulated, "canopen": _canopen}
+def _damiao(arm: ArmFile, seed: int | None) -> Arm:
+    from drivers.damiao import DamiaoLink
+    from drivers.wired import WiredArm
+
+    return WiredArm(arm, DamiaoLink)
+
+
+DRIVERS: dict[str, Connect] = {"simulated": _simulated, "canopen": _canopen, "damiao": _damiao}
 
 
 def connect(arm: ArmFile, seed: int | None = None) -> Arm:

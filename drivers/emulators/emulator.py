@@ -24,7 +24,13 @@ def _canopen(arm: ArmFile, seed: int | None) -> Emulator:
     return Canopen(arm, seed)
 
 
-EMULATORS = {"canopen": _canopen}
+def _damiao(arm: ArmFile, seed: int | None) -> Emulator:
+    from drivers.emulators.damiao import Emulator as Damiao
+
+    return Damiao(arm, seed)
+
+
+EMULATORS = {"canopen": _canopen, "damiao": _damiao}
 
 
 def emulate(arm: ArmFile, seed: int | None = None) -> Emulator:

@@ -50,14 +50,19 @@ def canopen(arm, tmp_path, emulated):
     return connect(emulated("canopen").arm)
 
 
+def damiao(arm, tmp_path, emulated):
+    return connect(emulated("damiao").arm)
+
+
 BACKENDS = {
     "simulated": simulated,
     "elastic": elastic,
     "supervised": supervised,
     "replay": replayed,
     "canopen": canopen,
+    "damiao": damiao,
 }
-REAL_TIME = {"canopen"}
+REAL_TIME = {"canopen", "damiao"}
 
 
 def way(samples, dq):

@@ -12,7 +12,8 @@ from drivers.realtime import real_time
 from ident.armfile import ArmFile, load_arm
 
 processes = multiprocessing.get_context("forkserver")       # imports once, starts in no time
-processes.set_forkserver_preload(["drivers.canopen402", "drivers.emulators.canopen", "drivers.wired", __name__])
+processes.set_forkserver_preload(["drivers.canopen402", "drivers.damiao", "drivers.emulators.canopen", "drivers.emulators.damiao",
+                                 "drivers.wired", __name__])
 
 GROUP = "239.74.163.2"
 PAIR: dict[str, dict[str, Any]] = {       # what makes the pair of tests/arms an arm of each protocol; {port} is a free one
@@ -21,6 +22,10 @@ PAIR: dict[str, dict[str, Any]] = {       # what makes the pair of tests/arms an
                    "modes": ["velocity", "torque"]},
         "joints": {"turn": {"stop": "brake", "drive": {"node": 1, "rated_torque": 0.6, "position_counts": 65536}},
                    "lift": {"stop": "brake", "drive": {"node": 2, "rated_torque": 0.4, "position_counts": 65536}}}},
+    "damiao": {
+        "driver": {"kind": "damiao", "bus": {"interface": "udp_multicast", "channel": GROUP, "port": "{port}"}, "watchdog": 0.5},
+        "joints": {"turn": {"stop": "brake", "drive": {"id": 1, "reply": 0x11, "motor": "DM10010L"}},
+                   "lift": {"stop": "brake", "drive": {"id": 2, "reply": 0x12, "motor": "DM8009"}}}},
 }
 
 

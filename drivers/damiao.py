@@ -1,0 +1,315 @@
+"""Damiao motors in their own velocity mode: settings by register and read back, then a velocity frame out and a state in each
+cycle.
+
+A motor that meets no frame in its time-out loses power, and a joint without brake falls. A joint that is to be held after a stop
+is therefore brought to rest first, and then its time-out is released: the motor goes on holding zero velocity by itself.
+"""
+
+import time
+from collections.abc import Iterator
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field, PositiveFloat, model_validator
+
+from drivers import mit
+from drivers.axis import Joint, Keys, Power, Reading, Steps
+from drivers.mit import Ranges, State
+from drivers.polled import Frame, PolledAxis, PolledKeys, PolledLink
+from drivers.slope import Slope
+from drivers.transport import can_bits
+from ident.errors import InputError
+
+_REST = 0.005               # rad/s below which a joint is at rest
+_RAMP_ROOM = 2.0            # the motor's own ramps are so much steeper than ours, so that they bind only if ours fail
+_STATE = "state"
+
+
+class DamiaoKeys(PolledKeys):
+    """Keys of ``[driver]``."""
+
+    watchdog: Annotated[float, Field(ge=0.02, le=2.0)] = 0.2
+
+
+class MotorKeys(Keys):
+    """Keys of ``drive = {...}`` of a joint that MIT motors share."""
+
+    id: int
+    motor: str | None = None                # its ranges by name,
+    ranges: tuple[PositiveFloat, PositiveFloat, PositiveFloat] | None = None       # or stated: rad, rad/s, N·m of full fields
+    gear: PositiveFloat = 1.0               # turns of the motor's output shaft a turn of the joint
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> "MotorKeys":
+        if (self.motor is None) == (self.ranges is None):
+            raise ValueError("motor or ranges is needed, not both")
+        if self.motor is not None and self.motor not in mit.MOTORS:
+            raise ValueError(f"motor {self.motor!r} is not known; state ranges, or one of {', '.join(mit.MOTORS)}")
+        return self
+
+    @property
+    def spans(self) -> Ranges:
+        """What full fields mean."""
+        return Ranges(*self.ranges) if self.ranges is not None else mit.MOTORS[self.motor or ""]
+
+
+class DriveKeys(MotorKeys):
+    """Keys of ``drive = {...}`` of a joint."""
+
+    id: Annotated[int, Field(ge=1, le=15)]          # ESC_ID: replies have four bits for it
+    reply: Annotated[int, Field(ge=1, le=0x7FE)]    # MST_ID, the identifier of its replies
+
+
+class Shaft:
+    """Between the motor's output shaft and the joint: gear, direction, zero."""
+
+    def __init__(self, joint: Joint, keys: MotorKeys) -> None:
+        self.joint, self.spans, self.gear = joint, keys.spans, keys.gear
+        self._turn = joint.table.direction / keys.gear
+        self._torque = joint.table.direction * keys.gear
+        self._zero = joint.table.zero_offset
+        self.steps = Steps(0.0, mit.step(self.spans.position, 16) / keys.gear, mit.step(self.spans.torque, 12) * keys.gear)
+        self._refuse_small_ranges()
+
+    def measured(self, state: State) -> tuple[float, float, float]:
+        """Position, velocity, torque at the joint."""
+        q, dq, tau = state.si(self.spans)
+        return q * self._turn + self._zero, dq * self._turn, tau * self._torque
+
+    def position(self, q: float) -> float:
+        """Of the shaft."""
+        return (q - self._zero) / self._turn
+
+    def velocity(self, dq: float) -> float:
+        """Of the shaft."""
+        return dq / self._turn
+
+    def torque(self, tau: float) -> float:
+        """Of the shaft."""
+        return tau / self._torque
+
+    def _refuse_small_ranges(self) -> None:
+        """A field saturates without a sign: a limit beyond it would never be seen to be passed."""
+        joint, spans = self.joint, self.spans
+        room = spans.position - mit.LOWEST * mit.step(spans.position, 16)
+        for what, needed, span, unit in (("position", max(abs(self.position(q)) for q in joint.position), room, "rad"),
+                                         ("velocity", joint.velocity * self.gear, spans.velocity, "rad/s"),
+                                         ("torque", joint.torque / self.gear, spans.torque, "N·m")):
+            if not needed < span:
+                raise InputError(f"joints.{joint.name}.{what}: its limit is {needed:.4g} {unit} at the motor's shaft, whose "
+                                 f"field ends at {span:.4g} {unit}; lower the limit, or correct motor, ranges or gear")
+
+
+class DamiaoAxis(PolledAxis):
+    """One Damiao motor."""
+
+    def __init__(self, joint: Joint, keys: DamiaoKeys, drive: DriveKeys) -> None:
+        self.joint, self.keys, self.drive, self.shaft = joint, keys, drive, Shaft(joint, drive)
+        step = self.shaft.steps
+        self.steps = Steps(float(np.spacing(np.float32(joint.velocity * drive.gear))) / drive.gear, step.position, step.torque)
+        self.answers = {}
+        self.corrupt = 0                    # frames under its identifier that were none of its own
+        self._slope = Slope(step.position)
+        self._goal: str | None = None       # "on", "held", "off"; None leaves the motor as it is
+        self._velocity = 0.0
+        self._asked = 0.0
+        self._zeroed = False                # the motor has answered a velocity of zero since it was to be powered
+        self._released = False              # its time-out is off
+
+    # what the motor says
+
+    @property
+    def power(self) -> Power:
+        """By the status of its last reply. Enabled, it is "held" when it stands still and goes on standing without us."""
+        if self.reading is None or self.reading.status == 0:
+            return "off"
+        if self.reading.status != mit.ENABLED:
+            return "fault"
+        if self._goal in ("on", "follow"):
+            return "on"
+        return "held" if self._at_rest() and (self._released or not self.joint.falls) else "on"
+
+    @property
+    def trouble(self) -> str | None:
+        """Its status in words."""
+        return "silent" if self.reading is None else mit.damiao_words(self.reading.status)
+
+    def _at_rest(self) -> bool:
+        return self.reading is not None and abs(self.reading.dq) < _REST
+
+    def identity(self) -> dict[str, str]:
+        """Motor, firmware, ranges in its registers."""
+        spans = ", ".join(f"{self.read(register):g}" for register in mit.RANGES)
+        return {"id": str(self.drive.id), "device": self.drive.motor or "Damiao", "firmware": f"{self.read(mit.FIRMWARE):.0f}",
+                "modes": "velocity", "ranges": f"{spans} (rad, rad/s, N·m)", "own gear": f"{self.read(mit.GEAR):g}"}
+
+    # settings
+
+    def configure(self) -> None:
+        """Compare identifiers and ranges, write mode, ramps, speed limit and time-out, read each back."""
+        self.reading, self._goal, self._velocity = None, None, 0.0
+        for register, stated, key in ((mit.MOTOR_ID, self.drive.id, "id"), (mit.REPLY_ID, self.drive.reply, "reply")):
+            found = self.read(register)
+            if found != stated:
+                raise self.error(f"has {key} {found:.0f} in its register {register}, the arm file says {stated}")
+        self._compare_ranges()
+        status = self.state().status
+        if status not in (0, mit.ENABLED):
+            raise self.error(f"has a fault: {mit.damiao_words(status)}; see to its cause, then clear it with stribeck check "
+                             "--reset")
+        holds = status == mit.ENABLED
+        if holds and (self.read(mit.TIMEOUT) != 0 or self.read(mit.MODE) != mit.VELOCITY_MODE):
+            raise self.error("is powered and follows another program, or one that ended without stopping it; stop that first")
+        ramp = _RAMP_ROOM * self.joint.acceleration * self.drive.gear
+        for register, value, what in ((mit.MODE, mit.VELOCITY_MODE, "mode"), (mit.ACCELERATION, ramp, "acceleration"),
+                                      (mit.DECELERATION, -ramp, "deceleration"),
+                                      (mit.MAX_SPEED, self.joint.velocity * self.drive.gear, "speed limit")):
+            if not (holds and register == mit.MODE):
+                self.write(register, value, what)
+        self._watch(True)
+        self.watched = True
+        self._watch(False)                  # until it is enabled: a motor that stands by must not lose power, or raise a fault
+
+    def _compare_ranges(self) -> None:
+        found, stated = Ranges(*(self.read(register) for register in mit.RANGES)), self.drive.spans
+        for key, unit in (("position", "rad"), ("velocity", "rad/s"), ("torque", "N·m")):
+            is_, says = getattr(found, key), getattr(stated, key)
+            if not abs(is_ - says) <= 1e-3 * says:
+                raise self.error(f"scales its {key} by {is_:g} {unit} (registers 21-23: {found.position:g}, {found.velocity:g}, "
+                                 f"{found.torque:g}), the arm file says {says:g} {unit}; every {key} would be wrong by that "
+                                 "factor. Correct motor or ranges")
+
+    def _watch(self, on: bool) -> None:
+        self.write(mit.TIMEOUT, round(self.keys.watchdog / mit.TICK) if on else 0, "watchdog")
+        self._released = not on
+
+    def write(self, register: int, value: float, what: str) -> None:
+        """Write a register and read it back."""
+        self.ask(self._question(mit.WRITE, register, value), register)
+        found = self.read(register)
+        if not abs(found - value) <= 1e-6 * abs(value):
+            raise self.error(f"was told {what} = {value:g} (register {register}) and reads back {found:g}")
+
+    def read(self, register: int) -> float:
+        """Value of a register."""
+        value: float = self.ask(self._question(mit.READ, register), register)
+        return value
+
+    def state(self) -> State:
+        """Its state, asked for outside the cycles."""
+        self.due = True
+        found: State = self.ask(self._question(mit.STATE), _STATE)
+        return found
+
+    def _question(self, what: int, register: int = 0, value: float | None = None) -> Frame:
+        return Frame(mit.SERVICE, mit.pack_question(self.drive.id, what, register, value))
+
+    # orders
+
+    def enable(self) -> None:
+        """Arm the time-out; then, cycle by cycle: zero velocity, its answer, and only then power."""
+        self._velocity, self._zeroed = 0.0, False
+        if self.watched:
+            self._watch(True)
+        self._goal = "on"
+
+    def command(self, mode: str, value: float) -> None:
+        """Velocity of the next frame."""
+        velocity = self.shaft.velocity(value)
+        if not abs(velocity) <= self.shaft.spans.velocity:
+            raise self.error(f"cannot turn at {value:.4g} rad/s, {velocity:.4g} rad/s at its shaft: its range ends at "
+                             f"{self.shaft.spans.velocity:.4g}")
+        self._velocity = velocity
+
+    def quick_stop(self) -> None:
+        """Zero velocity; at rest a joint that would fall has its time-out released."""
+        self._velocity, self._goal = 0.0, "held"
+
+    def disable(self) -> None:
+        """Power off."""
+        self._velocity, self._goal = 0.0, "off"
+
+    def reset(self) -> None:
+        """Clear a fault; the motor is left without power. One without fault is left as it is."""
+        if self.state().status in (0, mit.ENABLED):
+            return
+        for data in (mit.CLEAR, mit.DISABLE):
+            self.link.send(Frame(self.drive.id, data))
+            time.sleep(0.02)
+        status = self.state().status
+        if status != 0:
+            raise self.error(f"keeps its fault: {mit.damiao_words(status)}")
+
+    def frames(self) -> Iterator[Frame]:
+        """Velocity while it is to move or to stop, a question else. A motor that left power by itself is only asked."""
+        self.due, self._asked = True, time.monotonic()
+        status = 0 if self.reading is None else self.reading.status
+        velocity = Frame(mit.VELOCITY + self.drive.id, mit.pack_velocity(self._velocity))
+        if self._goal == "on":
+            yield velocity
+            if self._zeroed and status == 0:
+                yield Frame(self.drive.id, mit.ENABLE)
+        elif self._goal == "off" and status == mit.ENABLED:
+            yield velocity
+            yield Frame(self.drive.id, mit.DISABLE)
+        elif status == mit.ENABLED and self._goal in ("follow", "held"):
+            yield velocity
+            if self._goal == "held" and self.joint.falls and self._at_rest() and not self._released:
+                yield self._question(mit.WRITE, mit.TIMEOUT, 0)
+        else:
+            yield self._question(mit.STATE)
+
+    # what comes
+
+    def forget(self) -> None:
+        """Positions from before a pause tell no velocity."""
+        super().forget()
+        self._slope.clear()
+
+    def take(self, frame: Frame) -> None:
+        """A state or a register."""
+        if frame.identifier != self.drive.reply:
+            return
+        answer = mit.unpack_register(self.drive.id, frame.data)
+        if answer is not None:
+            register, value = answer
+            self.answers[register] = value
+            if register == mit.TIMEOUT and self._goal == "held":
+                self._released = value == 0
+            return
+        state = mit.unpack_damiao(frame.data)
+        if state is None or state.motor != self.drive.id:
+            self.corrupt += 1
+        elif self.due:
+            self._measured(state)
+
+    def _measured(self, state: State) -> None:
+        self.due, self.answers[_STATE] = False, state
+        q, _, tau = self.shaft.measured(state)
+        self.reading = Reading(time.monotonic(), q, self._slope.add(self._asked, q), tau, state.status, float(state.torque),
+                               state.temperature)
+        self.replies += 1
+        self._zeroed = self._goal == "on"
+        if self._goal == "on" and self.power == "on":
+            self._goal = "follow"
+
+
+class DamiaoLink(PolledLink):
+    """Damiao motors on one CAN bus."""
+
+    keys, joint_keys = DamiaoKeys, DriveKeys
+
+    def __init__(self, joints: tuple[Joint, ...], keys: DamiaoKeys, drives: tuple[DriveKeys, ...]) -> None:
+        taken: dict[int, str] = {mit.SERVICE: "questions to all motors"}
+        for joint, drive in zip(joints, drives, strict=True):
+            for identifier, what in ((drive.id, "id"), (mit.VELOCITY + drive.id, "velocity frames"), (drive.reply, "reply")):
+                if identifier in taken:
+                    raise InputError(f"joints.{joint.name}.drive: its {what} would have the identifier 0x{identifier:X}, like "
+                                     f"{taken[identifier]}")
+                taken[identifier] = f"{what} of {joint.name}"
+        super().__init__(joints, keys, tuple(DamiaoAxis(joint, keys, drive) for joint, drive in zip(joints, drives, strict=True)))
+
+    def load(self) -> float:
+        """A velocity frame and a state of each motor each cycle, with the most stuff bits."""
+        return 2 * can_bits(8) * len(self.axes) * self._keys.rate / self._keys.bit_rate
+
