@@ -180,6 +180,9 @@ class DamiaoAxis(PolledAxis):
                                  "factor. Correct motor or ranges")
 
     def _watch(self, on: bool) -> None:
+        """Arm or release the time-out; a motor that holds by itself has heard nothing for long, and would trip at once."""
+        if on:
+            self.link.send(Frame(mit.VELOCITY + self.drive.id, mit.pack_velocity(0.0)))
         self.write(mit.TIMEOUT, round(self.keys.watchdog / mit.TICK) if on else 0, "watchdog")
         self._released = not on
 
@@ -197,7 +200,6 @@ class DamiaoAxis(PolledAxis):
 
     def state(self) -> State:
         """Its state, asked for outside the cycles."""
-        self.due = True
         found: State = self.ask(self._question(mit.STATE), _STATE)
         return found
 
@@ -280,11 +282,13 @@ class DamiaoAxis(PolledAxis):
         state = mit.unpack_damiao(frame.data)
         if state is None or state.motor != self.drive.id:
             self.corrupt += 1
-        elif self.due:
+            return
+        self.answers[_STATE] = state
+        if self.due:
             self._measured(state)
 
     def _measured(self, state: State) -> None:
-        self.due, self.answers[_STATE] = False, state
+        self.due = False
         q, _, tau = self.shaft.measured(state)
         self.reading = Reading(time.monotonic(), q, self._slope.add(self._asked, q), tau, state.status, float(state.torque),
                                state.temperature)

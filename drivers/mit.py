@@ -79,7 +79,7 @@ def _counts(value: float, low: float, high: float, bits: int, what: str) -> int:
     if not low <= value <= high:
         raise DriverError(f"a {what} of {value:.4g} does not fit a field of {low:g} ... {high:g}; check motor or ranges, and "
                           "gear, in the arm file")
-    return round((value - low) / (high - low) * (2**bits - 1))
+    return int((value - low) * (2**bits - 1) / (high - low))           # cut off, as the makers' own code does
 
 
 def pack_command(ranges: Ranges, position: float, velocity: float, kp: float, kd: float, torque: float) -> bytes:

@@ -2,15 +2,16 @@
 
 from collections import deque
 
-_COUNTS = 16        # of position that the window has to hold: the velocity is then right within some percent
-_LONGEST = 0.25     # s of the window of a slow joint
+_COUNTS = 16            # of position that the window has to hold: the velocity is then right within some percent
+_SHORTEST = 0.025       # s of the window, of a fast joint,
+_LONGEST = 0.25         # and of a slow one
 
 
 class Slope:
     """Slope of the line through the newest positions.
 
-    The window reaches back until the joint was 16 counts away, at most 0.25 s: it lags by half of that way, 8 counts, and a joint
-    at rest reads zero.
+    The window reaches back until the joint was 16 counts away, at least 0.025 s and at most 0.25 s. The velocity lags by half of
+    it; a joint at rest reads zero.
 
     Parameters
     ----------
@@ -36,7 +37,7 @@ class Slope:
         for then, there in reversed(points):
             dt, dq = then - t, there - q
             n, st, sq, stt, stq = n + 1, st + dt, sq + dq, stt + dt * dt, stq + dt * dq
-            if n > 2 and abs(dq) >= self._way:
+            if abs(dq) >= self._way and dt <= -_SHORTEST:
                 break
         spread = n * stt - st * st
         return (n * stq - st * sq) / spread if spread > 0.0 else 0.0
