@@ -30,7 +30,15 @@ def _damiao(arm: ArmFile, seed: int | None) -> Arm:
     return WiredArm(arm, DamiaoLink)
 
 
-DRIVERS: dict[str, Connect] = {"simulated": _simulated, "canopen": _canopen, "damiao": _damiao}
+def _odrive(arm: ArmFile, seed: int | None) -> Arm:
+    from drivers.odrive import OdriveLink
+    from drivers.wired import WiredArm
+
+    return WiredArm(arm, OdriveLink)
+
+
+DRIVERS: dict[str, Connect] = {"simulated": _simulated, "canopen": _canopen, "damiao": _damiao,
+                               "odrive": _odrive}
 
 
 def connect(arm: ArmFile, seed: int | None = None) -> Arm:

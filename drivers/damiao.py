@@ -1,8 +1,5 @@
 """Damiao motors in their own velocity mode: settings by register and read back, then a velocity frame out and a state in each
-cycle.
-
-A motor that meets no frame in its time-out loses power, and a joint without brake falls. A joint that is to be held after a stop
-is therefore brought to rest first, and then its time-out is released: the motor goes on holding zero velocity by itself.
+cycle. A motor that meets no frame in its time-out loses power.
 """
 
 import time
@@ -13,22 +10,15 @@ import numpy as np
 from pydantic import Field, PositiveFloat, model_validator
 
 from drivers import mit
-from drivers.axis import Joint, Keys, Power, Reading, Steps
+from drivers.axis import Joint, Keys, Reading, Steps
 from drivers.mit import Ranges, State
-from drivers.polled import Frame, PolledAxis, PolledKeys, PolledLink
+from drivers.polled import Condition, Frame, PolledAxis, PolledKeys, PolledLink
 from drivers.slope import Slope
 from drivers.transport import can_bits
 from ident.errors import InputError
 
-_REST = 0.005               # rad/s below which a joint is at rest
 _RAMP_ROOM = 2.0            # the motor's own ramps are so much steeper than ours, so that they bind only if ours fail
 _STATE = "state"
-
-
-class DamiaoKeys(PolledKeys):
-    """Keys of ``[driver]``."""
-
-    watchdog: Annotated[float, Field(ge=0.02, le=2.0)] = 0.2
 
 
 class MotorKeys(Keys):
@@ -103,39 +93,27 @@ class Shaft:
 class DamiaoAxis(PolledAxis):
     """One Damiao motor."""
 
-    def __init__(self, joint: Joint, keys: DamiaoKeys, drive: DriveKeys) -> None:
-        self.joint, self.keys, self.drive, self.shaft = joint, keys, drive, Shaft(joint, drive)
+    def __init__(self, joint: Joint, keys: PolledKeys, drive: DriveKeys) -> None:
+        super().__init__(joint, keys)
+        self.drive, self.shaft = drive, Shaft(joint, drive)
         step = self.shaft.steps
         self.steps = Steps(float(np.spacing(np.float32(joint.velocity * drive.gear))) / drive.gear, step.position, step.torque)
-        self.answers = {}
         self.corrupt = 0                    # frames under its identifier that were none of its own
         self._slope = Slope(step.position)
-        self._goal: str | None = None       # "on", "held", "off"; None leaves the motor as it is
-        self._velocity = 0.0
-        self._asked = 0.0
-        self._zeroed = False                # the motor has answered a velocity of zero since it was to be powered
-        self._released = False              # its time-out is off
 
     # what the motor says
 
     @property
-    def power(self) -> Power:
-        """By the status of its last reply. Enabled, it is "held" when it stands still and goes on standing without us."""
-        if self.reading is None or self.reading.status == 0:
-            return "off"
-        if self.reading.status != mit.ENABLED:
-            return "fault"
-        if self._goal in ("on", "follow"):
-            return "on"
-        return "held" if self._at_rest() and (self._released or not self.joint.falls) else "on"
+    def condition(self) -> Condition:
+        """By the status of its last reply."""
+        if self.reading is None:
+            return "unknown"
+        return {0: "off", mit.ENABLED: "powered"}.get(self.reading.status, "fault")        # type: ignore[return-value]
 
     @property
     def trouble(self) -> str | None:
         """Its status in words."""
         return "silent" if self.reading is None else mit.damiao_words(self.reading.status)
-
-    def _at_rest(self) -> bool:
-        return self.reading is not None and abs(self.reading.dq) < _REST
 
     def identity(self) -> dict[str, str]:
         """Motor, firmware, ranges in its registers."""
@@ -147,7 +125,7 @@ class DamiaoAxis(PolledAxis):
 
     def configure(self) -> None:
         """Compare identifiers and ranges, write mode, ramps, speed limit and time-out, read each back."""
-        self.reading, self._goal, self._velocity = None, None, 0.0
+        self.reading, self._goal = None, None
         for register, stated, key in ((mit.MOTOR_ID, self.drive.id, "id"), (mit.REPLY_ID, self.drive.reply, "reply")):
             found = self.read(register)
             if found != stated:
@@ -166,9 +144,9 @@ class DamiaoAxis(PolledAxis):
                                       (mit.MAX_SPEED, self.joint.velocity * self.drive.gear, "speed limit")):
             if not (holds and register == mit.MODE):
                 self.write(register, value, what)
-        self._watch(True)
+        self.watch(True)
         self.watched = True
-        self._watch(False)                  # until it is enabled: a motor that stands by must not lose power, or raise a fault
+        self.watch(False)                  # until it is enabled: a motor that stands by must not lose power, or raise a fault
 
     def _compare_ranges(self) -> None:
         found, stated = Ranges(*(self.read(register) for register in mit.RANGES)), self.drive.spans
@@ -179,12 +157,12 @@ class DamiaoAxis(PolledAxis):
                                  f"{found.torque:g}), the arm file says {says:g} {unit}; every {key} would be wrong by that "
                                  "factor. Correct motor or ranges")
 
-    def _watch(self, on: bool) -> None:
-        """Arm or release the time-out; a motor that holds by itself has heard nothing for long, and would trip at once."""
+    def watch(self, on: bool) -> None:
+        """The time-out's register; a motor that holds by itself has heard nothing for long, and would trip at once."""
         if on:
-            self.link.send(Frame(mit.VELOCITY + self.drive.id, mit.pack_velocity(0.0)))
+            self.link.send(self.setpoint(0.0))
         self.write(mit.TIMEOUT, round(self.keys.watchdog / mit.TICK) if on else 0, "watchdog")
-        self._released = not on
+        self.released = not on
 
     def write(self, register: int, value: float, what: str) -> None:
         """Write a register and read it back."""
@@ -208,28 +186,30 @@ class DamiaoAxis(PolledAxis):
 
     # orders
 
-    def enable(self) -> None:
-        """Arm the time-out; then, cycle by cycle: zero velocity, its answer, and only then power."""
-        self._velocity, self._zeroed = 0.0, False
-        if self.watched:
-            self._watch(True)
-        self._goal = "on"
-
-    def command(self, mode: str, value: float) -> None:
-        """Velocity of the next frame."""
-        velocity = self.shaft.velocity(value)
-        if not abs(velocity) <= self.shaft.spans.velocity:
-            raise self.error(f"cannot turn at {value:.4g} rad/s, {velocity:.4g} rad/s at its shaft: its range ends at "
+    def setpoint(self, velocity: float) -> Frame:
+        """Velocity frame."""
+        shaft = self.shaft.velocity(velocity)
+        if not abs(shaft) <= self.shaft.spans.velocity:
+            raise self.error(f"cannot turn at {velocity:.4g} rad/s, {shaft:.4g} rad/s at its shaft: its range ends at "
                              f"{self.shaft.spans.velocity:.4g}")
-        self._velocity = velocity
+        return Frame(mit.VELOCITY + self.drive.id, mit.pack_velocity(shaft))
 
-    def quick_stop(self) -> None:
-        """Zero velocity; at rest a joint that would fall has its time-out released."""
-        self._velocity, self._goal = 0.0, "held"
+    def power_on(self) -> Iterator[Frame]:
+        """Enable frame."""
+        yield Frame(self.drive.id, mit.ENABLE)
 
-    def disable(self) -> None:
-        """Power off."""
-        self._velocity, self._goal = 0.0, "off"
+    def power_off(self) -> Iterator[Frame]:
+        """Disable frame."""
+        yield Frame(self.drive.id, mit.DISABLE)
+
+    def release(self) -> Iterator[Frame]:
+        """A time-out of zero."""
+        yield self._question(mit.WRITE, mit.TIMEOUT, 0)
+
+    def questions(self, told: bool) -> Iterator[Frame]:
+        """It answers what it is told; else it is asked."""
+        if not told:
+            yield self._question(mit.STATE)
 
     def reset(self) -> None:
         """Clear a fault; the motor is left without power. One without fault is left as it is."""
@@ -241,25 +221,6 @@ class DamiaoAxis(PolledAxis):
         status = self.state().status
         if status != 0:
             raise self.error(f"keeps its fault: {mit.damiao_words(status)}")
-
-    def frames(self) -> Iterator[Frame]:
-        """Velocity while it is to move or to stop, a question else. A motor that left power by itself is only asked."""
-        self.due, self._asked = True, time.monotonic()
-        status = 0 if self.reading is None else self.reading.status
-        velocity = Frame(mit.VELOCITY + self.drive.id, mit.pack_velocity(self._velocity))
-        if self._goal == "on":
-            yield velocity
-            if self._zeroed and status == 0:
-                yield Frame(self.drive.id, mit.ENABLE)
-        elif self._goal == "off" and status == mit.ENABLED:
-            yield velocity
-            yield Frame(self.drive.id, mit.DISABLE)
-        elif status == mit.ENABLED and self._goal in ("follow", "held"):
-            yield velocity
-            if self._goal == "held" and self.joint.falls and self._at_rest() and not self._released:
-                yield self._question(mit.WRITE, mit.TIMEOUT, 0)
-        else:
-            yield self._question(mit.STATE)
 
     # what comes
 
@@ -277,7 +238,7 @@ class DamiaoAxis(PolledAxis):
             register, value = answer
             self.answers[register] = value
             if register == mit.TIMEOUT and self._goal == "held":
-                self._released = value == 0
+                self.released = value == 0
             return
         state = mit.unpack_damiao(frame.data)
         if state is None or state.motor != self.drive.id:
@@ -285,25 +246,17 @@ class DamiaoAxis(PolledAxis):
             return
         self.answers[_STATE] = state
         if self.due:
-            self._measured(state)
-
-    def _measured(self, state: State) -> None:
-        self.due = False
-        q, _, tau = self.shaft.measured(state)
-        self.reading = Reading(time.monotonic(), q, self._slope.add(self._asked, q), tau, state.status, float(state.torque),
-                               state.temperature)
-        self.replies += 1
-        self._zeroed = self._goal == "on"
-        if self._goal == "on" and self.power == "on":
-            self._goal = "follow"
+            q, _, tau = self.shaft.measured(state)
+            self.measured(Reading(time.monotonic(), q, self._slope.add(self._asked, q), tau, state.status, float(state.torque),
+                                  state.temperature))
 
 
 class DamiaoLink(PolledLink):
     """Damiao motors on one CAN bus."""
 
-    keys, joint_keys = DamiaoKeys, DriveKeys
+    keys, joint_keys = PolledKeys, DriveKeys
 
-    def __init__(self, joints: tuple[Joint, ...], keys: DamiaoKeys, drives: tuple[DriveKeys, ...]) -> None:
+    def __init__(self, joints: tuple[Joint, ...], keys: PolledKeys, drives: tuple[DriveKeys, ...]) -> None:
         taken: dict[int, str] = {mit.SERVICE: "questions to all motors"}
         for joint, drive in zip(joints, drives, strict=True):
             for identifier, what in ((drive.id, "id"), (mit.VELOCITY + drive.id, "velocity frames"), (drive.reply, "reply")):

@@ -30,7 +30,13 @@ def _damiao(arm: ArmFile, seed: int | None) -> Emulator:
     return Damiao(arm, seed)
 
 
-EMULATORS = {"canopen": _canopen, "damiao": _damiao}
+def _odrive(arm: ArmFile, seed: int | None) -> Emulator:
+    from drivers.emulators.odrive import Emulator as Odrive
+
+    return Odrive(arm, seed)
+
+
+EMULATORS = {"canopen": _canopen, "damiao": _damiao, "odrive": _odrive}
 
 
 def emulate(arm: ArmFile, seed: int | None = None) -> Emulator:

@@ -54,6 +54,10 @@ def damiao(arm, tmp_path, emulated):
     return connect(emulated("damiao").arm)
 
 
+def odrive(arm, tmp_path, emulated):
+    return connect(emulated("odrive").arm)
+
+
 BACKENDS = {
     "simulated": simulated,
     "elastic": elastic,
@@ -61,8 +65,9 @@ BACKENDS = {
     "replay": replayed,
     "canopen": canopen,
     "damiao": damiao,
+    "odrive": odrive,
 }
-REAL_TIME = {"canopen", "damiao"}
+REAL_TIME = {"canopen", "damiao", "odrive"}
 
 
 def way(samples, dq):

@@ -13,9 +13,13 @@ from ident.armfile import ArmFile, load_arm
 
 processes = multiprocessing.get_context("forkserver")       # imports once, starts in no time
 processes.set_forkserver_preload(["drivers.canopen402", "drivers.damiao", "drivers.emulators.canopen", "drivers.emulators.damiao",
-                                 "drivers.wired", __name__])
+                                 "drivers.emulators.odrive", "drivers.odrive", "drivers.wired", __name__])
 
 GROUP = "239.74.163.2"
+ENDPOINTS = {"axis0.config.enable_watchdog": 301, "axis0.config.watchdog_timeout": 302, "axis0.config.torque_soft_max": 303,
+             "axis0.config.torque_soft_min": 304, "axis0.controller.config.vel_limit": 305,
+             "axis0.controller.config.control_mode": 306, "axis0.controller.config.input_mode": 307,
+             "axis0.controller.input_vel": 308}
 PAIR: dict[str, dict[str, Any]] = {       # what makes the pair of tests/arms an arm of each protocol; {port} is a free one
     "canopen": {
         "driver": {"kind": "canopen", "bus": {"interface": "udp_multicast", "channel": GROUP, "port": "{port}"}, "watchdog": 0.5,
@@ -26,6 +30,11 @@ PAIR: dict[str, dict[str, Any]] = {       # what makes the pair of tests/arms an
         "driver": {"kind": "damiao", "bus": {"interface": "udp_multicast", "channel": GROUP, "port": "{port}"}, "watchdog": 0.5},
         "joints": {"turn": {"stop": "brake", "drive": {"id": 1, "reply": 0x11, "motor": "DM10010L"}},
                    "lift": {"stop": "brake", "drive": {"id": 2, "reply": 0x12, "motor": "DM8009"}}}},
+    "odrive": {
+        "driver": {"kind": "odrive", "bus": {"interface": "udp_multicast", "channel": GROUP, "port": "{port}"}, "watchdog": 0.5,
+                   "firmware": "0.6.10", "endpoints": ENDPOINTS},
+        "joints": {"turn": {"stop": "brake", "drive": {"node": 1, "encoder_counts": 16384}},
+                   "lift": {"stop": "brake", "drive": {"node": 2, "encoder_counts": 16384}}}},
 }
 
 
