@@ -36,8 +36,8 @@ class OdriveKeys(PolledKeys):
     def _all(cls, endpoints: dict[str, int]) -> dict[str, int]:
         missing, unknown = sorted(set(_FORMS) - set(endpoints)), sorted(set(endpoints) - set(_FORMS))
         if missing or unknown:
-            raise ValueError(f"{', '.join(missing or unknown)}: {'missing' if missing else 'not needed'}; the numbers are the ids "
-                             "in flat_endpoints.json of this firmware")
+            raise ValueError(f"{', '.join(missing or unknown)}: {'missing' if missing else 'not needed'}; the numbers are the "
+                             "ids in flat_endpoints.json of this firmware")
         return endpoints
 
 
