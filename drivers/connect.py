@@ -30,6 +30,13 @@ def _damiao(arm: ArmFile, seed: int | None) -> Arm:
     return WiredArm(arm, DamiaoLink)
 
 
+def _cubemars(arm: ArmFile, seed: int | None) -> Arm:
+    from drivers.cubemars import CubemarsLink
+    from drivers.wired import WiredArm
+
+    return WiredArm(arm, CubemarsLink)
+
+
 def _odrive(arm: ArmFile, seed: int | None) -> Arm:
     from drivers.odrive import OdriveLink
     from drivers.wired import WiredArm
@@ -38,7 +45,7 @@ def _odrive(arm: ArmFile, seed: int | None) -> Arm:
 
 
 DRIVERS: dict[str, Connect] = {"simulated": _simulated, "canopen": _canopen, "damiao": _damiao,
-                               "odrive": _odrive}
+                               "odrive": _odrive, "cubemars": _cubemars}
 
 
 def connect(arm: ArmFile, seed: int | None = None) -> Arm:

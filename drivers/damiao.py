@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
-from pydantic import Field, PositiveFloat, model_validator
+from pydantic import Field
 
 from drivers import mit
-from drivers.axis import Joint, Keys, Reading, Steps
+from drivers.axis import Joint, Reading, Steps
 from drivers.mit import Ranges, State
 from drivers.polled import Condition, Frame, PolledAxis, PolledKeys, PolledLink
+from drivers.shaft import MotorKeys, Shaft
 from drivers.slope import Slope
 from drivers.transport import can_bits
 from ident.errors import InputError
@@ -21,73 +22,11 @@ _RAMP_ROOM = 2.0            # the motor's own ramps are so much steeper than our
 _STATE = "state"
 
 
-class MotorKeys(Keys):
-    """Keys of ``drive = {...}`` of a joint that MIT motors share."""
-
-    id: int
-    motor: str | None = None                # its ranges by name,
-    ranges: tuple[PositiveFloat, PositiveFloat, PositiveFloat] | None = None       # or stated: rad, rad/s, N·m of full fields
-    gear: PositiveFloat = 1.0               # turns of the motor's output shaft a turn of the joint
-
-    @model_validator(mode="after")
-    def _one_of_both(self) -> "MotorKeys":
-        if (self.motor is None) == (self.ranges is None):
-            raise ValueError("motor or ranges is needed, not both")
-        if self.motor is not None and self.motor not in mit.MOTORS:
-            raise ValueError(f"motor {self.motor!r} is not known; state ranges, or one of {', '.join(mit.MOTORS)}")
-        return self
-
-    @property
-    def spans(self) -> Ranges:
-        """What full fields mean."""
-        return Ranges(*self.ranges) if self.ranges is not None else mit.MOTORS[self.motor or ""]
-
-
 class DriveKeys(MotorKeys):
     """Keys of ``drive = {...}`` of a joint."""
 
     id: Annotated[int, Field(ge=1, le=15)]          # ESC_ID: replies have four bits for it
     reply: Annotated[int, Field(ge=1, le=0x7FE)]    # MST_ID, the identifier of its replies
-
-
-class Shaft:
-    """Between the motor's output shaft and the joint: gear, direction, zero."""
-
-    def __init__(self, joint: Joint, keys: MotorKeys) -> None:
-        self.joint, self.spans, self.gear = joint, keys.spans, keys.gear
-        self._turn = joint.table.direction / keys.gear
-        self._torque = joint.table.direction * keys.gear
-        self._zero = joint.table.zero_offset
-        self.steps = Steps(0.0, mit.step(self.spans.position, 16) / keys.gear, mit.step(self.spans.torque, 12) * keys.gear)
-        self._refuse_small_ranges()
-
-    def measured(self, state: State) -> tuple[float, float, float]:
-        """Position, velocity, torque at the joint."""
-        q, dq, tau = state.si(self.spans)
-        return q * self._turn + self._zero, dq * self._turn, tau * self._torque
-
-    def position(self, q: float) -> float:
-        """Of the shaft."""
-        return (q - self._zero) / self._turn
-
-    def velocity(self, dq: float) -> float:
-        """Of the shaft."""
-        return dq / self._turn
-
-    def torque(self, tau: float) -> float:
-        """Of the shaft."""
-        return tau / self._torque
-
-    def _refuse_small_ranges(self) -> None:
-        """A field saturates without a sign: a limit beyond it would never be seen to be passed."""
-        joint, spans = self.joint, self.spans
-        room = spans.position - mit.LOWEST * mit.step(spans.position, 16)
-        for what, needed, span, unit in (("position", max(abs(self.position(q)) for q in joint.position), room, "rad"),
-                                         ("velocity", joint.velocity * self.gear, spans.velocity, "rad/s"),
-                                         ("torque", joint.torque / self.gear, spans.torque, "N·m")):
-            if not needed < span:
-                raise InputError(f"joints.{joint.name}.{what}: its limit is {needed:.4g} {unit} at the motor's shaft, whose "
-                                 f"field ends at {span:.4g} {unit}; lower the limit, or correct motor, ranges or gear")
 
 
 class DamiaoAxis(PolledAxis):

@@ -30,13 +30,19 @@ def _damiao(arm: ArmFile, seed: int | None) -> Emulator:
     return Damiao(arm, seed)
 
 
+def _cubemars(arm: ArmFile, seed: int | None) -> Emulator:
+    from drivers.emulators.cubemars import Emulator as Cubemars
+
+    return Cubemars(arm, seed)
+
+
 def _odrive(arm: ArmFile, seed: int | None) -> Emulator:
     from drivers.emulators.odrive import Emulator as Odrive
 
     return Odrive(arm, seed)
 
 
-EMULATORS = {"canopen": _canopen, "damiao": _damiao, "odrive": _odrive}
+EMULATORS = {"canopen": _canopen, "damiao": _damiao, "odrive": _odrive, "cubemars": _cubemars}
 
 
 def emulate(arm: ArmFile, seed: int | None = None) -> Emulator:

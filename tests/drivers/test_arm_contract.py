@@ -58,6 +58,10 @@ def odrive(arm, tmp_path, emulated):
     return connect(emulated("odrive").arm)
 
 
+def cubemars(arm, tmp_path, emulated):
+    return connect(emulated("cubemars").arm)
+
+
 BACKENDS = {
     "simulated": simulated,
     "elastic": elastic,
@@ -66,8 +70,9 @@ BACKENDS = {
     "canopen": canopen,
     "damiao": damiao,
     "odrive": odrive,
+    "cubemars": cubemars,
 }
-REAL_TIME = {"canopen", "damiao", "odrive"}
+REAL_TIME = {"canopen", "damiao", "odrive", "cubemars"}
 
 
 def way(samples, dq):

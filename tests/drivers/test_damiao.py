@@ -17,12 +17,9 @@ from hypothesis import strategies as st
 from drivers import ArmStopped, Command, DriverError, Supervisor, connect
 from drivers.emulators.damiao import RESET, SILENT, TEST
 from drivers.polled import Frame
-from ident.armfile import load_arm
 from ident.errors import InputError
-from tests.drivers.wires import PAIR, merged, processes, with_port
+from tests.drivers.wires import PACE, PAIR, REST, drive_on, merged, processes, steps, until_it_fails, with_port
 
-REST = np.zeros(2)
-PACE = np.array([0.3, -0.2])
 TIMEOUT = 9
 
 
@@ -83,17 +80,6 @@ def beside(pair, make_arm, **drive):
     table = merged(with_port(PAIR["damiao"], pair.arm.driver.model_extra["bus"]["port"]), {})
     table["joints"] = {**table["joints"], "turn": {"stop": "brake", "drive": {"id": 1, "reply": 0x11, **drive}}}
     return make_arm(table)
-
-
-def steps(arm, count, velocity=REST):
-    return [arm.step(Command(velocity)) for _ in range(count)]
-
-
-def until_it_fails(arm, velocity=PACE, most=3.0):
-    end = time.monotonic() + most
-    while time.monotonic() < end:
-        arm.step(Command(velocity))
-    pytest.fail("nothing was noticed")
 
 
 class TestSettings:
@@ -243,19 +229,6 @@ class TestFaults:
         probe.send(0x001, b"\xff" * 7 + b"\xfd")
         time.sleep(0.02)
         assert probe.state(1)[0] == 0
-
-
-def drive_on(arm, said):
-    """A program of its own that moves the joints until it is stopped."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with connect(load_arm(arm)) as connected:
-            connected.enable()
-            said.put("moving")
-            while True:
-                connected.step(Command(PACE))
-    except BaseException as error:
-        said.put(f"{type(error).__name__}: {error}")
 
 
 class TestHost:
