@@ -175,12 +175,15 @@ class Link(ABC):
         In the order of the joints. Made by the constructor, which talks to nobody.
     modes : frozenset of str
         Subset of {"velocity", "torque"}.
+    mechanism : Mechanism
+        The arm's model, for drives that are told its gravity; set before `open`.
     """
 
     keys: ClassVar[type[LinkKeys]] = LinkKeys
     joint_keys: ClassVar[type[Keys]] = Keys
     axes: tuple[Axis, ...]
     modes: frozenset[str] = frozenset({"velocity"})
+    mechanism: Mechanism
 
     @abstractmethod
     def __init__(self, joints: tuple[Joint, ...], keys: Any, drives: tuple[Any, ...]) -> None:

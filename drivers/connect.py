@@ -30,7 +30,29 @@ def _dynamixel(arm: ArmFile, seed: int | None) -> Arm:
     return WiredArm(arm, DynamixelLink)
 
 
-DRIVERS: dict[str, Connect] = {"simulated": _simulated, "canopen": _canopen, "dynamixel": _dynamixel}
+def _damiao(arm: ArmFile, seed: int | None) -> Arm:
+    from drivers.damiao import DamiaoLink
+    from drivers.wired import WiredArm
+
+    return WiredArm(arm, DamiaoLink)
+
+
+def _cubemars(arm: ArmFile, seed: int | None) -> Arm:
+    from drivers.cubemars import CubemarsLink
+    from drivers.wired import WiredArm
+
+    return WiredArm(arm, CubemarsLink)
+
+
+def _odrive(arm: ArmFile, seed: int | None) -> Arm:
+    from drivers.odrive import OdriveLink
+    from drivers.wired import WiredArm
+
+    return WiredArm(arm, OdriveLink)
+
+
+DRIVERS: dict[str, Connect] = {"simulated": _simulated, "canopen": _canopen, "dynamixel": _dynamixel, "damiao": _damiao,
+                               "odrive": _odrive, "cubemars": _cubemars}
 
 
 def connect(arm: ArmFile, seed: int | None = None) -> Arm:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import serial
 from dynamixel_sdk import COMM_RX_CORRUPT, COMM_SUCCESS, Protocol2PacketHandler
@@ -181,7 +181,7 @@ class DynamixelAxis(Axis):
             return "fault"
         if not state.torque_enable:
             return "off"
-        return "held" if state.tripped or self._asked == "held" and self._stands(state) else "on"
+        return "held" if state.tripped or (self._asked == "held" and self._stands(state)) else "on"
 
     @property
     def trouble(self) -> str | None:
@@ -341,7 +341,7 @@ class DynamixelAxis(Axis):
 
     def goal(self) -> int | None:
         """Goal position of this cycle; None where the servo is to be left alone."""
-        if self._asked == "follow" or self._asked == "held" and self.power == "on":
+        if self._asked == "follow" or (self._asked == "held" and self.power == "on"):
             return self.scale.goal(self._ramp + self._velocity * self.keys.span)
         return None
 

@@ -82,6 +82,7 @@ class WiredArm:
         keys, drives = read_keys(arm, self.names, link)
         self.joints = read_joints(arm, mechanism, self.limits)
         self.file, self.link = arm, link(self.joints, keys, drives)
+        self.link.mechanism = mechanism
         self.watchdog: float = keys.watchdog
         self._watchdog_needed = not keys.allow_no_watchdog
         self.axes, self.modes = self.link.axes, self.link.modes

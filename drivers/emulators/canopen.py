@@ -7,15 +7,13 @@ packed and taken apart here, none of the driver's code is used.
 import math
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
+from types import MappingProxyType
 from typing import Any
 
-import can
+from drivers.emulators.body import Drive
+from drivers.emulators.can_bus import CanEmulator, Node, Send
 
-from drivers.emulators.body import Body, Drive
-from ident.armfile import ArmFile
-
-_POLL = 0.001               # s without a frame after which the drives look at their clocks
 _TEST = 0x2FFF              # the emulator's own object: what is written there happens to the drive,
 SILENT, RESET = 1, 2        # it falls silent, it is reset; anything else is the error code of a fault
 
@@ -40,10 +38,10 @@ _STATUS = {"switch on disabled": 0x40, "ready to switch on": 0x21, "switched on"
            "quick stop active": 0x07, "fault": 0x08}
 
 
-class Node:
+class CanopenNode(Node):
     """One drive: object dictionary, SDO server, PDOs, heartbeat consumer and the 402 state machine."""
 
-    def __init__(self, drive: Drive, send: Callable[[int, bytes], None]) -> None:
+    def __init__(self, drive: Drive, send: Send) -> None:
         keys: dict[str, Any] = drive.table.drive
         self.id, self.drive, self._send = int(keys["node"]), drive, send
         turn = drive.table.direction * 2.0 * math.pi / drive.table.gear_ratio
@@ -334,37 +332,15 @@ def _wrapped(value: int, bits: int) -> int:
     return (value + half) % (1 << bits) - half
 
 
-class Emulator:
-    """All drives of an arm on one bus, in this process."""
+class Emulator(CanEmulator):
+    """CiA 402 drives, which measure at SYNC."""
 
-    def __init__(self, arm: ArmFile, seed: int | None = None, bus: can.BusABC | None = None) -> None:
-        self.body = Body(arm, seed)
-        extra = dict(arm.driver.model_extra or {})
-        table = {"hop_limit": 0, **extra["bus"]} if extra["bus"].get("interface") == "udp_multicast" else extra["bus"]
-        self._bus = bus or can.Bus(**{"bitrate": int(extra.get("bit_rate", 1e6)), **table})
-        self.address = ", ".join(f"{key} {value}" for key, value in extra["bus"].items())
-        self._nodes = [Node(drive, self._send) for drive in self.body.drives]
+    ills = MappingProxyType({"silent": SILENT, "reset": RESET, "fault": _OVERCURRENT})
 
-    def _send(self, identifier: int, data: bytes) -> None:
-        self._bus.send(can.Message(arbitration_id=identifier, data=data, is_extended_id=False))
+    def nodes(self, drives: Sequence[Drive], send: Send) -> Sequence[CanopenNode]:
+        """By node id."""
+        return [CanopenNode(drive, send) for drive in drives]
 
-    def serve(self, going: Callable[[], bool] = lambda: True) -> None:
-        """Answer what comes while `going`."""
-        while going():
-            message = self._bus.recv(_POLL)
-            self.body.advance()
-            if message is not None and message.arbitration_id == 0x080:
-                self.body.look(time.time() - message.timestamp)
-            if message is not None and not message.is_extended_id and not message.is_error_frame and not message.is_remote_frame:
-                for node in self._nodes:
-                    node.receive(message.arbitration_id, bytes(message.data))
-            for node in self._nodes:
-                node.tick()
-
-    def suffer(self, joint: int, what: str) -> None:
-        """Let the drive of a joint fall "silent" and deaf, be "reset", or have a "fault"."""
-        self._nodes[joint].suffer({"silent": SILENT, "reset": RESET, "fault": _OVERCURRENT}[what])
-
-    def close(self) -> None:
-        """Leave the bus."""
-        self._bus.shutdown()
+    def latches(self, identifier: int) -> bool:
+        """SYNC."""
+        return identifier == 0x080

@@ -23,6 +23,7 @@ from ident.errors import InputError
 _POLL = 0.001               # s without a byte after which the servos look at their clocks
 _TEST = 1000                # the emulator's own item: what is written there happens to the servo,
 SILENT, RESET = 256, 257    # it falls silent, it loses its supply for a moment; anything else is a hardware error
+_OVERLOAD = 0x20            # bit of the hardware error status
 _GAIN = 40.0                # 1/s of the position loop
 _UNIT = 0.229 * 2.0 * math.pi / 60.0       # rad/s of a count of velocity
 _TURN = 4096                # counts
@@ -212,7 +213,7 @@ class Servo:
         except _Refused as refused:
             error = refused.error
         level = self.values[_LEVEL]
-        quiet = level == 0 and instruction != _PING or level == 1 and instruction not in (_PING, _READ)
+        quiet = (level == 0 and instruction != _PING) or (level == 1 and instruction not in (_PING, _READ))
         return None if quiet or self.silent else self.status(error, data)
 
     def status(self, error: int, data: bytes) -> bytes:
@@ -247,14 +248,14 @@ class Servo:
             if not writable or locked:
                 raise _Refused(_ACCESS)
             value = struct.unpack("<" + form, data[:size])[0]
-            if ends and not ends[0] <= value <= ends[1] or address in _GOALS and self.values[_WATCHDOG] < 0:
+            if (ends and not ends[0] <= value <= ends[1]) or (address in _GOALS and self.values[_WATCHDOG] < 0):
                 raise _Refused(_RANGE)
             self._set(address, value)
             address, data = address + size, data[size:]
 
     def _set(self, address: int, value: int) -> None:
         if address == _TEST:
-            self._happen(value)
+            self.suffer(value)
             return
         before, self.values[address] = self.values[address], value
         if address == _TORQUE and value != before:
@@ -267,7 +268,8 @@ class Servo:
         elif address == _GOAL:
             self._head()
 
-    def _happen(self, what: int) -> None:
+    def suffer(self, what: int) -> None:
+        """What the emulator's own register is told."""
         if what == SILENT:
             self.silent = True
         elif what == RESET:
@@ -285,8 +287,8 @@ class Emulator:
 
     def __init__(self, arm: ArmFile, seed: int | None = None) -> None:
         extra = dict(arm.driver.model_extra or {})
-        self._body = Body(arm, seed)
-        self._servos = [Servo(drive) for drive in self._body.drives]
+        self.body = Body(arm, seed)
+        self._servos = [Servo(drive) for drive in self.body.drives]
         self._byte = 10.0 / float(extra.get("baud_rate", 1_000_000))        # s on the wire
         self._line = _Tcp(extra["port"]) if "://" in extra["port"] else _Pty(Path(extra["port"]))
         self.address = str(extra["port"])
@@ -308,10 +310,14 @@ class Emulator:
                         time.sleep(max(0.0, wire + delay - (time.monotonic() - began)))
                         send(b"".join(replies))
 
+    def suffer(self, joint: int, what: str) -> None:
+        """Let the servo of a joint fall "silent" and deaf, be "reset", or have a "fault"."""
+        self._servos[joint].suffer({"silent": SILENT, "reset": RESET, "fault": _OVERLOAD}[what])
+
     def _advance(self) -> None:
         for servo in self._servos:
             servo.tick()
-        self._body.advance()
+        self.body.advance()
 
     def _answer(self, servo: int, instruction: int, parameters: bytes) -> Iterator[bytes]:
         by_id = {one.id: one for one in self._servos}

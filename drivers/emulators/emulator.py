@@ -44,7 +44,25 @@ def _dynamixel(arm: ArmFile, seed: int | None) -> Emulator:
     return Dynamixel(arm, seed)
 
 
-EMULATORS = {"canopen": _canopen, "dynamixel": _dynamixel}
+def _damiao(arm: ArmFile, seed: int | None) -> Emulator:
+    from drivers.emulators.damiao import Emulator as Damiao
+
+    return Damiao(arm, seed)
+
+
+def _cubemars(arm: ArmFile, seed: int | None) -> Emulator:
+    from drivers.emulators.cubemars import Emulator as Cubemars
+
+    return Cubemars(arm, seed)
+
+
+def _odrive(arm: ArmFile, seed: int | None) -> Emulator:
+    from drivers.emulators.odrive import Emulator as Odrive
+
+    return Odrive(arm, seed)
+
+
+EMULATORS = {"canopen": _canopen, "dynamixel": _dynamixel, "damiao": _damiao, "odrive": _odrive, "cubemars": _cubemars}
 
 
 def emulate(arm: ArmFile, seed: int | None = None) -> Emulator:

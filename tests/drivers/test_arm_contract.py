@@ -54,6 +54,18 @@ def dynamixel(arm, tmp_path, emulated):
     return connect(emulated("dynamixel").arm)
 
 
+def damiao(arm, tmp_path, emulated):
+    return connect(emulated("damiao").arm)
+
+
+def odrive(arm, tmp_path, emulated):
+    return connect(emulated("odrive").arm)
+
+
+def cubemars(arm, tmp_path, emulated):
+    return connect(emulated("cubemars").arm)
+
+
 BACKENDS = {
     "simulated": simulated,
     "elastic": elastic,
@@ -61,8 +73,11 @@ BACKENDS = {
     "replay": replayed,
     "canopen": canopen,
     "dynamixel": dynamixel,
+    "damiao": damiao,
+    "odrive": odrive,
+    "cubemars": cubemars,
 }
-REAL_TIME = {"canopen", "dynamixel"}
+REAL_TIME = {"canopen", "dynamixel", "damiao", "odrive", "cubemars"}
 
 
 def way(samples, dq):

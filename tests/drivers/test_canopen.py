@@ -24,12 +24,9 @@ from drivers import ArmStopped, Command, DriverError, Supervisor, connect
 from drivers.canopen402 import CanopenLink
 from drivers.emulators.canopen import RESET, SILENT, Emulator
 from drivers.wired import WiredArm
-from ident.armfile import load_arm
 from ident.errors import InputError
-from tests.drivers.wires import PAIR, merged, processes, with_port
+from tests.drivers.wires import PACE, PAIR, REST, drive_on, merged, processes, steps, until_it_fails, with_port
 
-REST = np.zeros(2)
-PACE = np.array([0.3, -0.2])
 TEST_OBJECT = 0x2FFF
 
 
@@ -91,17 +88,6 @@ def own(bench):
             return drives, made.enter_context(contextmanager(probing)(drives))
 
         yield start
-
-
-def steps(arm, count, velocity=REST):
-    return [arm.step(Command(velocity)) for _ in range(count)]
-
-
-def until_it_fails(arm, velocity=PACE, most=3.0):
-    end = time.monotonic() + most
-    while time.monotonic() < end:
-        arm.step(Command(velocity))
-    pytest.fail("nothing was noticed")
 
 
 class TestSettings:
@@ -305,20 +291,6 @@ class TestFaults:
                 until_it_fails(arm, REST)
             with pytest.raises(ArmStopped):
                 arm.step(Command(REST))
-
-
-def drive_on(arm, said):
-    """A program of its own that moves the joints until it is stopped."""
-    for ending in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(ending, signal.default_int_handler)
-    try:
-        with connect(load_arm(arm)) as connected:
-            connected.enable()
-            said.put("moving")
-            while True:
-                connected.step(Command(PACE))
-    except BaseException as error:
-        said.put(f"{type(error).__name__}: {error}")
 
 
 class TestHost:

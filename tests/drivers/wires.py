@@ -1,21 +1,34 @@
-"""Small arms behind device emulators, each in a process of its own on a loopback bus."""
+"""Small arms behind device emulators, each in a process of its own on a loopback bus, and what tests do with them."""
 
 import multiprocessing
+import signal
 import socket
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pytest
+
+from drivers import Arm, Command, JointSample, connect
 from drivers.emulators import emulate
 from drivers.realtime import real_time
 from ident.armfile import ArmFile, load_arm
 
 processes = multiprocessing.get_context("forkserver")       # imports once, starts in no time
-processes.set_forkserver_preload(["drivers.canopen402", "drivers.dynamixel", "drivers.emulators.canopen", "drivers.emulators.dynamixel",
-                                   "drivers.wired", __name__])
+processes.set_forkserver_preload(["drivers.canopen402", "drivers.damiao", "drivers.dynamixel", "drivers.odrive",
+                                  "drivers.emulators.canopen", "drivers.emulators.damiao", "drivers.emulators.dynamixel",
+                                  "drivers.emulators.odrive", "drivers.wired", __name__])
 
+REST = np.zeros(2)
+PACE = np.array([0.3, -0.2])
 GROUP = "239.74.163.2"
+ENDPOINTS = {"axis0.config.enable_watchdog": 301, "axis0.config.watchdog_timeout": 302, "axis0.config.torque_soft_max": 303,
+             "axis0.config.torque_soft_min": 304, "axis0.controller.config.vel_limit": 305,
+             "axis0.controller.config.control_mode": 306, "axis0.controller.config.input_mode": 307,
+             "axis0.controller.input_vel": 308}
 PAIR: dict[str, dict[str, Any]] = {       # what makes the pair of tests/arms an arm of each protocol; {port} is a free one
     "canopen": {
         "driver": {"kind": "canopen", "bus": {"interface": "udp_multicast", "channel": GROUP, "port": "{port}"}, "watchdog": 0.5,
@@ -26,6 +39,20 @@ PAIR: dict[str, dict[str, Any]] = {       # what makes the pair of tests/arms an
         "driver": {"kind": "dynamixel", "port": "socket://127.0.0.1:{port}", "watchdog": 0.5},
         "joints": {"turn": {"stop": "brake", "drive": {"id": 1, "model": "XM540-W270", "reduction": 10.0}},
                    "lift": {"stop": "brake", "drive": {"id": 2, "model": "XM540-W150", "reduction": 10.0}}}},
+    "damiao": {
+        "driver": {"kind": "damiao", "bus": {"interface": "udp_multicast", "channel": GROUP, "port": "{port}"}, "watchdog": 0.5},
+        "joints": {"turn": {"stop": "brake", "drive": {"id": 1, "reply": 0x11, "motor": "DM10010L"}},
+                   "lift": {"stop": "brake", "drive": {"id": 2, "reply": 0x12, "motor": "DM8009"}}}},
+    "cubemars": {
+        "driver": {"kind": "cubemars", "bus": {"interface": "udp_multicast", "channel": GROUP, "port": "{port}"},
+                   "allow_no_watchdog": True},
+        "joints": {"turn": {"stop": "brake", "drive": {"id": 1, "motor": "AK80-64", "kp": 400.0, "kd": 5.0}},
+                   "lift": {"stop": "brake", "drive": {"id": 2, "motor": "AK80-64", "kp": 400.0, "kd": 5.0}}}},
+    "odrive": {
+        "driver": {"kind": "odrive", "bus": {"interface": "udp_multicast", "channel": GROUP, "port": "{port}"}, "watchdog": 0.5,
+                   "firmware": "0.6.10", "endpoints": ENDPOINTS},
+        "joints": {"turn": {"stop": "brake", "drive": {"node": 1, "encoder_counts": 16384}},
+                   "lift": {"stop": "brake", "drive": {"node": 2, "encoder_counts": 16384}}}},
 }
 
 
@@ -92,3 +119,30 @@ def merged(table: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
         inner = out.get(key)
         out[key] = merged(inner, value) if isinstance(inner, dict) and isinstance(value, dict) else value
     return out
+
+
+def steps(arm: Arm, count: int, velocity: np.ndarray = REST) -> list[JointSample]:
+    """So many cycles at one velocity."""
+    return [arm.step(Command(velocity)) for _ in range(count)]
+
+
+def until_it_fails(arm: Arm, velocity: np.ndarray = PACE, most: float = 3.0) -> None:
+    """Go on until the arm raises."""
+    end = time.monotonic() + most
+    while time.monotonic() < end:
+        arm.step(Command(velocity))
+    pytest.fail("nothing was noticed")
+
+
+def drive_on(arm: Path, said: Any) -> None:
+    """A program of its own that moves the joints until it is stopped."""
+    for ending in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(ending, signal.default_int_handler)
+    try:
+        with connect(load_arm(arm)) as connected:
+            connected.enable()
+            said.put("moving")
+            while True:
+                connected.step(Command(PACE))
+    except BaseException as error:
+        said.put(f"{type(error).__name__}: {error}")

@@ -1,0 +1,199 @@
+"""CubeMars AK motors by MIT frames: a ramped position with stiffness, damping and the model's gravity, and a state in reply.
+
+They have no registers, no watchdog, and do not say whether they are powered. A hung program leaves them at the last position of
+the ramp, which does not go on by itself.
+"""
+
+import time
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import can
+import numpy as np
+from pydantic import Field
+
+from drivers import mit
+from drivers.axis import Joint, Reading, Steps
+from drivers.polled import Condition, Frame, PolledAxis, PolledKeys, PolledLink
+from drivers.shaft import MotorKeys, Shaft
+from drivers.slope import Slope
+from drivers.transport import can_bits
+from ident.dynamics import inverse_dynamics
+from ident.errors import InputError
+
+_WEAK = 0.1             # part of the damping torque at the slowest speed that gravity may reach where nothing else holds a joint
+_POSTURES = 500         # in which gravity is looked for
+
+
+class DriveKeys(MotorKeys):
+    """Keys of ``drive = {...}`` of a joint."""
+
+    id: Annotated[int, Field(ge=1, le=255)]
+    kp: Annotated[float, Field(ge=0.0, le=500.0)]       # N·m/rad at the motor's output shaft
+    kd: Annotated[float, Field(gt=0.0, le=5.0)]         # N·m·s/rad
+
+
+class CubemarsAxis(PolledAxis):
+    """One AK motor."""
+
+    def __init__(self, joint: Joint, keys: PolledKeys, drive: DriveKeys) -> None:
+        super().__init__(joint, keys)
+        self.drive, self.shaft = drive, Shaft(joint, drive)
+        self.steps = Steps(0.0, self.shaft.steps.position, self.shaft.steps.torque)     # the ramp goes at any velocity
+        self.gravity = 0.0                  # of the joint, where it is now
+        self.corrupt = 0
+        self.released = True                # there is nothing to release
+        self._slope = Slope(self.steps.position)
+        self._powered = False
+        self._ramp: tuple[float, float] | None = None       # time and position that it has reached
+
+    @property
+    def condition(self) -> Condition:
+        """Errors are in its replies; power is what it was told and has answered."""
+        if self.reading is None:
+            return "unknown"
+        return "fault" if self.reading.status else "powered" if self._powered else "off"
+
+    @property
+    def trouble(self) -> str | None:
+        """Its error in words."""
+        return "silent" if self.reading is None else mit.cubemars_words(self.reading.status)
+
+    def identity(self) -> dict[str, str]:
+        """What the arm file says: an AK motor does not."""
+        spans = self.drive.spans
+        return {"id": str(self.drive.id), "device": self.drive.motor or "MIT", "firmware": "-", "modes": "position ramp",
+                "ranges": f"{spans.position:g}, {spans.velocity:g}, {spans.torque:g} (rad, rad/s, N·m; as the arm file says)"}
+
+    def configure(self) -> None:
+        """There is nothing to write; it must reply, without fault."""
+        self.reading = self._goal = self._ramp = None
+        self._powered = False
+        error = self._state()
+        if error:
+            raise self.error(f"has a fault: {mit.cubemars_words(error)}; see to its cause, then clear it with stribeck "
+                             "check --reset")
+
+    def _state(self) -> int:
+        """Its error code, asked for outside the cycles with gains of zero."""
+        return int(self.ask(self._idle(), "error"))
+
+    def _idle(self) -> Frame:
+        return Frame(self.drive.id, mit.pack_command(self.drive.spans, 0.0, 0.0, 0.0, 0.0, 0.0))
+
+    def watch(self, on: bool) -> None:
+        """It has none."""
+
+    def release(self) -> Iterator[Frame]:
+        """Nothing."""
+        yield from ()
+
+    def setpoint(self, velocity: float) -> Frame:
+        """A frame at the ramp's present end; it goes on from where the joint is powered."""
+        shaft, spans = self.shaft, self.drive.spans
+        q = self._ramp[1] if self._ramp else self.reading.q if self.reading else self.joint.table.zero_offset
+        return Frame(self.drive.id, mit.pack_command(spans, shaft.position(q), shaft.velocity(velocity), self.drive.kp,
+                                                     self.drive.kd, shaft.torque(self.gravity)))
+
+    def frames(self) -> Iterator[Frame]:
+        """The ramp goes on by the time since the last cycle, but not by that of a pause."""
+        now = time.monotonic()
+        if self._goal in ("follow", "held", "off") and self._powered and self.reading is not None:
+            before, q = self._ramp or (now, self.reading.q)
+            self._ramp = now, q + self._velocity * min(now - before, 2.0 / self.keys.rate)
+        else:
+            self._ramp = None
+        yield from super().frames()
+
+    def power_on(self) -> Iterator[Frame]:
+        """Motor mode."""
+        self._powered = True
+        yield Frame(self.drive.id, mit.ENABLE)
+
+    def power_off(self) -> Iterator[Frame]:
+        """Rest mode."""
+        self._powered = False
+        yield Frame(self.drive.id, mit.DISABLE)
+
+    def questions(self, told: bool) -> Iterator[Frame]:
+        """It replies to what it is told; else to gains of zero."""
+        if not told:
+            yield self._idle()
+
+    def reset(self) -> None:
+        """Rest mode, in which faults that are over are forgotten; one without fault is left as it is."""
+        if not self._state():
+            return
+        self.link.send(Frame(self.drive.id, mit.DISABLE))
+        time.sleep(0.02)
+        error = self._state()
+        if error:
+            raise self.error(f"keeps its fault: {mit.cubemars_words(error)}")
+
+    def forget(self) -> None:
+        """Positions from before a pause tell no velocity."""
+        super().forget()
+        self._slope.clear()
+
+    def take(self, frame: Frame) -> None:
+        """A state, under the identifier of the motor or of the host."""
+        if frame.identifier not in (0, self.drive.id) or not frame.data or frame.data[0] != self.drive.id:
+            return
+        state = mit.unpack_cubemars(frame.data)
+        if state is None:
+            self.corrupt += 1
+            return
+        self.answers["error"] = state.status
+        if self.due:
+            q, _, tau = self.shaft.measured(state)
+            self.measured(Reading(time.monotonic(), q, self._slope.add(self._asked, q), tau, state.status, float(state.torque),
+                                  state.temperature))
+
+
+class CubemarsLink(PolledLink):
+    """AK motors on one CAN bus."""
+
+    keys, joint_keys = PolledKeys, DriveKeys
+
+    def __init__(self, joints: tuple[Joint, ...], keys: PolledKeys, drives: tuple[DriveKeys, ...]) -> None:
+        ids = [drive.id for drive in drives]
+        for joint, drive in zip(joints, drives, strict=True):
+            if ids.count(drive.id) > 1:
+                raise InputError(f"joints.{joint.name}.drive.id = {drive.id} is also that of another joint")
+            if joint.falls:
+                raise InputError(f"joints.{joint.name}.stop = \"hold\": an AK motor does not say whether it holds, and "
+                                 "connecting takes its power; only joints with a brake (stop = \"brake\") can be driven")
+        self._motors = tuple(CubemarsAxis(joint, keys, drive) for joint, drive in zip(joints, drives, strict=True))
+        super().__init__(joints, keys, self._motors)
+
+    def open(self, transport: can.BusABC | None = None) -> None:
+        """Refuse joints that would sag, then take the bus."""
+        for j, axis in enumerate(self._motors):
+            if axis.drive.kp == 0.0:
+                self._refuse_to_sag(j, axis)
+        super().open(transport)
+
+    def _refuse_to_sag(self, j: int, axis: CubemarsAxis) -> None:
+        """Without stiffness a velocity is only as good as damping is strong against gravity."""
+        slowest, name = axis.joint.table.slowest, axis.joint.name
+        if slowest is None:
+            raise InputError(f"joints.{name}.drive.kp = 0: joints.{name}.slowest is needed to say whether damping alone would do")
+        low, high = np.array([other.joint.position for other in self._motors]).T
+        postures = np.random.default_rng(0).uniform(low, high, (_POSTURES, len(self._motors)))
+        found = float(np.abs(inverse_dynamics(self.mechanism, postures)[:, j]).max())
+        allowed = _WEAK * axis.drive.kd * axis.drive.gear**2 * slowest
+        if found > allowed:
+            raise InputError(f"joints.{name}.drive.kp = 0: gravity of {found:.3g} N·m would drag it away from {slowest:g} rad/s; "
+                             f"without kp at most {allowed:.3g} N·m are allowed (0.1 kd slowest)")
+
+    def exchange(self, deadline: float) -> float:
+        """With the model's gravity where the arm is."""
+        q: Any = [np.nan if axis.reading is None else axis.reading.q for axis in self._motors]
+        if np.isfinite(q).all():
+            for axis, gravity in zip(self._motors, inverse_dynamics(self.mechanism, np.array([q]))[0], strict=True):
+                axis.gravity = float(np.clip(gravity, -axis.joint.torque, axis.joint.torque))
+        return super().exchange(deadline)
+
+    def load(self) -> float:
+        """A frame out and one back of each motor each cycle, with the most stuff bits."""
+        return 2 * can_bits(8) * len(self.axes) * self._keys.rate / self._keys.bit_rate

@@ -1,0 +1,81 @@
+"""What emulators of drives on a CAN bus share: the bus, the body, and the loop that serves both."""
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+
+import can
+
+from drivers.emulators.body import Body, Drive
+from ident.armfile import ArmFile
+
+Send = Callable[[int, bytes], None]
+_POLL = 0.001               # s without a frame after which the drives look at their clocks
+
+
+class Node(ABC):
+    """One drive on the bus."""
+
+    @abstractmethod
+    def receive(self, identifier: int, data: bytes) -> None:
+        """Whatever is on the bus."""
+
+    def requested(self, identifier: int) -> None:       # noqa: B027
+        """A remote frame; most drives leave them alone."""
+
+    @abstractmethod
+    def suffer(self, what: int) -> None:
+        """What the emulator's own command is told: one of `CanEmulator.ills`, or another fault."""
+
+    @abstractmethod
+    def tick(self) -> None:
+        """What happens by the clock."""
+
+
+class CanEmulator(ABC):
+    """All drives of an arm on one bus, in this process."""
+
+    ills: Mapping[str, int]     # what "silent", "reset" and "fault" are to `Node.suffer`
+
+    def __init__(self, arm: ArmFile, seed: int | None = None, bus: can.BusABC | None = None) -> None:
+        self.body = Body(arm, seed)
+        extra = dict(arm.driver.model_extra or {})
+        table = {"hop_limit": 0, **extra["bus"]} if extra["bus"].get("interface") == "udp_multicast" else extra["bus"]
+        self._bus = bus or can.Bus(**{"bitrate": int(extra.get("bit_rate", 1e6)), **table})
+        self.address = ", ".join(f"{key} {value}" for key, value in extra["bus"].items())
+        self._nodes = self.nodes(self.body.drives, self._send)
+
+    @abstractmethod
+    def nodes(self, drives: Sequence[Drive], send: Send) -> Sequence[Node]:
+        """The drives, joint by joint."""
+
+    def latches(self, identifier: int) -> bool:
+        """Whether drives measure when this frame comes."""
+        return True
+
+    def _send(self, identifier: int, data: bytes) -> None:
+        self._bus.send(can.Message(arbitration_id=identifier, data=data, is_extended_id=False))
+
+    def serve(self, going: Callable[[], bool] = lambda: True) -> None:
+        """Answer what comes while `going`."""
+        while going():
+            message = self._bus.recv(_POLL)
+            self.body.advance()
+            if message is not None and not message.is_extended_id and not message.is_error_frame:
+                if self.latches(message.arbitration_id):
+                    self.body.look(time.time() - message.timestamp)
+                for node in self._nodes:
+                    if message.is_remote_frame:
+                        node.requested(message.arbitration_id)
+                    else:
+                        node.receive(message.arbitration_id, bytes(message.data))
+            for node in self._nodes:
+                node.tick()
+
+    def suffer(self, joint: int, what: str) -> None:
+        """Let the drive of a joint fall "silent" and deaf, be "reset", or have a "fault"."""
+        self._nodes[joint].suffer(self.ills[what])
+
+    def close(self) -> None:
+        """Leave the bus."""
+        self._bus.shutdown()

@@ -1,0 +1,90 @@
+"""CubeMars AK motors on a CAN bus, with the simulated arm behind them.
+
+Written from the AK manual's "MIT mode" alone: frames are packed and taken apart here, none of the driver's code is used.
+"""
+
+from collections.abc import Sequence
+from types import MappingProxyType
+from typing import Any
+
+from drivers.emulators.body import Drive
+from drivers.emulators.can_bus import CanEmulator, Node, Send
+
+_PUBLISHED = {"AK70-10": (12.5, 50.0, 25.0), "AK80-9": (12.5, 50.0, 18.0), "AK80-64": (12.5, 8.0, 144.0)}
+SILENT, RESET, _HOT = 0x100, 0x101, 1   # it falls silent, it is reset, it is too hot
+_FAULT = b"\xff\0\xff\0\xff\0\xff"  # the emulator's own command: these bytes and an error code happen to the motor
+
+
+class Motor(Node):
+    """One motor in rest mode or motor mode."""
+
+    def __init__(self, drive: Drive, send: Send) -> None:
+        keys: dict[str, Any] = drive.table.drive
+        self.drive, self._send, self.id = drive, send, int(keys["id"])
+        self._spans = tuple(keys["ranges"]) if "ranges" in keys else _PUBLISHED[keys["motor"]]
+        self._turn = drive.table.direction / keys.get("gear", 1.0)
+        self.silent = False
+        self._boot()
+
+    def _boot(self) -> None:
+        self.on, self.error = False, 0
+        self._told: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0, 0.0)
+
+    def suffer(self, what: int) -> None:
+        """What the emulator's own command is told."""
+        if what == SILENT:
+            self.silent = True
+        elif what == RESET:
+            self._boot()
+        else:
+            self.error, self.on = what, False
+
+    def receive(self, identifier: int, data: bytes) -> None:
+        """Every frame for it is answered."""
+        if identifier != self.id or len(data) != 8 or self.silent:
+            return
+        if data[:7] == _FAULT:
+            self.suffer(data[7])
+        elif data == b"\xff" * 7 + b"\xfc":
+            self.on = not self.error
+        elif data == b"\xff" * 7 + b"\xfd":
+            self.on, self.error = False, 0
+        else:
+            self._told = self._unpacked(data)
+        self.tick()
+        self._reply()
+
+    def tick(self) -> None:
+        """Torque by stiffness and damping, as far as the motor has it."""
+        drive = self.drive
+        if not self.on:
+            drive.power, drive.target = "off", 0.0
+            return
+        p, v, kp, kd, torque = self._told
+        q, dq = (drive.q - drive.table.zero_offset) / self._turn, drive.dq / self._turn
+        most = self._spans[2]
+        drive.power, drive.target = "torque", max(-most, min(most, kp * (p - q) + kd * (v - dq) + torque)) / self._turn
+
+    def _unpacked(self, data: bytes) -> tuple[float, ...]:
+        p, v, t = self._spans
+        fields = (data[0] << 8 | data[1], data[2] << 4 | data[3] >> 4, (data[3] & 15) << 8 | data[4], data[5] << 4 | data[6] >> 4,
+                  (data[6] & 15) << 8 | data[7])
+        ends = ((-p, p, 65535), (-v, v, 4095), (0.0, 500.0, 4095), (0.0, 5.0, 4095), (-t, t, 4095))
+        return tuple(counts * (high - low) / most + low for counts, (low, high, most) in zip(fields, ends, strict=True))
+
+    def _reply(self) -> None:
+        drive = self.drive
+        values = (drive.q - drive.table.zero_offset) / self._turn, drive.dq / self._turn, drive.tau * self._turn
+        p, v, t = (int((max(-span, min(span, value)) + span) * most / (2.0 * span))
+                   for value, span, most in zip(values, self._spans, (65535, 4095, 4095), strict=True))
+        self._send(0, bytes([self.id, p >> 8, p & 0xFF, v >> 4, (v & 15) << 4 | t >> 8, t & 0xFF, 75, self.error]))
+
+
+class Emulator(CanEmulator):
+    """AK motors, which measure when they are spoken to."""
+
+    ills = MappingProxyType({"silent": SILENT, "reset": RESET, "fault": _HOT})
+
+    def nodes(self, drives: Sequence[Drive], send: Send) -> Sequence[Motor]:
+        """By id."""
+        return [Motor(drive, send) for drive in drives]

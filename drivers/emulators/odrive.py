@@ -1,0 +1,166 @@
+"""ODrive axes on a CAN bus, with the simulated arm behind them.
+
+Written from the published messages of CAN Simple (firmware 0.6), axis states and error bits alone: frames are packed and
+taken apart here, none of the driver's code is used.
+"""
+
+import math
+import struct
+import time
+from collections.abc import Sequence
+from types import MappingProxyType
+from typing import Any
+
+from drivers.emulators.body import Drive
+from drivers.emulators.can_bus import CanEmulator, Node, Send
+from ident.armfile import ArmFile
+
+TEST = 0xFFFF               # the emulator's own endpoint: what is written there (uint32) happens to the axis,
+SILENT, RESET = 1, 2        # it falls silent, it is rebooted; anything else is the error word of a fault
+
+_IDLE, _CLOSED_LOOP = 1, 8
+_EXPIRED, _ESTOP = 1 << 24, 1 << 25
+_BEAT = 0.1                 # s between heartbeats
+_START = {"axis0.config.enable_watchdog": ("?", False), "axis0.config.watchdog_timeout": ("f", 0.0),
+          "axis0.config.torque_soft_max": ("f", math.inf), "axis0.config.torque_soft_min": ("f", -math.inf),
+          "axis0.controller.config.vel_limit": ("f", 2.0), "axis0.controller.config.control_mode": ("B", 3),
+          "axis0.controller.config.input_mode": ("B", 1), "axis0.controller.input_vel": ("f", 0.0)}
+
+
+class Axis(Node):
+    """One axis: state machine, endpoints, watchdog."""
+
+    def __init__(self, drive: Drive, send: Send, driver: dict[str, Any]) -> None:
+        keys: dict[str, Any] = drive.table.drive
+        self.drive, self._send, self.node = drive, send, int(keys["node"])
+        self._counts = keys["encoder_counts"]
+        self._turn = drive.table.direction * 2.0 * math.pi / drive.table.gear_ratio     # rad at the joint of a revolution
+        self._torque = drive.table.direction * drive.table.gear_ratio
+        self._names = {number: name for name, number in driver["endpoints"].items()}
+        self._firmware = bytes(map(int, driver["firmware"].split(".")))
+        self.silent = False
+        self.boot()
+
+    def boot(self) -> None:
+        """Power-on: what was written is forgotten, no power."""
+        self.values: dict[str, Any] = {name: value for name, (_, value) in _START.items()}
+        self.error, self.state = 0, _IDLE
+        self._fed = self._beat = time.monotonic()
+        self._let_go()
+
+    def requested(self, identifier: int) -> None:
+        """Remote frames: what may be asked for."""
+        node, command = identifier >> 5, identifier & 0x1F
+        if node != self.node or self.silent:
+            return
+        drive = self.drive
+        if command == 0x00:
+            self._answer(command, bytes([2, 4, 4, 58]) + self._firmware + b"\0")
+        elif command == 0x01:
+            self._heartbeat()
+        elif command == 0x03:
+            self._answer(command, struct.pack("<II", self.error, self.error))
+        elif command == 0x09:
+            counts = round((drive.q - drive.table.zero_offset) / self._turn * self._counts)
+            self._answer(command, struct.pack("<ff", counts / self._counts, drive.dq / self._turn))
+        elif command == 0x15:
+            self._answer(command, struct.pack("<ff", 31.0, 35.0))
+        elif command == 0x1C:
+            torque = drive.tau / self._torque
+            self._answer(command, struct.pack("<ff", torque, torque))
+
+    def receive(self, identifier: int, data: bytes) -> None:
+        """Data frames: what the axis is told."""
+        node, command = identifier >> 5, identifier & 0x1F
+        if node != self.node or self.silent:
+            return
+        if command == 0x02:
+            self.fault(_ESTOP)
+        elif command == 0x04 and len(data) == 8:
+            self._sdo(data)
+        elif command == 0x07 and len(data) >= 4:
+            self._request(struct.unpack_from("<I", data)[0])
+        elif command == 0x0B and len(data) == 8:
+            control, inputs = struct.unpack("<II", data)
+            self.values["axis0.controller.config.control_mode"] = control
+            self.values["axis0.controller.config.input_mode"] = inputs
+        elif command == 0x0D and len(data) == 8:
+            self._fed = time.monotonic()
+            self.values["axis0.controller.input_vel"] = struct.unpack_from("<f", data)[0]
+            self._follow()
+        elif command == 0x18:
+            self.error = 0
+
+    def tick(self) -> None:
+        """Heartbeat, and the watchdog, which also runs without power."""
+        now = time.monotonic()
+        if now - self._beat >= _BEAT and not self.silent:
+            self._beat = now
+            self._heartbeat()
+        if self.values["axis0.config.enable_watchdog"] and now - self._fed > self.values["axis0.config.watchdog_timeout"]:
+            self.fault(_EXPIRED)
+
+    def _answer(self, command: int, data: bytes) -> None:
+        self._send(self.node << 5 | command, data)
+
+    def _heartbeat(self) -> None:
+        self._answer(0x01, struct.pack("<IBBBB", self.error, self.state, 0, 1, 0))
+
+    def _sdo(self, data: bytes) -> None:
+        code, endpoint, _ = struct.unpack_from("<BHB", data)
+        if code == 1 and endpoint == TEST:
+            self.suffer(struct.unpack_from("<I", data, 4)[0])
+        elif endpoint in self._names:
+            name = self._names[endpoint]
+            form = "<" + _START[name][0]
+            if code == 1:
+                self.values[name] = struct.unpack_from(form, data, 4)[0]
+            else:
+                value = struct.pack(form, self.values[name])
+                self._answer(0x05, struct.pack("<BHB", 0, endpoint, 0) + value.ljust(4, b"\0"))
+
+    def suffer(self, what: int) -> None:
+        """What the emulator's own command is told."""
+        if what == SILENT:
+            self.silent = True
+        elif what == RESET:
+            self.boot()
+        else:
+            self.fault(what)
+
+    def _request(self, state: int) -> None:
+        if state == _IDLE:
+            self.state = _IDLE
+            self._let_go()
+        elif state == _CLOSED_LOOP and not self.error:
+            self.state = _CLOSED_LOOP
+            self._follow()                      # whatever velocity was told last, also if that is long ago
+
+    def _follow(self) -> None:
+        if self.state != _CLOSED_LOOP:
+            return
+        most, told = self.values["axis0.controller.config.vel_limit"], self.values["axis0.controller.input_vel"]
+        self.drive.power, self.drive.target = "velocity", max(-most, min(most, told)) * self._turn
+
+    def _let_go(self) -> None:
+        self.drive.power, self.drive.target = "off", 0.0
+
+    def fault(self, error: int) -> None:
+        """Disarmed: no power from now on."""
+        self.error |= error
+        self.state = _IDLE
+        self._let_go()
+
+
+class Emulator(CanEmulator):
+    """ODrive axes, which measure when they are asked."""
+
+    ills = MappingProxyType({"silent": SILENT, "reset": RESET, "fault": _EXPIRED})
+
+    def __init__(self, arm: ArmFile, seed: int | None = None, bus: Any = None) -> None:
+        self._driver = dict(arm.driver.model_extra or {})
+        super().__init__(arm, seed, bus)
+
+    def nodes(self, drives: Sequence[Drive], send: Send) -> Sequence[Axis]:
+        """By node."""
+        return [Axis(drive, send, self._driver) for drive in drives]

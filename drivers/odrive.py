@@ -1,0 +1,263 @@
+"""ODrive axes by CAN Simple, firmware 0.6: settings by endpoint and read back, then a velocity out and estimates asked for in
+each cycle. An axis that meets no set-point in its watchdog's time is disarmed.
+"""
+
+import math
+import time
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field, PositiveFloat, field_validator
+
+from drivers import cansimple
+from drivers.axis import Joint, Keys, Reading, Steps
+from drivers.polled import Condition, Frame, PolledAxis, PolledKeys, PolledLink
+from drivers.transport import can_bits
+from ident.errors import InputError
+
+_PATIENCE = 0.2         # s until an axis that was asked for power is asked again
+_WARM = 1.0             # s between questions for the temperature
+_FORMS = {              # endpoints that the driver needs, by their names in flat_endpoints.json
+    "axis0.config.enable_watchdog": "?", "axis0.config.watchdog_timeout": "f", "axis0.config.torque_soft_max": "f",
+    "axis0.config.torque_soft_min": "f", "axis0.controller.config.vel_limit": "f", "axis0.controller.config.control_mode": "B",
+    "axis0.controller.config.input_mode": "B", "axis0.controller.input_vel": "f"}
+_WATCHDOG, _TIMEOUT, _MOST, _LEAST, _SPEED, _MODE, _INPUT, _TOLD = _FORMS
+
+
+class OdriveKeys(PolledKeys):
+    """Keys of ``[driver]``."""
+
+    firmware: str                       # whose endpoints these are; another is refused
+    endpoints: dict[str, Annotated[int, Field(ge=0, le=0xFFFF)]]
+
+    @field_validator("endpoints")
+    @classmethod
+    def _all(cls, endpoints: dict[str, int]) -> dict[str, int]:
+        missing, unknown = sorted(set(_FORMS) - set(endpoints)), sorted(set(endpoints) - set(_FORMS))
+        if missing or unknown:
+            raise ValueError(f"{', '.join(missing or unknown)}: {'missing' if missing else 'not needed'}; the numbers are the "
+                             "ids in flat_endpoints.json of this firmware")
+        return endpoints
+
+
+class DriveKeys(Keys):
+    """Keys of ``drive = {...}`` of a joint."""
+
+    node: Annotated[int, Field(ge=0, le=62)]
+    encoder_counts: PositiveFloat       # a motor revolution
+
+
+class OdriveAxis(PolledAxis):
+    """One ODrive axis."""
+
+    keys: OdriveKeys
+
+    def __init__(self, joint: Joint, keys: OdriveKeys, drive: DriveKeys) -> None:
+        super().__init__(joint, keys)
+        self.drive = drive
+        gear, direction = joint.table.gear_ratio, joint.table.direction
+        self._turn = direction * 2.0 * math.pi / gear           # rad at the joint of a revolution
+        self._torque = direction * gear
+        self.steps = Steps(float(np.spacing(np.float32(joint.velocity / abs(self._turn)))) * abs(self._turn),
+                           abs(self._turn) / drive.encoder_counts, float(np.spacing(np.float32(joint.torque / gear))) * gear)
+        self.corrupt = 0
+        self._beat: tuple[int, int] | None = None               # error word and state
+        self._parts: dict[int, tuple[float, float]] = {}
+        self._temperature = math.nan
+        self._warmth = self._requested = 0.0
+
+    # what the axis says
+
+    @property
+    def condition(self) -> Condition:
+        """By its last heartbeat."""
+        if self._beat is None:
+            return "unknown"
+        error, state = self._beat
+        return "fault" if error else "powered" if state == cansimple.CLOSED_LOOP else "off"
+
+    @property
+    def trouble(self) -> str | None:
+        """Errors, else state, in words."""
+        if self._beat is None:
+            return "no heartbeat"
+        error, state = self._beat
+        return cansimple.error_words(error) if error else cansimple.state_words(state)
+
+    def identity(self) -> dict[str, str]:
+        """Hardware, firmware, limits that it holds."""
+        hardware, firmware = self._get(cansimple.VERSION)
+        return {"node": str(self.drive.node), "device": f"ODrive {hardware}", "firmware": firmware, "modes": "velocity",
+                "holds": f"{self.read(_SPEED):.3g} rev/s, {self.read(_MOST):.3g} N·m"}
+
+    # settings
+
+    def configure(self) -> None:
+        """Compare the firmware; write modes, limits and watchdog, read each back."""
+        self.reading = self._goal = self._beat = None
+        _, firmware = self._get(cansimple.VERSION)
+        if firmware != self.keys.firmware:
+            raise self.error(f"has firmware {firmware}, the arm file's endpoints are those of {self.keys.firmware}; written to "
+                             "other firmware they would set something else. Correct firmware and endpoints")
+        error, state = self._get(cansimple.HEARTBEAT)
+        if error:
+            raise self.error(f"has a fault: {cansimple.error_words(error)}; see to its cause, then clear it with stribeck check "
+                             "--reset")
+        if state not in (cansimple.IDLE, cansimple.CLOSED_LOOP):
+            raise self.error(f"is busy: {cansimple.state_words(state)}")
+        if state == cansimple.CLOSED_LOOP and (self.read(_WATCHDOG) or self.read(_TOLD)):
+            raise self.error("is powered and follows another program, or one that ended without stopping it; stop that first")
+        torque = self.joint.torque / abs(self._torque)
+        if state == cansimple.IDLE:
+            self.link.send(self._frame(cansimple.MODE, cansimple.pack_mode(cansimple.VELOCITY_CONTROL, cansimple.PASSTHROUGH)))
+        self._verify(_MODE, cansimple.VELOCITY_CONTROL)
+        self._verify(_INPUT, cansimple.PASSTHROUGH)
+        for name, value in ((_SPEED, self.joint.velocity / abs(self._turn)), (_MOST, torque), (_LEAST, -torque),
+                            (_TIMEOUT, self.keys.watchdog)):
+            self.write(name, value)
+        self.watch(True)
+        self.watched = True
+        self.watch(False)                   # until it is enabled: it would trip while the axis stands by
+
+    def watch(self, on: bool) -> None:
+        """A set-point of zero, then the switch of the watchdog."""
+        self.link.send(self.setpoint(0.0))
+        self._verify(_TOLD, 0.0)
+        self.write(_WATCHDOG, on)
+        self.released = not on
+
+    def write(self, name: str, value: float) -> None:
+        """Write an endpoint and read it back."""
+        self.link.send(self._frame(cansimple.RX_SDO, cansimple.pack_sdo(self.keys.endpoints[name], _FORMS[name], value)))
+        self._verify(name, value)
+
+    def read(self, name: str) -> float:
+        """Value of an endpoint."""
+        value: float = self.ask(self._frame(cansimple.RX_SDO, cansimple.pack_sdo(self.keys.endpoints[name], _FORMS[name])), name)
+        return value
+
+    def _verify(self, name: str, value: float) -> None:
+        found = self.read(name)
+        if not abs(found - value) <= 1e-6 * abs(value):
+            raise self.error(f"was told {name} = {value:g} and reads back {found:g}")
+
+    def _get(self, command: int) -> Any:
+        return self.ask(self._frame(command), command)
+
+    def _frame(self, command: int, data: bytes = b"") -> Frame:
+        return Frame(cansimple.identifier(self.drive.node, command), data, remote=not data)
+
+    # orders
+
+    def setpoint(self, velocity: float) -> Frame:
+        """Set_Input_Vel."""
+        return self._frame(cansimple.VELOCITY, cansimple.pack_velocity(velocity / self._turn))
+
+    def power_on(self) -> Iterator[Frame]:
+        """Closed loop, asked for once in a while: the axis takes its time."""
+        if time.monotonic() - self._requested > _PATIENCE:
+            self._requested = time.monotonic()
+            yield self._frame(cansimple.STATE, cansimple.pack_state(cansimple.CLOSED_LOOP))
+
+    def power_off(self) -> Iterator[Frame]:
+        """Idle."""
+        yield self._frame(cansimple.STATE, cansimple.pack_state(cansimple.IDLE))
+
+    def release(self) -> Iterator[Frame]:
+        """The watchdog's switch, and the question whether it is off."""
+        endpoint, form = self.keys.endpoints[_WATCHDOG], _FORMS[_WATCHDOG]
+        for value in (0.0, None):
+            yield self._frame(cansimple.RX_SDO, cansimple.pack_sdo(endpoint, form, value))
+
+    def questions(self, told: bool) -> Iterator[Frame]:
+        """Estimates; the heartbeat while something is to change, as it comes ten times a second only; seldom the temperature."""
+        self._parts.clear()
+        if self._goal != "follow":
+            yield self._frame(cansimple.HEARTBEAT)
+        if self._asked - self._warmth > _WARM:
+            self._warmth = self._asked
+            yield self._frame(cansimple.TEMPERATURE)
+        yield self._frame(cansimple.ENCODER)
+        yield self._frame(cansimple.TORQUES)
+
+    def reset(self) -> None:
+        """Clear a fault; the axis is left idle. One without fault is left as it is."""
+        error, _ = self._get(cansimple.HEARTBEAT)
+        if not error:
+            return
+        self.link.send(self.setpoint(0.0))
+        self.write(_WATCHDOG, False)
+        self.link.send(self._frame(cansimple.CLEAR, b"\0"))
+        time.sleep(0.02)
+        error, _ = self._get(cansimple.HEARTBEAT)
+        if error:
+            raise self.error(f"keeps its fault: {cansimple.error_words(error)}")
+
+    # what comes
+
+    def forget(self) -> None:
+        """A heartbeat from before a pause tells nothing."""
+        super().forget()
+        self._beat, self._requested = None, 0.0
+
+    def take(self, frame: Frame) -> None:
+        """A heartbeat, an estimate, an endpoint's value."""
+        node, command = frame.identifier >> 5, frame.identifier & 0x1F
+        if node != self.drive.node:
+            return
+        if command == cansimple.TX_SDO:
+            self._take_endpoint(frame.data)
+            return
+        parse = {cansimple.VERSION: cansimple.unpack_version, cansimple.HEARTBEAT: cansimple.unpack_heartbeat,
+                 cansimple.ENCODER: cansimple.unpack_pair, cansimple.TORQUES: cansimple.unpack_pair,
+                 cansimple.TEMPERATURE: cansimple.unpack_pair}.get(command)
+        if parse is None:
+            return
+        found: Any = parse(frame.data)
+        if found is None:
+            self.corrupt += 1
+            return
+        self.answers[command] = found
+        if command == cansimple.HEARTBEAT:
+            self._beat = found
+        elif command == cansimple.TEMPERATURE:
+            self._temperature = found[1]
+        elif command in (cansimple.ENCODER, cansimple.TORQUES) and self.due:
+            self._parts[command] = found
+            if len(self._parts) == 2:
+                self._join()
+
+    def _join(self) -> None:
+        """A reading is both estimates of one cycle."""
+        (position, velocity), (_, torque) = self._parts[cansimple.ENCODER], self._parts[cansimple.TORQUES]
+        error, state = self._beat or (0, 0)
+        self.measured(Reading(time.monotonic(), position * self._turn + self.joint.table.zero_offset, velocity * self._turn,
+                              torque * self._torque, error << 8 | state, torque, self._temperature))
+
+    def _take_endpoint(self, data: bytes) -> None:
+        endpoint = cansimple.sdo_endpoint(data)
+        for name, number in self.keys.endpoints.items():
+            value = cansimple.unpack_sdo(data, _FORMS[name]) if number == endpoint else None
+            if value is not None:
+                self.answers[name] = value
+                if name == _WATCHDOG and self._goal == "held":
+                    self.released = not value
+
+
+class OdriveLink(PolledLink):
+    """ODrive axes on one CAN bus."""
+
+    keys, joint_keys = OdriveKeys, DriveKeys
+
+    def __init__(self, joints: tuple[Joint, ...], keys: OdriveKeys, drives: tuple[DriveKeys, ...]) -> None:
+        nodes = [drive.node for drive in drives]
+        for joint, node in zip(joints, nodes, strict=True):
+            if nodes.count(node) > 1:
+                raise InputError(f"joints.{joint.name}.drive.node = {node} is also that of another joint")
+        super().__init__(joints, keys, tuple(OdriveAxis(joint, keys, drive) for joint, drive in zip(joints, drives, strict=True)))
+
+    def load(self) -> float:
+        """A set-point, two questions and their answers of each axis each cycle, ten heartbeats a second, the most stuff bits."""
+        cycle = 3 * can_bits(8) + 2 * can_bits(0)
+        return len(self.axes) * (cycle * self._keys.rate + 10.0 * can_bits(8)) / self._keys.bit_rate

@@ -1,0 +1,265 @@
+"""Drives on a CAN bus that answer every frame they are sent: the thread that asks also waits for the answers."""
+
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import can
+from pydantic import Field, PositiveFloat
+
+from drivers.axis import Axis, Joint, Link, LinkKeys, Power, Reading
+from drivers.errors import DriverError
+from drivers.transport import open_can
+
+_REPLY = 0.1            # s for an answer to a question outside the cycles,
+_TRIES = 3              # which is put so often
+_REST = 0.005           # rad/s below which a joint is at rest
+_BACKLOG = 1000         # frames that are read before a cycle begins; a bus that brings more is full of noise
+
+Condition = Literal["unknown", "off", "powered", "fault"]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What goes over the bus; a remote frame asks for data of its identifier."""
+
+    identifier: int
+    data: bytes = b""
+    remote: bool = False
+
+
+class PolledKeys(LinkKeys):
+    """Keys of ``[driver]`` that these drivers share."""
+
+    bus: dict[str, Any]                 # python-can's: interface, channel, ...
+    bit_rate: PositiveFloat = 1e6
+    watchdog: Annotated[float, Field(ge=0.02, le=2.0)] = 0.2
+
+
+class PolledAxis(Axis):
+    """A drive that answers what it is asked, follows set-points, and loses power when it hears nothing for the watchdog's time.
+
+    With its power goes a joint without brake. To be held, a joint is brought to rest by a set-point of zero and then has its
+    watchdog released, so that the drive goes on holding by itself, whatever becomes of us. A drive that left power by itself is
+    only asked.
+
+    Attributes
+    ----------
+    link : PolledLink
+        Its bus.
+    due : bool
+        Whether an answer of this cycle is still missing.
+    answers : dict
+        What was answered to questions outside the cycles; `take` fills it.
+    released : bool
+        Whether its watchdog is off.
+    """
+
+    link: "PolledLink"
+
+    def __init__(self, joint: Joint, keys: PolledKeys) -> None:
+        self.joint, self.keys = joint, keys
+        self.due, self.released = False, False
+        self.answers: dict[Hashable, Any] = {}
+        self._goal: str | None = None       # "on", "follow", "held", "off"; None leaves the drive as it is
+        self._velocity = 0.0
+        self._zeroed = False                # it has answered a set-point of zero since it was to be powered
+        self._asked = 0.0
+
+    # what a driver adds
+
+    @property
+    @abstractmethod
+    def condition(self) -> Condition:
+        """What the drive's last answer says of its power."""
+
+    @abstractmethod
+    def setpoint(self, velocity: float) -> Frame:
+        """Frame that tells it a velocity of the joint."""
+
+    @abstractmethod
+    def power_on(self) -> Iterator[Frame]:
+        """Frames that ask for power."""
+
+    @abstractmethod
+    def power_off(self) -> Iterator[Frame]:
+        """Frames that take it away."""
+
+    @abstractmethod
+    def release(self) -> Iterator[Frame]:
+        """Frames that switch the watchdog off; the answer sets `released`."""
+
+    @abstractmethod
+    def questions(self, told: bool) -> Iterator[Frame]:
+        """Frames that ask for the state, in a cycle in which it was told a set-point or not."""
+
+    @abstractmethod
+    def watch(self, on: bool) -> None:
+        """Arm or release the watchdog, and read it back. It must not trip at once where the drive has heard nothing for long."""
+
+    @abstractmethod
+    def take(self, frame: Frame) -> None:
+        """Whatever comes on the bus, also what is not for this drive. A state that is not `due` is no answer."""
+
+    # orders
+
+    @property
+    def power(self) -> Power:
+        """By its last answer; powered, it is "held" when it stands still and goes on standing without us."""
+        condition = self.condition
+        if condition == "fault":
+            return "fault"
+        if condition != "powered":
+            return "off"
+        if self._goal in ("on", "follow"):
+            return "on"
+        return "held" if self._at_rest() and self.released else "on"
+
+    def enable(self) -> None:
+        """Arm the watchdog; then, cycle by cycle: zero velocity, its answer, and only then power."""
+        self._velocity, self._zeroed = 0.0, False
+        if self.watched:
+            self.watch(True)
+        self._goal = "on"
+
+    def command(self, mode: str, value: float) -> None:
+        """Velocity of the next frame."""
+        self.setpoint(value)                # raises what it cannot hold
+        self._velocity = value
+
+    def quick_stop(self) -> None:
+        """Zero velocity; at rest the watchdog is released."""
+        self._velocity, self._goal = 0.0, "held"
+
+    def disable(self) -> None:
+        """Power off."""
+        self._velocity, self._goal = 0.0, "off"
+
+    def _at_rest(self) -> bool:
+        return self.reading is not None and abs(self.reading.dq) < _REST
+
+    def frames(self) -> Iterator[Frame]:
+        """What to send in this cycle."""
+        self.due, self._asked = True, time.monotonic()
+        condition = self.condition
+        told = self._goal == "on" or (condition == "powered" and self._goal is not None)
+        if told:
+            yield self.setpoint(self._velocity)
+        if self._goal == "on" and self._zeroed and condition == "off":
+            yield from self.power_on()
+        elif self._goal == "off" and condition == "powered":
+            yield from self.power_off()
+        elif self._goal == "held" and condition == "powered" and self._at_rest() and not self.released:
+            yield from self.release()
+        yield from self.questions(told)
+
+    # answers
+
+    def measured(self, reading: Reading) -> None:
+        """The answer of this cycle."""
+        self.due, self.reading = False, reading
+        self.replies += 1
+        self._zeroed = self._goal == "on"
+        if self._goal == "on" and self.power == "on":
+            self._goal = "follow"
+
+    def forget(self) -> None:
+        """Called before cycles begin again after a pause."""
+        self.due = False
+
+    def ask(self, frame: Frame, key: Hashable) -> Any:
+        """Put a question until there is an answer under this key, a few times.
+
+        Raises
+        ------
+        DriverError
+            If there is none.
+        """
+        for _ in range(_TRIES):
+            self.link.clear()
+            self.answers.pop(key, None)
+            self.link.send(frame)
+            if self.link.listen(lambda: key in self.answers, time.monotonic() + _REPLY):
+                return self.answers[key]
+        raise self.error("does not answer; check power, wiring, bit_rate and identifiers")
+
+    def error(self, words: str) -> DriverError:
+        """An error of this drive."""
+        return DriverError(f"the drive of {self.joint.name} {words}")
+
+
+class PolledLink(Link):
+    """The drives of one CAN bus; a driver adds keys, axes and the load."""
+
+    def __init__(self, joints: tuple[Joint, ...], keys: PolledKeys, axes: tuple[PolledAxis, ...]) -> None:
+        self._keys, self.axes, self._axes = keys, axes, axes
+        for axis in axes:
+            axis.link = self
+        self._bus: can.BusABC | None = None
+        self._sent: set[tuple[int, bytes]] = set()
+
+    def open(self, transport: can.BusABC | None = None) -> None:
+        """Take the bus."""
+        self._bus, self._owned = transport or open_can(self._keys.bus, self._keys.bit_rate), transport is None
+
+    def start(self) -> None:
+        """Nothing that came before counts any more."""
+        for axis in self._axes:
+            axis.forget()
+
+    def close(self) -> None:
+        """Let go of the bus; one that was handed in stays open."""
+        if self._bus is not None and self._owned:
+            self._bus.shutdown()
+        self._bus = None
+
+    def exchange(self, deadline: float) -> float:
+        """Every axis' frames out, then wait for the answers. What came before is no answer and only read away."""
+        for axis in self._axes:
+            axis.due = False
+        self.clear()
+        asked = time.monotonic()
+        for axis in self._axes:
+            for frame in axis.frames():
+                self.send(frame)
+        self.listen(lambda: not any(axis.due for axis in self._axes), deadline)
+        return asked
+
+    def clear(self) -> None:
+        """Read away what came unasked, or too late."""
+        self._sent.clear()
+        for _ in range(_BACKLOG):
+            if not self._take(0.0):
+                return
+        raise DriverError("the CAN bus brings frames faster than they can be read; see what else is on it")
+
+    def send(self, frame: Frame) -> None:
+        """One frame out."""
+        assert self._bus is not None
+        self._sent.add((frame.identifier, frame.data))
+        self._bus.send(can.Message(arbitration_id=frame.identifier, data=None if frame.remote else frame.data,
+                                   is_remote_frame=frame.remote, is_extended_id=False))
+
+    def listen(self, done: Callable[[], bool], deadline: float) -> bool:
+        """Hand out what comes until it is done; says whether it was done in time."""
+        while not done():
+            left = deadline - time.monotonic()
+            if left <= 0.0:
+                return False
+            self._take(left)
+        return True
+
+    def _take(self, patience: float) -> bool:
+        """Read one frame; some buses hand out one's own, which nobody answered."""
+        assert self._bus is not None
+        message = self._bus.recv(patience)
+        if message is None:
+            return False
+        frame = Frame(message.arbitration_id, bytes(message.data))
+        odd = message.is_error_frame or message.is_remote_frame or message.is_extended_id
+        if not odd and (frame.identifier, frame.data) not in self._sent:
+            for axis in self._axes:
+                axis.take(frame)
+        return True

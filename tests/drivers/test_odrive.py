@@ -1,0 +1,265 @@
+"""ODrive axes: what is compared and written before power, what moves, and what ends motion.
+
+The emulated axes are in another process on a real (loopback) bus; a `Probe` looks at them by frames of its own.
+"""
+
+import os
+import signal
+import struct
+import time
+
+import can
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from drivers import Command, DriverError, Supervisor, connect
+from drivers.emulators.odrive import RESET, SILENT, TEST
+from drivers.polled import Frame
+from ident.errors import InputError
+from tests.drivers.wires import ENDPOINTS, PACE, PAIR, drive_on, merged, processes, steps, until_it_fails, with_port
+
+WATCHDOG, TOLD = "axis0.config.enable_watchdog", "axis0.controller.input_vel"
+IDLE, CLOSED_LOOP = 1, 8
+
+
+class Probe:
+    """Asks and orders axes beside the driver."""
+
+    def __init__(self, bus):
+        self.bus = bus
+
+    def send(self, node, command, data):
+        self.bus.send(can.Message(arbitration_id=node << 5 | command, data=data, is_extended_id=False))
+
+    def answer(self, identifier, matches=lambda _: True):
+        end = time.monotonic() + 1.0
+        while time.monotonic() < end:
+            reply = self.bus.recv(0.1)
+            if reply is not None and reply.arbitration_id == identifier and not reply.is_remote_frame and matches(reply.data):
+                return bytes(reply.data)
+        raise TimeoutError
+
+    def drain(self):
+        while self.bus.recv(0) is not None:
+            pass
+
+    def ask(self, node, command):
+        self.drain()
+        self.bus.send(can.Message(arbitration_id=node << 5 | command, is_remote_frame=True, is_extended_id=False))
+        return self.answer(node << 5 | command)
+
+    def read(self, node, name, form="<f"):
+        self.drain()
+        number = struct.pack("<H", ENDPOINTS[name])
+        self.send(node, 0x04, b"\0" + number + bytes(5))
+        return struct.unpack_from(form, self.answer(node << 5 | 0x05, lambda data: data[1:3] == number), 4)[0]
+
+    def state(self, node):
+        """Error word and axis state."""
+        return struct.unpack_from("<IB", self.ask(node, 0x01))
+
+    def position(self, node):
+        return struct.unpack_from("<f", self.ask(node, 0x09))[0]
+
+    def suffer(self, node, what):
+        self.send(node, 0x04, b"\1" + struct.pack("<HBI", TEST, 0, what))
+        time.sleep(0.02)
+
+
+@pytest.fixture(scope="module")
+def pair(bench):
+    """Emulated axes in another process; tests leave them without faults and power."""
+    return bench("odrive")
+
+
+@pytest.fixture
+def probe(pair):
+    with can.Bus(**{"hop_limit": 0, **pair.arm.driver.model_extra["bus"]}) as bus:
+        yield Probe(bus)
+
+
+class TestSettings:
+    def test_modes_limits_and_watchdog_are_in_the_endpoints(self, pair, probe):
+        with connect(pair.arm) as arm:
+            assert probe.read(1, "axis0.controller.config.control_mode", "<B") == 2
+            assert probe.read(1, "axis0.controller.config.input_mode", "<B") == 1
+            assert probe.read(1, "axis0.controller.config.vel_limit") == pytest.approx(2.0 * 100.0 / (2.0 * np.pi))
+            assert probe.read(1, "axis0.config.torque_soft_max") == pytest.approx(0.6)       # 60 N·m behind a gear of 100
+            assert probe.read(2, "axis0.config.torque_soft_min") == pytest.approx(-0.4)
+            assert probe.read(1, "axis0.config.watchdog_timeout") == 0.5
+            assert not probe.read(1, WATCHDOG, "<?")                        # nothing to watch while there is no power
+            arm.enable()
+            steps(arm, 3)
+            assert probe.read(1, WATCHDOG, "<?")
+        assert not probe.read(1, WATCHDOG, "<?")
+
+    def test_resolution_is_that_of_the_encoder_and_of_the_numbers(self, pair):
+        resolution = connect(pair.arm).resolution
+        np.testing.assert_allclose(resolution.position_step, 2.0 * np.pi / 16384 / 100.0)
+        assert (resolution.torque_step < 1e-5).all()                        # float32
+
+    def test_another_firmware_is_refused(self, pair, make_arm):
+        table = with_port(PAIR["odrive"], pair.arm.driver.model_extra["bus"]["port"])
+        arm = make_arm(merged(table, {"driver": {"firmware": "0.6.9"}}))
+        with pytest.raises(DriverError, match=r"turn has firmware 0.6.10, the arm file's .* 0.6.9"), connect(arm):
+            pass
+
+    @pytest.mark.parametrize(("changes", "words"), [
+        ({"driver": {"endpoints": {"axis0.config.gpio": 1}}}, r"driver.endpoints.*axis0.config.gpio: not needed"),
+        ({"driver": {"bit_rate": 250e3}}, r"200 Hz would take \d+ % of the bus, at most 70 % is safe"),
+        ({"joints": {"lift": {"drive": {"node": 1}}}}, r"joints.turn.drive.node = 1 is also"),
+        ({"joints": {"lift": {"drive": {"encoder_counts": 0}}}}, r"joints.lift.drive.encoder_counts = 0"),
+    ])
+    def test_keys_are_checked_before_anybody_is_asked(self, make_arm, changes, words):
+        with pytest.raises(InputError, match=words):
+            connect(make_arm(merged(with_port(PAIR["odrive"], 1), changes)))
+
+
+class TestMotion:
+    def test_both_joints_keep_the_rate_without_a_lost_sample(self, pair):
+        with Supervisor(connect(pair.arm)) as guard:
+            guard.enable()
+            swing = 0.4 * np.sin(2.0 * np.pi * np.arange(400) / 400.0)
+            samples = [guard.step(Command(np.array([1.0, -0.5]) * value)) for value in swing]
+            arm = guard.arm
+            assert [axis.replies for axis in arm.axes] == [arm.tally.cycles] * 2
+        q, t = np.array([sample.q for sample in samples]), np.array([sample.t for sample in samples])
+        assert np.median(np.diff(t)) == pytest.approx(0.005, rel=0.02)
+        assert np.ptp(q[:, 0]) > 0.2
+        assert samples[-1].temperature.tolist() == [35.0, 35.0]
+
+    def test_directions_and_zeros_are_the_models(self, bench):
+        """The emulator knows them from the same keys; the probe sees the axis' own revolutions."""
+        drives = bench("odrive", {"joints": {"turn": {"direction": -1, "zero_offset": 0.5}}})
+        with can.Bus(**{"hop_limit": 0, **drives.arm.driver.model_extra["bus"]}) as bus, connect(drives.arm) as arm:
+            arm.enable()
+            first, last = steps(arm, 1)[0], steps(arm, 60, np.array([0.3, 0.0]))[-1]
+            assert first.q[0] == pytest.approx(0.0, abs=0.01)
+            assert last.q[0] - first.q[0] == pytest.approx(0.3 * (last.t - first.t), rel=0.1)
+            assert last.tau[0] > 2.0                                        # friction, positive with velocity
+            assert Probe(bus).position(1) == pytest.approx((0.5 - last.q[0]) * 100.0 / (2.0 * np.pi), abs=0.2)
+        drives.end()
+
+
+class TestStaleVelocity:
+    """Somebody told the axis a velocity while it had no power."""
+
+    def test_the_driver_never_lets_it_move(self, pair, probe):
+        with connect(pair.arm) as arm:
+            before = arm.look(5)[-1].q
+            probe.send(1, 0x0D, struct.pack("<ff", 20.0, 0.0))
+            assert probe.read(1, TOLD) == 20.0
+            arm.enable()
+            np.testing.assert_allclose([sample.q for sample in steps(arm, 20)], np.tile(before, (20, 1)), atol=1e-4)
+
+    def test_without_the_driver_it_does(self, pair, probe):
+        """Else the test above would prove nothing."""
+        with connect(pair.arm):
+            before = probe.position(1)
+            probe.send(1, 0x0D, struct.pack("<ff", 5.0, 0.0))
+            probe.send(1, 0x07, struct.pack("<I4x", CLOSED_LOOP))
+            time.sleep(0.1)
+            assert probe.position(1) > before + 0.2
+            probe.send(1, 0x07, struct.pack("<I4x", IDLE))
+            time.sleep(0.02)
+
+
+class TestFaults:
+    def test_an_e_stop_stops_all_joints_and_is_not_cleared_by_anything_but_a_reset(self, pair, probe):
+        arm = connect(pair.arm)
+        with arm:
+            arm.enable()
+            steps(arm, 20, PACE)
+            probe.send(1, 0x02, b"")
+            with pytest.raises(DriverError, match="turn stopped by itself: e-stop requested"):
+                until_it_fails(arm)
+        assert probe.state(2) == (0, IDLE)                                  # braked
+        with pytest.raises(DriverError, match=r"e-stop.*stribeck check --reset"), connect(pair.arm):
+            pass
+        connect(pair.arm).reset()
+        assert probe.state(1) == (0, IDLE)                                  # without power
+        with connect(pair.arm) as arm:
+            arm.enable()
+            steps(arm, 3)
+
+    def test_an_axis_that_was_rebooted_is_not_taken_back(self, pair, probe):
+        with connect(pair.arm) as arm:
+            arm.enable()
+            steps(arm, 20, PACE)
+            probe.suffer(1, RESET)
+            with pytest.raises(DriverError, match="turn stopped by itself: idle"):
+                until_it_fails(arm)
+        assert probe.state(1) == (0, IDLE)
+
+    def test_an_axis_that_follows_somebody_else_is_left_alone(self, pair, probe):
+        with connect(pair.arm):
+            pass
+        probe.send(1, 0x0D, struct.pack("<ff", 0.1, 0.0))
+        probe.send(1, 0x07, struct.pack("<I4x", CLOSED_LOOP))
+        time.sleep(0.02)
+        with pytest.raises(DriverError, match="turn is powered and follows another program"), connect(pair.arm):
+            pass
+        probe.send(1, 0x07, struct.pack("<I4x", IDLE))
+        time.sleep(0.02)
+
+
+class TestHost:
+    """What becomes of the joints when the program that moves them does not go on; "lift" has no brake."""
+
+    @pytest.fixture
+    def host(self, bench):
+        drives = bench("odrive", {"driver": {"watchdog": 0.15}, "joints": {"lift": {"stop": "hold"}}})
+        said = processes.Queue()
+        program = processes.Process(target=drive_on, args=(drives.arm.path, said), daemon=True)
+        program.start()
+        assert said.get(timeout=60.0) == "moving"
+        time.sleep(0.2)
+        with can.Bus(**{"hop_limit": 0, **drives.arm.driver.model_extra["bus"]}) as bus:
+            yield program, said, Probe(bus), drives
+        if program.is_alive():
+            program.kill()
+        program.join()
+        drives.end()
+
+    def test_killed_it_leaves_no_joint_under_power(self, host):
+        program, _, probe, _ = host
+        program.kill()
+        before = probe.position(2)
+        time.sleep(0.15 + 0.1)
+        assert [probe.state(node) for node in (1, 2)] == [(1 << 24, IDLE)] * 2       # watchdog expired
+        time.sleep(0.3)
+        assert probe.position(2) > before + 1.0                             # falls: that is what the page says
+
+    def test_interrupted_it_brakes_and_holds_and_the_next_takes_over(self, host):
+        program, said, probe, drives = host
+        os.kill(program.pid, signal.SIGINT)
+        assert "KeyboardInterrupt" in said.get(timeout=30.0)
+        program.join()
+        before = probe.position(2)
+        time.sleep(0.3)                                                     # longer than the watchdog
+        assert [probe.state(node) for node in (1, 2)] == [(0, IDLE), (0, CLOSED_LOOP)]       # brake; held by its drive
+        assert probe.position(2) == pytest.approx(before, abs=1e-2)
+        with connect(drives.arm) as arm:
+            before = arm.look(5)[-1]
+            arm.enable()
+            np.testing.assert_allclose(steps(arm, 10)[-1].q, before.q, atol=2e-4)
+            probe.suffer(1, SILENT)
+            with pytest.raises(DriverError, match="turn has not replied for"):
+                until_it_fails(arm)
+        assert probe.state(2) == (0, CLOSED_LOOP)                           # held
+
+
+@pytest.fixture(scope="module")
+def axis(make_arm):
+    return connect(make_arm(with_port(PAIR["odrive"], 1))).axes[0]
+
+
+@given(command=st.integers(0, 31), data=st.binary(max_size=8), due=st.booleans())
+def test_whatever_comes_on_the_bus_the_reader_lives(axis, command, data, due):
+    axis.due = due
+    axis.take(Frame(1 << 5 | command, data))
+    assert axis.power in ("off", "on", "held", "fault")
+    assert isinstance(axis.trouble, str)
+    assert list(axis.frames())
