@@ -1,5 +1,6 @@
 """What every arm promises: one class, run on every backend. A new driver is a function and a line in BACKENDS."""
 
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 
@@ -12,6 +13,7 @@ from drivers.simulated import SimulatedArm
 from experiments.recorder import Recorder
 from ident.description import load_mechanism
 from ident.run import load_run
+from tests.drivers.wires import benches
 
 MOTION = 60             # cycles of the motion that every backend can be asked for
 
@@ -100,13 +102,19 @@ class Session:
         return samples
 
 
+@pytest.fixture(scope="module", params=BACKENDS)
+def backend(request):
+    """All tests of one come together, so that one emulator is alive at a time."""
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def emulated(bench):
-    """From a protocol to its emulator; one serves all tests."""
-    return cache(bench)
+def emulated(backend, make_arm):
+    """From a protocol to its emulator; one serves all tests of a backend."""
+    with contextmanager(benches)(make_arm) as start:
+        yield cache(start)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 class TestArm:
     @pytest.fixture
     def session(self, backend, make_arm, tmp_path, emulated):
