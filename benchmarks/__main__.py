@@ -14,6 +14,7 @@ BENCHMARKS = {
     "main_job": "accuracy, coverage and verdicts of `stribeck calibrate` over seeds and arms, and its wall time",
     "robot_time": "robot time until friction is known within 5 %: the paper's sweep, one joint at a time, the whole arm",
     "agreement": "friction by the whole arm at once against that by one joint at a time, whatever spoils the torques",
+    "live": "how late a loop in real time is that shows nothing, a progress bar, or every joint (`--live`)",
     "loop": "the simulated loop (physics, supervisor, recorder) against real time",
     "fit": "run folder to calibration for 600,000 rows of six joints: time and memory",
     "dynamics": "joint wrenches of a batch of motion against Pinocchio and MuJoCo in a loop",

@@ -68,11 +68,16 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
         subprocess.run([sys.executable, "-m", "experiments.cli", "calibrate", options.arm, "--seed", str(options.seed), "--out",
                         str(campaign)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ})
         calibration = Calibration.load(campaign)
+        return _table(options.arm, calibration)
+
+
+def _table(arm: str, calibration: Calibration) -> tuple[dict[str, Any], str]:
     ways = told(calibration)
-    figures, rows = {}, [f"| rms error, mrad | {' | '.join(calibration.names)} |", "|---" * (1 + len(calibration.names)) + "|"]
+    figures: dict[str, Any] = {}
+    rows = [f"| rms error, mrad | {' | '.join(calibration.names)} |", "|---" * (1 + len(calibration.names)) + "|"]
     for speed in SPEEDS:
         for way, friction in ways.items():
-            rms = 1e3 * follow(options.arm, calibration, friction, speed).rms
+            rms = 1e3 * follow(arm, calibration, friction, speed).rms
             figures[f"{way} at {speed:g} rad/s"] = rms.tolist()
             rows.append(f"| up to {speed:g} rad/s, {way} | {' | '.join(f'{value:.2f}' for value in rms)} |")
     return figures, "\n".join(rows)

@@ -27,6 +27,8 @@ SeedOption = Annotated[int, typer.Option(min=0, help="Seed of the order of speed
 JointsOption = Annotated[str | None, typer.Option(help="Joints to move, separated by commas; default all.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, all else on standard error.")]
 YesOption = Annotated[bool, typer.Option("--yes", help="Move real hardware without asking.")]
+LiveOption = Annotated[bool, typer.Option("--live", help="Show each joint as it moves: position, speed, torque, the growing "
+                                          "friction curve.")]
 LawOption = Annotated[str, typer.Option(help="Friction law (docs/theory.md), or auto: coulomb-viscous and stribeck compete.")]
 LoadOption = Annotated[str, typer.Option(help="Load that friction grows with: none, torque, bending, normal, components (radial, "
                                           "axial and bending, each with a coefficient), or auto.")]

@@ -16,6 +16,7 @@ from experiments.cli.common import (
     JointsOption,
     JsonOption,
     LawOption,
+    LiveOption,
     LoadOption,
     MethodOption,
     OutOption,
@@ -62,7 +63,7 @@ def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOp
               target: Annotated[str | None, typer.Option(help="Precision to reach, run after run: half width of the 95 % band of "
                                                               "each joint's friction, as 5%.")] = None,
               budget: Annotated[str | None, typer.Option(help="Robot time to spend, run after run, as 10min or 90s.")] = None,
-              yes: YesOption = False, as_json: JsonOption = False) -> None:
+              live: LiveOption = False, yes: YesOption = False, as_json: JsonOption = False) -> None:
     """The main job: plan, move, record, fit, export, report."""
     from experiments.calibrate import calibrate as calibrate_arm
     from experiments.cli.fitting import delivered
@@ -74,6 +75,7 @@ def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOp
     from ident.run import BREAKAWAY, FIT, LOWEST_SPEED, WARM_UP
 
     text = console(as_json)
+    _needs_terminal(text, live)
     options = Options(law, load, "none", directional, torque_basis)
     wanted = fraction(target), seconds(budget)
     if repeats > 1 and any(wanted):
@@ -103,8 +105,9 @@ def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOp
         agree(made, arm_file, mechanism, yes, text)
 
     delivery = calibrate_arm(arm_file, folder, split(joints), seed, options, method, repeats, shown_and_agreed,
-                             lambda made: _recording(text, made, folder, " and --resume goes on"), resume, 60.0 * warm_up, search,
-                             breakaway, *wanted, say=lambda heading, sentence: text.print(f"{heading:<9} {sentence}"))
+                             lambda made: _recording(text, made, folder, mechanism if live else None, " and --resume goes on"),
+                             resume, 60.0 * warm_up, search, breakaway, *wanted,
+                             say=lambda heading, sentence: text.print(f"{heading:<9} {sentence}"))
     delivered(text, delivery, folder, as_json)
 
 
@@ -149,8 +152,8 @@ def run(arm: ArmArgument = "lab6",
         plan: Annotated[Path | None, typer.Option(help="Plan file; default: a fresh plan.")] = None,
         out: OutOption = None, joints: JointsOption = None, seed: SeedOption = 0,
         method: MethodOption = "whole-arm", experiment: ExperimentOption = "round-trips",
-        note: Annotated[str, typer.Option(help="Kept with the run.")] = "", yes: YesOption = False,
-        as_json: JsonOption = False) -> None:
+        note: Annotated[str, typer.Option(help="Kept with the run.")] = "", live: LiveOption = False,
+        yes: YesOption = False, as_json: JsonOption = False) -> None:
     """Move and record, without fitting."""
     from drivers import connect
     from experiments.lowest_speed import lowest_sentence
@@ -164,6 +167,7 @@ def run(arm: ArmArgument = "lab6",
     from ident.run import LOWEST_SPEED, VALIDATION, WARM_UP, load_run
 
     text = console(as_json)
+    _needs_terminal(text, live)
     arm_file = load_arm(arm)
     mechanism = load_mechanism(arm_file)
     folder = out or Path(f"campaign-{arm_file.name}")
@@ -176,7 +180,7 @@ def run(arm: ArmArgument = "lab6",
     _show(text, made, arm_file, mechanism)
     agree([made], arm_file, mechanism, yes, text)
     empty_folder(folder)
-    with _recording(text, made, folder) as watch:
+    with _recording(text, made, folder, mechanism if live else None) as watch:
         recorded = record(arm_file, made, folder, seed, note, watch, enough=UNTIL.get(made.purpose, lambda: None)())
     if made.purpose == LOWEST_SPEED:
         found = lowest_sentence(lowest_speeds(load_run(recorded)))
@@ -186,6 +190,13 @@ def run(arm: ArmArgument = "lab6",
     text.print(f"wrote     {recorded}/\nnext      stribeck {then}")
     if as_json:
         print_json({"run": str(recorded), "robot_time_s": round(made.robot_time, 3)})
+
+
+def _needs_terminal(text: "Console", live: bool) -> None:
+    from ident.errors import InputError
+
+    if live and not text.is_terminal:
+        raise InputError("--live draws in a terminal and there is none; leave it out")
 
 
 def _greet(text: "Console", arm: "ArmFile", mechanism: "Mechanism", folder: Path) -> None:
@@ -206,13 +217,16 @@ def _show(text: "Console", plan: "Plan", arm: "ArmFile", mechanism: "Mechanism")
 
 
 @contextmanager
-def _recording(text: "Console", plan: "Plan", folder: Path, also: str = "") -> Iterator["Watch"]:
-    """Progress while the arm moves; whatever ends it early, say where the samples are."""
+def _recording(text: "Console", plan: "Plan", folder: Path, shown: "Mechanism | None", also: str = "") -> Iterator["Watch"]:
+    """Progress while the arm moves, or a live picture of its joints; whatever ends it early, say where the samples are."""
     from drivers.errors import ArmStopped
+    from experiments.cli.live import live
     from ident.run import FIT
 
+    word = "run" if plan.purpose == FIT else plan.purpose
     try:
-        with progress(text, plan.robot_time, "run" if plan.purpose == FIT else plan.purpose, plan.names) as watch:
+        with (progress(text, plan.robot_time, word, plan.names) if shown is None else
+              live(plan.robot_time, word, plan.names, tuple(map(shown.unit, range(shown.n))), text.file)) as watch:
             yield watch
     except BaseException as error:
         runs = sorted((folder / "runs").glob("*"))

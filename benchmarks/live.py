@@ -1,0 +1,77 @@
+"""How late a loop in real time is that shows nothing, a progress bar, or every joint (`--live`)."""
+
+import argparse
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from drivers import Command, JointSample
+from drivers.realtime import real_time
+from drivers.simulated import SimulatedArm
+from experiments.cli.common import progress
+from experiments.cli.live import live
+from experiments.constant_speed import plan_constant_speed
+from experiments.design import ConstantSpeed
+from experiments.plan import Plan
+from experiments.record import approach
+from experiments.tracking import Watch, follow
+from ident.armfile import load_arm
+
+
+class Paced(SimulatedArm):
+    """The simulated arm at the pace of a real one; keeps how late each cycle began."""
+
+    late: list[float]
+
+    def enable(self) -> None:
+        super().enable()
+        self.late, self._due = [], time.monotonic()
+
+    def step(self, command: Command) -> JointSample:
+        """Wait for the tick; a cycle that was missed is left out."""
+        self._due = max(self._due + 1.0 / self.rate, time.monotonic() - 1.0 / self.rate)
+        time.sleep(max(0.0, self._due - time.monotonic()))
+        self.late.append(time.monotonic() - self._due)
+        return super().step(command)
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the benchmark."""
+    parser.add_argument("--arm", default="lab6")
+
+
+def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    """The same short plan three times."""
+    arm = load_arm(options.arm)
+    plan = plan_constant_speed(arm, ("j6",), seed=1, options=ConstantSpeed(postures=1, speeds=5))
+    figures: dict[str, Any] = {"robot_time_s": plan.robot_time}
+    rows = ["| late by, µs | median | 99 % below | worst | cycles |", "|---|---|---|---|---|"]
+    for shown in ("nothing", "progress bar", "--live"):
+        device = Paced(arm, seed=1)
+        device.enable()
+        with _watch(shown, plan) as watch, real_time():
+            follow(device, plan, watch=watch, share=approach(arm))
+        late = 1e6 * np.array(device.late)
+        figures[shown] = {"median_us": float(np.median(late)), "p99_us": float(np.percentile(late, 99)), "worst_us": late.max()}
+        rows.append(f"| {shown} | {np.median(late):.0f} | {np.percentile(late, 99):.0f} | {late.max():.0f} | {len(late):,} |")
+    return figures, "\n".join(rows)
+
+
+@contextmanager
+def _watch(shown: str, plan: Plan) -> Iterator[Watch | None]:
+    """What is shown, drawn into a file as into a terminal."""
+    with tempfile.TemporaryDirectory() as folder, (Path(folder) / "screen").open("w") as screen:
+        if shown == "nothing":
+            yield None
+        elif shown == "progress bar":
+            with progress(Console(file=screen, force_terminal=True), plan.robot_time, "run", plan.names) as watch:
+                yield watch
+        else:
+            with live(plan.robot_time, "run", plan.names, ("N·m",) * len(plan.names), screen) as watch:
+                yield watch

@@ -1,0 +1,180 @@
+"""A live picture of every joint in the terminal: position, speed, torque, and its friction curve as it grows.
+
+A process of its own draws it. The loop that drives the arm drops a line into a pipe ten times a second and never waits: where the
+pipe is full, a line is left out.
+"""
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from math import log10
+from statistics import fmean
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Group, RenderableType
+
+    from drivers import JointSample
+    from experiments.plan import Segment
+    from experiments.tracking import Watch
+
+_PERIOD = 0.3           # s between pictures
+_END = 0.2              # part of a stroke's samples that is left out at either end
+_WIDTH, _HEIGHT = 30, 4         # characters of a curve, of 2 x 4 dots each
+_DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
+
+
+@contextmanager
+def live(total: float, word: str, names: tuple[str, ...], units: tuple[str, ...], to: IO[Any] | None = None) -> Iterator["Watch"]:
+    """Draw while the arm moves; gives the function that the tracker calls.
+
+    Parameters
+    ----------
+    total : float
+        Robot time of the plan [s].
+    word : str
+        What moves it.
+    names, units : tuple of str
+        Joints, and the units of their torques.
+    to : file, optional
+        Where it is drawn; default is standard error.
+    """
+    drawer = subprocess.Popen([sys.executable, "-m", __name__], stdin=subprocess.PIPE, stdout=to or sys.stderr)
+    assert drawer.stdin
+    pipe = drawer.stdin.fileno()
+    os.write(pipe, _line({"total": total, "word": word, "names": names, "units": units}))
+    os.set_blocking(pipe, False)
+
+    def watch(segment: "Segment", sample: "JointSample", done: float) -> None:
+        with suppress(BlockingIOError, BrokenPipeError):        # a picture is not worth a cycle
+            os.write(pipe, _line({"id": segment.id, "kind": segment.kind, "mirror_of": segment.mirror_of, "done": round(done, 2),
+                                  **{key: [round(value, 5) for value in getattr(sample, key).tolist()]
+                                     for key in ("q", "dq", "tau")}}))
+
+    try:
+        yield watch
+    finally:
+        drawer.stdin.close()
+        with suppress(subprocess.TimeoutExpired):
+            drawer.wait(2.0)
+        drawer.kill()
+
+
+def _line(table: dict[str, Any]) -> bytes:
+    return json.dumps(table).encode() + b"\n"
+
+
+@dataclass
+class Curves:
+    """Friction points from the samples that came: half the difference between a stroke and the one that retraces it.
+
+    Attributes
+    ----------
+    points : dict of int to list
+        Joint number to its points: speed [rad/s or m/s], friction [N·m or N].
+    """
+
+    points: dict[int, list[tuple[float, float]]] = field(default_factory=dict)
+    _means: dict[int, list[tuple[float, float]]] = field(default_factory=dict)
+    _rows: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Take a sample; one of another segment ends that before it."""
+        if self._rows and self._rows[-1]["id"] != row["id"]:
+            self._close(self._rows)
+            self._rows = []
+        self._rows.append(row)
+
+    def _close(self, rows: list[dict[str, Any]]) -> None:
+        first, cut = rows[0], int(_END * len(rows))
+        steady = rows[cut:len(rows) - cut]
+        if first["kind"] not in ("stroke", "sweep"):
+            return
+        joints = range(len(first["q"]))
+        mean = [(fmean(row["dq"][j] for row in steady), fmean(row["tau"][j] for row in steady)) for j in joints]
+        self._means[first["id"]] = mean
+        if (there := self._means.pop(first["mirror_of"], None)) is None:
+            return
+        for j in joints:
+            (forth, push), (back, pull) = there[j], mean[j]
+            if forth * back < 0.0 and abs(forth + back) < 0.2 * abs(forth):         # both ways at one speed
+                self.points.setdefault(j, []).append((abs(forth - back) / 2.0, (push - pull) / 2.0 * (1 if forth > 0.0 else -1)))
+
+
+def plot(points: list[tuple[float, float]], width: int = _WIDTH, height: int = _HEIGHT) -> list[str]:
+    """Points over the logarithm of speed, from zero friction up, as rows of braille characters."""
+    cells = [[0] * width for _ in range(height)]
+    if points:
+        speeds = [log10(speed) for speed, _ in points]
+        low, span = min(speeds), max(max(speeds) - min(speeds), 1e-9)
+        top = max(max(friction for _, friction in points), 1e-9)
+        for (_, friction), speed in zip(points, speeds, strict=True):
+            column = round((speed - low) / span * (2 * width - 1))
+            row = round((1.0 - max(friction, 0.0) / top) * (4 * height - 1))
+            cells[row // 4][column // 2] |= _DOTS[column % 2][row % 4]
+    return ["".join(chr(0x2800 + cell) for cell in row) for row in cells]
+
+
+def picture(head: dict[str, Any], row: dict[str, Any], curves: Curves) -> "Group":
+    """What is shown now."""
+    from rich.columns import Columns
+    from rich.console import Group
+    from rich.panel import Panel
+    from rich.text import Text
+
+    panels: list[RenderableType] = []
+    for j, (name, unit) in enumerate(zip(head["names"], head["units"], strict=True)):
+        points, angle = curves.points.get(j, []), "m" if unit == "N" else "rad"
+        said = f"q {row['q'][j]:7.3f} {angle}  {row['dq'][j]:7.3f} {angle}/s"
+        told = f"{len(points)} points, up to {max(friction for _, friction in points):.3g} {unit}" if points else "no point yet"
+        panels.append(Panel(Text("\n".join([said, *plot(points)])), title=f"{name}  {row['tau'][j]:.2f} {unit}", subtitle=told,
+                            width=_WIDTH + 6))
+    done = min(1.0, row["done"] / max(head["total"], 1e-9))
+    return Group(Text(f"{head['word']:<9} {100.0 * done:3.0f} %  {max(0.0, head['total'] - row['done']):.0f} s left"),
+                 Columns(panels))
+
+
+def main() -> None:
+    """Draw what comes on standard input until it ends; where there is more than can be drawn, the newest."""
+    from rich.console import Console
+    from rich.live import Live
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)        # Ctrl-C is for the arm; this ends with its input
+    lines = _lines(sys.stdin.fileno())
+    head = json.loads(next(line for line in lines if line))
+    curves, row = Curves(), None
+    with Live(console=Console(file=sys.stdout, force_terminal=True), auto_refresh=False, transient=True) as screen:
+        for line in lines:
+            if line is not None:
+                row = json.loads(line)
+                curves.add(row)
+            elif row is not None:
+                screen.update(picture(head, row, curves), refresh=True)
+                row = None
+
+
+def _lines(file: int) -> Iterator[str | None]:
+    """Lines as they come, and None whenever it is time to draw."""
+    from time import monotonic
+
+    rest, due = b"", monotonic() + _PERIOD
+    while True:
+        if select.select([file], [], [], max(0.0, due - monotonic()))[0]:
+            got = os.read(file, 1 << 16)
+            if not got:
+                return
+            *whole, rest = (rest + got).split(b"\n")
+            yield from (line.decode() for line in whole)
+        if monotonic() >= due:
+            due = monotonic() + _PERIOD
+            yield None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""The live picture: its curves are those of the fit, it never holds up the loop, it ends with it."""
+
+import json
+import re
+import time
+
+import numpy as np
+import pytest
+
+from drivers import JointSample
+from experiments.cli.live import Curves, live, picture, plot
+from experiments.plan import Segment
+
+HEAD = {"total": 10.0, "word": "run", "names": ["turn", "slide"], "units": ["N·m", "N"]}
+
+
+def friction(w):
+    return (4.0 + 2.0 * np.exp(-((w / 0.05) ** 2)) + 6.0 * abs(w)) * np.sign(w)
+
+
+def rows_of(number, speed, mirror_of=None, kind="stroke", samples=20):
+    """A stroke of the first joint under gravity that depends on place; the second rests."""
+    places = np.linspace(0.0, 1.0, samples) if speed > 0.0 else np.linspace(1.0, 0.0, samples)
+    return [{"id": number, "kind": kind, "mirror_of": mirror_of, "done": 1.0, "q": [q, 0.0], "dq": [speed, 0.0],
+             "tau": [20.0 * np.cos(q) + friction(speed), 3.0]} for q in places]
+
+
+def test_curves_are_half_differences_without_gravity():
+    curves, speeds = Curves(), (0.01, 0.1, 1.0)
+    for k, speed in enumerate(speeds):
+        for row in (*rows_of(2 * k, -speed), *rows_of(2 * k + 1, speed, 2 * k)):
+            curves.add(row)
+    curves.add(rows_of(99, 0.0, kind="move")[0])            # what comes next ends the last stroke
+    assert set(curves.points) == {0}                        # the joint at rest has none
+    np.testing.assert_allclose(curves.points[0], [(speed, friction(speed)) for speed in speeds], rtol=1e-9)
+
+
+def test_moves_and_strokes_that_nothing_retraces_give_no_point():
+    curves = Curves()
+    for row in (*rows_of(0, 0.1), *rows_of(1, -0.1, 0, kind="move"), *rows_of(2, -0.1, 7), *rows_of(3, 0.1)):
+        curves.add(row)
+    assert curves.points == {}
+
+
+def test_a_plot_has_a_dot_for_every_point_apart():
+    drawn = plot([(0.01, 6.0), (0.1, 3.0), (1.0, 9.0)], width=10, height=3)
+    assert [len(line) for line in drawn] == [10] * 3
+    assert sum((ord(cell) - 0x2800).bit_count() for line in drawn for cell in line) == 3
+    assert drawn[0][9] != chr(0x2800)                       # the fastest, with the most friction: upper right
+    assert plot([], 4, 2) == [chr(0x2800) * 4] * 2
+
+
+def test_the_picture_says_all(capsys):
+    from rich.console import Console
+
+    curves = Curves(points={0: [(0.1, 4.2)]})
+    Console(width=90).print(picture(HEAD, {"done": 2.5, "q": [0.1, 0.2], "dq": [0.3, 0.4], "tau": [5.0, 6.0]}, curves))
+    shown = capsys.readouterr().out
+    for words in ("25 %", "8 s left", "turn  5.00 N·m", "slide  6.00 N", "0.300 rad/s", "0.400 m/s", "1 points, up to 4.2",
+                  "no point yet"):
+        assert words in shown
+
+
+def sample(t):
+    zeros = np.zeros(2)
+    return JointSample(t, zeros, zeros, zeros, zeros, None, np.zeros(2, dtype=np.int64))
+
+
+def test_it_draws_while_the_loop_goes_on_and_ends_with_it(tmp_path):
+    with (tmp_path / "screen").open("w") as screen, live(10.0, "run", ("turn", "slide"), ("N·m", "N"), screen) as watch:
+        for k in range(20):
+            watch(Segment(0, "stroke", (0.0, 0.0), 1, "turn", 0.1), sample(0.1 * k), 0.1 * k)
+            time.sleep(0.1)
+    drawn = re.sub(r"\x1b\[[0-9;?]*\w", "", (tmp_path / "screen").read_text(encoding="utf-8"))
+    assert "turn  0.00 N·m" in drawn
+    assert "no point yet" in drawn
+
+
+def test_a_drawer_that_hangs_or_dies_costs_the_loop_nothing(monkeypatch, tmp_path):
+    import sys
+
+    for drawer in ("import time; time.sleep(60)", "raise SystemExit"):
+        monkeypatch.setattr("experiments.cli.live.subprocess.Popen", popen(sys.executable, drawer))
+        with live(1.0, "run", ("turn", "slide"), ("N·m", "N"), (tmp_path / "screen").open("w")) as watch:
+            time.sleep(0.2)
+            took = []
+            for k in range(3000):                           # more than a pipe holds
+                began = time.perf_counter()
+                watch(Segment(k, "stroke", (0.0, 0.0), 1, "turn", 0.1), sample(0.0), 0.0)
+                took.append(time.perf_counter() - began)
+        assert np.median(took) < 1e-3
+
+
+def popen(python, code):
+    import subprocess
+
+    real = subprocess.Popen
+    return lambda command, **options: real([python, "-c", code], **options)
+
+
+@pytest.mark.parametrize("command", ["calibrate", "run"])
+def test_without_a_terminal_it_is_refused(cli, command):
+    outcome = cli(command, "lab6", "--live")
+    assert outcome.code == 2
+    assert "--live draws in a terminal" in outcome.err
+
+
+def test_lines_are_short_enough_to_be_written_whole():
+    longest = {"q": [-1.23456] * 12, "dq": [-1.23456] * 12, "tau": [-123.45678] * 12}
+    assert len(json.dumps(rows_of(0, -0.1)[0] | longest)) < 4096
