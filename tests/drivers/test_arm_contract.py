@@ -86,9 +86,10 @@ class Session:
 
 
 @pytest.fixture(scope="module")
-def emulated(bench):
-    """From a protocol to its emulator; one serves all tests."""
-    return cache(bench)
+def emulated(bench, tmp_path_factory):
+    """From a protocol to its emulator, on the kind of line that hardware has; one serves all tests."""
+    lines = {"dynamixel": {"driver": {"port": str(tmp_path_factory.mktemp("line") / "tty")}}}
+    return cache(lambda kind: bench(kind, lines.get(kind)))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
