@@ -9,6 +9,7 @@ interpolates between goals; a host that falls silent leaves a goal that is at mo
 
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -96,12 +97,18 @@ class Bus:
         self.port, self.corrupt = port, 0
         self._packets = Protocol2PacketHandler()
 
-    def ask(self, servo: int, instruction: int, parameters: bytes = b"", tries: int = _TRIES) -> Reply | None:
-        """Reply of one servo to an instruction; None if none comes."""
-        for _ in range(tries):
+    def ask(self, servo: int, instruction: int, parameters: bytes = b"", size: int = 0, tries: int = _TRIES) -> Reply | None:
+        """Reply of one servo to an instruction, an error or so many bytes; None if none comes.
+
+        Replies do not say to what: others than expected are late ones to something else, and after a second try the line is
+        listened to until late ones are over.
+        """
+        for attempt in range(tries):
             self._send(servo, instruction, parameters)
             for reply in self._replies(time.monotonic() + _REPLY):
-                if reply.servo == servo:
+                if reply.servo == servo and (len(reply.data) == size or dxl.error_words(reply.error)):
+                    if attempt:
+                        deque(self._replies(time.monotonic() + _REPLY), 0)
                     return reply
         return None
 
@@ -333,7 +340,7 @@ class DynamixelAxis(Axis):
         if self.read(dxl.HARDWARE_ERROR):
             self._bus().ask(self.drive.id, dxl.REBOOT, tries=1)
             end = time.monotonic() + _BOOT
-            while self._bus().ask(self.drive.id, dxl.PING) is None and time.monotonic() < end:
+            while self._bus().ask(self.drive.id, dxl.PING, size=3) is None and time.monotonic() < end:
                 pass
         fault = self.read(dxl.HARDWARE_ERROR)
         if fault:
@@ -356,23 +363,20 @@ class DynamixelAxis(Axis):
 
     def read(self, item: Register) -> int:
         """Value of an item."""
-        reply = self._ask(dxl.READ, dxl.read_request(item), f"register {item.address}")
-        if len(reply.data) != item.size:
-            raise self._error(f"answers {len(reply.data)} bytes for register {item.address}, {item.size} are needed")
-        return item.unpack(reply.data)
+        return item.unpack(self._ask(dxl.READ, dxl.read_request(item), item.size, f"register {item.address}"))
 
     def write(self, setting: Setting) -> None:
         """Write one item."""
-        self._ask(dxl.WRITE, dxl.write_request(setting.item, setting.value), f"{setting.what} = {setting.value}")
+        self._ask(dxl.WRITE, dxl.write_request(setting.item, setting.value), 0, f"{setting.what} = {setting.value}")
 
-    def _ask(self, instruction: int, parameters: bytes, what: str) -> Reply:
-        reply = self._bus().ask(self.drive.id, instruction, parameters)
+    def _ask(self, instruction: int, parameters: bytes, size: int, what: str) -> bytes:
+        reply = self._bus().ask(self.drive.id, instruction, parameters, size)
         if reply is None:
             raise self._error("does not answer; check power, wiring, baud_rate and id")
         words = dxl.error_words(reply.error)
         if words:
             raise self._error(f"refuses {what}: {words}")
-        return reply
+        return reply.data
 
     def _error(self, words: str) -> DriverError:
         return DriverError(f"the drive of {self.joint.name} (id {self.drive.id}) {words}")

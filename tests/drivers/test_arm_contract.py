@@ -109,10 +109,11 @@ def backend(request):
 
 
 @pytest.fixture(scope="module")
-def emulated(backend, make_arm):
-    """From a protocol to its emulator; one serves all tests of a backend."""
+def emulated(backend, make_arm, tmp_path_factory):
+    """From a protocol to its emulator, on the kind of line that hardware has; one serves all tests of a backend."""
+    lines = {"dynamixel": {"driver": {"port": str(tmp_path_factory.mktemp("line") / "tty")}}}
     with contextmanager(benches)(make_arm) as start:
-        yield cache(start)
+        yield cache(lambda kind: start(kind, lines.get(kind)))
 
 
 class TestArm:

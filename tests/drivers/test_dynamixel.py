@@ -13,16 +13,18 @@ import threading
 import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from serial.urlhandler import protocol_socket
 
 from drivers import ArmStopped, Command, DriverError, Supervisor, connect
 from drivers.emulators.dynamixel import RESET, SILENT, Emulator, frame, frames
 from drivers.simulated import SimulatedArm
-from experiments.constant_speed import plan_constant_speed
 from experiments.design import ConstantSpeed
 from experiments.record import record
+from experiments.whole_arm import plan_whole_arm
 from ident.armfile import load_arm
 from ident.errors import InputError
 from ident.identify import identify
@@ -31,9 +33,15 @@ from tests.drivers.wires import PAIR, merged, processes, with_port
 
 REST = np.zeros(2)
 PACE = np.array([0.3, -0.2])
-SLOW = 4                # counts: 0.01 rad/s at the joint
+SLOW = 2                # counts: 0.016 rad/s at the joint
 HAPPEN = 1000           # the emulator's own item
 TORQUE, WATCHDOG, GOAL, PROFILE_TIME, POSITION, VELOCITY = 64, 98, 116, 112, 132, 128
+
+
+@pytest.fixture(autouse=True)
+def prompt(monkeypatch):
+    """pyserial gives the other end 0.3 s to notice that a socket was closed; ours need none."""
+    monkeypatch.setattr(protocol_socket, "time", SimpleNamespace(sleep=lambda seconds: None))
 
 
 class Probe:
@@ -114,29 +122,22 @@ def until_it_fails(arm, velocity=PACE, most=3.0):
 class TestSettings:
     def test_the_servos_hold_what_was_written(self, pair, probe):
         with connect(pair.arm):
-            for servo, current in ((1, 60.0 / (10.0 * 10.6 / 4.4)), (2, 40.0 / (10.0 * 7.3 / 4.4))):
+            for servo, speed, current in ((1, 2.0, 1193), (2, 1.5, 2047)):                  # 60 and 40 N·m are all they can
                 assert probe.read(servo, 9, "<B") == 0                                      # return delay
                 assert probe.read(servo, 10, "<B") == 4                                     # time-based profiles
                 assert probe.read(servo, 11, "<B") == 4                                     # extended position
-                assert probe.read(servo, 38, "<H") == int(current / 2.69e-3) + 1
-                assert probe.read(servo, 44) == int((2.0, 1.5)[servo - 1] * 10.0 / (0.229 * 2.0 * np.pi / 60.0)) + 1
+                assert probe.read(servo, 38, "<H") == current
+                assert probe.read(servo, 44) == int(speed * 3.0 / (0.229 * 2.0 * np.pi / 60.0)) + 1
                 assert probe.read(servo, WATCHDOG, "<b") == 25                              # 0.5 s
                 assert probe.read(servo, PROFILE_TIME) == 200
                 assert not probe.powered(servo)
 
-    def test_the_torque_limit_is_in_the_servo_where_that_is_asked_for(self, own):
-        servos, probe = own(driver={"profile": "current-based"})
-        with connect(servos.arm) as arm:
-            arm.enable()
-            assert probe.read(1, 11, "<B") == 5
-            assert probe.read(1, 102, "<h") == probe.read(1, 38, "<H") == int(60.0 / (10.0 * 10.6 / 4.4) / 2.69e-3) + 1
-
     def test_resolution_is_that_of_the_goal_over_its_span(self, pair):
         """7.7 mrad/s at the horn, where the servo's own velocities have steps of 24."""
         resolution = connect(pair.arm).resolution
-        np.testing.assert_allclose(resolution.position_step, 2.0 * np.pi / 4096 / 10.0)
-        np.testing.assert_allclose(resolution.velocity_step, 2.0 * np.pi / 4096 / 10.0 / 0.2)
-        np.testing.assert_allclose(resolution.torque_step, [2.69e-3 * 10.6 / 4.4 * 10.0, 2.69e-3 * 7.3 / 4.4 * 10.0])
+        np.testing.assert_allclose(resolution.position_step, 2.0 * np.pi / 4096 / 3.0)
+        np.testing.assert_allclose(resolution.velocity_step, 2.0 * np.pi / 4096 / 3.0 / 0.2)
+        np.testing.assert_allclose(resolution.torque_step, [2.69e-3 * 3.0 / 2.3 * 3.0, 2.69e-3 * 7.3 / 4.4 * 3.0])
 
     @pytest.mark.parametrize(("changes", "words"), [
         ({"driver": {"baudrate": 1}}, r"driver.baudrate: unknown key 'baudrate'; did you mean 'baud_rate'"),
@@ -177,13 +178,13 @@ class TestMotion:
         servos, _ = own(joints={"turn": {"drive": {"reduction": 1.0}}})
         with Supervisor(connect(servos.arm)) as guard:
             guard.enable()
-            samples = steps(guard, 500, np.array([0.012, 0.001]))
+            samples = steps(guard, 400, np.array([0.012, 0.006]))
             arm = guard.arm
             assert [axis.replies for axis in arm.axes] == [arm.tally.cycles] * 2
         t, q = (np.array([getattr(sample, key) for sample in samples]) for key in ("t", "q"))
         assert np.median(np.diff(t)) == pytest.approx(0.005, rel=0.02)
         assert np.polyfit(t[150:], q[150:, 0], 1)[0] == pytest.approx(0.012, rel=0.05)
-        assert np.polyfit(t[150:], q[150:, 1], 1)[0] == pytest.approx(0.001, rel=0.1)
+        assert np.polyfit(t[150:], q[150:, 1], 1)[0] == pytest.approx(0.006, rel=0.05)
 
     def test_directions_and_zeros_are_the_models(self, own):
         """The servo turns the other way; the emulator knows it from the same keys, the probe sees its counts."""
@@ -194,7 +195,7 @@ class TestMotion:
             assert first.q[0] == pytest.approx(0.0, abs=0.01)
             assert last.q[0] > first.q[0] + 0.03
             assert probe.read(1, VELOCITY) < 0
-            assert probe.read(1, POSITION) == pytest.approx(2048 + (0.2 - last.q[0]) * 10.0 * 4096 / (2.0 * np.pi), abs=200)
+            assert probe.read(1, POSITION) == pytest.approx(2048 + (0.2 - last.q[0]) * 3.0 * 4096 / (2.0 * np.pi), abs=60)
 
     def test_a_host_that_stays_away_for_a_while_makes_up_for_nothing(self, pair):
         with connect(pair.arm) as arm:
@@ -216,7 +217,7 @@ class TestStaleGoal:
             assert probe.write(1, GOAL, self.FAR) == 0
             arm.enable()
             samples = steps(arm, 20)
-            np.testing.assert_allclose([sample.q for sample in samples], np.tile(before, (20, 1)), atol=3.2e-4)
+            np.testing.assert_allclose([sample.q for sample in samples], np.tile(before, (20, 1)), atol=1.1e-3)
 
     def test_without_the_driver_it_does(self, own):
         """Else the test above would prove nothing."""
@@ -250,18 +251,16 @@ class TestFaults:
             arm.enable()
             steps(arm, 5)
 
-    @pytest.mark.parametrize("servo", [1, 2])
-    def test_a_servo_that_falls_silent_is_named_and_the_other_stops(self, own, servo):
+    def test_a_servo_that_falls_silent_is_named_and_the_other_stops(self, own):
         """The first keeps the second from answering until it is asked for last."""
         servos, probe = own()
-        name, other = (("turn", 2), ("lift", 1))[servo - 1]
         with connect(servos.arm) as arm:
             arm.enable()
             steps(arm, 20, PACE)
-            probe.happen(servo, SILENT)
-            with pytest.raises(DriverError, match=f"{name} has not replied for"):
+            probe.happen(1, SILENT)
+            with pytest.raises(DriverError, match="turn has not replied for"):
                 until_it_fails(arm)
-            assert not probe.powered(other)
+            assert not probe.powered(2)
 
     def test_a_servo_that_lost_its_supply_is_not_taken_back(self, own):
         servos, probe = own()
@@ -424,19 +423,25 @@ def test_a_pty_serves_as_well_and_its_link_goes_with_it(on_pty, tmp_path):
     assert not (tmp_path / "tty").is_symlink()
 
 
+def test_the_torque_limit_is_in_the_servo_where_that_is_asked_for(make_arm, on_pty):
+    arm = make_arm(merged(PAIR["dynamixel"], {"driver": {**on_pty.driver.model_extra, "profile": "current-based"},
+                                                 "joints": {"turn": {"torque": 5.0}}}))
+    found = {}
+    with servos_here(arm, lambda servo: found.update(values=servo.values)) as driver, driver:
+        driver.enable()
+        values = found["values"]
+        assert values[11] == 5
+        assert values[102] == values[38] == int(5.0 / (3.0 * 3.0 / 2.3) / 2.69e-3) + 1
+
+
 def test_two_joints_over_the_wire_give_the_friction_of_the_same_arm_in_process(own, tmp_path):
     """A small main job: planned on the servos' steps, moved, recorded, fitted; judged by the truth."""
-    servos, _ = own(simulation={"torque_noise": 0.05})
-    plan = plan_constant_speed(servos.arm, options=ConstantSpeed(postures=1, speeds=4, spread=20.0, longest_stroke=2.0),
-                               velocity_step=connect(servos.arm).resolution.velocity_step)
-    assert plan.robot_time < 20.0
-    truth = SimulatedArm(servos.arm)
+    servos, _ = own(simulation={"torque_noise": 0.05}, workspace={"box": [[-1.0, 1.0]] * 3})
+    plan = plan_whole_arm(servos.arm, options=ConstantSpeed(postures=1, speeds=3, spread=8.0, longest_stroke=1.0, window_time=0.2),
+                          velocity_step=connect(servos.arm).resolution.velocity_step)
     here = replace(servos.arm, driver=servos.arm.driver.model_copy(update={"kind": "simulated"}))
-    fits = [identify([load_run(record(arm, plan, tmp_path / arm.driver.kind))]).calibration for arm in (servos.arm, here)]
-    speeds = np.geomspace(0.1, 1.2, 8)
-    for j, name in enumerate(("turn", "lift")):
-        dq = np.zeros((8, 2))
-        dq[:, j] = speeds
-        true = truth.friction(np.zeros((8, 2)), dq)[:, j]
-        for fit in fits:
-            np.testing.assert_allclose(fit.friction(dq)[:, j], true, rtol=0.05, err_msg=name)
+    still, moving = np.zeros((8, 2)), np.tile(np.geomspace(0.25, 1.5, 8)[:, None], 2)
+    truth = SimulatedArm(here).friction(still, moving)
+    for arm in (servos.arm, here):
+        fit = identify([load_run(record(arm, plan, tmp_path / arm.driver.kind))]).calibration
+        np.testing.assert_allclose(fit.friction(still, moving), truth, rtol=0.03)
