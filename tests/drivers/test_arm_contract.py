@@ -58,10 +58,6 @@ def odrive(arm, tmp_path, emulated):
     return connect(emulated("odrive").arm)
 
 
-def cubemars(arm, tmp_path, emulated):
-    return connect(emulated("cubemars").arm)
-
-
 BACKENDS = {
     "simulated": simulated,
     "elastic": elastic,
@@ -70,9 +66,8 @@ BACKENDS = {
     "canopen": canopen,
     "damiao": damiao,
     "odrive": odrive,
-    "cubemars": cubemars,
 }
-REAL_TIME = {"canopen", "damiao", "odrive", "cubemars"}
+REAL_TIME = {"canopen", "damiao", "odrive"}
 
 
 def way(samples, dq):
