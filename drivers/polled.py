@@ -15,7 +15,8 @@ from drivers.transport import open_can
 
 _REPLY = 0.1            # s for an answer to a question outside the cycles,
 _TRIES = 3              # which is put so often
-_REST = 0.005           # rad/s below which a joint is at rest
+_REST = 0.005           # rad/s below which a joint is at rest,
+_STILL = 0.03           # s that it has to stay so: one that swings is at rest for moments
 _BACKLOG = 1000         # frames that are read before a cycle begins; a bus that brings more is full of noise
 
 Condition = Literal["unknown", "off", "powered", "fault"]
@@ -66,7 +67,7 @@ class PolledAxis(Axis):
         self._goal: str | None = None       # "on", "follow", "held", "off"; None leaves the drive as it is
         self._velocity = 0.0
         self._zeroed = False                # it has answered a set-point of zero since it was to be powered
-        self._asked = 0.0
+        self._asked = self._moved = 0.0     # when its state was asked for last, and when it was last seen moving
 
     # what a driver adds
 
@@ -138,7 +139,7 @@ class PolledAxis(Axis):
         self._velocity, self._goal = 0.0, "off"
 
     def _at_rest(self) -> bool:
-        return self.reading is not None and abs(self.reading.dq) < _REST
+        return self._asked - self._moved > _STILL
 
     def frames(self) -> Iterator[Frame]:
         """What to send in this cycle."""
@@ -160,6 +161,8 @@ class PolledAxis(Axis):
     def measured(self, reading: Reading) -> None:
         """The answer of this cycle."""
         self.due, self.reading = False, reading
+        if not abs(reading.dq) < _REST:
+            self._moved = self._asked
         self.replies += 1
         self._zeroed = self._goal == "on"
         if self._goal == "on" and self.power == "on":
@@ -167,7 +170,7 @@ class PolledAxis(Axis):
 
     def forget(self) -> None:
         """Called before cycles begin again after a pause."""
-        self.due = False
+        self.due, self._moved = False, time.monotonic()
 
     def ask(self, frame: Frame, key: Hashable) -> Any:
         """Put a question until there is an answer under this key, a few times.

@@ -15,7 +15,6 @@ def real_time() -> Iterator[bool]:
     Linux grants it to root and to users with an ``rtprio`` limit. Without it everything works, but a busy computer is late more
     often.
     """
-    gc.collect()
     gc.freeze()             # what is there now is not searched again and again for garbage, which takes tens of milliseconds
     try:
         with _priority() as granted:

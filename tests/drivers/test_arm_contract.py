@@ -64,10 +64,6 @@ def odrive(arm, tmp_path, emulated):
     return connect(emulated("odrive").arm)
 
 
-def cubemars(arm, tmp_path, emulated):
-    return connect(emulated("cubemars").arm)
-
-
 BACKENDS = {
     "simulated": simulated,
     "elastic": elastic,
@@ -77,9 +73,8 @@ BACKENDS = {
     "dynamixel": dynamixel,
     "damiao": damiao,
     "odrive": odrive,
-    "cubemars": cubemars,
 }
-REAL_TIME = {"canopen", "dynamixel", "damiao", "odrive", "cubemars"}
+REAL_TIME = {"canopen", "dynamixel", "damiao", "odrive"}
 
 
 def way(samples, dq):

@@ -1,0 +1,112 @@
+"""CubeMars AK motors: a ramped position with stiffness, damping and gravity, and what is refused.
+
+The emulated motors are in another process on a real (loopback) bus.
+"""
+
+import time
+
+import can
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from drivers import Command, DriverError, connect
+from drivers.polled import Frame
+from ident.errors import InputError
+from tests.drivers.wires import PAIR, REST, merged, steps, until_it_fails, with_port
+
+FAULT = b"\xff\0\xff\0\xff\0\xff"       # the emulator's own command
+
+
+@pytest.fixture(scope="module")
+def pair(bench):
+    """Emulated motors in another process."""
+    return bench("cubemars")
+
+
+def changed(make_arm, **drive):
+    """The pair with other keys of "lift"."""
+    joint = {key: drive.pop(key) for key in ("stop", "slowest") if key in drive}
+    return make_arm(merged(with_port(PAIR["cubemars"], 1), {"joints": {"lift": {**joint, "drive": drive}}}))
+
+
+def test_gravity_is_held_and_a_ramp_is_followed(pair):
+    """Without feed-forward the boom would sag by 6 mrad when its brake opens."""
+    with connect(pair.arm) as arm:
+        before = arm.look(5)[-1].q
+        arm.enable()
+        np.testing.assert_allclose([sample.q for sample in steps(arm, 40)], np.tile(before, (40, 1)), atol=2e-3)
+        speed = np.array([0.1, -0.08])
+        samples = steps(arm, 120, speed)[40:]
+        t, q = np.array([sample.t for sample in samples]), np.array([sample.q for sample in samples])
+        np.testing.assert_allclose((q[-1] - q[0]) / (t[-1] - t[0]), speed, rtol=0.05)
+        assert samples[-1].temperature.tolist() == [35.0, 35.0]
+
+
+def test_a_pause_of_the_program_is_no_jump(pair):
+    """The ramp stands still while nobody drives it, as does the joint."""
+    with connect(pair.arm) as arm:
+        arm.enable()
+        before = steps(arm, 60, np.array([0.2, 0.0]))[-1].q
+        time.sleep(0.4)                                     # 80 mrad at this speed
+        after = arm.step(Command(REST)).q
+        assert abs(after[0] - before[0]) < 0.01
+
+
+def test_a_fault_stops_all_joints_and_is_told(pair):
+    with can.Bus(**{"hop_limit": 0, **pair.arm.driver.model_extra["bus"]}) as bus:
+        arm = connect(pair.arm)
+        with arm:
+            arm.enable()
+            steps(arm, 5)
+            bus.send(can.Message(arbitration_id=1, data=FAULT + b"\2", is_extended_id=False))
+            with pytest.raises(DriverError, match="turn stopped by itself: overcurrent"):
+                until_it_fails(arm)
+        with pytest.raises(DriverError, match=r"overcurrent.*stribeck check --reset"), arm:
+            pass
+        arm.reset()
+        with arm:
+            arm.enable()
+            steps(arm, 3)
+
+
+@pytest.mark.parametrize(("keys", "words"), [
+    ({"kp": 0.0}, r"joints.lift.drive.kp = 0: joints.lift.slowest is needed"),
+    ({"kp": 0.0, "slowest": 0.01}, r"kp = 0: gravity of .* would drag it away from 0.01 rad/s; without kp at most 0.08 N·m"),
+    ({"kp": 600.0}, r"joints.lift.drive.kp = 600"),
+    ({"kd": 0.0}, r"joints.lift.drive.kd = 0"),
+    ({"id": 1}, r"joints.turn.drive.id = 1 is also"),
+    ({"stop": "hold"}, r"joints.lift.stop = \"hold\": an AK motor does not say whether it holds"),
+])
+def test_what_would_sag_or_fall_is_refused(make_arm, keys, words):
+    with pytest.raises(InputError, match=words), connect(changed(make_arm, **keys)):
+        pass
+
+
+def test_without_stiffness_it_is_allowed_where_damping_is_stronger_than_gravity(make_arm):
+    """A column about the vertical: no gravity at all."""
+    arm = connect(make_arm(merged(with_port(PAIR["cubemars"], 1), {"joints": {"turn": {"slowest": 0.01, "drive": {"kp": 0.0}}}})))
+    with can.Bus(interface="virtual", channel="nobody") as bus:
+        arm.link.open(bus)
+
+
+def test_it_has_no_watchdog_and_that_has_to_be_allowed(pair, make_arm):
+    port = pair.arm.driver.model_extra["bus"]["port"]
+    arm = make_arm(merged(with_port(PAIR["cubemars"], port), {"driver": {"allow_no_watchdog": False}}))
+    with pytest.raises(DriverError, match=r"turn has no watchdog.*allow_no_watchdog"), connect(arm):
+        pass
+
+
+@pytest.fixture(scope="module")
+def axis(make_arm):
+    return connect(make_arm(with_port(PAIR["cubemars"], 1))).axes[0]
+
+
+@given(identifier=st.sampled_from([0, 1, 2]), data=st.binary(max_size=8), due=st.booleans())
+def test_whatever_comes_on_the_bus_the_reader_lives(axis, identifier, data, due):
+    axis.due = due
+    axis.take(Frame(identifier, data))
+    assert axis.power in ("off", "on", "held", "fault")
+    assert axis.trouble is None or isinstance(axis.trouble, str)
+    assert list(axis.frames())
