@@ -184,6 +184,19 @@ class TestFaults:
             arm.enable()
             steps(arm, 3)
 
+    def test_when_one_axis_does_not_come_to_power_the_others_trip_no_watchdog(self, pair, probe):
+        """It runs without power as well."""
+        arm = connect(pair.arm)
+        with arm:
+            probe.suffer(2, 1 << 14)
+            with pytest.raises(DriverError, match="lift has a fault: inverter temperature"):
+                arm.enable()
+            assert not probe.read(1, WATCHDOG, "<?")
+        time.sleep(0.6)
+        assert probe.state(1) == (0, IDLE)
+        arm.reset()
+        assert probe.state(2) == (0, IDLE)
+
     def test_an_axis_that_was_rebooted_is_not_taken_back(self, pair, probe):
         with connect(pair.arm) as arm:
             arm.enable()
