@@ -176,7 +176,7 @@ class DamiaoAxis(PolledAxis):
         if answer is not None:
             register, value = answer
             self.answers[register] = value
-            if register == mit.TIMEOUT and self._goal == "held":
+            if register == mit.TIMEOUT and self._goal in ("held", "off"):
                 self.released = value == 0
             return
         state = mit.unpack_damiao(frame.data)

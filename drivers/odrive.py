@@ -241,7 +241,7 @@ class OdriveAxis(PolledAxis):
             value = cansimple.unpack_sdo(data, _FORMS[name]) if number == endpoint else None
             if value is not None:
                 self.answers[name] = value
-                if name == _WATCHDOG and self._goal == "held":
+                if name == _WATCHDOG and self._goal in ("held", "off"):
                     self.released = not value
 
 

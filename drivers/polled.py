@@ -67,7 +67,8 @@ class PolledAxis(Axis):
         self._goal: str | None = None       # "on", "follow", "held", "off"; None leaves the drive as it is
         self._velocity = 0.0
         self._zeroed = False                # it has answered a set-point of zero since it was to be powered
-        self._asked = self._moved = 0.0     # when its state was asked for last, and when it was last seen moving
+        self._asked = 0.0                   # when its state was asked for last,
+        self._seen = self._moved = 0.0      # when it was answered last, and when the joint was last seen moving
 
     # what a driver adds
 
@@ -139,7 +140,7 @@ class PolledAxis(Axis):
         self._velocity, self._goal = 0.0, "off"
 
     def _at_rest(self) -> bool:
-        return self._asked - self._moved > _STILL
+        return self._seen - self._moved > _STILL
 
     def frames(self) -> Iterator[Frame]:
         """What to send in this cycle."""
@@ -152,7 +153,7 @@ class PolledAxis(Axis):
             yield from self.power_on()
         elif self._goal == "off" and condition == "powered":
             yield from self.power_off()
-        elif self._goal == "held" and condition == "powered" and self._at_rest() and not self.released:
+        elif self._goal in ("held", "off") and not self.released and (condition == "off" or self._at_rest()):
             yield from self.release()
         yield from self.questions(told)
 
@@ -160,7 +161,7 @@ class PolledAxis(Axis):
 
     def measured(self, reading: Reading) -> None:
         """The answer of this cycle."""
-        self.due, self.reading = False, reading
+        self.due, self.reading, self._seen = False, reading, self._asked
         if not abs(reading.dq) < _REST:
             self._moved = self._asked
         self.replies += 1
@@ -170,7 +171,8 @@ class PolledAxis(Axis):
 
     def forget(self) -> None:
         """Called before cycles begin again after a pause."""
-        self.due, self._moved = False, time.monotonic()
+        self.due = False
+        self._seen = self._moved = time.monotonic()
 
     def ask(self, frame: Frame, key: Hashable) -> Any:
         """Put a question until there is an answer under this key, a few times.

@@ -136,13 +136,13 @@ class TestMotion:
     def test_both_joints_keep_the_rate_without_a_lost_sample(self, pair):
         with Supervisor(connect(pair.arm)) as guard:
             guard.enable()
-            swing = 0.4 * np.sin(2.0 * np.pi * np.arange(400) / 400.0)
+            swing = 0.4 * np.sin(2.0 * np.pi * np.arange(240) / 240.0)
             samples = [guard.step(Command(np.array([1.0, -0.5]) * value)) for value in swing]
             arm = guard.arm
             assert [axis.replies for axis in arm.axes] == [arm.tally.cycles] * 2
         q, t = np.array([sample.q for sample in samples]), np.array([sample.t for sample in samples])
         assert np.median(np.diff(t)) == pytest.approx(0.005, rel=0.02)
-        assert np.ptp(q[:, 0]) > 0.2
+        assert np.ptp(q[:, 0]) > 0.1
 
     def test_velocity_is_finer_than_its_field(self, pair):
         """The field has steps of 12 and 22 mrad/s."""

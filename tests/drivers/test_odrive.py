@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drivers import Command, DriverError, Supervisor, connect
-from drivers.emulators.odrive import RESET, SILENT, TEST
+from drivers.emulators.odrive import RESET, TEST
 from drivers.polled import Frame
 from ident.errors import InputError
 from tests.drivers.wires import ENDPOINTS, PACE, PAIR, drive_on, merged, processes, steps, until_it_fails, with_port
@@ -121,13 +121,13 @@ class TestMotion:
     def test_both_joints_keep_the_rate_without_a_lost_sample(self, pair):
         with Supervisor(connect(pair.arm)) as guard:
             guard.enable()
-            swing = 0.4 * np.sin(2.0 * np.pi * np.arange(400) / 400.0)
+            swing = 0.4 * np.sin(2.0 * np.pi * np.arange(240) / 240.0)
             samples = [guard.step(Command(np.array([1.0, -0.5]) * value)) for value in swing]
             arm = guard.arm
             assert [axis.replies for axis in arm.axes] == [arm.tally.cycles] * 2
         q, t = np.array([sample.q for sample in samples]), np.array([sample.t for sample in samples])
         assert np.median(np.diff(t)) == pytest.approx(0.005, rel=0.02)
-        assert np.ptp(q[:, 0]) > 0.2
+        assert np.ptp(q[:, 0]) > 0.1
         assert samples[-1].temperature.tolist() == [35.0, 35.0]
 
     def test_directions_and_zeros_are_the_models(self, bench):
@@ -183,6 +183,19 @@ class TestFaults:
         with connect(pair.arm) as arm:
             arm.enable()
             steps(arm, 3)
+
+    def test_when_one_axis_does_not_come_to_power_the_others_trip_no_watchdog(self, pair, probe):
+        """It runs without power as well."""
+        arm = connect(pair.arm)
+        with arm:
+            probe.suffer(2, 1 << 14)
+            with pytest.raises(DriverError, match="lift has a fault: inverter temperature"):
+                arm.enable()
+            assert not probe.read(1, WATCHDOG, "<?")
+        time.sleep(0.6)
+        assert probe.state(1) == (0, IDLE)
+        arm.reset()
+        assert probe.state(2) == (0, IDLE)
 
     def test_an_axis_that_was_rebooted_is_not_taken_back(self, pair, probe):
         with connect(pair.arm) as arm:
@@ -245,10 +258,7 @@ class TestHost:
             before = arm.look(5)[-1]
             arm.enable()
             np.testing.assert_allclose(steps(arm, 10)[-1].q, before.q, atol=2e-4)
-            probe.suffer(1, SILENT)
-            with pytest.raises(DriverError, match="turn has not replied for"):
-                until_it_fails(arm)
-        assert probe.state(2) == (0, CLOSED_LOOP)                           # held
+        assert probe.state(2) == (0, CLOSED_LOOP)                           # held again
 
 
 @pytest.fixture(scope="module")
