@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import serial
 from dynamixel_sdk import COMM_RX_CORRUPT, COMM_SUCCESS, Protocol2PacketHandler
@@ -188,7 +188,7 @@ class DynamixelAxis(Axis):
             return "fault"
         if not state.torque_enable:
             return "off"
-        return "held" if state.tripped or self._asked == "held" and self._stands(state) else "on"
+        return "held" if state.tripped or (self._asked == "held" and self._stands(state)) else "on"
 
     @property
     def trouble(self) -> str | None:
@@ -201,7 +201,7 @@ class DynamixelAxis(Axis):
         if state.tripped and state.torque_enable:
             return "its bus watchdog found the host silent"
         if not state.torque_enable:
-            return "no power: it was switched off, or lost its supply and started again" if self._asked == "follow" else "no power"
+            return "no power: switched off, or started again after losing its supply" if self._asked == "follow" else "no power"
         return None
 
     def identity(self) -> dict[str, str]:
@@ -299,7 +299,8 @@ class DynamixelAxis(Axis):
     def _verify(self, setting: Setting) -> None:
         found = self.read(setting.item)
         if found != setting.value:
-            raise self._error(f"was told {setting.what} = {setting.value} (register {setting.item.address}) and reads back {found}")
+            raise self._error(f"was told {setting.what} = {setting.value} (register {setting.item.address}) and reads back "
+                              f"{found}")
 
     # orders
 
@@ -348,7 +349,7 @@ class DynamixelAxis(Axis):
 
     def goal(self) -> int | None:
         """Goal position of this cycle; None where the servo is to be left alone."""
-        if self._asked == "follow" or self._asked == "held" and self.power == "on":
+        if self._asked == "follow" or (self._asked == "held" and self.power == "on"):
             return self.scale.goal(self._ramp + self._velocity * self.keys.span)
         return None
 

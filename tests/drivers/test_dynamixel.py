@@ -1,6 +1,6 @@
 """Dynamixel servos on one line: what is written before power, what moves, and what ends motion.
 
-The emulated servos are in another process behind a TCP port; those that need an impossible servo have one in this process, on a pty.
+The emulated servos are in another process behind a TCP port; tests that need an impossible servo have it in this one, on a pty.
 A `Probe` looks at the servos by packets of its own. Like any instruction it keeps their watchdogs quiet.
 """
 
@@ -239,10 +239,10 @@ class TestFaults:
             with pytest.raises(DriverError, match="drive of turn stopped by itself: overload"):
                 until_it_fails(arm)
             assert not probe.powered(2)                                     # braked
-            with pytest.raises(DriverError, match="turn.*fault"):
+            with pytest.raises(DriverError, match=r"turn.*fault"):
                 arm.enable()
             assert not probe.powered(1)
-        with pytest.raises(DriverError, match="has a fault, overload; .* stribeck check --reset"), connect(pair.arm):
+        with pytest.raises(DriverError, match=r"has a fault, overload; .* stribeck check --reset"), connect(pair.arm):
             pass
         arm = connect(pair.arm)
         arm.reset()
@@ -268,7 +268,7 @@ class TestFaults:
             arm.enable()
             steps(arm, 20, PACE)
             probe.happen(1, RESET)
-            with pytest.raises(DriverError, match="turn stopped by itself: no power: .* lost its supply"):
+            with pytest.raises(DriverError, match=r"turn stopped by itself: no power: .* losing its supply"):
                 until_it_fails(arm)
             assert not probe.powered(1)
 
@@ -437,8 +437,8 @@ def test_the_torque_limit_is_in_the_servo_where_that_is_asked_for(make_arm, on_p
 def test_two_joints_over_the_wire_give_the_friction_of_the_same_arm_in_process(own, tmp_path):
     """A small main job: planned on the servos' steps, moved, recorded, fitted; judged by the truth."""
     servos, _ = own(simulation={"torque_noise": 0.05}, workspace={"box": [[-1.0, 1.0]] * 3})
-    plan = plan_whole_arm(servos.arm, options=ConstantSpeed(postures=1, speeds=3, spread=8.0, longest_stroke=1.0, window_time=0.2),
-                          velocity_step=connect(servos.arm).resolution.velocity_step)
+    options = ConstantSpeed(postures=1, speeds=3, spread=8.0, longest_stroke=1.0, window_time=0.2)
+    plan = plan_whole_arm(servos.arm, options=options, velocity_step=connect(servos.arm).resolution.velocity_step)
     here = replace(servos.arm, driver=servos.arm.driver.model_copy(update={"kind": "simulated"}))
     still, moving = np.zeros((8, 2)), np.tile(np.geomspace(0.25, 1.5, 8)[:, None], 2)
     truth = SimulatedArm(here).friction(still, moving)

@@ -12,8 +12,8 @@ from drivers.realtime import real_time
 from ident.armfile import ArmFile, load_arm
 
 processes = multiprocessing.get_context("forkserver")       # imports once, starts in no time
-processes.set_forkserver_preload(["drivers.canopen402", "drivers.dynamixel", "drivers.emulators.canopen", "drivers.emulators.dynamixel",
-                                   "drivers.wired", __name__])
+processes.set_forkserver_preload(["drivers.canopen402", "drivers.dynamixel", "drivers.emulators.canopen",
+                                  "drivers.emulators.dynamixel", "drivers.wired", __name__])
 
 GROUP = "239.74.163.2"
 PAIR: dict[str, dict[str, Any]] = {       # what makes the pair of tests/arms an arm of each protocol; {port} is a free one
