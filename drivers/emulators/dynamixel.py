@@ -35,7 +35,7 @@ _MODEL, _FIRMWARE, _ID, _DELAY, _DRIVE_MODE, _MODE, _TORQUE, _LEVEL, _ERROR = 0,
 _WATCHDOG, _GOAL_PWM, _GOAL_CURRENT, _GOAL_VELOCITY, _PROFILE_TIME, _GOAL = 98, 100, 102, 104, 112, 116
 _CURRENT, _VELOCITY, _POSITION, _VOLTAGE, _TEMPERATURE = 126, 128, 132, 144, 146
 _GOALS = (_GOAL_PWM, _GOAL_CURRENT, _GOAL_VELOCITY, _GOAL)
-_ITEMS: dict[int, tuple[Any, ...]] = {      # address: type (struct), value from the factory, whether it may be written, least and greatest
+_ITEMS: dict[int, tuple[Any, ...]] = {      # address: type (struct), value from the factory, whether written, least and greatest
     0: ("H", 0, False), 2: ("I", 0, False), 6: ("B", 45, False), 7: ("B", 1, True, 0, 252), 8: ("B", 3, True, 0, 7),
     9: ("B", 250, True, 0, 254), 10: ("B", 0, True, 0, 13), 11: ("B", 3, True, 0, 16), 12: ("B", 255, True), 13: ("B", 2, True),
     20: ("i", 0, True), 24: ("I", 10, True), 31: ("B", 80, True), 32: ("H", 160, True), 34: ("H", 95, True),
