@@ -201,7 +201,7 @@ class DynamixelAxis(Axis):
         if state.tripped and state.torque_enable:
             return "its bus watchdog found the host silent"
         if not state.torque_enable:
-            return "no power: it was switched off, or lost its supply and started again" if self._asked == "follow" else "no power"
+            return "no power: switched off, or started again after losing its supply" if self._asked == "follow" else "no power"
         return None
 
     def identity(self) -> dict[str, str]:
@@ -299,7 +299,8 @@ class DynamixelAxis(Axis):
     def _verify(self, setting: Setting) -> None:
         found = self.read(setting.item)
         if found != setting.value:
-            raise self._error(f"was told {setting.what} = {setting.value} (register {setting.item.address}) and reads back {found}")
+            raise self._error(f"was told {setting.what} = {setting.value} (register {setting.item.address}) and reads back "
+                              f"{found}")
 
     # orders
 

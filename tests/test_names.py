@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from drivers import dynamixel
 from drivers.truth import FlexibleLink, JointTruth, Knobs, _ArmTruth
 from experiments.plan import Plan, Segment
 from ident.armfile import JointTable, _ArmTable
@@ -32,6 +33,7 @@ CODE = {
     "Friction parameters": set(UNITS),
     "Arm file": (keys(_ArmTable) | keys(JointTable) | keys(Knobs) | keys(_ArmTruth) - {"joints"} | keys(Bearing)
                  | keys(JointTruth) - set(UNITS) | keys(FlexibleLink)),
+    "Dynamixel keys": keys(dynamixel.DynamixelKeys) | keys(dynamixel.DriveKeys),
     "Points (`points.csv`)": set(COLUMNS),
     "Calibration file": keys(_CalibrationTable) | keys(_JointTable) | keys(_ParameterTable),
     "Mechanism file": set().union(*map(keys, (_MechanismTable, _MechanismJointTable, _LoopTable, _EndTable, _FrictionTable,

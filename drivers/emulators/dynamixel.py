@@ -25,6 +25,7 @@ _TEST = 1000                # the emulator's own item: what is written there hap
 SILENT, RESET = 256, 257    # it falls silent, it loses its supply for a moment; anything else is a hardware error
 _OVERLOAD = 0x20            # bit of the hardware error status
 _GAIN = 40.0                # 1/s of the position loop
+_SMOOTH = 0.005             # s over which the current is smoothed
 _UNIT = 0.229 * 2.0 * math.pi / 60.0       # rad/s of a count of velocity
 _TURN = 4096                # counts
 _MODELS = {                 # number, A a count, stall torque over stall current [N·m/A], speed without load [rad/s]
@@ -35,7 +36,7 @@ _MODEL, _FIRMWARE, _ID, _DELAY, _DRIVE_MODE, _MODE, _TORQUE, _LEVEL, _ERROR = 0,
 _WATCHDOG, _GOAL_PWM, _GOAL_CURRENT, _GOAL_VELOCITY, _PROFILE_TIME, _GOAL = 98, 100, 102, 104, 112, 116
 _CURRENT, _VELOCITY, _POSITION, _VOLTAGE, _TEMPERATURE = 126, 128, 132, 144, 146
 _GOALS = (_GOAL_PWM, _GOAL_CURRENT, _GOAL_VELOCITY, _GOAL)
-_ITEMS = {                  # address: type (struct), value from the factory, whether it may be written, least and greatest
+_ITEMS: dict[int, tuple[Any, ...]] = {      # address: type (struct), value from the factory, whether written, least and greatest
     0: ("H", 0, False), 2: ("I", 0, False), 6: ("B", 45, False), 7: ("B", 1, True, 0, 252), 8: ("B", 3, True, 0, 7),
     9: ("B", 250, True, 0, 254), 10: ("B", 0, True, 0, 13), 11: ("B", 3, True, 0, 16), 12: ("B", 255, True), 13: ("B", 2, True),
     20: ("i", 0, True), 24: ("I", 10, True), 31: ("B", 80, True), 32: ("H", 160, True), 34: ("H", 95, True),
@@ -128,7 +129,7 @@ class Servo:
     def boot(self) -> None:
         """Supply comes, or a reboot: what is not in the EEPROM is forgotten."""
         self.values.update({address: item[1] for address, item in _ITEMS.items() if address >= _EEPROM})
-        self._turns = 0
+        self._turns, self._effort = 0, 0.0
         self._turns = math.floor(self._horn / _TURN)
         self._place, self._rate, self._until = self._horn, 0.0, 0.0         # of the profile, counts and counts/s
         self._heard = self._now = time.monotonic()
@@ -165,6 +166,7 @@ class Servo:
         """What happens by the clock: watchdog, profile, position loop."""
         now = time.monotonic()
         passed, self._now = now - self._now, now
+        self._effort += min(1.0, passed / _SMOOTH) * (self.drive.tau - self._effort)
         if not self.values[_TORQUE]:
             return
         if 0 < self.values[_WATCHDOG] < (now - self._heard) / 0.02:
@@ -188,7 +190,7 @@ class Servo:
         values, drive = self.values, self.drive
         values[_POSITION] = math.floor(self._horn + 0.5)
         values[_VELOCITY] = round(drive.dq / self._speed)
-        values[_CURRENT] = max(-32768, min(32767, round(drive.tau / self._torque)))
+        values[_CURRENT] = max(-32768, min(32767, round(self._effort / self._torque)))
 
     # instructions
 
@@ -315,9 +317,9 @@ class Emulator:
         self._servos[joint].suffer({"silent": SILENT, "reset": RESET, "fault": _OVERLOAD}[what])
 
     def _advance(self) -> None:
+        self.body.advance()
         for servo in self._servos:
             servo.tick()
-        self.body.advance()
 
     def _answer(self, servo: int, instruction: int, parameters: bytes) -> Iterator[bytes]:
         by_id = {one.id: one for one in self._servos}
@@ -398,8 +400,8 @@ class _Pty:
         import tty
 
         if path.exists():
-            raise InputError(f"driver.port = \"{path}\" is there already; an emulator makes a pty of its own and links it from a path "
-                             "that is free")
+            raise InputError(f"driver.port = \"{path}\" is there already; an emulator makes a pty of its own and links it from a "
+                             "path that is free")
         self._path, self._buffer = path, bytearray()
         self._master, self._slave = os.openpty()                # the slave stays open, that clients may come and go
         tty.setraw(self._slave)
@@ -411,7 +413,10 @@ class _Pty:
         if not select.select([self._master], [], [], timeout)[0]:
             return []
         self._buffer += os.read(self._master, 4096)
-        return [(self._buffer, lambda data: os.write(self._master, data) and None)]
+        return [(self._buffer, self._send)]
+
+    def _send(self, data: bytes) -> None:
+        os.write(self._master, data)
 
     def close(self) -> None:
         """The link goes with the pty."""

@@ -96,5 +96,5 @@ def test_the_page_keeps_its_promise_of_forty_lines(plugged_in):
 
 
 def test_drivers_that_nobody_has_are_named(make_arm, plugged_in):
-    with pytest.raises(InputError, match=r"simulated, canopen,.* text"):
+    with pytest.raises(InputError, match=r"simulated, canopen, .*text"):
         connect(make_arm({"driver": {"kind": "telepathy"}}))

@@ -1,4 +1,4 @@
-"""The codec of Dynamixel servos against the published packets, and against garbage; the emulator's packing against the same ones."""
+"""The codec of Dynamixel servos against the published packets and garbage; the emulator's packing against the same packets."""
 
 import math
 import time
