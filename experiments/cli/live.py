@@ -48,14 +48,17 @@ def live(total: float, word: str, names: tuple[str, ...], units: tuple[str, ...]
     drawer = subprocess.Popen([sys.executable, "-m", __name__], stdin=subprocess.PIPE, stdout=to or sys.stderr)
     assert drawer.stdin
     pipe = drawer.stdin.fileno()
-    os.write(pipe, _line({"total": total, "word": word, "names": names, "units": units}))
     os.set_blocking(pipe, False)
 
-    def watch(segment: "Segment", sample: "JointSample", done: float) -> None:
+    def send(table: dict[str, Any]) -> None:
         with suppress(BlockingIOError, BrokenPipeError):        # a picture is not worth a cycle
-            os.write(pipe, _line({"id": segment.id, "kind": segment.kind, "mirror_of": segment.mirror_of, "done": round(done, 2),
-                                  **{key: [round(value, 5) for value in getattr(sample, key).tolist()]
-                                     for key in ("q", "dq", "tau")}}))
+            os.write(pipe, json.dumps(table).encode() + b"\n")
+
+    def watch(segment: "Segment", sample: "JointSample", done: float) -> None:
+        send({"id": segment.id, "kind": segment.kind, "mirror_of": segment.mirror_of, "done": round(done, 2),
+              **{key: [round(value, 5) for value in getattr(sample, key).tolist()] for key in ("q", "dq", "tau")}})
+
+    send({"total": total, "word": word, "names": names, "units": units})
 
     try:
         yield watch
@@ -64,10 +67,6 @@ def live(total: float, word: str, names: tuple[str, ...], units: tuple[str, ...]
         with suppress(subprocess.TimeoutExpired):
             drawer.wait(2.0)
         drawer.kill()
-
-
-def _line(table: dict[str, Any]) -> bytes:
-    return json.dumps(table).encode() + b"\n"
 
 
 @dataclass
