@@ -123,8 +123,10 @@ def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, se
         return [one for part in parts for one in (warming, part) if one]
 
     known = plans()
-    agreed([*([searching] if searching else []), *(wanted(enumerate(known)) if isinstance(known, list) else []),
-            *([ramps] if ramps else [])])
+    ahead = [*([searching] if searching else []), *(wanted(enumerate(known)) if isinstance(known, list) else []),
+             *([ramps] if ramps else [])]
+    if ahead or isinstance(known, list):
+        agreed(ahead)
     if searching:
         found = campaign.drive(searching)
         said("lowest", lowest_sentence(lowest_speeds(found)))

@@ -16,6 +16,7 @@ from ident.run import Run
 
 FIRST = 2.0             # times the target: what the first pass is designed for
 _MARGIN = 0.85          # part of the target that further passes are designed for
+_WORTH = 0.1            # part of the time from which another pass is worth it
 _PASSES = 6             # at most
 _LEAST = 1e-3           # target where only the time is given
 
@@ -57,6 +58,8 @@ def refine(arm: ArmFile, joints: tuple[str, ...], seed: int, options: Options | 
             return
         known = {name: learnt(joint.fit) for name, joint in result.joints.items()}
         left = (budget or np.inf) - sum(float(one.t[-1] - one.t[0]) for one in runs)
+        if budget and left < _WORTH * budget:
+            return
         try:
             plan = plan_method(method, arm, weak, seed + number, Goal(_MARGIN * wanted, np.inf, left), known)
         except PlanError:
