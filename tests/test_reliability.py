@@ -13,7 +13,7 @@ from benchmarks.between import DELAY, WIRES, Way, damaged
 from benchmarks.reliability import FAULTS, Case, fail_and_judge, judge, small_arm
 
 PROTOCOLS = ("canopen",)
-FEW = {"frames lost": 4, "cable out": 1, "drive reset": 3, "host killed": 4}      # and seeds with which they come as the joints move
+FEW = {"frames lost": 4, "cable out": 1, "drive reset": 3, "host killed": 4}     # with seeds that strike joints in motion
 AT, OVER = 10.0, 14.0
 
 

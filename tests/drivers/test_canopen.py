@@ -435,6 +435,75 @@ def test_a_drive_that_is_not_as_it_should_be_is_not_powered(make_arm, spoil, wor
             pass
 
 
+def losing_answers(node):
+    """Every third answer by SDO is lost, every fifth comes twice."""
+    transmit, count = node._transmit, 0
+
+    def lossy(identifier, data):
+        nonlocal count
+        count += identifier == 0x580 + node.id
+        if identifier != 0x580 + node.id or count % 3:
+            transmit(identifier, data)
+            if identifier == 0x580 + node.id and count % 5 == 0:
+                transmit(identifier, data)
+
+    node._transmit = lossy
+
+
+def test_settings_arrive_where_answers_are_lost_or_come_twice(make_arm, monkeypatch):
+    monkeypatch.setattr("drivers.canopen402._REPLY", 0.02)
+    arm = make_arm(merged(with_port(PAIR["canopen"], 1), {"driver": {"modes": ["velocity"]}}))
+    with virtual_drives(arm, losing_answers) as driver, driver:
+        driver.enable()
+        assert steps(driver, 20, PACE)[-1].dq[0] > 0.1
+
+
+def test_a_drive_that_hears_the_start_late_is_asked_again(make_arm):
+    def deaf_once(node):
+        nmt, heard = node._nmt, []
+
+        def late(command):
+            heard.append(command)
+            if command != 1 or heard.count(1) > 3:
+                nmt(command)
+
+        node._nmt = late
+
+    with virtual_drives(make_arm(with_port(PAIR["canopen"], 1)), deaf_once) as driver, driver:
+        driver.enable()
+        steps(driver, 5)
+
+
+def test_halves_of_different_cycles_are_never_one_reading(axis):
+    """The frame with the velocity was lost, then that with the position; a reading would be wrong by a cycle for ever."""
+    axis.expect()
+    axis.on_state(0x181, bytearray(struct.pack("<Hih", 0x27, 1000, 5)), 0.0)
+    before = axis.replies
+    axis.expect()
+    axis.on_velocity(0x281, bytearray(struct.pack("<ib", 70, 9)), 0.0)
+    assert axis.replies == before
+    axis.expect()
+    axis.on_velocity(0x281, bytearray(struct.pack("<ib", 80, 9)), 0.0)
+    axis.on_state(0x181, bytearray(struct.pack("<Hih", 0x27, 1100, 5)), 0.0)
+    assert axis.replies == before + 1
+    assert axis.reading.dq == pytest.approx(80 * axis.scale.velocity)
+
+
+def test_a_bus_that_cannot_be_read_any_more_is_said_without_a_traceback(pair, capfd, monkeypatch):
+    def broken(*_):
+        raise can.CanOperationError("no such device")
+
+    with connect(pair.arm) as arm:
+        arm.enable()
+        steps(arm, 10)
+        with monkeypatch.context() as patch:
+            patch.setattr(arm.link._bus, "recv", broken)
+            with pytest.raises(DriverError, match="cannot be read any more: no such device"):
+                until_it_fails(arm)
+    time.sleep(0.6)
+    assert "Traceback" not in capfd.readouterr().err
+
+
 def test_without_a_watchdog_it_moves_only_where_that_is_allowed(make_arm):
     arm = make_arm(merged(with_port(PAIR["canopen"], 1), {"driver": {"allow_no_watchdog": True}}))
     with virtual_drives(arm, without(0x1016, 1)) as driver, driver:

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from experiments.constant_speed import plan_constant_speed
 from experiments.design import ConstantSpeed, load_spread
 from experiments.errors import PlanError
-from experiments.plan import Segment, check_plan, profile, read_plan, robot_time, write_plan
+from experiments.plan import RAMP, Segment, check_plan, profile, read_plan, robot_time, run_on, silence, write_plan
+from experiments.whole_arm import plan_whole_arm
 from ident.armfile import Limits, Workspace, load_arm
 from ident.description import load_mechanism
 from ident.errors import InputError
@@ -90,6 +91,50 @@ class TestFile:
         (tmp_path / "plan.toml").write_bytes(content)
         with pytest.raises(InputError, match=r"plan\.toml"):
             read_plan(tmp_path / "plan.toml")
+
+
+class TestSilence:
+    """A computer that falls silent leaves its joints at their last speed until the drives' watchdogs act."""
+
+    BUS = {"kind": "canopen", "watchdog": 0.3, "bus": {"interface": "virtual", "channel": "nobody"}}     # noqa: RUF012
+    DRIVES = {"turn": {"drive": {"node": 1, "rated_torque": 0.6, "position_counts": 65536}},             # noqa: RUF012
+              "lift": {"drive": {"node": 2, "rated_torque": 0.4, "position_counts": 65536}}}
+
+    @pytest.fixture
+    def wired(self, make_arm):
+        box = {"box": [[-2.0, 2.0]] * 3, "home": [0.0, 0.0]}
+        return make_arm({"driver": self.BUS, "joints": self.DRIVES, "workspace": box})
+
+    @pytest.mark.parametrize("speed", [0.05, 0.5, 1.7, 3.0])
+    @pytest.mark.parametrize("silent", [0.05, 0.2, 0.5])
+    def test_no_instant_of_silence_takes_a_joint_farther(self, speed, silent):
+        """Against all instants of a long way."""
+        acceleration = 4.0
+        ramp = speed / (RAMP * acceleration)
+        left = np.linspace(0.0, ramp, 2001)                       # s to the end of the ramp
+        v = RAMP * acceleration * left
+        beyond = v * silent + v**2 / (2.0 * acceleration) - RAMP * acceleration * left**2 / 2.0
+        assert run_on(np.array([speed]), np.array([acceleration]), silent)[0] == pytest.approx(beyond.max(), rel=1e-5)
+
+    def test_plans_keep_the_way_free(self, wired, make_arm):
+        assert silence(wired) == 0.3
+        assert silence(make_arm()) == 0.0
+        mechanism = load_mechanism(wired)
+        limits, plan = wired.limits(mechanism), plan_whole_arm(wired, None, 0, SMALL)
+        assert checked(plan, wired) > 0.0
+        ends = np.array([segment.target for segment in plan.segments])
+        needed = run_on(SMALL.fastest * limits.velocity, limits.acceleration, 0.3)
+        assert (needed > 0.2).all()
+        assert (np.minimum(ends - limits.position[:, 0], limits.position[:, 1] - ends).min(axis=0) >= needed - 1e-9).all()
+
+    def test_a_plan_of_somebody_else_that_does_not_is_refused(self, wired, make_plan):
+        plan = make_plan(wired, speeds=(1.0,))
+        number = next(k for k, segment in enumerate(plan.segments) if segment.joint == "turn" and segment.target[0] > 0.0)
+        segments = [replace(segment, target=(2.4 if segment.target[0] > 0.0 else segment.target[0], segment.target[1]))
+                    for segment in plan.segments]
+        with pytest.raises(PlanError, match=rf"segment {number} takes turn at 1 rad/s to 0.1 rad before its limit, 0.258 rad are "
+                                            r"needed: .* goes on for 0.3 s \(driver.watchdog\)"):
+            checked(replace(plan, segments=tuple(segments)), wired)
 
 
 class TestCheck:

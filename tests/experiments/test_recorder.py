@@ -273,6 +273,16 @@ class TestDamage:
         assert len(run.events) >= written // 50 - 1
         assert any(finding.kind == "torn" and "cut off" in finding.text for finding in check_log(run))
 
+    def test_a_finished_segment_is_on_disk_whatever_comes_then(self, start, tmp_path):
+        recorder, segment = start(), Segment(7, "stroke", (0.1, 0.0), 1, "turn", 0.1)
+        recorder.start(segment)
+        fill(recorder, 20)
+        recorder.finish(segment)
+        fill(recorder, 5, 20)                                        # never flushed, never closed
+        run = load_run(tmp_path / "run", SIGNALS)
+        assert_rows(run, 20)
+        assert run.events[-1] == {"event": "finished", "row": 20, "segment": 7}
+
     def test_killed_before_the_first_batch_there_is_nothing_and_that_is_said(self, start, tmp_path):
         fill(start(), 20)                                            # never flushed, never closed
         with pytest.raises(InputError, match=r"samples\.arrows"):
