@@ -4,6 +4,7 @@ The `canopen` library carries SDO and network management. Its 402 profile and it
 re-enable a drive after a fault, and keep a hung program's motion alive.
 """
 
+import logging
 import struct
 import threading
 import time
@@ -24,6 +25,7 @@ from drivers.errors import DriverError
 from drivers.transport import can_bits, open_can
 from ident.errors import InputError
 
+logging.getLogger("canopen").setLevel(logging.CRITICAL)         # what it calls errors is asked again, or raised as an error of ours
 Node = Annotated[int, Field(ge=1, le=127)]
 _UNITS = {"mN·m": 1e-3, "µN·m": 1e-6}
 _REPLY = 0.3                # s for an answer by SDO,
