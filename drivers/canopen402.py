@@ -25,7 +25,7 @@ from drivers.errors import DriverError
 from drivers.transport import can_bits, open_can
 from ident.errors import InputError
 
-logging.getLogger("canopen").setLevel(logging.CRITICAL)         # what it calls errors is asked again, or raised as an error of ours
+logging.getLogger("canopen").setLevel(logging.CRITICAL)          # what it calls errors we ask again, or raise
 Node = Annotated[int, Field(ge=1, le=127)]
 _UNITS = {"mN·m": 1e-3, "µN·m": 1e-6}
 _REPLY = 0.3                # s for an answer by SDO,
