@@ -89,7 +89,7 @@ def passed(fault, count=2000, begins=0.0, replies=True):
         way.put(number)
         while (frame := way.due()) is not None:
             out.append(frame)
-    end = time.monotonic() + 2.0 * DELAY
+    end = time.monotonic() + 10.0 * DELAY
     while time.monotonic() < end:
         if (frame := way.due()) is not None:
             out.append(frame)
