@@ -31,7 +31,6 @@ _REPLY = 0.1                # s for an answer to a single instruction; writing s
 _TRIES = 2                  # of a single instruction
 _BOOT = 3.0                 # s for a servo to come back from a reboot
 _FIRMWARE = 42              # first with time-based profiles
-_LONGEST = 5.0              # periods for which a ramp goes on before a late set-point
 _LEAD = 0.25                # rad of the horn that a ramp may be ahead of it: full effort of the servo's position loop
 _STANDING = 1               # counts of velocity up to which a servo stands
 
@@ -318,12 +317,12 @@ class DynamixelAxis(Axis):
         self._asked = "on"
 
     def command(self, mode: str, value: float) -> None:
-        """Go on by the velocity for the time since the last set-point."""
+        """Carry the ramp to where the last velocity has led by now, as the servo has gone, then on by this one."""
         now = time.monotonic()
-        passed, self._commanded = min(now - self._commanded, _LONGEST / self.keys.rate), now
+        passed, self._commanded = min(now - self._commanded, self.keys.span), now
         lead = _LEAD / self.drive.reduction
         here = self._ramp if self.reading is None else self.reading.q
-        self._ramp, self._velocity = min(max(self._ramp + value * passed, here - lead), here + lead), value
+        self._ramp, self._velocity = min(max(self._ramp + self._velocity * passed, here - lead), here + lead), value
         self.scale.goal(self._ramp + value * self.keys.span)
 
     def quick_stop(self) -> None:
