@@ -18,6 +18,11 @@ from ident.armfile import ArmFile, load_arm  # noqa: E402  # NumPy reads the var
 ARMS = Path(__file__).parent / "arms"
 
 
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One more than cores: tests of drives over a wire wait most of their time."""
+    return (os.cpu_count() or 1) + 1
+
+
 @pytest.fixture(scope="session")
 def make_arm(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., ArmFile]:
     """Makes an arm file from a small one and changes to its tables; None removes a key."""
