@@ -439,7 +439,7 @@ def test_the_torque_limit_is_in_the_servo_where_that_is_asked_for(make_arm, on_p
 def test_two_joints_over_the_wire_give_the_friction_of_the_same_arm_in_process(own, tmp_path):
     """A small main job: planned on the servos' steps, moved, recorded, fitted; judged by the truth."""
     servos, _ = own(simulation={"torque_noise": 0.05}, workspace={"box": [[-1.0, 1.0]] * 3},
-                    joints={"turn": {"position": [-0.8, 0.8]}, "lift": {"position": [-0.6, 0.6]}})
+                    joints={"turn": {"position": [-1.4, 1.4]}, "lift": {"position": [-1.2, 1.2]}})
     options = ConstantSpeed(postures=1, speeds=3, spread=6.0, longest_stroke=1.0, window_time=0.2)
     plan = plan_whole_arm(servos.arm, options=options, velocity_step=connect(servos.arm).resolution.velocity_step)
     here = replace(servos.arm, driver=servos.arm.driver.model_copy(update={"kind": "simulated"}))
