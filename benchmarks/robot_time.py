@@ -12,8 +12,8 @@ import numpy as np
 
 from drivers.simulated import SimulatedArm
 from experiments.calibrate import calibrate
-from experiments.campaign import Writer
 from experiments.design import ConstantSpeed, Design, Trip
+from experiments.order import Writer
 from experiments.plan import RAMP, Plan, check_plan, with_robot_time
 from experiments.record import record
 from experiments.refine import band

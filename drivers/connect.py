@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from importlib import metadata
+from pkgutil import resolve_name
 
 from drivers.arm import Arm
 from ident.armfile import ArmFile
@@ -16,43 +17,23 @@ def _simulated(arm: ArmFile, seed: int | None) -> Arm:
     return SimulatedArm(arm, seed=seed)
 
 
-def _canopen(arm: ArmFile, seed: int | None) -> Arm:
-    from drivers.canopen402 import CanopenLink
-    from drivers.wired import WiredArm
+def _wired(link: str) -> Connect:
+    """Connects an arm by a link, "module:class", which is imported when it is needed."""
+    def made(arm: ArmFile, seed: int | None) -> Arm:
+        from drivers.wired import WiredArm
 
-    return WiredArm(arm, CanopenLink)
+        return WiredArm(arm, resolve_name(link))
 
-
-def _dynamixel(arm: ArmFile, seed: int | None) -> Arm:
-    from drivers.dynamixel import DynamixelLink
-    from drivers.wired import WiredArm
-
-    return WiredArm(arm, DynamixelLink)
+    return made
 
 
-def _damiao(arm: ArmFile, seed: int | None) -> Arm:
-    from drivers.damiao import DamiaoLink
-    from drivers.wired import WiredArm
-
-    return WiredArm(arm, DamiaoLink)
-
-
-def _cubemars(arm: ArmFile, seed: int | None) -> Arm:
-    from drivers.cubemars import CubemarsLink
-    from drivers.wired import WiredArm
-
-    return WiredArm(arm, CubemarsLink)
-
-
-def _odrive(arm: ArmFile, seed: int | None) -> Arm:
-    from drivers.odrive import OdriveLink
-    from drivers.wired import WiredArm
-
-    return WiredArm(arm, OdriveLink)
-
-
-DRIVERS: dict[str, Connect] = {"simulated": _simulated, "canopen": _canopen, "dynamixel": _dynamixel, "damiao": _damiao,
-                               "odrive": _odrive, "cubemars": _cubemars}
+DRIVERS: dict[str, Connect] = {
+    "simulated": _simulated,
+    "canopen": _wired("drivers.canopen402:CanopenLink"),
+    "dynamixel": _wired("drivers.dynamixel:DynamixelLink"),
+    "damiao": _wired("drivers.damiao:DamiaoLink"),
+    "odrive": _wired("drivers.odrive:OdriveLink"),
+    "cubemars": _wired("drivers.cubemars:CubemarsLink")}
 
 
 def connect(arm: ArmFile, seed: int | None = None) -> Arm:

@@ -43,7 +43,7 @@ class Register(NamedTuple):
 
 MODEL_NUMBER, FIRMWARE = Register(0, 2), Register(6, 1)
 RETURN_DELAY, DRIVE_MODE, OPERATING_MODE = Register(9, 1), Register(10, 1), Register(11, 1)
-HOMING_OFFSET, CURRENT_LIMIT, VELOCITY_LIMIT = Register(20, 4, True), Register(38, 2), Register(44, 4)
+CURRENT_LIMIT, VELOCITY_LIMIT = Register(38, 2), Register(44, 4)
 TORQUE_ENABLE, STATUS_RETURN, HARDWARE_ERROR = Register(64, 1), Register(68, 1), Register(70, 1)
 WATCHDOG, GOAL_CURRENT = Register(98, 1, True), Register(102, 2, True)
 PROFILE_ACCELERATION, PROFILE_VELOCITY, GOAL_POSITION = Register(108, 4), Register(112, 4), Register(116, 4, True)

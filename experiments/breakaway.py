@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from experiments.campaign import Writer
 from experiments.clearance import ways_are_clear
 from experiments.design import ConstantSpeed, Design
 from experiments.errors import PlanError
+from experiments.order import Writer
 from experiments.plan import Plan, Segment, check_plan, with_robot_time
 from ident.armfile import ArmFile
 from ident.run import BREAKAWAY, arm_sha256

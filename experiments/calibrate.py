@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from experiments.breakaway import plan_breakaway
+from experiments.campaign import Campaign
 from experiments.lowest_speed import lowest_sentence, plan_lowest_speed, with_slowest
 from experiments.methods import DEFAULT, plan_method
 from experiments.plan import Plan
@@ -15,7 +16,6 @@ from experiments.record import check_modes
 from experiments.recorder import empty_folder, refuse_used
 from experiments.refine import refine
 from experiments.report import write_report
-from experiments.resume import Campaign
 from experiments.tracking import Watch
 from experiments.warm_up import Settling, ended, plan_warm_up, run_notes
 from ident.armfile import ArmFile
@@ -110,11 +110,12 @@ def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, se
     ramps = plan_breakaway(arm, joints, seed) if breakaway and campaign.recorded(BREAKAWAY) is None else None
     if ramps:
         check_modes(ramps, campaign.device, arm)
+    refining = bool(target or budget)               # then each plan follows from the runs before it
 
     def plans() -> Iterable[Plan]:
         """Those of the runs to be fitted, one after the other."""
         held = with_slowest(arm, lowest_speeds(found)) if found else arm
-        if target or budget:
+        if refining:
             return refine(held, joints or campaign.mechanism.names, seed, options, method, target, budget, campaign.passes)
         return [plan_method(method, held, joints, seed)] * repeats
 
@@ -123,9 +124,8 @@ def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, se
         return [one for part in parts for one in (warming, part) if one]
 
     known = plans()
-    ahead = [*([searching] if searching else []), *(wanted(enumerate(known)) if isinstance(known, list) else []),
-             *([ramps] if ramps else [])]
-    if ahead or isinstance(known, list):
+    ahead = [one for one in (searching, *([] if refining else wanted(enumerate(known))), ramps) if one]
+    if ahead or not refining:
         agreed(ahead)
     if searching:
         found = campaign.drive(searching)
@@ -135,7 +135,7 @@ def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, se
         part = campaign.left_of(plan, number)
         if part is None:
             continue
-        if not isinstance(known, list):
+        if refining:
             agreed(wanted([(number, plan)]))
         campaign.keep(plan, number)
         if warming:

@@ -1,124 +1,162 @@
-"""The order of a campaign: postures one after the other, and reference round trips at home that show drift."""
+"""A campaign and what is left of it: its state is its folder, read from the segments that its runs finished."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Literal
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
+from drivers import connect
 from experiments.clearance import ways_are_clear
-from experiments.design import Array, Design, Trip
-from experiments.errors import PlanError
-from experiments.forecast import forecast
-from experiments.plan import DWELL, MOVE, Plan, Segment, check_plan, with_robot_time
-from ident.design import Expectation
-from ident.run import arm_sha256
+from experiments.plan import Plan, Segment, read_plan, with_robot_time, write_plan
+from experiments.record import record
+from experiments.tracking import Enough, Watch
+from ident.armfile import ArmFile
+from ident.description import load_mechanism
+from ident.errors import InputError
+from ident.mechanism import Mechanism
+from ident.repeats import passes
+from ident.run import DONE, FIT, RUNS, Run, arm_sha256, campaign_runs, load_run
 
-REFERENCE = 0.35        # level of the reference speeds between the fastest and the slowest
-REFERENCES = 2          # least number of them: at the start and at the end
-_TRIES = 5              # to keep within the time that may be spent
-
-
-class Writer:
-    """Collects segments and knows where the last one ended."""
-
-    def __init__(self, names: tuple[str, ...]) -> None:
-        self.names = names
-        self.segments: list[Segment] = []
-        self.position = np.zeros(len(names))
-
-    def move(self, target: Array, posture: int) -> None:
-        """All joints to a posture."""
-        self._add(Segment(len(self.segments), "move", tuple(target.tolist()), posture))
-
-    def round_trip(self, trip: Trip, posture: int, reference: bool = False) -> None:
-        """There and back."""
-        there, back, first = self.position + trip.way, self.position.copy(), len(self.segments)
-        kind: Literal["stroke", "sweep"] = "stroke" if np.count_nonzero(trip.way) == 1 else "sweep"
-        name, speed = self.names[trip.leader], round(float(trip.speed), 6)
-        self._add(Segment(first, kind, tuple(there.tolist()), posture, name, speed, None, reference))
-        self._add(Segment(first + 1, kind, tuple(back.tolist()), posture, name, speed, first, reference))
-
-    def _add(self, segment: Segment) -> None:
-        self.segments.append(segment)
-        self.position = np.array(segment.target)
+PLAN = "plan.toml"
+_PLANS = "plan-{}.toml"     # of later passes that have plans of their own
 
 
-def campaign(design: Design, method: str, seed: int, postures: Array, choice: Callable[[float], Sequence[Trip]],
-             references: Sequence[Trip], earlier: Mapping[str, Expectation] | None = None) -> Plan:
-    """Plan of round trips, posture by posture, checked against all limits.
+@dataclass(frozen=True)
+class Part:
+    """One run that is still to be recorded: what it drives, and the run whose rest that is."""
+
+    plan: Plan
+    continues: str | None = None
+
+
+class Campaign:
+    """A folder into which runs of an arm are recorded one after the other, from wherever it stands.
 
     Parameters
     ----------
-    design : Design
-        Of the arm.
-    method : str
-        What the plan says of itself.
+    arm : ArmFile
+        The arm.
+    folder : Path
+        New, empty, or begun with the same arm.
     seed : int
-        What the plan is drawn with.
-    postures : ndarray, shape (K, n)
-        Home, then those to measure in; all can be reached from home.
-    choice : callable
-        From the time that may be spent [s] to round trips.
-    references : sequence of Trip
-        Round trips at home, made at the start, every few postures and at the end.
-    earlier : mapping of str to Expectation, optional
-        What earlier runs told of the joints.
+        Of simulated noise; every run has its own.
+    display : callable, optional
+        From a plan to a context that is entered while the arm moves and gives what watches it, see `follow`.
 
     Raises
     ------
-    PlanError
-        If the plan leaves a limit, or takes longer than may be spent.
+    InputError
+        If the folder holds something else, or a campaign of another arm.
     """
-    allowed = design.options.goal.time if design.options.goal else np.inf
-    time = allowed
-    for _ in range(_TRIES):
-        plan = _written(design, method, seed, postures, choice(time), references)
-        if plan.robot_time <= allowed:
-            check_plan(plan, design.arm, design.mechanism)
-            return forecast(plan, design, earlier)
-        time -= max(1.05 * (plan.robot_time - allowed), 0.01 * allowed)
-    raise PlanError(f"{design.arm.path}: {allowed:.0f} s of robot time are too short, even the shortest plan found takes "
-                    f"{plan.robot_time:.0f} s")
+
+    def __init__(self, arm: ArmFile, folder: Path, seed: int,
+                 display: Callable[[Plan], AbstractContextManager[Watch]] | None = None) -> None:
+        self._arm, self._folder, self._seed, self._display = arm, folder, seed, display
+        self.mechanism = load_mechanism(arm)
+        self._refuse_strange()
+        self.device = connect(arm, seed + self._begun)      # a driver that cannot be set up is refused before anything is written
+        self._cold = True
+
+    def recorded(self, purpose: str) -> Run | None:
+        """The last run for a purpose that came to its end."""
+        return next((run for path in reversed(campaign_runs(self._folder)) if (run := load_run(path)).purpose == purpose
+                     and run.closed is not None and run.closed.get("reason") == DONE), None)
+
+    def passes(self, count: int) -> list[Run]:
+        """Runs of the first passes through their plans, each with the rests of what was broken off."""
+        return [run for one in self._passes(None)[:count] for run in one]
+
+    def left_of(self, plan: Plan, number: int) -> Part | None:
+        """What is still to be recorded of pass `number`; None if nothing is.
+
+        Raises
+        ------
+        InputError
+            If that pass was begun with another plan.
+        """
+        recorded = self._passes(())
+        if number >= len(recorded):
+            return Part(plan)
+        self._refuse_other(plan, self._plan(number))
+        rest = rest_of(plan, recorded[number], self._arm, self.mechanism)
+        return Part(rest, recorded[number][-1].label) if rest else None
+
+    def keep(self, plan: Plan, number: int) -> None:
+        """Write a plan into the folder before it is driven; a repeated one is there."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        path = self._folder / PLAN
+        if number and read_plan(path) != plan:
+            path = self._folder / _PLANS.format(number + 1)
+        write_plan(plan, path)
+
+    def drive(self, plan: Plan, continues: str | None = None, enough: Enough | None = None) -> Run:
+        """Record a run; the arm stays as warm as it is until a run that is to be fitted has ended."""
+        if not self._cold:
+            self.device, self._cold = connect(self._arm, self._seed + self._begun), True
+        with self._display(plan) if self._display else nullcontext() as watch:
+            path = record(self._arm, plan, self._folder, self._seed + self._begun, watch=watch, continues=continues,
+                          device=self.device, enough=enough)
+        self._cold = plan.purpose != FIT
+        return load_run(path)
+
+    @property
+    def _begun(self) -> int:
+        """How many runs were begun, whatever became of them."""
+        return sum(path.is_dir() for path in self._folder.glob(f"{RUNS}/*"))
+
+    def _passes(self, signals: tuple[str, ...] | None) -> list[list[Run]]:
+        every = (load_run(path) if signals is None else load_run(path, signals) for path in campaign_runs(self._folder))
+        runs = [run for run in every if run.purpose == FIT]
+        return [[runs[k] for k in one] for one in passes(runs)]
+
+    def _plan(self, number: int) -> Path:
+        own = self._folder / _PLANS.format(number + 1)
+        return own if own.exists() else self._folder / PLAN
+
+    def _refuse_strange(self) -> None:
+        """Refuse a folder in which something else lies, or the campaign of another arm."""
+        folder, name = self._folder, self._arm.name
+        entries = {entry.name for entry in folder.iterdir()} if folder.is_dir() else {"a file"} if folder.is_file() else set()
+        strange = sorted(entries - {PLAN, RUNS})
+        if not self._begun and strange:
+            raise InputError(f"{folder} holds {strange[0]}, but no campaign that could be resumed; choose another --out")
+        if any(load_run(path, ()).record["arm_sha256"] != arm_sha256(self._arm) for path in campaign_runs(folder)):
+            raise InputError(f"{folder} was begun with another arm file or model than {name} is now; restore it, or begin anew "
+                             "with another --out")
+
+    def _refuse_other(self, plan: Plan, path: Path) -> None:
+        """Refuse to go on with another plan than the one that was begun."""
+        made = read_plan(path)
+        if made != plan:
+            pairs = (("method", made.method, plan.method), ("seed", made.seed, plan.seed))
+            differs = next((f"{key} {old} instead of {new}" for key, old, new in pairs if old != new),
+                           "other joints, ways or speeds")
+            raise InputError(f"{path} is not the plan that these options make: it has {differs}; resume with the options that it "
+                             "was begun with")
 
 
-def _written(design: Design, method: str, seed: int, postures: Array, trips: Sequence[Trip], references: Sequence[Trip]) -> Plan:
-    """The trips of every posture, in the order in which postures are named first."""
-    home, writer = postures[0], Writer(design.mechanism.names)
+def rest_of(plan: Plan, runs: Sequence[Run], arm: ArmFile, mechanism: Mechanism) -> Plan | None:
+    """The plan from the first round trip on that no run holds whole; None if none is left.
 
-    def refer() -> None:
-        writer.move(home, 0)
-        for trip in references:
-            writer.round_trip(trip, 0, reference=True)
-
-    visited = list(dict.fromkeys(trip.posture for trip in trips))
-    for number, posture in enumerate(visited):
-        if number % design.options.reference_every == 0:
-            refer()
-        target = postures[posture]
-        if not ways_are_clear(design.arm, design.mechanism, writer.position[None], target[None])[0]:
-            writer.move(home, 0)
-        writer.move(target, number + 1)
-        for trip in trips:
-            if trip.posture == posture:
-                writer.round_trip(trip, number + 1)
-    refer()
-    plan = Plan(design.arm.name, arm_sha256(design.arm), method, seed, design.mechanism.names, tuple(home.tolist()),
-                tuple(writer.segments))
-    return with_robot_time(plan, design.arm)
+    Segments keep their numbers. The way to the first one is straight where that is clear, else along the plan's moves.
+    """
+    done = set().union(*(_driven(plan, run) for run in runs))
+    first = next((k for k, segment in enumerate(plan.segments) if segment.kind != "move" and segment.id not in done), None)
+    if first is None:
+        return None
+    begin, segment = list(plan.legs())[first]
+    way: tuple[Segment, ...] = tuple(segment for segment in plan.segments[:first] if segment.kind == "move")
+    if ways_are_clear(arm, mechanism, np.array(plan.start)[None], begin[None])[0]:
+        unused = max(segment.id for segment in plan.segments) + 1
+        way = (Segment(unused, "move", tuple(begin.tolist()), segment.posture),)
+    return with_robot_time(replace(plan, segments=(*way, *plan.segments[first:])), arm)
 
 
-class Visits:
-    """Time that it takes to go to a posture for the first time."""
-
-    def __init__(self, design: Design, postures: Array) -> None:
-        moving = np.abs(postures - postures[0]) / (MOVE * design.limits.velocity)
-        self._time = moving.max(axis=1) + DWELL
-        self._time[0] = 0.0
-
-    def cost(self, postures: np.ndarray) -> Array:
-        """Of offers in these postures, shape (O,) [s]."""
-        return self._time[postures]
-
-    def visit(self, posture: int) -> None:
-        """The way there is made."""
-        self._time[posture] = 0.0
+def _driven(plan: Plan, run: Run) -> set[int]:
+    """Segments that a run finished, with every sample on disk; a stroke only with the one that retraces it."""
+    finished = {event["segment"] for event in run.events if event["event"] == "finished" and event["row"] <= len(run.t)}
+    half = {id_ for segment in plan.segments if segment.mirror_of is not None
+            for id_ in (segment.id, segment.mirror_of) if not {segment.id, segment.mirror_of} <= finished}
+    return finished - half

@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from experiments.campaign import REFERENCE, REFERENCES, Visits, campaign
 from experiments.choice import Joint, choose
 from experiments.clearance import ways_are_clear
 from experiments.design import Array, ConstantSpeed, Design, Goal, Trip
 from experiments.forecast import Ways, expectations, points_ahead, way_of
+from experiments.order import REFERENCE, REFERENCES, Visits, in_order
 from experiments.plan import DWELL, Plan
 from ident.armfile import ArmFile
 from ident.design import Expectation
@@ -66,7 +66,7 @@ def plan_constant_speed(arm: ArmFile, joints: tuple[str, ...] | None = None, see
         return [trip for reference in references
                 for trip in _chosen(design, postures, ways, visits, reference, time / len(references), rng, earlier)]
 
-    return campaign(design, METHOD, seed, postures, chosen, references, earlier)
+    return in_order(design, METHOD, seed, postures, chosen, references, earlier)
 
 
 def _trip(design: Design, ways: Array, posture: int, j: int, speed: float) -> Trip:

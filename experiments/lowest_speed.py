@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from experiments.campaign import Writer
 from experiments.design import Design, Trip
 from experiments.errors import PlanError
+from experiments.order import Writer
 from experiments.plan import RAMP, Plan, check_plan, with_robot_time
 from experiments.ways import free_way
 from experiments.whole_arm import WHOLE_ARM

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from drivers import JointSample
-from experiments.campaign import Writer
 from experiments.design import Array, Design, Trip
+from experiments.order import Writer
 from experiments.plan import Plan, Segment, check_plan, with_robot_time
 from experiments.tracking import ENOUGH
 from experiments.ways import free_way

@@ -14,11 +14,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from experiments.campaign import REFERENCE, REFERENCES, Visits, campaign
 from experiments.choice import Joint, choose
 from experiments.clearance import ways_are_clear
 from experiments.design import Array, ConstantSpeed, Design, Goal, Trip
 from experiments.forecast import Ways, expectations, points_ahead, way_of
+from experiments.order import REFERENCE, REFERENCES, Visits, in_order
 from experiments.plan import DWELL, RAMP, Plan
 from ident.armfile import ArmFile
 from ident.design import Expectation
@@ -45,7 +45,7 @@ def plan_whole_arm(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: in
     grid = [offers.level(number, speeds) for number in range(1, len(postures))
             for speeds in rng.permutation(design.speeds(number))]
     choice = (lambda time: _chosen(offers, time, seed, earlier)) if earlier and design.options.goal else lambda _: grid
-    return campaign(design, METHOD, seed, postures, choice, [reference], earlier)
+    return in_order(design, METHOD, seed, postures, choice, [reference], earlier)
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,26 @@ _Z = 1.96
 _GRAVITY = ("scale", "offset", "viscous_difference", "driving_difference")
 
 
+class _Change:
+    """What was found before and after, and the difference that is left open."""
+
+    before: float
+    after: float
+    allowed: float
+
+    @property
+    def difference(self) -> float:
+        """After less before."""
+        return self.after - self.before
+
+    @property
+    def changed(self) -> bool:
+        """Whether the difference is beyond what is left open."""
+        return abs(self.difference) > self.allowed
+
+
 @dataclass(frozen=True)
-class ParameterChange:
+class ParameterChange(_Change):
     """One parameter in two calibrations.
 
     Attributes
@@ -46,19 +64,9 @@ class ParameterChange:
     after: float
     allowed: float
 
-    @property
-    def difference(self) -> float:
-        """After less before."""
-        return self.after - self.before
-
-    @property
-    def changed(self) -> bool:
-        """Whether the difference is beyond what is left open."""
-        return abs(self.difference) > self.allowed
-
 
 @dataclass(frozen=True)
-class CurveChange:
+class CurveChange(_Change):
     """Friction of one joint in two calibrations, where its difference exceeds most what is left open.
 
     Attributes
@@ -82,16 +90,6 @@ class CurveChange:
     after: float
     allowed: float
     rms: float
-
-    @property
-    def difference(self) -> float:
-        """After less before."""
-        return self.after - self.before
-
-    @property
-    def changed(self) -> bool:
-        """Whether the difference is beyond what is left open."""
-        return abs(self.difference) > self.allowed
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,9 @@ What all emulators share. Nothing here knows a protocol, and nothing is shared w
 """
 
 import time
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import BinaryIO, Literal
+from typing import BinaryIO, ClassVar, Literal
 
 import numpy as np
 
@@ -15,6 +16,37 @@ from ident.armfile import ArmFile, JointTable
 
 _RATE = 500.0           # Hz of the physics' steps; positions between them follow the velocity
 _MOST_BEHIND = 0.1      # s that the physics makes up after a pause; beyond it the arm stood still
+
+
+SILENT, RESET = 0x100, 0x101        # what `Electronics.suffer` is told beside the codes of faults
+
+
+class Electronics(ABC):
+    """What speaks for a drive, whatever its protocol, and what may befall it."""
+
+    usual_fault: ClassVar[int]      # code of a fault that such a drive may have
+    silent = False                  # and deaf
+
+    def befall(self, what: str) -> None:
+        """Fall "silent" and deaf, be "reset", or have a "fault"."""
+        self.suffer({"silent": SILENT, "reset": RESET, "fault": self.usual_fault}[what])
+
+    def suffer(self, what: int) -> None:
+        """What the emulator's own command is told: `SILENT`, `RESET`, or the code of a fault."""
+        if what == SILENT:
+            self.silent = True
+        elif what == RESET:
+            self.boot()
+        else:
+            self.fault(what)
+
+    @abstractmethod
+    def boot(self) -> None:
+        """Supply comes, or a reset."""
+
+    @abstractmethod
+    def fault(self, code: int) -> None:
+        """A fault of the drive's own."""
 
 
 @dataclass

@@ -2,30 +2,26 @@
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import can
 
-from drivers.emulators.body import Body, Drive
+from drivers.emulators.body import Body, Drive, Electronics
 from ident.armfile import ArmFile
 
 Send = Callable[[int, bytes], None]
 _POLL = 0.001               # s without a frame after which the drives look at their clocks
 
 
-class Node(ABC):
+class Node(Electronics):
     """One drive on the bus."""
 
     @abstractmethod
     def receive(self, identifier: int, data: bytes) -> None:
         """Whatever is on the bus."""
 
-    def requested(self, identifier: int) -> None:       # noqa: B027
+    def requested(self, identifier: int) -> None:
         """A remote frame; most drives leave them alone."""
-
-    @abstractmethod
-    def suffer(self, what: int) -> None:
-        """What the emulator's own command is told: one of `CanEmulator.ills`, or another fault."""
 
     @abstractmethod
     def tick(self) -> None:
@@ -34,8 +30,6 @@ class Node(ABC):
 
 class CanEmulator(ABC):
     """All drives of an arm on one bus, in this process."""
-
-    ills: Mapping[str, int]     # what "silent", "reset" and "fault" are to `Node.suffer`
 
     def __init__(self, arm: ArmFile, seed: int | None = None, bus: can.BusABC | None = None) -> None:
         self.body = Body(arm, seed)
@@ -74,7 +68,7 @@ class CanEmulator(ABC):
 
     def suffer(self, joint: int, what: str) -> None:
         """Let the drive of a joint fall "silent" and deaf, be "reset", or have a "fault"."""
-        self._nodes[joint].suffer(self.ills[what])
+        self._nodes[joint].befall(what)
 
     def close(self) -> None:
         """Leave the bus."""

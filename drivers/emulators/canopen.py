@@ -8,14 +8,12 @@ import math
 import struct
 import time
 from collections.abc import Sequence
-from types import MappingProxyType
 from typing import Any
 
 from drivers.emulators.body import Drive
 from drivers.emulators.can_bus import CanEmulator, Node, Send
 
 _TEST = 0x2FFF              # the emulator's own object: what is written there happens to the drive,
-SILENT, RESET = 1, 2        # it falls silent, it is reset; anything else is the error code of a fault
 
 _OVERCURRENT = 0x2310
 _PRE_OPERATIONAL, _OPERATIONAL, _STOPPED = 0x7F, 0x05, 0x04
@@ -41,6 +39,8 @@ _STATUS = {"switch on disabled": 0x40, "ready to switch on": 0x21, "switched on"
 class CanopenNode(Node):
     """One drive: object dictionary, SDO server, PDOs, heartbeat consumer and the 402 state machine."""
 
+    usual_fault = _OVERCURRENT
+
     def __init__(self, drive: Drive, send: Send) -> None:
         keys: dict[str, Any] = drive.table.drive
         self.id, self.drive, self._send = int(keys["node"]), drive, send
@@ -49,7 +49,6 @@ class CanopenNode(Node):
         self._velocity = turn / keys.get("velocity_counts", keys["position_counts"])
         self._torque = drive.table.direction * keys["rated_torque"] * drive.table.gear_ratio / 1000.0
         self._rated = round(keys["rated_torque"] / (1e-6 if keys.get("rated_torque_unit", "").startswith("µ") else 1e-3))
-        self.silent = False
         self.boot()
 
     def boot(self) -> None:
@@ -251,15 +250,6 @@ class CanopenNode(Node):
         elif key == (_TEST, 0):
             self.suffer(self.values[key])
 
-    def suffer(self, what: int) -> None:
-        """What the emulator's own object is told."""
-        if what == SILENT:
-            self.silent = True
-        elif what == RESET:
-            self.boot()
-        else:
-            self.fault(what)
-
     # CiA 402
 
     def _control(self, word: int) -> None:
@@ -334,8 +324,6 @@ def _wrapped(value: int, bits: int) -> int:
 
 class Emulator(CanEmulator):
     """CiA 402 drives, which measure at SYNC."""
-
-    ills = MappingProxyType({"silent": SILENT, "reset": RESET, "fault": _OVERCURRENT})
 
     def nodes(self, drives: Sequence[Drive], send: Send) -> Sequence[CanopenNode]:
         """By node id."""

@@ -4,47 +4,43 @@ Written from the AK manual's "MIT mode" alone: frames are packed and taken apart
 """
 
 from collections.abc import Sequence
-from types import MappingProxyType
 from typing import Any
 
 from drivers.emulators.body import Drive
 from drivers.emulators.can_bus import CanEmulator, Node, Send
 
 _PUBLISHED = {"AK70-10": (12.5, 50.0, 25.0), "AK80-9": (12.5, 50.0, 18.0), "AK80-64": (12.5, 8.0, 144.0)}
-SILENT, RESET, _HOT = 0x100, 0x101, 1   # it falls silent, it is reset, it is too hot
+_HOT = 1                    # error code of a motor that is too hot
 _FAULT = b"\xff\0\xff\0\xff\0\xff"  # the emulator's own command: these bytes and an error code happen to the motor
 
 
 class Motor(Node):
     """One motor in rest mode or motor mode."""
 
+    usual_fault = _HOT
+
     def __init__(self, drive: Drive, send: Send) -> None:
         keys: dict[str, Any] = drive.table.drive
         self.drive, self._send, self.id = drive, send, int(keys["id"])
         self._spans = tuple(keys["ranges"]) if "ranges" in keys else _PUBLISHED[keys["motor"]]
         self._turn = drive.table.direction / keys.get("gear", 1.0)
-        self.silent = False
-        self._boot()
+        self.boot()
 
-    def _boot(self) -> None:
+    def boot(self) -> None:
+        """Rest mode, nothing told."""
         self.on, self.error = False, 0
         self._told: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0, 0.0)
 
-    def suffer(self, what: int) -> None:
-        """What the emulator's own command is told."""
-        if what == SILENT:
-            self.silent = True
-        elif what == RESET:
-            self._boot()
-        else:
-            self.error, self.on = what, False
+    def fault(self, code: int) -> None:
+        """No power from now on."""
+        self.error, self.on = code, False
 
     def receive(self, identifier: int, data: bytes) -> None:
         """Every frame for it is answered."""
         if identifier != self.id or len(data) != 8 or self.silent:
             return
         if data[:7] == _FAULT:
-            self.suffer(data[7])
+            self.fault(data[7])
         elif data == b"\xff" * 7 + b"\xfc":
             self.on = not self.error
         elif data == b"\xff" * 7 + b"\xfd":
@@ -82,8 +78,6 @@ class Motor(Node):
 
 class Emulator(CanEmulator):
     """AK motors, which measure when they are spoken to."""
-
-    ills = MappingProxyType({"silent": SILENT, "reset": RESET, "fault": _HOT})
 
     def nodes(self, drives: Sequence[Drive], send: Send) -> Sequence[Motor]:
         """By id."""

@@ -8,14 +8,12 @@ import math
 import struct
 import time
 from collections.abc import Sequence
-from types import MappingProxyType
 from typing import Any
 
 from drivers.emulators.body import Drive
 from drivers.emulators.can_bus import CanEmulator, Node, Send
 
 TEST = 0xEE                 # the emulator's own register: what is written there happens to the motor,
-SILENT, RESET = 0x100, 0x101        # it falls silent, it is reset; anything else is the status of a fault
 
 _PUBLISHED = {              # PMAX, VMAX, TMAX as they leave the factory, and the gear inside
     "DM4310": (12.5, 30.0, 10.0, 10.0), "DM4340": (12.5, 10.0, 28.0, 40.0), "DM8009": (12.5, 45.0, 54.0, 9.0),
@@ -28,6 +26,8 @@ _LOST = 0xD
 class Motor(Node):
     """One motor: registers, status, velocity mode."""
 
+    usual_fault = _LOST
+
     def __init__(self, drive: Drive, send: Send) -> None:
         keys: dict[str, Any] = drive.table.drive
         self.drive, self._send = drive, send
@@ -35,7 +35,6 @@ class Motor(Node):
         self._factory = {4: 10.0, 5: -10.0, 6: v, 7: keys["reply"], 8: keys["id"], 9: 0, 10: 1, 13: 1, 14: 5014, 20: gear, 21: p,
                          22: v, 23: t, TEST: 0}
         self._turn = drive.table.direction / keys.get("gear", 1.0)          # rad at the joint of a rad at the shaft
-        self.silent = False
         self.boot()
 
     def boot(self) -> None:
@@ -90,15 +89,6 @@ class Motor(Node):
         packed = struct.pack("<I", int(value)) if register in _INTEGER else struct.pack("<f", value)
         self._send(int(self.registers[7]), bytes([self.id & 0xFF, self.id >> 8, what, register]) + packed)
 
-    def suffer(self, what: int) -> None:
-        """What the emulator's own command is told."""
-        if what == SILENT:
-            self.silent = True
-        elif what == RESET:
-            self.boot()
-        else:
-            self.fault(what)
-
     def _special(self, what: int) -> None:
         if what == 0xFC and self.status == 0:
             self.status = 1
@@ -142,8 +132,6 @@ class Motor(Node):
 
 class Emulator(CanEmulator):
     """Damiao motors, which measure when they are spoken to."""
-
-    ills = MappingProxyType({"silent": SILENT, "reset": RESET, "fault": _LOST})
 
     def nodes(self, drives: Sequence[Drive], send: Send) -> Sequence[Motor]:
         """By id."""

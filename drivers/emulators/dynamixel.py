@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from drivers.emulators.body import Body, Drive
+from drivers.emulators.body import Body, Drive, Electronics
 from ident.armfile import ArmFile
 from ident.errors import InputError
 
 _POLL = 0.001               # s without a byte after which the servos look at their clocks
 _TEST = 1000                # the emulator's own item: what is written there happens to the servo,
-SILENT, RESET = 256, 257    # it falls silent, it loses its supply for a moment; anything else is a hardware error
 _OVERLOAD = 0x20            # bit of the hardware error status
 _GAIN = 40.0                # 1/s of the position loop
 _SMOOTH = 0.005             # s over which the current is smoothed
@@ -100,8 +99,10 @@ class _Refused(Exception):
         self.error = error
 
 
-class Servo:
+class Servo(Electronics):
     """One servo: control table, profile, position loop, watchdog."""
+
+    usual_fault = _OVERLOAD
 
     def __init__(self, drive: Drive) -> None:
         keys: dict[str, Any] = drive.table.drive
@@ -113,7 +114,6 @@ class Servo:
         self._torque = drive.table.direction * ampere * keys.get("torque_constant", constant) * reduction
         self.values: dict[int, int] = {address: item[1] for address, item in _ITEMS.items()}
         self.values.update({_MODEL: number, _ID: keys["id"]})
-        self.silent = False
         self.boot()
 
     @property
@@ -270,15 +270,6 @@ class Servo:
         elif address == _GOAL:
             self._head()
 
-    def suffer(self, what: int) -> None:
-        """What the emulator's own register is told."""
-        if what == SILENT:
-            self.silent = True
-        elif what == RESET:
-            self.boot()
-        else:
-            self.fault(what)
-
     def hear(self) -> None:
         """Any instruction packet on the line keeps the watchdog quiet."""
         self._heard = time.monotonic()
@@ -314,7 +305,7 @@ class Emulator:
 
     def suffer(self, joint: int, what: str) -> None:
         """Let the servo of a joint fall "silent" and deaf, be "reset", or have a "fault"."""
-        self._servos[joint].suffer({"silent": SILENT, "reset": RESET, "fault": _OVERLOAD}[what])
+        self._servos[joint].befall(what)
 
     def _advance(self) -> None:
         self.body.advance()

@@ -1,6 +1,7 @@
 """Emulators by the kind of driver that they serve."""
 
 from collections.abc import Callable
+from pkgutil import resolve_name
 from typing import Protocol
 
 from drivers.emulators.body import Body
@@ -32,37 +33,7 @@ class Emulator(Protocol):
         """Leave the bus."""
 
 
-def _canopen(arm: ArmFile, seed: int | None) -> Emulator:
-    from drivers.emulators.canopen import Emulator as Canopen
-
-    return Canopen(arm, seed)
-
-
-def _dynamixel(arm: ArmFile, seed: int | None) -> Emulator:
-    from drivers.emulators.dynamixel import Emulator as Dynamixel
-
-    return Dynamixel(arm, seed)
-
-
-def _damiao(arm: ArmFile, seed: int | None) -> Emulator:
-    from drivers.emulators.damiao import Emulator as Damiao
-
-    return Damiao(arm, seed)
-
-
-def _cubemars(arm: ArmFile, seed: int | None) -> Emulator:
-    from drivers.emulators.cubemars import Emulator as Cubemars
-
-    return Cubemars(arm, seed)
-
-
-def _odrive(arm: ArmFile, seed: int | None) -> Emulator:
-    from drivers.emulators.odrive import Emulator as Odrive
-
-    return Odrive(arm, seed)
-
-
-EMULATORS = {"canopen": _canopen, "dynamixel": _dynamixel, "damiao": _damiao, "odrive": _odrive, "cubemars": _cubemars}
+EMULATORS = ("canopen", "dynamixel", "damiao", "odrive", "cubemars")       # each the module of that name
 
 
 def emulate(arm: ArmFile, seed: int | None = None) -> Emulator:
@@ -75,4 +46,5 @@ def emulate(arm: ArmFile, seed: int | None = None) -> Emulator:
     """
     if arm.driver.kind not in EMULATORS:
         raise unknown_name("kind of emulator", arm.driver.kind, EMULATORS)
-    return EMULATORS[arm.driver.kind](arm, seed)
+    made: Emulator = resolve_name(f"drivers.emulators.{arm.driver.kind}:Emulator")(arm, seed)
+    return made

@@ -8,7 +8,6 @@ import math
 import struct
 import time
 from collections.abc import Sequence
-from types import MappingProxyType
 from typing import Any
 
 from drivers.emulators.body import Drive
@@ -16,7 +15,6 @@ from drivers.emulators.can_bus import CanEmulator, Node, Send
 from ident.armfile import ArmFile
 
 TEST = 0xFFFF               # the emulator's own endpoint: what is written there (uint32) happens to the axis,
-SILENT, RESET = 1, 2        # it falls silent, it is rebooted; anything else is the error word of a fault
 
 _IDLE, _CLOSED_LOOP = 1, 8
 _EXPIRED, _ESTOP = 1 << 24, 1 << 25
@@ -30,6 +28,8 @@ _START = {"axis0.config.enable_watchdog": ("?", False), "axis0.config.watchdog_t
 class Axis(Node):
     """One axis: state machine, endpoints, watchdog."""
 
+    usual_fault = _EXPIRED
+
     def __init__(self, drive: Drive, send: Send, driver: dict[str, Any]) -> None:
         keys: dict[str, Any] = drive.table.drive
         self.drive, self._send, self.node = drive, send, int(keys["node"])
@@ -38,7 +38,6 @@ class Axis(Node):
         self._torque = drive.table.direction * drive.table.gear_ratio
         self._names = {number: name for name, number in driver["endpoints"].items()}
         self._firmware = bytes(map(int, driver["firmware"].split(".")))
-        self.silent = False
         self.boot()
 
     def boot(self) -> None:
@@ -119,15 +118,6 @@ class Axis(Node):
                 value = struct.pack(form, self.values[name])
                 self._answer(0x05, struct.pack("<BHB", 0, endpoint, 0) + value.ljust(4, b"\0"))
 
-    def suffer(self, what: int) -> None:
-        """What the emulator's own command is told."""
-        if what == SILENT:
-            self.silent = True
-        elif what == RESET:
-            self.boot()
-        else:
-            self.fault(what)
-
     def _request(self, state: int) -> None:
         if state == _IDLE:
             self.state = _IDLE
@@ -154,8 +144,6 @@ class Axis(Node):
 
 class Emulator(CanEmulator):
     """ODrive axes, which measure when they are asked."""
-
-    ills = MappingProxyType({"silent": SILENT, "reset": RESET, "fault": _EXPIRED})
 
     def __init__(self, arm: ArmFile, seed: int | None = None, bus: Any = None) -> None:
         self._driver = dict(arm.driver.model_extra or {})

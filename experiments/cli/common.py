@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ident.armfile import ArmFile
     from ident.mechanism import Mechanism
 
+DONE, DIFFERS, BAD_INPUT, STOPPED = 0, 1, 2, 3       # exit codes
 _PIPED_WIDTH = 130      # columns where nobody says how wide the paper is
 
 ArmArgument = Annotated[str, typer.Argument(metavar="[ARM]", help="Arm file, URDF, MJCF, or the name of a built-in arm.")]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from experiments.cli.common import JsonOption, console, print_json
+from experiments.cli.common import DIFFERS, JsonOption, console, print_json
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -51,7 +51,7 @@ def compare(calibrations: Annotated[list[Path], typer.Argument(metavar="CALIBRAT
                     "others": [{"name": name, **comparison_table(first, other, comparison)}
                                for name, other, comparison in zip(names[1:], others, found, strict=True)]})
     if changed:
-        raise typer.Exit(1)
+        raise typer.Exit(DIFFERS)
 
 
 def _table(before: "Calibration", after: "Calibration", comparison: "Comparison", first: str, other: str) -> "Table":

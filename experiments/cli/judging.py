@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from experiments.cli.common import JsonOption, console, print_json
+from experiments.cli.common import DIFFERS, JsonOption, console, print_json
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -58,7 +58,7 @@ def validate(run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder
             {"path": path, "joints": {name: _numbers(joint) for name, joint in joints.items()}}
             for path, joints in zip(names, found, strict=True)]})
     if not passed:
-        raise typer.Exit(1)
+        raise typer.Exit(DIFFERS)
 
 
 def _numbers(joint: "JointValidation") -> dict[str, float | bool]:

@@ -22,10 +22,11 @@ from hypothesis import strategies as st
 import drivers
 from drivers import ArmStopped, Command, DriverError, Supervisor, connect
 from drivers.canopen402 import CanopenLink
-from drivers.emulators.canopen import RESET, SILENT, Emulator
+from drivers.emulators.body import RESET, SILENT
+from drivers.emulators.canopen import Emulator
 from drivers.wired import WiredArm
 from ident.errors import InputError
-from tests.drivers.wires import PACE, PAIR, REST, drive_on, merged, processes, steps, until_it_fails, with_port
+from tests.drivers.wires import PACE, PAIR, REST, merged, program_of, steps, until_it_fails, with_port
 
 TEST_OBJECT = 0x2FFF
 
@@ -300,16 +301,9 @@ class TestHost:
     def host(self, own):
         """A program that moves the joints, what it said, and a probe; "lift" has no brake."""
         drives, probe = own(driver={"watchdog": 0.2}, joints={"lift": {"stop": "hold"}})
-        said = processes.Queue()
-        program = processes.Process(target=drive_on, args=(drives.arm.path, said), daemon=True)
-        program.start()
-        assert said.get(timeout=60.0) == "moving"
-        time.sleep(0.2)
-        assert abs(probe.read(1, 0x606C)) > 1000
-        yield program, said, probe
-        if program.is_alive():
-            program.kill()
-        program.join()
+        with program_of(drives.arm) as (program, said):
+            assert abs(probe.read(1, 0x606C)) > 1000
+            yield program, said, probe
 
     def test_killed_it_leaves_the_joints_to_their_watchdogs(self, host):
         program, _, probe = host

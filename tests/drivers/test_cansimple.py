@@ -40,7 +40,6 @@ def test_what_is_packed_is_what_the_publisher_reads(published, name, command, da
 
 @pytest.mark.parametrize(("name", "command", "fields", "parse", "expected"), [
     ("Heartbeat", cansimple.HEARTBEAT, {"Axis_Error": 1 << 24, "Axis_State": 8}, cansimple.unpack_heartbeat, (1 << 24, 8)),
-    ("Get_Error", cansimple.ERRORS, {"Active_Errors": 1 << 25, "Disarm_Reason": 3}, cansimple.unpack_errors, (1 << 25, 3)),
     ("Get_Encoder_Estimates", cansimple.ENCODER, {"Pos_Estimate": -2.5, "Vel_Estimate": 0.5}, cansimple.unpack_pair, (-2.5, 0.5)),
     ("Get_Torques", cansimple.TORQUES, {"Torque_Target": 1.0, "Torque_Estimate": -0.25}, cansimple.unpack_pair, (1.0, -0.25)),
     ("Get_Temperature", cansimple.TEMPERATURE, {"FET_Temperature": 30.0, "Motor_Temperature": 41.0}, cansimple.unpack_pair,
@@ -72,7 +71,7 @@ def test_a_value_of_an_endpoint_comes_back():
 
 @given(st.binary(max_size=9), st.sampled_from("?Bf"))
 def test_whatever_comes_is_a_frame_or_none(data, form):
-    for parse in (cansimple.unpack_version, cansimple.unpack_heartbeat, cansimple.unpack_errors, cansimple.unpack_pair):
+    for parse in (cansimple.unpack_version, cansimple.unpack_heartbeat, cansimple.unpack_pair):
         found = parse(data)
         assert found is None or len(found) == 2
     assert cansimple.unpack_sdo(data, form) is None or len(data) >= 5

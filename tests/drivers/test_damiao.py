@@ -15,10 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drivers import ArmStopped, Command, DriverError, Supervisor, connect
-from drivers.emulators.damiao import RESET, SILENT, TEST
+from drivers.emulators.body import RESET, SILENT
+from drivers.emulators.damiao import TEST
 from drivers.polled import Frame
 from ident.errors import InputError
-from tests.drivers.wires import PACE, PAIR, REST, drive_on, merged, processes, steps, until_it_fails, with_port
+from tests.drivers.wires import PACE, PAIR, REST, merged, program_of, steps, until_it_fails, with_port
 
 TIMEOUT = 9
 
@@ -237,16 +238,9 @@ class TestHost:
     @pytest.fixture
     def host(self, bench):
         drives = bench("damiao", {"driver": {"watchdog": 0.15}, "joints": {"lift": {"stop": "hold"}}})
-        said = processes.Queue()
-        program = processes.Process(target=drive_on, args=(drives.arm.path, said), daemon=True)
-        program.start()
-        assert said.get(timeout=60.0) == "moving"
-        time.sleep(0.2)
-        with can.Bus(**{"hop_limit": 0, **drives.arm.driver.model_extra["bus"]}) as bus:
+        with (program_of(drives.arm) as (program, said),
+              can.Bus(**{"hop_limit": 0, **drives.arm.driver.model_extra["bus"]}) as bus):
             yield program, said, Probe(bus), drives
-        if program.is_alive():
-            program.kill()
-        program.join()
         drives.end()
 
     def test_killed_or_hung_it_leaves_no_joint_under_power(self, host):

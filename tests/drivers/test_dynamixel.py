@@ -20,19 +20,17 @@ import pytest
 from serial.urlhandler import protocol_socket
 
 from drivers import ArmStopped, Command, DriverError, Supervisor, connect
-from drivers.emulators.dynamixel import RESET, SILENT, Emulator, frame, frames
+from drivers.emulators.body import RESET, SILENT
+from drivers.emulators.dynamixel import Emulator, frame, frames
 from drivers.simulated import SimulatedArm
 from experiments.design import ConstantSpeed
 from experiments.record import record
 from experiments.whole_arm import plan_whole_arm
-from ident.armfile import load_arm
 from ident.errors import InputError
 from ident.identify import identify
 from ident.run import load_run
-from tests.drivers.wires import PAIR, merged, processes, with_port
+from tests.drivers.wires import PACE, PAIR, REST, merged, program_of, steps, until_it_fails, with_port
 
-REST = np.zeros(2)
-PACE = np.array([0.3, -0.2])
 SLOW = 2                # counts: 0.016 rad/s at the joint
 HAPPEN = 1000           # the emulator's own item
 TORQUE, WATCHDOG, GOAL, PROFILE_TIME, POSITION, VELOCITY = 64, 98, 116, 112, 132, 128
@@ -106,17 +104,6 @@ def own(bench):
             return servos, made.enter_context(probing(servos.arm))
 
         yield start
-
-
-def steps(arm, count, velocity=REST):
-    return [arm.step(Command(velocity)) for _ in range(count)]
-
-
-def until_it_fails(arm, velocity=PACE, most=3.0):
-    end = time.monotonic() + most
-    while time.monotonic() < end:
-        arm.step(Command(velocity))
-    pytest.fail("nothing was noticed")
 
 
 class TestSettings:
@@ -291,19 +278,6 @@ class TestFaults:
                 until_it_fails(arm, REST)
 
 
-def drive_on(arm, said):
-    """A program of its own that moves the joints until it is stopped."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        with connect(load_arm(arm)) as connected:
-            connected.enable()
-            said.put("moving")
-            while True:
-                connected.step(Command(PACE))
-    except BaseException as error:
-        said.put(f"{type(error).__name__}: {error}")
-
-
 class TestHost:
     """What becomes of the joints when the program that moves them does not go on."""
 
@@ -311,16 +285,9 @@ class TestHost:
     def host(self, own):
         """A program that moves the joints, what it said, and a probe; "lift" has no brake."""
         servos, probe = own(driver={"watchdog": 0.2}, joints={"lift": {"stop": "hold"}})
-        said = processes.Queue()
-        program = processes.Process(target=drive_on, args=(servos.arm.path, said), daemon=True)
-        program.start()
-        assert said.get(timeout=60.0) == "moving"
-        time.sleep(0.2)
-        assert abs(probe.read(1, VELOCITY)) > 20
-        yield program, said, probe, servos.arm
-        if program.is_alive():
-            program.kill()
-        program.join()
+        with program_of(servos.arm) as (program, said):
+            assert abs(probe.read(1, VELOCITY)) > 20
+            yield program, said, probe, servos.arm
 
     @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
     def test_watchdogs_stop_the_joints_and_lock_their_goals(self, host, ending):

@@ -5,6 +5,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,20 @@ def until_it_fails(arm: Arm, velocity: np.ndarray = PACE, most: float = 3.0) -> 
     while time.monotonic() < end:
         arm.step(Command(velocity))
     pytest.fail("nothing was noticed")
+
+
+@contextmanager
+def program_of(arm: ArmFile) -> Iterator[tuple[Any, Any]]:
+    """The process of a program that has moved the joints for a while, and the queue of what it says."""
+    said = processes.Queue()
+    program = processes.Process(target=drive_on, args=(arm.path, said), daemon=True)
+    program.start()
+    assert said.get(timeout=60.0) == "moving"
+    time.sleep(0.2)
+    yield program, said
+    if program.is_alive():
+        program.kill()
+    program.join()
 
 
 def drive_on(arm: Path, said: Any) -> None:

@@ -14,15 +14,15 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from experiments import resume
+from experiments import campaign
 from experiments.calibrate import Delivery, calibrate
+from experiments.campaign import rest_of
 from experiments.cli.common import agree
 from experiments.constant_speed import plan_constant_speed
 from experiments.design import ConstantSpeed
 from experiments.methods import METHODS
 from experiments.plan import Segment, check_plan, read_plan
 from experiments.recorder import Recorder
-from experiments.resume import rest_of
 from ident.armfile import ArmFile, load_arm
 from ident.calibration import Calibration
 from ident.description import load_mechanism
@@ -79,7 +79,7 @@ def killed(path: str, out: str, where: str, repeats: int) -> None:
         if self.rows == int(count):
             kill()
 
-    place = {"plan": (resume, "write_plan", torn), "record": (Recorder, "sample", kill), "row": (Recorder, "sample", some),
+    place = {"plan": (campaign, "write_plan", torn), "record": (Recorder, "sample", kill), "row": (Recorder, "sample", some),
              "fit": (Calibration, "save", kill), "repeat": (Recorder, "close", lambda self, reason: kill())}[kind]
     if kind == "repeat":                         # after the first run was closed
         close = Recorder.close
@@ -89,7 +89,7 @@ def killed(path: str, out: str, where: str, repeats: int) -> None:
 
 
 def kill_at(arm: ArmFile, out: Path, where: str, repeats: int = 1) -> None:
-    code = f"from tests.experiments.test_resume import killed; killed({str(arm.path)!r}, {str(out)!r}, {where!r}, {repeats})"
+    code = f"from tests.experiments.test_campaign import killed; killed({str(arm.path)!r}, {str(out)!r}, {where!r}, {repeats})"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == -signal.SIGKILL, done.stderr
 
@@ -215,7 +215,7 @@ class TestRest:
         mechanism = load_mechanism(arm)
         rest = rest_of(plan, [finished(plan, {9, 0, 1, 2})], arm, mechanism)
         assert [(segment.kind, segment.target) for segment in rest.segments][:2] == [("move", (0.2, 0.3)), ("stroke", (0.5, 0.3))]
-        with patch("experiments.resume.ways_are_clear", lambda *_: np.array([False])):
+        with patch("experiments.campaign.ways_are_clear", lambda *_: np.array([False])):
             around = rest_of(plan, [finished(plan, {9, 0, 1, 2})], arm, mechanism)
         assert [segment.id for segment in around.segments] == [9, 0, 3, 4]
         for made in (rest, around):
