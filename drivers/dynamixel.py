@@ -58,7 +58,7 @@ class Port:
     """What dynamixel-sdk wants of a port, around an open pyserial object.
 
     Times are those of the monotonic clock, reads wait instead of spinning, bytes that never end do not hold a reader beyond its
-    time, and the port is never left "busy" by an error. Packets wait for the next read and leave together.
+    time, and the port is never left "busy" by an error. Packets wait until they are sent together.
     """
 
     is_using = property(lambda self: False, lambda self, value: None)
@@ -73,15 +73,18 @@ class Port:
         self.line.reset_input_buffer()
 
     def writePort(self, packet: Sequence[int]) -> int:
-        """Keep a packet for the next read."""
+        """Keep a packet until `send`."""
         self._waiting += bytes(packet)
         return len(packet)
 
+    def send(self) -> None:
+        """Let the packets leave that wait."""
+        waiting, self._waiting = self._waiting, b""
+        if waiting:
+            self.line.write(waiting)
+
     def readPort(self, length: int) -> bytes:
         """At most so many bytes; none after the time is over."""
-        if self._waiting:
-            waiting, self._waiting = self._waiting, b""
-            self.line.write(waiting)
         return bytes(self.line.read(length)) if length > 0 and not self.isPacketTimeout() else b""
 
     def isPacketTimeout(self) -> bool:
@@ -112,7 +115,7 @@ class Bus:
         return None
 
     def sync_write(self, item: Register, values: Mapping[int, int]) -> None:
-        """One item of several servos; nobody replies. Leaves with the next instruction that is answered."""
+        """One item of several servos; nobody replies. Leaves with the next one that somebody answers."""
         if values:
             self._send(dxl.EVERYONE, dxl.SYNC_WRITE, dxl.read_request(item) + b"".join(
                 bytes([servo]) + item.pack(value) for servo, value in values.items()))
@@ -132,7 +135,8 @@ class Bus:
         self._packets.txPacket(self.port, dxl.packet(servo, instruction, parameters))
 
     def _replies(self, until: float) -> Iterator[Reply]:
-        """Whatever comes until then; damaged packets are counted and left out."""
+        """Send what waits, however late; whatever comes until then, damaged packets counted and left out."""
+        self.port.send()
         self.port.until = until
         while not self.port.isPacketTimeout():
             found, result = self._packets.rxPacket(self.port, False)
