@@ -11,7 +11,8 @@ from experiments.cli.common import BAD_INPUT, DONE, STOPPED
 
 app = typer.Typer(name="stribeck", no_args_is_help=True, rich_markup_mode=None, add_completion=False,
                   pretty_exceptions_enable=False, help="Identify and calibrate the joint friction of a robot arm.",
-                  epilog="Exit codes: 0 done, 1 a comparison or validation found a difference, 2 bad input, 3 stopped by a limit, a fault or the operator.")
+                  epilog="Exit codes: 0 done, 1 a comparison or validation found a difference, 2 bad input, "
+                         "3 stopped by a limit, a fault or the operator.")
 
 
 @app.callback(invoke_without_command=True)
