@@ -6,6 +6,7 @@ code, what was said, and the run folder.
 """
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -48,7 +49,7 @@ BEGINNING = 1.5         # s from starting the program to power, about
 ENDING = 0.8            # s from the last sweep to the end of the program, about
 STOPPED = 0.8           # s that a stopped computer stands
 WATCHED = 0.6           # s that joints are watched after the program's end
-PATIENCE = 40.0         # s after which a program hangs
+PATIENCE = 300.0        # s after which a program hangs; a crowded computer may take a minute to start one
 NOTHING_HEARD = r"has not replied|does not reply|does not answer"
 TORN = rf"{NOTHING_HEARD}|stopped by itself|the bus failed"
 
@@ -148,6 +149,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--faults", nargs="+", default=list(FAULTS), choices=list(FAULTS))
     parser.add_argument("--jobs", type=int, default=2, help="cases side by side")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--add", type=Path, nargs="*", default=[], help="results of other sittings that the page shall hold, too")
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
@@ -156,7 +158,9 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
              for fault in options.faults]
     with ThreadPoolExecutor(options.jobs) as pool:
         results = list(pool.map(lambda case: fail_and_judge(*case), cases))
-    return {"cases": results}, _page(results, options)
+    others = [json.loads(path.read_text(encoding="utf-8")) for path in options.add]
+    results += [case for other in others for case in other["figures"]["cases"]]
+    return {"cases": results}, _page(results, sorted({other["commit"] for other in others}))
 
 
 def fail_and_judge(protocol: str, fault: str, seed: int) -> dict[str, Any]:
@@ -382,7 +386,7 @@ def _recorded(case: Case, arm: ArmFile) -> tuple[int, bool, int, list[str]]:
             if event["row"] > len(run.t)]
     if case.code != -signal.SIGKILL and run.closed is None:
         lost.append("the run was not closed")
-    if run.closed is not None and (run.closed["reason"] == DONE) != (case.code == 0):
+    if run.closed is not None and case.code != -signal.SIGKILL and (run.closed["reason"] == DONE) != (case.code == 0):
         lost.append(f"the run was closed with {run.closed['reason']!r}, the exit code is {case.code}")
     missed, told = int((run.signals["t"] < run.t[:, None]).sum()), [event for event in run.events if event["event"] == REPLIES]
     if case.code != -signal.SIGKILL and (not told or sum(told[0]["missed"]) < missed):
@@ -412,17 +416,20 @@ the emulated joints truly did, and requires in every case:
 "Not powered" is a program that refused before any joint had power, "done" one that went on to the end of the plan."""
 
 
-def _page(results: list[dict[str, Any]], options: argparse.Namespace) -> str:
+def _page(results: list[dict[str, Any]], commits: list[str]) -> str:
     arm_file = tomllib.loads(ARM.read_text(encoding="utf-8"))["joints"]
     rows = [INTRODUCTION.format(watchdog=CHANGES["driver"]["watchdog"], rate=CHANGES["driver"]["rate"], slack=SLACK,
                                 braking=max(joint["velocity"] / joint["acceleration"] for joint in arm_file.values()),
                                 set_up=100 * SET_UP, lost=100 * LOST, delayed=100 * DELAYED, delay=1e3 * DELAY,
-                                doubled=100 * DOUBLED, swapped=100 * SWAPPED, damaged=100 * DAMAGED, stopped=STOPPED), "",
+                                doubled=100 * DOUBLED, swapped=100 * SWAPPED, damaged=100 * DAMAGED, stopped=STOPPED),
+            *([f"Part of the cases was collected at {', '.join(commits)}."] if commits else []), "",
             "| protocol | fault | must be | cases | as required | seen | powered motion after the fault s, median (most) "
             "| least room to a limit rad | replies missed, median | segments kept, median |", "|---" * 10 + "|"]
-    for protocol in options.protocols:
-        for fault in options.faults:
+    for protocol in PROTOCOLS:
+        for fault in FAULTS:
             own = [result for result in results if (result["protocol"], result["fault"]) == (protocol, fault)]
+            if not own:
+                continue
             seen = Counter(result["seen"] for result in own).most_common()
             rest = [result["rest_after"] for result in own if result["rest_after"] is not None]
             missed, kept = (np.median([result[key] for result in own]) for key in ("missed", "segments"))
