@@ -1,4 +1,4 @@
-"""What stands between the computer and the drives and spoils frames: a bus that loses, delays, doubles, swaps or damages them."""
+"""Between computer and drives: a bus or a line that loses, delays, doubles, swaps or damages what it should carry."""
 
 import heapq
 import time
@@ -7,8 +7,12 @@ from typing import Any, ClassVar
 
 import can
 import numpy as np
+import serial
 from can.interfaces import BACKENDS
 from can.interfaces.udp_multicast import UdpMulticastBus
+from serial.urlhandler import protocol_socket
+
+from drivers.emulators import dynamixel
 
 LOST = 0.01                 # part of the frames that is lost,
 DELAYED = 0.05              # delayed, with all that follow them,
@@ -87,15 +91,20 @@ class Way:
         return None
 
 
-def damaged(message: can.Message, rng: np.random.Generator) -> can.Message:
+def damaged(data: bytes, rng: np.random.Generator) -> bytes:
     """Another length, or other bits."""
-    data = bytearray(message.data)
     if rng.random() < 0.3:
-        data = bytearray(rng.bytes(int(rng.integers(0, 9))))
-    elif data:
-        for _ in range(int(rng.integers(1, 4))):
-            data[int(rng.integers(len(data)))] ^= 1 << int(rng.integers(8))
-    return can.Message(arbitration_id=message.arbitration_id, data=data, is_extended_id=message.is_extended_id)
+        return rng.bytes(int(rng.integers(0, len(data) + 2)))
+    spoiled = bytearray(data)
+    for _ in range(int(rng.integers(1, 4)) if data else 0):
+        spoiled[int(rng.integers(len(spoiled)))] ^= 1 << int(rng.integers(8))
+    return bytes(spoiled)
+
+
+def damaged_message(message: can.Message, rng: np.random.Generator) -> can.Message:
+    """The same identifier with damaged data."""
+    return can.Message(arbitration_id=message.arbitration_id, data=damaged(bytes(message.data), rng)[:8],
+                       is_extended_id=message.is_extended_id)
 
 
 class SpoiledBus(UdpMulticastBus):
@@ -107,7 +116,7 @@ class SpoiledBus(UdpMulticastBus):
 
     def __init__(self, *arguments: Any, **keys: Any) -> None:
         begins = type(self).begins
-        self._ways = [Way(self.fault, begins, replies, damaged, self.seed + replies) for replies in (False, True)]
+        self._ways = [Way(self.fault, begins, replies, damaged_message, self.seed + replies) for replies in (False, True)]
         super().__init__(*arguments, **keys)
 
     def send(self, msg: can.Message, timeout: float | None = None) -> None:
@@ -149,13 +158,85 @@ class BrokenBus(UdpMulticastBus):
         return super()._recv_internal(timeout)
 
 
+_HEADER = b"\xff\xff\xfd\x00"         # of a Dynamixel packet
+
+
+def packets(data: bytes) -> list[bytes]:
+    """What one write brings, packet by packet."""
+    first, *others = data.split(_HEADER)
+    return [part for part in (first, *(_HEADER + other for other in others)) if part]
+
+
+class SpoiledLine(dynamixel.TcpLine):
+    """The servos' end of a line on which packets are spoiled. Its attributes are set by `spoil_frames`."""
+
+    fault: ClassVar[str] = ""
+    begins: ClassVar[Callable[[], float]]
+    seed: ClassVar[int] = 0
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self._asked, self._told = (Way(self.fault, type(self).begins, replies, self._damage, self.seed + replies)
+                                   for replies in (False, True))
+        self._buffer = bytearray()
+        self._answer: Callable[[bytes], None] = lambda data: None
+
+    @staticmethod
+    def _damage(packet: bytes, rng: np.random.Generator) -> bytes:
+        return damaged(packet, rng)
+
+    def receive(self, timeout: float) -> list[tuple[bytearray, Callable[[bytes], None]]]:
+        """What comes out now, both ways."""
+        self._deliver()
+        for buffer, self._answer in super().receive(timeout):
+            for packet in packets(bytes(buffer)):
+                self._asked.put(packet)
+            buffer.clear()
+        before = len(self._buffer)
+        while (due := self._asked.due()) is not None:
+            self._buffer += due
+        return [(self._buffer, self._reply)] if len(self._buffer) > before else []
+
+    def _reply(self, data: bytes) -> None:
+        for packet in packets(data):
+            self._told.put(packet)
+        self._deliver()
+
+    def _deliver(self) -> None:
+        while (packet := self._told.due()) is not None:
+            self._answer(packet)
+
+
+class BrokenLine(protocol_socket.Serial):
+    """The computer's end of a line whose adapter fails. Its attribute is set by `break_bus`."""
+
+    begins: ClassVar[Callable[[], float]]
+
+    def _fail(self) -> None:
+        if time.monotonic() >= type(self).begins():
+            raise serial.SerialException("device disconnected")
+
+    def read(self, size: int = 1) -> bytes:
+        """Until it fails."""
+        self._fail()
+        return bytes(super().read(size))
+
+    def write(self, b: Any, /) -> int:
+        """Until it fails."""
+        self._fail()
+        return int(super().write(b) or 0)
+
+
 def spoil_frames(fault: str, begins: Callable[[], float], seed: int) -> None:
-    """From now on buses that this process opens spoil frames."""
-    SpoiledBus.fault, SpoiledBus.begins, SpoiledBus.seed = fault, staticmethod(begins), seed
+    """From now on buses and lines that this process opens as drives do spoil frames."""
+    for end in (SpoiledBus, SpoiledLine):
+        end.fault, end.begins, end.seed = fault, staticmethod(begins), seed
     BACKENDS["udp_multicast"] = (__name__, "SpoiledBus")
+    dynamixel.TcpLine = SpoiledLine         # type: ignore[misc]
 
 
 def break_bus(begins: Callable[[], float]) -> None:
-    """From now on buses that this process opens fail when it is time."""
-    BrokenBus.begins = staticmethod(begins)
+    """From now on buses and lines that this process opens fail when it is time."""
+    BrokenBus.begins = BrokenLine.begins = staticmethod(begins)
     BACKENDS["udp_multicast"] = (__name__, "BrokenBus")
+    protocol_socket.Serial = BrokenLine

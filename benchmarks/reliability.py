@@ -40,9 +40,10 @@ ARM = Path(__file__).parents[1] / "tests" / "arms" / "pair.toml"        # a colu
 STRIKES, SPEED, PASSES = ((-0.4, 0.8), (0.4, 1.3)), 1.2, 4             # sweeps between, at the column's speed [rad/s], how many
 CHANGES: dict[str, Any] = {     # the boom hangs, so that friction holds it until it is powered; it has no brake
     "workspace": {"box": [[-2.0, 2.0], [-2.0, 2.0], [-2.0, 2.0]], "home": [0.0, 1.2]},
-    "driver": {"rate": 250.0, "watchdog": 0.2},
-    "joints": {"turn": {"position": [-0.585, 0.585], "stop": "brake"}, "lift": {"position": [0.67, 1.43], "stop": "hold"}}}
-MOVING = 0.02           # rad/s from which a joint moves
+    "driver": {"watchdog": 0.2},
+    "joints": {"turn": {"position": [-0.585, 0.585], "stop": "brake"}, "lift": {"position": [0.67, 1.43]}}}
+MOVING = 0.02           # rad/s from which a joint moves,
+STILL = 0.005           # rad that it may give all the same where it has to stand
 SLACK = 0.1             # s that physics and a busy computer may take beyond watchdog and braking
 SET_UP = 0.2            # part of the cases in which something fails before joints have power, or a little later
 BEGINNING = 1.5         # s from starting the program to power, about
@@ -51,7 +52,38 @@ STOPPED = 0.8           # s that a stopped computer stands
 WATCHED = 0.6           # s that joints are watched after the program's end
 PATIENCE = 300.0        # s after which a program hangs; a crowded computer may take a minute to start one
 NOTHING_HEARD = r"has not replied|does not reply|does not answer"
-TORN = rf"{NOTHING_HEARD}|stopped by itself|the bus failed"
+TORN = rf"{NOTHING_HEARD}|stopped by itself|the bus failed|this computer sent nothing"
+HELD, LET_GO = "held by their drives", "without power by their drives' watchdogs: braked, or falling"
+
+
+@dataclass(frozen=True)
+class Nature:
+    """What drives of a protocol do by themselves.
+
+    Attributes
+    ----------
+    alone : str
+        What becomes of joints whose drives hear nothing any more: `HELD` or `LET_GO`.
+    fault : str
+        Pattern of how the fault that they may have is told.
+    rate : float
+        At which they are driven [Hz].
+    swings : float
+        How long a joint may swing about the place where its drive stopped it [s].
+    brakes : bool
+        Whether they are refused for joints without brake.
+    """
+
+    alone: str
+    fault: str
+    rate: float = 250.0
+    swings: float = 0.0
+    brakes: bool = False
+
+
+PROTOCOLS = {"canopen": Nature(HELD, r"error 0x2310 \(overcurrent\)"), "dynamixel": Nature(HELD, "overload", 200.0, 0.6),
+             "damiao": Nature(LET_GO, "overcurrent"), "odrive": Nature(LET_GO, "bus overcurrent"),
+             "cubemars": Nature(HELD, "temperature of the motor", brakes=True)}
 
 
 @dataclass(frozen=True)
@@ -61,9 +93,11 @@ class Required:
     Attributes
     ----------
     text : str
-        For people.
+        For people; {alone} is what the drives do.
     words : str
-        Pattern of what the program says as it ends with exit code 3.
+        Pattern of what the program says as it ends with exit code 3; {fault} is the drives' own fault.
+    unheard : bool
+        Whether drives, or the one that is struck, hear nothing any more.
     tolerated : bool
         Whether the program must go on to the end of the plan.
     may_end : bool
@@ -78,6 +112,7 @@ class Required:
 
     text: str
     words: str = ""
+    unheard: bool = False
     tolerated: bool = False
     may_end: bool = False
     harmless_early: bool = False
@@ -92,21 +127,20 @@ FAULTS: dict[str, Required] = {
     "frames swapped": Required("tolerated and counted", tolerated=True),
     "replies damaged": Required("counted, or segment dropped and all joints stopped", rf"limit|the drive of|{TORN}",
                                 may_end=True),
-    "cable out": Required("segment dropped; all joints held by their drives", NOTHING_HEARD),
-    "drive silent": Required("segment dropped; that joint held by its drive, the others stopped", NOTHING_HEARD),
-    "drive reset": Required("segment dropped; that joint braked, or falls; the others stopped", rf"was reset|{TORN}", falls=True,
+    "cable out": Required("segment dropped; all joints {alone}", rf"{NOTHING_HEARD}|stopped by itself", unheard=True),
+    "drive silent": Required("segment dropped; that joint {alone}, the others stopped", NOTHING_HEARD, unheard=True),
+    "drive reset": Required("segment dropped; that joint braked, or falls; the others stopped",
+                            rf"was reset|following error|{TORN}", falls=True,
                             harmless_early=True),
     "drive fault": Required("segment dropped; that joint braked, or falls; the others stopped",
-                            r"error 0x2310 \(overcurrent\)", falls=True),
-    "bus error": Required("segment dropped; all joints held by their drives", r"the bus failed|cannot be read|does not answer"),
-    "emulator killed": Required("segment dropped", NOTHING_HEARD),
-    "host stopped": Required("segment dropped; all joints held by their drives, and stopped when it goes on", TORN,
+                            "{fault}", falls=True),
+    "bus error": Required("segment dropped; all joints {alone}", r"the bus failed|cannot be read|does not answer", unheard=True),
+    "emulator killed": Required("segment dropped", rf"{NOTHING_HEARD}|the bus failed"),
+    "host stopped": Required("segment dropped; all joints {alone}, and stopped when it goes on", TORN, unheard=True,
                              harmless_early=True),
-    "host killed": Required("all joints held by their drives; all finished segments on disk", code=-signal.SIGKILL),
+    "host killed": Required("all joints {alone}; all finished segments on disk", unheard=True, code=-signal.SIGKILL),
 }
 DRIVES = {"drive silent": "silent", "drive reset": "reset", "drive fault": "fault"}
-PROTOCOLS = tuple(PAIR)
-
 
 @dataclass(frozen=True)
 class Case:
@@ -145,7 +179,7 @@ class Case:
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
     parser.add_argument("--cases", type=int, default=50, help="of every fault")
-    parser.add_argument("--protocols", nargs="+", default=list(PROTOCOLS), choices=PROTOCOLS)
+    parser.add_argument("--protocols", nargs="+", default=list(PROTOCOLS), choices=list(PROTOCOLS))
     parser.add_argument("--faults", nargs="+", default=list(FAULTS), choices=list(FAULTS))
     parser.add_argument("--jobs", type=int, default=2, help="cases side by side")
     parser.add_argument("--seed", type=int, default=0)
@@ -175,6 +209,8 @@ def small_arm(protocol: str, folder: Path) -> ArmFile:
     """The arm of the campaign behind drives of this protocol, and beside it its plan."""
     shutil.copy(ARM.with_suffix(".urdf"), folder)
     table = merged(merged(tomllib.loads(ARM.read_text(encoding="utf-8")), with_port(PAIR[protocol], free_port())), CHANGES)
+    table["driver"]["rate"] = PROTOCOLS[protocol].rate
+    table["joints"]["lift"]["stop"] = "brake" if PROTOCOLS[protocol].brakes else "hold"
     path = folder / ARM.name
     path.write_text(tomlkit.dumps(table), encoding="utf-8")
     arm = load_arm(path)
@@ -261,7 +297,9 @@ def _strike(fault: str, drives: Any, program: Any) -> None:
 
 
 processes.set_forkserver_preload(["experiments.cli.app", "experiments.cli.text", "experiments.methods", "experiments.record",
-                                  "drivers.canopen402", "drivers.wired", "drivers.emulators.canopen", __name__])
+                                  "drivers.canopen402", "drivers.cubemars", "drivers.damiao", "drivers.dynamixel",
+                                  "drivers.odrive", "drivers.wired",
+                                  *(f"drivers.emulators.{protocol}" for protocol in PROTOCOLS), __name__])
 
 
 def _drives(arm: Path, trace: Path, fault: str, struck: int | None, seed: int, begins: Any, listens: Any) -> None:
@@ -302,7 +340,7 @@ def _program(arm: Path, out: Path, said: Path, fault: str, begins: Any, starts: 
 
 def judge(case: Case, arm: ArmFile) -> dict[str, Any]:
     """What was seen against what is required."""
-    required, mechanism = FAULTS[case.fault], load_mechanism(arm)
+    required, nature, mechanism = FAULTS[case.fault], PROTOCOLS[arm.driver.kind], load_mechanism(arm)
     limits, n = arm.limits(mechanism), mechanism.n
     t, rows = case.trace[:, 0], case.trace[:, 1:].reshape(-1, n, 3)
     powered, q, dq = rows[:, :, 0] != POWERS.index("off"), rows[:, :, 1], rows[:, :, 2]
@@ -314,9 +352,10 @@ def judge(case: Case, arm: ArmFile) -> dict[str, Any]:
     braking = float((limits.velocity / limits.acceleration).max())
     early = case.at < (t[powered.any(axis=1)][0] if powered.any() else np.inf)         # before any joint had power
     at_once = not (required.tolerated or required.may_end or (required.harmless_early and early))
-    quiet = case.at + watchdog + braking + SLACK if at_once and case.at < case.over else case.over
+    quiet = case.at + watchdog + braking + nature.swings + SLACK if at_once and case.at < case.over else case.over
     for j in map(int, np.flatnonzero(moving[t > quiet].any(axis=0))):
-        breaches.append(f"{mechanism.names[j]} moved under power {t[moving[:, j]][-1] - case.at:.2f} s after the fault")
+        if np.ptp(q[(t > quiet) & powered[:, j], j]) > STILL:
+            breaches.append(f"{mechanism.names[j]} moved under power {t[moving[:, j]][-1] - case.at:.2f} s after the fault")
     safe = powered | np.array([arm.joint(name).stop == "brake" for name in mechanism.names])
     room = np.where(safe, np.minimum(q - limits.position[:, 0], limits.position[:, 1] - q), np.inf)
     if room.min() < 0.0:
@@ -326,7 +365,8 @@ def judge(case: Case, arm: ArmFile) -> dict[str, Any]:
         breaches.append(f"a joint went at {speed.max():.2f} times its highest speed")
     ends = [_end(powered[-1, j], arm.joint(name).stop == "brake") for j, name in enumerate(mechanism.names)]
     for j, end in enumerate(ends):
-        alone = (required.falls and j == case.struck) or case.fault == "emulator killed"
+        left = required.unheard and nature.alone == LET_GO and case.struck in (None, j)
+        alone = left or (required.falls and j == case.struck) or case.fault == "emulator killed"
         if end == "falls" and powered[:, j].any() and not alone:
             breaches.append(f"{mechanism.names[j]} was left to fall")
 
@@ -348,7 +388,8 @@ def judge(case: Case, arm: ArmFile) -> dict[str, Any]:
         breaches.append(f"exit code {case.code}, not {required.code}: {case.said[-300:]}")
     elif required.tolerated and not never:
         breaches.append(f"not tolerated: {case.said[-300:]}")
-    elif case.code == 3 and not re.search(f"^stribeck: .*({required.words or TORN})", case.said, re.MULTILINE):
+    elif case.code == 3 and not re.search(f"^stribeck: .*({required.words.format(fault=nature.fault) or TORN})", case.said,
+                                          re.MULTILINE):
         breaches.append(f"not said: {case.said[-300:]}")
     moved = t[moving.any(axis=1) & (t > case.at)]
     rest_after = (float(moved[-1] - case.at) if moved.size else 0.0) if at_once else None
@@ -397,18 +438,19 @@ def _recorded(case: Case, arm: ArmFile) -> tuple[int, bool, int, list[str]]:
 # the page
 
 INTRODUCTION = """\
-`stribeck run` moves two emulated drives at {rate:g} Hz, one with a brake, one without, each program a process of its own on a
-loopback bus. Something fails at a random instant, in {set_up:g} % of the cases about the set-up or the enabling, else while
-the joints have power, up to the end of the program. What frames suffer they suffer from then on, both ways, between the
-programs: {lost:g} % lost; {delayed:g} % delayed by up to {delay:g} ms with all that follow; {doubled:g} % doubled;
-{swapped:g} % overtaken by the next; of the replies {damaged:g} % with other bits or another length. The judge looks at what
-the emulated joints truly did, and requires in every case:
+`stribeck run` moves two emulated drives at 250 Hz (Dynamixel: 200 Hz), one with a brake, one without (CubeMars: both with),
+each program a process of its own on a loopback bus, or a TCP line for Dynamixel. Something fails at a random instant, in
+{set_up:g} % of the cases about the set-up or the enabling, else while the joints have power, up to the end of the program. What
+frames suffer they suffer from then on, both ways, between the programs: {lost:g} % lost; {delayed:g} % delayed by up to {delay:g}
+ms with all that follow; {doubled:g} % doubled; {swapped:g} % overtaken by the next; of the replies {damaged:g} % with other bits
+or another length. The judge looks at what the emulated joints truly did, and requires in every case:
 
-- no joint moves under power later than watchdog ({watchdog:g} s), braking ({braking:.2g} s) and {slack:g} s after the fault,
-  or where the fault is tolerated after the end of the program; a computer that stood still for {stopped:g} s moves nothing
-  when it goes on;
+- no joint moves under power, by more than {still:g} mrad, later than watchdog ({watchdog:g} s), braking ({braking:.2g} s) and
+  {slack:g} s after the fault (Dynamixel: {swings:g} s more, for which the servo's own position loop may swing), or where the
+  fault is tolerated after the end of the program; a computer that stood still for {stopped:g} s moves nothing when it goes on;
 - no joint that is powered or braked passes a position limit or its highest speed, though the way is as close to the limits as
-  a plan may go; no joint without brake is left to fall, but one whose own drive has failed;
+  a plan may go; no joint without brake is left to fall, but one whose own drive has failed, or whose drive takes its power
+  away when it hears nothing (Damiao, ODrive);
 - every segment that the run calls finished can be read to its last row, and the run says how it ended and how many replies it
   missed;
 - exit code and message name what failed, without a traceback; nothing hangs.
@@ -418,11 +460,12 @@ the emulated joints truly did, and requires in every case:
 
 def _page(results: list[dict[str, Any]], commits: list[str]) -> str:
     arm_file = tomllib.loads(ARM.read_text(encoding="utf-8"))["joints"]
-    rows = [INTRODUCTION.format(watchdog=CHANGES["driver"]["watchdog"], rate=CHANGES["driver"]["rate"], slack=SLACK,
+    rows = [INTRODUCTION.format(watchdog=CHANGES["driver"]["watchdog"], slack=SLACK, still=1e3 * STILL,
+                                swings=PROTOCOLS["dynamixel"].swings,
                                 braking=max(joint["velocity"] / joint["acceleration"] for joint in arm_file.values()),
                                 set_up=100 * SET_UP, lost=100 * LOST, delayed=100 * DELAYED, delay=1e3 * DELAY,
                                 doubled=100 * DOUBLED, swapped=100 * SWAPPED, damaged=100 * DAMAGED, stopped=STOPPED),
-            *([f"Part of the cases was collected at {', '.join(commits)}."] if commits else []), "",
+            *(["", f"Part of the cases was collected at {', '.join(commits)}."] if commits else []), "",
             "| protocol | fault | must be | cases | as required | seen | powered motion after the fault s, median (most) "
             "| least room to a limit rad | replies missed, median | segments kept, median |", "|---" * 10 + "|"]
     for protocol in PROTOCOLS:
@@ -433,7 +476,8 @@ def _page(results: list[dict[str, Any]], commits: list[str]) -> str:
             seen = Counter(result["seen"] for result in own).most_common()
             rest = [result["rest_after"] for result in own if result["rest_after"] is not None]
             missed, kept = (np.median([result[key] for result in own]) for key in ("missed", "segments"))
-            cells = [protocol, fault, FAULTS[fault].text, len(own), sum(not result["breaches"] for result in own),
+            right = sum(not result["breaches"] for result in own)
+            cells = [protocol, fault, FAULTS[fault].text.format(alone=PROTOCOLS[protocol].alone), len(own), right,
                      ", ".join(f"{word} {count}" for word, count in seen),
                      f"{np.median(rest):.2f} ({max(rest):.2f})" if rest else "-", f"{min(result['room'] for result in own):.2f}",
                      f"{missed:.0f}", f"{kept:.0f} of {PASSES + 2}"]

@@ -32,6 +32,7 @@ _TRIES = 2                  # of a single instruction
 _BOOT = 3.0                 # s for a servo to come back from a reboot
 _FIRMWARE = 42              # first with time-based profiles
 _LEAD = 0.25                # rad of the horn that a ramp may be ahead of it: full effort of the servo's position loop
+_FRESH = 0.05               # s for which a reply says where it is
 _STANDING = 1               # counts of velocity up to which a servo stands
 
 
@@ -321,12 +322,17 @@ class DynamixelAxis(Axis):
         self._asked = "on"
 
     def command(self, mode: str, value: float) -> None:
-        """Carry the ramp to where the last velocity has led by now, as the servo has gone, then on by this one."""
+        """Carry the ramp to where the last velocity has led by now, as the servo has gone, then on by this one.
+
+        A servo that does not say where it is, is led on: back to where it was last heard would be a jump.
+        """
         now = time.monotonic()
         passed, self._commanded = min(now - self._commanded, self.keys.span), now
-        lead = _LEAD / self.drive.reduction
-        here = self._ramp if self.reading is None else self.reading.q
-        self._ramp, self._velocity = min(max(self._ramp + self._velocity * passed, here - lead), here + lead), value
+        self._ramp += self._velocity * passed
+        self._velocity = value
+        if self.reading is not None and now - self.reading.t < _FRESH:
+            lead = _LEAD / self.drive.reduction
+            self._ramp = min(max(self._ramp, self.reading.q - lead), self.reading.q + lead)
         self.scale.goal(self._ramp + value * self.keys.span)
 
     def quick_stop(self) -> None:

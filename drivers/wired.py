@@ -154,6 +154,7 @@ class WiredArm:
         """Send the set-points at the next tick and return what the joints reply."""
         if self._reason is not None:
             raise ArmStopped(f"the arm takes no commands: {self._reason}; enable it first")
+        self._refuse_pause()
         fault = command_fault(command, self.names, self.modes)
         if fault is not None:
             self._fail(fault)
@@ -170,6 +171,13 @@ class WiredArm:
         if lost:
             self._fail(f"the drive of {lost[0].joint.name} stopped by itself: {lost[0].trouble or lost[0].power}")
         return sample
+
+    def _refuse_pause(self) -> None:
+        """What was commanded before a pause of this computer is no way to go on; joints that still move are stopped at once."""
+        pause = time.monotonic() - self._tick
+        if pause > self.watchdog:
+            self._sent[:] = 0.0
+            self._fail(f"this computer sent nothing for {1e3 * pause:.0f} ms")
 
     def look(self, cycles: int) -> list[JointSample]:
         """Cycles without set-points, of drives as they are; moves nothing."""

@@ -20,13 +20,13 @@ _PUBLISHED = {              # PMAX, VMAX, TMAX as they leave the factory, and th
     "DM10010L": (12.5, 25.0, 200.0, 10.0)}
 _INTEGER = {7, 8, 9, 10, 13, 14, 15, 16, 35, 36, TEST}
 _READ_ONLY = {11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 36}
-_LOST = 0xD
+_OVERCURRENT, _LOST = 0xA, 0xD
 
 
 class Motor(Node):
     """One motor: registers, status, velocity mode."""
 
-    usual_fault = _LOST
+    usual_fault = _OVERCURRENT
 
     def __init__(self, drive: Drive, send: Send) -> None:
         keys: dict[str, Any] = drive.table.drive

@@ -283,7 +283,7 @@ class Emulator:
         self.body = Body(arm, seed)
         self._servos = [Servo(drive) for drive in self.body.drives]
         self._byte = 10.0 / float(extra.get("baud_rate", 1_000_000))        # s on the wire
-        self._line = _Tcp(extra["port"]) if "://" in extra["port"] else _Pty(Path(extra["port"]))
+        self._line = TcpLine(extra["port"]) if "://" in extra["port"] else _Pty(Path(extra["port"]))
         self.address = str(extra["port"])
 
     def serve(self, going: Callable[[], bool] = lambda: True) -> None:
@@ -294,8 +294,8 @@ class Emulator:
             for buffer, send in came:
                 for servo, instruction, parameters in frames(buffer):
                     began = time.monotonic()
-                    for heard in self._servos:
-                        heard.hear()
+                    for awake in self._awake():
+                        awake.hear()
                     replies = list(self._answer(servo, instruction, parameters))
                     if replies:
                         wire = self._byte * (10 + len(parameters) + sum(map(len, replies)))
@@ -307,17 +307,20 @@ class Emulator:
         """Let the servo of a joint fall "silent" and deaf, be "reset", or have a "fault"."""
         self._servos[joint].befall(what)
 
+    def _awake(self) -> list[Servo]:
+        return [servo for servo in self._servos if not servo.silent]
+
     def _advance(self) -> None:
         self.body.advance()
         for servo in self._servos:
             servo.tick()
 
     def _answer(self, servo: int, instruction: int, parameters: bytes) -> Iterator[bytes]:
-        by_id = {one.id: one for one in self._servos}
+        by_id = {one.id: one for one in self._awake()}
         if servo == _ALL and instruction == _SYNC_READ and len(parameters) > 4:
             address, length = struct.unpack_from("<HH", parameters)
             for one in map(by_id.get, parameters[4:]):          # each waits for the one before it
-                if one is None or one.silent or one.values[_LEVEL] == 0:
+                if one is None or one.values[_LEVEL] == 0:
                     return
                 yield one.status(0, one.read(address, length))
         elif servo == _ALL and instruction == _SYNC_WRITE and len(parameters) > 4:
@@ -328,7 +331,7 @@ class Emulator:
                     with suppress(_Refused):
                         by_id[rest[k]].write(address, rest[k + 1:k + 1 + length])
         else:
-            for one in self._servos:
+            for one in by_id.values():
                 if servo in (one.id, _ALL):
                     reply = one.answer(instruction, parameters)
                     if reply and (servo != _ALL or instruction == _PING):
@@ -339,7 +342,7 @@ class Emulator:
         self._line.close()
 
 
-class _Tcp:
+class TcpLine:
     """A line behind a TCP port; all who connect are on it."""
 
     def __init__(self, url: str) -> None:
@@ -400,7 +403,7 @@ class _Pty:
         path.symlink_to(os.ttyname(self._slave))
 
     def receive(self, timeout: float) -> list[tuple[bytearray, Callable[[bytes], None]]]:
-        """As of `_Tcp`."""
+        """As of `TcpLine`."""
         if not select.select([self._master], [], [], timeout)[0]:
             return []
         self._buffer += os.read(self._master, 4096)

@@ -17,7 +17,7 @@ from ident.armfile import ArmFile
 TEST = 0xFFFF               # the emulator's own endpoint: what is written there (uint32) happens to the axis,
 
 _IDLE, _CLOSED_LOOP = 1, 8
-_EXPIRED, _ESTOP = 1 << 24, 1 << 25
+_OVERCURRENT, _EXPIRED, _ESTOP = 1 << 10, 1 << 24, 1 << 25
 _BEAT = 0.1                 # s between heartbeats
 _START = {"axis0.config.enable_watchdog": ("?", False), "axis0.config.watchdog_timeout": ("f", 0.0),
           "axis0.config.torque_soft_max": ("f", math.inf), "axis0.config.torque_soft_min": ("f", -math.inf),
@@ -28,7 +28,7 @@ _START = {"axis0.config.enable_watchdog": ("?", False), "axis0.config.watchdog_t
 class Axis(Node):
     """One axis: state machine, endpoints, watchdog."""
 
-    usual_fault = _EXPIRED
+    usual_fault = _OVERCURRENT
 
     def __init__(self, drive: Drive, send: Send, driver: dict[str, Any]) -> None:
         keys: dict[str, Any] = drive.table.drive

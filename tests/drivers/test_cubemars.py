@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from drivers import Command, DriverError, connect
 from drivers.polled import Frame
 from ident.errors import InputError
-from tests.drivers.wires import PAIR, REST, merged, steps, until_it_fails, with_port
+from tests.drivers.wires import PAIR, merged, steps, until_it_fails, with_port
 
 FAULT = b"\xff\0\xff\0\xff\0\xff"       # the emulator's own command
 
@@ -44,14 +44,15 @@ def test_gravity_is_held_and_a_ramp_is_followed(pair):
         assert samples[-1].temperature.tolist() == [35.0, 35.0]
 
 
-def test_a_pause_of_the_program_is_no_jump(pair):
-    """The ramp stands still while nobody drives it, as does the joint."""
+def test_a_program_that_paused_stops_where_the_joints_stand(pair):
+    """Without a watchdog of the motor's own the ramp stands still while nobody drives it, as does the joint; then it is over."""
     with connect(pair.arm) as arm:
         arm.enable()
         before = steps(arm, 60, np.array([0.2, 0.0]))[-1].q
         time.sleep(0.4)                                     # 80 mrad at this speed
-        after = arm.step(Command(REST)).q
-        assert abs(after[0] - before[0]) < 0.01
+        with pytest.raises(DriverError, match=r"this computer sent nothing for \d+ ms; the arm was stopped"):
+            arm.step(Command(np.array([0.2, 0.0])))
+        assert abs(arm.look(1)[0].q[0] - before[0]) < 0.01
 
 
 def test_a_fault_stops_all_joints_and_is_told(pair):

@@ -33,7 +33,7 @@ from tests.drivers.wires import PACE, PAIR, REST, merged, program_of, steps, unt
 
 SLOW = 2                # counts: 0.016 rad/s at the joint
 HAPPEN = 1000           # the emulator's own item
-TORQUE, WATCHDOG, GOAL, PROFILE_TIME, POSITION, VELOCITY = 64, 98, 116, 112, 132, 128
+TORQUE, STATUS_RETURN, WATCHDOG, GOAL, PROFILE_TIME, POSITION, VELOCITY = 64, 68, 98, 116, 112, 132, 128
 
 
 @pytest.fixture(autouse=True)
@@ -248,6 +248,16 @@ class TestFaults:
             with pytest.raises(DriverError, match="turn has not replied for"):
                 until_it_fails(arm)
             assert not probe.powered(2)
+
+    def test_a_servo_that_is_mute_but_hears_is_led_to_rest_and_not_back_to_where_it_was_heard(self, pair, probe):
+        with connect(pair.arm) as arm:
+            arm.enable()
+            here = steps(arm, 60, np.array([-1.2, 0.0]))[-1].q[0]
+            probe.line.sendall(frame(1, 3, struct.pack("<HB", STATUS_RETURN, 0)))
+            with pytest.raises(DriverError, match="turn has not replied for"):
+                until_it_fails(arm, np.array([-1.2, 0.0]))
+            probe.write(1, STATUS_RETURN, 2, "<B")
+            assert arm.look(2)[-1].q[0] < here - 0.1        # 50 ms until it is noticed, then braking
 
     def test_a_servo_that_lost_its_supply_is_not_taken_back(self, pair, probe):
         with connect(pair.arm) as arm:
