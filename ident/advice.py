@@ -10,6 +10,7 @@ from ident.loads import joint_loads
 from ident.mechanism import Array, Mechanism
 from ident.parameter import IDENTIFIED, Parameter
 
+_POSTURES = 200         # of which the advice on a payload looks at
 VARIED = 1.0 / 3.0      # a load is excited if it spans this part of its greatest value
 _SLOW = {False: 0.05, True: 0.01}       # rad/s and m/s (sliding): a slowest speed above shows no Stribeck effect
 _FALLEN = 0.5           # part of the Stribeck velocity below which the level of slow sliding shows
@@ -87,7 +88,7 @@ def vary_load(mechanism: Mechanism, joint: int, load: str, q: Array, least: floa
 
     A payload on the last link, off the axis of its joint; weighed by the model.
     """
-    last, carried = mechanism.names[-1], _carried(mechanism, joint)
+    last, carried, q = mechanism.names[-1], _carried(mechanism, joint), q[::-(-len(q) // _POSTURES)]
     across = np.linalg.svd(mechanism.axis[-1][None])[2][1:]         # two directions square to the last axis
     masses = [float(f"{part * carried:.1g}") for part in _CARRIED]
     for mass, offset, direction in product(masses, _OFFSETS, across):

@@ -64,7 +64,8 @@ def _stood_still(run: Run, prismatic: np.ndarray) -> list[Finding]:
     if run.closed is None or run.closed.get("reason") not in (DONE, None):
         rows.pop(int(run.segment.max()), None)                  # it was under way when the run ended
     way = np.diff(np.array([plan["start"], *(segment["target"] for segment in segments)], dtype=float), axis=0)
-    rows = {number: (start, stop) for number, (start, stop) in rows.items() if _complete(run.t[max(0, start - 1):stop + 2])}
+    whole = _complete(run.t, np.array(list(rows.values()), dtype=int).reshape(-1, 2))
+    rows = {number: ends for (number, ends), complete in zip(rows.items(), whole, strict=True) if complete}
     way = way[[segment["id"] in rows for segment in segments]]
     first, last = np.array([rows[segment["id"]] for segment in segments if segment["id"] in rows], dtype=int).reshape(-1, 2).T
     went = run.signals["q"][last] - run.signals["q"][first]
@@ -80,10 +81,12 @@ def _stood_still(run: Run, prismatic: np.ndarray) -> list[Finding]:
     return findings
 
 
-def _complete(t: Array) -> bool:
-    """Whether the log has what happened between the first and the last of some times."""
+def _complete(t: Array, ends: np.ndarray) -> np.ndarray:
+    """Whether the log has what happened between first and last rows, shape (S, 2), and just before and after them."""
     step = np.diff(t)
-    return float(step[step > GAP * np.median(step)].sum()) <= _LOST * float(step.sum())
+    gaps = np.concatenate(([0.0], np.cumsum(np.where(step > GAP * np.median(step), step, 0.0))))
+    first, last = np.maximum(ends[:, 0] - 1, 0), np.minimum(ends[:, 1] + 1, len(t) - 1)
+    return np.asarray(gaps[last] - gaps[first] <= _LOST * (t[last] - t[first]))
 
 
 def _stale(run: Run, joint: int, step: float) -> list[Finding]:
@@ -218,8 +221,11 @@ def _unsteady(run: Run, joint: int, ways: Sequence[slice], strokes: Sequence[Str
     steady = {stroke.segment for stroke in strokes}
     planned = {segment["id"] for segment in (run.record.get("plan") or {}).get("segments", ())
                if segment.get("joint") == run.names[joint]} - steady
-    quarter = [(rows, (rows.stop - rows.start) // 4) for rows in ways
-               if run.segment[rows.start] in planned and _complete(run.t[max(0, rows.start - 1):rows.stop + 1])]
+    ways = [rows for rows in ways if run.segment[rows.start] in planned]
+    if not ways:
+        return []
+    whole = _complete(run.t, np.array([(rows.start, rows.stop - 1) for rows in ways]))
+    quarter = [(rows, (rows.stop - rows.start) // 4) for rows, complete in zip(ways, whole, strict=True) if complete]
     return [slice(rows.start + skip, rows.stop - skip) for rows, skip in quarter]
 
 

@@ -10,6 +10,7 @@ forces are then the same both times, and friction of every joint that moves show
 as tracking lags, is corrected with the model's difference.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -82,11 +83,12 @@ def reduce_run(run: Run, mechanism: Mechanism) -> Reduction:
     bins: list[_Bin] = []
     moves = frozenset(id_ for id_, entry in planned.items() if entry.get("kind") == "move")
     found = find_strokes(run.t, q, run.segment, moves)
+    recorded = set(run.segment[np.flatnonzero(np.diff(run.segment, append=-2))].tolist())
     for joint, name in enumerate(run.names):
         strokes = [stroke for stroke in found if stroke.joint == joint]
         steady = {stroke.segment for stroke in strokes}
-        left_out += [(name, segment, "no stretch at constant speed") for segment in _measuring(plan, name, joint) - steady
-                     if (run.segment == segment).any()]
+        missing = (_measuring(plan, name, joint) - steady) & recorded
+        left_out += [(name, segment, "no stretch at constant speed") for segment in missing]
         turn = motor_revolution(run.arm.joint(name).gear_ratio)
         pairs, single = pair_strokes(strokes, mechanism, joint, tau, partner)
         left_out += [(name, stroke.segment, "no way back at the same place and speed") for stroke in single]
@@ -134,22 +136,16 @@ def pair_strokes(strokes: list[Stroke], mechanism: Mechanism, joint: int, tau: A
     gravity = joint_loads(mechanism, centre).tau[:, joint]
     torque = [float(np.mean(tau[stroke.rows, joint])) for stroke in strokes]
     candidates = []
-    for a, forward in enumerate(strokes):
-        for b, backward in enumerate(strokes):
-            if forward.direction < 0 or backward.direction > 0:
-                continue
-            if partner and partner.get(forward.segment, -1) != backward.segment:
-                continue
-            if abs(np.log(forward.speed / backward.speed)) > SAME_SPEED:
-                continue
-            if not _same_places(forward, backward, joint):
-                continue
-            shared = _overlap(forward, backward)
-            together = shared >= 0.5 * min(forward.high - forward.low, backward.high - backward.low)
-            friction = abs(torque[a] - torque[b]) / 2.0
-            if together or abs(gravity[a] - gravity[b]) < _EQUAL_GRAVITY * friction:
-                apart = abs(forward.rows.start - backward.rows.start)
-                candidates.append((not together, apart, a, b))
+    for a, b in np.argwhere(_opposite(strokes, partner)).tolist():
+        forward, backward = strokes[a], strokes[b]
+        if not _same_places(forward, backward, joint):
+            continue
+        shared = _overlap(forward, backward)
+        together = shared >= 0.5 * min(forward.high - forward.low, backward.high - backward.low)
+        friction = abs(torque[a] - torque[b]) / 2.0
+        if together or abs(gravity[a] - gravity[b]) < _EQUAL_GRAVITY * friction:
+            apart = abs(forward.rows.start - backward.rows.start)
+            candidates.append((not together, apart, a, b))
     pairs, used = [], set()
     for _, _, a, b in sorted(candidates):
         if a not in used and b not in used:
@@ -157,6 +153,16 @@ def pair_strokes(strokes: list[Stroke], mechanism: Mechanism, joint: int, tau: A
             pairs.append((strokes[a], strokes[b]))
     pairs.sort(key=lambda pair: min(pair[0].rows.start, pair[1].rows.start))
     return pairs, [stroke for k, stroke in enumerate(strokes) if k not in used]
+
+
+def _opposite(strokes: list[Stroke], partner: Mapping[int, int] | None) -> np.ndarray:
+    """Which strokes, forward, go with which, backward: at the same speed and, where a plan names partners, with its partner's."""
+    direction, segment = np.array([(stroke.direction, stroke.segment) for stroke in strokes]).T
+    pace = np.log([stroke.speed for stroke in strokes])
+    pairs = (direction[:, None] > 0) & (direction < 0) & (np.abs(pace[:, None] - pace) <= SAME_SPEED)
+    if partner:
+        pairs &= np.array([partner.get(stroke.segment, -1) for stroke in strokes])[:, None] == segment
+    return np.asarray(pairs)
 
 
 def _same_places(a: Stroke, b: Stroke, joint: int) -> bool:
@@ -282,17 +288,15 @@ def _points(run: Run, bins: Sequence[_Bin], centre: Array, loads: JointLoads, me
 
 def _name_trips(bins: Sequence[_Bin]) -> list[int]:
     """What names each bin's round trip: the segment of its first stroke; its first row where that names several."""
-    first = [bin_.first for bin_ in bins]
-    owners: dict[tuple[int, int], set[int]] = {}
-    for stroke in first:
-        owners.setdefault((stroke.joint, stroke.segment), set()).add(stroke.rows.start)
-    taken = {segment for (_, segment), rows in owners.items() if len(rows) == 1}
-    names = []
-    for stroke in first:
+    first = {bin_.first.key: bin_.first for bin_ in bins}
+    owners = Counter((stroke.joint, stroke.segment) for stroke in first.values())
+    taken = {segment for (_, segment), count in owners.items() if count == 1}
+    names = {}
+    for key, stroke in first.items():
         name = stroke.segment
-        if len(owners[stroke.joint, stroke.segment]) > 1:
+        if owners[stroke.joint, stroke.segment] > 1:
             name = stroke.rows.start
             while name in taken:
                 name += 1
-        names.append(name)
-    return names
+        names[key] = name
+    return [names[bin_.first.key] for bin_ in bins]

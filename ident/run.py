@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -132,7 +133,8 @@ def read_signal(run: Run, signal: str, rows: int) -> Array | None:
     path, columns = run.path / SAMPLES, tuple(f"{signal}.{name}" for name in run.names)
     if not path.is_file() or not set(columns) <= set(_schema(path).names):
         return None
-    return _read_matrix(path, columns, min(rows, len(run.t)))
+    rows = min(rows, len(run.t))
+    return _matrix(list(_read_arrays(path, columns, rows).values()), rows)
 
 
 def samples_table(run: Run) -> "pa.Table":
@@ -212,17 +214,18 @@ def _read_samples(path: Path, names: tuple[str, ...],
             raise InputError(f"{path}: column {missing[0]} is missing")
         wanted = {signal: columns for signal in signals
                   if set(columns := tuple(f"{signal}.{name}" for name in names)) <= present}
+        columns = ("t", "segment", *chain.from_iterable(wanted.values()))
         with ThreadPoolExecutor(2) as pool:                 # decompression is most of it, and runs beside itself
+            halves = pool.map(partial(_read_arrays, path), (columns[::2], columns[1::2]))
             digest = pool.submit(_digest, path)
-            matrices = dict(zip(wanted, pool.map(partial(_read_matrix, path), wanted.values()), strict=True))
-            clock = _read_columns(path, ("t", "segment"))
+            arrays = dict(chain.from_iterable(half.items() for half in halves))
     except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
         raise InputError(f"{path}: not a recording that can be read: {error}") from error
-    rows = min(map(len, (clock, *matrices.values())))
+    rows = min(map(len, arrays.values()))
     if rows == 0:
         raise InputError(f"{path}: the recording holds no samples")
-    t, segment = (column.to_numpy()[:rows] for column in clock.columns)
-    return t, segment, {signal: values[:rows] for signal, values in matrices.items()}, digest.result()
+    matrices = {signal: _matrix([arrays.pop(column) for column in columns], rows) for signal, columns in wanted.items()}
+    return arrays["t"][:rows], arrays["segment"][:rows], matrices, digest.result()
 
 
 def _digest(path: Path) -> str:
@@ -253,16 +256,18 @@ def _schema(path: Path) -> "pa.Schema":
         return pa.ipc.read_schema(source)
 
 
-def _read_matrix(path: Path, columns: tuple[str, ...], rows: int | None = None) -> Array:
-    """One column a joint, as many rows as can be read or are wanted."""
+def _read_arrays(path: Path, columns: tuple[str, ...], rows: int | None = None) -> dict[str, np.ndarray]:
+    """As `_read_columns`, by name."""
     table = _read_columns(path, columns, rows)
-    values = np.empty((len(table), len(columns)), order="F")
-    for k, column in enumerate(table.columns):
-        first = 0
-        for chunk in column.chunks:
-            values[first:first + len(chunk), k] = chunk
-            first += len(chunk)
-    return values[:rows]
+    return {name: column.to_numpy() for name, column in zip(columns, table.columns, strict=True)}
+
+
+def _matrix(columns: list[np.ndarray], rows: int) -> Array:
+    """One column a joint; each lies in one piece, and is let go of as soon as it is copied."""
+    values = np.empty((rows, len(columns)), order="F")
+    for k in reversed(range(len(columns))):
+        values[:, k] = columns.pop()[:rows]
+    return values
 
 
 def _read_events(path: Path) -> tuple[dict[str, Any], ...]:
