@@ -38,6 +38,7 @@ _QUICK_STOP = 3             # 0x6007: reaction to a lost connection
 _OFF = 0x80000000           # a PDO that is not used
 _EVERY_SYNC, _AT_ONCE = 1, 255          # transmission types of PDOs
 _NO_RTR = 0x40000000        # some devices set this bit by themselves
+_GARBLED = (struct.error, IndexError, ValueError, AssertionError, RuntimeError)    # what the library makes of damaged answers
 _ABSENT = (0x06020000, 0x06090011)      # no such object or sub-index
 
 
@@ -374,7 +375,7 @@ class CanopenAxis(Axis):
             return ""
 
     def _ask(self, index: int, sub: int, what: str, transfer: Callable[..., Any], *data: bytes) -> Any:
-        """A transfer, repeated where no answer came or another's; the library's errors in our words."""
+        """A transfer, repeated where no answer came, another's or a damaged one; the library's errors in our words."""
         for left in reversed(range(_ASKED)):
             try:
                 return transfer(index, sub, *data)
@@ -382,7 +383,7 @@ class CanopenAxis(Axis):
                 if error.code in _ABSENT:
                     raise _NoObject from None
                 raise self._error(f"refuses 0x{index:04X}:{sub}{f' ({what})' if what else ''}: {error}") from error
-            except canopen.SdoCommunicationError as error:
+            except (canopen.SdoCommunicationError, *_GARBLED) as error:
                 if not left:
                     raise self._error("does not answer; check power, wiring, bit_rate and node") from error
         raise AssertionError

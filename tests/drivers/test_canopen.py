@@ -10,18 +10,20 @@ import signal
 import struct
 import threading
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 
 import can
+import canopen
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import drivers
 from drivers import ArmStopped, Command, DriverError, Supervisor, connect
-from drivers.canopen402 import CanopenLink
+from drivers.canopen402 import CanopenLink, Setting
 from drivers.emulators.body import RESET, SILENT
 from drivers.emulators.canopen import Emulator
 from drivers.wired import WiredArm
@@ -487,6 +489,38 @@ def test_whatever_comes_on_the_bus_the_reader_lives(axis, data):
         listener(0x181, bytearray(data), 0.0)
     assert axis.power in ("off", "on", "held", "fault")
     assert isinstance(axis.trouble, str)
+
+
+class Garbled(canopen.Network):
+    """Answers every SDO frame with the next of some replies, then falls silent."""
+
+    def __init__(self, axis, replies):
+        super().__init__()
+        self.replies = iter(replies)
+        axis.join(self)
+        axis.node.sdo.RESPONSE_TIMEOUT = 1e-3
+        self.answer = axis.node.sdo.on_response
+
+    def send_message(self, can_id, data, remote=False):
+        for reply in islice(self.replies, 1):
+            self.answer(0x581, bytearray(reply), 0.0)
+
+
+commands = st.sampled_from([0x40, 0x41, 0x42, 0x43, 0x4F, 0x60, 0x80, 0x00, 0x01, 0x10, 0x1F])
+answers = st.one_of(st.binary(max_size=8), st.builds(lambda command, rest: bytes([command, 0x41, 0x60, 0]) + rest, commands,
+                                                     st.binary(max_size=4)))
+
+
+@settings(max_examples=200, deadline=None)
+@given(replies=st.lists(answers, max_size=8), write=st.booleans())
+@example([b"\x4b\x41\x60"], False)
+def test_damaged_answers_are_asked_for_again_or_told_in_our_words(axis, replies, write):
+    Garbled(axis, replies)
+    with suppress(DriverError):
+        if write:
+            axis.write(Setting(0x6041, 0, "<H", 1, "something"))
+        else:
+            assert isinstance(axis.read(0x6041, 0, "<H"), int | None)
 
 
 def test_the_emulator_shares_no_code_with_the_driver():
