@@ -185,8 +185,8 @@ def _speed_axis(axes: Axes, data: JointData) -> None:
     axes.set_xlim(low, high)
     decades = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
     steps = (1, 2, 5) if np.log10(high / low) < 2.6 else (1, 3) if np.log10(high / low) < 3.6 else (1,)
-    major = [step * 10.0**decade for decade in decades for step in steps]
-    minor = [step * 10.0**decade for decade in decades for step in range(1, 10)]
+    major, minor = ([speed for decade in decades for step in some if low <= (speed := step * 10.0**decade) <= high]
+                    for some in (steps, range(1, 10)))
     axes.xaxis.set_major_locator(FixedLocator(major))
     axes.xaxis.set_minor_locator(FixedLocator(minor))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))

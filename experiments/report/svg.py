@@ -31,6 +31,7 @@ _WRAPPED = re.compile(r'(<g clip-path="[^"]*">)<use [^>]*/></g>(?:\1<use [^>]*/>
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none", "svg.hashsalt": "stribeck", "font.family": "sans-serif", "font.size": 8.5,
     "axes.titlesize": 8.5, "axes.titlelocation": "left", "axes.titlecolor": COLOURS.muted, "axes.titlepad": 6.0,
+    "axes.titley": 1.0,         # else every title looks for free room, which takes a third of the time
     "axes.labelsize": 8.5, "axes.labelcolor": COLOURS.muted, "axes.edgecolor": COLOURS.faint, "axes.linewidth": 0.6,
     "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "axes.axisbelow": True,
     "grid.color": "#e9edf0", "grid.linewidth": 0.6, "xtick.color": COLOURS.faint, "ytick.color": COLOURS.faint,

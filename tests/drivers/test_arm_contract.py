@@ -1,5 +1,6 @@
 """What every arm promises: one class, run on every backend. A new driver is a function and a line in BACKENDS."""
 
+import time
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
@@ -10,10 +11,12 @@ import pytest
 from drivers import Arm, ArmStopped, Command, DriverError, Supervisor, connect
 from drivers.replay import ALL_SIGNALS, ReplayArm
 from drivers.simulated import SimulatedArm
+from drivers.wired import Tally
 from experiments.recorder import Recorder
+from ident.armfile import load_arm
 from ident.description import load_mechanism
 from ident.run import load_run
-from tests.drivers.wires import benches
+from tests.drivers.wires import benches, processes
 
 MOTION = 60             # cycles of the motion that every backend can be asked for
 
@@ -64,6 +67,10 @@ def odrive(arm, tmp_path, emulated):
     return connect(emulated("odrive").arm)
 
 
+def cubemars(arm, tmp_path, emulated):
+    return connect(emulated("cubemars").arm)
+
+
 BACKENDS = {
     "simulated": simulated,
     "elastic": elastic,
@@ -73,8 +80,10 @@ BACKENDS = {
     "dynamixel": dynamixel,
     "damiao": damiao,
     "odrive": odrive,
+    "cubemars": cubemars,
 }
-REAL_TIME = {"canopen", "dynamixel", "damiao", "odrive"}
+SETTLING = {"cubemars": 80}     # cycles: a motor that holds by stiffness sinks a little into it when its brake lets go
+REAL_TIME = {"canopen", "dynamixel", "damiao", "odrive", "cubemars"}
 
 
 def way(samples, dq):
@@ -249,12 +258,14 @@ class TestArm:
         enabled.arm.enable()
         assert enabled.steps(1)[0].t == pytest.approx(t + 1.0 / enabled.arm.rate)
 
-    def test_joints_are_at_rest_after_a_stop(self, enabled):
+    def test_joints_are_at_rest_after_a_stop(self, enabled, backend):
         if not enabled.arm.modes:
             pytest.skip("a recording cannot be stopped on its way")
         enabled.steps(MOTION // 2)
         enabled.arm.stop("a test")
         enabled.arm.enable()
+        for _ in range(SETTLING.get(backend, 0)):
+            enabled.arm.step(Command(np.zeros(enabled.n)))
         first, last = (enabled.arm.step(Command(np.zeros(enabled.n))) for _ in range(2))
         np.testing.assert_allclose([first.dq, last.dq], 0.0, atol=1e-3)
         np.testing.assert_allclose(last.q, first.q, atol=1e-5)
@@ -289,3 +300,55 @@ class TestArm:
             enabled.arm.step(Command(np.zeros(count)))
         with pytest.raises(ArmStopped):
             enabled.steps(1)
+
+
+# a minute on each kind of line, both at once; `python -m benchmarks wires` measures how punctual the cycles are
+
+SECONDS = 60.0
+LATE = 1e-3             # of the replies
+RATES = {"canopen": 250.0, "dynamixel": 200.0}
+SWING = np.array([0.4, -0.2])           # rad/s, the amplitude
+PERIOD = 5.0                            # s
+
+
+def swing(path, said):
+    """A program of its own that swings both joints for a minute and says how its cycles went."""
+    with Supervisor(connect(load_arm(path))) as guard:
+        guard.enable()
+        began, samples = time.monotonic(), []
+        while (passed := time.monotonic() - began) < SECONDS:
+            samples.append(guard.step(Command(SWING * np.sin(2.0 * np.pi * passed / PERIOD))))
+        tally: Tally = guard.arm.tally
+        said.put((np.array([sample.t for sample in samples]), np.array([sample.q for sample in samples]), tally.missed,
+                  tally.cycles - np.array([axis.replies for axis in guard.arm.axes]), np.array(tally.latency)))
+
+
+@pytest.fixture(scope="module")
+def minutes(bench):
+    """What the program on each line said."""
+    running = {}
+    for kind, rate in RATES.items():
+        said = processes.Queue()
+        program = processes.Process(target=swing, args=(bench(kind, {"driver": {"rate": rate}}).arm.path, said), daemon=True)
+        program.start()
+        running[kind] = program, said
+    told = {kind: said.get(timeout=SECONDS + 60.0) for kind, (_, said) in running.items()}
+    for program, _ in running.values():
+        program.join()
+    return told
+
+
+@pytest.mark.parametrize("kind", RATES)
+def test_no_sample_is_lost(minutes, kind):
+    t, q, late, lost, latency = minutes[kind]
+    assert (late <= LATE * len(t)).all()
+    assert (lost <= (0 if kind == "canopen" else late)).all()           # what comes late on a serial line is dropped
+    assert np.ptp(q[:, 0]) > 0.3
+    assert 0.0 < np.median(latency) < 1.0 / RATES[kind]
+
+
+@pytest.mark.parametrize("kind", RATES)
+def test_the_rate_is_kept(minutes, kind):
+    t, *_ = minutes[kind]
+    assert np.median(np.diff(t)) == pytest.approx(1.0 / RATES[kind], rel=0.01)
+    assert len(t) > 0.98 * RATES[kind] * SECONDS            # a busy computer may leave out a cycle, never a reply
