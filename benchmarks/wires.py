@@ -37,12 +37,15 @@ ROOMY = {"workspace": {"box": [[-2.0, 2.0], [-2.0, 2.0], [-2.0, 2.0]], "home": [
 IMPERFECT = {"torque_noise": 0.1, "ripple": 0.02, "ripple_period": 0.0628, "stroke_scatter": 0.005}
 MAIN_JOBS = {           # protocol: the built-in arm that speaks it, and its changes
     "canopen": ("lab6-canopen", {"driver": {"bus": {"port": "{port}"}}}),
+    "dynamixel": ("desk4-dynamixel", {"driver": {"port": "socket://127.0.0.1:{port}"}}),
 }
 RATES = {               # protocol: rates [Hz] of the small arm, with their changes
     "canopen": {250.0: {}, 500.0: {}, 1000.0: {"driver": {"bit_rate": 2e6}}},
+    "dynamixel": {200.0: {}, 500.0: {}, 1000.0: {"driver": {"baud_rate": 4_000_000}}},
 }
 NOTES = {"canopen": "Two CANopen drives at 1 kHz would take 71 % of 1 Mbit/s, which is refused; that row has 2 Mbit/s in its arm "
-                    "file."}
+                    "file.",
+         "dynamixel": "Two Dynamixel servos at 1 kHz have 4 Mbit/s in their arm file."}
 WITHIN = 1.96           # standard errors of a difference
 SHORTEST = 4            # segments of a run
 
@@ -67,7 +70,8 @@ def main_job(protocol: str, small: bool, seed: int) -> dict[str, Any]:
     """One campaign over the wire and in process."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        arm = small_arm(protocol, folder, 250.0, ROOMY | {"simulation": IMPERFECT}) if small else built_in(protocol, folder)
+        usual = next(iter(RATES[protocol]))
+        arm = small_arm(protocol, folder, usual, ROOMY | {"simulation": IMPERFECT}) if small else built_in(protocol, folder)
         inside = _changed(arm, folder / "inside", {"driver": {"kind": "simulated", "rate": arm.driver.rate}}, ("driver",))
         plan = plan_whole_arm(arm, None, seed, replace(WHOLE_ARM, postures=3, speeds=4, longest_stroke=4.0) if small else None)
         with emulated(arm, seed):
