@@ -455,9 +455,9 @@ or another length. The judge looks at what the emulated joints truly did, and re
   missed;
 - exit code and message name what failed, without a traceback; nothing hangs.
 
-"Not powered" is a program that refused before any joint had power, "done" one that went on to the end of the plan. On a computer
-with several times more work than cores, replies are read later than the 50 ms after which an arm is stopped: then faults that should be
-tolerated end in a stop. Leave a core to spare, here and before hardware."""
+"Not powered" is a program that refused before any joint had power, "done" one that went on to the end of the plan. On a
+computer with several times more work than cores, replies are read later than the 50 ms after which an arm is stopped: then
+faults that should be tolerated end in a stop. Leave a core to spare, here and before hardware."""
 
 
 def _page(results: list[dict[str, Any]], commits: list[str]) -> str:
