@@ -68,6 +68,8 @@ class Nature:
         Pattern of how the fault that they may have is told.
     rate : float
         At which they are driven [Hz].
+    behind : float
+        How far a joint may fall behind its commands [rad].
     swings : float
         How long a joint may swing about the place where its drive stopped it [s].
     brakes : bool
@@ -77,11 +79,12 @@ class Nature:
     alone: str
     fault: str
     rate: float = 250.0
+    behind: float = 0.05
     swings: float = 0.0
     brakes: bool = False
 
 
-PROTOCOLS = {"canopen": Nature(HELD, r"error 0x2310 \(overcurrent\)"), "dynamixel": Nature(HELD, "overload", 200.0, 0.6),
+PROTOCOLS = {"canopen": Nature(HELD, r"error 0x2310 \(overcurrent\)"), "dynamixel": Nature(HELD, "overload", 200.0, 0.1, 0.6),
              "damiao": Nature(LET_GO, "overcurrent"), "odrive": Nature(LET_GO, "bus overcurrent"),
              "cubemars": Nature(HELD, "temperature of the motor", brakes=True)}
 
@@ -135,7 +138,7 @@ FAULTS: dict[str, Required] = {
     "drive fault": Required("segment dropped; that joint braked, or falls; the others stopped",
                             "{fault}", falls=True),
     "bus error": Required("segment dropped; all joints {alone}", r"the bus failed|cannot be read|does not answer", unheard=True),
-    "emulator killed": Required("segment dropped", rf"{NOTHING_HEARD}|the bus failed"),
+    "emulator killed": Required("segment dropped", rf"{NOTHING_HEARD}|the bus failed|cannot be opened"),
     "host stopped": Required("segment dropped; all joints {alone}, and stopped when it goes on", TORN, unheard=True,
                              harmless_early=True),
     "host killed": Required("all joints {alone}; all finished segments on disk", unheard=True, code=-signal.SIGKILL),
@@ -210,6 +213,8 @@ def small_arm(protocol: str, folder: Path) -> ArmFile:
     shutil.copy(ARM.with_suffix(".urdf"), folder)
     table = merged(merged(tomllib.loads(ARM.read_text(encoding="utf-8")), with_port(PAIR[protocol], free_port())), CHANGES)
     table["driver"]["rate"] = PROTOCOLS[protocol].rate
+    for joint in table["joints"].values():
+        joint["following_error"] = PROTOCOLS[protocol].behind
     table["joints"]["lift"]["stop"] = "brake" if PROTOCOLS[protocol].brakes else "hold"
     path = folder / ARM.name
     path.write_text(tomlkit.dumps(table), encoding="utf-8")

@@ -39,7 +39,7 @@ MAIN_JOBS = {           # protocol: the built-in arm that speaks it, and its cha
     "canopen": ("lab6-canopen", {"driver": {"bus": {"port": "{port}"}}}),
     "dynamixel": ("desk4-dynamixel", {"driver": {"port": "socket://127.0.0.1:{port}"}}),
 }
-RATES = {               # protocol: rates [Hz] of the small arm, with their changes
+RATES: dict[str, dict[float, dict[str, Any]]] = {       # protocol: rates [Hz] of the small arm, with their changes
     "canopen": {250.0: {}, 500.0: {}, 1000.0: {"driver": {"bit_rate": 2e6}}},
     "dynamixel": {200.0: {}, 500.0: {}, 1000.0: {"driver": {"baud_rate": 4_000_000}}},
 }

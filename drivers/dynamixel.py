@@ -301,7 +301,10 @@ class DynamixelAxis(Axis):
         self._verify(setting)
 
     def _verify(self, setting: Setting) -> None:
+        """Read back, once more where another answer comes: that may be one to an earlier question."""
         found = self.read(setting.item)
+        if found != setting.value:
+            found = self.read(setting.item)
         if found != setting.value:
             raise self._error(f"was told {setting.what} = {setting.value} (register {setting.item.address}) and reads back "
                               f"{found}")
@@ -309,7 +312,13 @@ class DynamixelAxis(Axis):
     # orders
 
     def enable(self) -> None:
-        """Make the goal the present position and read it back, then ask for power. What the watchdog locked is unlocked first."""
+        """Make the goal the present position and read it back, then ask for power. What the watchdog locked is unlocked first.
+
+        A servo that was reset since it was set up knows its place within a turn only, and is refused.
+        """
+        if self.read(dxl.INDIRECT) != dxl.indirect_addresses():
+            raise self._error("was reset after it had been set up: where it is may be off by whole turns. Connect again with the "
+                              "horn within half a turn of zero_offset")
         for setting in self._profile:
             self._tell(setting)
         self.write(Setting(dxl.WATCHDOG, 0, "watchdog"))

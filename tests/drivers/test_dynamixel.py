@@ -268,6 +268,14 @@ class TestFaults:
                 until_it_fails(arm)
             assert not probe.powered(1)
 
+    def test_a_servo_that_was_reset_after_it_had_been_set_up_is_not_powered(self, pair, probe):
+        """It would be a turn of the horn away from where it says it is."""
+        with connect(pair.arm) as arm:
+            probe.happen(1, RESET)
+            with pytest.raises(DriverError, match=r"turn \(id 1\) was reset after it had been set up"):
+                arm.enable()
+            assert not probe.powered(1)
+
     def test_when_the_line_is_cut_the_arm_says_so(self, own):
         servos, _ = own()
         with connect(servos.arm) as arm:

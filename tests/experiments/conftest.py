@@ -1,7 +1,7 @@
 """Small arms and plans for tests of experiments, and the command line in this process."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from experiments.cli.app import run
+from experiments.methods import METHODS
 from experiments.plan import Plan, Segment, with_robot_time
 from ident.armfile import ArmFile
 from ident.run import arm_sha256
@@ -31,6 +32,13 @@ def make_plan() -> Callable[..., Plan]:
         return with_robot_time(plan, arm)
 
     return make
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Campaigns with few postures, for tests of what surrounds them."""
+    for method, (make, options) in METHODS.items():
+        monkeypatch.setitem(METHODS, method, (make, replace(options, postures=3)))
 
 
 @dataclass(frozen=True)

@@ -137,6 +137,7 @@ def test_it_replays(make_arm, tmp_path):
     assert breakaway_table([again])["friction"].to_list() == breakaway_table([run])["friction"].to_list()
 
 
+@pytest.mark.usefixtures("short")
 def test_a_campaign_reports_it_beside_the_law(cli, make_arm):
     arm = make_arm({"simulation": {"breakaway": 0.3, "torque_noise": 0.05, "encoder_step": 1e-5}})
     outcome = cli("calibrate", arm.path, "--breakaway", "-o", "out", "--json")

@@ -182,6 +182,7 @@ class TestTorqueBasis:
 
 
 class TestRepeats:
+    @pytest.mark.usefixtures("short")
     def test_runs_show_their_deviation_beside_the_interval(self, cli, make_arm, tmp_path):
         arm = make_arm({"simulation": {"stroke_scatter": 0.01, "torque_noise": 0.05}})
         outcome = cli("calibrate", arm.path, "--joints", "lift", "--repeats", "2", "-o", tmp_path / "out", "--json")

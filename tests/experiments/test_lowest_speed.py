@@ -90,6 +90,7 @@ def test_a_run_without_strokes_is_refused(make_arm, make_plan, tmp_path):
         lowest_speeds(replace(run, record={**run.record, "plan": None}))
 
 
+@pytest.mark.usefixtures("short")
 def test_a_search_spares_a_campaign_its_stick_slip(make_arm, tmp_path):
     arm, said = make_arm(loop(3.0, 4.5)), []
     found = calibrate(arm, tmp_path / "found", ("turn",), seed=1, method="single", search=True,

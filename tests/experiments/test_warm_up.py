@@ -1,9 +1,7 @@
 """Warm-up: it ends when friction has settled, not before and not long after; what follows is measured on a warm arm."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
-from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -11,11 +9,9 @@ import pytest
 from drivers import JointSample
 from drivers.connect import connect
 from experiments.calibrate import calibrate
-from experiments.methods import METHODS
 from experiments.plan import Segment
 from experiments.record import record
 from experiments.warm_up import CHANGE, OVER, Settling, ended, plan_warm_up
-from experiments.whole_arm import WHOLE_ARM, plan_whole_arm
 from ident.health import drift
 from ident.run import find_runs, load_run
 
@@ -78,11 +74,11 @@ class TestPlan:
         assert [segment.id for segment in made.segments] == list(range(len(made.segments)))
 
 
+@pytest.mark.usefixtures("short")
 def test_a_warmed_arm_drifts_less_and_its_warm_up_is_not_fitted(make_arm, tmp_path):
     arm, said = make_arm({"simulation": WARM}), []
-    with patch.dict(METHODS, {"whole-arm": (plan_whole_arm, replace(WHOLE_ARM, postures=4))}):
-        cold = calibrate(arm, tmp_path / "cold", seed=1)
-        warm = calibrate(arm, tmp_path / "warm", seed=1, warm_up=600.0, say=lambda *words: said.append(words))
+    cold = calibrate(arm, tmp_path / "cold", seed=1)
+    warm = calibrate(arm, tmp_path / "warm", seed=1, warm_up=600.0, say=lambda *words: said.append(words))
     first, second = (load_run(folder) for folder in find_runs(tmp_path / "warm"))
     assert (first.purpose, second.purpose) == ("warm-up", "fit")
     assert second.t[0] > first.t[-1]                                    # the same arm, not a cold one
@@ -104,6 +100,7 @@ def test_time_that_is_up_is_said(make_arm, tmp_path):
     assert "friction had not settled by then" in ended(run)
 
 
+@pytest.mark.usefixtures("short")
 def test_the_command_line_warms_up_first(cli, make_arm):
     outcome = cli("calibrate", make_arm().path, "--warm-up", "0.2", "-o", "out", "--json")
     assert outcome.code == 0, outcome.err
