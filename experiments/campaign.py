@@ -9,7 +9,7 @@ import numpy as np
 
 from drivers import connect
 from experiments.clearance import ways_are_clear
-from experiments.plan import Plan, Segment, read_plan, with_robot_time, write_plan
+from experiments.plan import Plan, Segment, plan_from_table, read_plan, with_robot_time, write_plan
 from experiments.record import record
 from experiments.tracking import Enough, Watch
 from ident.armfile import ArmFile
@@ -59,10 +59,19 @@ class Campaign:
         self.device = connect(arm, seed + self._begun)      # a driver that cannot be set up is refused before anything is written
         self._cold = True
 
-    def recorded(self, purpose: str) -> Run | None:
-        """The last run for a purpose that came to its end."""
-        return next((run for path in reversed(campaign_runs(self._folder)) if (run := load_run(path)).purpose == purpose
-                     and run.closed is not None and run.closed.get("reason") == DONE), None)
+    @property
+    def measuring(self) -> bool:
+        """Whether anything was recorded that is to be fitted."""
+        return bool(self._passes(()))
+
+    def recorded(self, plan: Plan) -> Run | None:
+        """The last run of this very plan that came to its end."""
+        for path in reversed(campaign_runs(self._folder)):
+            run = load_run(path, ())
+            if (run.purpose == plan.purpose and run.closed is not None and run.closed.get("reason") == DONE
+                    and plan_from_table(run.record["plan"], path) == plan):
+                return load_run(path)
+        return None
 
     def passes(self, count: int) -> list[Run]:
         """Runs of the first passes through their plans, each with the rests of what was broken off."""
@@ -84,12 +93,12 @@ class Campaign:
         return Part(rest, recorded[number][-1].label) if rest else None
 
     def keep(self, plan: Plan, number: int) -> None:
-        """Write a plan into the folder before it is driven; a repeated one is there."""
+        """Write the plan of a pass into the folder before it begins; one that runs rest on is never written again."""
         self._folder.mkdir(parents=True, exist_ok=True)
         path = self._folder / PLAN
-        if number and read_plan(path) != plan:
-            path = self._folder / _PLANS.format(number + 1)
-        write_plan(plan, path)
+        if number and read_plan(path) == plan:
+            return
+        write_plan(plan, self._folder / _PLANS.format(number + 1) if number else path)
 
     def drive(self, plan: Plan, continues: str | None = None, enough: Enough | None = None) -> Run:
         """Record a run; the arm stays as warm as it is until a run that is to be fitted has ended."""

@@ -16,7 +16,7 @@ import pytest
 
 from experiments import campaign
 from experiments.calibrate import Delivery, calibrate
-from experiments.campaign import rest_of
+from experiments.campaign import Campaign, rest_of
 from experiments.cli.common import agree
 from experiments.constant_speed import plan_constant_speed
 from experiments.design import ConstantSpeed
@@ -247,8 +247,30 @@ def test_hardware_goes_on_only_when_somebody_agrees(arm, broken, cli, monkeypatc
     assert "everything is recorded; nothing moves" in cli(*command).out
 
 
+def test_a_plan_that_runs_rest_on_is_never_written_again(arm, broken):
+    """A process that is killed while it writes would leave runs without their plan."""
+    with patch.object(campaign, "write_plan", side_effect=AssertionError("written again")):
+        small(arm, broken, resume=True)
+
+
+def test_a_run_counts_as_recorded_for_its_own_joints_only(make_arm, make_plan, tmp_path):
+    arm = make_arm()
+    plan = replace(make_plan(arm, speeds=(0.8,)), purpose="lowest-speed")
+    begun = Campaign(arm, tmp_path / "out", 0)
+    begun.drive(plan)
+    assert begun.recorded(plan) is not None
+    assert begun.recorded(replace(make_plan(arm, 1, speeds=(0.8,)), purpose="lowest-speed")) is None
+    assert not begun.measuring
+
+
 class TestRefused:
     """One sentence, and nothing is touched."""
+
+    def test_a_search_that_the_plans_do_not_rest_on(self, arm, broken):
+        before = raw(broken)
+        with pytest.raises(InputError, match="begun without the search for the lowest speed"):
+            small(arm, broken, resume=True, search=True)
+        assert raw(broken) == before
 
     def test_without_the_option(self, arm, broken):
         with pytest.raises(InputError, match=r"out exists and is not empty; .* --resume"):

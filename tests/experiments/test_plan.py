@@ -134,6 +134,14 @@ class TestSilence:
         checked(make_plan(wired, speeds=(0.3,), posture=(2.1, 0.3)), wired)
 
 
+    @pytest.mark.parametrize(("change", "words"), [
+        ({"joint": "elbow"}, "unknown joint 'elbow'"), ({"speed": 0.0}, "moves turn at 0 rad/s"),
+        ({"kind": "swing"}, "a swing has swings")])
+    def test_damage_is_said_as_of_any_arm(self, wired, make_plan, change, words):
+        with pytest.raises(PlanError, match=words):
+            checked(changed(make_plan(wired, speeds=(0.3,)), 1, **change), wired)
+
+
 class TestCheck:
     def test_a_good_plan_says_how_much_room_it_keeps(self, plan, arm):
         assert checked(plan, arm) == pytest.approx(1.5 - 0.3)       # the lift stands at 0.3 of 1.5 rad
@@ -168,6 +176,11 @@ class TestCheck:
     def test_numbers_that_do_not_tell_segments_apart(self, plan, arm, number):
         with pytest.raises(PlanError, match="number of its own"):
             checked(changed(plan, 3, id=number), arm)
+
+    @pytest.mark.parametrize("of", [2, 3, 9])
+    def test_a_segment_that_does_not_retrace_what_it_says(self, plan, arm, of):
+        with pytest.raises(PlanError, match=f"segment 2 says mirror_of = {of}, but does not retrace"):
+            checked(changed(plan, 2, mirror_of=of), arm)
 
     def test_nothing_to_record(self, plan, arm):
         with pytest.raises(PlanError, match="no stroke"):
