@@ -98,7 +98,7 @@ def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOp
             text.print(f"repeats   {len(runs)} runs, {clock(sum(one.robot_time for one in runs))} of robot time")
         purposes = {one.purpose for one in made}
         if LOWEST_SPEED in purposes:
-            text.print("lowest    before that, around home: the lowest speed that each joint holds, slower strokes are dropped")
+            text.print("lowest    first, around home: the lowest speed that each joint holds; slower strokes are dropped")
         if BREAKAWAY in purposes:
             text.print("breakaway at the end: the torque of each joint grows until it moves, in several postures")
         if WARM_UP in purposes:
