@@ -113,11 +113,9 @@ def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, se
         raise InputError(f"{out} was begun without the search for the lowest speed of these joints; resume with the options that "
                          "it was begun with")
     warming = plan_warm_up(arm, joints, seed, warm_up) if warm_up else None
-    ramps = plan_breakaway(arm, joints, seed) if breakaway else None
-    if ramps and campaign.recorded(ramps):
-        ramps = None
+    ramps = campaign.left_of_ramps(plan_breakaway(arm, joints, seed)) if breakaway else None
     if ramps:
-        check_modes(ramps, campaign.device, arm)
+        check_modes(ramps.plan, campaign.device, arm)
     refining = bool(target or budget)               # then each plan follows from the runs before it
 
     def plans() -> Iterable[Plan]:
@@ -132,7 +130,7 @@ def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, se
         return [one for part in parts for one in (warming, part) if one]
 
     known = plans()
-    ahead = [one for one in (searching, *([] if refining else wanted(enumerate(known))), ramps) if one]
+    ahead = [one for one in (searching, *([] if refining else wanted(enumerate(known))), ramps and ramps.plan) if one]
     if ahead or not refining:
         agreed(ahead)
     if searching:
@@ -151,7 +149,7 @@ def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, se
             said("warm-up", ended(campaign.drive(warming, enough=Settling())))
         campaign.drive(part.plan, part.continues)
     if ramps:
-        campaign.drive(ramps)
+        campaign.drive(ramps.plan, ramps.continues)
     delivery = fit_runs([out], out, options)
     if refining:
         said("precision", precision(delivery.result, joints or campaign.mechanism.names, target))
