@@ -25,8 +25,14 @@ def plan_breakaway(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: in
     design = Design.of(arm, joints, ConstantSpeed())
     names, home, writer = design.mechanism.names, arm.home(design.mechanism), Writer(design.mechanism.names)
     rng = np.random.default_rng(seed)
-    low, high = design.limits.position[:, 0] + _AWAY, design.limits.position[:, 1] - _AWAY
-    drawn = rng.uniform(low, np.maximum(low, high), (_CANDIDATES, len(home)))
+    (low, high), (least, most) = design.room, design.limits.position.T
+    low, high = np.maximum(low, least + _AWAY), np.minimum(high, most - _AWAY)
+    tight = np.flatnonzero(low > high)
+    if len(tight):
+        name, unit = names[tight[0]], "m" if design.mechanism.prismatic[tight[0]] else "rad"
+        raise PlanError(f"{arm.path}: joint {name} has no place {_AWAY:g} {unit} from both of its limits, to break loose "
+                        f"and stop; widen joints.{name}.position")
+    drawn = rng.uniform(low, high, (_CANDIDATES, len(home)))
     free = drawn[ways_are_clear(arm, design.mechanism, np.broadcast_to(home, drawn.shape), drawn)]
     if len(free) < len(DWELLS):
         raise PlanError(f"{arm.path}: only {len(free)} of {_CANDIDATES} random postures can be reached from home, {len(DWELLS)} "

@@ -14,7 +14,7 @@ from experiments.methods import DEFAULT, plan_method
 from experiments.plan import Plan
 from experiments.record import check_modes
 from experiments.recorder import empty_folder, refuse_used
-from experiments.refine import refine
+from experiments.refine import precision, refine
 from experiments.report import write_report
 from experiments.tracking import Watch
 from experiments.warm_up import Settling, ended, plan_warm_up, run_notes
@@ -22,11 +22,12 @@ from ident.armfile import ArmFile
 from ident.breakaway import Breakaway, breakaway_table, breakaways
 from ident.calibration import Calibration
 from ident.description import load_mechanism
+from ident.errors import InputError
 from ident.export import export
 from ident.identify import Identification, identify
 from ident.joint import Options, check_options
 from ident.lowest_speed import lowest_speeds
-from ident.run import BREAKAWAY, FITTED, LOWEST_SPEED, Run, find_runs, load_run
+from ident.run import FITTED, Run, find_runs, load_run
 
 Say = Callable[[str, str], None]
 Agree = Callable[[list[Plan]], None]
@@ -104,12 +105,17 @@ def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, se
     said, agreed = say or (lambda heading, sentence: None), agree or (lambda plans: None)
     campaign = Campaign(arm, out, seed, display)
     check_options(options or Options(), campaign.mechanism, joints or campaign.mechanism.names)
-    found = campaign.recorded(LOWEST_SPEED) if search else None
-    searching = plan_lowest_speed(arm, joints, seed) if search and found is None else None
+    searching = plan_lowest_speed(arm, joints, seed) if search else None
+    found = campaign.recorded(searching) if searching else None
+    if found:
+        searching = None
+    elif searching and campaign.measuring:
+        raise InputError(f"{out} was begun without the search for the lowest speed of these joints; resume with the options that "
+                         "it was begun with")
     warming = plan_warm_up(arm, joints, seed, warm_up) if warm_up else None
-    ramps = plan_breakaway(arm, joints, seed) if breakaway and campaign.recorded(BREAKAWAY) is None else None
+    ramps = campaign.left_of_ramps(plan_breakaway(arm, joints, seed)) if breakaway else None
     if ramps:
-        check_modes(ramps, campaign.device, arm)
+        check_modes(ramps.plan, campaign.device, arm)
     refining = bool(target or budget)               # then each plan follows from the runs before it
 
     def plans() -> Iterable[Plan]:
@@ -124,12 +130,12 @@ def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, se
         return [one for part in parts for one in (warming, part) if one]
 
     known = plans()
-    ahead = [one for one in (searching, *([] if refining else wanted(enumerate(known))), ramps) if one]
+    ahead = [one for one in (searching, *([] if refining else wanted(enumerate(known))), ramps and ramps.plan) if one]
     if ahead or not refining:
         agreed(ahead)
     if searching:
         found = campaign.drive(searching)
-        said("lowest", lowest_sentence(lowest_speeds(found)))
+        said("lowest", lowest_sentence(lowest_speeds(found), campaign.mechanism))
         known = plans()
     for number, plan in enumerate(known):
         part = campaign.left_of(plan, number)
@@ -137,13 +143,17 @@ def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, se
             continue
         if refining:
             agreed(wanted([(number, plan)]))
-        campaign.keep(plan, number)
+        if part.continues is None:
+            campaign.keep(plan, number)
         if warming:
             said("warm-up", ended(campaign.drive(warming, enough=Settling())))
         campaign.drive(part.plan, part.continues)
     if ramps:
-        campaign.drive(ramps)
-    return fit_runs([out], out, options)
+        campaign.drive(ramps.plan, ramps.continues)
+    delivery = fit_runs([out], out, options)
+    if refining:
+        said("precision", precision(delivery.result, joints or campaign.mechanism.names, target))
+    return delivery
 
 
 def fit_runs(paths: list[Path], out: Path, options: Options | None = None) -> Delivery:

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
 from drivers import connect
 from experiments.clearance import ways_are_clear
-from experiments.plan import Plan, Segment, read_plan, with_robot_time, write_plan
+from experiments.plan import Plan, Segment, plan_from_table, read_plan, with_robot_time, write_plan
 from experiments.record import record
 from experiments.tracking import Enough, Watch
 from ident.armfile import ArmFile
@@ -59,10 +60,19 @@ class Campaign:
         self.device = connect(arm, seed + self._begun)      # a driver that cannot be set up is refused before anything is written
         self._cold = True
 
-    def recorded(self, purpose: str) -> Run | None:
-        """The last run for a purpose that came to its end."""
-        return next((run for path in reversed(campaign_runs(self._folder)) if (run := load_run(path)).purpose == purpose
-                     and run.closed is not None and run.closed.get("reason") == DONE), None)
+    @property
+    def measuring(self) -> bool:
+        """Whether anything was recorded that is to be fitted."""
+        return bool(self._passes(()))
+
+    def recorded(self, plan: Plan) -> Run | None:
+        """The last run of this very plan that came to its end."""
+        for path in reversed(campaign_runs(self._folder)):
+            run = load_run(path, ())
+            if (run.purpose == plan.purpose and run.closed is not None and run.closed.get("reason") == DONE
+                    and plan_from_table(run.record["plan"], path) == plan):
+                return load_run(path)
+        return None
 
     def passes(self, count: int) -> list[Run]:
         """Runs of the first passes through their plans, each with the rests of what was broken off."""
@@ -80,16 +90,26 @@ class Campaign:
         if number >= len(recorded):
             return Part(plan)
         self._refuse_other(plan, self._plan(number))
-        rest = rest_of(plan, recorded[number], self._arm, self.mechanism)
-        return Part(rest, recorded[number][-1].label) if rest else None
+        return self._left(plan, recorded[number])
+
+    def left_of_ramps(self, plan: Plan) -> Part | None:
+        """What is still to be recorded of a plan of ramps; None if nothing is."""
+        runs = self._of(plan.purpose, ())
+        begun = [one for one in ([runs[k] for k in one] for one in passes(runs))
+                 if plan_from_table(one[0].record["plan"], one[0].path) == plan]
+        return self._left(plan, begun[-1]) if begun else Part(plan)
+
+    def _left(self, plan: Plan, runs: Sequence[Run]) -> Part | None:
+        rest = rest_of(plan, runs, self._arm, self.mechanism)
+        return Part(rest, runs[-1].label) if rest else None
 
     def keep(self, plan: Plan, number: int) -> None:
-        """Write a plan into the folder before it is driven; a repeated one is there."""
+        """Write the plan of a pass into the folder before it begins; one that runs rest on is never written again."""
         self._folder.mkdir(parents=True, exist_ok=True)
         path = self._folder / PLAN
-        if number and read_plan(path) != plan:
-            path = self._folder / _PLANS.format(number + 1)
-        write_plan(plan, path)
+        if number and read_plan(path) == plan:
+            return
+        write_plan(plan, self._folder / _PLANS.format(number + 1) if number else path)
 
     def drive(self, plan: Plan, continues: str | None = None, enough: Enough | None = None) -> Run:
         """Record a run; the arm stays as warm as it is until a run that is to be fitted has ended."""
@@ -107,9 +127,12 @@ class Campaign:
         return sum(path.is_dir() for path in self._folder.glob(f"{RUNS}/*"))
 
     def _passes(self, signals: tuple[str, ...] | None) -> list[list[Run]]:
-        every = (load_run(path) if signals is None else load_run(path, signals) for path in campaign_runs(self._folder))
-        runs = [run for run in every if run.purpose == FIT]
+        runs = self._of(FIT, signals)
         return [[runs[k] for k in one] for one in passes(runs)]
+
+    def _of(self, purpose: str, signals: tuple[str, ...] | None) -> list[Run]:
+        every = (load_run(path) if signals is None else load_run(path, signals) for path in campaign_runs(self._folder))
+        return [run for run in every if run.purpose == purpose]
 
     def _plan(self, number: int) -> Path:
         own = self._folder / _PLANS.format(number + 1)
@@ -155,8 +178,9 @@ def rest_of(plan: Plan, runs: Sequence[Run], arm: ArmFile, mechanism: Mechanism)
 
 
 def _driven(plan: Plan, run: Run) -> set[int]:
-    """Segments that a run finished, with every sample on disk; a stroke only with the one that retraces it."""
+    """Segments that a run finished, with every sample on disk; strokes, and ramps up and down, in pairs only."""
     finished = {event["segment"] for event in run.events if event["event"] == "finished" and event["row"] <= len(run.t)}
-    half = {id_ for segment in plan.segments if segment.mirror_of is not None
-            for id_ in (segment.id, segment.mirror_of) if not {segment.id, segment.mirror_of} <= finished}
-    return finished - half
+    pairs = [(segment.mirror_of, segment.id) for segment in plan.segments if segment.mirror_of is not None]
+    pairs += [(up.id, down.id) for up, down in pairwise(plan.segments)
+              if up.kind == down.kind == "ramp" and (up.joint, up.posture) == (down.joint, down.posture)]
+    return finished - {id_ for pair in pairs if not finished.issuperset(pair) for id_ in pair}

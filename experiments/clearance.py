@@ -40,6 +40,11 @@ def relied_on(arm: ArmFile, mechanism: Mechanism) -> list[str]:
         [f"{geometry.model.ngeom} shapes of {arm.model.name}, {1e3 * GAP:g} mm apart"] if geometry else [])
 
 
+def may_move_together(arm: ArmFile, mechanism: Mechanism) -> bool:
+    """Whether several joints may move at once to be measured: real hardware only where something says what is clear."""
+    return arm.driver.kind == "simulated" or bool(relied_on(arm, mechanism))
+
+
 def _in_box(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array) -> NDArray[np.bool_]:
     """Whether ways stay in the workspace box.
 

@@ -134,6 +134,10 @@ class Design:
         if lacking:
             others = f"; missing too: {', '.join(lacking[1:])}" if lacking[1:] else ""
             raise PlanError(f"{arm.path}: {lacking[0]} is missing; nothing moves without it{others}")
+        for name, value, (low, high) in zip(mechanism.names, arm.home(mechanism), limits.position, strict=True):
+            if not low <= value <= high:
+                raise PlanError(f"{arm.path}: {name} is at {value:g} in the home posture, outside its limits "
+                                f"[{low:g}, {high:g}]; state workspace.home")
         chosen = tuple(joints) if joints else mechanism.names
         for name in chosen:
             if name not in mechanism.names:
@@ -192,6 +196,13 @@ class Design:
         low, high = self.limits.position.T
         beyond = run_on(self.options.fastest * self.limits.velocity, self.limits.acceleration, silence(self.arm))
         free = np.maximum(ROOM * (high - low), beyond)
+        short = np.flatnonzero(2.0 * free > high - low)
+        if len(short):
+            j, name = short[0], self.mechanism.names[short[0]]
+            unit = "m" if self.mechanism.prismatic[j] else "rad"
+            raise PlanError(f"{self.arm.path}: joint {name} has {high[j] - low[j]:.3g} {unit} between its limits, but may go on "
+                            f"for {beyond[j]:.3g} {unit} either way should the computer fall silent; widen "
+                            f"joints.{name}.position, lower its velocity or driver.watchdog")
         return low + free, high - free
 
     @cached_property

@@ -1,10 +1,14 @@
-"""Search for the lowest speed that each velocity loop holds: round trips around home, slower and slower, all joints at once."""
+"""Search for the lowest speed that each velocity loop holds: round trips around home, slower and slower.
+
+All joints go at once, or one after the other where nothing says what is clear for a real arm.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
+from experiments.clearance import may_move_together
 from experiments.design import Design, Trip
 from experiments.errors import PlanError
 from experiments.order import Writer
@@ -13,6 +17,7 @@ from experiments.ways import free_way
 from experiments.whole_arm import WHOLE_ARM
 from ident.armfile import ArmFile
 from ident.lowest_speed import LowestSpeed
+from ident.mechanism import Mechanism
 from ident.run import LOWEST_SPEED, arm_sha256
 
 METHOD = "search for the lowest speed"
@@ -28,16 +33,17 @@ def plan_lowest_speed(arm: ArmFile, joints: tuple[str, ...] | None = None, seed:
     """
     unknown = {name: replace(arm.joint(name), slowest=None) for name in arm.joints}
     design = Design.of(replace(arm, joints=unknown), joints, WHOLE_ARM)
-    home, active = arm.home(design.mechanism), list(design.active)
+    home, together = arm.home(design.mechanism), may_move_together(arm, design.mechanism)
+    groups = [list(design.active)] if together else [[j] for j in design.active]
     writer, rng = Writer(design.mechanism.names), np.random.default_rng(seed)
     writer.move(home, 0)
     for step in range(_ABOVE, -_BELOW - 1, -1):
         speeds = np.minimum(design.ends[0] * _STEP**step, design.ends[1])
-        duration = _TIME + float(np.max(speeds[active] / (RAMP * design.limits.acceleration[active])))
-        way = np.zeros(len(home))
-        way[active] = np.minimum(speeds * duration, design.longest)[active]
-        leader = active[0]
-        writer.round_trip(Trip(0, free_way(design, home, way, rng), leader, float(way[leader] / duration)), 0)
+        for group in groups:
+            duration = _TIME + float(np.max(speeds[group] / (RAMP * design.limits.acceleration[group])))
+            way, leader = np.zeros(len(home)), group[0]
+            way[group] = np.minimum(speeds * duration, design.longest)[group]
+            writer.round_trip(Trip(0, free_way(design, home, way, rng), leader, float(way[leader] / duration)), 0)
     plan = Plan(arm.name, arm_sha256(arm), METHOD, seed, design.mechanism.names, tuple(home.tolist()), tuple(writer.segments),
                 purpose=LOWEST_SPEED)
     check_plan(plan, arm, design.mechanism)
@@ -60,7 +66,8 @@ def with_slowest(arm: ArmFile, found: Mapping[str, LowestSpeed]) -> ArmFile:
                                                 for name, joint in found.items()}})
 
 
-def lowest_sentence(found: Mapping[str, LowestSpeed]) -> str:
+def lowest_sentence(found: Mapping[str, LowestSpeed], mechanism: Mechanism) -> str:
     """Which speeds are held, joint by joint."""
-    return ", ".join(f"{name} none" if joint.held is None else f"{name} {joint.held:.3g}"
-                     + ("" if joint.lost is None else f" (not {joint.lost:.3g})") for name, joint in found.items()) + " rad/s"
+    units = {name: "m/s" if slides else "rad/s" for name, slides in zip(mechanism.names, mechanism.prismatic, strict=True)}
+    return ", ".join(f"{name} none" if joint.held is None else f"{name} {joint.held:.3g} {units[name]}"
+                     + ("" if joint.lost is None else f" (not {joint.lost:.3g})") for name, joint in found.items())

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from drivers.axis import LinkKeys
-from experiments.clearance import in_the_way, relied_on, ways_are_clear
+from experiments.clearance import in_the_way, may_move_together, ways_are_clear
 from experiments.errors import PlanError
 from ident.armfile import ArmFile, Limits, parse_table, read_toml, upgrade
 from ident.description import load_mechanism
@@ -34,6 +34,7 @@ RAMP = 0.6              # fraction of the acceleration limit that ramps use; the
 MOVE = 0.5              # fraction of the velocity limit that moves between postures use
 DWELL = 0.15            # s of rest after every segment
 RAMP_TO = 0.9           # fraction of the torque limit at which a ramp ends
+_RAMP_LEAST = 2.0       # s that the whole torque limit takes in a ramp at least: torque is watched as it is measured
 _CORNERS = 16           # points a pass at which the way of a swing is checked
 _KNOTS = 16             # set-points of a pass of a swing
 _LISTS = ("predicted", "segments")      # one entry a line
@@ -242,10 +243,11 @@ def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
     if len(set(ids)) < len(ids) or min(ids) < 0:
         raise PlanError("every segment of a plan needs a number of its own, from 0; "
                         f"found {', '.join(str(id_) for id_ in sorted(ids) if id_ < 0 or ids.count(id_) > 1)}")
-    together = any(segment.kind == "sweep" for segment in plan.segments)
-    if together and arm.driver.kind != "simulated" and not relied_on(arm, mechanism):
+    together = any(segment.kind in ("sweep", "swing") and np.count_nonzero(np.array(segment.target) != start) > 1
+                   for start, segment in plan.legs())
+    if together and not may_move_together(arm, mechanism):
         raise PlanError(f"{arm.path}: real hardware moves as a whole only where a workspace box or the model's geometry says "
-                        "what is clear; state workspace.box, or measure one joint at a time (--method single)")
+                        "what is clear; state workspace.box, or move one joint at a time (--method single, --joints)")
     units = ["m" if slides else "rad" for slides in mechanism.prismatic]
     room, silent = np.inf, silence(arm)
     for start, segment in plan.legs():
@@ -258,13 +260,14 @@ def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
                 raise PlanError(f"segment {segment.id} takes {plan.names[worst]} to {end[worst]:.3f} {units[worst]}, "
                                 f"outside its limits [{low:g}, {high:g}]")
             room = min(room, float(gap[worst]))
-        _check_silence(segment, start, plan.names, limits, units, silent)
         if (segment.kind == "ramp") != (segment.rate is not None):
             raise PlanError(f"segment {segment.id} is a {segment.kind}; a ramp has a rate, nothing else does")
         if segment.kind == "ramp":
-            _check_ramp(segment, start, plan.names)
+            _check_ramp(segment, start, mechanism, limits)
         elif segment.kind != "move":
             _check_speeds(segment, start, plan.names, limits, units)
+        _check_silence(segment, start, plan.names, limits, units, silent)
+    _check_mirrors(plan)
     ways = [(*ends, segment) for start, segment in plan.legs() for ends in pairwise(corners(start, segment))]
     clear = ways_are_clear(arm, mechanism, np.array([start for start, _, _ in ways]), np.array([end for _, end, _ in ways]))
     if not clear.all():
@@ -349,13 +352,31 @@ def _check_silence(segment: Segment, start: Array, names: tuple[str, ...], limit
                             f"should the computer fall silent, the drive goes on for {silent:g} s (driver.watchdog)")
 
 
-def _check_ramp(segment: Segment, start: Array, names: tuple[str, ...]) -> None:
-    """Refuse a ramp of no joint, without direction, or that is to end elsewhere."""
+def _check_mirrors(plan: Plan) -> None:
+    """Refuse a segment that does not retrace the one that it says it does."""
+    legs = {segment.id: (start, segment) for start, segment in plan.legs()}
+    for number, (start, segment) in legs.items():
+        if segment.mirror_of is None:
+            continue
+        there, other = legs.get(segment.mirror_of, (start, segment))
+        alike = (segment.kind, segment.joint, segment.speed) == (other.kind, other.joint, other.speed)
+        if not (alike and np.allclose([*start, *segment.target], [*other.target, *there], 0.0, 1e-6)):
+            raise PlanError(f"segment {number} says mirror_of = {segment.mirror_of}, but does not retrace such a segment")
+
+
+def _check_ramp(segment: Segment, start: Array, mechanism: Mechanism, limits: Limits) -> None:
+    """Refuse a ramp of no joint, without direction, too fast to be watched, or that is to end elsewhere."""
+    names = mechanism.names
     if segment.joint not in names:
         raise PlanError(f"segment {segment.id}: {unknown_name('joint', str(segment.joint), names)}")
     if not segment.rate or not (segment.dwell or 0.0) > 0.0 or tuple(start) != segment.target:
         raise PlanError(f"segment {segment.id}: a ramp of {segment.joint} needs a rate other than 0, a dwell of more than 0 s "
                         f"and the target where it starts; found {segment.rate}, {segment.dwell}, {segment.target}")
+    j = names.index(segment.joint)
+    fastest, unit = float(limits.torque[j]) / _RAMP_LEAST, mechanism.unit(j)
+    if abs(segment.rate) > fastest:
+        raise PlanError(f"segment {segment.id}: the torque of {segment.joint} grows by {abs(segment.rate):g} {unit}/s, limit "
+                        f"{fastest:g} {unit}/s: joints.{segment.joint}.torque in {_RAMP_LEAST:g} s")
 
 
 def check_way(stands: Array, plan: Plan, arm: ArmFile, mechanism: Mechanism) -> None:

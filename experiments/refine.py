@@ -66,6 +66,16 @@ def refine(arm: ArmFile, joints: tuple[str, ...], seed: int, options: Options | 
             return
 
 
+def precision(result: Identification, joints: tuple[str, ...], target: float | None) -> str:
+    """How well the friction of all joints is known in the end, and which of them not as well as wanted."""
+    bands = {name: band(result, name) for name in joints}
+    said = ", ".join(f"{name} {100.0 * width:.2g} %" for name, width in bands.items() if np.isfinite(width))
+    weak = [name for name, width in bands.items() if target and not width <= target]
+    why = "the time is spent, or more round trips would tell too little"
+    return f"friction is known within {said}" + (
+        f"; not within {100.0 * (target or 0.0):g} % yet: {', '.join(weak)}; {why}" if weak else "")
+
+
 def band(result: Identification, joint: str) -> float:
     """Greatest half width of the 95 % band of a joint's friction over its speeds and loads, as a part of friction."""
     if joint not in result.joints:

@@ -62,7 +62,8 @@ def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOp
                                                                           "torque mode.")] = False,
               target: Annotated[str | None, typer.Option(help="Precision to reach, run after run: half width of the 95 % band of "
                                                               "each joint's friction, as 5%.")] = None,
-              budget: Annotated[str | None, typer.Option(help="Robot time to spend, run after run, as 10min or 90s.")] = None,
+              budget: Annotated[str | None, typer.Option(help="Robot time to spend on round trips, run after run, "
+                                                              "as 10min or 90s.")] = None,
               live: LiveOption = False, yes: YesOption = False, as_json: JsonOption = False) -> None:
     """The main job: plan, move, record, fit, export, report."""
     from experiments.calibrate import calibrate as calibrate_arm
@@ -97,7 +98,7 @@ def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOp
             text.print(f"repeats   {len(runs)} runs, {clock(sum(one.robot_time for one in runs))} of robot time")
         purposes = {one.purpose for one in made}
         if LOWEST_SPEED in purposes:
-            text.print("lowest    before that, around home: the lowest speed that each joint holds, slower strokes are dropped")
+            text.print("lowest    first, around home: the lowest speed that each joint holds; slower strokes are dropped")
         if BREAKAWAY in purposes:
             text.print("breakaway at the end: the torque of each joint grows until it moves, in several postures")
         if WARM_UP in purposes:
@@ -158,7 +159,7 @@ def run(arm: ArmArgument = "lab6",
     from drivers import connect
     from experiments.lowest_speed import lowest_sentence
     from experiments.methods import UNTIL, plan_experiment
-    from experiments.plan import check_plan, read_plan
+    from experiments.plan import check_plan, read_plan, with_robot_time
     from experiments.record import check_modes, record
     from experiments.recorder import empty_folder, refuse_used
     from ident.armfile import load_arm
@@ -176,6 +177,7 @@ def run(arm: ArmArgument = "lab6",
     _greet(text, arm_file, mechanism, folder)
     made = read_plan(plan) if plan else plan_experiment(experiment, method, arm_file, split(joints), seed)
     check_plan(made, arm_file, mechanism)
+    made = with_robot_time(made, arm_file)          # whatever a file says
     check_modes(made, device, arm_file)
     _show(text, made, arm_file, mechanism)
     agree([made], arm_file, mechanism, yes, text)
@@ -183,7 +185,7 @@ def run(arm: ArmArgument = "lab6",
     with _recording(text, made, folder, mechanism if live else None) as watch:
         recorded = record(arm_file, made, folder, seed, note, watch, enough=UNTIL.get(made.purpose, lambda: None)())
     if made.purpose == LOWEST_SPEED:
-        found = lowest_sentence(lowest_speeds(load_run(recorded)))
+        found = lowest_sentence(lowest_speeds(load_run(recorded)), mechanism)
         text.print(f"lowest    {found}; joints.NAME.slowest of the arm file keeps it")
     then = {VALIDATION: f"validate {folder} CALIBRATION...", WARM_UP: f"run {arm}",
             LOWEST_SPEED: f"calibrate {arm}"}.get(made.purpose, f"fit {folder}")

@@ -90,7 +90,8 @@ def forecast_table(plan: "Plan", target: float) -> Table:
     for heading in ("joint", "load", "friction", "Coulomb", "static", "w_s", "viscous", "Coulomb/load", "static/load",
                     "round trips", f"needed for {100.0 * target:g} %"):
         table.add_column(heading, justify="left" if heading in ("joint", "load") else "right")
-    for told in richest(plan.predicted).values():
+    worst = richest(plan.predicted)
+    for told in (worst[name] for name in plan.names if name in worst):
         cells = [told.friction, *(told.parameters.get(name) for name in names)]
         table.add_row(told.joint, told.load, *("-" if cell is None else f"{100.0 * cell:.1f}" for cell in cells),
                       str(told.round_trips), str(told.needed(target)))

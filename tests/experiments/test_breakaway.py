@@ -116,11 +116,21 @@ class TestPlan:
         write_plan(made, tmp_path / "plan.toml")
         assert read_plan(tmp_path / "plan.toml") == made
 
+    @pytest.mark.parametrize("seed", range(3))
+    def test_postures_leave_the_room_that_a_bus_needs(self, make_arm, seed):
+        """Drives on a bus go on for a while if the computer falls silent, also on the way to a posture near a limit."""
+        arm = make_arm({"driver": {"kind": "bench", "watchdog": 0.3}})
+        check_plan(plan_breakaway(arm, seed=seed), arm, load_mechanism(arm))
+
+    def test_no_room_names_the_joint(self, make_arm):
+        with pytest.raises(PlanError, match=r"joint turn has no place 0\.05 rad from both of its limits"):
+            plan_breakaway(make_arm({"joints": {"turn": {"position": [-0.04, 0.04]}}}))
+
     @pytest.mark.parametrize(("change", "words"), [
         ({"rate": 0.0}, "a rate other than 0"), ({"rate": None}, "a ramp has a rate"),
         ({"dwell": None}, "a dwell of more than 0 s"), ({"joint": "elbow"}, "unknown joint 'elbow'"),
         ({"target": (0.5, 0.5)}, "the target where it starts"),
-        ({"kind": "move"}, "is a move; a ramp has a rate"),
+        ({"kind": "move"}, "is a move; a ramp has a rate"), ({"rate": -31.0}, r"turn grows by 31 N·m/s, limit 30 N·m/s"),
     ])
     def test_a_ramp_that_cannot_be_is_refused(self, make_arm, change, words):
         arm = make_arm()

@@ -16,18 +16,18 @@ import pytest
 
 from experiments import campaign
 from experiments.calibrate import Delivery, calibrate
-from experiments.campaign import rest_of
+from experiments.campaign import Campaign, rest_of
 from experiments.cli.common import agree
 from experiments.constant_speed import plan_constant_speed
 from experiments.design import ConstantSpeed
 from experiments.methods import METHODS
-from experiments.plan import Segment, check_plan, read_plan
+from experiments.plan import Plan, Segment, check_plan, read_plan, with_robot_time
 from experiments.recorder import Recorder
 from ident.armfile import ArmFile, load_arm
 from ident.calibration import Calibration
 from ident.description import load_mechanism
 from ident.errors import InputError
-from ident.run import EVENTS, RECORD, SAMPLES, campaign_runs, load_run
+from ident.run import EVENTS, RECORD, SAMPLES, arm_sha256, campaign_runs, load_run
 
 ROOT = Path(__file__).parents[2]
 ARMS = ROOT / "tests" / "arms"
@@ -247,8 +247,56 @@ def test_hardware_goes_on_only_when_somebody_agrees(arm, broken, cli, monkeypatc
     assert "everything is recorded; nothing moves" in cli(*command).out
 
 
+def test_a_plan_that_runs_rest_on_is_never_written_again(arm, broken):
+    """A process that is killed while it writes would leave runs without their plan."""
+    with patch.object(campaign, "write_plan", side_effect=AssertionError("written again")):
+        small(arm, broken, resume=True)
+
+
+def test_ramps_go_on_with_the_pair_that_was_broken_off(make_arm, tmp_path):
+    arm = make_arm()
+    stay = (0.0, 0.0)
+    segments = [Segment(0, "move", stay, 1)] + [
+        Segment(1 + 2 * k + down, "ramp", stay, 1, joint, rate=-15.0 if down else 15.0, dwell=0.2)
+        for k, joint in enumerate(("turn", "lift")) for down in (0, 1)]
+    plan = with_robot_time(Plan(arm.name, arm_sha256(arm), "a test", 0, ("turn", "lift"), stay, tuple(segments),
+                                purpose="breakaway"), arm)
+    finish = Recorder.finish
+
+    def off(self, segment):
+        if segment.id == 4:
+            raise KeyboardInterrupt
+        finish(self, segment)
+
+    begun = Campaign(arm, tmp_path / "out", 0)
+    assert begun.left_of_ramps(plan).plan == plan
+    with patch.object(Recorder, "finish", off), pytest.raises(KeyboardInterrupt):
+        begun.drive(plan)
+    left = Campaign(arm, tmp_path / "out", 0).left_of_ramps(plan)
+    assert [segment.id for segment in left.plan.segments if segment.kind == "ramp"] == [3, 4]
+    again = Campaign(arm, tmp_path / "out", 0)
+    again.drive(left.plan, left.continues)
+    assert again.left_of_ramps(plan) is None
+
+
+def test_a_run_counts_as_recorded_for_its_own_joints_only(make_arm, make_plan, tmp_path):
+    arm = make_arm()
+    plan = replace(make_plan(arm, speeds=(0.8,)), purpose="lowest-speed")
+    begun = Campaign(arm, tmp_path / "out", 0)
+    begun.drive(plan)
+    assert begun.recorded(plan) is not None
+    assert begun.recorded(replace(make_plan(arm, 1, speeds=(0.8,)), purpose="lowest-speed")) is None
+    assert not begun.measuring
+
+
 class TestRefused:
     """One sentence, and nothing is touched."""
+
+    def test_a_search_that_the_plans_do_not_rest_on(self, arm, broken):
+        before = raw(broken)
+        with pytest.raises(InputError, match="begun without the search for the lowest speed"):
+            small(arm, broken, resume=True, search=True)
+        assert raw(broken) == before
 
     def test_without_the_option(self, arm, broken):
         with pytest.raises(InputError, match=r"out exists and is not empty; .* --resume"):

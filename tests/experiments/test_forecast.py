@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 
 from experiments.calibrate import calibrate
+from experiments.cli.text import forecast_table
 from experiments.design import Design, Goal
 from experiments.errors import PlanError
 from experiments.forecast import check_separable, forecast, points_ahead, richest, ways_of
 from experiments.methods import METHODS, plan_method
 from experiments.plan import Plan, read_plan, write_plan
 from experiments.record import record
+from experiments.refine import precision
 from experiments.whole_arm import WHOLE_ARM
 from ident.armfile import ArmFile, load_arm
 from ident.description import load_mechanism
@@ -99,6 +101,18 @@ def test_a_plan_that_cannot_separate_the_parameters_is_refused(make_arm: Callabl
     check_separable(forecast(make_plan(arm, speeds=(0.05, 0.1, 0.2, 0.4, 0.8) * 4, way=0.8), design))
     with pytest.raises(PlanError, match=r"round trips of turn cannot separate its parameters: .*viscous \(within .*wider range"):
         check_separable(forecast(make_plan(arm, speeds=(0.4, 0.41, 0.42), way=0.8), design))
+
+
+def test_joints_are_listed_in_the_order_of_the_arm(followed: tuple[ArmFile, Plan, Run]) -> None:
+    plan = followed[1]
+    by_precision = replace(plan, predicted=tuple(sorted(plan.predicted, key=lambda told: told.joint, reverse=True)))
+    assert list(forecast_table(by_precision, 0.05).columns[0].cells) == list(plan.names)
+
+
+def test_it_is_said_what_was_not_reached(found: Identification) -> None:
+    assert precision(found, ("j1", "j2"), 1.0).startswith("friction is known within j1 ")
+    assert "yet" not in precision(found, ("j1", "j2"), 1.0)
+    assert "not within 0.001 % yet: j1, j2; " in precision(found, ("j1", "j2"), 1e-5)
 
 
 class TestGoals:

@@ -14,7 +14,9 @@ from experiments.constant_speed import plan_constant_speed
 from experiments.design import ConstantSpeed
 from experiments.errors import PlanError
 from experiments.geometry import GAP, geometry_of
+from experiments.lowest_speed import plan_lowest_speed
 from experiments.plan import check_plan, check_way, profile
+from experiments.validation import plan_validation
 from experiments.whole_arm import plan_whole_arm
 from ident.armfile import load_arm
 from ident.description import load_mechanism
@@ -174,6 +176,17 @@ class TestHardware:
         plan_constant_speed(snake(shapes="", table="", kind="bench"), None, 0, small)
         plan_whole_arm(snake(kind="bench"), None, 0, small)
         plan_whole_arm(snake(shapes="", table="", kind="bench", box=", box = [[-1, 1], [-1, 1], [-1, 1]]"), None, 0, small)
+
+    def test_swings_are_motion_of_the_whole_arm(self, snake):
+        with pytest.raises(PlanError, match=r"real hardware moves as a whole only where .* workspace\.box"):
+            plan_validation(snake(shapes="", table="", kind="bench"))
+        plan_validation(snake(shapes="", table="", kind="bench"), ("a",))
+
+    def test_without_them_the_lowest_speed_is_sought_joint_by_joint(self, snake):
+        alone, together = (plan_lowest_speed(snake(shapes="", table="", kind=kind)) for kind in ("bench", "simulated"))
+        assert {segment.kind for segment in alone.segments} == {"move", "stroke"}
+        assert {segment.kind for segment in together.segments} == {"move", "sweep"}
+        assert {segment.joint for segment in alone.segments if segment.joint} == set(alone.names)
 
     def test_what_will_move_is_said_before_it_is_asked_for(self, snake, cli, monkeypatch):
         arm = snake(kind="bench", box=", box = [[-1, 1], [-1, 1], [-0.2, 1]]")

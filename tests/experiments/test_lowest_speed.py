@@ -14,6 +14,7 @@ from experiments.methods import METHODS, plan_method
 from experiments.plan import read_plan
 from experiments.record import record
 from experiments.tracking import GAIN
+from ident.description import load_mechanism
 from ident.errors import InputError
 from ident.health import Finding
 from ident.identify import identify
@@ -82,6 +83,15 @@ def test_what_cannot_be_is_refused(make_arm):
         plan_method("single", with_slowest(arm, {"turn": LowestSpeed(1.9, 1.3)}), None, 1)
 
 
+def test_speeds_are_said_in_the_units_of_their_joints(make_arm):
+    slide = load_mechanism(make_arm(base="slide"))
+    found = {name: LowestSpeed(0.01, 0.007) for name in slide.names}
+    said = [f"{name} 0.01 {'m/s' if slides else 'rad/s'} (not 0.007)"
+            for name, slides in zip(slide.names, slide.prismatic, strict=True)]
+    assert slide.prismatic.any()
+    assert lowest_sentence(found, slide) == ", ".join(said)
+
+
 def test_a_run_without_strokes_is_refused(make_arm, make_plan, tmp_path):
     arm = make_arm()
     plan = make_plan(arm)
@@ -97,7 +107,7 @@ def test_a_search_spares_a_campaign_its_stick_slip(make_arm, tmp_path):
                       say=lambda *words: said.append(words))
     run = load_run(find_runs(tmp_path / "found")[0])
     assert run.purpose == "lowest-speed"
-    assert said == [("lowest", lowest_sentence(lowest_speeds(run)))]
+    assert said == [("lowest", lowest_sentence(lowest_speeds(run), load_mechanism(arm)))]
     slowest = lowest_speeds(run)["turn"].held
     plan = read_plan(tmp_path / "found" / "plan.toml")
     assert min(s.speed for s in plan.segments if s.joint == "turn") >= slowest

@@ -10,10 +10,13 @@ import tomlkit
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from experiments.breakaway import plan_breakaway
 from experiments.constant_speed import plan_constant_speed
 from experiments.design import ConstantSpeed, load_spread
 from experiments.errors import PlanError
+from experiments.lowest_speed import plan_lowest_speed
 from experiments.plan import RAMP, Segment, check_plan, profile, read_plan, robot_time, run_on, silence, write_plan
+from experiments.validation import plan_validation
 from experiments.whole_arm import plan_whole_arm
 from ident.armfile import Limits, Workspace, load_arm
 from ident.description import load_mechanism
@@ -134,6 +137,21 @@ class TestSilence:
         checked(make_plan(wired, speeds=(0.3,), posture=(2.1, 0.3)), wired)
 
 
+    @pytest.mark.parametrize("make", [plan_constant_speed, plan_whole_arm, plan_validation, plan_lowest_speed, plan_breakaway])
+    def test_a_range_too_short_to_stop_in_names_the_joint(self, make_arm, make):
+        arm = make_arm({"driver": {"kind": "bench", "watchdog": 0.3}, "joints": {"turn": {"position": [-0.05, 0.05]}},
+                        "workspace": {"box": [[-2.0, 2.0]] * 3}})
+        with pytest.raises(PlanError, match=r"joint turn has 0\.1 rad between .*, but may go on for 0\.\d+ rad either way"):
+            make(arm)
+
+    @pytest.mark.parametrize(("change", "words"), [
+        ({"joint": "elbow"}, "unknown joint 'elbow'"), ({"speed": 0.0}, "moves turn at 0 rad/s"),
+        ({"kind": "swing"}, "a swing has swings")])
+    def test_damage_is_said_as_of_any_arm(self, wired, make_plan, change, words):
+        with pytest.raises(PlanError, match=words):
+            checked(changed(make_plan(wired, speeds=(0.3,)), 1, **change), wired)
+
+
 class TestCheck:
     def test_a_good_plan_says_how_much_room_it_keeps(self, plan, arm):
         assert checked(plan, arm) == pytest.approx(1.5 - 0.3)       # the lift stands at 0.3 of 1.5 rad
@@ -168,6 +186,11 @@ class TestCheck:
     def test_numbers_that_do_not_tell_segments_apart(self, plan, arm, number):
         with pytest.raises(PlanError, match="number of its own"):
             checked(changed(plan, 3, id=number), arm)
+
+    @pytest.mark.parametrize("of", [2, 3, 9])
+    def test_a_segment_that_does_not_retrace_what_it_says(self, plan, arm, of):
+        with pytest.raises(PlanError, match=f"segment 2 says mirror_of = {of}, but does not retrace"):
+            checked(changed(plan, 2, mirror_of=of), arm)
 
     def test_nothing_to_record(self, plan, arm):
         with pytest.raises(PlanError, match="no stroke"):
@@ -344,6 +367,10 @@ class TestConstantSpeed:
     def test_a_joint_sensor_does_not_see_the_friction(self, make_arm):
         with pytest.raises(PlanError, match="joint sensor"):
             plan_constant_speed(make_arm({"torque_signal": "joint sensor"}))
+
+    def test_a_home_that_nobody_stated_and_limits_exclude(self, make_arm):
+        with pytest.raises(PlanError, match=r"turn is at 0 in the home posture, outside its limits \[0\.5, 2\.5\]"):
+            plan_whole_arm(make_arm({"joints": {"turn": {"position": [0.5, 2.5]}}}))
 
     def test_no_room_says_which_joint_and_how_much(self, make_arm):
         arm = make_arm({"workspace": {"home": [0.0, 0.0], "box": [[-2, 2], [-0.001, 0.001], [-2, 2]]}})

@@ -5,6 +5,7 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -323,6 +324,13 @@ class TestDone:
         assert "seed = 3" in text
         assert cli("plan", arm, "-o", tmp_path / "again.toml", "--seed", "3").code == 0
         assert (tmp_path / "again.toml").read_text(encoding="utf-8") == text
+
+    def test_robot_time_is_not_taken_from_the_file(self, cli, make_arm, make_plan, tmp_path):
+        arm = make_arm()
+        made = make_plan(arm, speeds=(0.8,))
+        write_plan(replace(made, robot_time=7200.0), tmp_path / "plan.toml")
+        done = json.loads(cli("run", arm.path, "--plan", tmp_path / "plan.toml", "-o", tmp_path / "out", "--json").out)
+        assert done["robot_time_s"] == pytest.approx(made.robot_time, abs=1e-3)
 
     def test_plan_and_loads_write_nothing(self, cli, make_arm, tmp_path):
         arm = make_arm().path
