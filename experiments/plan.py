@@ -343,10 +343,10 @@ def _check_silence(segment: Segment, start: Array, names: tuple[str, ...], limit
     speed = np.abs(target - start) * profile(start, segment, names, limits).fastest
     needed = run_on(speed, limits.acceleration, silent)
     low, high = limits.position.T
-    for far, near, gap in ((target, start, high - target), (start, target, target - low)):
-        short = np.where(far > near, needed - gap, -np.inf)
-        worst = int(np.argmax(short))
-        if short[worst] > 1e-9:
+    for begin, end in ((start, target), (target, start))[:1 + (segment.kind == "swing")]:       # which comes back to its start
+        gap = np.where(end > begin, high - end, np.where(end < begin, end - low, np.inf))
+        worst = int(np.argmax(needed - gap))
+        if needed[worst] - gap[worst] > 1e-9:
             raise PlanError(f"segment {segment.id} takes {names[worst]} at {speed[worst]:.3g} {units[worst]}/s to "
                             f"{gap[worst]:.3g} {units[worst]} before its limit, {needed[worst]:.3g} {units[worst]} are needed: "
                             f"should the computer fall silent, the drive goes on for {silent:g} s (driver.watchdog)")
@@ -455,7 +455,7 @@ class _PlanTable(BaseModel):
     start: tuple[float, ...]
     segments: tuple[Segment, ...]
     robot_time: float = 0.0
-    purpose: str = FIT
+    purpose: Literal["fit", "validation", "warm-up", "lowest-speed", "breakaway"] = "fit"
     predicted: tuple[Prediction, ...] = ()
 
 
