@@ -16,6 +16,7 @@ _SLOW = {False: 0.05, True: 0.01}       # rad/s and m/s (sliding): a slowest spe
 _FALLEN = 0.5           # part of the Stribeck velocity below which the level of slow sliding shows
 _SMALL = 0.2            # part of friction at the fastest speed below which faster strokes tell viscous friction best
 _CARRIED = (0.1, 0.2, 0.5)              # masses of a payload that are tried, as parts of what the joint carries,
+_LOST = 2.0             # half width over value from which more of the same is no advice
 _OFFSETS = np.arange(0.05, 0.51, 0.05)  # and its distances from the last axis, m
 
 
@@ -61,6 +62,8 @@ def advised(fit: FitResult, speed: Array, load: Array | None, trips: int, prisma
 def more(relative: float, trips: int, word: str = "round trips") -> str:
     """How many further round trips bring a half width to what counts as identified: it falls with their square root."""
     further = int(np.ceil(trips * ((relative / IDENTIFIED) ** 2 - 1.0)))
+    if relative > _LOST:
+        return f"its interval holds zero; more {word} like these {trips} would hardly settle it"
     return (f"known within {100.0 * relative:.0f} %; about {further} {word} more than these {trips} would bring it to "
             f"{100.0 * IDENTIFIED:.0f} %") if further > 0 else ""
 
@@ -68,8 +71,10 @@ def more(relative: float, trips: int, word: str = "round trips") -> str:
 def _best(name: str, fit: FitResult, speed: Array, load: Array | None, relative: float, w: str) -> str:
     """Which kind of move tells a parameter better than more of the same."""
     if name.endswith("_coefficient") and load is not None:
-        return (f"the load spans {load.min():.3g} to {load.max():.3g}: postures over {relative / IDENTIFIED:.1f} times that span "
-                "would do as well")
+        times = relative / IDENTIFIED
+        return (f"the load spans {load.min():.3g} to {load.max():.3g}: "
+                + (f"postures over {times:.1f} times that span would do as well" if relative <= _LOST else
+                   "friction hardly grows with it there"))
     if name in ("static", "stribeck_velocity", "stribeck_exponent") and "stribeck_velocity" in fit.values:
         wanted = _FALLEN * fit.values["stribeck_velocity"]
         if speed.min() > wanted:

@@ -38,10 +38,8 @@ def differing(points: pd.DataFrame, group: Groups, load: Array | None, wanted: s
         Of one joint.
     group : ndarray of int, shape (N,)
         Round trips.
-    fit : FitResult
-        Its friction, the mean of both directions.
     load : ndarray, shape (N,), optional
-        The load of that friction.
+        The load of its friction.
     wanted : str
         "auto" lets the differences compete with none.
     prismatic : bool
@@ -106,6 +104,8 @@ def directions(name: str, directional: str, fit: FitResult, differences: Mapping
     there, back = (f"{mean.value + sign * half:.4g}" for sign in (1.0, -1.0))
     said = (f"viscous friction is {there} forward and {back} {mean.unit} backward" if directional == "viscous" else
             f"friction per load is {there} when driving and {back} when driven back")
+    if directional == "driving" and abs(half) > mean.value:
+        said += "; friction below zero is none: torque constant or masses, taken for right, are off"
     return (Finding(name, "directions", f"{name}: {said}"),)
 
 

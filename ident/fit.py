@@ -32,6 +32,7 @@ HUBER = 1.345           # 95 % efficient where no round trip went wrong
 _NORMAL_MEDIAN = 1.4826     # standard deviations in a median of absolute values
 _REWEIGHTED = 5         # how often
 _SPARE_SPEEDS = 1       # distinct speeds beyond the parameters of speed that a law needs
+_REVERSED = 0.8         # part of the points in which the torque opposes the motion where its sign is wrong
 _SAME_SPEED = 0.1       # by which speeds of one class differ at most, in the logarithm
 
 
@@ -148,11 +149,13 @@ def fit_friction(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None 
     Parameters
     ----------
     velocity, torque : array_like, shape (N,)
-        Signed joint velocity [rad/s] and friction torque [N·m].
+        Signed joint velocity [rad/s] and friction torque [N·m], without gravity and offset: where only one direction was
+        recorded, an offset cannot be told from Coulomb friction.
     load : array_like, shape (N,), optional
         Load of each point [N·m]; competes with "no load part".
     group : array_like, shape (N,), optional
-        Which round trip each point belongs to; points of one share an error. Default: each its own. Round trips count as
+        Which round trip each point belongs to; points of one share an error. Default: each its own, which is wrong for the
+        samples of a stroke, and makes intervals far too narrow. Round trips count as
         measured in the order in which they first appear: where their levels are correlated in it, intervals are wider.
     law : str
         A name in `LAWS`, or "auto" to let them compete on round trips left out.
@@ -169,7 +172,7 @@ def fit_friction(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None 
     InputError
         If arrays differ in length or hold values that are no numbers.
     FitError
-        If there are too few round trips or speeds; says how many are needed.
+        If the torque is dead or opposes the motion, or there are too few round trips or speeds; says how many are needed.
     """
     from ident.selection import select
 
@@ -195,12 +198,13 @@ def _huber_weights(data: Data, fit: FitResult) -> Array:
 
 
 def _checked(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None, group: ArrayLike | None) -> Data:
-    w, tau = np.asarray(velocity, dtype=float), np.asarray(torque, dtype=float)
+    w, tau = _numbers("velocity", velocity), _numbers("torque", torque)
     if w.ndim != 1 or tau.ndim != 1:
         raise InputError(f"velocity has shape {w.shape}, torque {tau.shape}; points of one joint, shape (N,), are needed")
     labels = np.arange(len(w)) if group is None else np.asarray(group)
-    pressed = None if load is None else np.asarray(load, dtype=float)
-    for name, values in (("velocity", w), ("torque", tau), ("load", pressed)):
+    pressed = None if load is None else _numbers("load", load)
+    numbered = labels if labels.dtype.kind == "f" else None
+    for name, values in (("velocity", w), ("torque", tau), ("load", pressed), ("group", numbered)):
         if values is None:
             continue
         if values.shape != w.shape:
@@ -214,9 +218,19 @@ def _checked(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None, gro
         raise FitError("the velocity is zero in every point; friction shows only in motion")
     if not tau[moving].any():
         raise FitError("the torque is zero in every point; the torque signal is dead or not recorded")
-    if np.sum(w[moving] * tau[moving] < 0.0) > 0.5 * moving.sum():
-        raise FitError("the torque opposes the motion in most points: its sign, or that of the velocity, is wrong")
+    against = float(np.mean(w[moving] * tau[moving] < 0.0))
+    if against > 0.5:
+        raise FitError(f"the torque opposes the motion in {against:.0%} of the points: "
+                       + ("its sign, or that of the velocity, is wrong" if against > _REVERSED else
+                          "it is noise or something else that hides friction, or changes its sign against the velocity"))
     return Data(w[moving], tau[moving], None if pressed is None else pressed[moving], group_index(labels[moving]))
+
+
+def _numbers(name: str, values: ArrayLike) -> Array:
+    try:
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} holds values that are no numbers") from None
 
 
 def fit_law(data: Data, law: Law, load_name: str = "none") -> FitResult:
@@ -336,6 +350,8 @@ def with_intervals(best: Best, load_name: str) -> FitResult:
     whole, noise, values, limits = best.whole, best.noise, best.values, best.limits
     data, law, names = whole.data, whole.law, tuple(values)
     free = [k for k, name in enumerate(names) if name in limits or name in data.nuisance or values[name] > 0.0]
+    if not free:
+        raise FitError(f"the torque holds no friction: every parameter of the law {law.name} is zero at best")
     found = spread(whole, noise, values, free)
     scale = np.array([values[names[k]] if names[k] in limits else 1.0 for k in free])     # of parameters in the logarithm
     covariance = found.covariance * np.outer(scale, scale)

@@ -18,6 +18,9 @@ WARMED = 15.0           # °C over a run from which friction is not that of one 
 UNIT = 3.0              # factor between torque and the model's gravity beyond which the unit is in doubt
 _EXPLAINED = 0.8        # part of the even torque's variance that gravity must explain for that
 _SATURATED = 0.98       # fraction of the torque limit that counts as saturated
+_SATURATED_SHARE = 0.001        # and the share of such samples that is worth a word
+_PLATEAU = 10.0         # times as often as the next value below, and by how little above it, as a part of it: the greatest torque
+_NEXT = 0.02            # of a joint in motion is a limit that nobody stated
 _SAME_RATE = 0.1        # by which velocity and the derivative of position may differ
 
 
@@ -54,7 +57,7 @@ def check_log(run: Run) -> tuple[Finding, ...]:
                                               "what was recorded is used"))
     elif run.closed.get("reason") not in (DONE, None):
         findings.append(Finding(None, "ended", f"the run ended early: {run.closed['reason']}"))
-    return (*findings, *_saturation(run))
+    return (*findings, *_saturation(run), *_plateau(run))
 
 
 def _claimed(run: Run, rate: float) -> list[Finding]:
@@ -87,12 +90,34 @@ def _saturation(run: Run) -> list[Finding]:
     findings = []
     for joint in np.flatnonzero(np.abs(run.signals["tau"]).max(axis=0) > _SATURATED * limits):
         at_limit = np.abs(run.signals["tau"][:, joint]) > _SATURATED * limits[joint]
-        if (share := float(at_limit.mean())) > 0.001:
+        if (share := float(at_limit.mean())) > _SATURATED_SHARE:
             name, first = run.names[joint], float(run.t[int(np.argmax(at_limit))])
             findings.append(Finding(name, "saturation", f"torque of {name} is at its limit of {limits[joint]:.4g} in "
                                     f"{100 * share:.1f} % of the samples, first at t = {first:.2f} s; the drive could not hold "
                                     "its speed there, and a limit is no friction. Lower speed and acceleration, or choose a "
                                     "lighter posture", first))
+    return findings
+
+
+def _plateau(run: Run) -> list[Finding]:
+    """Joints whose torque in motion stands at its greatest value: a limit below that of the arm file."""
+    limits = np.array([run.arm.joint(name).torque or np.inf for name in run.names])
+    moving = np.diff(run.signals["q"], axis=0, append=run.signals["q"][-1:]) != 0.0
+    findings = []
+    for joint, name in enumerate(run.names):
+        for side, word in ((1.0, "above"), (-1.0, "below")):
+            torque = side * np.where(moving[:, joint], run.signals["tau"][:, joint], 0.0)
+            top = float(torque.max())
+            at_top, below = torque == top, torque[torque < top]
+            if not 0.0 < top < _SATURATED * limits[joint] or not len(below) or at_top.mean() <= _SATURATED_SHARE:
+                continue
+            following = float(below.max())
+            if top - following < _NEXT * top and at_top.sum() > _PLATEAU * np.sum(below == following):
+                first = float(run.t[int(np.argmax(at_top))])
+                findings.append(Finding(name, "saturation", f"torque of {name} is never {word} {side * top:.4g} and stands there "
+                                        f"in {100.0 * at_top.mean():.1f} % of the samples, first at t = {first:.2f} s: a limit "
+                                        "of the drive or of the log, which is no friction. Raise it, or lower speed and "
+                                        "acceleration", first))
     return findings
 
 

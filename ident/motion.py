@@ -169,10 +169,15 @@ def beside_friction(fit: FitResult, friction: float) -> dict[str, Parameter]:
 def agreement(name: str, motion: FitResult, constant: FitResult) -> Finding:
     """General motion against constant speed, for the parameters that both have.
 
-    They agree where the difference is within the root sum of squares of the half widths of both intervals.
+    They agree where the difference is within the root sum of squares of the half widths of both intervals. Levels of friction
+    under different loads are different things.
     """
+    apart_by_load = motion.load != constant.load
+    levels = [name.removesuffix("_coefficient") for name in law_named(motion.law).with_load] if apart_by_load else []
     said, apart = [], []
     for key, one in motion.parameters.items():
+        if key in levels:
+            continue
         other = constant.parameters.get(key)
         if (other is None or one.value is None or other.value is None or one.half_width is None or other.half_width is None):
             continue
@@ -184,4 +189,5 @@ def agreement(name: str, motion: FitResult, constant: FitResult) -> Finding:
     if not said:
         return Finding(name, "agreement", f"{name}: general motion and constant speed share no parameter with an interval")
     word = f"they differ beyond their intervals in {', '.join(apart)}" if apart else "they agree within their intervals"
+    word += f"; levels under different loads ({motion.load}, {constant.load}) do not compare" if apart_by_load else ""
     return Finding(name, "agreement", f"{name}: general motion gives {'; '.join(said)}; {word}")

@@ -300,8 +300,8 @@ def _left_out(run: Run, entries: Sequence[tuple[str, int, str]]) -> list[Finding
     findings = []
     for (joint, reason), numbers in segments.items():
         at = float(run.t[np.argmax(run.segment == numbers[0])]) if np.ptp(run.segment) > 0 else None
-        when = "" if at is None else f"; the first at t = {at:.2f} s"
-        findings.append(Finding(joint, "left out", f"{joint}: {len(numbers)} stroke(s) left out ({reason}; segments "
-                                f"{', '.join(map(str, numbers[:6]))}{', ...' if len(numbers) > 6 else ''}{when}); the fit knows "
+        where = "" if at is None else (f"; segments {', '.join(map(str, numbers[:6]))}{', ...' if len(numbers) > 6 else ''}"
+                                       f"; the first at t = {at:.2f} s")
+        findings.append(Finding(joint, "left out", f"{joint}: {len(numbers)} stroke(s) left out ({reason}{where}); the fit knows "
                                 "nothing of them", at))
     return findings

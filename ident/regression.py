@@ -23,7 +23,7 @@ _LONG = 8              # points a round trip from which products are summed one 
 def symmetric_inverse(gram: Array, least: float) -> Array:
     """Pseudo-inverse of symmetric matrices (..., p, p) without eigenvalues up to `least` of the greatest."""
     values, vectors = np.linalg.eigh(gram)
-    big = np.abs(values) > least * np.abs(values).max(axis=-1, keepdims=True)
+    big = np.abs(values) > least * np.abs(values).max(axis=-1, keepdims=True, initial=0.0)
     inverse = np.divide(1.0, values, out=np.zeros_like(values), where=big)
     return np.asarray((vectors * inverse[..., None, :]) @ vectors.swapaxes(-1, -2))
 

@@ -94,7 +94,8 @@ def select(data: Data, loads: Mapping[str, Array | None], laws: tuple[str, ...] 
     speed = _speeds(datas[0])
     errors = [_held_out(own, law, noise, fit.values, _blocks(speed))
               for own, (law, _, _), fit in zip(datas, offered, fits, strict=True)]
-    dismissed = [_unphysical(fit) for fit in fits]
+    plain = any("stribeck_velocity" not in law.nonlinear for law, _, _ in offered)
+    dismissed = [(_no_stribeck(fit) if plain else "") or (_no_load(fit) if "none" in loads else "") for fit in fits]
     k = _simplest_of_the_best([error[0] for error in errors], dismissed, [load for _, load, _ in offered], speed)
     _, load, way = offered[k]
     rivals = [fit for fit, (_, other, _), error, reason in zip(fits, offered, errors, dismissed, strict=True)
@@ -137,20 +138,27 @@ def _beats(errors: Array, others: Array, speed: Groups, margin: float) -> bool:
     return all(bool(part.mean() > margin * part.std(ddof=1) / np.sqrt(len(part)) > 0.0) for part in (better, means))
 
 
-def _unphysical(fit: Best) -> str:
-    """Why a fit cannot be what its law means, or an empty text."""
-    values, data = fit.values, fit.whole.data
-    if "stribeck_velocity" in values:
-        if fit.at_edge("stribeck_velocity"):
-            return "its Stribeck velocity lies at the edge of the measured speeds: curvature, not a Stribeck effect"
-        if _fall(fit) <= FALL * fit.rmse / np.sqrt(data.groups):
-            return "friction does not fall with speed: curvature of the viscous part would look the same"
-    if data.load is not None:
-        part = load_part(values, data.load)
-        if part.max() <= 0.0:
-            return "friction does not grow with the load"
-        if np.ptp(part) < _MATTERS * np.median(np.abs(data.tau)):
-            return "the load's part of friction is negligible"
+def _no_stribeck(fit: Best) -> str:
+    """Why what a fit calls a Stribeck effect is none, or an empty text; a reason only where a law without it is on offer."""
+    if "stribeck_velocity" not in fit.values:
+        return ""
+    if fit.at_edge("stribeck_velocity"):
+        return "its Stribeck velocity lies at the edge of the measured speeds: curvature, not a Stribeck effect"
+    if _fall(fit) <= FALL * fit.rmse / np.sqrt(fit.whole.data.groups):
+        return "friction does not fall with speed: curvature of the viscous part would look the same"
+    return ""
+
+
+def _no_load(fit: Best) -> str:
+    """Why friction of a fit does not depend on its load, or an empty text; a reason only where no load is on offer."""
+    data = fit.whole.data
+    if data.load is None:
+        return ""
+    part = load_part(fit.values, data.load)
+    if part.max() <= 0.0:
+        return "friction does not grow with the load"
+    if np.ptp(part) < _MATTERS * np.median(np.abs(data.tau)):
+        return "the load's part of friction is negligible"
     return ""
 
 

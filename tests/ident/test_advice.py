@@ -41,6 +41,21 @@ def test_what_is_known_well_enough_needs_no_more() -> None:
     assert "about 120 round trips more than these 40" in more(0.30, 40)
 
 
+def test_round_trips_without_end_are_no_advice() -> None:
+    assert more(80.0, 40, "passes") == "its interval holds zero; more passes like these 40 would hardly settle it"
+
+
+def test_a_load_that_hardly_acts_is_not_told_to_span_hundreds_of_times_more() -> None:
+    data = points(60, 3)
+    load = np.random.default_rng(3).uniform(1.0, 2.0, 60)
+    fit = fit_law(replace(data, load=load), law_named("stribeck"), "torque")
+    tiny = replace(fit, parameters={"coulomb_coefficient": replace(fit.parameters["coulomb"], value=1e-3, low=-0.3, high=0.3,
+                                                                   verdict="unidentifiable")})
+    note = advised(tiny, data.w, load, 60, auto=False).parameters["coulomb_coefficient"].note
+    assert "hardly grows" in note
+    assert "times that span" not in note
+
+
 def test_an_identified_parameter_has_no_note() -> None:
     data = points(60, 1, 0.01)
     fit = fit_law(data, law_named("stribeck"))

@@ -537,6 +537,34 @@ def test_the_wrong_sign_of_torque_is_named() -> None:
         fit_friction(w, -tau, group=group)
 
 
+def test_noise_without_friction_is_not_called_a_wrong_sign() -> None:
+    w, tau, group = noisy()
+    refused = []
+    for seed in range(12):
+        noise = np.random.default_rng(seed).normal(size=len(tau))
+        try:
+            fit = fit_friction(w, noise, group=group)
+        except FitError as error:
+            refused.append(str(error))
+        else:
+            assert all(entry.verdict != "identified" for entry in fit.parameters.values())
+    assert refused
+    assert not any("wrong" in text for text in refused)
+
+
+def test_labels_that_are_no_numbers_are_not_one_round_trip() -> None:
+    w, tau, group = noisy()
+    labels = np.where(group == 3, np.nan, group)
+    with pytest.raises(InputError, match=f"group.*row {int(np.argmax(group == 3))}"):
+        fit_friction(w, tau, group=labels)
+
+
+def test_words_are_refused_in_plain_words() -> None:
+    w, tau, _ = noisy()
+    with pytest.raises(InputError, match="torque holds values that are no numbers"):
+        fit_friction(w, [str(value) + " Nm" for value in tau])
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("what", ["velocity", "torque", "load"])
 def test_a_value_that_is_no_number_is_named_by_row(what: str, bad: float) -> None:

@@ -3,8 +3,12 @@
 import numpy as np
 import pytest
 
-from ident.directions import choose_direction, directions_on_offer
+from ident.directions import choose_direction, directions, directions_on_offer
+from ident.fit import fit_law
+from ident.friction import LAWS
 from ident.gravity import fit_gravity
+from ident.parameter import Parameter
+from ident.projection import Data
 
 TRIPS, BINS = 42, 3
 
@@ -50,6 +54,15 @@ def test_a_difference_is_found_and_covered(truth: dict[str, float]) -> None:
         hits += [found[f"{kind}_difference"].low <= value <= found[f"{kind}_difference"].high,
                  found["scale"].low <= 1.0 <= found["scale"].high]
     assert np.mean(hits) >= 0.88
+
+
+@pytest.mark.parametrize(("half", "doubted"), [(0.02, False), (-0.04, True)])
+def test_friction_that_would_drive_is_doubted(half: float, doubted: bool) -> None:
+    w = np.tile(np.geomspace(0.01, 1.0, 8), 3)
+    load = np.random.default_rng(0).uniform(5.0, 20.0, len(w))
+    fit = fit_law(Data(w, 2.0 + 0.03 * load + w, load, np.arange(len(w))), LAWS["coulomb-viscous"], "torque")
+    found, = directions("j1", "driving", fit, {"driving_difference": Parameter(half, 0.001, half, half, "1", "identified")})
+    assert ("taken for right, are off" in found.text) == doubted
 
 
 def test_driving_by_the_transmitted_torque_is_not_on_offer() -> None:

@@ -239,6 +239,9 @@ def test_strokes_left_out_are_listed_with_their_time() -> None:
     assert finding.joint == "lift"
     assert "2 stroke(s) left out (no way back at the same place and speed; segments 2, 3" in finding.text
     assert finding.t == pytest.approx(log.run().t[log.run().segment == 2][0])
+    whole = [found for found in everything(log.run(segments=False)) if found.kind == "left out"]
+    assert whole
+    assert not any("segments" in found.text for found in whole), "a log in one piece has no segments to name"
     assert all(found.kind != "left out" for found in everything(there_and_back().run()))
 
 
@@ -259,6 +262,23 @@ def test_a_torque_at_its_limit() -> None:
     finding = only(limited(changed(run, "tau", clipped), limit))
     assert (finding.joint, finding.kind) == ("lift", "saturation")
     assert finding.t == pytest.approx(float(run.t[np.argmax(np.abs(tau) > 0.98 * limit)]))
+
+
+@pytest.mark.parametrize("sides", [(-1.0, 1.0), (-np.inf, 1.0), (-1.0, np.inf)])
+def test_a_torque_at_a_limit_that_nobody_stated(sides: tuple[float, float]) -> None:
+    run = there_and_back("turn").run()
+    clipped, turn = run.signals["tau"].copy(), NAMES.index("turn")
+    limit = float(np.quantile(np.abs(clipped[:, turn]), 0.9))
+    clipped[:, turn] = np.clip(clipped[:, turn], sides[0] * limit, sides[1] * limit)
+    found = findings(changed(run, "tau", clipped))
+    assert [(finding.joint, finding.kind) for finding in found] == int(np.isfinite(sides).sum()) * [("turn", "saturation")]
+    assert all(f"{limit:.4g} and stands there" in finding.text for finding in found)
+
+
+@pytest.mark.parametrize("step", [1e-6, 1e-3, 0.1, 2.0])
+def test_a_coarse_torque_is_no_limit(step: float) -> None:
+    run = there_and_back().run()
+    assert findings(changed(run, "tau", step * np.round(run.signals["tau"] / step))) == []
 
 
 def test_a_joint_that_warmed_up() -> None:

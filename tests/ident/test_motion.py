@@ -13,8 +13,11 @@ from ident.armfile import ArmFile, DriverTable, JointTable, Tool, Workspace, loa
 from ident.description import load_mechanism
 from ident.errors import FitError, InputError
 from ident.filtering import filtered, reduce_motion
+from ident.fit import fit_law
+from ident.friction import LAWS
 from ident.mechanism import Mechanism
-from ident.motion import fit_motion
+from ident.motion import agreement, fit_motion
+from ident.projection import Data
 from ident.run import Run
 from ident.selection import Selection
 
@@ -95,6 +98,17 @@ def test_parameters_of_a_multi_sine_are_those_of_the_truth(rigid: str, velocity:
         assert rest["gravity_sin"] == pytest.approx(0.0, abs=0.05)
     else:
         assert rest["scale"] == pytest.approx(1.0, abs=0.01)
+
+
+def test_levels_under_different_loads_are_not_held_against_each_other() -> None:
+    w, load = np.tile(np.geomspace(0.01, 1.0, 12), 4), np.repeat([4.0, 8.0, 12.0, 16.0], 12)
+    tau = 3.0 + 0.1 * load + 2.0 * w + 0.05 * np.random.default_rng(0).standard_normal(48)
+    with_load = fit_law(Data(w, tau, load, np.arange(48)), LAWS["coulomb-viscous"], "normal")
+    without = fit_law(Data(w, tau, None, np.arange(48)), LAWS["coulomb-viscous"])
+    said = agreement("j1", with_load, without).text
+    assert "they agree within their intervals; levels under different loads (normal, none) do not compare" in said
+    assert "coulomb" not in said
+    assert "coulomb 2.9" in agreement("j1", with_load, with_load).text
 
 
 def test_a_wrong_torque_constant_shows_in_the_scale() -> None:

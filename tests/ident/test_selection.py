@@ -154,6 +154,23 @@ def test_a_forced_law_is_fitted_even_where_the_data_do_not_favour_it() -> None:
     assert select(points, {"none": None}, ("stribeck",)).chosen.law == "stribeck"
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_load_that_was_asked_for_does_not_cost_the_stribeck_effect(seed: int) -> None:
+    """Friction that knows no load, fitted with one: only its coefficient is nothing."""
+    points, loads = data(20 + seed, drop=0.5)
+    fit = select(points, {"torque": loads["torque"]}).chosen
+    assert (fit.law, fit.load) == ("stribeck", "torque")
+    assert fit.parameters["coulomb"].low <= 4.0 <= fit.parameters["coulomb"].high
+    assert fit.parameters["coulomb_coefficient"].verdict in ("unidentifiable", "at bound")
+
+
+@pytest.mark.parametrize(("slope", "load"), [(0.0, "none"), (0.1, "torque")])
+def test_a_law_that_was_asked_for_does_not_decide_on_the_load(slope: float, load: str) -> None:
+    """No Stribeck effect, but a law with one: none of its fits falls with speed, and they compete nevertheless."""
+    picked = [select(*data(30 + seed, slope=slope), ("stribeck",)).chosen.load for seed in range(8)]
+    assert picked.count(load) >= 7
+
+
 def test_nuisance_columns_are_fitted_along_and_do_not_bias_the_law() -> None:
     """A torque signal that lags by 4 ms while gravity changes by up to 30 N·m a radian."""
     points, _ = data(7, drop=0.5)
