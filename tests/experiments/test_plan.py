@@ -136,6 +136,12 @@ class TestSilence:
             checked(make_plan(wired, speeds=(1.0,), posture=(2.1, 0.3)), wired)
         checked(make_plan(wired, speeds=(0.3,), posture=(2.1, 0.3)), wired)
 
+    def test_a_swing_comes_back_to_its_start(self, wired):
+        mechanism = load_mechanism(wired)
+        swing = Segment(0, "swing", (1.0, 0.3), 0, "turn", 1.0, swings=(3, 1))
+        plan = replace(plan_validation(wired), start=(2.4, 0.3), segments=(swing,))
+        with pytest.raises(PlanError, match=r"segment 0 takes turn at 1 rad/s to 0\.1 rad before its limit"):
+            check_plan(plan, wired, mechanism)
 
     @pytest.mark.parametrize("make", [plan_constant_speed, plan_whole_arm, plan_validation, plan_lowest_speed, plan_breakaway])
     def test_a_range_too_short_to_stop_in_names_the_joint(self, make_arm, make):
