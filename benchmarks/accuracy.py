@@ -23,6 +23,7 @@ KINDS = ("as above", "no ripple", "grows with friction", "heavy tails", "correla
 SCENARIOS = ("no low speeds", "load hardly varies", "one direction", "both directions", "no Stribeck drop",
              "viscous friction bends at high speed", "two speeds", "torque of the wrong sign")
 SPEEDS = {"as commanded, the same throughout a round trip": 0.0, "as measured, with 2 % of scatter": 0.02}
+DROPS = (0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0)      # of friction with speed, in standard errors of a fit that knows the law
 PARAMETERS = ("coulomb", "viscous", "static", "stribeck_velocity", "coulomb_coefficient", "static_coefficient")
 
 
@@ -42,7 +43,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
     parser.add_argument("--truths", type=int, default=2000, help="of the efficiency")
     parser.add_argument("--cases", type=int, default=4000, help="of coverage, power and restraint")
-    parser.add_argument("--others", type=int, default=400, help="of coverage under each other kind of noise")
+    parser.add_argument("--others", type=int, default=400, help="of coverage with each small drop, and under each other kind of noise")
     parser.add_argument("--trials", type=int, default=200, help="of each scenario")
     parser.add_argument("--first", type=int, default=100_000_000, help="seed of the first case; choose others to see fresh ones")
     parser.add_argument("--parts", nargs="+", choices=tuple(PARTS), help="only these, and the page stays as it is")
@@ -77,6 +78,14 @@ def _coverage_part(pool: Executor, options: argparse.Namespace) -> tuple[Any, st
                          _claims_table(auto.drop_duplicates("seed"))]))
 
 
+def _small_part(pool: Executor, options: argparse.Namespace) -> tuple[Any, str]:
+    table = _table(pool, _small, [(few, drop, seed) for few in (False, True) for drop in DROPS
+                                  for seed in _seeds(options, options.others)])
+    covered = table.groupby(["few", "drop"])["covered"].mean().unstack()
+    return ({"8 round trips" if few else "36 round trips": own for few, own in covered.to_dict("index").items()},
+            f"## Coverage where a drop is small\n\n{_small_table(table)}")
+
+
 def _noise_part(pool: Executor, options: argparse.Namespace) -> tuple[Any, str]:
     others = {kind: _table(pool, partial(_auto, kind=kind), _seeds(options, options.others))
               for kind in KINDS if kind != "as above"}
@@ -103,7 +112,7 @@ def _speed_part(pool: Executor, options: argparse.Namespace) -> tuple[Any, str]:
 
 
 PARTS: dict[str, Callable[[Executor, argparse.Namespace], tuple[Any, str]]] = {
-    "efficiency": _efficiency_part, "coverage": _coverage_part, "noise": _noise_part, "verdicts": _verdicts_part,
+    "efficiency": _efficiency_part, "coverage": _coverage_part, "small": _small_part, "noise": _noise_part, "verdicts": _verdicts_part,
     "runs": _runs_part, "speed": _speed_part}
 
 
@@ -284,6 +293,23 @@ def _auto(seed: int, kind: str = "as above") -> list[dict[str, Any]]:
     return rows
 
 
+def _small(of: tuple[bool, float, int]) -> list[dict[str, Any]]:
+    """What a fit that chooses by itself says of Coulomb friction, where the drop is so many standard errors."""
+    from ident import fit_friction
+
+    few, drop, seed = of
+    case = random_case(3_000_000 + seed, drop > 0.0, False, few, drop=0.2)
+    if drop:
+        error = float(np.hypot(*(bounds(case)[name] for name in ("static", "coulomb"))))
+        case = random_case(3_000_000 + seed, True, False, few, drop=drop * error / case.truth["coulomb"])
+    fit = fit_friction(case.w, case.tau, None, case.group)
+    found, truth = fit.parameters["coulomb"], case.truth["coulomb"]
+    assert found.low is not None
+    assert found.high is not None
+    return [{"few": few, "drop": drop, "claimed": fit.law == "stribeck", "covered": found.low <= truth <= found.high,
+             "identified": found.verdict == "identified", "half": (found.high - found.low) / 2.0 / truth}]
+
+
 def _noise_text() -> str:
     return (f"Random joints: Coulomb friction 1 to 10 N·m, 12 speeds in three postures, {BINS} bins a round trip (with few round "
             f"trips: 8 speeds in one). Noise in per cent of Coulomb friction: {100 * WHITE:.0f} white for every bin, "
@@ -326,6 +352,17 @@ def _coverage_table(auto: pd.DataFrame, cases: int) -> str:
     could = auto[auto["could"]]
     rows += ["", "Of what a perfect estimator could identify (bound within 15 %), "
                  f"{100 * could['identified'].mean():.1f} % is `identified` (goal: 90 %)."]
+    return "\n".join(rows)
+
+
+def _small_table(table: pd.DataFrame) -> str:
+    rows = [f"Coulomb friction, `law=\"auto\"`, {len(table) // (2 * len(DROPS))} cases each; the drop in standard errors of a fit "
+            "that knows the law. A drop that is not claimed must not make the intervals of the smaller law wrong.", "",
+            "| round trips | drop | Stribeck effect claimed | interval holds the truth | identified | half width, median |",
+            "|---" * 6 + "|"]
+    for (few, drop), own in table.groupby(["few", "drop"]):
+        rows.append(f"| {8 if few else 36} | {drop:g} | {100 * own['claimed'].mean():.0f} % | {100 * own['covered'].mean():.1f} % | "
+                    f"{100 * own['identified'].mean():.0f} % | {100 * own['half'].median():.1f} % |")
     return "\n".join(rows)
 
 

@@ -14,7 +14,7 @@ from ident.errors import FitError
 from ident.fit import LEAST_ROUND_TRIPS, Best, FitResult, best_of, speed_classes, supports, with_intervals
 from ident.friction import AUTO, Law, law_named, load_part
 from ident.mechanism import Array
-from ident.parameter import verdict
+from ident.parameter import Parameter, verdict
 from ident.projection import Data, as_they_are, combined, nonlinear_grid, prior_squares, row_blocks, whitened
 from ident.regression import Groups, Noise
 
@@ -22,6 +22,8 @@ CLAIM = 0.85            # standard errors by which a richer law must predict bet
 FALL = 2.0              # standard errors by which friction must fall with speed for a Stribeck effect
 RIVAL = 2.0             # the same for a load, of which several compete, and for what is rarer: a tool, directions that differ
 ORDER = ("none", "normal", "torque", "bending", "components", "load")     # which load wins an exact tie
+_LOW = 0.25             # of the fastest speed: a Stribeck velocity above it is rather curvature of the viscous part
+_NORMAL = 1.96          # half width of intervals of many round trips, in standard errors
 _MATTERS = 0.02         # least part of friction that a load must explain over its range
 _RIDGE = 1e-12
 _ONE_SPEED = 0.05       # scatter of a round trip's speed, in the logarithm, from which it has none of its own
@@ -98,27 +100,54 @@ def select(data: Data, loads: Mapping[str, Array | None], laws: tuple[str, ...] 
     dismissed = [(_no_stribeck(fit) if plain else "") or (_no_load(fit) if "none" in loads else "") for fit in fits]
     k = _simplest_of_the_best([error[0] for error in errors], dismissed, [load for _, load, _ in offered], speed)
     _, load, way = offered[k]
-    rivals = [fit for fit, (_, other, _), error, reason in zip(fits, offered, errors, dismissed, strict=True)
-              if other == load and not reason and error[0].mean() < errors[k][0].mean()]
-    fit = _undecided(with_intervals(fits[k], load), rivals)
+    rivals = [fit for fit, (_, *beside) in zip(fits, offered, strict=True)
+              if beside == [load, way] and set(fits[k].values) < set(fit.values)]
+    fit = _undecided(with_intervals(fits[k], load), fits[k], rivals)
     chosen = replace(fit.of_points(whole[load, way]), held_out_rmse=errors[k][1], directional=way)
     table = tuple(Candidate(law.name, load, error[1], count[index], reason, way)
                   for index, (law, load, way), error, reason in zip(order, offered, errors, dismissed, strict=True))
     return Selection(chosen, table)
 
 
-def _undecided(fit: FitResult, rivals: list[Best]) -> FitResult:
-    """Intervals that hold the estimates of laws, too, which predict better, though not by enough to be claimed."""
+def _undecided(fit: FitResult, chosen: Best, rivals: list[Best]) -> FitResult:
+    """Intervals that also hold what richer laws allow which fit as well, though they may not be claimed.
+
+    Else an effect too small to be claimed would be a bias that no interval holds.
+    """
     parameters = dict(fit.parameters)
     for rival in rivals:
-        for name, mine in parameters.items():
-            other = rival.values.get(name)
-            if other is None or mine.value is None or mine.low is None or mine.high is None or mine.low <= other <= mine.high:
-                continue
-            low, high = min(mine.low, other), max(mine.high, other)
+        for name, (low, high) in _allowed(parameters, chosen, rival, fit.half_factor).items():
+            mine = parameters[name]
+            assert mine.value is not None
             parameters[name] = replace(mine, low=low, high=high, verdict=verdict(mine.value, low, high),
-                                       note=f"the law {rival.whole.law.name} predicts a little better and says {other:.4g}")
+                                       note=f"the law {rival.whole.law.name} fits as well, and with it {low:.4g} to {high:.4g} "
+                                            "are possible")
     return replace(fit, parameters=parameters)
+
+
+def _allowed(parameters: Mapping[str, Parameter], chosen: Best, rival: Best, factor: float) -> dict[str, tuple[float, float]]:
+    """Intervals of linear parameters that become wider where the misfit is the least of both laws.
+
+    What a rival has more counts 2 log(log G) for each parameter (Hannan and Quinn, J. R. Stat. Soc. B 41 (1979) 190), as far as
+    intervals of few round trips reach beyond those of many. Its Stribeck velocities are those of a fall at low speed.
+    """
+    plain, rich = chosen.whole.solve(rival.noise), rival.whole.solve(rival.noise)
+    best, more = int(np.argmin(plain.misfit)), len(rival.values) - len(chosen.values)
+    price = 2.0 * np.log(np.log(rival.whole.data.groups)) * more * (factor / _NORMAL) ** 2
+    fall = rival.whole.grid.get("stribeck_velocity", np.zeros(len(rich.misfit))) <= _LOW * np.abs(rival.whole.data.w).max()
+    rise = np.where(fall, rich.misfit + price, np.inf) - plain.misfit[best]
+    rise -= min(0.0, float(rise.min()))                         # over the better of both
+    wider = {}
+    for i, name in enumerate(list(chosen.values)[:plain.beta.shape[1]]):
+        mine, variance, j = parameters.get(name), plain.variance[best, i], list(rival.values).index(name)
+        if mine is None or mine.low is None or mine.high is None or variance <= 0.0:
+            continue
+        room = (mine.high - mine.low) ** 2 / 4.0 / variance - rise
+        half = np.sqrt(rich.variance[room > 0.0, j] * room[room > 0.0])
+        ends = [mine.low, mine.high, *(rich.beta[room > 0.0, j] - half), *(rich.beta[room > 0.0, j] + half)]
+        if len(half) and (min(ends), max(ends)) != (mine.low, mine.high):
+            wider[name] = float(min(ends)), float(max(ends))
+    return wider
 
 
 def _simplest_of_the_best(errors: list[Array], dismissed: list[str], loads: list[str], speed: Groups) -> int:
