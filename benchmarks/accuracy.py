@@ -43,7 +43,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
     parser.add_argument("--truths", type=int, default=2000, help="of the efficiency")
     parser.add_argument("--cases", type=int, default=4000, help="of coverage, power and restraint")
-    parser.add_argument("--others", type=int, default=400, help="of coverage with each small drop, and under each other kind of noise")
+    parser.add_argument("--others", type=int, default=400, help="of coverage with each small drop and each other noise")
     parser.add_argument("--trials", type=int, default=200, help="of each scenario")
     parser.add_argument("--first", type=int, default=100_000_000, help="seed of the first case; choose others to see fresh ones")
     parser.add_argument("--parts", nargs="+", choices=tuple(PARTS), help="only these, and the page stays as it is")
@@ -112,8 +112,8 @@ def _speed_part(pool: Executor, options: argparse.Namespace) -> tuple[Any, str]:
 
 
 PARTS: dict[str, Callable[[Executor, argparse.Namespace], tuple[Any, str]]] = {
-    "efficiency": _efficiency_part, "coverage": _coverage_part, "small": _small_part, "noise": _noise_part, "verdicts": _verdicts_part,
-    "runs": _runs_part, "speed": _speed_part}
+    "efficiency": _efficiency_part, "coverage": _coverage_part, "small": _small_part, "noise": _noise_part,
+    "verdicts": _verdicts_part, "runs": _runs_part, "speed": _speed_part}
 
 
 def _table(pool: Executor, one: Callable[[Any], list[dict[str, Any]]], cases: Iterable[Any]) -> pd.DataFrame:
@@ -300,7 +300,8 @@ def _small(of: tuple[bool, float, int]) -> list[dict[str, Any]]:
     few, drop, seed = of
     case = random_case(3_000_000 + seed, drop > 0.0, False, few, drop=0.2)
     if drop:
-        error = float(np.hypot(*(bounds(case)[name] for name in ("static", "coulomb"))))
+        best = bounds(case)
+        error = float(np.hypot(best["static"], best["coulomb"]))
         case = random_case(3_000_000 + seed, True, False, few, drop=drop * error / case.truth["coulomb"])
     fit = fit_friction(case.w, case.tau, None, case.group)
     found, truth = fit.parameters["coulomb"], case.truth["coulomb"]
@@ -356,13 +357,14 @@ def _coverage_table(auto: pd.DataFrame, cases: int) -> str:
 
 
 def _small_table(table: pd.DataFrame) -> str:
-    rows = [f"Coulomb friction, `law=\"auto\"`, {len(table) // (2 * len(DROPS))} cases each; the drop in standard errors of a fit "
-            "that knows the law. A drop that is not claimed must not make the intervals of the smaller law wrong.", "",
+    rows = [f"Coulomb friction, `law=\"auto\"`, {len(table) // (2 * len(DROPS))} cases each; the drop in standard errors of a "
+            "fit that knows the law. A drop that is not claimed must not make the intervals of the smaller law wrong.", "",
             "| round trips | drop | Stribeck effect claimed | interval holds the truth | identified | half width, median |",
             "|---" * 6 + "|"]
     for (few, drop), own in table.groupby(["few", "drop"]):
-        rows.append(f"| {8 if few else 36} | {drop:g} | {100 * own['claimed'].mean():.0f} % | {100 * own['covered'].mean():.1f} % | "
-                    f"{100 * own['identified'].mean():.0f} % | {100 * own['half'].median():.1f} % |")
+        claimed, covered, identified = (100.0 * own[["claimed", "covered", "identified"]].mean()).tolist()
+        rows.append(f"| {8 if few else 36} | {drop:g} | {claimed:.0f} % | {covered:.1f} % | {identified:.0f} % | "
+                    f"{100 * own['half'].median():.1f} % |")
     return "\n".join(rows)
 
 
