@@ -20,7 +20,7 @@ from ident.friction import AUTO, Law, components_of, law_named, unit
 from ident.intervals import profile, spread
 from ident.mechanism import Array
 from ident.parameter import Parameter, verdict
-from ident.projection import Data, Moments, nonlinear_grid, parameter_names, polish, predict, search_grid
+from ident.projection import Data, Moments, nonlinear_grid, parameter_names, polish, predict, search_grid, worth
 from ident.regression import Groups, Noise, first_of_groups, group_index, white_noise
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def needed_load(kind: str, load: ArrayLike | None) -> ArrayLike | None:
 
 
 def fit_friction(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None = None, group: ArrayLike | None = None,
-                 law: str = "auto", loss: str = "squares") -> FitResult:
+                 law: str = "auto", loss: str = "squares", std: ArrayLike | None = None) -> FitResult:
     """Fit friction to points of one joint.
 
     Parameters
@@ -162,6 +162,9 @@ def fit_friction(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None 
     loss : str
         "squares", or "huber": a round trip off by more than `HUBER` standard deviations counts less, for logs in which some
         went wrong.
+    std : array_like, shape (N,), optional
+        Scatter of the samples behind each point [N·m]. Where it differs much within round trips, points count by its inverse
+        square; what a round trip counts is told by its level in any case.
 
     Returns
     -------
@@ -176,7 +179,7 @@ def fit_friction(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None 
     """
     from ident.selection import select
 
-    data = _checked(velocity, torque, load, group)
+    data = _checked(velocity, torque, load, group, std)
     loads = {"none": None} if data.load is None else {"none": None, "load": data.load}
     laws = AUTO if law == "auto" else (law_named(law).name,)
     if loss not in LOSSES:
@@ -197,14 +200,16 @@ def _huber_weights(data: Data, fit: FitResult) -> Array:
     return np.asarray(1.0 / np.maximum(1.0, off / (HUBER * max(_NORMAL_MEDIAN * float(np.median(off)), 1e-12))))
 
 
-def _checked(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None, group: ArrayLike | None) -> Data:
+def _checked(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None, group: ArrayLike | None,
+             std: ArrayLike | None) -> Data:
     w, tau = _numbers("velocity", velocity), _numbers("torque", torque)
     if w.ndim != 1 or tau.ndim != 1:
         raise InputError(f"velocity has shape {w.shape}, torque {tau.shape}; points of one joint, shape (N,), are needed")
     labels = np.arange(len(w)) if group is None else np.asarray(group)
     pressed = None if load is None else _numbers("load", load)
     numbered = labels if labels.dtype.kind == "f" else None
-    for name, values in (("velocity", w), ("torque", tau), ("load", pressed), ("group", numbered)):
+    scatter = None if std is None else _numbers("std", std)
+    for name, values in (("velocity", w), ("torque", tau), ("load", pressed), ("group", numbered), ("std", scatter)):
         if values is None:
             continue
         if values.shape != w.shape:
@@ -223,7 +228,11 @@ def _checked(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None, gro
         raise FitError(f"the torque opposes the motion in {against:.0%} of the points: "
                        + ("its sign, or that of the velocity, is wrong" if against > _REVERSED else
                           "it is noise or something else that hides friction, or changes its sign against the velocity"))
-    return Data(w[moving], tau[moving], None if pressed is None else pressed[moving], group_index(labels[moving]))
+    if scatter is not None and (scatter < 0.0).any():
+        raise InputError(f"std is negative in row {int(np.argmax(scatter < 0.0))}; it is a standard deviation")
+    trips = group_index(labels[moving])
+    return Data(w[moving], tau[moving], None if pressed is None else pressed[moving], trips,
+                count=None if scatter is None else worth(scatter[moving], trips))
 
 
 def _numbers(name: str, values: ArrayLike) -> Array:

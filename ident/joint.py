@@ -17,7 +17,7 @@ from ident.health import Finding
 from ident.mechanism import Array, Mechanism
 from ident.motion import DELAY, RIGID, beside_friction, fit_motion, law_torque, motion_points
 from ident.parameter import Parameter
-from ident.projection import Data
+from ident.projection import Data, worth
 from ident.roundtrips import round_trips
 from ident.selection import ORDER, Candidate, select
 from ident.torque_basis import BASES, corrected, divided, divisor, uncertain
@@ -129,7 +129,7 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
     columns = nuisance(points, trips)
     data = Data(points["speed"].to_numpy(dtype=float), odd, None, group, columns,
                 {column: PRIOR[column] for column in columns}, bool(mechanism.prismatic[joint]),
-                time=points.groupby(group)["t"].mean().to_numpy())
+                time=points.groupby(group)["t"].mean().to_numpy(), count=worth(points["std"].to_numpy(dtype=float), group))
     laws = AUTO if options.law == "auto" else (law_named(options.law).name,)
     selection = select(data, loads, laws, components=components)
     fit = selection.chosen

@@ -29,6 +29,8 @@ _STEP = 1e-4            # of a nonlinear parameter's logarithm, for its derivati
 _STEPS, _HALVINGS = 20, 6       # most steps of the polish, and how often one is halved
 _FINE = 1e-7            # least step, in the logarithm
 _AT_ONCE = 2**22        # numbers held at once while sums are taken
+_UNLIKE = 0.5           # deviation of the scatter's logarithm within round trips from which it weighs points,
+_FLOOR = 0.01           # and its least value, as a part of the median
 _MANY = 4096            # points from which alike ones of a round trip are averaged
 _ALIKE = (0.01, 0.005)   # by which these differ in the logarithm of speed, and in load as a part of its range
 
@@ -62,7 +64,7 @@ class Data:
         Linear map of values of the samples (M, ...) to values of the points (N, ...): the torque of a law is seen
         through the same filter as the measured torque.
     count : ndarray, shape (N,), optional
-        How many samples each point is the mean of; default one.
+        How many samples each point is the mean of, or is worth (`worth`); default one.
     spread : ndarray, shape (G,), optional
         Sum of squares of the samples' torque about their point, of each round trip; default none.
     weight : ndarray, shape (G,), optional
@@ -113,6 +115,7 @@ class Data:
                            nuisance={name: column[order] for name, column in self.nuisance.items()})
         sign = np.sign(self.w[order])
         return replace(self, w=np.abs(self.w[order]), tau=sign * self.tau[order], group=self.group[order],
+                       count=None if self.count is None else self.count[order],
                        load=None if self.load is None else self.load[order],
                        nuisance={name: sign * column[order] for name, column in self.nuisance.items()})
 
@@ -141,6 +144,21 @@ class Data:
         return replace(data, w=mean(data.w), tau=tau, load=None if data.load is None else mean(data.load), group=group,
                        nuisance={name: mean(column) for name, column in data.nuisance.items()}, count=count,
                        spread=np.bincount(group, apart).astype(float))
+
+
+def worth(std: Array, group: Groups) -> Array | None:
+    """How much each point counts within its round trip, by the scatter of its window, shape (N,); None where all are much alike.
+
+    The inverse of the variance, with mean 1 over each round trip: what a round trip counts is told by its level. Where scatter
+    differs by less than `_UNLIKE` its own uncertainty, and ripple in it, would spoil as much as weights could mend.
+    """
+    level = np.log(np.maximum(std, _FLOOR * max(float(np.median(std)), 1e-300)))
+    samples = np.bincount(group)
+    about = level - (np.bincount(group, level) / samples)[group]
+    if float(np.sqrt(np.mean(about**2))) < _UNLIKE:
+        return None
+    weight = np.exp(-2.0 * about)
+    return np.asarray(weight / (np.bincount(group, weight) / samples)[group])
 
 
 @dataclass(frozen=True)

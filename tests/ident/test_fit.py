@@ -419,6 +419,28 @@ def test_huber_loss_hardly_costs_anything_where_nothing_went_wrong() -> None:
         assert abs(parameter.value - plain.values[name]) < plain.parameters[name].std_error
 
 
+def test_points_whose_windows_scatter_count_less() -> None:
+    """White noise of each point's own size: knowing it makes the worst error smaller; alike sizes change nothing."""
+    plain, weighed = [], []
+    for seed in range(30):
+        rng, p = np.random.default_rng(7000 + seed), points()
+        truth, size = random_truth(rng), np.exp(rng.standard_normal(len(p.w)))
+        tau = friction(p.w, **truth) + 0.03 * truth["coulomb"] * size * rng.standard_normal(len(p.w))
+        for off, std in ((plain, None), (weighed, size)):
+            fit = fit_friction(p.w, tau, group=p.group, law="stribeck", std=std)
+            off.append([fit.values[name] / truth[name] - 1.0 for name in truth])
+    assert np.median(np.abs(weighed)) < 0.8 * np.median(np.abs(plain))
+    same = fit_friction(p.w, tau, group=p.group, law="stribeck", std=np.exp(0.2 * rng.standard_normal(len(p.w))))
+    assert same.values == fit_friction(p.w, tau, group=p.group, law="stribeck").values
+
+
+@pytest.mark.parametrize(("std", "words"), [(-1.0, "std is negative in row 0"), (np.nan, "std is not a finite number in row 0")])
+def test_scatter_that_is_none(std: float, words: str) -> None:
+    w, tau, group = noisy()
+    with pytest.raises(InputError, match=words):
+        fit_friction(w, tau, group=group, std=np.full(len(w), std))
+
+
 def test_an_unknown_loss_lists_the_losses() -> None:
     w, tau, group = noisy()
     with pytest.raises(InputError, match=r"huber"):
