@@ -16,7 +16,6 @@ from tests.drivers.wires import Bench, benches
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests share their computer with others: replies may be three times as old as usual before an arm is stopped."""
     monkeypatch.setattr("drivers.wired._AGE", 0.15)
-    monkeypatch.setattr("drivers.supervisor._STALE_TIME", 0.15)
 
 
 @pytest.fixture(scope="module")
