@@ -80,7 +80,7 @@ def judge_parameters(result: Identification, arm: SimulatedArm, motions: Motions
         *slopes, start = np.linalg.lstsq(np.column_stack((columns, np.ones(len(points)))), true_load, rcond=None)[0]
         wanted = {"coulomb": factor * (truth["coulomb"] + truth["coulomb_coefficient"] * start),
                   "viscous": factor * truth["viscous"]}
-        drops = arm.truth.joints[j].static is not None
+        drops = arm.truth.joints[j].static > arm.truth.joints[j].coulomb
         if drops:
             wanted |= {"static": factor * (truth["static"] + truth["static_coefficient"] * start),
                        "stribeck_velocity": truth["stribeck_velocity"]}

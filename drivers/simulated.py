@@ -12,6 +12,7 @@ driving the link (Spong, J. Dyn. Syst. Meas. Control 109 (1987) 310; joint flexi
 
 import logging
 from dataclasses import dataclass
+from math import copysign, sqrt
 from types import TracebackType
 from typing import Self
 
@@ -24,6 +25,7 @@ from scipy.signal import lfilter
 from drivers.arm import Array, Command, JointSample, Resolution, command_fault
 from drivers.errors import ArmStopped, DriverError
 from drivers.flexible import Beam, make_flexible
+from drivers.simulated_drive import Friction, VelocityLoop
 from drivers.truth import Truth, read_truth
 from ident.armfile import ArmFile, check_against_model
 from ident.description import load_mechanism
@@ -82,7 +84,6 @@ class SimulatedArm:
         self._model.dof_solref[:] = [2.0 * self._dt, 1.0]
         self._loads = ReactionLoads(self._model, self.truth, self._axes)
         self._reason: str | None = "it has not been enabled"
-        self._torque_mode: tuple[Array, Array] | None = None
         self._prepare_loop()
 
     def __enter__(self) -> Self:
@@ -94,7 +95,8 @@ class SimulatedArm:
 
     def enable(self) -> None:
         """Release the brakes at rest."""
-        self._setpoint[:] = 0.0
+        for loop in self._loops:
+            loop.setpoint = 0.0
         self._reason = None
 
     def step(self, command: Command) -> JointSample:
@@ -105,23 +107,26 @@ class SimulatedArm:
         if fault is not None:
             self.stop(fault)
             raise DriverError(f"{fault}; the arm was stopped")
-        self._torque_mode = self._torques(command)
+        self._take_torques(command)
         self._begin_strokes(command.velocity)
         self._advance(command.velocity)
         return self._measure()
 
-    def _torques(self, command: Command) -> tuple[Array, Array] | None:
-        """Which joints take a torque, and which true torque: the drive gives what its own reading calls by that number."""
+    def _take_torques(self, command: Command) -> None:
+        """Of the joints in torque mode: the drive gives what its own reading calls by that number."""
         if command.mode is None or command.torque is None:
-            return None
-        told = (command.torque - self.truth.column("offset")) / self.truth.column("torque_scale")
-        return np.array([mode == "torque" for mode in command.mode]), told
+            modes, told = ("velocity",) * len(self.names), np.zeros(len(self.names))
+        else:
+            modes, told = command.mode, (command.torque - self.truth.column("offset")) / self.truth.column("torque_scale")
+        for loop, mode, torque in zip(self._loops, modes, told.tolist(), strict=True):
+            loop.told = torque if mode == "torque" else None
 
     def stop(self, reason: str) -> None:
         """Decelerate at the acceleration limits and hold with the brakes."""
         if self._reason is not None:
             return
-        self._torque_mode = None
+        for loop in self._loops:
+            loop.told = None
         for _ in range(int(5.0 * self.rate)):
             self._advance(np.zeros(len(self.names)))
             if np.all(np.abs(self._data.qvel) < _STANDSTILL):
@@ -228,90 +233,54 @@ class SimulatedArm:
         stiffness = joint.flexible_link.bending_stiffness if joint.flexible_link else 0.0
         return f"the link of {name}", f"simulation.joints.{name}.flexible_link.bending_stiffness", stiffness
 
-    # one physics loop: everything below runs a thousand times a second and works on preallocated arrays
+    # one physics loop: everything below runs a thousand times a second
 
     def _prepare_loop(self) -> None:
         n, truth, data = len(self.names), self.truth, self._data
-        self._ki_dt = self._kp * (2.0 * np.pi * truth.column("bandwidth")) / 4.0 * self._dt
-        self._limit = np.where(np.isnan(self.limits.torque), np.inf, self.limits.torque)
-        self._ramp = np.where(np.isnan(self.limits.acceleration), np.inf, self.limits.acceleration) * self._dt
-        self._setpoint = np.zeros(n)
-        self._integral = data.qfrc_bias[self._axes.drives].copy()
-        self._direction = np.zeros(n)
-        self._level = np.ones(n)
+        bandwidth, load = 2.0 * np.pi * truth.column("bandwidth"), data.qfrc_bias[self._axes.drives]
+        limits = (np.where(np.isnan(limit), np.inf, limit) for limit in (self.limits.torque, self.limits.acceleration * self._dt))
+        self._loops = [VelocityLoop(*row) for row in np.transpose(
+            (self._kp, self._kp * bandwidth / 4.0 * self._dt, *limits, load)).tolist()]
+        phases = self._rng.uniform(0.0, 2.0 * np.pi, n).tolist()
+        self._frictions = [Friction(joint, phase, self._dt) for joint, phase in zip(truth.joints, phases, strict=True)]
+        self._direction = [0.0] * n
         self._cycle = 0
         self._delay = np.rint(truth.column("torque_delay") / self._dt).astype(int)
-        self._history = np.tile(self._integral, (int(self._delay.max()) + 1, 1))
+        self._history = np.tile(load, (int(self._delay.max()) + 1, 1))
         self._joints = np.arange(n)
-        self._phase = self._rng.uniform(0.0, 2.0 * np.pi, n)
         self._noise = np.empty((0, 2, n))
         self._noise_state = np.zeros((1, n))
         self._ticks = 0
-        self._wave = 2.0 * np.pi / truth.column("ripple_period")
-        self._slowness = 1.0 / truth.column("stribeck_velocity")
-        self._exponent = truth.column("stribeck_exponent")
-        self._gaussian = bool((self._exponent == 2.0).all())
+        self._in_torque_steps, self._in_counts = Quantiser(truth.column("torque_step")), Quantiser(truth.column("encoder_step"))
         mujoco.mj_rnePostConstraint(self._model, data)
-        self._ages = bool(truth.column("breakaway").any())
-        self._rest = np.zeros(n)        # s for which each joint has been at rest
-        self._lossy = bool((truth.column("efficiency") < 1.0).any())
         self._load, self._transmitted = self._loads(data)
 
     def _begin_strokes(self, velocity: Array) -> None:
         """A joint that reverses meets a new friction level."""
-        direction = np.where(np.abs(velocity) < _MOVING, self._direction, np.sign(velocity))
-        reversed_ = direction != self._direction
-        if reversed_.any():
-            scatter = self.truth.column("stroke_scatter")
-            fresh = np.maximum(0.0, 1.0 + scatter * self._rng.standard_normal(len(self.names)))
-            self._level = np.where(reversed_, fresh, self._level)
-            self._direction = direction
+        before = self._direction
+        self._direction = [was if abs(target) < _MOVING else copysign(1.0, target)
+                           for was, target in zip(before, velocity.tolist(), strict=True)]
+        if self._direction != before:
+            fresh = np.maximum(0.0, 1.0 + self.truth.column("stroke_scatter") * self._rng.standard_normal(len(self.names)))
+            for friction, was, now, level in zip(self._frictions, before, self._direction, fresh.tolist(), strict=True):
+                if now != was:
+                    friction.stroke = level
 
     def _advance(self, velocity: Array) -> None:
         """One cycle of physics under a velocity set-point."""
-        truth, data, model = self.truth, self._data, self._model
-        setpoint, integral, history = self._setpoint, self._integral, self._history
-        drives, elastic = self._axes.drives, len(self._axes.springs) > 0
-        cold = truth.column("warm_up") * np.exp(-data.time / truth.column("warm_up_time"))
-        level = self._level * (1.0 + cold)
-        model.dof_damping[drives] = truth.column("viscous") * level
-        level *= 1.0 + truth.column("ripple") * np.sin(self._wave * data.qpos[drives] + self._phase)
-        coulomb = (truth.column("coulomb") + truth.column("coulomb_coefficient") * self._load) * level
-        drop = (truth.column("static") + truth.column("static_coefficient") * self._load) * level - coulomb
-        if self._lossy:
-            coulomb += truth.gear_loss(data.qvel[drives], self._transmitted) * level
-        dry, applied, dq = model.dof_frictionloss, data.qfrc_applied, data.qvel
-        if elastic:                         # MuJoCo's arrays hold springs between the drives
-            dry, applied, dq = np.empty((3, len(self.names)))
-        minimum, maximum, exp = np.minimum, np.maximum, np.exp      # np.clip costs six times as much
+        model, data, drives = self._model, self._data, self._axes.drives
+        loops, frictions, history, targets = self._loops, self._frictions, self._history, velocity.tolist()
+        q, dq, applied, dry = data.qpos, data.qvel, data.qfrc_applied, model.dof_frictionloss
+        model.dof_damping[drives] = [friction.settle(data.time, *here) for friction, *here in zip(
+            frictions, q[drives].tolist(), dq[drives].tolist(), self._load, self._transmitted, strict=True)]
         for _ in range(self._substeps):
-            if elastic:
-                dq[:] = data.qvel[drives]
-            change = velocity - setpoint
-            minimum(change, self._ramp, out=change)
-            maximum(change, -self._ramp, out=change)
-            setpoint += change
-            error = setpoint - dq
-            integral += self._ki_dt * error
-            minimum(integral, self._limit, out=integral)
-            maximum(integral, -self._limit, out=integral)
-            torque = self._kp * error
-            torque += integral
-            if self._torque_mode is not None:
-                torque = np.where(*self._torque_mode, torque)
-            minimum(torque, self._limit, out=torque)
-            maximum(torque, -self._limit, out=applied)
-            slowness = dq * self._slowness
-            fading = slowness * slowness if self._gaussian else np.abs(slowness) ** self._exponent
-            dry[:] = coulomb + drop * exp(-fading)
-            if self._ages:
-                self._rest = np.where(np.abs(dq) < _STANDSTILL, self._rest + self._dt, 0.0)
-                dry *= 1.0 + truth.column("breakaway") * self._rest / (self._rest + truth.column("breakaway_time"))
-            if elastic:
-                data.qfrc_applied[drives], model.dof_frictionloss[drives] = applied, dry
+            speeds = dq[drives].tolist()
+            torque = [loop.torque(target, speed) for loop, target, speed in zip(loops, targets, speeds, strict=True)]
+            applied[drives] = torque
+            dry[drives] = [friction.dry(speed) for friction, speed in zip(frictions, speeds, strict=True)]
             mujoco.mj_step(model, data)
             self._ticks += 1
-            history[self._ticks % len(history)] = applied
+            history[self._ticks % len(history)] = torque
         mujoco.mj_rnePostConstraint(model, data)
         self._load, self._transmitted = self._loads(data)
 
@@ -323,9 +292,8 @@ class SimulatedArm:
             self._draw_noise()
         self._cycle += 1
         delayed = self._history[(self._ticks - self._delay) % len(self._history), self._joints]
-        tau = _quantised(truth.column("torque_scale") * delayed + truth.column("offset") + self._noise[row, 0],
-                         truth.column("torque_step"))
-        q = _quantised(data.qpos[self._axes.drives], truth.column("encoder_step"))
+        tau = self._in_torque_steps(truth.column("torque_scale") * delayed + truth.column("offset") + self._noise[row, 0])
+        q = self._in_counts(data.qpos[self._axes.drives].copy())
         t = self._cycle / self.rate
         warm = 1.0 - np.exp(-t / truth.column("warm_up_time"))
         return JointSample(t, q, data.qvel[self._axes.drives] + self._noise[row, 1], tau, np.full(len(q), t), 25.0 + 12.0 * warm,
@@ -344,6 +312,18 @@ class SimulatedArm:
         draws[:, 0] *= truth.column("torque_noise")
         draws[:, 1] *= truth.column("velocity_noise")
         self._noise = draws
+
+
+class Quantiser:
+    """Rounds to multiples of steps, shape (n,), in place; what has a step of 0 stays as it is."""
+
+    def __init__(self, step: Array) -> None:
+        which = np.flatnonzero(step)
+        self._which, self._step = slice(None) if len(which) == len(step) else which, step[which]
+
+    def __call__(self, value: Array) -> Array:
+        value[self._which] = np.rint(value[self._which] / self._step) * self._step
+        return value
 
 
 @dataclass(frozen=True)
@@ -390,36 +370,33 @@ class ReactionLoads:
         if len(set(self._body)) < n:
             raise InputError("the simulated arm needs one joint a body; split the bodies that have several")
         kinds = [joint.load for joint in truth.joints]
-        slide = model.jnt_type[axes.drives] == mujoco.mjtJoint.mjJNT_SLIDE
-        self._slide = slide.astype(float) if slide.any() else None
-        of = np.zeros((4, n))        # what axial, radial, bending and moment count for each joint
+        self._slides: list[bool] = (model.jnt_type[axes.drives] == mujoco.mjtJoint.mjJNT_SLIDE).tolist()
+        self._counts = [(0.0, 0.0, 0.0, 0.0)] * n           # what axial, radial, bending and moment count for each joint
         for j, (kind, joint) in enumerate(zip(kinds, truth.joints, strict=True)):
             if kind == "torque":
-                of[0 if slide[j] else 3, j] = 1.0
+                self._counts[j] = (1.0, 0.0, 0.0, 0.0) if self._slides[j] else (0.0, 0.0, 0.0, 1.0)
             elif kind == "bending":
-                of[2, j] = 1.0
+                self._counts[j] = (0.0, 0.0, 1.0, 0.0)
             elif kind == "normal" and joint.bearing is not None:
                 pin, arm, bending = joint.bearing.pin_radius, joint.bearing.friction_arm, joint.bearing.bending_arm
-                of[:, j] = (0.0, 1.0, 1.0 / bending, 1.0 / arm) if slide[j] else (arm, pin, pin / bending, 0.0)
-        self._of_axial, self._of_radial, self._of_bending, self._of_moment = of
+                self._counts[j] = (0.0, 1.0, 1.0 / bending, 1.0 / arm) if self._slides[j] else (arm, pin, pin / bending, 0.0)
 
-    def __call__(self, data: "mujoco.MjData") -> tuple[Array, Array]:
-        """Load of each joint and signed torque that it transmits, each shape (n,), after ``mj_rnePostConstraint``."""
-        wrench, n = data.cfrc_int[self._body], data.xaxis[self._axes.drives]
-        origin = data.xanchor[self._axes.drives] - data.subtree_com[self._root]
-        if self._slide is not None:         # MuJoCo's anchor stays where the slide began; a joint's origin moves with its link
-            origin += (self._slide * (self._axes.link(data.qpos) - self._start))[:, None] * n
-        rx, ry, rz = origin.T
-        mx, my, mz, fx, fy, fz = wrench.T
-        nx, ny, nz = n.T
-        mx, my, mz = mx - (ry * fz - rz * fy), my - (rz * fx - rx * fz), mz - (rx * fy - ry * fx)
-        along_f = fx * nx + fy * ny + fz * nz
-        along_m = mx * nx + my * ny + mz * nz
-        radial = np.sqrt(np.maximum(0.0, fx * fx + fy * fy + fz * fz - along_f * along_f))
-        bending = np.sqrt(np.maximum(0.0, mx * mx + my * my + mz * mz - along_m * along_m))
-        axial, moment = np.abs(along_f), np.abs(along_m)
-        load = self._of_axial * axial + self._of_radial * radial + self._of_bending * bending + self._of_moment * moment
-        return load, along_m if self._slide is None else np.where(self._slide > 0.0, along_f, along_m)
+    def __call__(self, data: "mujoco.MjData") -> tuple[list[float], list[float]]:
+        """Load of each joint and signed torque that it transmits, after ``mj_rnePostConstraint``."""
+        axes = data.xaxis[self._axes.drives]
+        origins = data.xanchor[self._axes.drives] - data.subtree_com[self._root]
+        if any(self._slides):               # MuJoCo's anchor stays where the slide began; a joint's origin moves with its link
+            origins += (np.array(self._slides) * (self._axes.link(data.qpos) - self._start))[:, None] * axes
+        load, transmitted = [], []
+        for (mx, my, mz, fx, fy, fz), (rx, ry, rz), (nx, ny, nz), counts, slide in zip(
+                data.cfrc_int[self._body].tolist(), origins.tolist(), axes.tolist(), self._counts, self._slides, strict=True):
+            mx, my, mz = mx - (ry * fz - rz * fy), my - (rz * fx - rx * fz), mz - (rx * fy - ry * fx)
+            axial, moment = fx * nx + fy * ny + fz * nz, mx * nx + my * ny + mz * nz
+            radial = sqrt(max(0.0, fx * fx + fy * fy + fz * fz - axial * axial))
+            bending = sqrt(max(0.0, mx * mx + my * my + mz * mz - moment * moment))
+            load.append(counts[0] * abs(axial) + counts[1] * radial + counts[2] * bending + counts[3] * abs(moment))
+            transmitted.append(axial if slide else moment)
+        return load, transmitted
 
 
 def _compile(arm: ArmFile, names: tuple[str, ...], truth: Truth) -> tuple["mujoco.MjModel", dict[int, Beam]]:
@@ -472,8 +449,3 @@ def _refuse_drive_side(arm: ArmFile) -> None:
         if joint.direction != 1 or joint.zero_offset != 0.0:
             raise InputError(f"{arm.path}: joints.{name}: direction and zero_offset describe a real drive; the simulated one "
                              "has the model's")
-
-
-def _quantised(value: Array, step: Array) -> Array:
-    """Rounded to multiples of the step; untouched where the step is 0."""
-    return np.where(step > 0.0, np.rint(value / (step + (step == 0.0))) * step, value)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
 from ident.armfile import ArmFile, Tool, parse_table
 from ident.errors import InputError, unknown_name
@@ -65,12 +65,18 @@ class JointTruth(Knobs):
     bearing: Bearing | None = None
     coulomb: NonNegativeFloat = 0.0
     coulomb_coefficient: NonNegativeFloat = 0.0
-    static: NonNegativeFloat | None = None
-    static_coefficient: NonNegativeFloat | None = None
+    static: NonNegativeFloat = 0.0
+    static_coefficient: NonNegativeFloat = 0.0
     stribeck_velocity: PositiveFloat = 0.05
     stribeck_exponent: PositiveFloat = 2.0
     viscous: NonNegativeFloat = 0.0
     flexible_link: FlexibleLink | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _level_without_drop(cls, table: dict[str, Any]) -> dict[str, Any]:
+        """Where no static level is stated, there is no Stribeck drop."""
+        return {"static" + end: table["coulomb" + end] for end in ("", "_coefficient") if "coulomb" + end in table} | table
 
 
 class _ArmTruth(Knobs):
@@ -113,18 +119,8 @@ class Truth:
     def column(self, knob: str) -> Array:
         """One knob or friction parameter of all joints, shape (n,)."""
         if knob not in self._columns:
-            values = [getattr(joint, knob) for joint in self.joints]
-            if knob in ("static", "static_coefficient"):      # without a Stribeck drop both levels are the same
-                twin = knob.replace("static", "coulomb")
-                values = [getattr(joint, twin) if value is None else value
-                          for joint, value in zip(self.joints, values, strict=True)]
-            self._columns[knob] = np.array(values, dtype=float)
+            self._columns[knob] = np.array([getattr(joint, knob) for joint in self.joints], dtype=float)
         return self._columns[knob]
-
-    def gear_loss(self, dq: Array, transmitted: Array) -> Array:
-        """Part of the transmitted torque that the gear takes, more when the drive drives, shape (..., n) [N·m]."""
-        efficiency = self.column("efficiency")
-        return np.asarray(np.abs(transmitted) * np.where(dq * transmitted > 0.0, 1.0 / efficiency - 1.0, 1.0 - efficiency))
 
     def friction(self, dq: Array, load: Array, transmitted: Array) -> Array:
         """Sliding friction torque of every joint, shape (..., n), without scatter, ripple and warm-up [N·m].
@@ -134,11 +130,16 @@ class Truth:
         dq, load, transmitted : ndarray, shape (..., n)
             Velocity, load of the truth's kind, and signed torque behind the gear.
         """
-        loss = self.gear_loss(dq, transmitted)
+        loss = gear_loss(self.column("efficiency"), dq, transmitted)
         coulomb = self.column("coulomb") + self.column("coulomb_coefficient") * load + loss
         static = self.column("static") + self.column("static_coefficient") * load + loss
         fading = np.exp(-np.abs(dq / self.column("stribeck_velocity")) ** self.column("stribeck_exponent"))
         return np.asarray((coulomb + (static - coulomb) * fading) * np.sign(dq) + self.column("viscous") * dq)
+
+
+def gear_loss(efficiency: Array | float, dq: Array | float, transmitted: Array | float) -> Array:
+    """Part of the transmitted torque that a gear takes, more when the drive drives, shapes alike [N·m]."""
+    return np.asarray(np.abs(transmitted) * np.where(dq * transmitted > 0.0, 1.0 / efficiency - 1.0, 1.0 - efficiency))
 
 
 def read_truth(arm: ArmFile, names: tuple[str, ...]) -> Truth:

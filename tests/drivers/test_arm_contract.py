@@ -353,7 +353,7 @@ def minutes(bench):
 
 @pytest.mark.parametrize("kind", RATES)
 def test_no_sample_is_lost(minutes, kind):
-    t, q, late, lost, latency = minutes[kind]
+    _, q, late, lost, latency = minutes[kind]
     assert (lost <= late).all()             # what comes late may be dropped, nothing else
     assert np.ptp(q[:, 0]) > 0.3
     assert 0.0 < np.median(latency) < 1.0 / RATES[kind]
