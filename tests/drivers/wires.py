@@ -1,11 +1,12 @@
 """Small arms behind device emulators, each in a process of its own on a loopback bus, and what tests do with them."""
 
 import multiprocessing
+import random
 import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -98,10 +99,13 @@ def play(arm: Path, seed: int, listens: Any) -> None:
 
 
 def free_port() -> int:
-    """A port that nobody uses: else parallel tests hear each other."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("", 0))
-        return int(probe.getsockname()[1])
+    """A port that nobody uses, of those that no outgoing connection is given: else parallel tests hear each other."""
+    while True:
+        port = random.SystemRandom().randint(10000, 30000)     # whatever seeds tests set
+        with suppress(OSError), ExitStack() as probes:
+            for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM):
+                probes.enter_context(socket.socket(socket.AF_INET, kind)).bind(("", port))
+            return port
 
 
 def with_port(table: Any, port: int) -> Any:
