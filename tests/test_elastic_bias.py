@@ -22,8 +22,8 @@ def relative_errors(entries):
 @pytest.fixture(scope="module")
 def found():
     """Errors of each parameter on springs and beams, from rigid to soft, shape (K, motions)."""
-    joint = [[experiment(ARM, spring(K), motion, seconds=8.0) for motion in MOTIONS] for K in STIFFNESSES]
-    link = [[experiment(ARM, beam(ARM, K), motion, seconds=8.0) for motion in MOTIONS] for K in STIFFNESSES[1:]]
+    joint = [[experiment(ARM, spring(K), motion, seconds=6.0) for motion in MOTIONS] for K in STIFFNESSES]
+    link = [[experiment(ARM, beam(ARM, K), motion, seconds=6.0) for motion in MOTIONS] for K in STIFFNESSES[1:]]
     return {what: {key: np.array([[entry[key] / TRUE[key] - 1.0 for entry in row] for row in rows]) for key in TRUE}
             for what, rows in (("joint", joint), ("link", [joint[0], *link]))}
 

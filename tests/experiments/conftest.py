@@ -38,7 +38,7 @@ def make_plan() -> Callable[..., Plan]:
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Campaigns with few postures, for tests of what surrounds them."""
     for method, (make, options) in METHODS.items():
-        monkeypatch.setitem(METHODS, method, (make, replace(options, postures=3)))
+        monkeypatch.setitem(METHODS, method, (make, replace(options, postures=2)))
 
 
 @dataclass(frozen=True)

@@ -269,7 +269,7 @@ class TestProfile:
 
 
 class TestConstantSpeed:
-    @settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(data=st.data(), seed=st.integers(0, 1000))
     def test_whatever_the_limits_a_plan_keeps_them(self, make_arm, data, seed):
         """Every point of every segment, looked at closely: position, speed, acceleration and the box, by Pinocchio."""
