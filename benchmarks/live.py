@@ -14,14 +14,16 @@ from rich.console import Console
 from drivers import Command, JointSample
 from drivers.realtime import real_time
 from drivers.simulated import SimulatedArm
-from experiments.cli.common import progress
 from experiments.cli.live import live
+from experiments.cli.progress import progress
 from experiments.constant_speed import plan_constant_speed
 from experiments.design import ConstantSpeed
 from experiments.plan import Plan
 from experiments.record import approach
 from experiments.tracking import Watch, follow
 from ident.armfile import load_arm
+from ident.description import load_mechanism
+from ident.mechanism import Mechanism
 
 
 class Paced(SimulatedArm):
@@ -55,7 +57,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     for shown in ("nothing", "progress bar", "--live"):
         device = Paced(arm, seed=1)
         device.enable()
-        with _watch(shown, plan) as watch, real_time():
+        with _watch(shown, plan, load_mechanism(arm)) as watch, real_time():
             follow(device, plan, watch=watch, share=approach(arm))
         late = 1e6 * np.array(device.late)
         figures[shown] = {"median_us": float(np.median(late)), "p99_us": float(np.percentile(late, 99)), "worst_us": late.max()}
@@ -64,14 +66,14 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 
 @contextmanager
-def _watch(shown: str, plan: Plan) -> Iterator[Watch | None]:
+def _watch(shown: str, plan: Plan, mechanism: Mechanism) -> Iterator[Watch | None]:
     """What is shown, drawn into a file as into a terminal."""
     with tempfile.TemporaryDirectory() as folder, (Path(folder) / "screen").open("w") as screen:
         if shown == "nothing":
             yield None
         elif shown == "progress bar":
-            with progress(Console(file=screen, force_terminal=True), plan.robot_time, "run", plan.names) as watch:
+            with progress(Console(file=screen, force_terminal=True), plan.robot_time, "run", mechanism) as watch:
                 yield watch
         else:
-            with live(plan.robot_time, "run", plan.names, ("N·m",) * len(plan.names), screen) as watch:
+            with live(plan.robot_time, "run", mechanism, screen) as watch:
                 yield watch

@@ -139,7 +139,9 @@ def follow(arm: ArmFile, plan: Plan, out: Path) -> tuple[Path, float]:
     write_plan(plan, path)
     command = [sys.executable, "-m", "experiments.cli", "run", str(arm.path), "--plan", str(path), "--out", str(out),
                "--seed", str(plan.seed), "--yes", "--json"]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{arm.name}: stribeck run ended with {done.returncode}: {done.stderr}")
     return Path(json.loads(done.stdout)["run"]), time.perf_counter() - began
 
 

@@ -29,7 +29,7 @@ def plan_breakaway(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: in
     low, high = np.maximum(low, least + _AWAY), np.minimum(high, most - _AWAY)
     tight = np.flatnonzero(low > high)
     if len(tight):
-        name, unit = names[tight[0]], "m" if design.mechanism.prismatic[tight[0]] else "rad"
+        name, unit = names[tight[0]], design.mechanism.position_unit(tight[0])
         raise PlanError(f"{arm.path}: joint {name} has no place {_AWAY:g} {unit} from both of its limits, to break loose "
                         f"and stop; widen joints.{name}.position")
     drawn = rng.uniform(low, high, (_CANDIDATES, len(home)))

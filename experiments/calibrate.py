@@ -31,7 +31,7 @@ from ident.run import FITTED, Run, find_runs, load_run
 
 Say = Callable[[str, str], None]
 Agree = Callable[[list[Plan]], None]
-Display = Callable[[Plan], AbstractContextManager[Watch]]
+Display = Callable[[Plan], AbstractContextManager[Watch | None]]
 CALIBRATION, POINTS, RAMPS = "calibration.toml", "points.csv", "breakaway.csv"
 
 

@@ -53,7 +53,7 @@ class Campaign:
     """
 
     def __init__(self, arm: ArmFile, folder: Path, seed: int,
-                 display: Callable[[Plan], AbstractContextManager[Watch]] | None = None) -> None:
+                 display: Callable[[Plan], AbstractContextManager[Watch | None]] | None = None) -> None:
         self._arm, self._folder, self._seed, self._display = arm, folder, seed, display
         self.mechanism = load_mechanism(arm)
         self._refuse_strange()

@@ -199,7 +199,7 @@ class Design:
         short = np.flatnonzero(2.0 * free > high - low)
         if len(short):
             j, name = short[0], self.mechanism.names[short[0]]
-            unit = "m" if self.mechanism.prismatic[j] else "rad"
+            unit = self.mechanism.position_unit(j)
             raise PlanError(f"{self.arm.path}: joint {name} has {high[j] - low[j]:.3g} {unit} between its limits, but may go on "
                             f"for {beyond[j]:.3g} {unit} either way should the computer fall silent; widen "
                             f"joints.{name}.position, lower its velocity or driver.watchdog")
@@ -215,7 +215,7 @@ class Design:
         speeds = speeds[speeds >= self._slowest(j, speeds[0])]
         ways = np.array([self.stroke_length(j, speed) for speed in speeds])
         fits, lasts = speeds[ways <= self.longest[j]], speeds[ways <= self.options.longest_stroke * speeds]
-        path, name, unit = self.arm.path, self.mechanism.names[j], "m" if self.mechanism.prismatic[j] else "rad"
+        path, name, unit = self.arm.path, self.mechanism.names[j], self.mechanism.position_unit(j)
         if not len(fits):
             raise PlanError(f"{path}: joint {name}: even the slowest stroke needs {ways[-1]:.3g} {unit}, the room is "
                             f"{self.longest[j]:.3g} {unit}; widen joints.{name}.position or check its gear_ratio")
@@ -259,7 +259,7 @@ class Design:
             stuck = [j for j in active if not fits[0, j]]
             if not stuck:
                 raise PlanError(f"{where}the box is left at once")
-            unit = "m" if self.mechanism.prismatic[stuck[0]] else "rad"
+            unit = self.mechanism.position_unit(stuck[0])
             raise PlanError(f"{where}joint {self.mechanism.names[stuck[0]]} has no room for a stroke of "
                             f"{abs(ways[0, stuck[0]]):.2f} {unit} inside its limits and the box; lower its velocity, raise its "
                             "acceleration or move the home posture")

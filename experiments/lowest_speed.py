@@ -68,6 +68,6 @@ def with_slowest(arm: ArmFile, found: Mapping[str, LowestSpeed]) -> ArmFile:
 
 def lowest_sentence(found: Mapping[str, LowestSpeed], mechanism: Mechanism) -> str:
     """Which speeds are held, joint by joint."""
-    units = {name: "m/s" if slides else "rad/s" for name, slides in zip(mechanism.names, mechanism.prismatic, strict=True)}
+    units = {name: f"{mechanism.position_unit(j)}/s" for j, name in enumerate(mechanism.names)}
     return ", ".join(f"{name} none" if joint.held is None else f"{name} {joint.held:.3g} {units[name]}"
                      + ("" if joint.lost is None else f" (not {joint.lost:.3g})") for name, joint in found.items())

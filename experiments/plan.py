@@ -248,7 +248,7 @@ def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
     if together and not may_move_together(arm, mechanism):
         raise PlanError(f"{arm.path}: real hardware moves as a whole only where a workspace box or the model's geometry says "
                         "what is clear; state workspace.box, or move one joint at a time (--method single, --joints)")
-    units = ["m" if slides else "rad" for slides in mechanism.prismatic]
+    units = [mechanism.position_unit(j) for j in range(mechanism.n)]
     room, silent = np.inf, silence(arm)
     for start, segment in plan.legs():
         target = np.array(segment.target)

@@ -215,7 +215,7 @@ class Branch:
         return ", ".join(self.mechanism.names[joint] for joint in joints)
 
     def _length_unit(self, k: int) -> str:
-        return "m" if self.mechanism.prismatic[self.known[k]] else "rad"
+        return self.mechanism.position_unit(self.known[k])
 
 
 def pseudoinverse(G: Array) -> Array:

@@ -162,7 +162,7 @@ def _overflow(m: Mechanism, wanted: list[Array]) -> InputError:
     """Error that names the greatest value."""
     which, k = np.unravel_index(np.argmax(np.abs(wanted)), np.shape(wanted))
     joint, name = m.active[k], ("q", "dq", "ddq")[which]
-    unit = ("m" if m.prismatic[joint] else "rad") + ("", "/s", "/s²")[which]
+    unit = m.position_unit(joint) + ("", "/s", "/s²")[which]
     return InputError(f"{m.name}: {name} of joint {m.names[joint]} = {wanted[which][k]:g} {unit} is too large: the numbers "
                       "overflow; give a smaller one")
 

@@ -254,6 +254,10 @@ class Mechanism:
         """Unit of the joint's drive torque or force."""
         return "N" if self.prismatic[joint] else "N·m"
 
+    def position_unit(self, joint: int) -> str:
+        """Unit of a joint's position; its speed has that per second."""
+        return "m" if self.prismatic[joint] else "rad"
+
     @cached_property
     def own_axes(self) -> Array:
         """Axes of each link, the third along its joint, in natural coordinates, shape (n, 3, 3)."""

@@ -1,10 +1,8 @@
-"""What commands share: options, consoles, the progress bar."""
+"""What commands share: options, consoles, agreement."""
 
 import json
 import re
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,9 +11,7 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from drivers import JointSample
-    from experiments.plan import Plan, Segment
-    from experiments.tracking import Watch
+    from experiments.plan import Plan
     from ident.armfile import ArmFile
     from ident.mechanism import Mechanism
 
@@ -96,37 +92,6 @@ def _quantity(text: str | None, units: dict[str, float], option: str, allowed: s
 
         raise InputError(f"{option} {text!r} is no such value; give {allowed}")
     return value
-
-
-@contextmanager
-def progress(out: "Console", total: float, word: str, names: tuple[str, ...]) -> Iterator["Watch"]:
-    """A progress bar over robot time; gives the function that the tracker calls."""
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    with Progress(TextColumn(f"{word:<9}"), BarColumn(bar_width=30), TaskProgressColumn(), TextColumn("{task.description}"),
-                  TimeRemainingColumn(compact=True), TextColumn("left"), console=out, refresh_per_second=5,
-                  transient=not out.is_terminal) as bar:
-        task = bar.add_task("", total=max(total, 1e-9))
-
-        def watch(segment: "Segment", sample: "JointSample", done: float) -> None:
-            bar.update(task, completed=min(done, total), description=_motion(segment, sample, names))
-
-        yield watch
-        bar.update(task, completed=total, description="")
-
-
-def _motion(segment: "Segment", sample: "JointSample", names: tuple[str, ...]) -> str:
-    """What moves now, in a line of constant width."""
-    if segment.kind == "ramp":
-        tau = sample.tau[names.index(str(segment.joint))]
-        return f"{segment.joint!s:<8} torque {'grows' if (segment.rate or 0.0) > 0.0 else 'falls':<20} tau {tau:7.1f} N·m"
-    if segment.joint is None:
-        return f"{'to posture ' + str(segment.posture):<46}"
-    way, tau = "back" if segment.mirror_of is not None else "forward", sample.tau[names.index(segment.joint)]
-    if segment.kind == "swing":
-        way = "to and fro"
-    who = segment.joint if segment.kind == "stroke" else f"all, {segment.joint}"
-    return f"{who:<8} {segment.speed:7.3f} rad/s {way:<10} tau {tau:7.1f} N·m"
 
 
 def agree(plans: "list[Plan]", arm: "ArmFile", mechanism: "Mechanism", yes: bool, out: "Console") -> None:

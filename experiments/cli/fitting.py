@@ -14,8 +14,8 @@ from experiments.cli.common import (
     OutOption,
     console,
     print_json,
-    progress,
 )
+from experiments.cli.progress import progress
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -75,12 +75,13 @@ def replay(run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder."
     from experiments.calibrate import fit_runs
     from experiments.record import replay as replay_run
     from experiments.recorder import empty_folder
+    from ident.description import load_mechanism
     from ident.run import find_runs, load_run
 
     text = console(as_json)
     recorded = load_run(find_runs(run)[-1], ALL_SIGNALS)
     folder = empty_folder(out or Path(f"replay-{recorded.arm.name}"))
-    with progress(text, float(recorded.t[-1] - recorded.t[0]), "replay", recorded.names) as watch:
+    with progress(text, float(recorded.t[-1] - recorded.t[0]), "replay", load_mechanism(recorded.arm)) as watch:
         again = replay_run(recorded, folder, realtime, watch)
     delivered(text, fit_runs([again], folder), folder, as_json)
 

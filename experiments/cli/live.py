@@ -1,37 +1,29 @@
-"""A live picture of every joint in the terminal: position, speed, torque, and its friction curve as it grows.
+"""A live picture of every joint in the terminal: position, speed, torque, and its friction curve as it grows."""
 
-A process of its own draws it. The loop that drives the arm drops a line into a pipe ten times a second and never waits: where the
-pipe is full, a line is left out.
-"""
-
-import json
-import os
-import select
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import log10
 from statistics import fmean
 from typing import IO, TYPE_CHECKING, Any
 
+from experiments.cli.drawer import drawer
+
 if TYPE_CHECKING:
-    from rich.console import Group, RenderableType
+    from rich.console import RenderableType
 
     from drivers import JointSample
     from experiments.plan import Segment
     from experiments.tracking import Watch
+    from ident.mechanism import Mechanism
 
-_PERIOD = 0.3           # s between pictures
 _END = 0.2              # part of a stroke's samples that is left out at either end
 _WIDTH, _HEIGHT = 30, 4         # characters of a curve, of 2 x 4 dots each
 _DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 
 
 @contextmanager
-def live(total: float, word: str, names: tuple[str, ...], units: tuple[str, ...], to: IO[Any] | None = None) -> Iterator["Watch"]:
+def live(total: float, word: str, mechanism: "Mechanism", to: IO[Any] | None = None) -> Iterator["Watch"]:
     """Draw while the arm moves; gives the function that the tracker calls.
 
     Parameters
@@ -40,33 +32,21 @@ def live(total: float, word: str, names: tuple[str, ...], units: tuple[str, ...]
         Robot time of the plan [s].
     word : str
         What moves it.
-    names, units : tuple of str
-        Joints, and the units of their torques.
+    mechanism : Mechanism
+        Its joints.
     to : file, optional
         Where it is drawn; default is standard error.
     """
-    drawer = subprocess.Popen([sys.executable, "-m", __name__], stdin=subprocess.PIPE, stdout=to or sys.stderr)
-    assert drawer.stdin
-    pipe = drawer.stdin.fileno()
-    os.set_blocking(pipe, False)
+    joints = range(mechanism.n)
+    head = {"total": total, "word": word, "names": mechanism.names, "units": [mechanism.unit(j) for j in joints],
+            "position_units": [mechanism.position_unit(j) for j in joints]}
+    with drawer("joints", head, to) as send:
 
-    def send(table: dict[str, Any]) -> None:
-        with suppress(BlockingIOError, BrokenPipeError):        # a picture is not worth a cycle
-            os.write(pipe, json.dumps(table).encode() + b"\n")
+        def watch(segment: "Segment", sample: "JointSample", done: float) -> None:
+            send({"id": segment.id, "kind": segment.kind, "mirror_of": segment.mirror_of, "done": round(done, 2),
+                  **{key: [round(value, 5) for value in getattr(sample, key).tolist()] for key in ("q", "dq", "tau")}})
 
-    def watch(segment: "Segment", sample: "JointSample", done: float) -> None:
-        send({"id": segment.id, "kind": segment.kind, "mirror_of": segment.mirror_of, "done": round(done, 2),
-              **{key: [round(value, 5) for value in getattr(sample, key).tolist()] for key in ("q", "dq", "tau")}})
-
-    send({"total": total, "word": word, "names": names, "units": units})
-
-    try:
         yield watch
-    finally:
-        drawer.stdin.close()
-        with suppress(subprocess.TimeoutExpired):
-            drawer.wait(2.0)
-        drawer.kill()
 
 
 @dataclass
@@ -120,60 +100,35 @@ def plot(points: list[tuple[float, float]], width: int = _WIDTH, height: int = _
     return ["".join(chr(0x2800 + cell) for cell in row) for row in cells]
 
 
-def picture(head: dict[str, Any], row: dict[str, Any], curves: Curves) -> "Group":
-    """What is shown now."""
-    from rich.columns import Columns
-    from rich.console import Group
-    from rich.panel import Panel
-    from rich.text import Text
+class Joints:
+    """The picture of `live`."""
 
-    panels: list[RenderableType] = []
-    for j, (name, unit) in enumerate(zip(head["names"], head["units"], strict=True)):
-        points, angle = curves.points.get(j, []), "m" if unit == "N" else "rad"
-        said = f"q {row['q'][j]:7.3f} {angle}  {row['dq'][j]:7.3f} {angle}/s"
-        told = f"{len(points)} points, up to {max(friction for _, friction in points):.3g} {unit}" if points else "no point yet"
-        panels.append(Panel(Text("\n".join([said, *plot(points)])), title=f"{name}  {row['tau'][j]:.2f} {unit}", subtitle=told,
-                            width=_WIDTH + 6))
-    done = min(1.0, row["done"] / max(head["total"], 1e-9))
-    return Group(Text(f"{head['word']:<9} {100.0 * done:3.0f} %  {max(0.0, head['total'] - row['done']):.0f} s left"),
-                 Columns(panels))
+    lasting = False
 
+    def __init__(self, head: dict[str, Any]) -> None:
+        self._head, self.curves = head, Curves()
+        self._row: dict[str, Any] = {}
 
-def main() -> None:
-    """Draw what comes on standard input until it ends; where there is more than can be drawn, the newest."""
-    from rich.console import Console
-    from rich.live import Live
+    def add(self, row: dict[str, Any]) -> None:
+        """Take a sample."""
+        self._row = row
+        self.curves.add(row)
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)        # Ctrl-C is for the arm; this ends with its input
-    lines = _lines(sys.stdin.fileno())
-    head = json.loads(next(line for line in lines if line))
-    curves, row = Curves(), None
-    with Live(console=Console(file=sys.stdout, force_terminal=True), auto_refresh=False, transient=True) as screen:
-        for line in lines:
-            if line is not None:
-                row = json.loads(line)
-                curves.add(row)
-            elif row is not None:
-                screen.update(picture(head, row, curves), refresh=True)
-                row = None
+    def draw(self) -> "RenderableType":
+        """As they are now."""
+        from rich.columns import Columns
+        from rich.console import Group
+        from rich.panel import Panel
+        from rich.text import Text
 
-
-def _lines(file: int) -> Iterator[str | None]:
-    """Lines as they come, and None whenever it is time to draw."""
-    from time import monotonic
-
-    rest, due = b"", monotonic() + _PERIOD
-    while True:
-        if select.select([file], [], [], max(0.0, due - monotonic()))[0]:
-            got = os.read(file, 1 << 16)
-            if not got:
-                return
-            *whole, rest = (rest + got).split(b"\n")
-            yield from (line.decode() for line in whole)
-        if monotonic() >= due:
-            due = monotonic() + _PERIOD
-            yield None
-
-
-if __name__ == "__main__":
-    main()
+        head, row, panels = self._head, self._row, list["RenderableType"]()
+        for j, (name, unit, place) in enumerate(zip(head["names"], head["units"], head["position_units"], strict=True)):
+            points = self.curves.points.get(j, [])
+            said = f"q {row['q'][j]:7.3f} {place}  {row['dq'][j]:7.3f} {place}/s"
+            most = max((friction for _, friction in points), default=0.0)
+            panels.append(Panel(Text("\n".join([said, *plot(points)])), title=f"{name}  {row['tau'][j]:.2f} {unit}",
+                                subtitle=f"{len(points)} points, up to {most:.3g} {unit}" if points else "no point yet",
+                                width=_WIDTH + 6))
+        done = min(1.0, row["done"] / max(head["total"], 1e-9))
+        return Group(Text(f"{head['word']:<9} {100.0 * done:3.0f} %  {max(0.0, head['total'] - row['done']):.0f} s left"),
+                     Columns(panels))

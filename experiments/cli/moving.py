@@ -26,10 +26,10 @@ from experiments.cli.common import (
     console,
     fraction,
     print_json,
-    progress,
     seconds,
     split,
 )
+from experiments.cli.progress import progress
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -106,7 +106,7 @@ def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOp
         agree(made, arm_file, mechanism, yes, text)
 
     delivery = calibrate_arm(arm_file, folder, split(joints), seed, options, method, repeats, shown_and_agreed,
-                             lambda made: _recording(text, made, folder, mechanism if live else None, " and --resume goes on"),
+                             lambda made: _recording(text, made, folder, mechanism, live, " and --resume goes on"),
                              resume, 60.0 * warm_up, search, breakaway, *wanted,
                              say=lambda heading, sentence: text.print(f"{heading:<9} {sentence}"))
     delivered(text, delivery, folder, as_json)
@@ -182,7 +182,7 @@ def run(arm: ArmArgument = "lab6",
     _show(text, made, arm_file, mechanism)
     agree([made], arm_file, mechanism, yes, text)
     empty_folder(folder)
-    with _recording(text, made, folder, mechanism if live else None) as watch:
+    with _recording(text, made, folder, mechanism, live) as watch:
         recorded = record(arm_file, made, folder, seed, note, watch, enough=UNTIL.get(made.purpose, lambda: None)())
     if made.purpose == LOWEST_SPEED:
         found = lowest_sentence(lowest_speeds(load_run(recorded)), mechanism)
@@ -214,21 +214,22 @@ def _show(text: "Console", plan: "Plan", arm: "ArmFile", mechanism: "Mechanism")
     from experiments.design import load_spread
     from experiments.plan import check_plan
 
-    text.print(f"plan      {plan_line(plan, check_plan(plan, arm, mechanism))}")
+    text.print(f"plan      {plan_line(plan, check_plan(plan, arm, mechanism), mechanism)}")
     text.print(spread_table(load_spread(plan, mechanism), mechanism))
 
 
 @contextmanager
-def _recording(text: "Console", plan: "Plan", folder: Path, shown: "Mechanism | None", also: str = "") -> Iterator["Watch"]:
+def _recording(text: "Console", plan: "Plan", folder: Path, mechanism: "Mechanism", live: bool,
+               also: str = "") -> Iterator["Watch | None"]:
     """Progress while the arm moves, or a live picture of its joints; whatever ends it early, say where the samples are."""
     from drivers.errors import ArmStopped
-    from experiments.cli.live import live
+    from experiments.cli.live import live as live_view
     from ident.run import FIT
 
     word = "run" if plan.purpose == FIT else plan.purpose
     try:
-        with (progress(text, plan.robot_time, word, plan.names) if shown is None else
-              live(plan.robot_time, word, plan.names, tuple(map(shown.unit, range(shown.n))), text.file)) as watch:
+        with (live_view(plan.robot_time, word, mechanism, text.file) if live else
+              progress(text, plan.robot_time, word, mechanism)) as watch:
             yield watch
     except BaseException as error:
         runs = sorted((folder / "runs").glob("*"))

@@ -112,7 +112,7 @@ def loads(model: Annotated[str, typer.Argument(metavar="MODEL", help="Arm, URDF,
     text = console()
     text.print(loads_table(mechanism, posture, values, tau, friction))
     for j in outside:
-        (low, high), place = mechanism.position[j], "m" if mechanism.prismatic[j] else "rad"
+        (low, high), place = mechanism.position[j], mechanism.position_unit(int(j))
         text.print(f"note: {mechanism.names[j]} = {posture[j]:.4f} {place} is outside its range, {low:.4f} to {high:.4f} {place}",
                    soft_wrap=True)
     if driving.closed is not None:

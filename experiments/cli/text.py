@@ -27,15 +27,16 @@ def clock(seconds: float) -> str:
     return f"{minutes} min {rest:02d} s" if seconds >= 60.0 else f"{seconds:.1f} s"
 
 
-def plan_line(plan: "Plan", room: float) -> str:
+def plan_line(plan: "Plan", room: float, mechanism: "Mechanism") -> str:
     """The plan in a line."""
+    unit = position_units(mechanism)
     every = [(start, segment) for start, segment in plan.legs() if segment.kind != "move"]
     if all(segment.kind == "ramp" for _, segment in every):
         return (f"{plan.method}: {len(every)} ramps in {len({segment.posture for _, segment in every})} postures, at most "
-                f"{clock(plan.robot_time)} of robot time, usually a fifth; limits keep {room:.2f} rad of room")
+                f"{clock(plan.robot_time)} of robot time, usually a fifth; limits keep {room:.2f} {unit} of room")
     if all(segment.kind == "swing" for _, segment in every):
         return (f"{plan.method}: all joints to and fro at once in {len(every)} places, {clock(plan.robot_time)} of robot time; "
-                f"limits keep {room:.2f} rad of room")
+                f"limits keep {room:.2f} {unit} of room")
     strokes = [(start, segment) for start, segment in every if not segment.reference] or every
     speeds = np.array([segment.speeds(start, plan.names) for start, segment in strokes])
     postures = {segment.posture for _, segment in strokes}
@@ -43,7 +44,12 @@ def plan_line(plan: "Plan", room: float) -> str:
     moving = speeds[speeds > 0.0]
     together = "all joints at once, " if any(segment.kind == "sweep" for _, segment in strokes) else ""
     return (f"{together}{len(postures)} postures, {trips} round trips a joint from {moving.min():.3f} to {moving.max():.2f} "
-            f"rad/s, {clock(plan.robot_time)} of robot time; limits keep {room:.2f} rad of room")
+            f"{position_units(mechanism, '/s')}, {clock(plan.robot_time)} of robot time; limits keep {room:.2f} {unit} of room")
+
+
+def position_units(mechanism: "Mechanism", per: str = "") -> str:
+    """Those of all joints."""
+    return " or ".join(sorted({mechanism.position_unit(j) + per for j in range(mechanism.n)}, reverse=True))
 
 
 def motion_table(plans: "list[Plan]", arm: "ArmFile", mechanism: "Mechanism") -> Table:
@@ -56,7 +62,7 @@ def motion_table(plans: "list[Plan]", arm: "ArmFile", mechanism: "Mechanism") ->
     for heading in ("joint", "from", "to", "limits", "at up to", "limit", "torque limit"):
         table.add_column(heading, justify="left" if heading == "joint" else "right")
     for j, name in enumerate(mechanism.names):
-        x, (low, high) = "m" if mechanism.prismatic[j] else "rad", limits.position[j]
+        x, (low, high) = mechanism.position_unit(j), limits.position[j]
         table.add_row(name, f"{ends[:, :, j].min():.3f}", f"{ends[:, :, j].max():.3f} {x}", f"{low:g} … {high:g} {x}",
                       f"{fastest[j]:.3f}", f"{limits.velocity[j]:g} {x}/s", f"{limits.torque[j]:g} {mechanism.unit(j)}")
     return table
@@ -104,7 +110,7 @@ def loads_table(mechanism: "Mechanism", posture: "Array", values: dict[str, dict
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("joint")
     drive = " or ".join(sorted({mechanism.unit(j) for j in range(mechanism.n)}))
-    place = " or ".join(sorted({"m" if slides else "rad" for slides in mechanism.prismatic}))
+    place = position_units(mechanism)
     headings = [f"q\n{place}", f"tau\n{drive}", *([f"friction\n{drive}"] if friction else []), f"torque\n{drive}", "bending\nN·m",
                 "radial\nN", "axial\nN", f"normal\n{drive}"]
     for heading in headings:

@@ -220,7 +220,7 @@ def _check_units(log: _Log, arm: ArmFile, mechanism: Mechanism) -> None:
         beyond = found > _IMPLAUSIBLE * allowed             # an unknown limit is nan or infinite
         if beyond.any():
             joint = int(np.argmax(beyond))
-            unit = mechanism.unit(joint) if word == "torque" else "m" if mechanism.prismatic[joint] else "rad"
+            unit = mechanism.unit(joint) if word == "torque" else mechanism.position_unit(joint)
             verb = "spans" if word == "position" else "reaches"
             raise InputError(f"{log.source}: the {word} of {mechanism.names[joint]} {verb} {found[joint]:.4g} {unit}, "
                              f"the arm file allows {allowed[joint]:.4g} {unit}; check the unit in its column")

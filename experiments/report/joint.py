@@ -107,7 +107,7 @@ def joint_data(result: Identification, name: str) -> JointData:
     seconds = column.pop("t")
     length = float(np.ptp(seconds))
     return JointData(
-        name, prismatic, result.mechanism.unit(index), "m" if prismatic else "rad", calibration, fit, points, **column,
+        name, prismatic, result.mechanism.unit(index), result.mechanism.position_unit(index), calibration, fit, points, **column,
         predicted=calibration.torque(column["speed"], loads), residual=np.asarray(fit.fit.residual, dtype=float),
         load=load_part(calibration.values, loads) if components and loads is not None else loads, loads=loads,
         trip=round_trips(points),

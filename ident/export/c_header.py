@@ -299,7 +299,7 @@ def _comment(calibration: Calibration, mechanism: Mechanism) -> str:
         ends = joint.load_ends.T.reshape(-1, 2) if known else ()
         range_ = ", load from " + " and ".join(f"{least:.4g} to {most:.4g}" for least, most in ends) if known else ""
         lines.append(f"{j}  {json.dumps(name)}: {joint.law}, load {joint.load}; calibrated from {low:.4g} to {high:.4g} "
-                     f"{'m/s' if mechanism.prismatic[j] else 'rad/s'}{range_}")
+                     f"{mechanism.position_unit(j)}/s{range_}")
     return "/* " + "\n   ".join(line.replace("*/", "* /").replace("/*", "/ *") for line in lines) + " */"
 
 

@@ -22,7 +22,7 @@ from ident.run import load_run
 
 
 class TestRandomArms:
-    @pytest.mark.parametrize("first", range(0, 100, 50))
+    @pytest.mark.parametrize("first", range(0, 200, 50))
     def test_no_plan_leaves_limits_or_box(self, first):
         found = [judge_seed(seed) for seed in range(first, first + 50)]
         assert {one.seed: one.broken for one in found if one.broken} == {}

@@ -1,17 +1,20 @@
-"""The live picture: its curves are those of the fit, it never holds up the loop, it ends with it."""
+"""What is drawn while the arm moves: curves are those of the fit, it never holds up the loop, it ends with it."""
 
 import json
 import re
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from drivers import JointSample
-from experiments.cli.live import Curves, live, picture, plot
+from experiments.cli.live import Curves, Joints, live, plot
+from experiments.cli.progress import motion, progress
 from experiments.plan import Segment
 
-HEAD = {"total": 10.0, "word": "run", "names": ["turn", "slide"], "units": ["N·m", "N"]}
+HEAD = {"total": 10.0, "word": "run", "names": ["turn", "slide"], "units": ["N·m", "N"], "position_units": ["rad", "m"]}
 
 
 def friction(w):
@@ -51,14 +54,20 @@ def test_a_plot_has_a_dot_for_every_point_apart():
 
 
 def test_the_picture_says_all(capsys):
-    from rich.console import Console
-
-    curves = Curves(points={0: [(0.1, 4.2)]})
-    Console(width=90).print(picture(HEAD, {"done": 2.5, "q": [0.1, 0.2], "dq": [0.3, 0.4], "tau": [5.0, 6.0]}, curves))
+    picture = Joints(HEAD)
+    picture.add({"id": 0, "done": 2.5, "q": [0.1, 0.2], "dq": [0.3, 0.4], "tau": [5.0, 6.0]})
+    picture.curves.points[0] = [(0.1, 4.2)]
+    Console(width=90).print(picture.draw())
     shown = capsys.readouterr().out
     for words in ("25 %", "8 s left", "turn  5.00 N·m", "slide  6.00 N", "0.300 rad/s", "0.400 m/s", "1 points, up to 4.2",
                   "no point yet"):
         assert words in shown
+
+
+@pytest.fixture
+def gantry():
+    """As much of a mechanism as pictures know: a joint that turns, one that slides."""
+    return SimpleNamespace(n=2, names=("turn", "slide"), unit=("N·m", "N").__getitem__, position_unit=("rad", "m").__getitem__)
 
 
 def sample(t):
@@ -66,9 +75,9 @@ def sample(t):
     return JointSample(t, zeros, zeros, zeros, zeros, None, np.zeros(2, dtype=np.int64))
 
 
-def test_it_draws_while_the_loop_goes_on_and_ends_with_it(tmp_path):
+def test_it_draws_while_the_loop_goes_on_and_ends_with_it(gantry, tmp_path):
     drawn, began = "", time.monotonic()
-    with (tmp_path / "screen").open("w") as screen, live(10.0, "run", ("turn", "slide"), ("N·m", "N"), screen) as watch:
+    with (tmp_path / "screen").open("w") as screen, live(10.0, "run", gantry, screen) as watch:
         while "no point yet" not in drawn and time.monotonic() - began < 60.0:
             watch(Segment(0, "stroke", (0.0, 0.0), 1, "turn", 0.1), sample(0.0), 0.0)
             time.sleep(0.1)
@@ -77,12 +86,12 @@ def test_it_draws_while_the_loop_goes_on_and_ends_with_it(tmp_path):
     assert "no point yet" in drawn
 
 
-def test_a_drawer_that_hangs_or_dies_costs_the_loop_nothing(monkeypatch, tmp_path):
+def test_a_drawer_that_hangs_or_dies_costs_the_loop_nothing(gantry, monkeypatch, tmp_path):
     import sys
 
     for drawer in ("import time; time.sleep(60)", "raise SystemExit"):
-        monkeypatch.setattr("experiments.cli.live.subprocess.Popen", popen(sys.executable, drawer))
-        with live(1.0, "run", ("turn", "slide"), ("N·m", "N"), (tmp_path / "screen").open("w")) as watch:
+        monkeypatch.setattr("experiments.cli.drawer.subprocess.Popen", popen(sys.executable, drawer))
+        with live(1.0, "run", gantry, (tmp_path / "screen").open("w")) as watch:
             time.sleep(0.2)
             took = []
             for k in range(3000):                           # more than a pipe holds
@@ -90,6 +99,28 @@ def test_a_drawer_that_hangs_or_dies_costs_the_loop_nothing(monkeypatch, tmp_pat
                 watch(Segment(k, "stroke", (0.0, 0.0), 1, "turn", 0.1), sample(0.0), 0.0)
                 took.append(time.perf_counter() - began)
         assert np.median(took) < 1e-3
+
+
+def test_a_bar_is_drawn_to_its_end_in_a_terminal_only(gantry, tmp_path):
+    stroke = Segment(0, "stroke", (0.0, 0.0), 1, "slide", 0.1)
+    for terminal in (True, False):
+        with (tmp_path / "screen").open("w") as screen:
+            out = Console(file=screen, force_terminal=terminal, width=120)
+            with progress(out, 10.0, "run", gantry) as watch:
+                assert (watch is not None) == terminal
+                if watch:
+                    watch(stroke, sample(0.0), 4.0)
+                    time.sleep(2.0)
+        assert ("100%" in (tmp_path / "screen").read_text(encoding="utf-8")) == terminal
+
+
+@pytest.mark.parametrize(("segment", "said"), [
+    (Segment(0, "move", (0.0, 0.0), 3), "to posture 3"),
+    (Segment(0, "stroke", (0.0, 0.0), 1, "turn", 0.1), "turn       0.100 rad/s forward    tau     0.0 N·m"),
+    (Segment(1, "sweep", (0.0, 0.0), 1, "slide", 0.1, 0), "all, slide   0.100 m/s   back       tau     0.0 N"),
+    (Segment(1, "ramp", (0.0, 0.0), 1, "slide", rate=-1.0, dwell=0.1), "slide    torque falls                tau     0.0 N")])
+def test_it_says_what_moves_in_the_units_of_the_joint(gantry, segment, said):
+    assert motion(segment, sample(0.0), gantry).rstrip() == said
 
 
 def popen(python, code):
