@@ -41,7 +41,7 @@ STRIKES, SPEED, PASSES = ((-0.4, 0.8), (0.4, 1.3)), 1.2, 4             # sweeps 
 CHANGES: dict[str, Any] = {     # the boom hangs, so that friction holds it until it is powered; it has no brake
     "workspace": {"box": [[-2.0, 2.0], [-2.0, 2.0], [-2.0, 2.0]], "home": [0.0, 1.2]},
     "driver": {"watchdog": 0.2},
-    "joints": {"turn": {"position": [-0.585, 0.585], "stop": "brake"}, "lift": {"position": [0.67, 1.43]}}}
+    "joints": {"turn": {"position": [-0.597, 0.597], "stop": "brake"}, "lift": {"position": [0.661, 1.439]}}}
 MOVING = 0.02           # rad/s from which a joint moves,
 STILL = 0.005           # rad that it may give all the same where it has to stand
 SLACK = 0.1             # s that physics and a busy computer may take beyond watchdog and braking
@@ -52,7 +52,7 @@ STOPPED = 0.8           # s that a stopped computer stands
 WATCHED = 0.6           # s that joints are watched after the program's end
 PATIENCE = 300.0        # s after which a program hangs; a crowded computer may take a minute to start one
 NOTHING_HEARD = r"has not replied|does not reply|does not answer"
-TORN = rf"{NOTHING_HEARD}|stopped by itself|the bus failed|this computer sent nothing"
+TORN = rf"{NOTHING_HEARD}|stopped by itself|the bus failed|this computer sent nothing|is 'fault' after"
 HELD, LET_GO = "held by their drives", "without power by their drives' watchdogs: braked, or falling"
 
 

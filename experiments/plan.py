@@ -32,6 +32,7 @@ Array = NDArray[np.float64]
 SCHEMA = 1
 RAMP = 0.6              # fraction of the acceleration limit that ramps use; the rest is room to brake
 MOVE = 0.5              # fraction of the velocity limit that moves between postures use
+_ACTING = 2             # cycles beyond a watchdog's time: of a set-point on its way, and until a drive has looked at it
 DWELL = 0.15            # s of rest after every segment
 RAMP_TO = 0.9           # fraction of the torque limit at which a ramp ends
 _RAMP_LEAST = 2.0       # s that the whole torque limit takes in a ramp at least: torque is watched as it is measured
@@ -279,8 +280,9 @@ def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
 
 def silence(arm: ArmFile) -> float:
     """Time that drives go on by themselves once the computer falls silent, until their watchdogs act [s]; 0 if simulated."""
-    default = LinkKeys.model_fields["watchdog"].default
-    return 0.0 if arm.driver.kind == "simulated" else float(arm.driver.model_dump().get("watchdog", default))
+    if arm.driver.kind == "simulated":
+        return 0.0
+    return float(arm.driver.model_dump().get("watchdog", LinkKeys.model_fields["watchdog"].default)) + _ACTING / arm.driver.rate
 
 
 def run_on(speed: Array, acceleration: Array, silent: float) -> Array:
@@ -349,7 +351,8 @@ def _check_silence(segment: Segment, start: Array, names: tuple[str, ...], limit
         if needed[worst] - gap[worst] > 1e-9:
             raise PlanError(f"segment {segment.id} takes {names[worst]} at {speed[worst]:.3g} {units[worst]}/s to "
                             f"{gap[worst]:.3g} {units[worst]} before its limit, {needed[worst]:.3g} {units[worst]} are needed: "
-                            f"should the computer fall silent, the drive goes on for {silent:g} s (driver.watchdog)")
+                            f"should the computer fall silent, the drive goes on for {silent:.3g} s (driver.watchdog and "
+                            f"{_ACTING} cycles)")
 
 
 def _check_mirrors(plan: Plan) -> None:

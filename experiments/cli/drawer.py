@@ -48,7 +48,8 @@ def drawer(picture: str, head: dict[str, Any], to: IO[Any] | None = None) -> Ite
     to : file, optional
         Where it is drawn; default is standard error.
     """
-    process = subprocess.Popen([sys.executable, "-c", f"from {__name__} import main; main()", picture], stdin=subprocess.PIPE, stdout=to or sys.stderr)
+    process = subprocess.Popen([sys.executable, "-c", f"from {__name__} import main; main()", picture], stdin=subprocess.PIPE,
+                               stdout=to or sys.stderr)
     assert process.stdin
     pipe = process.stdin.fileno()
     os.set_blocking(pipe, False)
