@@ -2,7 +2,7 @@
 
 import argparse
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -42,8 +42,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Measure both ways, compare, tabulate."""
     cases = [(arm, knobs, seed) for knobs in SPOILT for arm in options.arms for seed in range(1, options.seeds + 1)]
-    with ThreadPoolExecutor(options.jobs) as pool:
-        rows = pd.concat(list(pool.map(lambda case: compare(*case), cases)), ignore_index=True)
+    with ProcessPoolExecutor(options.jobs) as pool:
+        rows = pd.concat(list(pool.map(compare, *zip(*cases, strict=True))), ignore_index=True)
     return {"joints": rows.to_dict("records")}, _table(rows)
 
 
