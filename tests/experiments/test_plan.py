@@ -131,8 +131,8 @@ class TestSilence:
         assert (np.minimum(ends - limits.position[:, 0], limits.position[:, 1] - ends).min(axis=0) >= needed - 1e-9).all()
 
     def test_a_plan_of_somebody_else_that_does_not_is_refused(self, wired, make_plan):
-        with pytest.raises(PlanError, match=r"segment 1 takes turn at 1 rad/s to 0\.1 rad before its limit, 0\.258 rad are "
-                                            r"needed: .* goes on for 0\.3 s \(driver\.watchdog\)"):
+        with pytest.raises(PlanError, match=r"segment 1 takes turn at 1 rad/s to 0\.1 rad before its limit, 0\.268 rad are "
+                                            r"needed: .* goes on for 0\.31 s \(driver\.watchdog and 2 cycles\)"):
             checked(make_plan(wired, speeds=(1.0,), posture=(2.1, 0.3)), wired)
         checked(make_plan(wired, speeds=(0.3,), posture=(2.1, 0.3)), wired)
 
