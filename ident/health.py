@@ -86,10 +86,10 @@ def _jitter(t: Array) -> list[Finding]:
 
 def _saturation(run: Run) -> list[Finding]:
     """Joints whose torque stands at its limit."""
-    limits = np.array([run.arm.joint(name).torque or np.inf for name in run.names])
+    limits, tau = np.array([run.arm.joint(name).torque or np.inf for name in run.names]), run.signals["tau"]
     findings = []
-    for joint in np.flatnonzero(np.abs(run.signals["tau"]).max(axis=0) > _SATURATED * limits):
-        at_limit = np.abs(run.signals["tau"][:, joint]) > _SATURATED * limits[joint]
+    for joint in np.flatnonzero(np.maximum(tau.max(axis=0), -tau.min(axis=0)) > _SATURATED * limits):
+        at_limit = np.abs(tau[:, joint]) > _SATURATED * limits[joint]
         if (share := float(at_limit.mean())) > _SATURATED_SHARE:
             name, first = run.names[joint], float(run.t[int(np.argmax(at_limit))])
             findings.append(Finding(name, "saturation", f"torque of {name} is at its limit of {limits[joint]:.4g} in "
@@ -102,14 +102,17 @@ def _saturation(run: Run) -> list[Finding]:
 def _plateau(run: Run) -> list[Finding]:
     """Joints whose torque in motion stands at its greatest value: a limit below that of the arm file."""
     limits = np.array([run.arm.joint(name).torque or np.inf for name in run.names])
-    moving = np.diff(run.signals["q"], axis=0, append=run.signals["q"][-1:]) != 0.0
     findings = []
     for joint, name in enumerate(run.names):
-        for side, word in ((1.0, "above"), (-1.0, "below")):
-            torque = side * np.where(moving[:, joint], run.signals["tau"][:, joint], 0.0)
-            top = float(torque.max())
-            at_top, below = torque == top, torque[torque < top]
-            if not 0.0 < top < _SATURATED * limits[joint] or not len(below) or at_top.mean() <= _SATURATED_SHARE:
+        q, tau = run.signals["q"][:, joint], run.signals["tau"][:, joint]
+        in_motion = np.append(q[1:] != q[:-1], False)
+        for side, word, greatest in ((1.0, "above", np.max), (-1.0, "below", np.min)):
+            top = side * float(greatest(tau, where=in_motion, initial=0.0))
+            at_top = in_motion & (tau == side * top)
+            if not 0.0 < top < _SATURATED * limits[joint] or at_top.mean() <= _SATURATED_SHARE:
+                continue
+            torque = np.where(in_motion, side * tau, 0.0)
+            if not len(below := torque[torque < top]):
                 continue
             following = float(below.max())
             if top - following < _NEXT * top and at_top.sum() > _PLATEAU * np.sum(below == following):

@@ -133,8 +133,8 @@ def read_signal(run: Run, signal: str, rows: int) -> Array | None:
     path, columns = run.path / SAMPLES, tuple(f"{signal}.{name}" for name in run.names)
     if not path.is_file() or not set(columns) <= set(_schema(path).names):
         return None
-    rows = min(rows, len(run.t))
-    return _matrix(list(_read_arrays(path, columns, rows).values()), rows)
+    table = _read_columns(path, columns, rows)
+    return _matrix(table.columns, min(rows, len(run.t), len(table)))
 
 
 def samples_table(run: Run) -> "pa.Table":
@@ -216,16 +216,16 @@ def _read_samples(path: Path, names: tuple[str, ...],
                   if set(columns := tuple(f"{signal}.{name}" for name in names)) <= present}
         columns = ("t", "segment", *chain.from_iterable(wanted.values()))
         with ThreadPoolExecutor(2) as pool:                 # decompression is most of it, and runs beside itself
-            halves = pool.map(partial(_read_arrays, path), (columns[::2], columns[1::2]))
+            halves = list(pool.map(partial(_read_columns, path), (columns[::2], columns[1::2])))
             digest = pool.submit(_digest, path)
-            arrays = dict(chain.from_iterable(half.items() for half in halves))
+            if (rows := min(map(len, halves))) == 0:
+                raise InputError(f"{path}: the recording holds no samples")
+            read = {name: column for half in halves for name, column in zip(half.column_names, half.columns, strict=True)}
+            matrices = pool.map(lambda columns: _matrix([read[column] for column in columns], rows), wanted.values())
+            return (read["t"].to_numpy()[:rows], read["segment"].to_numpy()[:rows],
+                    dict(zip(wanted, matrices, strict=True)), digest.result())
     except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
         raise InputError(f"{path}: not a recording that can be read: {error}") from error
-    rows = min(map(len, arrays.values()))
-    if rows == 0:
-        raise InputError(f"{path}: the recording holds no samples")
-    matrices = {signal: _matrix([arrays.pop(column) for column in columns], rows) for signal, columns in wanted.items()}
-    return arrays["t"][:rows], arrays["segment"][:rows], matrices, digest.result()
 
 
 def _digest(path: Path) -> str:
@@ -256,17 +256,11 @@ def _schema(path: Path) -> "pa.Schema":
         return pa.ipc.read_schema(source)
 
 
-def _read_arrays(path: Path, columns: tuple[str, ...], rows: int | None = None) -> dict[str, np.ndarray]:
-    """As `_read_columns`, by name."""
-    table = _read_columns(path, columns, rows)
-    return {name: column.to_numpy() for name, column in zip(columns, table.columns, strict=True)}
-
-
-def _matrix(columns: list[np.ndarray], rows: int) -> Array:
-    """One column a joint; each lies in one piece, and is let go of as soon as it is copied."""
+def _matrix(columns: list["pa.ChunkedArray"], rows: int) -> Array:
+    """The first rows, one column a joint; each lies in one piece."""
     values = np.empty((rows, len(columns)), order="F")
-    for k in reversed(range(len(columns))):
-        values[:, k] = columns.pop()[:rows]
+    for k, column in enumerate(columns):
+        values[:, k] = column.to_numpy()[:rows]
     return values
 
 

@@ -88,7 +88,7 @@ def find_strokes(t: Array, q: Array, segment: np.ndarray, but: frozenset[int] = 
 
 def _moving_on(t: Array, x: Array) -> Array:
     """Positions without those that a slow sensor repeats, which lie on the straight line between what was new."""
-    new = np.flatnonzero(np.diff(x, prepend=np.nan) != 0.0)
+    new = np.concatenate(([0], np.flatnonzero(x[1:] != x[:-1]) + 1))
     length, jump = np.diff(new), np.abs(np.diff(x[new]))
     waits = (length > 1) & (length < _OLD_ROWS) & (jump > 3.0 * encoder_step(x))     # not those of a coarse encoder
     if not waits.any():
