@@ -177,19 +177,19 @@ def _turning_points(x: Array, least: float) -> list[int]:
 def _steady(t: Array, x: Array, resolution: float) -> Iterator[tuple[int, int]]:
     """Row ranges of a rising x over which equal steps of position take equal times."""
     rising = np.maximum.accumulate(x)
-    edges = _cell_edges(x, resolution)
+    edges, unsure = _cell_edges(x, resolution)
     cells = len(edges) - 1
     if cells < _LEAST_CELLS:
         return
     passed = np.interp(edges, rising, t)
     pace = np.log(np.maximum(np.diff(passed), 1e-9))         # log of the time that each cell takes
-    rows = np.searchsorted(rising, edges)
-    cut = np.concatenate(([0], np.flatnonzero(np.abs(np.diff(pace)) > 2.0 * STEADY) + 1, [cells]))
+    rows, apart = np.searchsorted(rising, edges), STEADY + unsure
+    cut = np.concatenate(([0], np.flatnonzero(np.abs(np.diff(pace)) > 2.0 * apart) + 1, [cells]))
     for first, last in pairwise(cut):
         for _ in range(4):                                     # shrink to the longest part near its own median
             if last - first < _LEAST_CELLS:
                 break
-            near = np.abs(pace[first:last] - _median(pace[first:last])) < STEADY
+            near = np.abs(pace[first:last] - _median(pace[first:last])) < apart
             if near.all():
                 break
             start, length = _longest(near)
@@ -199,19 +199,21 @@ def _steady(t: Array, x: Array, resolution: float) -> Iterator[tuple[int, int]]:
             yield int(rows[first]), int(rows[last])
 
 
-def _cell_edges(rising: Array, resolution: float) -> Array:
+def _cell_edges(rising: Array, resolution: float) -> tuple[Array, float]:
     """Edges of equal cells, large enough that encoder steps, noise and sampling hardly shift when they are passed.
 
-    They lie half-way between steps of the encoder, so that each is passed at the instant of a step.
+    They lie half-way between steps of the encoder, so that each is passed at the instant of a step. Where a motion is too short
+    for cells of that size, the times of smaller ones are less sure by a fraction, the second result.
     """
     low, high = rising[0], rising[-1]
     cell = 8.0 * max(resolution, 8.0 * position_noise(rising, resolution))
     chord = min(_SAMPLES, len(rising) // 4)
     fastest = float(np.max(rising[chord:] - rising[:-chord])) / chord if chord else 0.0     # way a sample
-    cell = max(cell, _SAMPLES * min(resolution, fastest))       # an edge is passed between two samples, or two steps
+    grain = min(resolution, fastest)            # an edge is passed between two samples, or two steps
+    cell = max(cell, _SAMPLES * grain)
     cells = np.clip((high - low) / cell, *_CELLS)
     steps = max(1.0, np.ceil((high - low) / (cells * resolution)))
-    return np.asarray(np.arange(low + 0.5 * resolution, high, steps * resolution))
+    return np.arange(low + 0.5 * resolution, high, steps * resolution), max(0.0, grain / (steps * resolution) - 1.0 / _SAMPLES)
 
 
 def position_noise(rising: Array, resolution: float) -> float:
