@@ -25,7 +25,7 @@ from scipy.signal import lfilter
 from drivers.arm import Array, Command, JointSample, Resolution, command_fault
 from drivers.errors import ArmStopped, DriverError
 from drivers.flexible import Beam, make_flexible
-from drivers.simulated_drive import Friction, VelocityLoop
+from drivers.simulated_drive import STANDSTILL, Friction, VelocityLoop
 from drivers.truth import Truth, read_truth
 from ident.armfile import ArmFile, check_against_model
 from ident.description import load_mechanism
@@ -41,7 +41,6 @@ _LOOP_STEP = 0.5           # part of a velocity error that the loop may take awa
 _SETTLING = 200            # rounds in which the springs must find their rest under gravity
 _NOISE_BLOCK = 4096        # cycles of noise drawn at once
 _MOVING = 1e-4             # rad/s of set-point from which a joint has a direction
-_STANDSTILL = 1e-4         # rad/s below which a stopping joint counts as at rest
 
 
 class SimulatedArm:
@@ -129,7 +128,7 @@ class SimulatedArm:
             loop.told = None
         for _ in range(int(5.0 * self.rate)):
             self._advance(np.zeros(len(self.names)))
-            if np.all(np.abs(self._data.qvel) < _STANDSTILL):
+            if np.all(np.abs(self._data.qvel) < STANDSTILL):
                 break
         self._data.qvel[:] = 0.0
         self._reason = reason

@@ -4,11 +4,11 @@ Numbers are plain floats, for one joint at a time: of a handful of joints that t
 """
 
 from dataclasses import dataclass
-from math import exp, pi, sin
+from math import exp, isfinite, nan, pi, sin
 
 from drivers.truth import JointTruth, gear_loss
 
-_STANDSTILL = 1e-4         # rad/s below which a joint counts as at rest
+STANDSTILL = 1e-4         # rad/s below which a joint counts as at rest
 _FAR = 1e6                 # Stribeck velocities; beyond, nothing is left to fade, and a power could overflow
 
 
@@ -84,7 +84,8 @@ class Friction:
             level *= 1.0 + truth.warm_up * exp(-time / truth.warm_up_time)
         damping = truth.viscous * level
         if truth.ripple:
-            level *= 1.0 + truth.ripple * sin(2.0 * pi / truth.ripple_period * q + self._phase)
+            place = 2.0 * pi / truth.ripple_period * q + self._phase
+            level *= 1.0 + truth.ripple * (sin(place) if isfinite(place) else nan)      # of a simulation that diverged
         coulomb = (truth.coulomb + truth.coulomb_coefficient * load) * level
         static = (truth.static + truth.static_coefficient * load) * level
         self._coulomb, self._drop = coulomb, static - coulomb
@@ -99,6 +100,6 @@ class Friction:
             speed = abs(dq) * self._slowness
             level += self._drop * exp(-speed * speed if self._exponent == 2.0 else -min(speed, _FAR) ** self._exponent)
         if self._breakaway:
-            self._rest = self._rest + self._dt if abs(dq) < _STANDSTILL else 0.0
+            self._rest = self._rest + self._dt if abs(dq) < STANDSTILL else 0.0
             level *= 1.0 + self._breakaway * self._rest / (self._rest + self._breakaway_time)
         return level
