@@ -64,10 +64,11 @@ def plan_method(method: str, arm: ArmFile, joints: tuple[str, ...] | None = None
     return plan
 
 
-def plan_experiment(experiment: str, method: str, arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0) -> Plan:
-    """Plan of one of `EXPERIMENTS`, or of "round-trips" by one of `METHODS`; errors as `plan_method`."""
+def plan_experiment(experiment: str, method: str, arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0,
+                    goal: Goal | None = None) -> Plan:
+    """Plan of one of `EXPERIMENTS`, or of "round-trips" by one of `METHODS`, for a goal; errors as `plan_method`."""
     if experiment == ROUND_TRIPS:
-        return plan_method(method, arm, joints, seed)
+        return plan_method(method, arm, joints, seed, goal)
     if experiment not in EXPERIMENTS:
         raise unknown_name("experiment", experiment, (ROUND_TRIPS, *EXPERIMENTS))
     return EXPERIMENTS[experiment](arm, joints, seed)

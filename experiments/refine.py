@@ -47,8 +47,7 @@ def refine(arm: ArmFile, joints: tuple[str, ...], seed: int, options: Options | 
         If the time is too short for a first pass.
     """
     wanted = target or _LEAST
-    goal = Goal(FIRST * wanted if target else Goal.friction, np.inf, budget or np.inf)
-    plan = plan_method(method, arm, joints, seed, goal)
+    plan = plan_method(method, arm, joints, seed, first_goal(target, budget))
     for number in range(1, _PASSES + 1):
         yield plan
         runs = recorded(number)
@@ -64,6 +63,11 @@ def refine(arm: ArmFile, joints: tuple[str, ...], seed: int, options: Options | 
             plan = plan_method(method, arm, weak, seed + number, Goal(_MARGIN * wanted, np.inf, left), known)
         except PlanError:
             return
+
+
+def first_goal(target: float | None, budget: float | None) -> Goal:
+    """What the first plan is for; target and budget as in `refine`."""
+    return Goal(FIRST * target if target else Goal.friction, np.inf, budget or np.inf)
 
 
 def precision(result: Identification, joints: tuple[str, ...], target: float | None) -> str:

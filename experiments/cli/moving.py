@@ -11,6 +11,7 @@ import typer
 from experiments.cli.common import (
     ArmArgument,
     BasisOption,
+    BudgetOption,
     DirectionalOption,
     ExperimentOption,
     JointsOption,
@@ -21,6 +22,7 @@ from experiments.cli.common import (
     MethodOption,
     OutOption,
     SeedOption,
+    TargetOption,
     YesOption,
     agree,
     console,
@@ -60,10 +62,7 @@ def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOp
                                                                     "default on hardware.")] = None,
               breakaway: Annotated[bool, typer.Option("--breakaway", help="Measure last what holds each joint at rest; needs a "
                                                                           "torque mode.")] = False,
-              target: Annotated[str | None, typer.Option(help="Precision to reach, run after run: half width of the 95 % band of "
-                                                              "each joint's friction, as 5%.")] = None,
-              budget: Annotated[str | None, typer.Option(help="Robot time to spend on round trips, run after run, "
-                                                              "as 10min or 90s.")] = None,
+              target: TargetOption = None, budget: BudgetOption = None,
               live: LiveOption = False, yes: YesOption = False, as_json: JsonOption = False) -> None:
     """The main job: plan, move, record, fit, export, report."""
     from experiments.calibrate import calibrate as calibrate_arm
@@ -117,13 +116,15 @@ def plan(arm: ArmArgument = "lab6",
                                                                    "software drives .csv (set-points at the driver's rate) or "
                                                                    ".json (ROS 2 JointTrajectory).")] = None,
          joints: JointsOption = None, seed: SeedOption = 0, method: MethodOption = "whole-arm",
-         experiment: ExperimentOption = "round-trips", as_json: JsonOption = False) -> None:
+         experiment: ExperimentOption = "round-trips", target: TargetOption = None, budget: BudgetOption = None,
+         as_json: JsonOption = False) -> None:
     """What will move, robot time, load spread, expected intervals; moves nothing."""
     from dataclasses import asdict
 
     from experiments.cli.text import forecast_table
     from experiments.design import TARGET, load_spread
-    from experiments.methods import plan_experiment
+    from experiments.methods import ROUND_TRIPS, plan_experiment
+    from experiments.refine import first_goal
     from experiments.trajectory import plan_writer
     from ident.armfile import load_arm
     from ident.description import load_mechanism
@@ -135,8 +136,14 @@ def plan(arm: ArmArgument = "lab6",
     write = plan_writer(out) if out else None
     arm_file = load_arm(arm)
     mechanism = load_mechanism(arm_file)
-    made = plan_experiment(experiment, method, arm_file, split(joints), seed)
+    wanted = fraction(target), seconds(budget)
+    if any(wanted) and experiment != ROUND_TRIPS:
+        raise InputError(f"--target and --budget are for round trips; leave them out with --experiment {experiment}")
+    goal = first_goal(*wanted) if any(wanted) else None
+    made = plan_experiment(experiment, method, arm_file, split(joints), seed, goal)
     _show(text, made, arm_file, mechanism)
+    if goal:
+        text.print("further   calibrate plans the runs after this one by what it tells")
     if made.predicted:
         text.print(forecast_table(made, TARGET))
     if out and write:

@@ -1,5 +1,6 @@
 """What a plan says that it will tell, judged by the run that follows it."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -138,6 +139,12 @@ class TestGoals:
     def test_no_plan_fits_into_a_moment(self, followed: tuple[ArmFile, Plan, Run], tmp_path: Path) -> None:
         with pytest.raises(PlanError, match=r"5 s of robot time are too short, the shortest plan takes \d+ s"):
             calibrate(followed[0], tmp_path / "out", seed=1, budget=5.0)
+
+    def test_the_first_plan_can_be_seen_before(self, cli: Callable[..., Any]) -> None:
+        whole, first = (json.loads(cli("plan", "lab6", "--seed", "1", "--json", *goal).out) for goal in ((), ("--target", "5%")))
+        assert first["robot_time_s"] < 0.5 * whole["robot_time_s"]
+        refused = cli("plan", "lab6", "--experiment", "breakaway", "--budget", "90s")
+        assert (refused.code, "--experiment breakaway" in refused.err) == (2, True)
 
     @pytest.mark.parametrize(("option", "value"), [("--target", "5"), ("--target", "wide"), ("--budget", "3 parsecs"),
                                                    ("--budget", "-3s")])
