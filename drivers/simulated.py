@@ -26,7 +26,7 @@ from drivers.arm import Array, Command, JointSample, Resolution, command_fault
 from drivers.errors import ArmStopped, DriverError
 from drivers.flexible import Beam, make_flexible
 from drivers.simulated_drive import STANDSTILL, Friction, VelocityLoop
-from drivers.truth import Truth, read_truth
+from drivers.truth import Truth, armature, read_truth
 from ident.armfile import ArmFile, check_against_model
 from ident.description import load_mechanism
 from ident.errors import InputError
@@ -412,8 +412,8 @@ def _compile(arm: ArmFile, names: tuple[str, ...], truth: Truth) -> tuple["mujoc
     beams = {j: make_flexible(spec, names[j], joint.flexible_link, f"{arm.path}: simulation.joints.{names[j]}.flexible_link")
              for j, joint in enumerate(truth.joints) if joint.flexible_link is not None}
     for name, joint in zip(names, truth.joints, strict=True):
-        drive, table = spec.joint(name), arm.joint(name)
-        drive.armature = table.gear_ratio**2 * table.rotor_inertia
+        drive = spec.joint(name)
+        drive.armature = armature(arm, name, joint)
         if joint.stiffness is not None:
             spring = drive.parent.add_joint(       # every value is stated: the model's own defaults are for drives
                 name=_spring(name), type=drive.type, axis=drive.axis, pos=drive.pos, ref=0.0, springref=0.0, armature=0.0,

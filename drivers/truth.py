@@ -70,6 +70,8 @@ class JointTruth(Knobs):
     stribeck_velocity: PositiveFloat = 0.05
     stribeck_exponent: PositiveFloat = 2.0
     viscous: NonNegativeFloat = 0.0
+    armature: NonNegativeFloat | None = Field(None, description="of rotor and gear at the joint, kg·m²; default is gear_ratio² "
+                                                                "rotor_inertia of the arm file")
     flexible_link: FlexibleLink | None = None
 
     @model_validator(mode="before")
@@ -164,11 +166,17 @@ def read_truth(arm: ArmFile, names: tuple[str, ...]) -> Truth:
     return Truth(table.seed, table.payload, table.mass_error, tuple(joints[name] for name in names))
 
 
+def armature(arm: ArmFile, name: str, joint: JointTruth) -> float:
+    """Inertia of rotor and gear at a joint [kg·m²]."""
+    table = arm.joint(name)
+    return table.gear_ratio**2 * table.rotor_inertia if joint.armature is None else joint.armature
+
+
 def _check_springs(arm: ArmFile, name: str, joint: JointTruth) -> None:
     """A spring acts between two inertias: without a rotor there is nothing on the drive's side."""
     if joint.stiffness is None and joint.stiffness_damping > 0.0:
         raise InputError(f"{arm.path}: simulation.joints.{name}: stiffness_damping is that of a spring; state its stiffness too")
     for key, what in (("stiffness", "rotor and link"), ("flexible_link", "rotor and the link's pieces")):
-        if getattr(joint, key) is not None and arm.joint(name).rotor_inertia == 0.0:
+        if getattr(joint, key) is not None and armature(arm, name, joint) == 0.0:
             raise InputError(f"{arm.path}: simulation.joints.{name}: {key} puts a spring between {what}; "
                              f"joints.{name}.rotor_inertia must be more than zero")

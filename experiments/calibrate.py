@@ -100,6 +100,8 @@ def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, se
     say : callable, optional
         Told what became of what went before the runs: a heading and a sentence.
     """
+    if resume and not out.exists():
+        raise InputError(f"{out}: no such folder; there is no campaign to go on with. Without --resume a new one begins")
     if not resume:
         refuse_used(out, "choose another --out, or go on with the campaign in it with --resume")
     said, agreed = say or (lambda heading, sentence: None), agree or (lambda plans: None)

@@ -35,6 +35,17 @@ rate = 250.0          # Hz, control cycles: what the drives' interface can keep 
 """
 
 
+_TRIAL = """
+# What the simulated arm is truly like: guesses from the torque limits, to try things out with. Hardware does not read it.
+[simulation]
+torque_noise = {noise}
+stroke_scatter = 0.01
+
+[simulation.joints]
+"""
+_GUESS = {"armature": 0.005, "coulomb": 0.05, "static": 0.07, "viscous": 0.05}     # of the torque limit; viscous: at full speed
+
+
 def arm_text(model: Path) -> str:
     """Text of an arm file beside a model.
 
@@ -56,14 +67,26 @@ def arm_text(model: Path) -> str:
     head = _HEADER.format(name=_quoted(re.sub(r"[^\w.+-]", "_", model.stem)), file=_quoted(model.name), model=_quoted(model.name),
                           gravity=_list(mechanism.gravity), home=[0.0] * mechanism.n)
     torque, velocity = _torques(model, mechanism), _velocities(model)
-    return head + "".join(_joint(mechanism, j, torque.get(one), velocity.get(one)) for j, one in enumerate(mechanism.names))
+    tables = [_joint(mechanism, j, torque.get(one), velocity.get(one)) for j, one in enumerate(mechanism.names)]
+    return head + "".join(tables) + _trial(mechanism, torque, velocity)
+
+
+def _trial(mechanism: Mechanism, torque: dict[str, float], velocity: dict[str, float]) -> str:
+    """A truth for the simulated arm; of joints without a torque limit of 10."""
+    lines = []
+    for j, name in enumerate(mechanism.names):
+        guess = {key: part * torque.get(name, 10.0) for key, part in _GUESS.items()}
+        guess["viscous"] /= velocity.get(name, 1.0)
+        guess["stribeck_velocity"] = 0.02 if mechanism.prismatic[j] else 0.05
+        lines.append(f"{_key(name)} = {{ {', '.join(f'{key} = {value:.3g}' for key, value in guess.items())} }}\n")
+    return _TRIAL.format(noise=f"{0.002 * min(torque.values(), default=10.0):.3g}") + "".join(lines)
 
 
 def _joint(mechanism: Mechanism, j: int, torque: float | None, velocity: float | None) -> str:
     """Table of one joint."""
     name, slides, (low, high) = mechanism.names[j], bool(mechanism.prismatic[j]), mechanism.position[j]
     place, force = ("m", "N") if slides else ("rad", "N·m")
-    lines = [f"\n[joints.{name if _BARE.fullmatch(name) else _quoted(name)}]"]
+    lines = [f"\n[joints.{_key(name)}]"]
     if mechanism.mass[j] <= 0.0:
         lines.append("# the model has no mass for this link: loads are wrong until it has one (data sheet, CAD, scales)")
     if np.isfinite([low, high]).all():
@@ -87,6 +110,10 @@ def _inside(low: float, high: float) -> list[float]:
     factor = 10.0**_DECIMALS
     rounded = [float(np.ceil(low * factor - 1e-6) / factor), float(np.floor(high * factor + 1e-6) / factor)]
     return rounded if rounded[0] < rounded[1] else [low, high]
+
+
+def _key(name: str) -> str:
+    return name if _BARE.fullmatch(name) else _quoted(name)
 
 
 def _quoted(text: str) -> str:

@@ -224,8 +224,8 @@ def check_numbers(values: Array, signal: str, names: tuple[str, ...], t: Array, 
     bad = ~np.isfinite(values)
     if bad.any():
         row, joint = np.argwhere(bad)[0]
-        raise InputError(f"{source}: {signal} of {names[joint]} is not a finite number in row {row} (t = {t[row]:.3f} s) "
-                         f"(of {int(bad.sum())} such places)")
+        raise InputError(f"{source}: {signal} of {names[joint]} is not a finite number in row {row} (t = {t[row]:.3f} s), the "
+                         f"first of {int(bad.sum())} such values")
 
 
 def drift(points: pd.DataFrame) -> dict[str, float]:

@@ -154,8 +154,9 @@ def find_runs(path: Path, purposes: tuple[str, ...] | None = None) -> list[Path]
     path = Path(path)
     runs = [path] if (path / RECORD).is_file() else campaign_runs(path)
     if not runs:
-        raise InputError(f"{path}: " + ("neither a run folder nor a campaign with runs/" if path.is_dir()
-                                        else "no such folder"))
+        raise InputError(f"{path}: " + ("neither a run folder nor a campaign with runs/" if path.is_dir() else
+                                        "this is a file, no run folder; stribeck import makes one of a log" if path.exists() else
+                                        "no such folder"))
     if purposes is None:
         return runs
     found = {run: _purpose(_read_json(run / RECORD)) for run in runs}

@@ -13,6 +13,7 @@ import pytest
 
 from experiments.init_arm import arm_text
 from ident.armfile import check_against_model, load_arm
+from ident.calibration import Calibration
 from ident.description import load_mechanism
 from ident.errors import InputError
 from ident.resources import data_dir
@@ -45,6 +46,18 @@ def test_limits_of_the_model_are_taken_over(lab6: Path) -> None:
     assert table["joints"]["j1"] == {"position": [-2.9, 2.9], "velocity": 1.8, "torque": 150.0}
     assert list(table["joints"]) == [f"j{k}" for k in range(1, 7)]
     assert table["model"] == "lab6.urdf"
+
+
+@pytest.mark.usefixtures("short")
+def test_its_simulated_arm_can_be_calibrated(cli: Callable[..., Any], lab6: Path) -> None:
+    """As `init` left it but for what is needed; the truth is the guess in the file."""
+    target = lab6.with_suffix(".toml")
+    target.write_text(filled(arm_text(lab6)), encoding="utf-8")
+    outcome = cli("calibrate", target, "--joints", "j2,j5", "--out", "out")
+    assert outcome.code == 0, outcome.err
+    truth = tomllib.loads(target.read_text(encoding="utf-8"))["simulation"]["joints"]
+    for name, joint in Calibration.load(Path("out")).joints.items():
+        assert joint.values["coulomb"] == pytest.approx(truth[name]["coulomb"], rel=0.05)
 
 
 def test_the_file_loads_and_the_next_step_names_what_is_needed(cli: Callable[..., Any], lab6: Path) -> None:
