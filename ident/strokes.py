@@ -202,18 +202,20 @@ def _steady(t: Array, x: Array, resolution: float) -> Iterator[tuple[int, int]]:
 def _cell_edges(rising: Array, resolution: float) -> tuple[Array, float]:
     """Edges of equal cells, large enough that encoder steps, noise and sampling hardly shift when they are passed.
 
-    They lie half-way between steps of the encoder, so that each is passed at the instant of a step. Where a motion is too short
-    for cells of that size, the times of smaller ones are less sure by a fraction, the second result.
+    They lie half-way between steps of the encoder, so that each is passed at the instant of a step. The second result is the
+    fraction by which noise, and sampling where a motion is too short for cells of that size, make their times unsure.
     """
     low, high = rising[0], rising[-1]
-    cell = 8.0 * max(resolution, 8.0 * position_noise(rising, resolution))
+    noise = position_noise(rising, resolution)
+    cell = 8.0 * max(resolution, 8.0 * noise)
     chord = min(_SAMPLES, len(rising) // 4)
     fastest = float(np.max(rising[chord:] - rising[:-chord])) / chord if chord else 0.0     # way a sample
     grain = min(resolution, fastest)            # an edge is passed between two samples, or two steps
     cell = max(cell, _SAMPLES * grain)
     cells = np.clip((high - low) / cell, *_CELLS)
     steps = max(1.0, np.ceil((high - low) / (cells * resolution)))
-    return np.arange(low + 0.5 * resolution, high, steps * resolution), max(0.0, grain / (steps * resolution) - 1.0 / _SAMPLES)
+    size = float(steps * resolution)
+    return np.arange(low + 0.5 * resolution, high, size), max(0.0, grain / size - 1.0 / _SAMPLES) + 2.0 * noise / size
 
 
 def position_noise(rising: Array, resolution: float) -> float:

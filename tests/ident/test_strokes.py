@@ -185,9 +185,13 @@ def test_short_strokes_of_a_servo_are_found() -> None:
     np.testing.assert_allclose([stroke.speed for stroke in strokes], driven, rtol=0.03)
 
 
-@pytest.mark.parametrize("jitter", [1e-6, 1e-5, 5e-5])
+@pytest.mark.parametrize("jitter", [1e-6, 1e-5, 5e-5, 2e-4])
 def test_noise_of_the_position_costs_no_strokes(jitter: float) -> None:
-    assert_complete(reduce_run(sweep().run(encoder=0.0, jitter=jitter), crane()), WHOLE_SWEEP)
+    run = sweep().run(encoder=0.0, jitter=jitter)
+    reduction = reduce_run(run, crane())
+    assert_complete(reduction, WHOLE_SWEEP)
+    assert reduction.left_out == ()
+    assert len(find_strokes(run.t, run.signals["q"], run.segment)) == 2 * len(WHOLE_SWEEP)       # none in pieces
 
 
 @pytest.mark.parametrize("gear", [100.0, 1.0])
