@@ -133,7 +133,7 @@ FAULTS: dict[str, Required] = {
     "cable out": Required("segment dropped; all joints {alone}", rf"{NOTHING_HEARD}|stopped by itself", unheard=True),
     "drive silent": Required("segment dropped; that joint {alone}, the others stopped", NOTHING_HEARD, unheard=True),
     "drive reset": Required("segment dropped; that joint braked, or falls; the others stopped",
-                            rf"was reset|following error|{TORN}", falls=True,
+                            rf"was reset|following error|position with stopping distance|{TORN}", falls=True,
                             harmless_early=True),
     "drive fault": Required("segment dropped; that joint braked, or falls; the others stopped",
                             "{fault}", falls=True),
@@ -273,7 +273,8 @@ def let_fail(arm: ArmFile, fault: str, seed: int) -> Case:
             if process.is_alive():
                 process.kill()
             process.join()
-    return Case(fault, struck, at, over, code, said.read_text(encoding="utf-8"), _rows(trace), out)
+    told = said.read_text(encoding="utf-8").replace(str(folder), "folder")
+    return Case(fault, struck, at, over, code, told, _rows(trace), out)
 
 
 def _until(happens: Callable[[], bool], process: Any) -> None:
