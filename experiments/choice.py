@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from experiments.design import Array, Goal, Trip
 from ident.design import Expectation, Outlook, information, planned
 
+_MUCH = 0.3             # of the logarithm of a variance, by one round trip
+_LONGEST = 1200.0       # s of robot time; what takes longer is out of reach for these round trips
 Told = list[Array]      # what round trips tell of a joint, candidate by candidate
 
 
@@ -50,6 +52,16 @@ class Joint:
         return np.asarray(np.sum([outlook.lacks(asked) ** 2 * outlook.fall(told[offers], asked) for outlook, told, asked
                                   in zip(self.outlooks, self.told, self.asked, strict=True)], axis=0))
 
+    def needs(self, fall: Array, time: Array) -> float:
+        """Robot time that the goal still takes at least, of offers with these falls and times, shape (O,) [s].
+
+        Variances go with the inverse of the number of round trips. Where a single one still tells much, that is no measure: 0.
+        """
+        lacking = sum(outlook.lacks(asked) ** 2 for outlook, asked in zip(self.outlooks, self.asked, strict=True))
+        best = int(np.argmax(fall / time))
+        logarithm = float(fall[best]) / lacking
+        return 0.0 if logarithm > _MUCH else (self.lacks() ** 2 - 1.0) * float(time[best]) / max(logarithm, 1e-12)
+
     def tell(self, points: pd.DataFrame) -> Told:
         """What a round trip with these points would tell, shape (p, p) each."""
         return [own.sum(axis=0) for own in _told(points, self.expected)]
@@ -77,7 +89,8 @@ def _told(points: pd.DataFrame, expected: Expectation) -> Told:
 
 def choose(joints: Mapping[int, Joint], cost: Callable[[], Array], accept: Callable[[int, dict[int, int]], Trip | None],
            points: Callable[[Trip], Mapping[int, pd.DataFrame]], limit: float, spent: float = 0.0) -> list[Trip]:
-    """Greedy choice of what makes most of the lacking precision up for a second of robot time, until none is lacking.
+    """Greedy choice of what makes most of the lacking precision up for a second of robot time, until none is lacking that is
+    within reach.
 
     Parameters
     ----------
@@ -104,7 +117,11 @@ def choose(joints: Mapping[int, Joint], cost: Callable[[], Array], accept: Calla
         time = cost()
         offers = np.flatnonzero(np.isfinite(time))
         offers = offers[spent + time[offers] <= limit]
-        value = np.sum([joints[j].fall(offers).max(axis=1) for j in weak], axis=0) / time[offers]
+        falls = {j: joints[j].fall(offers).max(axis=1) for j in weak} if len(offers) else {}
+        within = [own for j, own in falls.items() if joints[j].needs(own, time[offers]) <= _LONGEST]
+        if not within:
+            break
+        value = np.sum(within, axis=0) / time[offers]
         for offer in offers[np.argsort(-value)]:
             variants = {j: int(np.argmax(joint.fall(offer[None])[0])) for j, joint in joints.items()}
             trip = accept(int(offer), variants)

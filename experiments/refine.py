@@ -63,6 +63,8 @@ def refine(arm: ArmFile, joints: tuple[str, ...], seed: int, options: Options | 
             plan = plan_method(method, arm, weak, seed + number, Goal(_MARGIN * wanted, np.inf, left), known)
         except PlanError:
             return
+        if all(segment.reference for segment in plan.segments if segment.kind != "move"):
+            return
 
 
 def first_goal(target: float | None, budget: float | None) -> Goal:
