@@ -76,6 +76,17 @@ def test_parts_that_vary_together_are_not_offered_and_the_note_says_so() -> None
     assert any("radial and bending loads vary together" in finding.text for finding in asked.findings)
 
 
+def test_a_part_that_only_speed_makes_is_not_offered() -> None:
+    """A centrifugal load is there at high speed only; a static level that grows with it could not be seen."""
+    for seed in range(6):
+        table = points(seed, {**TRUTH, "coulomb_coefficient_radial": 0.0, "static_coefficient_radial": 0.0})
+        table["radial"] = 25.0 * table["speed"] ** 2 * (1.0 + 0.05 * np.random.default_rng(seed).standard_normal(len(table)))
+        assert identified(table).fit.load == "bending"
+        asked = identified(table, Options(load="components"))
+        assert asked.fit.load == "none"
+        assert any("neither its radial nor its axial load varies" in finding.text for finding in asked.findings)
+
+
 def test_parts_that_do_not_vary_are_not_offered_and_the_note_says_so() -> None:
     still = points(0, radial=np.full(6, 30.0))
     assert "components" not in {candidate.load for candidate in identified(still).candidates}
