@@ -168,7 +168,7 @@ def test_the_wheel_runs_the_main_job_outside_the_tree(tmp_path):
     parts = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
     (Path(site) / "dependencies.pth").write_text("\n".join(parts) + "\n", encoding="utf-8")   # plain paths: no editable hooks
     done = subprocess.run([str(python), "-c", "import ident; print(ident.__file__); from experiments.cli import main; main()",
-                           "calibrate", "lab6", "--joints", "j6", "--seed", SEED, "--out", "out"],
+                           "calibrate", "lab6", "--joints", "j6", "--budget", "90s", "--seed", SEED, "--out", "out"],
                           cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(str(Path(site) / "ident"))
