@@ -133,7 +133,8 @@ class Design:
         lacking = limits.lacking(mechanism.names)
         if lacking:
             others = f"; missing too: {', '.join(lacking[1:])}" if lacking[1:] else ""
-            raise PlanError(f"{arm.path}: {lacking[0]} is missing; nothing moves without it{others}")
+            begin = "" if arm.path.suffix == ".toml" else f". stribeck init {arm.path} writes an arm file to fill in"
+            raise PlanError(f"{arm.path}: {lacking[0]} is missing; nothing moves without it{others}{begin}")
         for name, value, (low, high) in zip(mechanism.names, arm.home(mechanism), limits.position, strict=True):
             if not low <= value <= high:
                 raise PlanError(f"{arm.path}: {name} is at {value:g} in the home posture, outside its limits "

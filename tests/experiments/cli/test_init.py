@@ -60,6 +60,12 @@ def test_its_simulated_arm_can_be_calibrated(cli: Callable[..., Any], lab6: Path
         assert joint.values["coulomb"] == pytest.approx(truth[name]["coulomb"], rel=0.05)
 
 
+def test_a_model_in_place_of_an_arm_file_leads_here(cli: Callable[..., Any], lab6: Path) -> None:
+    refused = cli("plan", lab6)
+    assert refused.code == 2
+    assert f"stribeck init {lab6} writes an arm file" in refused.err
+
+
 def test_the_file_loads_and_the_next_step_names_what_is_needed(cli: Callable[..., Any], lab6: Path) -> None:
     outcome = cli("init", lab6)
     assert outcome.code == 0, outcome.err
