@@ -1,6 +1,6 @@
 """A simulated joint between two physics steps: the velocity loop of its drive, and its friction.
 
-Numbers are plain floats, for one joint at a time: of a handful of joints that takes half the time of arrays.
+Numbers are plain floats, one object a joint: for a handful of joints that is less work than arrays.
 """
 
 from dataclasses import dataclass

@@ -72,7 +72,7 @@ def arm_text(model: Path) -> str:
 
 
 def _trial(mechanism: Mechanism, torque: dict[str, float], velocity: dict[str, float]) -> str:
-    """A truth for the simulated arm; of joints without a torque limit of 10."""
+    """A truth for the simulated arm; a joint whose torque limit is not known is taken to have 10."""
     lines = []
     for j, name in enumerate(mechanism.names):
         guess = {key: part * torque.get(name, 10.0) for key, part in _GUESS.items()}

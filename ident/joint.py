@@ -219,22 +219,19 @@ def excited_loads(points: pd.DataFrame, wanted: str) -> tuple[dict[str, Array | 
 def _components(points: pd.DataFrame, options: Options, prismatic: bool) -> tuple[tuple[str, ...], str]:
     """Components of the bearing's load that can have coefficients of their own, and why there are none.
 
-    They have to vary with more than the own speed (centrifugal loads do not), reach friction by an arm of `_ARM`, and not be
-    combinations of each other and a constant.
+    They have to vary, at low speed too (centrifugal loads do not), reach friction by an arm of `_ARM`, and not be combinations of
+    each other and a constant.
     """
     if options.load not in ("auto", "components") or options.directional == "driving":
         return (), ""
-    friction, by_speed = float(points["odd"].median()), np.vander(points["speed"].to_numpy(dtype=float), 3)
+    friction, slow = float(points["odd"].median()), (points["speed"] <= points["speed"].median()).to_numpy()
     varied = {}
     for name in COMPONENTS:
         values = points[name].to_numpy(dtype=float)
         reach = (1.0 if name != "bending" else 1.0 / _ARM) if prismatic else (1.0 if name == "bending" else _ARM)
         if prismatic and name == "axial":
             continue                        # it is what the drive gives
-        if not np.isfinite(values).all():
-            continue
-        own = values - by_speed @ np.linalg.lstsq(by_speed, values, rcond=None)[0]
-        if np.ptp(own) > max(VARIED * values.max(), MATTERS * friction / reach):
+        if np.isfinite(values).all() and np.ptp(values[slow]) > max(VARIED * values.max(), MATTERS * friction / reach):
             varied[name] = (values - values.mean()) / np.std(values)
     if tuple(varied) in ((), ("bending",)):
         return (), "neither its radial nor its axial load varies"

@@ -80,7 +80,7 @@ def test_a_part_that_only_speed_makes_is_not_offered() -> None:
     """A centrifugal load is there at high speed only; a static level that grows with it could not be seen."""
     for seed in range(6):
         table = points(seed, {**TRUTH, "coulomb_coefficient_radial": 0.0, "static_coefficient_radial": 0.0})
-        table["radial"] = 25.0 * table["speed"] ** 2 * (1.0 + 0.05 * np.random.default_rng(seed).standard_normal(len(table)))
+        table["radial"] *= table["speed"] ** 2          # more in some postures than in others
         assert identified(table).fit.load == "bending"
         asked = identified(table, Options(load="components"))
         assert asked.fit.load == "none"
