@@ -181,15 +181,15 @@ class Design:
     def _revolution(self, j: int) -> float:
         return motor_revolution(self.arm.joint(self.mechanism.names[j]).gear_ratio)
 
-    def window(self, j: int, speed: float) -> float:
-        """Way at constant speed: whole motor revolutions for at least the window's time [rad or m]."""
+    def window(self, j: int, speed: Array | float) -> Array:
+        """Ways at constant speeds: whole motor revolutions for at least the window's time [rad or m]."""
         turn = self.turn(j)
-        return float(turn * max(1.0, np.ceil(speed * self.options.window_time / turn)))
+        return np.asarray(turn * np.maximum(1.0, np.ceil(speed * self.options.window_time / turn)))
 
-    def stroke_length(self, j: int, speed: float) -> float:
-        """Way of a stroke: two ramps, a way to settle, and the window [rad or m]."""
-        ramps = speed**2 / (RAMP * self.limits.acceleration[j])
-        return float(ramps + speed * self.options.settle_time + self.window(j, speed) + 0.25 * self.turn(j))
+    def stroke_length(self, j: int, speed: Array | float) -> Array:
+        """Ways of strokes: two ramps, a way to settle, and the window [rad or m]."""
+        ramps = np.square(speed) / (RAMP * self.limits.acceleration[j])
+        return np.asarray(ramps + speed * self.options.settle_time + self.window(j, speed) + 0.25 * self.turn(j))
 
     @cached_property
     def room(self) -> tuple[Array, Array]:
@@ -214,7 +214,7 @@ class Design:
     def _speed_range(self, j: int) -> tuple[float, float]:
         speeds = self.options.fastest * self.limits.velocity[j] * np.geomspace(1.0, 1.0 / self.options.spread, 200)
         speeds = speeds[speeds >= self._slowest(j, speeds[0])]
-        ways = np.array([self.stroke_length(j, speed) for speed in speeds])
+        ways = self.stroke_length(j, speeds)
         fits, lasts = speeds[ways <= self.longest[j]], speeds[ways <= self.options.longest_stroke * speeds]
         path, name, unit = self.arm.path, self.mechanism.names[j], self.mechanism.position_unit(j)
         if not len(fits):
@@ -288,8 +288,9 @@ class Design:
             if np.ptp(slope) > 0.05 * np.abs(np.array([loads.tau[:, j] for loads in ends])).max() > 1e-9:
                 features.append(slope[None, :])
             for feature in features:
-                values = feature[:, sets].transpose(1, 0, 2).reshape(len(sets), -1)
-                score += np.log(values.var(axis=1) / np.ptp(feature) ** 2 + 1e-3)
+                centred = feature - feature.mean()
+                mean, square = (part.mean(axis=0)[sets].mean(axis=1) for part in (centred, centred**2))
+                score += np.log((square - mean**2) / np.ptp(feature) ** 2 + 1e-3)
         return score
 
 

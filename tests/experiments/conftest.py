@@ -15,7 +15,7 @@ from ident.armfile import ArmFile
 from ident.run import arm_sha256
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_plan() -> Callable[..., Plan]:
     """Makes a plan of round trips of one joint: a pair of strokes for every speed, after a move to a posture."""
 

@@ -66,7 +66,7 @@ def test_the_arm_itself_stays_where_the_plan_goes(method, tmp_path):
             made = method(case.arm, None, seed, ConstantSpeed(postures=1, speeds=2, longest_stroke=3.0))
         except (PlanError, InputError):
             continue
-        if box is None or made.robot_time > 60.0:
+        if box is None or made.robot_time > 40.0:
             continue
         run = load_run(record(case.arm, made, tmp_path / str(seed) / "out"), ("q", "tau"))
         assert run.closed["reason"] == "done"

@@ -17,6 +17,7 @@ from experiments.calibrate import fit_runs
 from experiments.constant_speed import plan_constant_speed
 from experiments.design import ConstantSpeed
 from experiments.record import record
+from experiments.whole_arm import plan_whole_arm
 from ident.armfile import Tool, load_arm
 from ident.calibration import Calibration
 from ident.errors import InputError
@@ -43,7 +44,7 @@ def campaign(tmp_path_factory):
     table["simulation"] |= {"payload": PAYLOAD, "mass_error": 0.0}
     (folder / "lab6.toml").write_text(tomlkit.dumps(table), encoding="utf-8")
     arm = load_arm(folder / "lab6.toml")
-    record(arm, plan_constant_speed(arm, JOINTS, 2, ConstantSpeed(postures=6, speeds=4)), folder, 2)
+    record(arm, plan_whole_arm(arm, JOINTS, 4, ConstantSpeed(postures=6, speeds=4)), folder, 4)
     return folder
 
 
@@ -103,7 +104,9 @@ class TestPayload:
 
     def test_it_is_said(self, fitted):
         said = words.gravity_sentence(fitted.calibration)
-        assert re.search(r"An unknown tool on the last link explains the even parts: 1\.\d+ ± 0\.\d+ kg at \(0\.03", said)
+        found = re.search(r"An unknown tool on the last link explains the even parts: 1\.\d+ ± 0\.\d+ kg at \((0\.\d+), ", said)
+        assert found
+        assert float(found[1]) == pytest.approx(PAYLOAD["com"][0], rel=0.1)
         assert "Unknown tool" in (fitted.calibration.folder / "report.html").read_text(encoding="utf-8")
 
     def test_the_truth_in_the_run_changes_nothing(self, campaign, fitted, tmp_path):

@@ -23,19 +23,20 @@ TRUTH = {"coulomb": 1.0, "coulomb_coefficient": 0.5, "viscous": 1.5}
 SPEEDS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
 
 
-@pytest.fixture
-def campaign(make_arm: Callable[..., ArmFile], make_plan: Callable[..., Plan], tmp_path: Path) -> Callable[..., Run]:
+@pytest.fixture(scope="module")
+def campaign(make_arm: Callable[..., ArmFile], make_plan: Callable[..., Plan],
+             tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Run]:
     """Records round trips of the lift with a payload that the arm file states."""
     def make(mass: float, seed: int = 1, noise: float = 0.05, **knobs: float) -> Run:
         arm = make_arm({"joints": {"lift": {"bearing": BEARING}}, "tool": {"mass": mass, "com": [0.3, 0.1, 0.0]},
                         "simulation": {"torque_noise": noise, **knobs,
                                        "joints": {"lift": TRUTH | {"load": "normal", "bearing": BEARING}}}})
         plan = make_plan(arm, 1, SPEEDS, 0.4)
-        return load_run(record(arm, plan, tmp_path / f"campaign-{mass}-{seed}", seed))
+        return load_run(record(arm, plan, tmp_path_factory.mktemp("campaign"), seed))
     return make
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def two(campaign: Callable[..., Run]) -> list[Run]:
     return [campaign(mass, seed, stroke_scatter=0.01) for seed, mass in enumerate((0.0, 3.0))]
 
@@ -70,9 +71,10 @@ def test_general_motion_reduces_each_run_with_its_own_payload(two: list[Run]) ->
     assert joint.parameters["coulomb_coefficient"].value == pytest.approx(TRUTH["coulomb_coefficient"], rel=0.1)
 
 
-def test_only_the_tool_may_differ(two: list[Run]) -> None:
-    other = replace(two[1], record={**two[1].record, "arm_sha256": "another"}, arm=replace(two[1].arm, model=two[1].path / "no"))
-    (two[1].path / "no").write_text("another model")
+def test_only_the_tool_may_differ(two: list[Run], tmp_path: Path) -> None:
+    model = tmp_path / "another.urdf"
+    model.write_text("another model")
+    other = replace(two[1], record={**two[1].record, "arm_sha256": "another"}, arm=replace(two[1].arm, model=model))
     with pytest.raises(InputError, match=r"another arm file or model than .*, beyond its tool"):
         identify([two[0], other])
 

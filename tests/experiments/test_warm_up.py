@@ -15,7 +15,7 @@ from experiments.warm_up import CHANGE, OVER, Settling, ended, plan_warm_up
 from ident.health import drift
 from ident.run import find_runs, load_run
 
-WARM = {"warm_up": 0.4, "warm_up_time": 60.0}
+WARM = {"warm_up": 0.4, "warm_up_time": 30.0}
 
 
 def trips(friction, noise=0.0, every=4.0, seed=0):
