@@ -15,7 +15,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return record_base(tmp_path_factory.mktemp("campaigns") / "pair", 1)
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("name", [name for name, (spoil, _) in SCENARIOS.items() if spoil is not spoiled.weak])
 def test_what_went_wrong_is_named_and_spoils_nothing_else(name: str, seed: int, recorded: Path) -> None:
     assert judge(name, recorded, seed) == ""

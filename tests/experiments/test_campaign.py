@@ -31,7 +31,7 @@ from ident.run import EVENTS, RECORD, SAMPLES, arm_sha256, campaign_runs, load_r
 
 ROOT = Path(__file__).parents[2]
 ARMS = ROOT / "tests" / "arms"
-ROWS = 10_000           # about as many samples as one pass takes
+ROWS = 5_000            # about as many samples as one pass takes
 SMALL = ConstantSpeed(postures=3, speeds=6, longest_stroke=4.0)
 
 
@@ -40,7 +40,8 @@ def quick(folder: Path) -> ArmFile:
     shutil.copy(ARMS / "pair.urdf", folder)
     text = (ARMS / "pair.toml").read_text(encoding="utf-8")
     text = text.replace("gear_ratio = 100.0", "gear_ratio = 400.0").replace("rotor_inertia = 4.0e-5", "rotor_inertia = 2.5e-6")
-    text = text.replace("seed = 0", "torque_noise = 0.1\nstroke_scatter = 0.01\nencoder_step = 1e-5")
+    text = text.replace("rate = 200.0", "rate = 100.0")
+    text = text.replace("seed = 0", "torque_noise = 0.07\nstroke_scatter = 0.01\nencoder_step = 1e-5")
     (folder / "pair.toml").write_text(text, encoding="utf-8")
     return load_arm(folder / "pair.toml")
 
@@ -143,8 +144,8 @@ def test_killed_between_repeats_the_others_follow(arm, tmp_path):
         assert parameter.repeat_deviation is not None
 
 
-@pytest.fixture
-def broken(arm, tmp_path):
+@pytest.fixture(scope="module")
+def broken_off(tmp_path_factory):
     """A campaign that was broken off in the middle; made without a second process."""
     class Off(Exception):
         pass
@@ -156,9 +157,22 @@ def broken(arm, tmp_path):
             raise Off
         sample(self, *arguments)
 
+    folder = tmp_path_factory.mktemp("broken-off")
     with patch.object(Recorder, "sample", some), pytest.raises(Off):
-        small(arm, tmp_path / "out")
-    return tmp_path / "out"
+        small(quick(folder), folder / "out")
+    return folder / "out"
+
+
+@pytest.fixture
+def broken(broken_off, tmp_path):
+    """Its copy, for one test."""
+    return shutil.copytree(broken_off, tmp_path / "out")
+
+
+@pytest.fixture
+def done(wanted, tmp_path):
+    """A copy of one that nothing intervened in."""
+    return shutil.copytree(wanted.calibration.folder, tmp_path / "out")
 
 
 class TestRest:
@@ -187,13 +201,12 @@ class TestRest:
             small(arm, broken, resume=True, agree=refuse)
         assert raw(broken) == before
 
-    def test_a_finished_campaign_only_fits(self, arm, tmp_path):
-        done, shown = small(arm, tmp_path / "out"), []
-        before = raw(tmp_path / "out")
-        again = small(arm, tmp_path / "out", resume=True, agree=shown.extend)
+    def test_a_finished_campaign_only_fits(self, arm, wanted, done):
+        shown, before = [], raw(done)
+        again = small(arm, done, resume=True, agree=shown.extend)
         assert shown == []
-        assert raw(tmp_path / "out") == before
-        assert again.calibration.joints["turn"].parameters == done.calibration.joints["turn"].parameters
+        assert raw(done) == before
+        assert again.calibration.joints["turn"].parameters == wanted.calibration.joints["turn"].parameters
 
     def test_a_finished_event_whose_samples_are_lost_does_not_count(self, arm, broken):
         """Events reach the disk before the batch that they speak of."""
@@ -326,12 +339,11 @@ class TestRefused:
         with pytest.raises(InputError, match=r"plan\.toml: no such file"):
             small(arm, broken, resume=True)
 
-    def test_damage_to_a_closed_run_is_not_passed_over(self, arm, tmp_path):
-        small(arm, tmp_path / "out")
-        (run,) = campaign_runs(tmp_path / "out")
+    def test_damage_to_a_closed_run_is_not_passed_over(self, arm, done):
+        (run,) = campaign_runs(done)
         (run / SAMPLES).write_bytes(b"")
         with pytest.raises(InputError, match=r"samples\.arrows"):
-            small(arm, tmp_path / "out", resume=True)
+            small(arm, done, resume=True)
 
 
 def test_runs_that_were_killed_before_a_sample_are_passed_over(arm, broken):

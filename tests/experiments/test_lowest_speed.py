@@ -39,7 +39,7 @@ def unstable(arm):
     return float(w[(kp + slope) * (GAIN * kp + ki) < GAIN * inertia * ki].max(initial=0.0))
 
 
-@pytest.mark.parametrize("knobs", [(3.0, 4.5), (3.0, 5.0, 1.0), (6.0, 8.0, 1.0), (6.0, 8.0)])
+@pytest.mark.parametrize("knobs", [(3.0, 4.5), (6.0, 8.0, 1.0), (6.0, 8.0)])
 def test_the_search_finds_where_the_loop_becomes_unstable(make_arm, tmp_path, knobs):
     arm = make_arm(loop(*knobs))
     found = lowest_speeds(load_run(record(arm, plan_lowest_speed(arm), tmp_path, 1)))
