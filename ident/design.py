@@ -64,14 +64,15 @@ class ExpectedNoise:
     def of_fit(cls, fit: FitResult) -> "ExpectedNoise":
         """As a fit found it; what ripple leaves is in its scatter."""
         assert fit.data is not None
-        friction = np.abs(fit.data.tau)
-        level = float(np.median(fit.noise.between / friction))
-        return cls(fit.noise.within / float(np.median(friction)), np.sqrt(2.0) * level, 0.0)
+        assert fit.noise.level is not None
+        friction, within = np.abs(fit.data.tau), fit.noise.within
+        shared = np.sqrt(np.maximum(0.0, fit.noise.level**2 - within**2 / fit.data.samples[fit.data.group]))
+        return cls(within / float(np.median(friction)), np.sqrt(2.0) * float(np.median(shared / friction)), 0.0)
 
-    def of_trips(self, friction: Array, left: Array) -> Noise:
-        """Noise model of round trips with this friction, in which this part of the ripple is left, each shape (G,)."""
-        level = np.sqrt((self.scatter**2 + (self.ripple * left) ** 2) / 2.0)
-        return Noise(self.within * float(np.median(friction)), friction * level, True)
+    def of_trips(self, friction: Array, left: Array, count: Array) -> Noise:
+        """Noise model of round trips with this friction, part of the ripple left, and number of points, each shape (G,)."""
+        within, level = self.within * float(np.median(friction)), (self.scatter**2 + (self.ripple * left) ** 2) / 2.0
+        return Noise(within, np.sqrt(friction**2 * level + within**2 / count))
 
 
 @dataclass(frozen=True)
@@ -293,7 +294,7 @@ def information(points: pd.DataFrame, data: Data, candidate: Candidate, noise: E
     law = law_named(candidate.law)
     friction, left = (first_of_groups(values, data.group) for values in (data.tau, points["ripple"].to_numpy(dtype=float)))
     values = {**dict.fromkeys(data.nuisance, 0.0), **candidate.values}
-    return whitened(data, jacobian(data, law, values), noise.of_trips(friction, left))
+    return whitened(data, jacobian(data, law, values), noise.of_trips(friction, left, data.samples))
 
 
 def corners(points: pd.DataFrame, load: str, values: Mapping[str, float]) -> tuple[Array, Array | None]:

@@ -21,7 +21,7 @@ from ident.intervals import profile, spread
 from ident.mechanism import Array
 from ident.parameter import Parameter, verdict
 from ident.projection import Data, Moments, nonlinear_grid, parameter_names, polish, predict, search_grid, worth
-from ident.regression import Groups, Noise, first_of_groups, group_index, white_noise
+from ident.regression import WHITE, Groups, Noise, first_of_groups, group_index
 
 if TYPE_CHECKING:
     import lmfit
@@ -196,7 +196,8 @@ def fit_friction(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None 
 def _huber_weights(data: Data, fit: FitResult) -> Array:
     """How much each round trip counts, by how far its mean residual is off in robust standard deviations, shape (G,)."""
     mean = np.bincount(data.group, np.sign(data.w) * fit.residual) / data.samples
-    off = np.abs(mean) / np.sqrt(fit.noise.within**2 / data.samples + first_of_groups(fit.noise.between, data.group) ** 2)
+    assert fit.noise.level is not None
+    off = np.abs(mean) / first_of_groups(fit.noise.level, data.group)
     return np.asarray(1.0 / np.maximum(1.0, off / (HUBER * max(_NORMAL_MEDIAN * float(np.median(off)), 1e-12))))
 
 
@@ -292,10 +293,10 @@ class Best:
 def best_of(points: Data, law: Law) -> Best:
     """Variable projection, noise model, and polish with the noise known."""
     _enough(points, law)
-    whole, white = Moments.of(points, law, search_grid(points, law)), white_noise(points.groups)
-    optimum = whole.solve(white)
+    whole = Moments.of(points, law, search_grid(points, law))
+    optimum = whole.solve(WHITE)
     k = int(np.argmin(optimum.misfit))
-    noise = whole.noise(k, optimum.beta[k], white)
+    noise = whole.noise(k, optimum.beta[k], WHITE)
     optimum = whole.solve(noise)
     k = int(np.argmin(optimum.misfit))
     best = polish(points, law, noise, {name: float(values[k]) for name, values in whole.grid.items()})

@@ -14,7 +14,7 @@ from ident.advice import more
 from ident.friction import unit
 from ident.mechanism import Array
 from ident.parameter import Parameter, verdict
-from ident.regression import Groups, Noise, cluster_covariance, estimate_noise, group_sum, symmetric_inverse, white_noise
+from ident.regression import WHITE, Groups, Noise, cluster_covariance, estimate_noise, group_sum, symmetric_inverse
 from ident.selection import RIVAL
 
 SHOWS = 3.0             # the spread of gravity must exceed the scatter of the even part by this factor
@@ -97,7 +97,7 @@ def even_columns(even: Array, gravity: Array, shows: bool, differences: Mapping[
 
 def even_noise(A: Array, target: Array, friction: Array, group: Groups) -> Noise:
     """Noise model of the even part, from a fit that it weighs itself."""
-    noise = white_noise(len(target))
+    noise = WHITE
     for _ in range(3):
         W, b = noise.whiten(A, group), noise.whiten(target, group)
         beta, *_ = np.linalg.lstsq(W, b, rcond=None)

@@ -226,17 +226,21 @@ class Moments:
         e = np.append(-beta, 1.0)
         root = 1.0 if self.data.weight is None else np.sqrt(self.data.weight / self.data.weight.mean())
         residual, about = root * (self.sums[k] @ e), float(e @ self.squares[k] @ e)
-        return noise_of_sums(residual, about, self.sums[k, :, :-1] @ beta, self.data.samples, self._spent(k, known))
+        return noise_of_sums(residual, about, self.sums[k, :, :-1] @ beta, self.data.samples, self._leverage(k, known))
 
-    def _spent(self, k: int, noise: Noise) -> float:
-        """How many parameters the levels of the round trips determine: the rest is known from within them."""
+    def _leverage(self, k: int, noise: Noise) -> Array:
+        """How much the level of each round trip determines its own prediction, shape (G,); nonlinear ones in proportion.
+
+        The sum is how many parameters the levels determine: the rest is known from within the round trips.
+        """
         sums = self.sums[k, :, :-1]
-        between = sums.T @ (sums / variance_of_sums(self.data, noise)[:, None])
+        weighted = sums / variance_of_sums(self.data, noise)[:, None]
+        between = sums.T @ weighted
         total = self.squares[k, :-1, :-1] / noise.within**2 + between + prior_squares(self.data, self.law)[:-1, :-1]
         scale = np.sqrt(np.maximum(np.diag(total), 1e-300))
         inverse = symmetric_inverse(total / np.outer(scale, scale), 1e-12)
-        part = float(np.sum(inverse * between / np.outer(scale, scale))) / len(scale)
-        return part * (len(scale) + len(self.law.nonlinear))
+        own = np.einsum("gi,ij,gj->g", sums / scale, inverse, weighted / scale)
+        return np.asarray(own * (len(scale) + len(self.law.nonlinear)) / len(scale))
 
 
 def row_blocks(data: Data, law: Law, grid: Mapping[str, Array]) -> Iterator[Array]:
@@ -262,7 +266,7 @@ def _weighted_spread(data: Data) -> Array:
 
 def variance_of_sums(data: Data, noise: Noise) -> Array:
     """What the noise makes of the sum over each round trip, shape (G,)."""
-    variance = data.samples * (noise.within**2 + data.samples * noise.between**2)
+    variance = data.samples**2 * noise.variance_of_means(data.samples)
     return variance if data.weight is None else variance / data.weight
 
 

@@ -22,7 +22,7 @@ from ident.gravity import SHARED, SHOWS, beats, held_out
 from ident.loads import joint_loads
 from ident.mechanism import Array, Mechanism
 from ident.parameter import Parameter, verdict
-from ident.regression import Groups, Noise, cluster_covariance, estimate_noise, group_index, white_noise
+from ident.regression import WHITE, Groups, Noise, cluster_covariance, estimate_noise, group_index
 from ident.roundtrips import round_trips
 
 MASS = "mass"
@@ -238,12 +238,12 @@ class _Stack:
 
     def shown(self, basis: Array) -> np.ndarray:
         """Joints whose gravity, tool included, varies by more than its scatter."""
-        fit = _fit(self, [white_noise(len(part.even)) for part in self.parts], basis, np.zeros(len(self.parts), dtype=bool))
+        fit = _fit(self, [WHITE] * len(self.parts), basis, np.zeros(len(self.parts), dtype=bool))
         return np.array([np.ptp(fit.rigid[own]) > SHOWS * max(float(np.std(fit.residual[own])), 1e-12) for own in self.rows])
 
     def noise(self, basis: Array, shown: np.ndarray) -> list[Noise]:
         """Noise of each joint, from the richest explanation."""
-        noise = [white_noise(len(part.even)) for part in self.parts]
+        noise = [WHITE] * len(self.parts)
         for _ in range(3):
             residual = _fit(self, noise, basis, shown).residual
             noise = [estimate_noise(residual[own], part.friction, part.trip, 2)

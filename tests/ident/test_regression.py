@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from ident.regression import Noise, cluster_covariance, estimate_noise, group_index, group_sum, white_noise
+from ident.regression import WHITE, Noise, cluster_covariance, estimate_noise, group_index, group_sum, noise_of_sums
 
 GROUP = np.array([0, 0, 1, 1, 1, 1, 2, 3, 3, 3])
 
@@ -30,7 +30,7 @@ def test_group_sums_by_hand() -> None:
 @pytest.mark.parametrize("between", [np.zeros(10), np.full(10, 0.7), np.array([0.2, 0.2, 1, 1, 1, 1, 0.0, 3, 3, 3])])
 def test_whitened_noise_is_white(between: np.ndarray) -> None:
     """W V W' = 1 for the covariance V that the noise model stands for."""
-    noise = Noise(0.3, between, False)
+    noise = Noise(0.3, np.sqrt(between**2 + 0.3**2 / np.bincount(GROUP)[GROUP]))
     shared = (GROUP[:, None] == GROUP) * np.outer(between, between)
     covariance = shared + 0.3**2 * np.eye(10)
     whiten = noise.whiten(np.eye(10), GROUP)
@@ -38,7 +38,7 @@ def test_whitened_noise_is_white(between: np.ndarray) -> None:
 
 
 def test_whitening_treats_all_columns_alike() -> None:
-    noise = Noise(0.3, np.full(10, 0.7), False)
+    noise = Noise(0.3, np.full(10, 0.7))
     values = np.random.default_rng(0).normal(size=(10, 3, 2))
     for i in range(3):
         for j in range(2):
@@ -47,7 +47,7 @@ def test_whitening_treats_all_columns_alike() -> None:
 
 def test_white_noise_changes_nothing() -> None:
     values = np.random.default_rng(0).normal(size=(10, 2))
-    np.testing.assert_allclose(white_noise(10).whiten(values, GROUP), values, atol=1e-12)
+    np.testing.assert_allclose(WHITE.whiten(values, GROUP), values, atol=1e-12)
 
 
 @pytest.mark.parametrize("proportional", [False, True])
@@ -58,16 +58,38 @@ def test_noise_model_finds_both_levels(proportional: bool, ratio: float) -> None
     within, between = 0.1, 0.1 * ratio
     group, residual = clustered(rng, 400, 5, within, between, level if proportional else None)
     noise = estimate_noise(residual, level[group], group, parameters=3)
-    assert noise.proportional == proportional
     assert noise.within == pytest.approx(within, rel=0.1)
-    np.testing.assert_allclose(noise.between, between * (level[group] if proportional else 1.0), rtol=0.15)
+    true = np.sqrt((between * (level[group] if proportional else 1.0)) ** 2 + within**2 / 5)
+    np.testing.assert_allclose(noise.level, true, rtol=0.15, atol=0.02)
 
 
 def test_noise_without_shared_level_is_seen_as_white() -> None:
     group, residual = clustered(np.random.default_rng(0), 200, 6, 0.1, 0.0)
     noise = estimate_noise(residual, np.ones(len(residual)), group, parameters=2)
     assert noise.within == pytest.approx(0.1, rel=0.1)
-    assert noise.between.max() < 0.02
+    np.testing.assert_allclose(noise.level, 0.1 / np.sqrt(6), rtol=0.15)
+
+
+def test_levels_of_few_points_are_as_sure_as_they_prove() -> None:
+    """Slow round trips have one point each, the mean of many samples; the noise of the points of fast ones is not theirs."""
+    rng = np.random.default_rng(3)
+    count, level = np.repeat([1, 5], 200), np.repeat([1.0, 4.0], 200)
+    group = np.repeat(np.arange(400), count)
+    residual = (0.01 * level * rng.normal(size=400))[group] + 0.03 * rng.normal(size=len(group)) * (count == 5)[group]
+    noise = estimate_noise(residual, level[group], group, parameters=2)
+    np.testing.assert_allclose(noise.level[:200], 0.01, rtol=0.15)
+    np.testing.assert_allclose(noise.level[200:], np.hypot(0.04, 0.03 / np.sqrt(5)), rtol=0.15)
+
+
+def test_what_a_level_decides_itself_says_less_of_noise() -> None:
+    """Levels far out in the law leave small residuals, because the law follows them."""
+    rng, found = np.random.default_rng(0), []
+    A = np.column_stack((np.ones(8), [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 3.0, 4.0]))
+    hat = A @ np.linalg.pinv(A)
+    for _ in range(400):
+        residual = (np.eye(8) - hat) @ rng.normal(size=8)
+        found.append(noise_of_sums(residual, 0.0, np.ones(8), np.ones(8), np.diag(hat)).level[0] ** 2)
+    assert np.mean(found) == pytest.approx(1.0, abs=0.1)
 
 
 @pytest.mark.parametrize("members", [1, 4])
