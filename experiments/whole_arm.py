@@ -26,6 +26,7 @@ from ident.design import Expectation
 METHOD = "time-reversed whole-arm round trips"
 WHOLE_ARM = ConstantSpeed(longest_stroke=8.0)
 _SIGNS = 4              # directions that are tried from every posture
+_MANY = 128             # and from home
 _LEVELS = 8             # speeds at which a way is checked before its posture is taken
 _TIMES = 6              # times of a sweep on offer, from that of the fastest to that of the slowest
 _VARIANTS = 5           # speeds of every joint on offer for each
@@ -199,13 +200,26 @@ def _ways(design: Design, candidates: Array, rng: np.random.Generator) -> tuple[
     longest = levels.max(axis=0)
     up, down = candidates + longest <= high, candidates - longest >= low
     ways, free = np.tile(longest, (len(candidates), 1)), np.zeros(len(candidates), dtype=bool)
+
+    def clear(rows: NDArray[np.int_], sign: Array) -> NDArray[np.bool_]:
+        """Which of these candidates are free at all speeds, in these directions."""
+        found = np.ones(len(rows), dtype=bool)
+        for way in levels:
+            left = np.flatnonzero(found)
+            start = candidates[rows[left]]
+            found[left] = ways_are_clear(design.arm, design.mechanism, start, start + sign[left] * way)
+        return found
+
     for _ in range(_SIGNS):
         drawn = rng.random(candidates.shape) < 0.5
         sign = np.where(up & (drawn | ~down), 1.0, -1.0)
         rows = np.flatnonzero(~free & (up | down)[:, active].all(axis=1))
-        for way in levels:
-            ends = candidates[rows] + sign[rows] * way
-            rows = rows[ways_are_clear(design.arm, design.mechanism, candidates[rows], ends)]
+        rows = rows[clear(rows, sign[rows])]
         ways[rows], free[rows] = sign[rows] * longest, True
+    if not free[0] and (up | down)[0, active].all():            # home cannot be done without: many more directions
+        sign = np.where(up[0] & ((rng.random((_MANY, len(low))) < 0.5) | ~down[0]), 1.0, -1.0)
+        found = np.flatnonzero(clear(np.zeros(_MANY, dtype=np.int_), sign))
+        if len(found):
+            ways[0], free[0] = sign[found[0]] * longest, True
     some = (up | down) & ~(up | down)[:, active].all(axis=1)[:, None]       # who is to blame where it is not the box
     return ways, free[:, None] | some

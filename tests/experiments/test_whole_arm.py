@@ -12,6 +12,7 @@ from experiments.errors import PlanError
 from experiments.methods import plan_method
 from experiments.plan import RAMP, Plan, check_plan, profile, read_plan, write_plan
 from experiments.record import record
+from experiments.refine import first_goal
 from experiments.whole_arm import METHOD, WHOLE_ARM, plan_whole_arm, sweep
 from ident.armfile import ArmFile, load_arm
 from ident.description import load_mechanism
@@ -115,6 +116,13 @@ class TestPlan:
     def test_an_unknown_method_names_the_known_ones(self, lab6):
         with pytest.raises(InputError, match="whole-arm"):
             plan_method("hole-arm", lab6)
+
+
+def test_directions_from_home_are_not_left_to_luck() -> None:
+    """The box of offset6 leaves few of them free."""
+    arm = load_arm("offset6")
+    for seed in (20, 23, 24, 38):
+        check_plan(plan_method("whole-arm", arm, None, seed, goal=first_goal(0.05, None)), arm, load_mechanism(arm))
 
 
 @pytest.mark.parametrize("arm", ["lab6", "offset6"])
