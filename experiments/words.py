@@ -155,12 +155,12 @@ def gravity_sentence(calibration: Calibration) -> str:
     said = [tool_sentence(calibration)] if calibration.model.unknown_tool.parameters else []
     if agree:
         worst = 100.0 * max(abs((scale.value or 0.0) - 1.0) for scale in agree.values())
-        said.append(f"Measured torque and model agree on gravity within {worst:.1f} % for {listed(agree)}.")
+        said.append(f"Measured torque and model agree within {worst:.1f} % for {listed(agree)}.")
     if differ:
         told = listed(f"{plus_minus(scale)} for {name}" for name, scale in differ.items())
         said.append(f"Torque over model is {told}. {_cause(calibration)}")
     if blind:
-        said.append(f"Gravity varies too little to tell for {listed(blind)}.")
+        said.append(f"The model's torque varies too little to tell for {listed(blind)}.")
     return " ".join(said)
 
 

@@ -67,6 +67,6 @@ def _gravity(calibration: Calibration) -> Light:
     if differ:
         return Light("Gravity", MIND, f"Torque and model disagree for {words.listed(differ)}.")
     if not agree:
-        return Light("Gravity", MIND, "Gravity varies too little to check the torque signal.")
+        return Light("Gravity", MIND, "The model's torque varies too little to check that of the drives.")
     rest = f"; too little of it to tell for {words.listed(blind)}" if blind else ""
     return Light("Gravity", GOOD, f"Torque and model agree for {words.listed(agree)}{rest}.")
