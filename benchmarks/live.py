@@ -75,5 +75,5 @@ def _watch(shown: str, plan: Plan, mechanism: Mechanism) -> Iterator[Watch | Non
             with progress(Console(file=screen, force_terminal=True), plan.robot_time, "run", mechanism) as watch:
                 yield watch
         else:
-            with live(plan.robot_time, "run", mechanism, screen) as watch:
+            with live(plan, "run", mechanism, screen) as watch:
                 yield watch

@@ -1,4 +1,4 @@
-"""A live picture of every joint in the terminal: position, speed, torque, and its friction curve as it grows."""
+"""A live picture of every joint that a plan measures: position, speed, torque, and its friction curve as it grows."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from drivers import JointSample
-    from experiments.plan import Segment
+    from experiments.plan import Plan, Segment
     from experiments.tracking import Watch
     from ident.mechanism import Mechanism
 
@@ -23,13 +23,13 @@ _DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 
 
 @contextmanager
-def live(total: float, word: str, mechanism: "Mechanism", to: IO[Any] | None = None) -> Iterator["Watch"]:
+def live(plan: "Plan", word: str, mechanism: "Mechanism", to: IO[Any] | None = None) -> Iterator["Watch"]:
     """Draw while the arm moves; gives the function that the tracker calls.
 
     Parameters
     ----------
-    total : float
-        Robot time of the plan [s].
+    plan : Plan
+        What it does.
     word : str
         What moves it.
     mechanism : Mechanism
@@ -38,7 +38,8 @@ def live(total: float, word: str, mechanism: "Mechanism", to: IO[Any] | None = N
         Where it is drawn; default is standard error.
     """
     joints = range(mechanism.n)
-    head = {"total": total, "word": word, "names": mechanism.names, "units": [mechanism.unit(j) for j in joints],
+    head = {"total": plan.robot_time, "word": word, "measured": measured(plan), "names": mechanism.names,
+            "units": [mechanism.unit(j) for j in joints],
             "position_units": [mechanism.position_unit(j) for j in joints]}
     with drawer("joints", head, to) as send:
 
@@ -47,6 +48,14 @@ def live(total: float, word: str, mechanism: "Mechanism", to: IO[Any] | None = N
                   **{key: [round(value, 5) for value in getattr(sample, key).tolist()] for key in ("q", "dq", "tau")}})
 
         yield watch
+
+
+def measured(plan: "Plan") -> list[int]:
+    """The joints that do more in a plan than go to a posture, by number."""
+    moved = {k for start, segment in plan.legs() if segment.kind != "move"
+             for k, (here, there) in enumerate(zip(start, segment.target, strict=True))
+             if here != there or plan.names[k] == segment.joint}
+    return sorted(moved)
 
 
 @dataclass
@@ -122,7 +131,8 @@ class Joints:
         from rich.text import Text
 
         head, row, panels = self._head, self._row, list["RenderableType"]()
-        for j, (name, unit, place) in enumerate(zip(head["names"], head["units"], head["position_units"], strict=True)):
+        for j in head["measured"]:
+            name, unit, place = (head[key][j] for key in ("names", "units", "position_units"))
             points = self.curves.points.get(j, [])
             said = f"q {row['q'][j]:7.3f} {place}  {row['dq'][j]:7.3f} {place}/s"
             most = max((friction for _, friction in points), default=0.0)

@@ -235,7 +235,7 @@ def _recording(text: "Console", plan: "Plan", folder: Path, mechanism: "Mechanis
 
     word = "run" if plan.purpose == FIT else plan.purpose
     try:
-        with (live_view(plan.robot_time, word, mechanism, text.file) if live else
+        with (live_view(plan, word, mechanism, text.file) if live else
               progress(text, plan.robot_time, word, mechanism)) as watch:
             yield watch
     except BaseException as error:

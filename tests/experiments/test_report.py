@@ -242,7 +242,8 @@ class TestInABrowser:
         path.write_text(page, encoding="utf-8")
         return path
 
-    @pytest.mark.parametrize(("width", "mobile"), [(375, True), (720, False), (1100, False), (1101, False), (1280, False), (1920, False)])
+    @pytest.mark.parametrize(("width", "mobile"), [(375, True), (720, False), (1100, False), (1101, False), (1280, False),
+                                                   (1920, False)])
     def test_nothing_sticks_out_or_goes_wrong(self, browser: Browser, shown: Path, width: int, mobile: bool) -> None:
         browser.open(shown, width, mobile=mobile)
         assert browser.ask("innerWidth") == width           # a phone would widen its view to what sticks out

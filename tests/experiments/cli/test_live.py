@@ -3,6 +3,7 @@
 import json
 import re
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,11 +11,12 @@ import pytest
 from rich.console import Console
 
 from drivers import JointSample
-from experiments.cli.live import Curves, Joints, live, plot
+from experiments.cli.live import Curves, Joints, live, measured, plot
 from experiments.cli.progress import motion, progress
 from experiments.plan import Segment
 
-HEAD = {"total": 10.0, "word": "run", "names": ["turn", "slide"], "units": ["N·m", "N"], "position_units": ["rad", "m"]}
+HEAD = {"total": 10.0, "word": "run", "measured": [0, 1], "names": ["turn", "slide"], "units": ["N·m", "N"],
+        "position_units": ["rad", "m"]}
 
 
 def friction(w):
@@ -70,14 +72,31 @@ def gantry():
     return SimpleNamespace(n=2, names=("turn", "slide"), unit=("N·m", "N").__getitem__, position_unit=("rad", "m").__getitem__)
 
 
+@pytest.fixture
+def plan(make_arm, make_plan):
+    """Moves the first joint, and both to a posture before."""
+    return make_plan(make_arm())
+
+
+def test_joints_that_only_go_to_a_posture_have_no_picture(plan, capsys):
+    assert measured(plan) == [0]
+    assert measured(replace(plan, segments=plan.segments[:1])) == []
+    picture = Joints(HEAD | {"measured": [0]})
+    picture.add({"id": 0, "done": 2.5, "q": [0.1, 0.2], "dq": [0.3, 0.4], "tau": [5.0, 6.0]})
+    Console(width=90).print(picture.draw())
+    shown = capsys.readouterr().out
+    assert "turn" in shown
+    assert "slide" not in shown
+
+
 def sample(t):
     zeros = np.zeros(2)
     return JointSample(t, zeros, zeros, zeros, zeros, None, np.zeros(2, dtype=np.int64))
 
 
-def test_it_draws_while_the_loop_goes_on_and_ends_with_it(gantry, tmp_path):
+def test_it_draws_while_the_loop_goes_on_and_ends_with_it(plan, gantry, tmp_path):
     drawn, began = "", time.monotonic()
-    with (tmp_path / "screen").open("w") as screen, live(10.0, "run", gantry, screen) as watch:
+    with (tmp_path / "screen").open("w") as screen, live(plan, "run", gantry, screen) as watch:
         while "no point yet" not in drawn and time.monotonic() - began < 60.0:
             watch(Segment(0, "stroke", (0.0, 0.0), 1, "turn", 0.1), sample(0.0), 0.0)
             time.sleep(0.1)
@@ -86,12 +105,12 @@ def test_it_draws_while_the_loop_goes_on_and_ends_with_it(gantry, tmp_path):
     assert "no point yet" in drawn
 
 
-def test_a_drawer_that_hangs_or_dies_costs_the_loop_nothing(gantry, monkeypatch, tmp_path):
+def test_a_drawer_that_hangs_or_dies_costs_the_loop_nothing(plan, gantry, monkeypatch, tmp_path):
     import sys
 
     for drawer in ("import time; time.sleep(60)", "raise SystemExit"):
         monkeypatch.setattr("experiments.cli.drawer.subprocess.Popen", popen(sys.executable, drawer))
-        with live(1.0, "run", gantry, (tmp_path / "screen").open("w")) as watch:
+        with live(plan, "run", gantry, (tmp_path / "screen").open("w")) as watch:
             time.sleep(0.2)
             took = []
             for k in range(3000):                           # more than a pipe holds
