@@ -306,6 +306,7 @@ def _calibration(runs: Sequence[Run], mechanism: Mechanism, joints: dict[str, Jo
     fit = {"law": options.law, "load": options.load,
            **({"directional": options.directional} if options.directional != "auto" else {}),
            **({"motion": options.motion} if general else {}),
+           **({"drift": options.drift} if options.drift != "auto" else {}),
            **({"seed": seeds[0]} if seeds else {}),
            "versions": {name: version(name) for name in ("stribeck", "numpy", "scipy", "lmfit", "mujoco-core")}}
     return Calibration(

@@ -41,6 +41,7 @@ class Options:
     motion: str = "none"        # general motion instead of round trips: with the rigid-body torque of "model" or "joint"
     directional: str = "auto"           # how directions may differ: "none", "viscous", "driving"
     torque_basis: str = "drive"         # or "gravity-corrected": torque divided by its scale against gravity
+    drift: str = "auto"         # over a single run, fitted along where round trips are many enough; or "none": only reported
 
     def __post_init__(self) -> None:
         if self.law not in ("auto", *LAWS):
@@ -49,6 +50,8 @@ class Options:
             raise unknown_name("load", self.load, ("auto", *ORDER[:-1]))
         if self.motion not in ("none", *RIGID):
             raise unknown_name("motion", self.motion, ("none", *RIGID))
+        if self.drift not in ("auto", "none"):
+            raise unknown_name("way to take drift", self.drift, ("auto", "none"))
         if self.directional not in ("auto", "none", *DIFFERENCES):
             raise unknown_name("directional", self.directional, ("auto", "none", *DIFFERENCES))
         if self.directional == "driving" and self.motion != "none":
@@ -126,7 +129,7 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
     components, alike = _components(points, options, bool(mechanism.prismatic[joint]))
     if components:
         loads = {**({} if options.load == "components" else loads), "components": points[list(components)].to_numpy(dtype=float)}
-    columns = nuisance(points, trips)
+    columns = nuisance(points, trips, options.drift == "auto")
     data = Data(points["speed"].to_numpy(dtype=float), odd, None, group, columns,
                 {column: PRIOR[column] for column in columns}, bool(mechanism.prismatic[joint]),
                 time=points.groupby(group)["t"].mean().to_numpy(), count=worth(points["std"].to_numpy(dtype=float), group))
@@ -243,14 +246,14 @@ def _components(points: pd.DataFrame, options: Options, prismatic: bool) -> tupl
     return tuple(varied), ""
 
 
-def nuisance(points: pd.DataFrame, trips: int) -> dict[str, Array]:
+def nuisance(points: pd.DataFrame, trips: int, drift: bool = True) -> dict[str, Array]:
     """Columns fitted along: what a delayed torque signal and a slow drift do to the odd part."""
     odd, rate = points["odd"].to_numpy(dtype=float), points["gravity_rate"].to_numpy(dtype=float)
     columns = {}
     if np.max(np.abs(rate) * _DELAY / np.abs(odd)) > _DELAY_SHIFT:
         columns["delay"] = -rate
     t = points["t"].to_numpy(dtype=float)
-    if trips >= _DRIFT_ROUND_TRIPS and points["run"].nunique() == 1:
+    if drift and trips >= _DRIFT_ROUND_TRIPS and points["run"].nunique() == 1:
         columns["drift"] = odd * (t - t.mean()) / np.ptp(t)
     return columns
 

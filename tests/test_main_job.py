@@ -88,6 +88,15 @@ def test_a_copy_elsewhere_without_the_truth_fits_to_the_same_digit(campaign, tmp
     assert (tmp_path / "again" / "points.csv").read_bytes() == (campaign / "points.csv").read_bytes()
 
 
+def test_drift_can_be_left_in(campaign, tmp_path):
+    """Friction of an arm that warms up falls over the run; told beside the law, or in it."""
+    assert run(["fit", str(campaign), "--drift", "none", "--out", str(tmp_path / "in")]) == 0
+    page, taken = ((folder / "report.html").read_text(encoding="utf-8") for folder in (tmp_path / "in", campaign))
+    assert "taken out; the parameters stand for the middle of the run" in taken
+    assert "taken out; the parameters stand for the middle of the run" not in page
+    assert Calibration.load(tmp_path / "in").fit["drift"] == "none"
+
+
 def test_replay_ends_with_the_same_calibration(campaign, tmp_path):
     assert run(["replay", str(campaign), "--out", str(tmp_path / "again")]) == 0
     assert without_date(tmp_path / "again" / "calibration.toml") == without_date(campaign / "calibration.toml")

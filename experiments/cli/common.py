@@ -40,6 +40,8 @@ ExperimentOption = Annotated[str, typer.Option(help="round-trips, which are fitt
                                                     "that grows until a joint moves.")]
 DirectionalOption = Annotated[str, typer.Option(help="How directions may differ: none, viscous (forward and backward), driving "
                                                      "(driving the load and being driven back by it), or auto.")]
+DriftOption = Annotated[str, typer.Option(help="Drift of friction over a single run: fitted along and so taken out where there "
+                                           "are 12 round trips (auto), or only reported (none).")]
 BasisOption = Annotated[str, typer.Option(help="Torque as the drive reports it, or divided by its scale against gravity where "
                                                "that is identified (drive, gravity-corrected).")]
 

@@ -8,6 +8,7 @@ import typer
 from experiments.cli.common import (
     BasisOption,
     DirectionalOption,
+    DriftOption,
     JsonOption,
     LawOption,
     LoadOption,
@@ -35,7 +36,8 @@ def fit(runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run f
         out: OutOption = None, law: LawOption = "auto", load: LoadOption = "auto",
         motion: Annotated[str, typer.Option(help="Fit any motion instead of round trips: with the rigid-body torque of the "
                                             "model, or with the joint's own inertia and gravity (model, joint).")] = "none",
-        directional: DirectionalOption = "auto", torque_basis: BasisOption = "drive", as_json: JsonOption = False) -> None:
+        directional: DirectionalOption = "auto", torque_basis: BasisOption = "drive", drift: DriftOption = "auto",
+        as_json: JsonOption = False) -> None:
     """Runs to calibration, offline."""
     from experiments.calibrate import fit_ramps, fit_runs
     from experiments.recorder import refuse_used
@@ -45,7 +47,7 @@ def fit(runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run f
     text = console(as_json)
     folders = [folder for path in runs for folder in find_runs(path, FITTED)]
     folder = out or Path(f"calibration-{load_run(folders[0], signals=()).arm.name}")
-    options = Options(law, load, motion, directional, torque_basis)
+    options = Options(law, load, motion, directional, torque_basis, drift)
     refuse_used(folder)
     recorded = [load_run(path) for path in folders]
     if all(run.purpose == BREAKAWAY for run in recorded):

@@ -13,6 +13,7 @@ from experiments.cli.common import (
     BasisOption,
     BudgetOption,
     DirectionalOption,
+    DriftOption,
     ExperimentOption,
     JointsOption,
     JsonOption,
@@ -51,7 +52,7 @@ def register(app: typer.Typer) -> None:
 
 def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOption = None, seed: SeedOption = 0,
               law: LawOption = "auto", load: LoadOption = "auto", directional: DirectionalOption = "auto",
-              torque_basis: BasisOption = "drive", method: MethodOption = "whole-arm",
+              torque_basis: BasisOption = "drive", drift: DriftOption = "auto", method: MethodOption = "whole-arm",
               repeats: Annotated[int, typer.Option(min=1, help="How often the plan is run; the calibration then states the "
                                                                "deviation between the runs.")] = 1,
               resume: Annotated[bool, typer.Option("--resume", help="Go on with the campaign in --out; what it has recorded is "
@@ -76,7 +77,7 @@ def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOp
 
     text = console(as_json)
     _needs_terminal(text, live)
-    options = Options(law, load, "none", directional, torque_basis)
+    options = Options(law, load, "none", directional, torque_basis, drift)
     wanted = fraction(target), seconds(budget)
     if repeats > 1 and any(wanted):
         raise InputError("--repeats runs one plan several times, --target and --budget change it from run to run; choose one")
