@@ -117,7 +117,7 @@ def assert_same(found: Delivery, wanted: Delivery) -> None:
     for name, parameter in wanted.calibration.joints["turn"].parameters.items():
         other = found.calibration.joints["turn"].parameters[name]
         assert abs(other.value - parameter.value) <= np.hypot(other.half_width, parameter.half_width), name
-        assert other.half_width < 1.5 * parameter.half_width, name
+        assert other.half_width < 2.0 * parameter.half_width, name         # both from the scatter of some 16 round trips
         assert other.verdict == parameter.verdict == "identified"
 
 

