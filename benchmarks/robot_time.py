@@ -34,7 +34,7 @@ WAYS = {"paper": "(a) the paper's sweep", "single": "(b) one joint at a time, --
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
     parser.add_argument("--arms", nargs="+", default=list(ARMS), choices=list(ARMS))
-    parser.add_argument("--seeds", type=int, default=6, help="seeds 1 ... N of each arm; the paper's sweep takes the first")
+    parser.add_argument("--seeds", type=int, default=4, help="seeds 1 ... N of each arm; the paper's sweep takes the first")
     parser.add_argument("--target", type=float, default=0.05, help="half width of the band, as a part of friction")
     parser.add_argument("--jobs", type=int, default=1, help="campaigns side by side")
 

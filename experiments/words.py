@@ -10,12 +10,12 @@ from scipy.stats import chi2
 from ident.breakaway import Breakaway
 from ident.calibration import Calibration
 from ident.friction import COMPONENTS
+from ident.gravity import TELLS
 from ident.parameter import Parameter
 
 MISSING = "–"
 _UNKNOWN = Parameter(None, None, None, None, "1", "unidentifiable")
 AGREES = 0.02           # scale of torque over gravity that still counts as agreement
-TELLS = 0.2             # widest interval of the scale that says anything
 _SURE = 0.999           # probability with which chance alone keeps runs closer together
 _TELLING = 200.0        # percent of the value beyond which it is no measure of the interval
 

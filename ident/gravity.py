@@ -18,6 +18,7 @@ from ident.regression import WHITE, Groups, Noise, cluster_covariance, estimate_
 from ident.selection import RIVAL
 
 SHOWS = 3.0             # the spread of gravity must exceed the scatter of the even part by this factor
+TELLS = 0.2             # widest interval of the scale that says anything
 SHARED = "half of a constant difference between the directions of friction looks the same"
 
 

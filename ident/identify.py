@@ -18,6 +18,7 @@ from ident.description import load_mechanism
 from ident.errors import FitError, InputError
 from ident.filtering import filtered
 from ident.friction import load_at, load_part
+from ident.gravity import TELLS
 from ident.health import Finding, check_log, check_scale, drift, name_run
 from ident.joint import JointFit, Options, excited_loads, identify_joint, identify_motion
 from ident.mechanism import Mechanism
@@ -221,8 +222,8 @@ def _holds(parameter: Parameter, value: float) -> bool:
 def _doubted(joints: dict[str, JointFit]) -> dict[str, JointFit]:
     """Load coefficients are at most weak where gravity contradicts the model that the loads come from."""
     off = {name: scale.value for name, joint in joints.items() if (scale := joint.gravity["scale"]).value is not None
-           and scale.verdict == "identified" and joint.torque_scale is None and abs(scale.value - 1.0) > CONTRADICTED
-           and not _holds(scale, 1.0)}
+           and 2.0 * (scale.half_width or np.inf) <= TELLS and joint.torque_scale is None
+           and abs(scale.value - 1.0) > CONTRADICTED and not _holds(scale, 1.0)}
     if not off:
         return joints
     note = ("the loads are the model's, which gravity contradicts: torque over model is "
