@@ -130,7 +130,7 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
     findings += [finding for joint in joints.values() for finding in joint.findings]
     if len({run.arm.tool for run in runs}) > 1:
         findings += _told_by_payload(joints, options)
-    joints = _repeated(_doubted(joints), parted, runs, points, mechanisms, options, findings)
+    joints = _repeated(doubted(joints), parted, runs, points, mechanisms, options, findings)
     findings += [Finding(name, "strong drift", f"{name}: friction drifted by {100 * change:+.0f} %; warm up and run again")
                  for name, change in drift(points).items() if abs(change) > STRONG_DRIFT]
     findings += [Finding(name, "drift", f"friction of {name} changed by {100 * round(change, 3) + 0.0:+.1f} % from the first "
@@ -219,7 +219,7 @@ def _holds(parameter: Parameter, value: float) -> bool:
     return parameter.low is not None and parameter.high is not None and parameter.low <= value <= parameter.high
 
 
-def _doubted(joints: dict[str, JointFit]) -> dict[str, JointFit]:
+def doubted(joints: dict[str, JointFit]) -> dict[str, JointFit]:
     """Load coefficients are at most weak where gravity contradicts the model that the loads come from."""
     off = {name: scale.value for name, joint in joints.items() if (scale := joint.gravity["scale"]).value is not None
            and 2.0 * (scale.half_width or np.inf) <= TELLS and joint.torque_scale is None
