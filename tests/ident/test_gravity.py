@@ -78,7 +78,8 @@ def test_driving_by_the_transmitted_torque_is_not_on_offer() -> None:
     assert set(directions_on_offer(w, gravity, None)) == {"none", "viscous"}
 
 
-@pytest.mark.parametrize(("low", "high", "word"), [(1.004, 1.262, "identified"), (1.09, 1.17, "weak"), (0.99, 1.27, "identified")])
+@pytest.mark.parametrize(("low", "high", "word"),
+                         [(1.004, 1.262, "identified"), (1.09, 1.17, "weak"), (0.99, 1.27, "identified")])
 def test_only_a_scale_that_tells_puts_loads_in_doubt(low: float, high: float, word: str) -> None:
     """Gravity of the last joint is a few hundredths of a N·m: torque over model of 1.13 is chance there."""
     joints = identify([load_run(data_dir() / "golden" / "runs" / "constant-speed")]).joints
