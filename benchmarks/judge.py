@@ -52,6 +52,11 @@ def states(points: pd.DataFrame, joint: str) -> pd.DataFrame:
     return points[points["joint"] == joint]
 
 
+def coldness(arm: SimulatedArm, j: int, points: pd.DataFrame) -> np.ndarray:
+    """True friction of a joint at its points over that of the warm arm, shape (N,)."""
+    return np.asarray(1.0 + arm.truth.column("warm_up")[j] * np.exp(-points["t"].to_numpy() / arm.truth.column("warm_up_time")[j]))
+
+
 Motions = dict[str, tuple[np.ndarray, np.ndarray]]      # joint -> positions and velocities of all joints at its points, (N, n)
 
 
@@ -72,8 +77,7 @@ def judge_parameters(result: Identification, arm: SimulatedArm, motions: Motions
         j = arm.names.index(name)
         points = states(result.points, name)
         truth = {key: float(arm.truth.column(key)[j]) for key in SCALE_PARAMETERS}
-        warm = float(np.mean(1.0 + arm.truth.column("warm_up")[j] * np.exp(-points["t"] / arm.truth.column("warm_up_time")[j])))
-        factor = warm * float(arm.truth.column("torque_scale")[j])
+        factor = float(coldness(arm, j, points).mean()) * float(arm.truth.column("torque_scale")[j])
         true_load = arm.loads(*motions[name])[:, j]
         load = load_at(points, joint.load, joint.values)
         columns = np.zeros((len(points), 0)) if load is None else load.reshape(len(points), -1)
@@ -103,8 +107,7 @@ def friction_error(calibration: Calibration, arm: SimulatedArm, motions: Motions
         j = arm.names.index(name)
         rows = states(points, name)
         q, dq = motions[name]
-        warm = 1.0 + arm.truth.column("warm_up")[j] * np.exp(-rows["t"].to_numpy() / arm.truth.column("warm_up_time")[j])
-        true = arm.friction(q, dq)[:, j] * warm
+        true = arm.friction(q, dq)[:, j] * coldness(arm, j, rows)
         predicted = calibration.friction(q, dq)[:, j]
         out[name] = float(np.sqrt(np.mean((predicted - true) ** 2) / np.mean(true**2)))
     return out

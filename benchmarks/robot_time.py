@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.judge import coldness
 from drivers.simulated import SimulatedArm
 from experiments.calibrate import calibrate
 from experiments.design import ConstantSpeed, Design, Trip
@@ -118,8 +119,7 @@ def covered(result: Identification, runs: Sequence[Run], arm: ArmFile) -> float:
     for name, joint in result.joints.items():
         j, rows = truth.names.index(name), np.flatnonzero(result.points["joint"] == name)
         points, fit = result.points.iloc[rows], joint.fit
-        warm = 1.0 + truth.truth.column("warm_up")[j] * np.exp(-points["t"] / truth.truth.column("warm_up_time")[j]).mean()
-        true = np.abs(truth.friction(q[rows], dq[rows])[:, j]) * warm
+        true = np.abs(truth.friction(q[rows], dq[rows])[:, j]) * coldness(truth, j, points).mean()
         load = load_at(points, fit.load, fit.values)
         speed = points["speed"].to_numpy(dtype=float)
         inside.append(np.abs(fit.predict(speed, load) - true) <= fit.band(speed, load))
@@ -143,7 +143,7 @@ def _table(results: list[dict[str, Any]], target: float) -> str:
                         f"1/{paper_time / np.median(time):.0f} |")
     rows += ["", f"The paper's sweep: one posture, one joint at a time, {SPEEDS} speeds evenly in the logarithm from "
              f"{SLOWEST:g} rad/s to the fastest at which ramps leave half of {TRAVEL:g} rad of travel, repeated until the band "
-             "is reached; with one posture it tests hardly any range of loads. Friction in the band: share of the joints' points "
-             f"at which the truth lies in it. {ROUGH}: twice the noise, ripple and scatter, and an unknown payload of 2 kg. "
-             f"{SERVOS}: four joints with small servos, whose noise is a fifth of the smallest friction; in process."]
+             f"is reached, at most {REPEATS} times; with one posture it tests hardly any range of loads. Friction in the band: "
+             f"share of the joints' points at which the truth lies in it. {ROUGH}: twice the noise, ripple and scatter, and an "
+             f"unknown payload of 2 kg. {SERVOS}: four joints with small servos, whose noise is a fifth of the smallest friction; in process."]
     return "\n".join(rows)

@@ -83,8 +83,8 @@ def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, se
     repeats : int
         How often the plan is run; several runs show the deviation between them. The k-th run has seed + k of simulated noise.
     agree : callable, optional
-        Shown all plans that are known to be needed, before anything moves, and every later one before it moves; raises to
-        call it off.
+        Shown all plans that are known to be needed, before anything moves, and every other one before it moves, be it that
+        the lowest speeds that were found changed it; raises to call it off.
     display : callable, optional
         From the plan to a context that is entered while the arm moves and gives what watches it, see `follow`.
     resume : bool
@@ -132,13 +132,16 @@ def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, se
         return [one for part in parts for one in (warming, part) if one]
 
     known = plans()
-    ahead = [one for one in (searching, *([] if refining else wanted(enumerate(known))), ramps and ramps.plan) if one]
+    shown = [] if refining else wanted(enumerate(known))
+    ahead = [one for one in (searching, *shown, ramps and ramps.plan) if one]
     if ahead or not refining:
         agreed(ahead)
     if searching:
         found = campaign.drive(searching)
         said("lowest", lowest_sentence(lowest_speeds(found), campaign.mechanism))
         known = plans()
+        if not refining and (changed := wanted(enumerate(known))) != shown:
+            agreed(changed)
     for number, plan in enumerate(known):
         part = campaign.left_of(plan, number)
         if part is None:

@@ -7,9 +7,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.clearance import ways_are_clear
+from experiments.clearance import may_move_together, ways_are_clear
 from experiments.errors import PlanError
-from experiments.plan import RAMP, Plan, run_on, silence
+from experiments.plan import HELD, RAMP, Plan, run_on, silence, weight
 from ident.armfile import ArmFile, Limits, check_against_model
 from ident.description import load_mechanism
 from ident.errors import unknown_name
@@ -237,6 +237,8 @@ class Design:
     def choose_postures(self, ways_from: Ways, rng: np.random.Generator) -> tuple[Array, Array]:
         """Home and the set of postures over which the loads spread most, with the ways that strokes take from there.
 
+        Where nothing says what is clear, real hardware stays at home.
+
         Parameters
         ----------
         ways_from : callable
@@ -254,16 +256,25 @@ class Design:
         candidates = np.vstack((home, rng.uniform(*self.room, (_CANDIDATES, self.mechanism.n))))
         inside = ways_are_clear(arm, self.mechanism, np.broadcast_to(home, candidates.shape), candidates)
         ways, fits = ways_from(candidates)
-        free = inside & fits[:, active].all(axis=1)
+        held = np.maximum(*(weight(self.mechanism, self.limits, q) for q in (candidates, candidates + ways)))
+        free = inside & fits[:, active].all(axis=1) & (held <= HELD).all(axis=1)
         if not free[0]:
             where = f"{arm.path}: from workspace.home = {np.round(home, 3).tolist()} "
-            stuck = [j for j in active if not fits[0, j]]
+            stuck, heavy = [j for j in active if not fits[0, j]], int(np.argmax(held[0]))
+            if held[0, heavy] > HELD:
+                unit, name = self.mechanism.unit(heavy), self.mechanism.names[heavy]
+                limit = self.limits.torque[heavy]
+                raise PlanError(f"{where}strokes lead to where gravity asks {held[0, heavy] * limit:.3g} {unit} of {name}, more "
+                                f"than {100 * HELD:g} % of its limit of {limit:g} {unit}; raise joints.{name}.torque if the "
+                                "drive can, or move the home posture")
             if not stuck:
                 raise PlanError(f"{where}the box is left at once")
             unit = self.mechanism.position_unit(stuck[0])
             raise PlanError(f"{where}joint {self.mechanism.names[stuck[0]]} has no room for a stroke of "
                             f"{abs(ways[0, stuck[0]]):.2f} {unit} inside its limits and the box; lower its velocity, raise its "
                             "acceleration or move the home posture")
+        if len(home) > 1 and not may_move_together(arm, self.mechanism):
+            return np.tile(home, (count + 1, 1)), np.tile(ways[0], (count + 1, 1))
         usable = np.flatnonzero(free)[1:]
         if len(usable) < count:
             raise PlanError(f"{arm.path}: only {len(usable)} of {_CANDIDATES} random postures leave room for the strokes, "

@@ -24,6 +24,7 @@ from experiments.errors import PlanError
 from ident.armfile import ArmFile, Limits, parse_table, read_toml, upgrade
 from ident.description import load_mechanism
 from ident.design import Prediction
+from ident.dynamics import inverse_dynamics
 from ident.errors import unknown_name
 from ident.mechanism import Mechanism
 from ident.run import FIT, arm_sha256
@@ -34,6 +35,7 @@ RAMP = 0.6              # fraction of the acceleration limit that ramps use; the
 MOVE = 0.5              # fraction of the velocity limit that moves between postures use
 _ACTING = 2             # cycles beyond a watchdog's time: of a set-point on its way, and until a drive has looked at it
 DWELL = 0.15            # s of rest after every segment
+HELD = 0.9              # fraction of the torque limit that gravity may take: friction needs some, too
 RAMP_TO = 0.9           # fraction of the torque limit at which a ramp ends
 _RAMP_LEAST = 2.0       # s that the whole torque limit takes in a ramp at least: torque is watched as it is measured
 _CORNERS = 16           # points a pass at which the way of a swing is checked
@@ -219,9 +221,10 @@ def _ramping(segment: Segment, names: tuple[str, ...], limits: Limits) -> float:
 
 
 def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
-    """Refuse a plan that leaves position or speed limits or is not clear anywhere on its way.
+    """Refuse a plan that leaves a limit of position, speed or torque or is not clear anywhere on its way.
 
-    Real hardware moves several joints at once only where a workspace box or geometry says what is clear.
+    Real hardware moves several joints at once, be it to another posture, only where a workspace box or geometry says what is
+    clear. Of torque, gravity where the arm turns back is looked at.
 
     Returns
     -------
@@ -244,11 +247,10 @@ def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
     if len(set(ids)) < len(ids) or min(ids) < 0:
         raise PlanError("every segment of a plan needs a number of its own, from 0; "
                         f"found {', '.join(str(id_) for id_ in sorted(ids) if id_ < 0 or ids.count(id_) > 1)}")
-    together = any(segment.kind in ("sweep", "swing") and np.count_nonzero(np.array(segment.target) != start) > 1
-                   for start, segment in plan.legs())
+    together = any(np.count_nonzero(np.array(segment.target) != start) > 1 for start, segment in plan.legs())
     if together and not may_move_together(arm, mechanism):
-        raise PlanError(f"{arm.path}: real hardware moves as a whole only where a workspace box or the model's geometry says "
-                        "what is clear; state workspace.box, or move one joint at a time (--method single, --joints)")
+        raise PlanError(f"{arm.path}: real hardware moves several joints at once only where a workspace box or the model's "
+                        "geometry says what is clear; state workspace.box, or move one at a time from home (--method single)")
     units = [mechanism.position_unit(j) for j in range(mechanism.n)]
     room, silent = np.inf, silence(arm)
     for start, segment in plan.legs():
@@ -269,6 +271,7 @@ def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
             _check_speeds(segment, start, plan.names, limits, units)
         _check_silence(segment, start, plan.names, limits, units, silent)
     _check_mirrors(plan)
+    _check_weight(plan, mechanism, limits)
     ways = [(*ends, segment) for start, segment in plan.legs() for ends in pairwise(corners(start, segment))]
     clear = ways_are_clear(arm, mechanism, np.array([start for start, _, _ in ways]), np.array([end for _, end, _ in ways]))
     if not clear.all():
@@ -276,6 +279,23 @@ def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
         raise PlanError(f"segment {segment.id} ({segment.joint or 'move'} in posture {segment.posture}) "
                         f"{in_the_way(arm, mechanism, start, end)}")
     return room
+
+
+def weight(mechanism: Mechanism, limits: Limits, q: Array) -> Array:
+    """Gravity torque of every joint in postures (K, n), as a part of its limit, shape (K, n); 0 where there is none."""
+    held = np.abs(inverse_dynamics(mechanism, q, np.zeros_like(q)))
+    return np.where(np.isnan(limits.torque), 0.0, held / limits.torque)
+
+
+def _check_weight(plan: Plan, mechanism: Mechanism, limits: Limits) -> None:
+    ends = np.array([segment.target for segment in plan.segments])
+    part = weight(mechanism, limits, ends)
+    row, j = np.unravel_index(int(np.argmax(part)), part.shape)
+    if part[row, j] > HELD:
+        force, limit = mechanism.unit(int(j)), limits.torque[j]
+        raise PlanError(f"segment {plan.segments[row].id} ends where gravity asks {part[row, j] * limit:.3g} {force} of "
+                        f"{plan.names[j]}, more than {100 * HELD:g} % of its limit of {limit:g} {force}; raise "
+                        f"joints.{plan.names[j]}.torque if the drive can, or keep it from there (joints.NAME.position)")
 
 
 def silence(arm: ArmFile) -> float:

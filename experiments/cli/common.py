@@ -66,11 +66,13 @@ def split(text: str | None) -> tuple[str, ...] | None:
     """Names separated by commas."""
     if text is None:
         return None
+    from ident.errors import InputError
+
     names = tuple(part.strip() for part in text.split(",") if part.strip())
     if not names:
-        from ident.errors import InputError
-
         raise InputError(f"--joints {text!r} names no joint")
+    if twice := [name for k, name in enumerate(names) if name in names[:k]]:
+        raise InputError(f"--joints {text!r} names {twice[0]} twice")
     return names
 
 

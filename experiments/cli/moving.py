@@ -166,17 +166,20 @@ def run(arm: ArmArgument = "lab6",
     """Move and record, without fitting."""
     from drivers import connect
     from experiments.lowest_speed import lowest_sentence
-    from experiments.methods import UNTIL, plan_experiment
+    from experiments.methods import DEFAULT, ROUND_TRIPS, UNTIL, plan_experiment
     from experiments.plan import check_plan, read_plan, with_robot_time
     from experiments.record import check_modes, record
     from experiments.recorder import empty_folder, refuse_used
     from ident.armfile import load_arm
     from ident.description import load_mechanism
+    from ident.errors import InputError
     from ident.lowest_speed import lowest_speeds
     from ident.run import LOWEST_SPEED, VALIDATION, WARM_UP, load_run
 
     text = console(as_json)
     _needs_terminal(text, live)
+    if plan and (joints, method, experiment) != (None, DEFAULT, ROUND_TRIPS):
+        raise InputError(f"{plan} says what moves; leave out --joints, --method and --experiment")
     arm_file = load_arm(arm)
     mechanism = load_mechanism(arm_file)
     folder = out or Path(f"campaign-{arm_file.name}")

@@ -119,7 +119,7 @@ class TestPlan:
     @pytest.mark.parametrize("seed", range(3))
     def test_postures_leave_the_room_that_a_bus_needs(self, make_arm, seed):
         """Drives on a bus go on for a while if the computer falls silent, also on the way to a posture near a limit."""
-        arm = make_arm({"driver": {"kind": "bench", "watchdog": 0.3}})
+        arm = make_arm({"driver": {"kind": "bench", "watchdog": 0.3}, "workspace": {"box": [[-1.0, 1.0]] * 3}})
         check_plan(plan_breakaway(arm, seed=seed), arm, load_mechanism(arm))
 
     def test_no_room_names_the_joint(self, make_arm):

@@ -9,6 +9,7 @@ import pytest
 
 from drivers.connect import DRIVERS
 from drivers.simulated import SimulatedArm
+from experiments.breakaway import plan_breakaway
 from experiments.clearance import in_the_way, ways_are_clear
 from experiments.constant_speed import plan_constant_speed
 from experiments.design import ConstantSpeed
@@ -170,15 +171,23 @@ class TestHardware:
 
     def test_the_whole_arm_moves_only_with_a_box_or_geometry(self, snake):
         small = ConstantSpeed(postures=1, speeds=2)
-        with pytest.raises(PlanError, match=r"snake\.toml: real hardware moves as a whole only where .* workspace\.box"):
+        with pytest.raises(PlanError, match=r"snake\.toml: real hardware moves several joints at once only .* workspace\.box"):
             plan_whole_arm(snake(shapes="", table="", kind="bench"), None, 0, small)
         plan_whole_arm(snake(shapes="", table="", kind="simulated"), None, 0, small)
-        plan_constant_speed(snake(shapes="", table="", kind="bench"), None, 0, small)
         plan_whole_arm(snake(kind="bench"), None, 0, small)
         plan_whole_arm(snake(shapes="", table="", kind="bench", box=", box = [[-1, 1], [-1, 1], [-1, 1]]"), None, 0, small)
 
+    def test_without_them_it_stays_at_home(self, snake):
+        """Ways to other postures are motion of several joints, too."""
+        arm = snake(shapes="", table="", kind="bench")
+        plan = plan_constant_speed(arm, None, 0, ConstantSpeed(postures=2, speeds=2))
+        assert all(np.count_nonzero(np.array(segment.target) != start) <= 1 for start, segment in plan.legs())
+        assert {segment.joint for segment in plan.segments if segment.joint} == set(plan.names)
+        with pytest.raises(PlanError, match="several joints at once"):
+            plan_breakaway(arm)
+
     def test_swings_are_motion_of_the_whole_arm(self, snake):
-        with pytest.raises(PlanError, match=r"real hardware moves as a whole only where .* workspace\.box"):
+        with pytest.raises(PlanError, match=r"real hardware moves several joints at once only where .* workspace\.box"):
             plan_validation(snake(shapes="", table="", kind="bench"))
         plan_validation(snake(shapes="", table="", kind="bench"), ("a",))
 

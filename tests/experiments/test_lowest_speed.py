@@ -102,14 +102,16 @@ def test_a_run_without_strokes_is_refused(make_arm, make_plan, tmp_path):
 
 @pytest.mark.usefixtures("short")
 def test_a_search_spares_a_campaign_its_stick_slip(make_arm, tmp_path):
-    arm, said = make_arm(loop(3.0, 4.5)), []
+    arm, said, shown = make_arm(loop(3.0, 4.5)), [], []
     found = calibrate(arm, tmp_path / "found", ("turn",), seed=1, method="single", search=True,
-                      say=lambda *words: said.append(words))
+                      agree=lambda plans: shown.append(list(plans)), say=lambda *words: said.append(words))
     run = load_run(find_runs(tmp_path / "found")[0])
     assert run.purpose == "lowest-speed"
     assert said == [("lowest", lowest_sentence(lowest_speeds(run), load_mechanism(arm)))]
     slowest = lowest_speeds(run)["turn"].held
     plan = read_plan(tmp_path / "found" / "plan.toml")
+    assert [[one.purpose for one in plans] for plans in shown] == [["lowest-speed", "fit"], ["fit"]]
+    assert shown[1] == [plan] != [shown[0][1]]              # what drives is what was agreed to
     assert min(s.speed for s in plan.segments if s.joint == "turn") >= slowest
     assert not sticks(found.result.findings)
     blind = record(arm, plan_method("single", arm, ("turn",), 1), tmp_path / "blind", 1)

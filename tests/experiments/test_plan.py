@@ -21,6 +21,7 @@ from experiments.whole_arm import plan_whole_arm
 from ident.armfile import Limits, Workspace, load_arm
 from ident.description import load_mechanism
 from ident.errors import InputError
+from ident.loads import joint_loads
 
 SMALL = ConstantSpeed(postures=2, speeds=2)
 
@@ -94,6 +95,31 @@ class TestFile:
         (tmp_path / "plan.toml").write_bytes(content)
         with pytest.raises(InputError, match=r"plan\.toml"):
             read_plan(tmp_path / "plan.toml")
+
+
+class TestWeight:
+    """Gravity alone must leave the drives some torque."""
+
+    def test_a_plan_that_gravity_would_stop_is_refused(self, make_arm, make_plan):
+        arm = make_arm({"joints": {"lift": {"torque": 4.0}}})
+        with pytest.raises(PlanError, match=r"ends where gravity asks .* of lift, more than 90 % of its limit of 4 N·m; raise "
+                                            r"joints\.lift\.torque"):
+            check_plan(make_plan(arm), arm, load_mechanism(arm))
+
+    def test_postures_are_where_the_drives_hold_the_arm(self, make_arm):
+        """Stretched out the boom is too heavy; lifted up it is not."""
+        arm = make_arm({"joints": {"lift": {"torque": 4.0}}, "workspace": {"home": [0.0, 1.3]}})
+        mechanism = load_mechanism(arm)
+        heaviest = np.abs(joint_loads(mechanism, np.zeros((1, 2))).tau[0, 1])
+        assert heaviest > 4.0
+        plan = plan_constant_speed(arm, ("turn",), 0, ConstantSpeed(postures=2, speeds=3))
+        held = np.abs(joint_loads(mechanism, np.array([segment.target for segment in plan.segments])).tau[:, 1])
+        assert held.max() <= 0.9 * 4.0
+
+    def test_a_home_that_is_too_heavy_says_so(self, make_arm):
+        arm = make_arm({"joints": {"lift": {"torque": 4.0}}})
+        with pytest.raises(PlanError, match=r"workspace\.home = .* gravity asks .* of lift, more than 90 % of its limit of 4"):
+            plan_constant_speed(arm)
 
 
 class TestSilence:

@@ -123,6 +123,13 @@ class TestBadOption:
     def test_a_joint_that_the_arm_lacks(self, refused, make_arm, command):
         refused([command, make_arm().path, "--joints", "turn,lft"], "unknown joint 'lft'", "did you mean 'lift'")
 
+    def test_a_joint_named_twice(self, refused, make_arm):
+        refused(["plan", make_arm().path, "--joints", "turn,turn"], "--joints 'turn,turn' names turn twice")
+
+    @pytest.mark.parametrize("option", [("--joints", "turn"), ("--method", "single"), ("--experiment", "validation")])
+    def test_a_plan_and_what_it_shall_be_at_once(self, refused, make_arm, tmp_path, option):
+        refused(["run", make_arm().path, "--plan", "plan.toml", *option, "-o", "new"], "plan.toml says what moves")
+
     @pytest.mark.parametrize("command", ["calibrate", "run", "plan"])
     def test_a_seed_that_is_none(self, cli, make_arm, tmp_path, command):
         before = tree(tmp_path)
@@ -386,7 +393,7 @@ class TestStopped:
     def hardware(self, monkeypatch, make_arm, make_plan, tmp_path):
         """An arm that is not called simulated, and a plan for it."""
         monkeypatch.setitem(DRIVERS, "bench", lambda arm, seed: SimulatedArm(arm, seed=seed))
-        arm = make_arm({"driver": {"kind": "bench"}})
+        arm = make_arm({"driver": {"kind": "bench"}, "workspace": {"box": [[-1.0, 1.0]] * 3}})
         write_plan(make_plan(arm, speeds=(0.8,)), tmp_path / "plan.toml")
         return ["run", arm.path, "--plan", tmp_path / "plan.toml", "-o", tmp_path / "out"]
 
