@@ -96,7 +96,7 @@ def difference(fits: list[JointFit], cold: list[float]) -> tuple[np.ndarray, np.
 def _table(rows: pd.DataFrame) -> str:
     lines = ["Friction of every joint by `--method whole-arm` against `--method single`, at the speeds and loads that both "
              "measured: how far apart (rms, median over joints, and most), the share of points at which the difference lies "
-             "within both 95 % bands together (runs of 4 and of 19 minutes find the arm at different warmth, which is taken out), "
+             "within both 95 % bands together (runs of 4 and of 19 minutes find the arm at unlike warmth, which is taken out), "
              "and load coefficients called identified whose interval lacks the truth.", "",
              "| what spoils the torques | joints | apart, median | most | within the bands | load coefficients identified | "
              "of these wrong |", "|---|---|---|---|---|---|---|"]

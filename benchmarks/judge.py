@@ -54,7 +54,8 @@ def states(points: pd.DataFrame, joint: str) -> pd.DataFrame:
 
 def coldness(arm: SimulatedArm, j: int, points: pd.DataFrame) -> np.ndarray:
     """True friction of a joint at its points over that of the warm arm, shape (N,)."""
-    return np.asarray(1.0 + arm.truth.column("warm_up")[j] * np.exp(-points["t"].to_numpy() / arm.truth.column("warm_up_time")[j]))
+    size, time = (arm.truth.column(key)[j] for key in ("warm_up", "warm_up_time"))
+    return np.asarray(1.0 + size * np.exp(-points["t"].to_numpy() / time))
 
 
 Motions = dict[str, tuple[np.ndarray, np.ndarray]]      # joint -> positions and velocities of all joints at its points, (N, n)

@@ -145,5 +145,6 @@ def _table(results: list[dict[str, Any]], target: float) -> str:
              f"{SLOWEST:g} rad/s to the fastest at which ramps leave half of {TRAVEL:g} rad of travel, repeated until the band "
              f"is reached, at most {REPEATS} times; with one posture it tests hardly any range of loads. Friction in the band: "
              f"share of the joints' points at which the truth lies in it. {ROUGH}: twice the noise, ripple and scatter, and an "
-             f"unknown payload of 2 kg. {SERVOS}: four joints with small servos, whose noise is a fifth of the smallest friction; in process."]
+             f"unknown payload of 2 kg. {SERVOS}: four joints with small servos, whose noise is a fifth of the smallest "
+             "friction; in process."]
     return "\n".join(rows)
