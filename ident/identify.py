@@ -133,7 +133,7 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
     joints = _repeated(doubted(joints), parted, runs, points, mechanisms, options, findings)
     findings += [Finding(name, "strong drift", f"{name}: friction drifted by {100 * change:+.0f} %; warm up and run again")
                  for name, change in drift(points).items() if abs(change) > STRONG_DRIFT]
-    findings += [Finding(name, "drift", f"friction of {name} changed by {100 * round(change, 3) + 0.0:+.1f} % from the first "
+    findings += [Finding(name, "drift", f"friction of {name} changed by {100 * change:+z.1f} % from the first "
                                         "to the last reference round trip") for name, change in drift(points).items()]
     ordered = {name: joints[name] for name in mechanism.names if name in joints}
     created = created or datetime.fromisoformat(runs[-1].record["start"])

@@ -4,9 +4,9 @@ Least squares needs the points only in sums of products over each round trip. Wi
 last of them, the rows a of a round trip of n points give
 
 .. math:: m = \sum a, \qquad D = \sum (a - m/n) (a - m/n)^T, \qquad
-          W = \frac{D}{\sigma^2} + \frac{m m^T / n}{\sigma^2 + n \sigma_b^2}
+          W = \frac{D}{\sigma^2} + \frac{m m^T}{n^2 \sigma_l^2}
 
-where W is the sum of products of the whitened rows under noise \sigma within and \sigma_b between round trips.
+where W is the sum of products of the whitened rows under noise \sigma of points about their mean and \sigma_l of means.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

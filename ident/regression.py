@@ -1,9 +1,9 @@
 r"""Least squares on clustered data: noise model, whitening, covariance and intervals.
 
 Residuals of one round trip share a level of their own, often proportional to friction. The noise model is
-therefore a variance within round trips and one between them; whitening by it makes least squares nearly
-efficient, and the covariance leaves out one round trip at a time, so that intervals stay honest where the
-noise model is wrong.
+therefore a variance of points about the mean of their round trip and one of these means; whitening by it makes
+least squares nearly efficient, and the covariance leaves out one round trip at a time, so that intervals stay
+honest where the noise model is wrong.
 """
 
 from dataclasses import dataclass, replace

@@ -135,7 +135,7 @@ def delivered(text: "Console", delivery: "Delivery", folder: Path, as_json: bool
     result = delivery.result
     general = [finding.text for finding in result.findings if finding.joint is None]
     joints = [finding.text for finding in result.findings if finding.joint is not None and finding.kind != "drift"]
-    drifts = [f"{joint} {100 * round(change, 3) + 0.0:+.1f} %" for joint, change in drift(result.points).items()]
+    drifts = [f"{joint} {100 * change:+z.1f} %" for joint, change in drift(result.points).items()]
     lines = ["; ".join(general), *joints, *(["drift from first to last reference: " + ", ".join(drifts)] if drifts else [])]
     text.print("health    " + "\n          ".join(line for line in lines if line))
     text.print(result_table(result, text.width))
