@@ -13,6 +13,7 @@ from ident.run import BREAKAWAY, arm_sha256
 METHOD = "breakaway from rest under a growing torque"
 DWELLS = (1.0, 4.0, 1.0, 4.0)   # s of rest in one posture after the other
 _RAMP_TIME = 60.0               # s in which a ramp would take the whole torque limit
+USUAL = 0.2                     # part of a plan's time that its ramps usually take: joints come loose far from their limits
 _AWAY = 0.05                    # rad or m that a joint keeps from its limits: it moves a little once it is loose
 _CANDIDATES = 200               # postures that are drawn
 

@@ -1,20 +1,23 @@
 """The main job: plan, move and record, fit from the closed folder, export, report."""
 
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from experiments.breakaway import plan_breakaway
+import numpy as np
+
+from experiments.breakaway import USUAL, plan_breakaway
 from experiments.campaign import Campaign
+from experiments.errors import TooShort
 from experiments.lowest_speed import lowest_sentence, plan_lowest_speed, with_slowest
 from experiments.methods import DEFAULT, plan_method
 from experiments.plan import Plan
 from experiments.record import check_modes
 from experiments.recorder import empty_folder, refuse_used
-from experiments.refine import precision, refine
+from experiments.refine import Refinement, precision
 from experiments.report import write_report
 from experiments.tracking import Watch
 from experiments.warm_up import Settling, ended, plan_warm_up, run_notes
@@ -46,7 +49,7 @@ class Delivery:
     calibration : Calibration
         As read back from the file.
     robot_time : float
-        Time recorded [s].
+        Time recorded [s]; of a campaign with all that went before and after its round trips.
     files : tuple of Path
         What was written.
     losses : tuple of str
@@ -96,7 +99,8 @@ def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, se
     breakaway : bool
         Measure last what holds each joint at rest; needs a torque mode.
     target, budget : float, optional
-        Precision and robot time at which to stop, see `refine`; default: one plan, run `repeats` times.
+        Precision at which to stop, see `Refinement`, and robot time for everything that moves [s]; default: one plan, run
+        `repeats` times.
     say : callable, optional
         Told what became of what went before the runs: a heading and a sentence.
     """
@@ -106,25 +110,29 @@ def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, se
         refuse_used(out, "choose another --out, or go on with the campaign in it with --resume")
     said, agreed = say or (lambda heading, sentence: None), agree or (lambda plans: None)
     campaign = Campaign(arm, out, seed, display)
-    check_options(options or Options(), campaign.mechanism, joints or campaign.mechanism.names)
+    every = joints or campaign.mechanism.names
+    check_options(options or Options(), campaign.mechanism, every)
     searching = plan_lowest_speed(arm, joints, seed) if search else None
+    warming = plan_warm_up(arm, joints, seed, warm_up) if warm_up else None
+    breaking = plan_breakaway(arm, joints, seed) if breakaway else None
+    if breaking:
+        check_modes(breaking, campaign.device, arm)
+    aside = {plan.purpose: share * plan.robot_time for plan, share in ((warming, 1.0), (breaking, USUAL)) if plan}
+    left = _left_of(budget, searching, aside, campaign.spent)
     found = campaign.recorded(searching) if searching else None
     if found:
         searching = None
     elif searching and campaign.measuring:
         raise InputError(f"{out} was begun without the search for the lowest speed of these joints; resume with the options that "
                          "it was begun with")
-    warming = plan_warm_up(arm, joints, seed, warm_up) if warm_up else None
-    ramps = campaign.left_of_ramps(plan_breakaway(arm, joints, seed)) if breakaway else None
-    if ramps:
-        check_modes(ramps.plan, campaign.device, arm)
+    ramps = campaign.left_of_ramps(breaking) if breaking else None
     refining = bool(target or budget)               # then each plan follows from the runs before it
 
-    def plans() -> Iterable[Plan]:
+    def plans() -> Refinement | list[Plan]:
         """Those of the runs to be fitted, one after the other."""
         held = with_slowest(arm, lowest_speeds(found)) if found else arm
         if refining:
-            return refine(held, joints or campaign.mechanism.names, seed, options, method, target, budget, campaign.passes)
+            return Refinement(held, every, seed, options, method, target, left, campaign.passes)
         return [plan_method(method, held, joints, seed)] * repeats
 
     def wanted(ahead: Iterable[tuple[int, Plan]]) -> list[Plan]:
@@ -156,9 +164,26 @@ def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, se
     if ramps:
         campaign.drive(ramps.plan, ramps.continues)
     delivery = fit_runs([out], out, options)
-    if refining:
-        said("precision", precision(delivery.result, joints or campaign.mechanism.names, target))
-    return delivery
+    if isinstance(known, Refinement):
+        said("precision", precision(delivery.result, every, target, known.ended))
+    return replace(delivery, robot_time=campaign.spent())
+
+
+def _left_of(budget: float | None, searching: Plan | None, aside: Mapping[str, float],
+             spent: Callable[[int], float]) -> Callable[[int], float]:
+    """From the number of passes that are made to the robot time that the next may take [s].
+
+    What else moves the arm before each pass, or after the last, keeps its time `aside`: purpose -> time [s].
+    """
+    before = {searching.purpose: searching.robot_time} if searching else {}
+
+    def left(number: int) -> float:
+        return (budget or np.inf) - (spent(number) if number else sum(before.values())) - sum(aside.values())
+
+    if left(0) <= 0.0:
+        others = " and ".join(f"{purpose} {time:.0f} s" for purpose, time in {**before, **aside}.items())
+        raise TooShort(f"{budget:.0f} s of robot time are too short, {others} need them; raise --budget or leave some out")
+    return left
 
 
 def fit_runs(paths: list[Path], out: Path, options: Options | None = None) -> Delivery:
@@ -182,7 +207,7 @@ def fit_runs(paths: list[Path], out: Path, options: Options | None = None) -> De
     target = source.with_name(f"{source.stem}.calibrated{exported.suffix}")
     target.write_text(exported.text, encoding="utf-8", newline="")
     report = write_report(result, out, run_notes(runs))
-    return Delivery(result, calibration, sum(float(run.t[-1] - run.t[0]) for run in runs),
+    return Delivery(result, calibration, sum(run.duration for run in runs),
                     (out / CALIBRATION, out / POINTS, report, target, *([] if result.breakaway.empty else [out / RAMPS])),
                     exported.losses)
 

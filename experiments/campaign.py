@@ -78,6 +78,14 @@ class Campaign:
         """Runs of the first passes through their plans, each with the rests of what was broken off."""
         return [run for one in self._passes(None)[:count] for run in one]
 
+    def spent(self, count: int | None = None) -> float:
+        """Robot time recorded up to the end of the first passes, whatever it was for; default of all runs [s]."""
+        runs = [load_run(path, ()) for path in campaign_runs(self._folder)]
+        if count is not None:
+            ends = [one[-1].path for one in self._passes(())[:count]]
+            runs = [run for run in runs if ends and run.path <= ends[-1]]
+        return sum(run.duration for run in runs)
+
     def left_of(self, plan: Plan, number: int) -> Part | None:
         """What is still to be recorded of pass `number`; None if nothing is.
 

@@ -11,7 +11,7 @@ from experiments.design import Array, Goal, Trip
 from ident.design import Expectation, Outlook, information, planned
 
 _MUCH = 0.3             # of the logarithm of a variance, by one round trip
-_LONGEST = 1200.0       # s of robot time; what takes longer is out of reach for these round trips
+_LONGEST = 1200.0       # s of robot time; what takes longer is out of reach, where nobody says how much may be spent
 Told = list[Array]      # what round trips tell of a joint, candidate by candidate
 
 
@@ -113,12 +113,13 @@ def choose(joints: Mapping[int, Joint], cost: Callable[[], Array], accept: Calla
         Round trips; what later ones made superfluous is taken back.
     """
     made: list[tuple[Trip, dict[int, Told]]] = []
+    reach = _LONGEST if np.isinf(limit) else np.inf
     while weak := [j for j, joint in joints.items() if joint.lacks() > 1.0]:
         time = cost()
         offers = np.flatnonzero(np.isfinite(time))
         offers = offers[spent + time[offers] <= limit]
         falls = {j: joints[j].fall(offers).max(axis=1) for j in weak} if len(offers) else {}
-        within = [own for j, own in falls.items() if joints[j].needs(own, time[offers]) <= _LONGEST]
+        within = [own for j, own in falls.items() if joints[j].needs(own, time[offers]) <= reach]
         if not within:
             break
         value = np.sum(within, axis=0) / time[offers]

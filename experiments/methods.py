@@ -8,7 +8,7 @@ from drivers.connect import DRIVERS
 from experiments.breakaway import plan_breakaway
 from experiments.constant_speed import plan_constant_speed
 from experiments.design import ConstantSpeed, Goal
-from experiments.errors import PlanError
+from experiments.errors import TooShort
 from experiments.forecast import check_separable
 from experiments.lowest_speed import plan_lowest_speed
 from experiments.plan import Plan
@@ -85,5 +85,5 @@ def _least(make: Callable[[int, int], Plan], goal: Goal) -> Plan:
         if all(told.friction <= goal.friction and max(told.parameters.values()) <= goal.parameters for told in plan.predicted):
             break
     if best is None:
-        raise PlanError(f"{goal.time:.0f} s of robot time are too short, the shortest plan takes {plan.robot_time:.0f} s")
+        raise TooShort(f"{goal.time:.0f} s of robot time are too short, the shortest plan takes {plan.robot_time:.0f} s")
     return best

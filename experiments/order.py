@@ -7,7 +7,7 @@ import numpy as np
 
 from experiments.clearance import ways_are_clear
 from experiments.design import Array, Design, Trip
-from experiments.errors import PlanError
+from experiments.errors import TooShort
 from experiments.forecast import forecast
 from experiments.plan import DWELL, MOVE, Plan, Segment, check_plan, with_robot_time
 from ident.design import Expectation
@@ -67,7 +67,9 @@ def in_order(design: Design, method: str, seed: int, postures: Array, choice: Ca
     Raises
     ------
     PlanError
-        If the plan leaves a limit, or takes longer than may be spent.
+        If the plan leaves a limit.
+    TooShort
+        If it takes longer than may be spent.
     """
     allowed = design.options.goal.time if design.options.goal else np.inf
     time = allowed
@@ -77,8 +79,8 @@ def in_order(design: Design, method: str, seed: int, postures: Array, choice: Ca
             check_plan(plan, design.arm, design.mechanism)
             return forecast(plan, design, earlier)
         time -= max(1.05 * (plan.robot_time - allowed), 0.01 * allowed)
-    raise PlanError(f"{design.arm.path}: {allowed:.0f} s of robot time are too short, even the shortest plan found takes "
-                    f"{plan.robot_time:.0f} s")
+    raise TooShort(f"{design.arm.path}: {allowed:.0f} s of robot time are too short, even the shortest plan found takes "
+                   f"{plan.robot_time:.0f} s")
 
 
 def _written(design: Design, method: str, seed: int, postures: Array, trips: Sequence[Trip], references: Sequence[Trip]) -> Plan:

@@ -41,7 +41,7 @@ class Options:
     motion: str = "none"        # general motion instead of round trips: with the rigid-body torque of "model" or "joint"
     directional: str = "auto"           # how directions may differ: "none", "viscous", "driving"
     torque_basis: str = "drive"         # or "gravity-corrected": torque divided by its scale against gravity
-    drift: str = "auto"         # over a single run, fitted along where round trips are many enough; or "none": only reported
+    drift: str = "auto"         # alike in all runs, fitted along where round trips are many; or "none": only reported
 
     def __post_init__(self) -> None:
         if self.law not in ("auto", *LAWS):
@@ -247,14 +247,14 @@ def _components(points: pd.DataFrame, options: Options, prismatic: bool) -> tupl
 
 
 def nuisance(points: pd.DataFrame, trips: int, drift: bool = True) -> dict[str, Array]:
-    """Columns fitted along: what a delayed torque signal and a slow drift do to the odd part."""
+    """Columns fitted along: what a delayed torque signal and a slow drift, alike in all runs, do to the odd part."""
     odd, rate = points["odd"].to_numpy(dtype=float), points["gravity_rate"].to_numpy(dtype=float)
     columns = {}
     if np.max(np.abs(rate) * _DELAY / np.abs(odd)) > _DELAY_SHIFT:
         columns["delay"] = -rate
-    t = points["t"].to_numpy(dtype=float)
-    if drift and trips >= _DRIFT_ROUND_TRIPS and points["run"].nunique() == 1:
-        columns["drift"] = odd * (t - t.mean()) / np.ptp(t)
+    if drift and trips >= _DRIFT_ROUND_TRIPS:
+        runs = points.groupby("run", sort=False)["t"]
+        columns["drift"] = odd * (points["t"] - runs.transform("mean")).to_numpy() / float(runs.agg(np.ptp).max())
     return columns
 
 
@@ -275,8 +275,10 @@ def _unidentifiable(fit: FitResult, still: dict[str, tuple[float, float]], mecha
 
 def _dated(drift: Parameter | None, points: pd.DataFrame) -> Parameter | None:
     """The drift, with the moment for which the parameters stand."""
-    return None if drift is None else replace(drift, note=f"taken out; the parameters stand for the middle of the run, t = "
-                                                          f"{points['t'].mean():.0f} s")
+    if drift is None:
+        return None
+    where = f"the run, t = {points['t'].mean():.0f} s" if points["run"].nunique() == 1 else "each run"
+    return replace(drift, note=f"taken out; the parameters stand for the middle of {where}")
 
 
 def _explained(delay: Parameter | None) -> Parameter:

@@ -78,6 +78,11 @@ class Run:
         """What it was recorded for."""
         return _purpose(self.record)
 
+    @property
+    def duration(self) -> float:
+        """Robot time recorded [s]."""
+        return float(np.ptp(self.t)) if len(self.t) else 0.0
+
     @cached_property
     def label(self) -> str:
         """How a calibration names this run, wherever the folder now lies."""
@@ -180,10 +185,13 @@ def campaign_runs(folder: Path) -> list[Path]:
 
 def _holds_something(run: Path) -> bool:
     """Whether a run was closed or holds samples: a process that is killed at once leaves neither."""
+    return any(event.get("event") == "closed" for event in _read_events(run / EVENTS)) or holds_samples(run)
+
+
+def holds_samples(run: Path) -> bool:
+    """Whether anything was recorded in a run folder."""
     import pyarrow as pa
 
-    if any(event.get("event") == "closed" for event in _read_events(run / EVENTS)):
-        return True
     try:
         return len(_read_columns(run / SAMPLES, ("t",), 1)) > 0
     except (pa.ArrowException, OSError):

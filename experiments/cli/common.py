@@ -26,7 +26,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on sta
 YesOption = Annotated[bool, typer.Option("--yes", help="Move real hardware without asking.")]
 TargetOption = Annotated[str | None, typer.Option(help="Precision to reach, run after run: half width of the 95 % band of each "
                                                        "joint's friction, as 5%.")]
-BudgetOption = Annotated[str | None, typer.Option(help="Robot time to spend on round trips, run after run, as 10min or 90s.")]
+BudgetOption = Annotated[str | None, typer.Option(help="Robot time to spend in all, run after run, as 10min or 90s.")]
 LiveOption = Annotated[bool, typer.Option("--live", help="Show each joint as it moves: position, speed, torque, the growing "
                                           "friction curve.")]
 LawOption = Annotated[str, typer.Option(help="Friction law (docs/theory.md), or auto: coulomb-viscous and stribeck compete.")]

@@ -83,7 +83,7 @@ def replay(run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder."
     text = console(as_json)
     recorded = load_run(find_runs(run)[-1], ALL_SIGNALS)
     folder = empty_folder(out or Path(f"replay-{recorded.arm.name}"))
-    with progress(text, float(recorded.t[-1] - recorded.t[0]), "replay", load_mechanism(recorded.arm)) as watch:
+    with progress(text, recorded.duration, "replay", load_mechanism(recorded.arm)) as watch:
         again = replay_run(recorded, folder, realtime, watch)
     delivered(text, fit_runs([again], folder), folder, as_json)
 

@@ -41,7 +41,7 @@ def validate(run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder
     loaded = [Calibration.load(path) for path in calibrations]
     found = [judge(recorded, calibration, tolerance) for calibration in loaded]
     names = [str(path) for path in calibrations]
-    text.print(f"run       {recorded.path}, {recorded.t[-1] - recorded.t[0]:.0f} s")
+    text.print(f"run       {recorded.path}, {recorded.duration:.0f} s")
     text.print(_table(names, found, loaded[0].mechanism))
     text.print(f"passes    where the error, without the noise, is within {100.0 * tolerance:g} % of friction (all rms)")
     for path, joints in zip(names, found, strict=True):

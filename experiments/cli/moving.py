@@ -235,7 +235,7 @@ def _recording(text: "Console", plan: "Plan", folder: Path, mechanism: "Mechanis
     """Progress while the arm moves, or a live picture of its joints; whatever ends it early, say where the samples are."""
     from drivers.errors import ArmStopped
     from experiments.cli.live import live as live_view
-    from ident.run import FIT
+    from ident.run import FIT, campaign_runs, holds_samples
 
     word = "run" if plan.purpose == FIT else plan.purpose
     try:
@@ -243,7 +243,7 @@ def _recording(text: "Console", plan: "Plan", folder: Path, mechanism: "Mechanis
               progress(text, plan.robot_time, word, mechanism)) as watch:
             yield watch
     except BaseException as error:
-        runs = sorted((folder / "runs").glob("*"))
+        runs = [run for run in campaign_runs(folder) if holds_samples(run)]
         kept = f"; what was recorded is kept in {runs[-1]}, stribeck fit {folder} uses it{also}" if runs else ""
         if isinstance(error, KeyboardInterrupt):
             raise ArmStopped(f"stopped by the operator{kept}") from None

@@ -7,6 +7,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from experiments.breakaway import USUAL
 from experiments.forecast import richest
 from experiments.plan import profile
 from experiments.words import plus_minus
@@ -33,7 +34,8 @@ def plan_line(plan: "Plan", room: float, mechanism: "Mechanism") -> str:
     every = [(start, segment) for start, segment in plan.legs() if segment.kind != "move"]
     if all(segment.kind == "ramp" for _, segment in every):
         return (f"{plan.method}: {len(every)} ramps in {len({segment.posture for _, segment in every})} postures, at most "
-                f"{clock(plan.robot_time)} of robot time, usually a fifth; limits keep {room:.2f} {unit} of room")
+                f"{clock(plan.robot_time)} of robot time, usually {clock(USUAL * plan.robot_time)}; limits keep {room:.2f} "
+                f"{unit} of room")
     if all(segment.kind == "swing" for _, segment in every):
         return (f"{plan.method}: all joints to and fro at once in {len(every)} places, {clock(plan.robot_time)} of robot time; "
                 f"limits keep {room:.2f} {unit} of room")

@@ -20,6 +20,7 @@ from experiments.campaign import Campaign, rest_of
 from experiments.cli.common import agree
 from experiments.constant_speed import plan_constant_speed
 from experiments.design import ConstantSpeed
+from experiments.errors import PlanError
 from experiments.methods import METHODS
 from experiments.plan import Plan, Segment, check_plan, read_plan, with_robot_time
 from experiments.recorder import Recorder
@@ -366,3 +367,38 @@ def finished(plan, ids):
 
     events = tuple({"event": "finished", "row": 1, "segment": id_} for id_ in sorted(ids))
     return Run(Path("runs/x"), {}, None, events, plan.names, np.zeros(1), np.zeros(1), {})
+
+
+def test_a_budget_holds_all_that_moves_and_plans_follow_from_the_folder_alone(arm, tmp_path):
+    """Broken off in a later pass, after a warm-up, the campaign goes on with the plan that it was in."""
+    out, budget, drive = tmp_path / "out", 300.0, Campaign.drive
+    campaign_of = {"joints": ("turn",), "seed": 5, "warm_up": 20.0, "breakaway": True, "search": True, "budget": budget}
+
+    def off(self, plan, continues=None, enough=None):
+        if plan.purpose == "fit" and self.measuring:
+            finish, done = Recorder.finish, []
+
+            def some(recorder, segment):
+                finish(recorder, segment)
+                done.append(segment)
+                if len(done) == 6:
+                    raise KeyboardInterrupt
+            with patch.object(Recorder, "finish", some):
+                return drive(self, plan, continues, enough)
+        return drive(self, plan, continues, enough)
+
+    with patch.object(Campaign, "drive", off), pytest.raises(KeyboardInterrupt):
+        calibrate(arm, out, **campaign_of)
+    plans = {path.name: path.read_bytes() for path in out.glob("plan*.toml")}
+    assert sorted(plans) == ["plan-2.toml", "plan.toml"]
+    delivery = calibrate(arm, out, **campaign_of, resume=True)
+    assert plans.items() <= {path.name: path.read_bytes() for path in out.glob("plan*.toml")}.items()
+    assert {load_run(path, ()).purpose for path in campaign_runs(out)} == {"fit", "warm-up", "lowest-speed", "breakaway"}
+    assert delivery.robot_time == pytest.approx(sum(load_run(path, ()).duration for path in campaign_runs(out)))
+    again = 20.0 + 10.0                                 # the warm-up before what was broken off, and ways to the start
+    assert 0.5 * budget < delivery.robot_time <= budget + again
+
+
+def test_a_budget_that_other_motions_take(arm, tmp_path):
+    with pytest.raises(PlanError, match=r"100 s of robot time are too short, warm-up \d+ s and breakaway \d+ s need them"):
+        calibrate(arm, tmp_path / "out", ("turn",), warm_up=60.0, breakaway=True, budget=100.0)
