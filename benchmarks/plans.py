@@ -1,15 +1,19 @@
-"""Random arms: whether any plan leaves limits or workspace box, judged apart from the planner.
+"""Random arms: whether any plan leaves limits, workspace box or lets shapes touch, judged apart from the planner.
 
-An arm is a random serial chain as URDF and arm file, and stands anywhere. The judge reads what the file allows, follows
-every segment in steps of time, takes speeds and accelerations as differences, and places of joints from MuJoCo.
+An arm is a random serial chain as URDF and arm file, and stands anywhere; one in four has shapes. All that a campaign may hold is
+planned for it. The judge reads what the file allows, follows every segment in steps of time, takes speeds and accelerations as
+differences, and places of joints and distances of shapes from MuJoCo.
 """
 
 import argparse
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +21,29 @@ import mujoco
 import numpy as np
 import tomlkit
 
+from experiments.breakaway import plan_breakaway
 from experiments.constant_speed import plan_constant_speed
-from experiments.design import ConstantSpeed
+from experiments.design import ConstantSpeed, Design, Goal
 from experiments.errors import PlanError
+from experiments.forecast import expectations, ways_of
+from experiments.lowest_speed import plan_lowest_speed
 from experiments.plan import Plan, Segment, check_way, profile
+from experiments.validation import plan_validation
+from experiments.warm_up import plan_warm_up
 from experiments.whole_arm import plan_whole_arm
 from ident.armfile import ArmFile, load_arm
 from ident.description import load_mechanism
 from ident.errors import InputError
 
 INSIDE = 1.1e-4         # m; the planner's own promise for the box, see experiments/clearance.py
-_STEPS = 300            # of a segment
+APART = 0.005           # m; shapes that come no closer at home may not touch
+_STEPS, _PLACES = 300, 60   # of a segment, at which it is judged; and at which shapes are
+_SHAPES = 0.25          # part of the arms that have shapes
+_REFINED = 0.25         # part of the arms for which a plan is made of what an earlier one tells
+_TIME = 60.0            # s that it may take
 _METHODS = {"whole-arm": plan_whole_arm, "single": plan_constant_speed}
+_BESIDE: dict[str, Callable[..., Plan]] = {"warm-up": plan_warm_up, "lowest speed": plan_lowest_speed,
+                                           "breakaway": plan_breakaway, "validation": plan_validation}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,8 +69,8 @@ class Case:
 class Judgement:
     """What became of a case: why nothing was planned or moved, or by how much the worst limit was kept.
 
-    `kept` has the least room to a position limit and to the box (negative: outside), and the greatest speed and acceleration
-    over their limits.
+    `kept` has the least room to a position limit, to the box and between shapes (negative: outside, or inside each other), and
+    the greatest speed and acceleration over their limits; `beside` what else was planned.
     """
 
     seed: int
@@ -63,19 +78,21 @@ class Judgement:
     method: str
     refused: str | None
     kept: dict[str, float]
+    beside: tuple[str, ...] = ()
 
     @property
     def broken(self) -> tuple[str, ...]:
         """Limits that were left."""
-        bound = {"position": -1e-9, "box": -INSIDE}
+        bound = {"position": -1e-9, "box": -INSIDE, "shapes": 0.0}
         return tuple(name for name, value in self.kept.items()
                      if (value < bound[name] if name in bound else value > 1.0 + 1e-6))
 
 
 def random_case(seed: int, folder: Path) -> Case:
     """An arm with 1 to 7 turning and sliding joints, drawn from a seed, written into a folder."""
-    rng = np.random.default_rng(seed)
+    rng, shapes = np.random.default_rng(seed), np.random.default_rng([seed, 1])
     n = int(rng.integers(1, 8))
+    bodied = shapes.random() < _SHAPES
     slides = rng.random(n) < 0.2
     width = np.where(slides, rng.uniform(0.1, 1.2, n), rng.uniform(0.5, 6.2, n))
     low = -width * np.where(rng.random(n) < 0.8, rng.uniform(0.05, 0.95, n), rng.uniform(-0.3, 1.3, n))
@@ -83,7 +100,7 @@ def random_case(seed: int, folder: Path) -> Case:
     home = rng.uniform(low, high) if rng.random() < 0.5 else np.clip(0.0, low, high)
     stands = rng.uniform(low, high) if rng.random() < 0.7 else home
     axes = np.where(rng.random((n, 1)) < 0.7, np.eye(3)[rng.integers(0, 3, n)], rng.normal(size=(n, 3)))
-    links = ['<link name="base"/>']
+    links = [f'<link name="base">{_shape(shapes) if bodied else ""}</link>']
     for k in range(n):
         kind, parent = "prismatic" if slides[k] else "revolute", "base" if k == 0 else f"l{k - 1}"
         links.append(f'<joint name="j{k}" type="{kind}"><parent link="{parent}"/><child link="l{k}"/>'
@@ -91,7 +108,8 @@ def random_case(seed: int, folder: Path) -> Case:
                      f'<axis xyz="{_text(axes[k])}"/><limit lower="{low[k]}" upper="{high[k]}" velocity="9" effort="99"/></joint>'
                      f'<link name="l{k}"><inertial><origin xyz="{_text(rng.uniform(-0.2, 0.2, 3))}"/>'
                      f'<mass value="{rng.uniform(0.2, 8.0)}"/>'
-                     '<inertia ixx="0.02" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial></link>')
+                     '<inertia ixx="0.02" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial>'
+                     f'{_shape(shapes) if bodied else ""}</link>')
     (folder / "arm.urdf").write_text(f'<robot name="arm">{"".join(links)}</robot>', encoding="utf-8")
     fastest = np.exp(rng.uniform(np.log(0.1), np.log(4.0), n))
     joints = {f"j{k}": {"position": [low[k], high[k]], "velocity": float(fastest[k]),
@@ -113,19 +131,42 @@ def random_case(seed: int, folder: Path) -> Case:
     return Case(load_arm(folder / "arm.toml"), table, str(rng.choice(list(_METHODS))), some or None, options, stands)
 
 
-def judge_seed(seed: int) -> Judgement:
-    """Plan for a random arm and judge every way, that from where it stands included."""
+def judge_seed(seed: int, campaign: bool = True) -> Judgement:
+    """Plan for a random arm, all of a campaign or round trips only; judge every way, that from where it stands included."""
     with tempfile.TemporaryDirectory() as folder:
         case = random_case(seed, Path(folder))
-        plan, refused, kept = None, None, {}
+        plan, refused, kept, beside = None, None, {}, {}
         try:
             plan = _METHODS[case.method](case.arm, case.joints, seed, case.options)
             check_way(case.stands, plan, case.arm, load_mechanism(case.arm))
         except (PlanError, InputError) as error:
             refused = _reason(str(error)) if plan is None else "way to the start"
         if plan is not None:
-            kept = judge(plan, case, None if refused else case.stands)
-    return Judgement(seed, len(case.table["joints"]), case.method, refused, kept)
+            beside = plans_beside(plan, case, seed) if campaign else {}
+            kept = worst([judge(plan, case, None if refused else case.stands),
+                          *(judge(one, case, None) for one in beside.values())])
+    return Judgement(seed, len(case.table["joints"]), case.method, refused, kept, tuple(beside))
+
+
+def plans_beside(plan: Plan, case: Case, seed: int) -> dict[str, Plan]:
+    """What else a campaign may hold: name -> plan; what there is none of for this arm is left out."""
+    ways: dict[str, Callable[[], Plan]] = {name: partial(make, case.arm, case.joints, seed) for name, make in _BESIDE.items()}
+    if np.random.default_rng([seed, 2]).random() < _REFINED:
+        design = Design.of(case.arm, case.joints, case.options)
+        options = replace(case.options, goal=Goal(time=_TIME))
+        ways["refined"] = lambda: _METHODS[case.method](case.arm, case.joints, seed + 1, options, None,
+                                                        expectations(ways_of(plan, design), design))
+    made = {}
+    for name, way in ways.items():
+        with suppress(PlanError):
+            made[name] = way()
+    return made
+
+
+def worst(kept: list[dict[str, float]]) -> dict[str, float]:
+    """The least room and the greatest speed and acceleration of several."""
+    return {key: (max if key in ("velocity", "acceleration") else min)(one[key] for one in kept)
+            for key in (kept[0] if kept else ())}
 
 
 def judge(plan: Plan, case: Case, stands: np.ndarray | None) -> dict[str, float]:
@@ -134,14 +175,16 @@ def judge(plan: Plan, case: Case, stands: np.ndarray | None) -> dict[str, float]
     low, high = np.array([joint["position"] for joint in joints]).T
     fastest, strongest = (np.array([joint[key] for joint in joints]) for key in ("velocity", "acceleration"))
     model, limits = mujoco.MjModel.from_xml_path(str(case.arm.model)), case.arm.limits(load_mechanism(case.arm))
-    kept = {"position": np.inf, "box": np.inf, "velocity": 0.0, "acceleration": 0.0}
-    legs = list(plan.legs())
+    kept = {"position": np.inf, "box": np.inf, "shapes": np.inf, "velocity": 0.0, "acceleration": 0.0}
+    legs = {(*start, *segment.target, segment.kind, segment.speed): (start, segment) for start, segment in plan.legs()}
     if stands is not None:
-        legs.insert(0, (stands, Segment(-1, "move", plan.start, 0)))
-    for start, segment in legs:
+        legs["there",] = stands, Segment(-1, "move", plan.start, 0)
+    pairs = _apart_at_home(model, np.array(case.table["workspace"].get("home", np.zeros(model.nq))))
+    for start, segment in legs.values():
         motion = profile(start, segment, plan.names, limits)
         t = np.linspace(0.0, motion.duration, _STEPS)
-        q = start + motion(t)[0][:, None] * (np.array(segment.target) - start)
+        s = motion(t)[0]
+        q = start + (s if s.ndim == 2 else s[:, None]) * (np.array(segment.target) - start)
         kept["position"] = min(kept["position"], float(np.minimum(q - low, high - q).min()))
         if motion.duration > 0.0:
             speed = np.diff(q, axis=0) / t[1]
@@ -151,7 +194,35 @@ def judge(plan: Plan, case: Case, stands: np.ndarray | None) -> dict[str, float]
         if box is not None:
             points = _origins(model, q)
             kept["box"] = min(kept["box"], float(np.minimum(points - np.array(box)[:, 0], np.array(box)[:, 1] - points).min()))
+        if pairs:
+            kept["shapes"] = min(kept["shapes"], _least_distance(model, q[::_STEPS // _PLACES], pairs))
     return kept
+
+
+def _apart_at_home(model: "mujoco.MjModel", home: np.ndarray) -> list[tuple[int, int]]:
+    """Pairs of shapes that share no joint and are apart at home."""
+    pairs = [(one, other) for one in range(model.ngeom) for other in range(one)
+             if abs(int(model.geom_bodyid[one]) - int(model.geom_bodyid[other])) > 1]
+    return [pair for pair in pairs if _least_distance(model, home[None], [pair]) > APART]
+
+
+def _least_distance(model: "mujoco.MjModel", q: np.ndarray, pairs: list[tuple[int, int]]) -> float:
+    """Between any of the pairs of shapes at any of the postures [m]; at most 1."""
+    data, least = mujoco.MjData(model), 1.0
+    for posture in q:
+        data.qpos[:] = posture
+        mujoco.mj_kinematics(model, data)
+        least = min(least, *(mujoco.mj_geomDistance(model, data, *pair, least + 1e-3, None) for pair in pairs))
+    return least
+
+
+def _shape(rng: np.random.Generator) -> str:
+    """A body for a link."""
+    sizes = rng.uniform(0.02, 0.12, 3)
+    shape = str(rng.choice([f'<box size="{_text(sizes)}"/>', f'<sphere radius="{sizes[0] / 2.0:.6g}"/>',
+                            f'<cylinder radius="{sizes[0] / 2.0:.6g}" length="{sizes[1]:.6g}"/>']))
+    return (f'<collision><origin xyz="{_text(rng.uniform(-0.15, 0.15, 3))}" rpy="{_text(rng.uniform(-3.0, 3.0, 3))}"/>'
+            f'<geometry>{shape}</geometry></collision>')
 
 
 def _origins(model: "mujoco.MjModel", q: np.ndarray) -> np.ndarray:
@@ -189,7 +260,8 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 def summary(found: list[Judgement], seconds: float) -> tuple[dict[str, Any], str]:
     """Figures and table of many judgements."""
     broken = {one.seed: one.broken for one in found if one.broken}
-    rows = ["| arms | planned | no clear way to the start | no plan | left a limit or the box |", "|---|---|---|---|---|"]
+    rows = ["| arms | planned | no clear way to the start | no plan | left a limit or the box, or touched |",
+            "|---|---|---|---|---|"]
     figures: dict[str, Any] = {"arms": len(found), "seconds": round(seconds, 1), "broken": broken, "refused": {}}
     groups = {"all": found, **{method: [one for one in found if one.method == method] for method in _METHODS},
               **{f"{n} joint{'s' if n > 1 else ''}": [one for one in found if one.joints == n] for n in range(1, 8)}}
@@ -198,10 +270,13 @@ def summary(found: list[Judgement], seconds: float) -> tuple[dict[str, Any], str
         rows.append(f"| {word}: {len(some)} | {planned} | {away} | {_share(len(some) - planned, len(some))} | "
                     f"{sum(bool(one.broken) for one in some)} |")
     figures["refused"] = dict(Counter(one.refused for one in found if one.refused).most_common())
-    kept = [one.kept for one in found if one.kept]
-    worst = {key: (min if key in ("position", "box") else max)(one[key] for one in kept) for key in kept[0]} if kept else {}
-    figures["worst"] = worst
-    rows += ["", "Nearest to a limit: " + ", ".join(f"{key} {value:.4g}" for key, value in worst.items())
+    nearest = worst([one.kept for one in found if one.kept])
+    beside = Counter(name for one in found for name in one.beside)
+    figures |= {"worst": nearest, "beside": dict(beside)}
+    rows += ["", "Planned beside them and judged, too: " + ", ".join(f"{name} {count}" for name, count in beside.items())
+             + f" (refined: a later pass, tried for {100.0 * _REFINED:g} %). "
+             f"{sum(one.kept.get('shapes', np.inf) < np.inf for one in found)} of the arms have shapes that may not touch.", "",
+             "Nearest to a limit: " + ", ".join(f"{key} {value:.4g}" for key, value in nearest.items())
              + " (room in rad or m; speed and acceleration over their limits).", "",
              "| why nothing was planned or moved | arms |", "|---|---|",
              *(f"| {reason} | {count} |" for reason, count in figures["refused"].items())]

@@ -24,10 +24,11 @@ from ident.run import load_run
 class TestRandomArms:
     @pytest.mark.parametrize("first", range(0, 200, 50))
     def test_no_plan_leaves_limits_or_box(self, first):
-        found = [judge_seed(seed) for seed in range(first, first + 50)]
+        found = [judge_seed(seed, campaign=seed % 5 == 0) for seed in range(first, first + 50)]
         assert {one.seed: one.broken for one in found if one.broken} == {}
         assert sum(bool(one.kept) for one in found) >= 20                      # refusals are no way out
         assert sum(one.kept.get("box", np.inf) < np.inf for one in found) >= 10
+        assert any(len(one.beside) >= 4 for one in found)
 
     @pytest.mark.parametrize(("name", "value", "limit"), [
         ("RAMP", 1.3, "acceleration"), ("MOVE", 1.2, "velocity"),
@@ -38,7 +39,7 @@ class TestRandomArms:
         for one in patches:
             one.start()
         try:
-            broken = [judge_seed(seed).broken for seed in range(9)]
+            broken = [judge_seed(seed, campaign=False).broken for seed in range(9)]
         finally:
             for one in patches:
                 one.stop()
