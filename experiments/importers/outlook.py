@@ -25,7 +25,7 @@ class Outlook:
 
 
 def outlook(run: Run, mechanism: Mechanism) -> Outlook:
-    """Round trips where every moving joint has them, else general motion with the model's rigid-body torque.
+    """Round trips where any joint has them, else general motion with the model's rigid-body torque.
 
     Parameters
     ----------
@@ -44,21 +44,25 @@ def outlook(run: Run, mechanism: Mechanism) -> Outlook:
         said.append(f"{', '.join(still)}: no motion, so no friction")
     if not moves:
         return Outlook(None, tuple(said))
+    general = short == moves
     if short:
-        said.append(f"{', '.join(short)}: fewer than {LEAST_ROUND_TRIPS} round trips at constant speed, so half differences are "
-                    "not to be had; in general motion friction rests on the model's masses")
+        few = (f"{', '.join(short)}: fewer than {LEAST_ROUND_TRIPS} round trips at constant speed, so half differences are not "
+               "to be had")
+        said.append(f"{few}; in general motion friction rests on the model's masses" if general else
+                    f"{few}: not calibrated; --motion model would take them in general motion")
+    if general:
         said += _rate(run)
         if "dq" not in run.signals or not np.isfinite(run.signals["dq"]).all():
             said.append(f"velocity is not in the log: it is differentiated from positions, low-passed at {5 * BANDWIDTH:.0f} Hz")
     else:
-        speeds = {name: _speeds(points[points["joint"] == name]["speed"].to_numpy(dtype=float)) for name in moves}
-        few = [name for name in moves if speeds[name] < _LEAST_SPEEDS]
-        if few:
-            said.append(f"{', '.join(few)}: fewer than {_LEAST_SPEEDS} speeds, so Coulomb, viscous and Stribeck friction cannot "
-                        "be told apart")
+        speeds = {name: _speeds(points[points["joint"] == name]["speed"].to_numpy(dtype=float)) for name in trips}
+        alike = [name for name in moves if name not in short and speeds[name] < _LEAST_SPEEDS]
+        if alike:
+            said.append(f"{', '.join(alike)}: fewer than {_LEAST_SPEEDS} speeds, so Coulomb, viscous and Stribeck friction "
+                        "cannot be told apart")
     if "temperature" not in run.signals or np.isnan(run.signals["temperature"]).all():
         said.append("temperature is not in the log: whether the arm was warm is not known")
-    return Outlook(" --motion model" if short else "", tuple(said))
+    return Outlook(" --motion model" if general else "", tuple(said))
 
 
 def _rate(run: Run) -> list[str]:

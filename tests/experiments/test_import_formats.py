@@ -317,6 +317,20 @@ class TestGeneralMotion:
         assert seen.options == ""
         assert any("turn, lift: fewer than 3 speeds" in sentence for sentence in seen.sentences)
 
+    def test_a_joint_that_only_goes_to_a_posture_leaves_the_fit_as_it_is(self, arm, bring, tmp_path):
+        t, (way, tau), leg = np.arange(0.0, 42.0, 0.01), np.zeros((2, 4200)), 200
+        for k, speed in enumerate(np.repeat(np.geomspace(0.1, 0.5, 10), 2)):
+            rows, sign = slice(k * leg, (k + 1) * leg), (-1.0) ** k
+            way[rows] = speed * (sign * (t[rows] - t[rows][0]) + (2.0 if sign < 0.0 else 0.0))
+            tau[rows] = sign * (3.0 + speed)
+        q = np.column_stack((way, np.maximum(0.0, 0.1 * (t - 40.5))))
+        np.savez(tmp_path / "log.npz", t=t, q=q, tau=np.column_stack((tau, tau)))
+        seen = outlook(bring(tmp_path / "log.npz"), load_mechanism(arm))
+        assert seen.options == ""
+        assert any(sentence.startswith("lift: fewer than 4 round trips") and "--motion model would" in sentence
+                   for sentence in seen.sentences)
+        assert not any("too slow" in sentence or "masses" in sentence for sentence in seen.sentences)
+
 
 def write_bag(folder, kind, messages, topic="/joint_states"):
     """A bag by an independent implementation; messages are (receipt, stamp, names, position, velocity, effort)."""
