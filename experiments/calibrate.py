@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -109,9 +109,12 @@ def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, se
     if not resume:
         refuse_used(out, "choose another --out, or go on with the campaign in it with --resume")
     said, agreed = say or (lambda heading, sentence: None), agree or (lambda plans: None)
-    campaign = Campaign(arm, out, seed, display)
+    options = options or Options()
+    campaign = Campaign(arm, out, seed, display, {
+        "joints": joints, "seed": seed, "options": asdict(options), "method": method, "repeats": repeats, "warm_up": warm_up,
+        "search": search, "breakaway": breakaway, "target": target, "budget": budget})
     every = joints or campaign.mechanism.names
-    check_options(options or Options(), campaign.mechanism, every)
+    check_options(options, campaign.mechanism, every)
     searching = plan_lowest_speed(arm, joints, seed) if search else None
     warming = plan_warm_up(arm, joints, seed, warm_up) if warm_up else None
     breaking = plan_breakaway(arm, joints, seed) if breakaway else None

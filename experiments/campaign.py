@@ -1,24 +1,27 @@
 """A campaign and what is left of it: its state is its folder, read from the segments that its runs finished."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict
 
 from drivers import connect
 from experiments.clearance import ways_are_clear
 from experiments.plan import Plan, Segment, plan_from_table, read_plan, with_robot_time, write_plan
 from experiments.record import record
 from experiments.tracking import Enough, Watch
-from ident.armfile import ArmFile
+from ident.armfile import ArmFile, parse_table
 from ident.description import load_mechanism
 from ident.errors import InputError
+from ident.joint import Options
 from ident.mechanism import Mechanism
 from ident.repeats import passes
-from ident.run import DONE, FIT, RUNS, Run, arm_sha256, campaign_runs, load_run
+from ident.run import DONE, FIT, RECORD, RUNS, Run, arm_sha256, campaign_runs, load_run
 
 PLAN = "plan.toml"
 _PLANS = "plan-{}.toml"     # of later passes that have plans of their own
@@ -45,6 +48,8 @@ class Campaign:
         Of simulated noise; every run has its own.
     display : callable, optional
         From a plan to a context that is entered while the arm moves and gives what watches it, see `follow`.
+    options : mapping, optional
+        With which it is begun, kept with every run as plain data, see `begun_with`.
 
     Raises
     ------
@@ -53,8 +58,9 @@ class Campaign:
     """
 
     def __init__(self, arm: ArmFile, folder: Path, seed: int,
-                 display: Callable[[Plan], AbstractContextManager[Watch | None]] | None = None) -> None:
-        self._arm, self._folder, self._seed, self._display = arm, folder, seed, display
+                 display: Callable[[Plan], AbstractContextManager[Watch | None]] | None = None,
+                 options: Mapping[str, Any] | None = None) -> None:
+        self._arm, self._folder, self._seed, self._display, self._options = arm, folder, seed, display, options
         self.mechanism = load_mechanism(arm)
         self._refuse_strange()
         self.device = connect(arm, seed + self._begun)      # a driver that cannot be set up is refused before anything is written
@@ -125,7 +131,7 @@ class Campaign:
             self.device, self._cold = connect(self._arm, self._seed + self._begun), True
         with self._display(plan) if self._display else nullcontext() as watch:
             path = record(self._arm, plan, self._folder, self._seed + self._begun, watch=watch, continues=continues,
-                          device=self.device, enough=enough)
+                          device=self.device, enough=enough, options=self._options)
         self._cold = plan.purpose != FIT
         return load_run(path)
 
@@ -164,8 +170,29 @@ class Campaign:
             pairs = (("method", made.method, plan.method), ("seed", made.seed, plan.seed))
             differs = next((f"{key} {old} instead of {new}" for key, old, new in pairs if old != new),
                            "other joints, ways or speeds")
-            raise InputError(f"{path} is not the plan that these options make: it has {differs}; resume with the options that it "
-                             "was begun with")
+            raise InputError(f"{path} is not the plan that these options make: it has {differs}; leave the options out to go "
+                             "on with those that it was begun with")
+
+
+def begun_with(folder: Path) -> dict[str, Any]:
+    """Options with which a campaign was begun, by the names and in the units of `calibrate`; empty where no run tells."""
+    runs = campaign_runs(folder)
+    kept = load_run(runs[0], ()).record.get("options") if runs else None
+    return {} if kept is None else dict(parse_table(_Begun, kept, runs[0] / RECORD))
+
+
+class _Begun(BaseModel):
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+    joints: tuple[str, ...] | None
+    seed: int
+    options: Options
+    method: str
+    repeats: int
+    warm_up: float
+    search: bool
+    breakaway: bool
+    target: float | None
+    budget: float | None
 
 
 def rest_of(plan: Plan, runs: Sequence[Run], arm: ArmFile, mechanism: Mechanism) -> Plan | None:

@@ -1,8 +1,9 @@
 """Recording: an arm follows a plan, or a recording follows itself, into a run folder."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,7 @@ _FIRST_WAY = 0.1        # of velocity and acceleration limits: real hardware sho
 
 def record(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None, note: str = "",
            watch: Watch | None = None, continues: str | None = None, device: Arm | None = None,
-           enough: Enough | None = None) -> Path:
+           enough: Enough | None = None, options: Mapping[str, Any] | None = None) -> Path:
     """Move an arm along a plan and record it.
 
     A breach of a limit, a fault or Ctrl-C stops the arm, closes the run with its reason and is raised again;
@@ -43,8 +44,8 @@ def record(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None, no
         The operator's note.
     watch, enough : callable, optional
         See `follow`.
-    continues : str, optional
-        Label of the run whose rest this is.
+    continues, options : optional
+        See `Recorder`.
     device : Arm, optional
         The arm, where it was connected before and stays the same: warm, if it is simulated.
 
@@ -61,7 +62,7 @@ def record(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None, no
     together = any(segment.kind == "sweep" for segment in plan.segments)
     folder = new_run_folder(campaign, plan.purpose if plan.purpose != FIT else "whole-arm" if together else "constant-speed")
     with Recorder(folder, arm, mechanism, plan.method, arm.driver.rate, connected.resolution, plan_table(plan),
-                  seed, note, continues=continues) as recorder, connected, _counted(device, recorder):
+                  seed, note, continues=continues, options=options) as recorder, connected, _counted(device, recorder):
         connected.enable()
         follow(connected, plan, recorder, watch, lambda stands: check_way(stands, plan, arm, mechanism), approach(arm), enough)
     return folder

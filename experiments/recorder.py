@@ -58,11 +58,14 @@ class Recorder:
         Where an imported log comes from, as plain data.
     continues : str, optional
         Label of the run whose rest this is.
+    options : mapping, optional
+        With which its campaign was begun, as plain data.
     """
 
     def __init__(self, folder: Path, arm: ArmFile, mechanism: Mechanism, experiment: str, rate: float,
                  resolution: Resolution | None = None, plan: dict[str, Any] | None = None, seed: int | None = None,
-                 note: str = "", origin: Mapping[str, Any] | None = None, continues: str | None = None) -> None:
+                 note: str = "", origin: Mapping[str, Any] | None = None, continues: str | None = None,
+                 options: Mapping[str, Any] | None = None) -> None:
         self.folder = folder
         self.rows = 0
         self._names, self._prismatic = mechanism.names, mechanism.prismatic
@@ -79,7 +82,8 @@ class Recorder:
                   "versions": {name: version(name) for name in ("stribeck", "numpy", "mujoco-core", "pyarrow")}
                   | {"python": platform.python_version()},
                   "start": datetime.now(UTC).isoformat(timespec="milliseconds"), "seed": seed, "note": note,
-                  "continues": continues, "plan": plan, **({"import": origin} if origin else {})}
+                  "continues": continues, **({"options": options} if options else {}), "plan": plan,
+                  **({"import": origin} if origin else {})}
         _write_synced(folder / RECORD, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
         self._samples = (folder / SAMPLES).open("xb")
         self._events = (folder / EVENTS).open("x", encoding="utf-8")

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -50,13 +50,14 @@ def register(app: typer.Typer) -> None:
     app.command()(run)
 
 
-def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOption = None, seed: SeedOption = 0,
-              law: LawOption = "auto", load: LoadOption = "auto", directional: DirectionalOption = "auto",
+def calibrate(context: typer.Context, arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOption = None,
+              seed: SeedOption = 0, law: LawOption = "auto", load: LoadOption = "auto", directional: DirectionalOption = "auto",
               torque_basis: BasisOption = "drive", drift: DriftOption = "auto", method: MethodOption = "whole-arm",
               repeats: Annotated[int, typer.Option(min=1, help="How often the plan is run; the calibration then states the "
                                                                "deviation between the runs.")] = 1,
-              resume: Annotated[bool, typer.Option("--resume", help="Go on with the campaign in --out; what it has recorded is "
-                                                                    "not driven again.")] = False,
+              resume: Annotated[bool, typer.Option("--resume", help="Go on with the campaign in --out, with the options that "
+                                                                    "it was begun with; what it has recorded is not driven "
+                                                                    "again.")] = False,
               warm_up: Annotated[float, typer.Option(min=0.0, help="Minutes that the arm may move before each run, until its "
                                                                    "friction settles.")] = 0.0,
               lowest_speed: Annotated[bool | None, typer.Option(help="Find the lowest speed that each velocity loop holds first; "
@@ -67,6 +68,7 @@ def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOp
               live: LiveOption = False, yes: YesOption = False, as_json: JsonOption = False) -> None:
     """The main job: plan, move, record, fit, export, report."""
     from experiments.calibrate import calibrate as calibrate_arm
+    from experiments.campaign import begun_with
     from experiments.cli.fitting import delivered
     from experiments.cli.text import clock
     from ident.armfile import load_arm
@@ -77,15 +79,19 @@ def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOp
 
     text = console(as_json)
     _needs_terminal(text, live)
-    options = Options(law, load, "none", directional, torque_basis, drift)
-    wanted = fraction(target), seconds(budget)
-    if repeats > 1 and any(wanted):
-        raise InputError("--repeats runs one plan several times, --target and --budget change it from run to run; choose one")
     arm_file = load_arm(arm)
     mechanism = load_mechanism(arm_file)
     folder = out or Path(f"calibration-{arm_file.name}")
-    _greet(text, arm_file, mechanism, folder)
+    fitted = Options(law, load, "none", directional, torque_basis, drift)
     search = arm_file.driver.kind != "simulated" if lowest_speed is None else lowest_speed
+    asked: dict[str, Any] = {
+        "joints": split(joints), "seed": seed, "options": fitted, "method": method, "repeats": repeats, "search": search,
+        "warm_up": 60.0 * warm_up, "breakaway": breakaway, "target": fraction(target), "budget": seconds(budget)}
+    if resume:
+        asked |= {name: value for name, value in begun_with(folder).items() if not _stated(context, name)}
+    if asked["repeats"] > 1 and (asked["target"] or asked["budget"]):
+        raise InputError("--repeats runs one plan several times, --target and --budget change it from run to run; choose one")
+    _greet(text, arm_file, mechanism, folder)
 
     def shown_and_agreed(made: "list[Plan]") -> None:
         if not made:
@@ -102,14 +108,20 @@ def calibrate(arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOp
         if BREAKAWAY in purposes:
             text.print("breakaway at the end: the torque of each joint grows until it moves, in several postures")
         if WARM_UP in purposes:
-            text.print(f"warm-up   before each run, around home, until friction settles, {warm_up:g} min at most")
+            text.print(f"warm-up   before each run, around home, until friction settles, {asked['warm_up'] / 60.0:g} min at "
+                       "most")
         agree(made, arm_file, mechanism, yes, text)
 
-    delivery = calibrate_arm(arm_file, folder, split(joints), seed, options, method, repeats, shown_and_agreed,
-                             lambda made: _recording(text, made, folder, mechanism, live, " and --resume goes on"),
-                             resume, 60.0 * warm_up, search, breakaway, *wanted,
-                             say=lambda heading, sentence: text.print(f"{heading:<9} {sentence}"))
+    delivery = calibrate_arm(arm_file, folder, agree=shown_and_agreed, resume=resume,
+                             display=lambda made: _recording(text, made, folder, mechanism, live, " and --resume goes on"),
+                             say=lambda heading, sentence: text.print(f"{heading:<9} {sentence}"), **asked)
     delivered(text, delivery, folder, as_json)
+
+
+def _stated(context: typer.Context, name: str) -> bool:
+    """Whether the command line says something about what `calibrate` calls so."""
+    said = {"search": ("lowest_speed",), "options": ("law", "load", "directional", "torque_basis", "drift")}.get(name, (name,))
+    return any((source := context.get_parameter_source(one)) and source.name != "DEFAULT" for one in said)
 
 
 def plan(arm: ArmArgument = "lab6",

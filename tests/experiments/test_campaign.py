@@ -260,6 +260,25 @@ def test_hardware_goes_on_only_when_somebody_agrees(arm, broken, cli, monkeypatc
     assert "everything is recorded; nothing moves" in cli(*command).out
 
 
+def test_options_are_those_that_the_campaign_was_begun_with(arm, broken, cli, monkeypatch):
+    """What the command line leaves out; what it says must agree."""
+    monkeypatch.setitem(METHODS, "whole-arm", (plan_constant_speed, SMALL))
+    wrong = cli("calibrate", arm.path, "--seed", "6", "-o", broken, "--resume")
+    assert (wrong.code, "seed 5 instead of 6; leave the options out" in wrong.err) == (2, True)
+    outcome = cli("calibrate", arm.path, "-o", broken, "--resume", "--law", "stribeck")
+    assert outcome.code == 0, outcome.err
+    kept = Calibration.load(broken / "calibration.toml")
+    assert (list(kept.joints), kept.fit["law"], kept.joints["turn"].law) == (["turn"], "stribeck", "stribeck")
+
+
+def test_options_of_a_damaged_record_are_refused(arm, broken, cli):
+    record = next(broken.glob(f"runs/*/{RECORD}"))
+    told = json.loads(record.read_text(encoding="utf-8"))
+    record.write_text(json.dumps(told | {"options": told["options"] | {"seed": "many"}}), encoding="utf-8")
+    outcome = cli("calibrate", arm.path, "-o", broken, "--resume")
+    assert (outcome.code, "run.json: seed = 'many': " in outcome.err) == (2, True)
+
+
 def test_a_plan_that_runs_rest_on_is_never_written_again(arm, broken):
     """A process that is killed while it writes would leave runs without their plan."""
     with patch.object(campaign, "write_plan", side_effect=AssertionError("written again")):
