@@ -1,6 +1,6 @@
 """Health of a log before fitting: what is wrong with it, which joint, when, and what follows."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -161,9 +161,22 @@ def check_scale(points: pd.DataFrame) -> list[Finding]:
                     f"friction of {name} is wrong by the same factor. State torque constant and gear, or the tool")]
 
 
-def name_run(run: Run, findings: Iterable[Finding], several: bool) -> list[Finding]:
-    """Findings that say which of several runs they are about."""
-    return [replace(finding, text=f"{run.label}: {finding.text}") if several else finding for finding in findings]
+def opposing(points: pd.DataFrame) -> str:
+    """That the torque of one joint opposes its motion, in most round trips; empty where it does not."""
+    odd = points["odd"].to_numpy(dtype=float)
+    return "" if np.median(odd) > 0.0 else (
+        f"torque opposes motion in {np.mean(odd < 0.0):.0%} of the points; the sign of the torque signal is wrong (in an import, "
+        "give it a negative factor, or set direction = -1 if the position is reversed too)")
+
+
+def name_runs(runs: Sequence[Run], found: Sequence[Sequence[Finding]]) -> list[Finding]:
+    """Findings of several runs that say which run they are about; what is so in all of them is said once."""
+    if len(runs) == 1:
+        return list(found[0])
+    everywhere = [finding for finding in found[0] if all(finding in own for own in found)]
+    return [replace(finding, text=f"all {len(runs)} runs: {finding.text}") for finding in everywhere] + [
+        replace(finding, text=f"{run.label}: {finding.text}") for run, own in zip(runs, found, strict=True)
+        for finding in own if finding not in everywhere]
 
 
 def check_velocity(q: Array, dq: Array, t: Array, names: tuple[str, ...], source: str) -> None:

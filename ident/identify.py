@@ -19,7 +19,7 @@ from ident.errors import FitError, InputError
 from ident.filtering import filtered
 from ident.friction import load_at, load_part
 from ident.gravity import TELLS
-from ident.health import Finding, check_log, check_scale, drift, name_run
+from ident.health import Finding, check_log, check_scale, drift, name_runs
 from ident.joint import JointFit, Options, excited_loads, identify_joint, identify_motion
 from ident.mechanism import Mechanism
 from ident.motion import agreement
@@ -98,8 +98,8 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
         mechanisms = _mechanisms(runs, tool.unknown.tool)
         reductions = [reduce_run(run, own) for run, own in zip(runs, mechanisms, strict=True)]
     mechanism = mechanisms[0]
-    findings = copies + [finding for run, log, reduction in zip(runs, checked, reductions, strict=True)
-                for finding in name_run(run, (*log, *check_motion(run, reduction, mechanism.prismatic)), len(runs) > 1)]
+    findings = copies + name_runs(runs, [(*log, *check_motion(run, reduction, mechanism.prismatic))
+                                         for run, log, reduction in zip(runs, checked, reductions, strict=True)])
     if tool.missing < 0.0:
         findings.append(Finding(None, "unknown tool", f"the even parts look as if {-tool.missing:.2g} kg of the model's "
                                 "last link were missing; is a tool that the arm file or the model states not mounted?"))

@@ -13,7 +13,7 @@ from ident.filtering import Log, reduce_motion
 from ident.fit import LEAST_ROUND_TRIPS, FitResult
 from ident.friction import AUTO, COMPONENTS, LAWS, law_named, load_at, unit
 from ident.gravity import fit_gravity
-from ident.health import Finding
+from ident.health import Finding, opposing
 from ident.mechanism import Array, Mechanism
 from ident.motion import DELAY, RIGID, beside_friction, fit_motion, law_torque, motion_points
 from ident.parameter import Parameter
@@ -116,9 +116,8 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
     trips = int(group.max()) + 1
     if trips < LEAST_ROUND_TRIPS:
         raise FitError(f"{trips} round trip(s) found, at least {LEAST_ROUND_TRIPS} are needed")
-    if np.median(odd) <= 0.0:
-        raise FitError(f"torque opposes motion in {np.mean(odd < 0.0):.0%} of the points; the sign of the torque signal is wrong "
-                       "(in an import, give it a negative factor, or set direction = -1 if the position is reversed too)")
+    if against := opposing(points):
+        raise FitError(against)
     gravity = {**fit_gravity(points["even"].to_numpy(dtype=float), points["gravity"].to_numpy(dtype=float), odd, group,
                              bool(mechanism.prismatic[joint])), **(beside or {})}
     scale = divisor(gravity["scale"]) if options.torque_basis == "gravity-corrected" else None

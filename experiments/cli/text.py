@@ -157,6 +157,8 @@ def result_table(result: "Identification", width: int) -> Table:
     table.add_column("verdict", min_width=14)
     for name in result.mechanism.names:
         joint = result.calibration.joints.get(name)
+        if joint is None and not any(finding.joint == name for finding in result.findings):
+            continue                                    # nobody asked for it
         if joint is None:
             table.add_row(name, *["-"] * (2 + sum(shown for *_, shown in columns)), Text("not calibrated", style="dim"))
             continue

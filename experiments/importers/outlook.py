@@ -6,7 +6,7 @@ import numpy as np
 
 from ident.filtering import BANDWIDTH
 from ident.fit import LEAST_ROUND_TRIPS
-from ident.health import check_time
+from ident.health import check_scale, check_time, opposing
 from ident.mechanism import Mechanism
 from ident.roundtrips import reduce_run
 from ident.run import Run
@@ -44,6 +44,10 @@ def outlook(run: Run, mechanism: Mechanism) -> Outlook:
         said.append(f"{', '.join(still)}: no motion, so no friction")
     if not moves:
         return Outlook(None, tuple(said))
+    for name in (name for name in moves if name not in short):
+        rows = points[points["joint"] == name]
+        against = opposing(rows)
+        said += [f"{name}: {against}"] if against else [finding.text for finding in check_scale(rows)]
     general = short == moves
     if short:
         few = (f"{', '.join(short)}: fewer than {LEAST_ROUND_TRIPS} round trips at constant speed, so half differences are not "

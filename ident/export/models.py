@@ -18,6 +18,8 @@ from ident.model_file import model_spec
 HARD = (0.9999, 0.9999, 0.001, 0.5, 2.0)        # solimpfriction with which MuJoCo's dry friction does not creep
 _CREEPS = ("MJCF joints get solimpfriction=\"0.9999 ...\": with MuJoCo's default, dry friction yields at slow speeds and acts "
            "like damping")
+_ROTORS = ("armature is left at zero: what rotors add, their inertia times the gear ratio squared, is no friction and not in a "
+           "calibration")
 
 
 def to_urdf(calibration: Calibration, into: Path | None = None) -> Export:
@@ -58,7 +60,8 @@ def to_mjcf(calibration: Calibration, into: Path | None = None) -> Export:
     losses = (*coulomb_viscous_losses(calibration, "MJCF"), _CREEPS)
     if into is None and path.suffix.lower() == ".urdf":
         return Export(_converted(calibration, path), ".xml",
-                      (*losses, "MJCF converted from URDF has no geometry and no meshes; --into FILE writes into your own MJCF"))
+                      (*losses, _ROTORS, "MJCF converted from URDF has no geometry and no meshes; --into FILE writes into your "
+                                         "own MJCF"))
     text = _text(path, ("mujoco", "mujocoinclude"))
     joints = _joints(text, calibration, into, lambda path: path[-1:] != ("default",) and "worldbody" in path)
     changes = []
@@ -66,7 +69,7 @@ def to_mjcf(calibration: Calibration, into: Path | None = None) -> Export:
         near = approximate(calibration.joints[name])
         changes.append(attributes_set(text, joint, {"frictionloss": number(near.friction), "damping": number(near.damping),
                                                     "solimpfriction": " ".join(map(str, HARD))}))
-    return Export(spliced(text, changes), ".xml", losses)
+    return Export(spliced(text, changes), ".xml", losses if "armature" in text else (*losses, _ROTORS))
 
 
 def to_sdf(calibration: Calibration, into: Path | None = None) -> Export:

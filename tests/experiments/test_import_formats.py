@@ -308,6 +308,14 @@ class TestGeneralMotion:
         assert "hinge: no motion, so no friction" in outcome.out
         assert "nothing can be fitted" in outcome.out
 
+    @pytest.mark.parametrize(("factor", "words"), [(0.01, "times the model's gravity: is it in amperes"),
+                                                   (-1.0, "hinge: torque opposes motion in 100% of the points")])
+    def test_a_torque_in_another_unit_or_direction_is_said_at_once(self, cli, tmp_path, factor, words):
+        run = load_run(next((GOLDEN / "runs").iterdir()))
+        np.savez(tmp_path / "log.npz", t=run.t, q=run.signals["q"], tau=factor * run.signals["tau"])
+        outcome = cli("import", tmp_path / "log.npz", "--arm", GOLDEN / "pendulum.toml", "-o", "campaign")
+        assert (outcome.code, words in outcome.out.replace("\n", " ")) == (0, True)
+
     def test_a_single_speed_is_said_to_be_too_few(self, arm, bring, tmp_path):
         t = np.arange(0.0, 40.0, 0.01)
         way = np.abs((t % 4.0) - 2.0)

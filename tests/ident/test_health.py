@@ -12,7 +12,7 @@ from experiments.plan import Plan, Segment, with_robot_time
 from experiments.record import record
 from ident.armfile import ArmFile
 from ident.errors import FitError
-from ident.health import Finding, check_log, check_scale, name_run
+from ident.health import Finding, check_log, check_scale, name_runs
 from ident.identify import identify
 from ident.moving import check_motion
 from ident.roundtrips import reduce_run
@@ -310,8 +310,10 @@ def test_a_torque_in_another_unit_or_direction_shows_in_gravity(factor: float, r
 
 def test_findings_say_which_of_several_runs_they_are_about() -> None:
     run = there_and_back().run()
-    assert name_run(run, check_log(run), several=True)[0].text == "crane: 250.0 Hz, no gaps"
-    assert name_run(run, check_log(run), several=False)[0].text == "250.0 Hz, no gaps"
+    found, torn = check_log(run), Finding(None, "torn", "the recording was cut off")
+    assert name_runs([run], [found])[0].text == "250.0 Hz, no gaps"
+    assert [finding.text for finding in name_runs([run, run], [found[:1], [*found[:1], torn]])] == [
+        "all 2 runs: 250.0 Hz, no gaps", "crane: the recording was cut off"]
 
 
 # the page
