@@ -225,12 +225,12 @@ def test_the_rest_of_an_mjcf_stays(three: Calibration, tmp_path: Path, newline: 
     assert mujoco.MjModel.from_xml_string(after).dof_frictionloss[0] == pytest.approx(near["j1"].friction, rel=1e-5)
 
 
-def test_what_rotors_add_is_said_to_be_missing_where_nothing_states_it(calibration: Calibration, three: Calibration,
-                                                                       tmp_path: Path) -> None:
+def test_what_rotors_add_is_said_to_be_missing_where_nothing_states_it(three: Calibration, tmp_path: Path) -> None:
     stated = export(three, "mjcf", saved(ARM_XML, tmp_path, "arm.xml"))
     silent = export(three, "mjcf", saved(ARM_XML.replace(" armature='0.1'", ""), tmp_path, "silent.xml"))
-    said = [any("armature" in loss for loss in made.losses) for made in (export(calibration, "mjcf"), stated, silent)]
-    assert said == [True, False, True]
+    said = [any("armature" in loss for loss in made.losses) for made in (stated, silent)]
+    assert said == [False, True]
+    assert "armature" in " ".join(export(three, "mjcf").losses)
 
 
 def test_an_export_of_an_export_changes_nothing(three: Calibration, tmp_path: Path) -> None:
