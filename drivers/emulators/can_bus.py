@@ -2,12 +2,13 @@
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import can
 
 from drivers.emulators.body import Body, Drive, Electronics
 from ident.armfile import ArmFile
+from ident.errors import unknown_name
 
 Send = Callable[[int, bytes], None]
 _POLL = 0.001               # s without a frame after which the drives look at their clocks
@@ -26,6 +27,19 @@ class Node(Electronics):
     @abstractmethod
     def tick(self) -> None:
         """What happens by the clock."""
+
+
+def published(ranges: Mapping[str, tuple[float, ...]], motor: str) -> tuple[float, ...]:
+    """What a maker publishes of a motor.
+
+    Raises
+    ------
+    InputError
+        If the emulator does not know it.
+    """
+    if motor not in ranges:
+        raise unknown_name("emulated motor", motor, ranges)
+    return ranges[motor]
 
 
 class CanEmulator(ABC):

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from drivers.emulators.body import Drive
-from drivers.emulators.can_bus import CanEmulator, Node, Send
+from drivers.emulators.can_bus import CanEmulator, Node, Send, published
 
-_PUBLISHED = {"AK70-10": (12.5, 50.0, 25.0), "AK80-9": (12.5, 50.0, 18.0), "AK80-64": (12.5, 8.0, 144.0)}
+_PUBLISHED: dict[str, tuple[float, ...]] = {
+    "AK10-9": (12.5, 50.0, 65.0), "AK60-6": (12.5, 45.0, 15.0), "AK70-10": (12.5, 50.0, 25.0), "AK80-6": (12.5, 76.0, 12.0),
+    "AK80-8": (12.5, 37.5, 32.0), "AK80-9": (12.5, 50.0, 18.0), "AK80-64": (12.5, 8.0, 144.0)}
 _HOT = 1                    # error code of a motor that is too hot
 _FAULT = b"\xff\0\xff\0\xff\0\xff"  # the emulator's own command: these bytes and an error code happen to the motor
 
@@ -22,7 +24,7 @@ class Motor(Node):
     def __init__(self, drive: Drive, send: Send) -> None:
         keys: dict[str, Any] = drive.table.drive
         self.drive, self._send, self.id = drive, send, int(keys["id"])
-        self._spans = tuple(keys["ranges"]) if "ranges" in keys else _PUBLISHED[keys["motor"]]
+        self._spans = tuple(keys["ranges"]) if "ranges" in keys else published(_PUBLISHED, keys["motor"])
         self._turn = drive.table.direction / keys.get("gear", 1.0)
         self.boot()
 

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from drivers.emulators.body import Drive
-from drivers.emulators.can_bus import CanEmulator, Node, Send
+from drivers.emulators.can_bus import CanEmulator, Node, Send, published
 
 TEST = 0xEE                 # the emulator's own register: what is written there happens to the motor,
 
-_PUBLISHED = {              # PMAX, VMAX, TMAX as they leave the factory, and the gear inside
+_PUBLISHED: dict[str, tuple[float, ...]] = {        # PMAX, VMAX, TMAX as they leave the factory, and the gear inside
     "DM4310": (12.5, 30.0, 10.0, 10.0), "DM4340": (12.5, 10.0, 28.0, 40.0), "DM8009": (12.5, 45.0, 54.0, 9.0),
     "DM10010L": (12.5, 25.0, 200.0, 10.0)}
 _INTEGER = {7, 8, 9, 10, 13, 14, 15, 16, 35, 36, TEST}
@@ -31,7 +31,7 @@ class Motor(Node):
     def __init__(self, drive: Drive, send: Send) -> None:
         keys: dict[str, Any] = drive.table.drive
         self.drive, self._send = drive, send
-        p, v, t, gear = (*keys["ranges"], 10.0) if "ranges" in keys else _PUBLISHED[keys["motor"]]
+        p, v, t, gear = (*keys["ranges"], 10.0) if "ranges" in keys else published(_PUBLISHED, keys["motor"])
         self._factory = {4: 10.0, 5: -10.0, 6: v, 7: keys["reply"], 8: keys["id"], 9: 0, 10: 1, 13: 1, 14: 5014, 20: gear, 21: p,
                          22: v, 23: t, TEST: 0}
         self._turn = drive.table.direction / keys.get("gear", 1.0)          # rad at the joint of a rad at the shaft

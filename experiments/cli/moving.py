@@ -259,5 +259,6 @@ def _recording(text: "Console", plan: "Plan", folder: Path, mechanism: "Mechanis
         kept = f"; what was recorded is kept in {runs[-1]}, stribeck fit {folder} uses it{also}" if runs else ""
         if isinstance(error, KeyboardInterrupt):
             raise ArmStopped(f"stopped by the operator{kept}") from None
-        print(f"stribeck: the run ended early{kept}", file=sys.stderr)
+        if kept:
+            print(f"stribeck: the run ended early{kept}", file=sys.stderr)
         raise
