@@ -237,7 +237,7 @@ def _origins(model: "mujoco.MjModel", q: np.ndarray) -> np.ndarray:
 
 def _reason(text: str) -> str:
     """A refusal without its numbers and names."""
-    for words in ("has no room for a stroke", "the box is left at once", "random postures leave room", "even the slowest stroke",
+    for words in ("has no room for a stroke", "random postures leave room", "even the slowest stroke",
                   "strokes of", "out of the workspace box"):
         if words in text:
             return words

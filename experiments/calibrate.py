@@ -35,6 +35,7 @@ from ident.run import FITTED, Run, find_runs, load_run
 Say = Callable[[str, str], None]
 Agree = Callable[[list[Plan]], None]
 Display = Callable[[Plan], AbstractContextManager[Watch | None]]
+_OVER = 0.05            # part of a budget by which ways to the start and ramps may miss it
 CALIBRATION, POINTS, RAMPS = "calibration.toml", "points.csv", "breakaway.csv"
 
 
@@ -169,7 +170,11 @@ def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, se
     delivery = fit_runs([out], out, options)
     if isinstance(known, Refinement):
         said("precision", precision(delivery.result, every, target, known.ended))
-    return replace(delivery, robot_time=campaign.spent())
+    spent = campaign.spent()
+    if budget and spent > (1.0 + _OVER) * budget:
+        said("budget", f"{spent:.0f} s were recorded, {spent - budget:.0f} s more than asked for: what is broken off in a search "
+                       "or a warm-up begins anew")
+    return replace(delivery, robot_time=spent)
 
 
 def _left_of(budget: float | None, searching: Plan | None, aside: Mapping[str, float],

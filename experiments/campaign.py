@@ -1,14 +1,14 @@
 """A campaign and what is left of it: its state is its folder, read from the segments that its runs finished."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 from drivers import connect
 from experiments.clearance import ways_are_clear
@@ -21,7 +21,7 @@ from ident.errors import InputError
 from ident.joint import Options
 from ident.mechanism import Mechanism
 from ident.repeats import passes
-from ident.run import DONE, FIT, RECORD, RUNS, Run, arm_sha256, campaign_runs, load_run
+from ident.run import DONE, FIT, RUNS, Run, arm_sha256, campaign_runs, load_run, read_json, records
 
 PLAN = "plan.toml"
 _PLANS = "plan-{}.toml"     # of later passes that have plans of their own
@@ -175,24 +175,33 @@ class Campaign:
 
 
 def begun_with(folder: Path) -> dict[str, Any]:
-    """Options with which a campaign was begun, by the names and in the units of `calibrate`; empty where no run tells."""
-    runs = campaign_runs(folder)
-    kept = load_run(runs[0], ()).record.get("options") if runs else None
-    return {} if kept is None else dict(parse_table(_Begun, kept, runs[0] / RECORD))
+    """Options with which a campaign was begun, those of the fit among them, by the names and in the units of `calibrate`.
+
+    Empty where no record tells.
+    """
+    for path in records(folder):
+        with suppress(InputError):          # cut off while it was written
+            record = read_json(path)
+            if isinstance(record, dict) and "options" in record:
+                break
+    else:
+        return {}
+    begun = dict(parse_table(_Begun, record["options"], path))
+    return {**begun, **vars(begun.pop("options"))}
 
 
 class _Begun(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
     joints: tuple[str, ...] | None
-    seed: int
+    seed: NonNegativeInt
     options: Options
     method: str
-    repeats: int
-    warm_up: float
+    repeats: PositiveInt
+    warm_up: NonNegativeFloat
     search: bool
     breakaway: bool
-    target: float | None
-    budget: float | None
+    target: PositiveFloat | None
+    budget: PositiveFloat | None
 
 
 def rest_of(plan: Plan, runs: Sequence[Run], arm: ArmFile, mechanism: Mechanism) -> Plan | None:

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.clearance import may_move_together, ways_are_clear
+from experiments.clearance import in_the_way, may_move_together, ways_are_clear
 from experiments.errors import PlanError
 from experiments.plan import HELD, RAMP, Plan, run_on, silence, weight
 from ident.armfile import ArmFile, Limits, check_against_model
@@ -139,6 +139,10 @@ class Design:
             if not low <= value <= high:
                 raise PlanError(f"{arm.path}: {name} is at {value:g} in the home posture, outside its limits "
                                 f"[{low:g}, {high:g}]; state workspace.home")
+        home = arm.home(mechanism)
+        if fault := in_the_way(arm, mechanism, home, home):
+            raise PlanError(f"{arm.path}: the home posture {np.round(home, 3).tolist()} {fault}; state another workspace.home, "
+                            "or a box that holds it")
         chosen = tuple(joints) if joints else mechanism.names
         for name in chosen:
             if name not in mechanism.names:
@@ -267,12 +271,10 @@ class Design:
                 raise PlanError(f"{where}strokes lead to where gravity asks {held[0, heavy] * limit:.3g} {unit} of {name}, more "
                                 f"than {100 * HELD:g} % of its limit of {limit:g} {unit}; raise joints.{name}.torque if the "
                                 "drive can, or move the home posture")
-            if not stuck:
-                raise PlanError(f"{where}the box is left at once")
             unit = self.mechanism.position_unit(stuck[0])
             raise PlanError(f"{where}joint {self.mechanism.names[stuck[0]]} has no room for a stroke of "
-                            f"{abs(ways[0, stuck[0]]):.2f} {unit} inside its limits and the box; lower its velocity, raise its "
-                            "acceleration or move the home posture")
+                            f"{abs(ways[0, stuck[0]]):.2f} {unit} inside its limits and the box; lower its velocity or move "
+                            "the home posture")
         if len(home) > 1 and not may_move_together(arm, self.mechanism):
             return np.tile(home, (count + 1, 1)), np.tile(ways[0], (count + 1, 1))
         usable = np.flatnonzero(free)[1:]

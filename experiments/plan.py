@@ -27,7 +27,7 @@ from ident.design import Prediction
 from ident.dynamics import inverse_dynamics
 from ident.errors import unknown_name
 from ident.mechanism import Mechanism
-from ident.run import FIT, arm_sha256
+from ident.run import BREAKAWAY, FIT, VALIDATION, arm_sha256
 
 Array = NDArray[np.float64]
 SCHEMA = 1
@@ -38,8 +38,10 @@ DWELL = 0.15            # s of rest after every segment
 HELD = 0.9              # fraction of the torque limit that gravity may take: friction needs some, too
 RAMP_TO = 0.9           # fraction of the torque limit at which a ramp ends
 _RAMP_LEAST = 2.0       # s that the whole torque limit takes in a ramp at least: torque is watched as it is measured
+_LONGEST = 3600.0       # s that a segment may take
 _CORNERS = 16           # points a pass at which the way of a swing is checked
 _KNOTS = 16             # set-points of a pass of a swing
+KINDS = {VALIDATION: ("swing",), BREAKAWAY: ("ramp",)}      # of segments that serve a purpose; strokes and sweeps all others
 _LISTS = ("predicted", "segments")      # one entry a line
 
 
@@ -269,7 +271,9 @@ def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
             _check_ramp(segment, start, mechanism, limits)
         elif segment.kind != "move":
             _check_speeds(segment, start, plan.names, limits, units)
+        _check_time(segment, start, plan.names, limits)
         _check_silence(segment, start, plan.names, limits, units, silent)
+    _check_purpose(plan)
     _check_mirrors(plan)
     _check_weight(plan, mechanism, limits)
     ways = [(*ends, segment) for start, segment in plan.legs() for ends in pairwise(corners(start, segment))]
@@ -279,6 +283,23 @@ def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
         raise PlanError(f"segment {segment.id} ({segment.joint or 'move'} in posture {segment.posture}) "
                         f"{in_the_way(arm, mechanism, start, end)}")
     return room
+
+
+def _check_purpose(plan: Plan) -> None:
+    """Refuse segments that do not serve what the plan is for."""
+    kinds = KINDS.get(plan.purpose, ("stroke", "sweep"))
+    for segment in plan.segments:
+        if segment.kind not in ("move", *kinds):
+            raise PlanError(f"segment {segment.id} is a {segment.kind}; a plan whose purpose is {plan.purpose} has "
+                            f"{' or '.join(kinds)} and move segments only")
+
+
+def _check_time(segment: Segment, start: Array, names: tuple[str, ...], limits: Limits) -> None:
+    """Refuse segments that take longer than an arm is left to move: a speed or rate with too many zeros."""
+    time = profile(start, segment, names, limits).duration + _ramping(segment, names, limits)
+    if time > _LONGEST:
+        raise PlanError(f"segment {segment.id} takes {time:.3g} s, at most {_LONGEST:g} s are allowed; raise its "
+                        f"{'rate' if segment.kind == 'ramp' else 'speed'}")
 
 
 def weight(mechanism: Mechanism, limits: Limits, q: Array) -> Array:

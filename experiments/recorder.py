@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
@@ -27,6 +27,7 @@ from ident.mechanism import Mechanism
 from ident.run import ARM, DONE, EVENTS, RECORD, RUNS, SAMPLES, SCHEMA, arm_sha256
 
 _SYNC_EVERY = 1.0       # s of wall time between fsyncs
+_STAMP = "%Y-%m-%dT%H-%M-%SZ"
 _UNITS = {"q": ("rad", "m"), "dq": ("rad/s", "m/s"), "tau": ("N·m", "N"), "q_cmd": ("rad", "m"),
           "dq_cmd": ("rad/s", "m/s"), "t": ("s", "s"), "temperature": ("°C", "°C"), "raw": ("", "")}
 
@@ -210,13 +211,14 @@ class Recorder:
 
 
 def new_run_folder(campaign: Path, experiment: str) -> Path:
-    """Name of the next run folder in a campaign: UTC time and experiment."""
-    stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%SZ")
-    word = re.sub(r"[^\w-]+", "-", experiment).strip("-")
-    folder, k = campaign / RUNS / f"{stamp}_{word}", 2
-    while folder.exists():
-        folder, k = campaign / RUNS / f"{stamp}_{word}-{k}", k + 1
-    return folder
+    """Name of the next run folder in a campaign: UTC time, so that runs sort as they were made, and experiment.
+
+    A run that begins in the same second as another is named after the next.
+    """
+    time, word = datetime.now(UTC), re.sub(r"[^\w-]+", "-", experiment).strip("-")
+    while list(campaign.glob(f"{RUNS}/{(stamp := time.strftime(_STAMP))}_*")):
+        time += timedelta(seconds=1.0)
+    return campaign / RUNS / f"{stamp}_{word}"
 
 
 def refuse_used(folder: Path, remedy: str = "choose another --out") -> None:

@@ -97,7 +97,9 @@ def _changes(t: Array, friction: Array) -> Array:
 
 def ended(run: Run) -> str:
     """How long a recorded warm-up took, why it ended, and how warm the drives became."""
-    reason = next((event["reason"] for event in run.events if event.get("event") == ENOUGH), "friction had not settled by then")
+    unsettled = ("friction had not settled by then" if run.duration > OVER else
+                 f"too short to tell whether friction had settled, which takes more than {OVER / 60.0:g} min")
+    reason = next((event["reason"] for event in run.events if event.get("event") == ENOUGH), unsettled)
     said = f"{run.duration / 60.0:.1f} min; {reason}"
     temperature = run.signals.get("temperature")
     if temperature is None or not np.isfinite(temperature[[0, -1]]).any():

@@ -165,7 +165,8 @@ class Calibration:
     created : datetime
         When it was fitted.
     runs : tuple of dict
-        Runs it rests on: path, sha256, and `tool` where it is not the model's.
+        Runs it rests on: path, sha256, `tool` where it is not the model's, the run that it `continues`, its `purpose` where that
+        is not to be fitted.
     model : Model
         Rigid-body model.
     fit : dict
@@ -183,6 +184,11 @@ class Calibration:
     fit: dict[str, Any]
     joints: Mapping[str, JointCalibration]
     folder: Path = field(default=Path(), compare=False)
+
+    @property
+    def passes(self) -> int:
+        """Runs that stand for themselves: neither the rest of another one nor of ramps."""
+        return sum("continues" not in run and "purpose" not in run for run in self.runs)
 
     @classmethod
     def load(cls, path: str | Path) -> "Calibration":
@@ -391,6 +397,8 @@ class _RunTable(BaseModel):
     path: str
     sha256: str
     tool: Tool | None = None
+    continues: str | None = None
+    purpose: str | None = None
 
 
 class _BreakawayTable(BaseModel):

@@ -147,7 +147,8 @@ def _with_breakaway(calibration: Calibration, table: pd.DataFrame, ramps: Sequen
     """The calibration with what holds its joints at rest beside what slides, in the same torque basis."""
     found = breakaways(table, {name: mechanism.unit(j) for j, name in enumerate(mechanism.names)},
                        {name: joint.torque_scale or 1.0 for name, joint in calibration.joints.items()})
-    return replace(calibration, runs=(*calibration.runs, *({"path": run.label, "sha256": run.sha256} for run in ramps)),
+    return replace(calibration, runs=(*calibration.runs, *({"path": run.label, "sha256": run.sha256, "purpose": run.purpose}
+                                                           for run in ramps)),
                    joints={name: replace(joint, breakaway=found.get(name)) for name, joint in calibration.joints.items()})
 
 
@@ -313,8 +314,8 @@ def _calibration(runs: Sequence[Run], mechanism: Mechanism, joints: dict[str, Jo
     return Calibration(
         arm.name, created.replace(microsecond=0), "general motion" if general else str(runs[0].record.get("experiment", "")),
         options.torque_basis,
-        tuple({"path": run.label, "sha256": run.sha256, **({} if run.arm.tool == arm.tool else {"tool": asdict(run.arm.tool)})}
-              for run in runs),
+        tuple({"path": run.label, "sha256": run.sha256, **({} if run.arm.tool == arm.tool else {"tool": asdict(run.arm.tool)}),
+               **({"continues": before} if (before := run.record.get("continues")) else {})} for run in runs),
         Model(arm.model.name, file_sha256(arm.model), arm.gravity, arm.tool, unknown), fit,
         {name: _joint_calibration(joint, mechanism, name) for name, joint in joints.items()}, arm.model.parent)
 

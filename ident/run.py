@@ -27,6 +27,7 @@ SAMPLES, EVENTS, RECORD, ARM = "samples.arrows", "events.jsonl", "run.json", "ar
 RUNS = "runs"               # folder of a campaign
 DONE = "done"               # reason of a run that came to the end of its plan
 FIT, VALIDATION, WARM_UP, LOWEST_SPEED, BREAKAWAY = "fit", "validation", "warm-up", "lowest-speed", "breakaway"
+IMPORTED = "imported"           # for whatever its user wants
 FITTED = (FIT, BREAKAWAY)       # the fit of a campaign takes runs of these purposes
 RAMP, MOVED = "ramp", "moved"   # events: where the torque of a joint began to grow, and where the joint had broken loose
 SIGNALS = ("q", "dq", "tau", "q_cmd", "dq_cmd", "t", "raw", "temperature")
@@ -108,7 +109,7 @@ def load_run(path: Path, signals: tuple[str, ...] = ("q", "tau", "temperature"))
     path = Path(path)
     if not (path / RECORD).is_file():
         raise InputError(f"{path}: not a run folder ({RECORD} is missing)")
-    record = _read_json(path / RECORD)
+    record = read_json(path / RECORD)
     if not isinstance(record, dict):
         raise InputError(f"{path / RECORD}: not a run record")
     parse_table(_RecordTable, upgrade(record, path / RECORD, SCHEMA), path / RECORD)
@@ -162,10 +163,10 @@ def find_runs(path: Path, purposes: tuple[str, ...] | None = None) -> list[Path]
         raise InputError(f"{path}: " + ("neither a run folder nor a campaign with runs/" if path.is_dir() else
                                         "this is a file, no run folder; stribeck import makes one of a log" if path.exists() else
                                         "no such folder"))
-    if purposes is None:
+    if purposes is None or runs == [path]:
         return runs
-    found = {run: _purpose(_read_json(run / RECORD)) for run in runs}
-    chosen = [run for run, purpose in found.items() if purpose in purposes]
+    found = {run: _purpose(read_json(run / RECORD)) for run in runs}
+    chosen = [run for run, purpose in found.items() if purpose in (*purposes, IMPORTED)]
     if not chosen:
         raise InputError(f"{path}: holds runs for {', '.join(sorted(set(found.values())))} only; name a run folder itself to use "
                          "it all the same")
@@ -173,19 +174,25 @@ def find_runs(path: Path, purposes: tuple[str, ...] | None = None) -> list[Path]
 
 
 def _purpose(record: Any) -> str:
-    """What a run is for; "fit" where its plan says nothing else."""
-    plan = record.get("plan") if isinstance(record, dict) else None
-    return str(plan.get("purpose", FIT)) if isinstance(plan, dict) else FIT
+    """What a run is for; "fit" where its plan says nothing else. An imported log may be for anything."""
+    plan, imported = (record.get(key) for key in ("plan", "import")) if isinstance(record, dict) else (None, None)
+    return str(plan.get("purpose", FIT)) if isinstance(plan, dict) else IMPORTED if imported else FIT
 
 
 def campaign_runs(folder: Path) -> list[Path]:
-    """Run folders of a campaign in order, but for those whose process was killed before anything was recorded."""
-    return [record.parent for record in sorted(folder.glob(f"{RUNS}/*/{RECORD}")) if _holds_something(record.parent)]
+    """Run folders of a campaign in order, but for those that ended before anything was recorded."""
+    return [record.parent for record in records(folder) if _holds_something(record.parent)]
+
+
+def records(folder: Path) -> list[Path]:
+    """Records of all runs of a campaign in order, whether they hold anything or not."""
+    return sorted(folder.glob(f"{RUNS}/*/{RECORD}"))
 
 
 def _holds_something(run: Path) -> bool:
-    """Whether a run was closed or holds samples: a process that is killed at once leaves neither."""
-    return any(event.get("event") == "closed" for event in _read_events(run / EVENTS)) or holds_samples(run)
+    """Whether a run holds samples, or says that it did when it was closed."""
+    return any(event.get("event") == "closed" and event.get("rows") != 0
+               for event in _read_events(run / EVENTS)) or holds_samples(run)
 
 
 def holds_samples(run: Path) -> bool:
@@ -329,7 +336,8 @@ class _RecordTable(BaseModel):
     seed: int | None = None
 
 
-def _read_json(path: Path) -> Any:
+def read_json(path: Path) -> Any:
+    """What a file of a run holds, as plain data."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:

@@ -56,10 +56,10 @@ def calibrate(context: typer.Context, arm: ArmArgument = "lab6", out: OutOption 
               repeats: Annotated[int, typer.Option(min=1, help="How often the plan is run; the calibration then states the "
                                                                "deviation between the runs.")] = 1,
               resume: Annotated[bool, typer.Option("--resume", help="Go on with the campaign in --out, with the options that "
-                                                                    "it was begun with; what it has recorded is not driven "
-                                                                    "again.")] = False,
+                                                                    "it was begun with; round trips that are finished are not "
+                                                                    "driven again.")] = False,
               warm_up: Annotated[float, typer.Option(min=0.0, help="Minutes that the arm may move before each run, until its "
-                                                                   "friction settles.")] = 0.0,
+                                                                   "friction settles; 3 at least tell whether it did.")] = 0.0,
               lowest_speed: Annotated[bool | None, typer.Option(help="Find the lowest speed that each velocity loop holds first; "
                                                                     "default on hardware.")] = None,
               breakaway: Annotated[bool, typer.Option("--breakaway", help="Measure last what holds each joint at rest; needs a "
@@ -67,6 +67,8 @@ def calibrate(context: typer.Context, arm: ArmArgument = "lab6", out: OutOption 
               target: TargetOption = None, budget: BudgetOption = None,
               live: LiveOption = False, yes: YesOption = False, as_json: JsonOption = False) -> None:
     """The main job: plan, move, record, fit, export, report."""
+    from dataclasses import fields
+
     from experiments.calibrate import calibrate as calibrate_arm
     from experiments.campaign import begun_with
     from experiments.cli.fitting import delivered
@@ -82,13 +84,18 @@ def calibrate(context: typer.Context, arm: ArmArgument = "lab6", out: OutOption 
     arm_file = load_arm(arm)
     mechanism = load_mechanism(arm_file)
     folder = out or Path(f"calibration-{arm_file.name}")
-    fitted = Options(law, load, "none", directional, torque_basis, drift)
     search = arm_file.driver.kind != "simulated" if lowest_speed is None else lowest_speed
     asked: dict[str, Any] = {
-        "joints": split(joints), "seed": seed, "options": fitted, "method": method, "repeats": repeats, "search": search,
-        "warm_up": 60.0 * warm_up, "breakaway": breakaway, "target": fraction(target), "budget": seconds(budget)}
+        "joints": split(joints), "seed": seed, "method": method, "repeats": repeats, "search": search, "breakaway": breakaway,
+        "warm_up": 60.0 * warm_up, "target": fraction(target), "budget": seconds(budget), "law": law, "load": load,
+        "directional": directional, "torque_basis": torque_basis, "drift": drift}
     if resume:
-        asked |= {name: value for name, value in begun_with(folder).items() if not _stated(context, name)}
+        stated, begun = _stated(context), begun_with(folder)
+        if not begun and not stated & asked.keys():
+            raise InputError(f"nothing in {folder} says with which options it was begun; state them again, or begin anew with "
+                             "another --out")
+        asked |= {name: value for name, value in begun.items() if name in asked and name not in stated}
+    options = Options(**{field.name: asked.pop(field.name) for field in fields(Options) if field.name in asked})
     if asked["repeats"] > 1 and (asked["target"] or asked["budget"]):
         raise InputError("--repeats runs one plan several times, --target and --budget change it from run to run; choose one")
     _greet(text, arm_file, mechanism, folder)
@@ -114,14 +121,14 @@ def calibrate(context: typer.Context, arm: ArmArgument = "lab6", out: OutOption 
 
     delivery = calibrate_arm(arm_file, folder, agree=shown_and_agreed, resume=resume,
                              display=lambda made: _recording(text, made, folder, mechanism, live, " and --resume goes on"),
-                             say=lambda heading, sentence: text.print(f"{heading:<9} {sentence}"), **asked)
+                             say=lambda heading, sentence: text.print(f"{heading:<9} {sentence}"), options=options, **asked)
     delivered(text, delivery, folder, as_json)
 
 
-def _stated(context: typer.Context, name: str) -> bool:
-    """Whether the command line says something about what `calibrate` calls so."""
-    said = {"search": ("lowest_speed",), "options": ("law", "load", "directional", "torque_basis", "drift")}.get(name, (name,))
-    return any((source := context.get_parameter_source(one)) and source.name != "DEFAULT" for one in said)
+def _stated(context: typer.Context) -> set[str]:
+    """What the command line says something about, by the names of `calibrate`."""
+    sources = {"search" if name == "lowest_speed" else name: context.get_parameter_source(name) for name in context.params}
+    return {name for name, source in sources.items() if source and source.name != "DEFAULT"}
 
 
 def plan(arm: ArmArgument = "lab6",
@@ -247,7 +254,7 @@ def _recording(text: "Console", plan: "Plan", folder: Path, mechanism: "Mechanis
     """Progress while the arm moves, or a live picture of its joints; whatever ends it early, say where the samples are."""
     from drivers.errors import ArmStopped
     from experiments.cli.live import live as live_view
-    from ident.run import FIT, campaign_runs, holds_samples
+    from ident.run import FIT, FITTED, campaign_runs, holds_samples
 
     word = "run" if plan.purpose == FIT else plan.purpose
     try:
@@ -256,7 +263,8 @@ def _recording(text: "Console", plan: "Plan", folder: Path, mechanism: "Mechanis
             yield watch
     except BaseException as error:
         runs = [run for run in campaign_runs(folder) if holds_samples(run)]
-        kept = f"; what was recorded is kept in {runs[-1]}, stribeck fit {folder} uses it{also}" if runs else ""
+        uses = f", stribeck fit {folder} uses it{also}" if plan.purpose in FITTED else also
+        kept = f"; what was recorded is kept in {runs[-1]}{uses}" if runs else ""
         if isinstance(error, KeyboardInterrupt):
             raise ArmStopped(f"stopped by the operator{kept}") from None
         if kept:

@@ -37,15 +37,18 @@ def plan_line(plan: "Plan", room: float, mechanism: "Mechanism") -> str:
                 f"{clock(plan.robot_time)} of robot time, usually {clock(USUAL * plan.robot_time)}; limits keep {room:.2f} "
                 f"{unit} of room")
     if all(segment.kind == "swing" for _, segment in every):
-        return (f"{plan.method}: all joints to and fro at once in {len(every)} places, {clock(plan.robot_time)} of robot time; "
-                f"limits keep {room:.2f} {unit} of room")
+        moving = [name for j, name in enumerate(plan.names) if any(segment.target[j] != start[j] for start, segment in every)]
+        who = "all joints" if len(moving) == len(plan.names) else ", ".join(moving)
+        return (f"{plan.method}: {who} to and fro{' at once' * (len(moving) > 1)} in {len(every)} places, "
+                f"{clock(plan.robot_time)} of robot time; limits keep {room:.2f} {unit} of room")
     strokes = [(start, segment) for start, segment in every if not segment.reference] or every
     speeds = np.array([segment.speeds(start, plan.names) for start, segment in strokes])
     postures = {segment.posture for _, segment in strokes}
     trips = int(np.count_nonzero(speeds, axis=0).max()) // 2
-    moving = speeds[speeds > 0.0]
+    slow, fast = speeds[speeds > 0.0].min(), speeds.max()
     together = "all joints at once, " if any(segment.kind == "sweep" for _, segment in strokes) else ""
-    return (f"{together}{len(postures)} postures, {trips} round trips a joint from {moving.min():.3f} to {moving.max():.2f} "
+    places = "1 posture" if len(postures) == 1 else f"{len(postures)} postures"
+    return (f"{together}{places}, {trips} round trips a joint from {slow:.3f} to {fast:.2f} "
             f"{position_units(mechanism, '/s')}, {clock(plan.robot_time)} of robot time; limits keep {room:.2f} {unit} of room")
 
 

@@ -14,9 +14,11 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
+from drivers import Supervisor
+from drivers.errors import DriverError
 from experiments import campaign
 from experiments.calibrate import Delivery, calibrate
-from experiments.campaign import Campaign, rest_of
+from experiments.campaign import Campaign, begun_with, rest_of
 from experiments.cli.common import agree
 from experiments.constant_speed import plan_constant_speed
 from experiments.design import ConstantSpeed
@@ -24,6 +26,7 @@ from experiments.errors import PlanError
 from experiments.methods import METHODS
 from experiments.plan import Plan, Segment, check_plan, read_plan, with_robot_time
 from experiments.recorder import Recorder
+from experiments.words import repeat_sentence
 from ident.armfile import ArmFile, load_arm
 from ident.calibration import Calibration
 from ident.description import load_mechanism
@@ -269,6 +272,40 @@ def test_options_are_those_that_the_campaign_was_begun_with(arm, broken, cli, mo
     assert outcome.code == 0, outcome.err
     kept = Calibration.load(broken / "calibration.toml")
     assert (list(kept.joints), kept.fit["law"], kept.joints["turn"].law) == (["turn"], "stribeck", "stribeck")
+    outcome = cli("calibrate", arm.path, "-o", broken, "--resume", "--drift", "none")
+    assert outcome.code == 0, outcome.err
+    kept = Calibration.load(broken / "calibration.toml")
+    assert (kept.fit["law"], kept.fit["drift"]) == ("auto", "none")         # as it was begun, but for what is said now
+
+
+def test_nothing_moves_where_nothing_says_what_was_asked_for(arm, broken, cli):
+    """Killed before the first record, or begun by an older version."""
+    record = next(broken.glob(f"runs/*/{RECORD}"))
+    told = json.loads(record.read_text(encoding="utf-8"))
+    del told["options"]
+    record.write_text(json.dumps(told), encoding="utf-8")
+    before = raw(broken)
+    outcome = cli("calibrate", arm.path, "-o", broken, "--resume")
+    assert (outcome.code, "says with which options it was begun" in outcome.err, raw(broken)) == (2, True, before)
+
+
+def test_a_run_that_ended_before_its_first_sample_stands_in_nobodys_way(arm, tmp_path):
+    """As where a drive did not answer: what went before can be fitted, and the campaign goes on with its own options."""
+    out = tmp_path / "out"
+    with patch.object(Supervisor, "enable", side_effect=DriverError("the drive of turn does not answer")), \
+            pytest.raises(DriverError):
+        small(arm, out, repeats=2)
+    assert campaign_runs(out) == []
+    assert begun_with(out)["joints"] == ("turn",)
+    delivery = small(arm, out, repeats=2, resume=True)
+    assert (delivery.calibration.passes, len(list(out.glob("runs/*")))) == (2, 3)
+
+
+def test_a_run_and_its_rest_count_once(arm, broken):
+    assert small(arm, broken, repeats=2, resume=True).calibration.passes == 2
+    calibration = Calibration.load(broken / "calibration.toml")
+    assert len(calibration.runs) == 3
+    assert "Estimates of 2 single runs" in repeat_sentence(calibration)
 
 
 def test_options_of_a_damaged_record_are_refused(arm, broken, cli):

@@ -17,6 +17,7 @@ from experiments.errors import PlanError
 from experiments.lowest_speed import plan_lowest_speed
 from experiments.plan import RAMP, Segment, check_plan, profile, read_plan, robot_time, run_on, silence, write_plan
 from experiments.validation import plan_validation
+from experiments.warm_up import plan_warm_up
 from experiments.whole_arm import plan_whole_arm
 from ident.armfile import Limits, Workspace, load_arm
 from ident.description import load_mechanism
@@ -200,6 +201,22 @@ class TestCheck:
     def test_an_impossible_speed(self, plan, arm, speed, said):
         with pytest.raises(PlanError, match=rf"segment 1 moves turn at {said} rad/s, limit 2 rad/s"):
             checked(changed(plan, 1, speed=speed), arm)
+
+    def test_a_segment_that_would_never_end(self, plan, arm):
+        with pytest.raises(PlanError, match=r"segment 1 takes .*e\+\d+ s, at most 3600 s are allowed; raise its speed"):
+            checked(changed(plan, 1, speed=1e-9), arm)
+
+    @pytest.mark.parametrize("purpose", ["breakaway", "validation"])
+    def test_segments_that_do_not_serve_its_purpose(self, plan, arm, purpose):
+        with pytest.raises(PlanError, match=f"segment 1 is a stroke; a plan whose purpose is {purpose} has"):
+            checked(replace(plan, purpose=purpose), arm)
+
+    @pytest.mark.parametrize("make", [plan_constant_speed, plan_whole_arm, plan_validation, plan_warm_up, plan_lowest_speed,
+                                      plan_breakaway])
+    def test_a_home_posture_outside_the_box_is_what_is_said(self, arm, make):
+        boxed = replace(arm, workspace=Workspace(box=((-1.0, 1.0), (-1.0, 1.0), (0.0, 0.2))))
+        with pytest.raises(PlanError, match=r"pair\.toml: the home posture .* workspace box of pair\.toml; state another"):
+            make(boxed)
 
     def test_an_unknown_joint(self, plan, arm):
         with pytest.raises(PlanError, match=r"segment 1: unknown joint 'elbow' \(valid: turn, lift\)"):
@@ -405,7 +422,7 @@ class TestConstantSpeed:
             plan_whole_arm(make_arm({"joints": {"turn": {"position": [0.5, 2.5]}}}))
 
     def test_no_room_says_which_joint_and_how_much(self, make_arm):
-        arm = make_arm({"workspace": {"home": [0.0, 0.0], "box": [[-2, 2], [-0.001, 0.001], [-2, 2]]}})
+        arm = make_arm({"workspace": {"home": [0.0, 0.0], "box": [[-2, 2], [-0.2, 0.2], [-2, 2]]}})
         with pytest.raises(PlanError, match=r"joint turn has no room for a stroke of \d\.\d\d rad"):
             plan_constant_speed(arm)
 

@@ -183,6 +183,15 @@ class TestCommand:
         outcome = cli("fit", "campaign")
         assert outcome.code == 2
 
+    def test_one_that_other_software_drove_comes_back_through_import(self, cli, pendulum):
+        (folder,) = find_runs(pendulum)
+        run = load_run(folder)
+        np.savez("log.npz", t=run.t, q=run.signals["q"], tau=run.signals["tau"])
+        outcome = cli("import", "log.npz", "--arm", GOLDEN / "pendulum.toml", "-o", "back")
+        assert outcome.code == 0, outcome.err
+        outcome = cli("validate", "back", GOLDEN)
+        assert "hinge" in outcome.out, outcome.err
+
     def test_an_unknown_experiment(self, cli):
         outcome = cli("plan", "lab6", "--experiment", "valdation")
         assert outcome.code == 2
