@@ -88,11 +88,11 @@ class Judgement:
                      if (value < bound[name] if name in bound else value > 1.0 + 1e-6))
 
 
-def random_case(seed: int, folder: Path) -> Case:
-    """An arm with 1 to 7 turning and sliding joints, drawn from a seed, written into a folder."""
+def random_case(seed: int, folder: Path, share: float = _SHAPES) -> Case:
+    """An arm with 1 to 7 turning and sliding joints, drawn from a seed, written into a folder; a share of them has shapes."""
     rng, shapes = np.random.default_rng(seed), np.random.default_rng([seed, 1])
     n = int(rng.integers(1, 8))
-    bodied = shapes.random() < _SHAPES
+    bodied = shapes.random() < share
     slides = rng.random(n) < 0.2
     width = np.where(slides, rng.uniform(0.1, 1.2, n), rng.uniform(0.5, 6.2, n))
     low = -width * np.where(rng.random(n) < 0.8, rng.uniform(0.05, 0.95, n), rng.uniform(-0.3, 1.3, n))
@@ -132,9 +132,12 @@ def random_case(seed: int, folder: Path) -> Case:
 
 
 def judge_seed(seed: int, campaign: bool = True) -> Judgement:
-    """Plan for a random arm, all of a campaign or round trips only; judge every way, that from where it stands included."""
+    """Plan for a random arm, and judge every way, that from where it stands included.
+
+    All of a campaign for an arm that may have shapes, or round trips only for one without.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        case = random_case(seed, Path(folder))
+        case = random_case(seed, Path(folder), _SHAPES if campaign else 0.0)
         plan, refused, kept, beside = None, None, {}, {}
         try:
             plan = _METHODS[case.method](case.arm, case.joints, seed, case.options)

@@ -24,11 +24,11 @@ from ident.run import load_run
 class TestRandomArms:
     @pytest.mark.parametrize("first", range(0, 200, 50))
     def test_no_plan_leaves_limits_or_box(self, first):
-        found = [judge_seed(seed, campaign=seed % 25 == 0) for seed in range(first, first + 50)]
+        found = [judge_seed(seed, campaign=seed % 5 == 0) for seed in range(first, first + 50)]
         assert {one.seed: one.broken for one in found if one.broken} == {}
         assert sum(bool(one.kept) for one in found) >= 20                      # refusals are no way out
         assert sum(one.kept.get("box", np.inf) < np.inf for one in found) >= 10
-        assert any(len(one.beside) >= 4 for one in found)
+        assert sum(len(one.beside) for one in found) >= 4
 
     @pytest.mark.parametrize(("name", "value", "limit"), [
         ("RAMP", 1.3, "acceleration"), ("MOVE", 1.2, "velocity"),
