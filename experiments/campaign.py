@@ -187,7 +187,8 @@ def begun_with(folder: Path) -> dict[str, Any]:
     else:
         return {}
     begun = dict(parse_table(_Begun, record["options"], path))
-    return {**begun, **vars(begun.pop("options"))}
+    of_fit: Options = begun.pop("options")
+    return begun | vars(of_fit)
 
 
 class _Begun(BaseModel):
