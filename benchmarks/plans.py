@@ -1,6 +1,6 @@
 """Random arms: whether any plan leaves limits, workspace box or lets shapes touch, judged apart from the planner.
 
-An arm is a random serial chain as URDF and arm file, and stands anywhere; one in four has shapes. All that a campaign may hold is
+An arm is a random serial chain as URDF and arm file, and stands anywhere; one in ten has shapes. All that a campaign may hold is
 planned for it. The judge reads what the file allows, follows every segment in steps of time, takes speeds and accelerations as
 differences, and places of joints and distances of shapes from MuJoCo.
 """
@@ -38,7 +38,7 @@ from ident.errors import InputError
 INSIDE = 1.1e-4         # m; the planner's own promise for the box, see experiments/clearance.py
 APART = 0.005           # m; shapes that come no closer at home may not touch
 _STEPS, _PLACES = 300, 60   # of a segment, at which it is judged; and at which shapes are
-_SHAPES = 0.25          # part of the arms that have shapes
+_SHAPES = 0.1           # part of the arms that have shapes
 _REFINED = 0.25         # part of the arms for which a plan is made of what an earlier one tells
 _TIME = 60.0            # s that it may take
 _METHODS = {"whole-arm": plan_whole_arm, "single": plan_constant_speed}
