@@ -251,7 +251,7 @@ def nuisance(points: pd.DataFrame, trips: int, drift: bool = True) -> dict[str, 
     columns = {}
     if np.max(np.abs(rate) * _DELAY / np.abs(odd)) > _DELAY_SHIFT:
         columns["delay"] = -rate
-    if drift and trips >= _DRIFT_ROUND_TRIPS:
+    if drift and trips - points["run"].nunique() >= _DRIFT_ROUND_TRIPS - 1:     # beyond the first of each run
         runs = points.groupby("run", sort=False)["t"]
         columns["drift"] = odd * (points["t"] - runs.transform("mean")).to_numpy() / float(runs.agg(np.ptp).max())
     return columns

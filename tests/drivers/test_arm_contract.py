@@ -92,6 +92,12 @@ def way(samples, dq):
     return ((dq[1:] + dq[:-1]) / 2.0 * np.diff(t)[:, None]).sum(axis=0)
 
 
+def stood(samples, dq, rate):
+    """How far off `way` may be, as a busy computer sends nothing for a while and a joint then moves on for two periods only."""
+    paused = np.clip(np.diff([sample.t for sample in samples]) - 2.0 / rate, 0.0, None)
+    return (paused[:, None] * np.maximum(np.abs(dq[1:]), np.abs(dq[:-1]))).sum(axis=0)
+
+
 class Session:
     """An arm and how far it has come in the motion."""
 
@@ -215,13 +221,15 @@ class TestArm:
     def test_the_joints_go_where_they_are_sent(self, enabled):
         samples = enabled.steps(MOTION)
         wanted = np.array([motion(k, enabled.arm.rate) for k in range(MOTION)])
-        np.testing.assert_allclose(samples[-1].q - samples[0].q, way(samples, wanted), rtol=0.05)
+        off = np.abs(samples[-1].q - samples[0].q - way(samples, wanted))
+        assert (off <= 0.05 * np.abs(way(samples, wanted)) + stood(samples, wanted, enabled.arm.rate)).all()
 
     def test_velocity_is_the_rate_of_position(self, enabled, backend):
         samples = enabled.steps(MOTION)
         t, q, dq = (np.array([getattr(sample, key) for sample in samples]) for key in ("t", "q", "dq"))
         if backend in REAL_TIME:                # a joint reads its position when it gets to it, not at `t`
-            np.testing.assert_allclose(q[-1] - q[0], way(samples, dq), rtol=0.05)
+            off = np.abs(q[-1] - q[0] - way(samples, dq))
+            assert (off <= 0.05 * np.abs(way(samples, dq)) + stood(samples, dq, enabled.arm.rate)).all()
         else:
             np.testing.assert_allclose(np.diff(q, axis=0) / np.diff(t)[:, None], (dq[1:] + dq[:-1]) / 2.0, atol=0.01)
 
