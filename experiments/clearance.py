@@ -18,7 +18,7 @@ def in_the_way(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array) 
     if not _in_box(arm, mechanism, start[None], target[None])[0]:
         return f"takes a joint or the tool out of the workspace box of {arm.path.name}"
     geometry = geometry_of(arm, mechanism)
-    met = geometry.meeting(mechanism, start, target) if geometry else None
+    met = next(geometry.meetings(mechanism, start[None], target[None])) if geometry else None
     return met and f"brings {met} within {1e3 * GAP:g} mm of each other"
 
 
@@ -26,8 +26,7 @@ def ways_are_clear(arm: ArmFile, mechanism: Mechanism, start: Array, target: Arr
     """Whether the arm stays clear on the straight ways start -> target, each (K, n); shape (K,)."""
     clear = _in_box(arm, mechanism, start, target)
     if geometry := geometry_of(arm, mechanism):
-        for row in np.flatnonzero(clear):
-            clear[row] = geometry.meeting(mechanism, start[row], target[row]) is None
+        clear[clear] = [met is None for met in geometry.meetings(mechanism, start[clear], target[clear])]
     return clear
 
 

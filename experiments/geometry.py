@@ -4,12 +4,14 @@ Collision geoms of an MJCF, and collision shapes of a URDF with the meshes that 
 that are close to each other at home, may touch.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ident.armfile import ArmFile
 from ident.dynamics import with_followers
@@ -29,51 +31,71 @@ class Geometry:
 
     Attributes
     ----------
-    model : MjModel
-        Compiled with shapes; distances up to `_SEEN` are computed.
+    data : MjData
+        Where MuJoCo computes, made once: it takes longer to make than many places to look at.
     places : ndarray of int, shape (n + k,)
         Where positions of joints and followers lie in MuJoCo's.
     may_touch : ndarray of bool, shape (geoms, geoms)
         Pairs that are left out.
-    size : float
-        Farthest that any shape reaches from the origin of its joint [m].
+    mover : ndarray of int, shape (geoms,)
+        Joint or follower that moves a shape with what lies behind it; n + k for what stands on the ground.
+    size : ndarray, shape (n + k + 1,)
+        Farthest that any shape of these reaches from the joint's origin [m].
     """
 
-    model: "mujoco.MjModel"
+    data: "mujoco.MjData"
     places: np.ndarray
     may_touch: np.ndarray
-    size: float
+    mover: np.ndarray
+    size: np.ndarray
 
-    def meeting(self, mechanism: Mechanism, start: Array, target: Array) -> str | None:
-        """Which shapes come closer than `GAP` on the straight way start -> target, each shape (n,); None if none do.
+    @property
+    def model(self) -> "mujoco.MjModel":
+        """Compiled with shapes; distances up to `_SEEN` are computed."""
+        return self.data.model
 
-        From each place that is looked at the next is as far as all joints can go together before anything could touch.
-        """
+    def meetings(self, mechanism: Mechanism, start: Array, target: Array) -> Iterator[str | None]:
+        """Which shapes come closer than `GAP` on each straight way start -> target, shapes (K, n); None if none do."""
+        tree, begin, *_ = with_followers(mechanism, start)
+        end = with_followers(mechanism, target)[1]
+        for way in zip(begin, end, self._approach(tree, begin, end), strict=True):
+            yield self._meeting(*way)
+
+    def _meeting(self, begin: Array, end: Array, approach: Array) -> str | None:
+        """From each place that is looked at the next is as far as the joints can go together before anything could touch."""
         import mujoco
 
-        tree, ends, *_ = with_followers(mechanism, np.array([start, target]))
-        (begin, end), data, s = ends, mujoco.MjData(self.model), 0.0
-        fastest = float(np.abs(end - begin) @ self._reach(tree, np.abs(ends).max(axis=0)))
+        model, data, qpos, s = self.model, self.data, self.data.qpos, 0.0
+        longest = _SEEN / max(float(approach.max()), 1e-9)
         while True:
-            data.qpos[self.places] = begin + s * (end - begin)
-            mujoco.mj_kinematics(self.model, data)
-            mujoco.mj_collision(self.model, data)
-            free = _SEEN
+            qpos[self.places] = begin + s * (end - begin)
+            mujoco.mj_kinematics(model, data)
+            mujoco.mj_collision(model, data)
+            step = longest
             if data.ncon:
-                pairs, apart = data.contact.geom, data.contact.dist
-                apart = np.where(self.may_touch[pairs[:, 0], pairs[:, 1]], _SEEN, apart)
-                free = min(_SEEN, float(apart.min()))
-                if free < GAP:
-                    return " and ".join(_called(self.model, int(geom)) for geom in pairs[int(np.argmin(apart))])
+                one, other = data.contact.geom.T
+                apart = np.where(self.may_touch[one, other], np.inf, data.contact.dist)
+                nearest = int(np.argmin(apart))
+                if apart[nearest] < GAP:
+                    return f"{_called(model, int(one[nearest]))} and {_called(model, int(other[nearest]))}"
+                step = min(step, float((apart / np.maximum(approach[self.mover[one], self.mover[other]], 1e-9)).min()))
             if s >= 1.0:
                 return None
-            s = min(1.0, s + free / max(fastest, 1e-9))
+            s = min(1.0, s + step)
 
+    def _approach(self, tree: Mechanism, begin: Array, end: Array) -> Array:
+        """How far shapes of two movers can come nearer to each other on each way, shape (K, n + k + 1, n + k + 1) [m].
 
-    def _reach(self, tree: Mechanism, far: Array) -> Array:
-        """How far a joint's motion of 1 can move any shape, shape (n + k,): the longest arm behind it, or 1 for a slide."""
-        lengths = np.linalg.norm(tree.origin, axis=1) + tree.prismatic * far
-        return np.where(tree.prismatic, 1.0, np.cumsum(lengths[::-1])[::-1] - lengths + self.size)
+        Only joints that move one and not the other count. A joint moves what it turns by its angle times the length of the arm
+        from it to there at most, and what slides by as much as it slides.
+        """
+        moves = np.vstack((_moves(tree), np.zeros(tree.n, dtype=bool)))     # shape (n + k + 1, n + k)
+        lengths = np.linalg.norm(tree.origin, axis=1) + tree.prismatic * np.maximum(np.abs(begin), np.abs(end))
+        along = lengths[:, None] * moves
+        behind = np.cumsum(along[..., ::-1], axis=-1)[..., ::-1] - along + self.size[:, None]
+        moved = np.abs(end - begin)[:, None] * np.where(tree.prismatic, 1.0, behind) * moves
+        alone = moved @ ~moves.T
+        return np.asarray(alone + alone.swapaxes(1, 2))
 
 
 def geometry_of(arm: ArmFile, mechanism: Mechanism) -> Geometry | None:
@@ -102,16 +124,28 @@ def _geometry(model: "mujoco.MjModel", mechanism: Mechanism, home: Array) -> Geo
     data = mujoco.MjData(model)
     data.qpos[:] = 0.0
     mujoco.mj_kinematics(model, data)
+    last = model.body_jntadr + model.body_jntnum - 1        # joint of each body that has one
     moved = np.flatnonzero(owner > 0)
-    origin = data.xanchor[(model.body_jntadr + model.body_jntnum - 1)[owner[moved]]]
-    size = float(np.max(np.linalg.norm(data.geom_xpos[moved] - origin, axis=1) + model.geom_rbound[moved], initial=0.0))
+    mover, size = np.full(model.ngeom, tree.n), np.zeros(tree.n + 1)
+    mover[moved] = np.argsort(joints)[np.searchsorted(np.sort(joints), last[owner[moved]])]
+    np.maximum.at(size, mover[moved], np.linalg.norm(data.geom_xpos[moved] - data.xanchor[last[owner[moved]]], axis=1)
+                  + model.geom_rbound[moved])
     may_touch = (owner[:, None] == owner) | (above[owner][:, None] == owner) | (owner[:, None] == above[owner])
     data.qpos[places] = place[0]
     mujoco.mj_kinematics(model, data)
     mujoco.mj_collision(model, data)
     for one, other in data.contact.geom[data.contact.dist < GAP]:
         may_touch[one, other] = may_touch[other, one] = True
-    return None if may_touch.all() else Geometry(model, places, may_touch, size)
+    return None if may_touch.all() else Geometry(data, places, may_touch, mover, size)
+
+
+def _moves(tree: Mechanism) -> NDArray[np.bool_]:
+    """Whether joint k moves what joint j carries, shape (j, k)."""
+    moves = np.eye(tree.n, dtype=bool)
+    for j, parent in enumerate(tree.parent):
+        if parent >= 0:
+            moves[j] |= moves[parent]
+    return moves
 
 
 def _movers(model: "mujoco.MjModel") -> np.ndarray:

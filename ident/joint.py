@@ -18,6 +18,7 @@ from ident.mechanism import Array, Mechanism
 from ident.motion import DELAY, RIGID, beside_friction, fit_motion, law_torque, motion_points
 from ident.parameter import Parameter
 from ident.projection import Data, worth
+from ident.regression import group_index
 from ident.roundtrips import round_trips
 from ident.selection import ORDER, Candidate, select
 from ident.torque_basis import BASES, corrected, divided, divisor, uncertain
@@ -251,9 +252,11 @@ def nuisance(points: pd.DataFrame, trips: int, drift: bool = True) -> dict[str, 
     columns = {}
     if np.max(np.abs(rate) * _DELAY / np.abs(odd)) > _DELAY_SHIFT:
         columns["delay"] = -rate
-    if drift and trips - points["run"].nunique() >= _DRIFT_ROUND_TRIPS - 1:     # beyond the first of each run
-        runs = points.groupby("run", sort=False)["t"]
-        columns["drift"] = odd * (points["t"] - runs.transform("mean")).to_numpy() / float(runs.agg(np.ptp).max())
+    run, t = group_index(points["run"].to_numpy()), points["t"].to_numpy(dtype=float)
+    runs = [t[run == k] for k in range(run.max() + 1)]
+    if drift and trips - len(runs) >= _DRIFT_ROUND_TRIPS - 1:       # beyond the first of each run
+        middle, longest = np.array([times.mean() for times in runs]), max(float(np.ptp(times)) for times in runs)
+        columns["drift"] = odd * (t - middle[run]) / longest
     return columns
 
 
