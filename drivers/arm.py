@@ -88,11 +88,15 @@ class Resolution:
     ----------
     velocity_step, position_step, torque_step : ndarray, shape (n,)
         Steps of the velocity set-point, of the position and of the torque reading.
+    viscous_error : ndarray, shape (n,), optional
+        By how much torque may be misread at most, as a part of the speed [N·m·s/rad]: a drive that is told positions one after
+        the other pulls less and less until the next, and is read at one moment of that.
     """
 
     velocity_step: Array
     position_step: Array
     torque_step: Array
+    viscous_error: Array | None = None
 
 
 @runtime_checkable

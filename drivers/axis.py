@@ -89,11 +89,12 @@ class Reading:
 
 @dataclass(frozen=True)
 class Steps:
-    """Resolution of one axis, joint side: of its velocity set-point, its position and its torque reading."""
+    """Resolution of one axis, joint side: of its velocity set-point, its position and its torque reading, see `Resolution`."""
 
     velocity: float
     position: float
     torque: float
+    viscous: float = 0.0
 
 
 class Axis(ABC):

@@ -39,7 +39,8 @@ class CubemarsAxis(PolledAxis):
     def __init__(self, joint: Joint, keys: PolledKeys, drive: DriveKeys) -> None:
         super().__init__(joint, keys)
         self.drive, self.shaft = drive, Shaft(joint, drive)
-        self.steps = Steps(0.0, self.shaft.steps.position, self.shaft.steps.torque)     # the ramp goes at any velocity
+        self.steps = Steps(0.0, self.shaft.steps.position, self.shaft.steps.torque,         # the ramp goes at any velocity
+                           drive.kp * drive.gear**2 / (2.0 * keys.rate))
         self.gravity = 0.0                  # of the joint, where it is now
         self.corrupt = 0
         self.released = True                # there is nothing to release

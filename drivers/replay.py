@@ -43,7 +43,7 @@ class ReplayArm:
         self.limits = run.arm.limits(load_mechanism(run.arm))
         zero = np.zeros(len(run.names))
         self.resolution = Resolution(*(np.array(driver.get(key, zero), dtype=float)
-                                       for key in ("velocity_step", "position_step", "torque_step")))
+                                       for key in ("velocity_step", "position_step", "torque_step", "viscous_error")))
         self._run, self._paced, self._row = run, paced, 0
         self._reason: str | None = "it has not been enabled"
         self._began = 0.0

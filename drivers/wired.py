@@ -92,7 +92,7 @@ class WiredArm:
                              f"{100 * MOST_LOAD:.0f} % is safe; at most {self.rate * MOST_LOAD / load:.0f} Hz fit")
         steps = [axis.steps for axis in self.axes]
         self.resolution = Resolution(*(np.array([getattr(step, key) for step in steps])
-                                       for key in ("velocity", "position", "torque")))
+                                       for key in ("velocity", "position", "torque", "viscous")))
         self._transport = transport
         self._reason: str | None = "it is not connected"
         self._period, self._began, self._tick = 1.0 / self.rate, 0.0, 0.0

@@ -77,7 +77,8 @@ class Recorder:
         self._failure: str | None = None
         self._whole = True              # False while samples are being written, and for good if that was broken off
         _copy_arm(arm, folder)
-        steps = {} if resolution is None else {key: value.tolist() for key, value in vars(resolution).items()}
+        steps = {} if resolution is None else {key: value.tolist() for key, value in vars(resolution).items()
+                                                     if value is not None}
         record = {"schema": SCHEMA, "experiment": experiment, "arm": arm.name, "names": list(mechanism.names),
                   "arm_file": arm.path.name, "arm_sha256": arm_sha256(arm), "driver": {**arm.driver.model_dump(), **steps},
                   "versions": {name: version(name) for name in ("stribeck", "numpy", "mujoco-core", "pyarrow")}

@@ -21,6 +21,8 @@ _SATURATED = 0.98       # fraction of the torque limit that counts as saturated
 _SATURATED_SHARE = 0.001        # and the share of such samples that is worth a word
 _PLATEAU = 10.0         # times as often as the next value below, and by how little above it, as a part of it: the greatest torque
 _NEXT = 0.02            # of a joint in motion is a limit that nobody stated
+_MISREAD = 0.02         # part of friction at the highest speeds that a moment's reading may be off by without a word
+_FAST = 0.8             # part of the highest speed from which on speeds are that
 _SAME_RATE = 0.1        # by which velocity and the derivative of position may differ
 
 
@@ -159,6 +161,20 @@ def check_scale(points: pd.DataFrame) -> list[Finding]:
     return [Finding(name, "torque unit", f"torque of {name} is {scale:.2g} times the model's gravity: is it in amperes, in per "
                     "cent, or at the motor's side of the gear, or is there a tool that the model lacks? In the first cases "
                     f"friction of {name} is wrong by the same factor. State torque constant and gear, or the tool")]
+
+
+def check_reading(run: Run, points: pd.DataFrame) -> list[Finding]:
+    """Torque of one joint that is read at one moment of each step of a ramp, by which viscous friction is off."""
+    name = str(points["joint"].iloc[0])
+    error = (run.record.get("driver") or {}).get("viscous_error", [0.0] * len(run.names))[run.names.index(name)]
+    speed, odd = points["speed"].to_numpy(dtype=float), points["odd"].to_numpy(dtype=float)
+    top = speed >= _FAST * speed.max()
+    share = error * speed.max() / float(np.median(odd[top]))
+    if not share > _MISREAD:
+        return []
+    return [Finding(name, "reading", f"torque of {name} is read at one moment of each position step, between which it falls: "
+                    f"viscous friction may be off by {error:.2g} N·m·s/rad, friction at {speed.max():.2g} rad/s by "
+                    f"{100.0 * share:.0f} %, which no interval holds. A higher driver.rate or a smaller kp makes it less")]
 
 
 def opposing(points: pd.DataFrame) -> str:

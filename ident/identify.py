@@ -19,7 +19,7 @@ from ident.errors import FitError, InputError
 from ident.filtering import filtered
 from ident.friction import load_at, load_part
 from ident.gravity import TELLS
-from ident.health import Finding, check_log, check_scale, drift, name_runs
+from ident.health import Finding, check_log, check_reading, check_scale, drift, name_runs
 from ident.joint import JointFit, Options, excited_loads, identify_joint, identify_motion
 from ident.mechanism import Mechanism
 from ident.motion import agreement
@@ -115,7 +115,7 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
     if options.motion == "none":
         joints = _fitted(round_trips, findings)
         findings += [finding for name, rows in points.groupby("joint", sort=False) if name in joints
-                     for finding in check_scale(rows)]
+                     for finding in (*check_scale(rows), *check_reading(runs[0], rows))]
     else:
         findings = [finding for finding in findings if finding.kind not in OF_STROKES]
         log = filtered(runs, mechanisms)

@@ -5,16 +5,18 @@ What all emulators share. Nothing here knows a protocol, and nothing is shared w
 
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import BinaryIO, ClassVar, Literal
 
 import numpy as np
 
-from drivers.arm import Command
+from drivers.arm import Command, JointSample
 from drivers.simulated import SimulatedArm
 from ident.armfile import ArmFile, JointTable
 
-_RATE = 500.0           # Hz of the physics' steps; positions between them follow the velocity
+_RATE = 500.0           # Hz of the physics' steps; positions between them follow the velocity.
+_LOOP_RATE = 2000.0     # Where drives close a loop of their own around it, a step is as long as one of theirs
 _MOST_BEHIND = 0.1      # s that the physics makes up after a pause; beyond it the arm stood still
 
 
@@ -61,6 +63,8 @@ class Drive:
         "off" leaves the joint to its brake, or to gravity where it has none; "velocity" and "torque" follow `target`.
     target : float
         Velocity or torque.
+    loop : callable, optional
+        From position and velocity to the torque that becomes the target at each step while power is "torque".
     ramp : float
         Acceleration with which a velocity is approached.
     q, dq, tau : float
@@ -70,6 +74,7 @@ class Drive:
     table: JointTable
     power: Literal["off", "velocity", "torque"] = "off"
     target: float = 0.0
+    loop: Callable[[float, float], float] | None = None
     ramp: float = np.inf
     q: float = 0.0
     dq: float = 0.0
@@ -88,6 +93,15 @@ POWERS = ("off", "velocity", "torque")
 class Body:
     """The physics, run forward to the present whenever somebody asks.
 
+    Parameters
+    ----------
+    arm : ArmFile
+        Its simulation.
+    seed : int, optional
+        Of noise.
+    loops : bool
+        Whether drives have loops of their own.
+
     Attributes
     ----------
     drives : tuple of Drive
@@ -97,14 +111,17 @@ class Body:
         power in `POWERS`, position and velocity.
     """
 
-    def __init__(self, arm: ArmFile, seed: int | None = None) -> None:
+    def __init__(self, arm: ArmFile, seed: int | None = None, loops: bool = False) -> None:
+        self._period = 1.0 / (_LOOP_RATE if loops else _RATE)
         plain = {name: replace(table, direction=1, zero_offset=0.0) for name, table in arm.joints.items()}
-        self._arm = SimulatedArm(replace(arm, joints=plain, driver=arm.driver.model_copy(update={"rate": _RATE})), seed)
+        driver = arm.driver.model_copy(update={"rate": 1.0 / self._period})
+        self._arm = SimulatedArm(replace(arm, joints=plain, driver=driver), seed)
         self._arm.enable()
         self.names = self._arm.names
         self.drives = tuple(Drive(arm.joint(name)) for name in self.names)
         self.trace: BinaryIO | None = None
         self._now: float | None = None
+        self._sample: JointSample
         self._step()
 
     def advance(self) -> None:
@@ -112,8 +129,8 @@ class Body:
         now = time.monotonic()
         if self._now is None or now - self._now > _MOST_BEHIND:
             self._now = now
-        while self._now + 1.0 / _RATE <= now:
-            self._now += 1.0 / _RATE
+        while self._now + self._period <= now:
+            self._now += self._period
             self._step()
         self.look()
 
@@ -124,12 +141,14 @@ class Body:
             drive.q = float(q) + drive.dq * since
 
     def _step(self) -> None:
-        for drive in self.drives:
+        for j, drive in enumerate(self.drives):
             if drive.power == "velocity":
-                change = drive.ramp / _RATE
+                change = drive.ramp * self._period
                 drive.setpoint += min(max(drive.target - drive.setpoint, -change), change)
             else:
                 drive.setpoint = drive.dq if drive.power == "torque" or not drive.braked else 0.0
+            if drive.power == "torque" and drive.loop:
+                drive.target = drive.loop(float(self._sample.q[j]), drive.dq)
         falling = [drive.power == "off" and not drive.braked for drive in self.drives]
         mode = tuple("torque" if fall or drive.power == "torque" else "velocity"
                      for fall, drive in zip(falling, self.drives, strict=True))

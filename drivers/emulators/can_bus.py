@@ -3,6 +3,7 @@
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar
 
 import can
 
@@ -45,8 +46,10 @@ def published(ranges: Mapping[str, tuple[float, ...]], motor: str) -> tuple[floa
 class CanEmulator(ABC):
     """All drives of an arm on one bus, in this process."""
 
+    loops: ClassVar[bool] = False       # whether drives have loops of their own, see `Body`
+
     def __init__(self, arm: ArmFile, seed: int | None = None, bus: can.BusABC | None = None) -> None:
-        self.body = Body(arm, seed)
+        self.body = Body(arm, seed, self.loops)
         extra = dict(arm.driver.model_extra or {})
         table = {"hop_limit": 0, **extra["bus"]} if extra["bus"].get("interface") == "udp_multicast" else extra["bus"]
         self._bus = bus or can.Bus(**{"bitrate": int(extra.get("bit_rate", 1e6)), **table})

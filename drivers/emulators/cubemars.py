@@ -53,15 +53,14 @@ class Motor(Node):
         self._reply()
 
     def tick(self) -> None:
-        """Torque by stiffness and damping, as far as the motor has it."""
-        drive = self.drive
-        if not self.on:
-            drive.power, drive.target = "off", 0.0
-            return
+        """Powered, or not."""
+        self.drive.power, self.drive.loop = ("torque", self._torque) if self.on else ("off", None)
+
+    def _torque(self, q: float, dq: float) -> float:
+        """By stiffness and damping, as far as the motor has it; at the joint, as its position and velocity are."""
         p, v, kp, kd, torque = self._told
-        q, dq = (drive.q - drive.table.zero_offset) / self._turn, drive.dq / self._turn
-        most = self._spans[2]
-        drive.power, drive.target = "torque", max(-most, min(most, kp * (p - q) + kd * (v - dq) + torque)) / self._turn
+        wanted = kp * (p - (q - self.drive.table.zero_offset) / self._turn) + kd * (v - dq / self._turn) + torque
+        return max(-self._spans[2], min(self._spans[2], wanted)) / self._turn
 
     def _unpacked(self, data: bytes) -> tuple[float, ...]:
         p, v, t = self._spans
@@ -80,6 +79,8 @@ class Motor(Node):
 
 class Emulator(CanEmulator):
     """AK motors, which measure when they are spoken to."""
+
+    loops = True
 
     def nodes(self, drives: Sequence[Drive], send: Send) -> Sequence[Motor]:
         """By id."""

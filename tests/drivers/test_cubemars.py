@@ -44,6 +44,18 @@ def test_gravity_is_held_and_a_ramp_is_followed(pair):
         assert samples[-1].temperature.tolist() == [35.0, 35.0]
 
 
+def test_torque_is_misread_by_no_more_than_the_driver_says(pair):
+    """The motor pulls less and less until its next position, and is read when that comes: here friction looks far too small."""
+    speed = 0.3
+    with connect(pair.arm) as arm:
+        arm.enable()
+        ways = [np.array([sample.tau[0] for sample in steps(arm, 120, np.array([way, 0.0]))[40:]]) for way in (speed, -speed)]
+        bound = arm.resolution.viscous_error[0] * speed
+    odd, truth = (np.median(ways[0]) - np.median(ways[1])) / 2.0, 3.0 + 2.0 * speed
+    assert bound == pytest.approx(300.0 * 4.0**2 / (2.0 * 200.0) * speed)
+    assert 0.5 * bound < truth - odd < 1.1 * bound
+
+
 def test_a_program_that_paused_stops_where_the_joints_stand(pair):
     """Without a watchdog of the motor's own the ramp stands still while nobody drives it, as does the joint; then it is over."""
     with connect(pair.arm) as arm:

@@ -12,7 +12,7 @@ from experiments.plan import Plan, Segment, with_robot_time
 from experiments.record import record
 from ident.armfile import ArmFile
 from ident.errors import FitError
-from ident.health import Finding, check_log, check_scale, name_runs
+from ident.health import Finding, check_log, check_reading, check_scale, name_runs
 from ident.identify import identify
 from ident.moving import check_motion
 from ident.roundtrips import reduce_run
@@ -304,6 +304,20 @@ def test_a_torque_in_another_unit_or_direction_shows_in_gravity(factor: float, r
     assert [(finding.joint, finding.kind) for finding in found] == ([] if kind is None else [("lift", kind)])
     if kind == "torque unit":
         assert f"torque of lift is {factor:.2g} times the model's gravity" in found[0].text
+
+
+@pytest.mark.parametrize("error", [0.0, 0.02, 0.5])
+def test_torque_that_is_read_at_one_moment_of_a_step_is_named_where_it_matters(error: float) -> None:
+    run = there_and_back(speeds=(0.05, 0.1, 0.15, 0.2, 0.3, 0.4)).run()
+    points = reduce_run(run, crane()).points
+    points = points[points["joint"] == "lift"]
+    assert check_reading(run, points) == []                     # of a drive that has no such steps, or does not say
+    driver = {"viscous_error": [0.0 if name != "lift" else error for name in run.names]}
+    found = check_reading(replace(run, record={**run.record, "driver": driver}), points)
+    share = error * 0.4 / float(np.median(points["odd"][points["speed"] > 0.39]))
+    assert [finding.kind for finding in found] == (["reading"] if share > 0.02 else [])
+    if found:
+        assert f"off by 0.5 N·m·s/rad, friction at 0.4 rad/s by {100 * share:.0f} %" in found[0].text
 
 
 # several runs
