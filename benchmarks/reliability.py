@@ -186,7 +186,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--faults", nargs="+", default=list(FAULTS), choices=list(FAULTS))
     parser.add_argument("--jobs", type=int, default=2, help="cases side by side")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--add", type=Path, nargs="*", default=[], help="results of other sittings that the page shall hold, too")
+    parser.add_argument("--add", type=Path, nargs="*", default=[],
+                        help="results of other sittings that the page shall hold, too, but for faults that are made again")
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
@@ -196,7 +197,8 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     with ThreadPoolExecutor(options.jobs) as pool:
         results = list(pool.map(lambda case: fail_and_judge(*case), cases))
     others = [json.loads(path.read_text(encoding="utf-8")) for path in options.add]
-    results += [case for other in others for case in other["figures"]["cases"]]
+    again = {(protocol, fault) for protocol, fault, _ in cases}
+    results += [case for other in others for case in other["figures"]["cases"] if (case["protocol"], case["fault"]) not in again]
     return {"cases": results}, _page(results, sorted({other["commit"] for other in others}))
 
 
