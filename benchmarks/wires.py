@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ import tomlkit
 
 from benchmarks.judge import judge_parameters
 from benchmarks.main_job import motions_of_points
+from drivers.realtime import real_time
 from drivers.simulated import SimulatedArm
 from experiments.plan import Plan, robot_time, write_plan
 from experiments.whole_arm import WHOLE_ARM, plan_whole_arm
@@ -54,7 +56,7 @@ PAUSED = r"has not replied for \d+ ms|sent nothing for \d+ ms"         # as it s
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
-    parser.add_argument("--protocols", nargs="+", default=list(MAIN_JOBS), choices=list(MAIN_JOBS))
+    parser.add_argument("--protocols", nargs="*", default=list(MAIN_JOBS), choices=[*MAIN_JOBS, []])
     parser.add_argument("--small", action="store_true", help="the main job with the small arm of two joints, in about a minute")
     parser.add_argument("--seconds", type=float, default=20.0, help="of robot time for each rate, about; 0 leaves rates out")
     parser.add_argument("--seed", type=int, default=1)
@@ -66,10 +68,12 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     jobs = {protocol: main_job(protocol, options.small, options.seed) for protocol in options.protocols}
     paces = {protocol: {rate: pace(protocol, rate, options.seconds) for rate in RATES[protocol]}
              for protocol in options.protocols if options.seconds}
+    idle = {rate: waiting(rate, options.seconds) for rate in sorted({rate for rates in RATES.values() for rate in rates})
+            if options.seconds}
     for path in options.add:
         before = json.loads(path.read_text(encoding="utf-8"))["figures"]
         jobs, paces = before["main_job"] | jobs, before["rates"] | paces
-    return {"main_job": jobs, "rates": paces}, _page(jobs, paces)
+    return {"main_job": jobs, "rates": paces, "waiting": idle}, _page(jobs, paces, idle)
 
 
 def main_job(protocol: str, small: bool, seed: int) -> dict[str, Any]:
@@ -163,6 +167,20 @@ def follow(arm: ArmFile, plan: Plan, out: Path) -> Path:
 
 # figures
 
+def waiting(rate: float, seconds: float) -> dict[str, Any]:
+    """What this computer makes of cycles in which there is nothing to do: what no program of ours can be better than."""
+    late, left_out = [], 0
+    with real_time():
+        tick = end = time.perf_counter()
+        while tick < end + seconds:
+            tick += 1.0 / rate
+            time.sleep(max(0.0, tick - time.perf_counter()))
+            late.append(1e3 * (time.perf_counter() - tick))
+            passed = int(late[-1] * rate / 1e3)
+            tick, left_out = tick + passed / rate, left_out + passed
+    return {"rate": rate, "rows": len(late), "seconds": seconds, "left_out": left_out, "lateness_ms": _quantiles(np.array(late))}
+
+
 def punctuality(path: Path) -> dict[str, Any]:
     """Lost samples, lateness and latency of a run over the wire."""
     run = load_run(path, ("t",))
@@ -198,7 +216,8 @@ def compared(run: Run, inside: Run) -> dict[str, Any]:
                      for name, found in wired.calibration.joints.items()}}
 
 
-def _page(jobs: dict[str, dict[str, Any]], paces: dict[str, dict[float, dict[str, Any]]]) -> str:
+def _page(jobs: dict[str, dict[str, Any]], paces: dict[str, dict[float, dict[str, Any]]],
+          idle: dict[float, dict[str, Any]]) -> str:
     rows = ["The same plan over the wire and in process; a difference is within the intervals where it is within 1.96 standard "
             "errors of both.", "",
             "| protocol | arm | robot time s | parameters | within the intervals | largest difference, standard errors "
@@ -211,10 +230,13 @@ def _page(jobs: dict[str, dict[str, Any]], paces: dict[str, dict[float, dict[str
                     f"{sum(job['covered'])} of {len(job['covered'])} | {differ or 'none'} |")
     rows += ["", "Cycles: latency is from asking to the reply, lateness the deviation of a cycle from the grid of its rate; "
              "median, 99 %, 99.9 %, most. Where this computer, which has other things to do, stands still for more than 50 ms, "
-             "the arm is stopped; `pauses` tells how many runs that ended before the one shown.", "",
+             "the arm is stopped; `pauses` tells how many runs that ended before the one shown. The first rows are "
+             "of a program that only waits for its cycles.", "",
              "| protocol | joints | rate Hz | cycles | s | replies missed | cycles left out | latency ms | lateness ms "
              "| pauses |",
              "|---" * 10 + "|"]
+    rows += [f"| none | 0 | {found['rate']:.0f} | {found['rows']} | {found['seconds']:.0f} | - | {found['left_out']} | - | "
+             f"{_listed(found['lateness_ms'])} | - |" for found in idle.values()]
     for protocol, job in jobs.items():
         rows.append(_pace_row(protocol, job["joints"], job))
         rows += [_pace_row(protocol, 2, found) for found in paces.get(protocol, {}).values()]
@@ -222,6 +244,10 @@ def _page(jobs: dict[str, dict[str, Any]], paces: dict[str, dict[float, dict[str
 
 
 def _pace_row(protocol: str, joints: int, found: dict[str, Any]) -> str:
-    latency, late = (", ".join(f"{value:.2f}" for value in found[key]) for key in ("latency_ms", "lateness_ms"))
+    latency, late = (_listed(found[key]) for key in ("latency_ms", "lateness_ms"))
     return (f"| {protocol} | {joints} | {found['rate']:.0f} | {found['rows']} | {found['seconds']:.0f} | {found['missed']} | "
             f"{found['left_out']} | {latency} | {late} | {found['pauses']} |")
+
+
+def _listed(values: list[float]) -> str:
+    return ", ".join(f"{value:.2f}" for value in values)
