@@ -152,6 +152,11 @@ class TestSettings:
                                                "XM430-W350"), connect(wrong)):
             pass
 
+    def test_a_socket_keeps_no_packet_back(self, pair):
+        """Else a Sync Read waits 40 ms for the acknowledgement of the Sync Write before it, once a reply was lost."""
+        with connect(pair.arm) as arm, socket.socket(fileno=os.dup(arm.link._line.fileno())) as line:
+            assert line.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
     def test_a_port_that_cannot_be_opened_is_said(self, make_arm):
         for port in ("socket://127.0.0.1:9", "/dev/nothing-here"):
             with pytest.raises(DriverError, match=f"the port {port} cannot be opened"), \
