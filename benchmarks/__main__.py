@@ -5,10 +5,11 @@ import importlib
 import json
 import os
 import platform
-import subprocess
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+
+from benchmarks.provenance import commit
 
 BENCHMARKS = {
     "main_job": "accuracy, coverage and verdicts of `stribeck calibrate` over seeds and arms, and its wall time",
@@ -46,15 +47,14 @@ def main() -> None:
     if getattr(options, "parts", None):
         return
     root = Path(__file__).parent.parent
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
-    record = {"benchmark": options.name, "commit": commit, "date": datetime.now(UTC).isoformat(timespec="seconds"),
+    record = {"benchmark": options.name, "commit": commit(), "date": datetime.now(UTC).isoformat(timespec="seconds"),
               "machine": {"processor": platform.machine(), "cores": os.cpu_count(), "python": platform.python_version()},
               "versions": {name: version(name) for name in ("stribeck", "numpy", "scipy", "mujoco-core")},
               "options": {key: value for key, value in vars(options).items() if key != "name"}, "figures": figures}
     _write(root / "benchmarks" / "results" / f"{options.name}.json", json.dumps(record, indent=1, default=str) + "\n")
     _write(root / "docs" / PAGES.get(options.name, f"benchmarks/{options.name}.md"),
            f"# {options.name}\n\n{BENCHMARKS[options.name][0].upper()}{BENCHMARKS[options.name][1:]}. "
-           f"`python -m benchmarks {options.name}` made this page at commit {commit}, {record['date'][:10]}, "
+           f"`python -m benchmarks {options.name}` made this page at commit {commit()}, {record['date'][:10]}, "
            f"on {os.cpu_count()} cores.\n\n{table}\n")
 
 

@@ -25,6 +25,7 @@ import numpy as np
 import tomlkit
 
 from benchmarks.between import DAMAGED, DELAY, DELAYED, DOUBLED, LOST, SWAPPED, WIRES, break_bus, spoil_frames
+from benchmarks.provenance import commit, listed
 from drivers.emulators import emulate
 from drivers.emulators.body import POWERS
 from drivers.realtime import real_time
@@ -199,7 +200,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     others = [json.loads(path.read_text(encoding="utf-8")) for path in options.add]
     again = {(protocol, fault) for protocol, fault, _ in cases}
     results += [case for other in others for case in other["figures"]["cases"] if (case["protocol"], case["fault"]) not in again]
-    return {"cases": results}, _page(results, sorted({other["commit"] for other in others}))
+    return {"cases": results}, _page(results)
 
 
 def fail_and_judge(protocol: str, fault: str, seed: int) -> dict[str, Any]:
@@ -207,7 +208,7 @@ def fail_and_judge(protocol: str, fault: str, seed: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         arm = small_arm(protocol, Path(folder))
         case = let_fail(arm, fault, seed)
-        return {"protocol": protocol, "fault": fault, "seed": seed, **judge(case, arm)}
+        return {"protocol": protocol, "fault": fault, "seed": seed, "commit": commit(), **judge(case, arm)}
 
 
 def small_arm(protocol: str, folder: Path) -> ArmFile:
@@ -468,16 +469,15 @@ computer with several times more work than cores, replies are read later than th
 faults that should be tolerated end in a stop. Leave a core to spare, here and before hardware."""
 
 
-def _page(results: list[dict[str, Any]], commits: list[str]) -> str:
+def _page(results: list[dict[str, Any]]) -> str:
     arm_file = tomllib.loads(ARM.read_text(encoding="utf-8"))["joints"]
     rows = [INTRODUCTION.format(watchdog=CHANGES["driver"]["watchdog"], slack=SLACK, still=1e3 * STILL,
                                 swings=PROTOCOLS["dynamixel"].swings,
                                 braking=max(joint["velocity"] / joint["acceleration"] for joint in arm_file.values()),
                                 set_up=100 * SET_UP, lost=100 * LOST, delayed=100 * DELAYED, delay=1e3 * DELAY,
                                 doubled=100 * DOUBLED, swapped=100 * SWAPPED, damaged=100 * DAMAGED, stopped=STOPPED),
-            *(["", f"Part of the cases was collected at {', '.join(commits)}."] if commits else []), "",
-            "| protocol | fault | must be | cases | as required | seen | powered motion after the fault s, median (most) "
-            "| least room to a limit rad | replies missed, median | segments kept, median |", "|---" * 10 + "|"]
+            "", "| protocol | fault | must be | cases | as required | seen | powered motion after the fault s, median (most) "
+            "| least room to a limit rad | replies missed, median | segments kept, median | at commit |", "|---" * 11 + "|"]
     for protocol in PROTOCOLS:
         for fault in FAULTS:
             own = [result for result in results if (result["protocol"], result["fault"]) == (protocol, fault)]
@@ -490,7 +490,7 @@ def _page(results: list[dict[str, Any]], commits: list[str]) -> str:
             cells = [protocol, fault, FAULTS[fault].text.format(alone=PROTOCOLS[protocol].alone), len(own), right,
                      ", ".join(f"{word} {count}" for word, count in seen),
                      f"{np.median(rest):.2f} ({max(rest):.2f})" if rest else "-", f"{min(result['room'] for result in own):.2f}",
-                     f"{missed:.0f}", f"{kept:.0f} of {PASSES + 2}"]
+                     f"{missed:.0f}", f"{kept:.0f} of {PASSES + 2}", listed(result["commit"] for result in own)]
             rows.append(f"| {' | '.join(map(str, cells))} |")
     wrong = [f"- {result['protocol']}, {result['fault']}, seed {result['seed']}: {'; '.join(result['breaches'])}"
              for result in results if result["breaches"]]

@@ -24,6 +24,7 @@ import tomlkit
 
 from benchmarks.judge import judge_parameters
 from benchmarks.main_job import motions_of_points
+from benchmarks.provenance import commit
 from drivers.realtime import real_time
 from drivers.simulated import SimulatedArm
 from experiments.plan import Plan, robot_time, write_plan
@@ -86,7 +87,7 @@ def main_job(protocol: str, small: bool, seed: int) -> dict[str, Any]:
         plan = plan_whole_arm(arm, None, seed, replace(WHOLE_ARM, postures=3, speeds=4, longest_stroke=4.0) if small else None)
         wired, pauses = over_the_wire(arm, plan, folder, seed)
         plain = follow(inside, replace(plan, arm=inside.name, arm_sha256=arm_sha256(inside)), folder / "plain")
-        return {"arm": arm.name, "joints": len(arm.joints), "robot_time_s": plan.robot_time, "pauses": pauses,
+        return {"commit": commit(), "arm": arm.name, "joints": len(arm.joints), "robot_time_s": plan.robot_time, "pauses": pauses,
                 **punctuality(wired), **compared(load_run(wired), load_run(plain))}
 
 
@@ -100,7 +101,7 @@ def pace(protocol: str, rate: float, seconds: float) -> dict[str, Any]:
         while robot_time(plan, limits) > seconds and len(plan.segments) > SHORTEST:
             plan = replace(plan, segments=plan.segments[:-1])
         recorded, pauses = over_the_wire(arm, plan, folder, 0)
-        return punctuality(recorded) | {"pauses": pauses}
+        return {"commit": commit(), "pauses": pauses, **punctuality(recorded)}
 
 
 # arms and programs
@@ -171,14 +172,14 @@ def waiting(rate: float, seconds: float) -> dict[str, Any]:
     """What this computer makes of cycles in which there is nothing to do: what no program of ours can be better than."""
     late, left_out = [], 0
     with real_time():
-        tick = end = time.perf_counter()
-        while tick < end + seconds:
+        tick = began = time.perf_counter()
+        while tick < began + seconds:
             tick += 1.0 / rate
             time.sleep(max(0.0, tick - time.perf_counter()))
             late.append(1e3 * (time.perf_counter() - tick))
             passed = int(late[-1] * rate / 1e3)
             tick, left_out = tick + passed / rate, left_out + passed
-    return {"rate": rate, "rows": len(late), "seconds": seconds, "left_out": left_out, "lateness_ms": _quantiles(np.array(late))}
+    return {"commit": commit(), "rate": rate, "rows": len(late), "seconds": seconds, "left_out": left_out, "lateness_ms": _quantiles(np.array(late))}
 
 
 def punctuality(path: Path) -> dict[str, Any]:
@@ -221,22 +222,22 @@ def _page(jobs: dict[str, dict[str, Any]], paces: dict[str, dict[float, dict[str
     rows = ["The same plan over the wire and in process; a difference is within the intervals where it is within 1.96 standard "
             "errors of both.", "",
             "| protocol | arm | robot time s | parameters | within the intervals | largest difference, standard errors "
-            "| truth in its interval | laws that differ |", "|---" * 8 + "|"]
+            "| truth in its interval | laws that differ | at commit |", "|---" * 9 + "|"]
     for protocol, job in jobs.items():
         table = pd.DataFrame(job["parameters"])
         differ = ", ".join(f"{name} ({' against '.join(laws)})" for name, laws in job["laws"].items() if len(set(laws)) > 1)
         rows.append(f"| {protocol} | {job['arm']}, {job['joints']} joints | {job['seconds']:.0f} | {len(table)} | "
                     f"{(table['off'] <= WITHIN).sum()} | {table['off'].max():.2f} | "
-                    f"{sum(job['covered'])} of {len(job['covered'])} | {differ or 'none'} |")
+                    f"{sum(job['covered'])} of {len(job['covered'])} | {differ or 'none'} | {job['commit']} |")
     rows += ["", "Cycles: latency is from asking to the reply, lateness the deviation of a cycle from the grid of its rate; "
              "median, 99 %, 99.9 %, most. Where this computer, which has other things to do, stands still for more than 50 ms, "
              "the arm is stopped; `pauses` tells how many runs that ended before the one shown. The first rows are "
              "of a program that only waits for its cycles.", "",
              "| protocol | joints | rate Hz | cycles | s | replies missed | cycles left out | latency ms | lateness ms "
-             "| pauses |",
-             "|---" * 10 + "|"]
+             "| pauses | at commit |",
+             "|---" * 11 + "|"]
     rows += [f"| none | 0 | {found['rate']:.0f} | {found['rows']} | {found['seconds']:.0f} | - | {found['left_out']} | - | "
-             f"{_listed(found['lateness_ms'])} | - |" for found in idle.values()]
+             f"{_listed(found['lateness_ms'])} | - | {found['commit']} |" for found in idle.values()]
     for protocol, job in jobs.items():
         rows.append(_pace_row(protocol, job["joints"], job))
         rows += [_pace_row(protocol, 2, found) for found in paces.get(protocol, {}).values()]
@@ -246,7 +247,7 @@ def _page(jobs: dict[str, dict[str, Any]], paces: dict[str, dict[float, dict[str
 def _pace_row(protocol: str, joints: int, found: dict[str, Any]) -> str:
     latency, late = (_listed(found[key]) for key in ("latency_ms", "lateness_ms"))
     return (f"| {protocol} | {joints} | {found['rate']:.0f} | {found['rows']} | {found['seconds']:.0f} | {found['missed']} | "
-            f"{found['left_out']} | {latency} | {late} | {found['pauses']} |")
+            f"{found['left_out']} | {latency} | {late} | {found['pauses']} | {found['commit']} |")
 
 
 def _listed(values: list[float]) -> str:
