@@ -179,7 +179,8 @@ def waiting(rate: float, seconds: float) -> dict[str, Any]:
             late.append(1e3 * (time.perf_counter() - tick))
             passed = int(late[-1] * rate / 1e3)
             tick, left_out = tick + passed / rate, left_out + passed
-    return {"commit": commit(), "rate": rate, "rows": len(late), "seconds": seconds, "left_out": left_out, "lateness_ms": _quantiles(np.array(late))}
+    return {"commit": commit(), "rate": rate, "rows": len(late), "seconds": seconds, "left_out": left_out,
+            "lateness_ms": _quantiles(np.array(late))}
 
 
 def punctuality(path: Path) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ident.armfile import ArmFile
 from ident.dynamics import with_followers
@@ -89,7 +88,7 @@ class Geometry:
         Only joints that move one and not the other count. A joint moves what it turns by its angle times the length of the arm
         from it to there at most, and what slides by as much as it slides.
         """
-        moves = np.vstack((_moves(tree), np.zeros(tree.n, dtype=bool)))     # shape (n + k + 1, n + k)
+        moves = np.vstack((tree.carries.T, np.zeros(tree.n, dtype=bool)))     # shape (n + k + 1, n + k)
         lengths = np.linalg.norm(tree.origin, axis=1) + tree.prismatic * np.maximum(np.abs(begin), np.abs(end))
         along = lengths[:, None] * moves
         behind = np.cumsum(along[..., ::-1], axis=-1)[..., ::-1] - along + self.size[:, None]
@@ -137,15 +136,6 @@ def _geometry(model: "mujoco.MjModel", mechanism: Mechanism, home: Array) -> Geo
     for one, other in data.contact.geom[data.contact.dist < GAP]:
         may_touch[one, other] = may_touch[other, one] = True
     return None if may_touch.all() else Geometry(data, places, may_touch, mover, size)
-
-
-def _moves(tree: Mechanism) -> NDArray[np.bool_]:
-    """Whether joint k moves what joint j carries, shape (j, k)."""
-    moves = np.eye(tree.n, dtype=bool)
-    for j, parent in enumerate(tree.parent):
-        if parent >= 0:
-            moves[j] |= moves[parent]
-    return moves
 
 
 def _movers(model: "mujoco.MjModel") -> np.ndarray:

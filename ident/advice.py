@@ -93,7 +93,7 @@ def vary_load(mechanism: Mechanism, joint: int, load: str, q: Array, least: floa
 
     A payload on the last link, off the axis of its joint; weighed by the model.
     """
-    last, carried, q = mechanism.names[-1], _carried(mechanism, joint), q[::-(-len(q) // _POSTURES)]
+    last, carried, q = mechanism.names[-1], float(mechanism.carries[joint] @ mechanism.mass), q[::-(-len(q) // _POSTURES)]
     across = np.linalg.svd(mechanism.axis[-1][None])[2][1:]         # two directions square to the last axis
     masses = [float(f"{part * carried:.1g}") for part in _CARRIED]
     for mass, offset, direction in product(masses, _OFFSETS, across):
@@ -102,15 +102,6 @@ def vary_load(mechanism: Mechanism, joint: int, load: str, q: Array, least: floa
             return f"a payload of {mass:g} kg {offset:.2g} m off the axis of {last} would vary it by a third in these postures"
     return (f"no payload up to {masses[-1]:g} kg within {_OFFSETS[-1]:g} m of the axis of {last} would vary it by a third in "
             "these postures; a base that is tilted could")
-
-
-def _carried(mechanism: Mechanism, joint: int) -> float:
-    """Mass that a joint carries."""
-    carries = np.zeros(mechanism.n, dtype=bool)
-    carries[joint] = True
-    for j in range(joint + 1, mechanism.n):
-        carries[j] = mechanism.parent[j] >= 0 and carries[mechanism.parent[j]]
-    return float(mechanism.mass[carries].sum())
 
 
 def _with_mass(mechanism: Mechanism, mass: float, place: Array) -> Mechanism:

@@ -163,10 +163,11 @@ def check_scale(points: pd.DataFrame) -> list[Finding]:
                     f"friction of {name} is wrong by the same factor. State torque constant and gear, or the tool")]
 
 
-def check_reading(run: Run, points: pd.DataFrame) -> list[Finding]:
+def check_reading(runs: Sequence[Run], points: pd.DataFrame) -> list[Finding]:
     """Torque of one joint that is read at one moment of each step of a ramp, by which viscous friction is off."""
     name = str(points["joint"].iloc[0])
-    error = (run.record.get("driver") or {}).get("viscous_error", [0.0] * len(run.names))[run.names.index(name)]
+    stated = [dict(zip(run.names, (run.record.get("driver") or {}).get("viscous_error") or (), strict=False)) for run in runs]
+    error = max(errors.get(name, 0.0) for errors in stated)
     speed, odd = points["speed"].to_numpy(dtype=float), points["odd"].to_numpy(dtype=float)
     top = speed >= _FAST * speed.max()
     share = error * speed.max() / float(np.median(odd[top]))

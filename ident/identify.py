@@ -115,7 +115,7 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
     if options.motion == "none":
         joints = _fitted(round_trips, findings)
         findings += [finding for name, rows in points.groupby("joint", sort=False) if name in joints
-                     for finding in (*check_scale(rows), *check_reading(runs[0], rows))]
+                     for finding in (*check_scale(rows), *check_reading(runs, rows))]
     else:
         findings = [finding for finding in findings if finding.kind not in OF_STROKES]
         log = filtered(runs, mechanisms)

@@ -269,6 +269,15 @@ class Mechanism:
         return link_constants(self)
 
     @cached_property
+    def carries(self) -> NDArray[np.bool_]:
+        """Whether joint k carries the link of joint j, its own among them, shape (k, j)."""
+        carries = np.eye(self.n, dtype=bool)
+        for j, parent in enumerate(self.parent):
+            if parent >= 0:
+                carries[:, j] |= carries[:, parent]
+        return carries
+
+    @cached_property
     def weightless(self) -> "Mechanism":
         """The same mechanism without gravity."""
         return replace(self, gravity=np.zeros(3))

@@ -9,11 +9,11 @@ from datetime import datetime
 from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import tomlkit
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat
 
 from ident.armfile import ArmFile, load_arm, parse_table, read_toml, upgrade
 from ident.errors import InputError
@@ -313,6 +313,7 @@ class _RecordedPlan(BaseModel):
 class _RecordedDriver(BaseModel):
     model_config = ConfigDict(extra="allow")
     rate: PositiveFloat | None = None
+    viscous_error: list[Annotated[NonNegativeFloat, Field(allow_inf_nan=False)]] | None = None
 
 
 class _RecordedImport(BaseModel):

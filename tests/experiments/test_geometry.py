@@ -88,6 +88,33 @@ class TestWays:
         assert in_the_way(arm, mechanism, np.array([-3.0, 0.0, 0.0]), np.array([-0.2, 0.0, 0.0])) is not None
         assert in_the_way(arm, mechanism, np.array([0.2, 0.0, 0.0]), np.array([3.0, 0.0, 0.0])) is None
 
+    def test_arms_on_one_base_that_meet_half_way_are_seen(self, tmp_path):
+        """Each has a thin finger; both go far, and the fingers cross for an instant, or pass each other."""
+        finger = '<collision><origin xyz="0.3 0 0"/><geometry><box size="0.6 0.002 0.002"/></geometry></collision>'
+        shapes = {"ul": "", "fl": finger, "ur": "", "fr": finger}
+        links = "".join(f'<link name="{name}">{INERTIAL}{shape}</link>' for name, shape in shapes.items())
+        (tmp_path / "twins.urdf").write_text(
+            f'<robot name="twins"><link name="base"/>{links}' + joint("l1", "base", "ul", -0.35) + joint("r1", "base", "ur", 0.35)
+            + joint("l2", "ul", "fl", 0.3) + joint("r2", "ur", "fr", 0.3) + "</robot>", encoding="utf-8")
+        arm = load_arm(tmp_path / "twins.urdf")
+        mechanism = load_mechanism(arm)
+        model = mujoco.MjModel.from_xml_path(str(arm.model))
+        data, order = mujoco.MjData(model), [model.joint(name).qposadr[0] for name in mechanism.names]
+        rng = np.random.default_rng(1)
+        start, target = rng.uniform(-3.0, 3.0, (2, 60, 4))
+        clear = ways_are_clear(arm, mechanism, start, target)
+        near = []
+        for begin, end in zip(start, target, strict=True):
+            least = np.inf
+            for s in np.linspace(0.0, 1.0, 3000):
+                data.qpos[order] = begin + s * (end - begin)
+                mujoco.mj_kinematics(model, data)
+                least = min(least, mujoco.mj_geomDistance(model, data, 0, 1, 2.0, None))
+            near.append(least)
+        assert 10 <= clear.sum() <= 50
+        assert (np.array(near)[clear] > 0.0).all()
+        assert (np.array(near)[~clear] < GAP + 3e-3).all()
+
     def test_it_says_what_would_touch(self, snake):
         arm = snake()
         mechanism, home = load_mechanism(arm), np.array([0.0, -0.3, -0.3])

@@ -349,6 +349,8 @@ class TestDamage:
         (lambda run: (run / RECORD).unlink(), ["not a run folder", "run.json"]),
         (lambda run: (run / RECORD).write_text("{"), ["run.json", "not a JSON file"]),
         (lambda run: (run / RECORD).write_text("[1, 2]"), ["run.json", "not a run record"]),
+        (lambda run: edit_record(run, driver={"viscous_error": [-0.1]}), ["driver.viscous_error", "greater than"]),
+        (lambda run: edit_record(run, driver={"viscous_error": "much"}), ["run.json", "driver.viscous_error", "much"]),
         (lambda run: (run / RECORD).write_bytes(b"\xff\xfe"), ["run.json", "not a JSON file"]),
         (lambda run: edit_record(run, schema=9), ["run.json", "schema 9"]),
         (lambda run: edit_record(run, names=["turn", "elbow"]), ["q.elbow"]),

@@ -311,9 +311,9 @@ def test_torque_that_is_read_at_one_moment_of_a_step_is_named_where_it_matters(e
     run = there_and_back(speeds=(0.05, 0.1, 0.15, 0.2, 0.3, 0.4)).run()
     points = reduce_run(run, crane()).points
     points = points[points["joint"] == "lift"]
-    assert check_reading(run, points) == []                     # of a drive that has no such steps, or does not say
+    assert check_reading([run], points) == []                     # of a drive that has no such steps, or does not say
     driver = {"viscous_error": [0.0 if name != "lift" else error for name in run.names]}
-    found = check_reading(replace(run, record={**run.record, "driver": driver}), points)
+    found = check_reading([run, replace(run, record={**run.record, "driver": driver})], points)
     share = error * 0.4 / float(np.median(points["odd"][points["speed"] > 0.39]))
     assert [finding.kind for finding in found] == (["reading"] if share > 0.02 else [])
     if found:
