@@ -23,7 +23,7 @@ from pydantic import Field, PositiveFloat, PositiveInt
 
 from drivers import dynamixel2 as dxl
 from drivers.axis import Axis, Joint, Keys, Link, LinkKeys, Power, Reading, Steps
-from drivers.dynamixel2 import MODELS, Register, Reply, Scale, State
+from drivers.dynamixel2 import MODELS, NO_TORQUE, Register, Reply, Scale, State
 from drivers.errors import DriverError
 from ident.errors import InputError, unknown_name
 
@@ -168,6 +168,9 @@ class DynamixelAxis(Axis):
     """One servo."""
 
     def __init__(self, joint: Joint, keys: DynamixelKeys, drive: DriveKeys, bus: Callable[[], Bus]) -> None:
+        if (series := drive.model.partition("-")[0]) in NO_TORQUE:
+            raise InputError(f"joints.{joint.name}.drive.model = {drive.model!r}: it reports {NO_TORQUE[series]}, which "
+                             "tells no friction; that takes the current of its motor")
         if drive.model not in MODELS:
             raise unknown_name(f"joints.{joint.name}.drive.model", drive.model, MODELS)
         self.joint, self.keys, self.drive, self.model, self._bus = joint, keys, drive, MODELS[drive.model], bus

@@ -167,7 +167,7 @@ class Model:
     current_step : float
         A of a count of Present Current.
     torque_constant : float
-        N·m at the horn per A: stall torque over stall current at 12 V, so the losses of stalling are in it.
+        N·m at the horn per A: stall torque over stall current at the usual supply, so the losses of stalling are in it.
     most_current : int
         Largest value of Current Limit.
     """
@@ -179,7 +179,15 @@ class Model:
 
 
 MODELS = {"XM430-W210": Model(1030, 2.69e-3, 3.0 / 2.3, 1193), "XM430-W350": Model(1020, 2.69e-3, 4.1 / 2.3, 1193),
-          "XM540-W150": Model(1130, 2.69e-3, 7.3 / 4.4, 2047), "XM540-W270": Model(1120, 2.69e-3, 10.6 / 4.4, 2047)}
+          "XM540-W150": Model(1130, 2.69e-3, 7.3 / 4.4, 2047), "XM540-W270": Model(1120, 2.69e-3, 10.6 / 4.4, 2047),
+          "XH430-W210": Model(1010, 2.69e-3, 2.5 / 1.3, 648), "XH430-W350": Model(1000, 2.69e-3, 3.4 / 1.3, 648),
+          "XH430-V210": Model(1050, 1.34e-3, 2.6 / 0.7, 689), "XH430-V350": Model(1040, 1.34e-3, 3.3 / 0.7, 689),
+          "XH540-W150": Model(1110, 2.69e-3, 7.1 / 4.9, 2047), "XH540-W270": Model(1100, 2.69e-3, 9.9 / 4.9, 2047),
+          "XW540-T140": Model(1180, 2.69e-3, 6.9 / 4.9, 2047), "XW540-T260": Model(1170, 2.69e-3, 9.5 / 4.9, 2047)}
+NO_TORQUE = {                                   # series that cannot tell torque, and what they report in its place
+    "XL430": "a load by its controller's output", "XC430": "a load by its controller's output",
+    "2XL430": "a load by its controller's output", "2XC430": "a load by its controller's output",
+    "XL330": "the current of its supply", "XC330": "the current of its supply"}
 MOST_VELOCITY = 1023                            # largest value of Velocity Limit
 
 
