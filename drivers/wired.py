@@ -27,7 +27,7 @@ _POWER_ON = 5.0             # s to power all drives
 _REST = 0.005               # rad/s below which a joint counts as at rest, or two velocity steps
 _FIRST = 3                  # cycles in which drives must have replied before any is powered,
 _FIRST_REPLY = 0.3          # s for which they are asked
-_AGE = 0.05                 # s, or ten periods: older values are no sign of life
+_AGE = 0.05                 # s, or ten periods: values that were older when the next were asked for are no sign of life
 
 
 @dataclass
@@ -95,7 +95,7 @@ class WiredArm:
                                        for key in ("velocity", "position", "torque", "viscous")))
         self._transport = transport
         self._reason: str | None = "it is not connected"
-        self._period, self._began, self._tick = 1.0 / self.rate, 0.0, 0.0
+        self._period, self._began, self._tick, self._asked = 1.0 / self.rate, 0.0, 0.0, 0.0
         self._sent = np.zeros(len(self.names))
         self._leave = ExitStack()
         self.prompt = False                 # whether this computer lets the loop go before all else
@@ -112,7 +112,7 @@ class WiredArm:
                     raise DriverError(f"the drive of {axis.joint.name} has no watchdog: if this computer hangs, the joint goes "
                                       "on. driver.allow_no_watchdog = true moves it all the same")
             self._leave = undo.pop_all()
-        self._began = self._tick = time.monotonic()
+        self._began = self._tick = self._asked = time.monotonic()
         self._reason = "it has not been enabled"
         return self
 
@@ -289,15 +289,15 @@ class WiredArm:
         elif now - self._tick > self._period:        # behind by whole periods: they are left out, not made up
             self.tally.late += 1
             self._tick += int((now - self._tick) / self._period) * self._period
-        asked = self.link.exchange(time.monotonic() + _PATIENCE * self._period)
+        self._asked = self.link.exchange(time.monotonic() + _PATIENCE * self._period)
         self._tick += self._period
-        return self._gather(asked)
+        return self._gather()
 
-    def _gather(self, asked: float) -> JointSample:
+    def _gather(self) -> JointSample:
         rows = [(r.q, r.dq, r.tau, r.t - self._began, r.raw, r.temperature, r.status) if (r := axis.reading) else
                 (np.nan, np.nan, np.nan, np.nan, np.nan, np.nan, 0) for axis in self.axes]
         q, dq, tau, t_joint, raw, temperature, status = np.array(rows, dtype=float).T.copy()
-        t, tally = asked - self._began, self.tally
+        t, tally = self._asked - self._began, self.tally
         tally.cycles += 1
         tally.missed += ~(t_joint >= t)
         tally.latency.append(t_joint - t)
@@ -306,11 +306,10 @@ class WiredArm:
                            None if np.isnan(raw).all() else raw)
 
     def _oldest(self) -> float:
-        """Age of the oldest reading [s]."""
-        now = time.monotonic()
-        return max(now - (axis.reading.t if axis.reading else self._began) for axis in self.axes)
+        """Age of the oldest reading when the next was asked for [s]."""
+        return max(self._asked - (axis.reading.t if axis.reading else self._began) for axis in self.axes)
 
     def _silent(self, axes: Sequence[Axis] | None = None) -> list[str]:
-        """Joints that have not replied for a while."""
-        old = time.monotonic() - max(_AGE, 10.0 * self._period)
+        """Joints that have not replied for a while; a pause of this computer while it waits for replies is not theirs."""
+        old = self._asked - max(_AGE, 10.0 * self._period)
         return [axis.joint.name for axis in (self.axes if axes is None else axes) if axis.reading is None or axis.reading.t < old]

@@ -1,0 +1,119 @@
+"""What the loop of a wired arm makes of pauses and silence, with drives in this process that reply at once or not at all."""
+
+import time
+
+import numpy as np
+import pytest
+
+from drivers import Command, DriverError
+from drivers.axis import Axis, Link, Reading, Steps
+from drivers.wired import WiredArm
+from tests.drivers.wires import REST, steps
+
+PAUSE = 0.07            # s: longer than a drive may be silent, shorter than its watchdog's time
+
+
+class Ideal(Axis):
+    """Follows at once."""
+
+    steps, watched = Steps(1e-6, 1e-6, 1e-6), True
+
+    def __init__(self, joint):
+        self.joint, self.state, self.velocity, self.q, self.mute = joint, "off", 0.0, 0.0, False
+
+    @property
+    def power(self):
+        return self.state
+
+    def identity(self):
+        return {}
+
+    def configure(self):
+        pass
+
+    def enable(self):
+        self.state, self.velocity = "on", 0.0
+
+    def command(self, mode, value):
+        self.velocity = value
+
+    def quick_stop(self):
+        self.state, self.velocity = "held", 0.0
+
+    def disable(self):
+        self.state, self.velocity = "off", 0.0
+
+    def reset(self):
+        pass
+
+
+class Loopback(Link):
+    """Replies come at once, but for the next cycles in which the computer pauses while it waits for them."""
+
+    def __init__(self, joints, keys, drives):
+        self.axes, self.pauses = tuple(Ideal(joint) for joint in joints), 0
+
+    def open(self, transport=None):
+        pass
+
+    def start(self):
+        pass
+
+    def close(self):
+        pass
+
+    def load(self):
+        return 0.0
+
+    def exchange(self, deadline):
+        asked = time.monotonic()
+        if self.pauses:
+            self.pauses -= 1
+            time.sleep(PAUSE)
+            return asked
+        for axis in self.axes:
+            axis.q += axis.velocity * 0.005
+            if not axis.mute:
+                axis.reading = Reading(time.monotonic(), axis.q, axis.velocity, 0.0)
+        return asked
+
+
+@pytest.fixture
+def arm(make_arm):
+    with WiredArm(make_arm(), Loopback) as made:
+        made.enable()
+        steps(made, 3)
+        yield made
+
+
+def test_a_pause_while_replies_are_waited_for_is_not_the_drives_silence(arm):
+    arm.link.pauses = 1
+    missing = arm.step(Command(REST))
+    assert (missing.t_joint < missing.t).all()
+    fresh = arm.step(Command(REST))
+    assert (fresh.t_joint >= fresh.t).all()
+    np.testing.assert_array_equal(arm.tally.missed, [1, 1])
+
+
+def test_pauses_one_after_the_other_are_no_sign_of_life(arm):
+    arm.link.pauses = 3
+    arm.step(Command(REST))
+    with pytest.raises(DriverError, match=r"turn has not replied for \d+ ms; the arm was stopped"):
+        arm.step(Command(REST))
+
+
+def test_a_drive_that_falls_silent_is_named_in_time(arm):
+    arm.axes[1].mute = True
+    began = time.monotonic()
+    with pytest.raises(DriverError, match=r"lift has not replied for \d+ ms; then lift does not reply"):
+        steps(arm, 1000, np.array([0.1, 0.1]))
+    assert arm.axes[0].velocity == 0.0
+    assert 0.05 < time.monotonic() - began < 3.0        # then the ladder waits for a word of the silent one
+
+
+def test_a_pause_longer_than_the_watchdog_ends_motion(arm):
+    steps(arm, 3, np.array([0.1, 0.1]))
+    time.sleep(arm.watchdog + 0.05)
+    with pytest.raises(DriverError, match=r"this computer sent nothing for \d+ ms"):
+        arm.step(Command(REST))
+    assert [axis.velocity for axis in arm.axes] == [0.0, 0.0]
