@@ -9,6 +9,7 @@ import hashlib
 import io
 import json
 import multiprocessing
+import os
 import re
 import resource
 import shutil
@@ -17,6 +18,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -281,12 +283,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
     parser.add_argument("--cases", type=int, default=100_000)
     parser.add_argument("--first", type=int, default=0, help="number of the first case; with --cases 1 one is repeated")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes side by side")
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Damage, run, count."""
-    began = time.perf_counter()
-    counts, faults = judged(range(options.first, options.first + options.cases), print)
+    began, jobs = time.perf_counter(), min(options.jobs, options.cases)
+    bounds = np.linspace(options.first, options.first + options.cases, jobs + 1).astype(int).tolist()
+    with ThreadPoolExecutor(jobs) as pool:
+        parts = list(pool.map(lambda begin, end: judged(range(begin, end), print), bounds[:-1], bounds[1:]))
+    counts, faults = sum((part[0] for part in parts), Counter()), [fault for part in parts for fault in part[1]]
     took = time.perf_counter() - began
     rows = "\n".join(f"| {kind} | {count} | {sum(f'({kind})' in fault for fault in faults)} |"
                      for kind, count in sorted(counts.items()))

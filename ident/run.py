@@ -223,7 +223,8 @@ def _read_samples(path: Path, names: tuple[str, ...],
     if not path.is_file():
         raise InputError(f"{path}: no such file; the run has no samples")
     try:
-        present = set(_schema(path).names)
+        schema = _schema(path)
+        present = set(schema.names)
         missing = [column for column in ("t", "segment", *(f"{signal}.{name}" for signal in ("q", "tau") for name in names))
                    if column not in present]
         if missing:
@@ -231,6 +232,9 @@ def _read_samples(path: Path, names: tuple[str, ...],
         wanted = {signal: columns for signal in signals
                   if set(columns := tuple(f"{signal}.{name}" for name in names)) <= present}
         columns = ("t", "segment", *chain.from_iterable(wanted.values()))
+        for column in columns:
+            if not (pa.types.is_floating(kind := schema.field(column).type) or pa.types.is_integer(kind)):
+                raise InputError(f"{path}: column {column} holds {kind}, not numbers")
         with ThreadPoolExecutor(2) as pool:                 # decompression is most of it, and runs beside itself
             halves = list(pool.map(partial(_read_columns, path), (columns[::2], columns[1::2])))
             digest = pool.submit(_digest, path)

@@ -102,7 +102,7 @@ def _from_sqlite(file: Path, notes: list[str]) -> Iterator[tuple[str, str, int, 
                 if data[:4] == b"\x28\xb5\x2f\xfd":
                     raise InputError(f"{file}: the messages are compressed one by one; unpack the bag with ros2 bag convert")
                 yield str(name), str(kind), receipt, data
-    except (sqlite3.Error, OverflowError, MemoryError) as error:
+    except (sqlite3.Error, OverflowError, MemoryError, UnicodeDecodeError) as error:     # the last from a message of its own
         raise InputError(f"{file}: not a ROS 2 bag that can be read: {error}") from error
     finally:
         connection.close()

@@ -1,8 +1,11 @@
 """MATLAB files up to version 7.2: vectors, matrices and structures of them."""
 
+import faulthandler
+import os
 import struct
+import warnings
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +24,8 @@ def open_mat(path: Path) -> Table:
 
     try:
         _check_unpacked(path)
+        if not _survived(lambda: loadmat(path)):
+            raise InputError(f"{path}: damaged, so much that reading it would end this program")
         content = loadmat(path, simplify_cells=True)
     except InputError:
         raise
@@ -29,6 +34,22 @@ def open_mat(path: Path) -> Table:
                          f"{' '.join(str(error).split())}") from error
     return in_memory(str(path), {name: np.asarray(column, dtype=float) for name, values in _arrays(content)
                                  for name, column in columns_of(name, values).items()})
+
+
+def _survived(reads: Callable[[], Any]) -> bool:
+    """Whether a process lives through this, as SciPy's reader does not with some damaged files; true where none can be forked."""
+    if not hasattr(os, "fork"):
+        return True
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)         # of forking a process with threads: this one only reads
+        child = os.fork()
+    if child == 0:
+        try:
+            faulthandler.disable()
+            reads()
+        finally:
+            os._exit(0)
+    return not os.WIFSIGNALED(os.waitpid(child, 0)[1])
 
 
 def _arrays(content: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, np.ndarray]]:
