@@ -522,6 +522,23 @@ class TestMalice:
         with pytest.raises(InputError, match="unpacks to more than"):
             open_log(tmp_path / "log.mat")
 
+    def test_mat_that_crashes_its_reader(self, tmp_path):
+        """Numbers of no type."""
+        savemat(tmp_path / "log.mat", {"t": np.arange(9.0)})
+        whole = (tmp_path / "log.mat").read_bytes()
+        (tmp_path / "log.mat").write_bytes(whole.replace(struct.pack("<II", 9, 72), struct.pack("<II", 0, 72)))
+        with pytest.raises(InputError, match="damaged, so much that reading it would end this program"):
+            open_log(tmp_path / "log.mat")
+
+    def test_sqlite_whose_schema_is_no_text(self, tmp_path):
+        with sqlite3.connect(tmp_path / "log.db3") as bag:
+            bag.execute("CREATE TABLE topics(id INTEGER, name TEXT, type TEXT, serialization_format TEXT)")
+        bag.close()
+        whole = (tmp_path / "log.db3").read_bytes()
+        (tmp_path / "log.db3").write_bytes(whole.replace(b"CREATE TABLE topics(id", b"CREATE \xff\xfe\xff TABLE(id"))
+        with pytest.raises(InputError, match="not a ROS 2 bag that can be read"):
+            open_log(tmp_path / "log.db3")
+
     def test_mcap(self, tmp_path):
         import zstandard
         from mcap.data_stream import RecordBuilder

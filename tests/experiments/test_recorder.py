@@ -363,6 +363,7 @@ class TestDamage:
         (lambda run: replace_text(run / ARM / "pair.urdf", 'mass value="2"', 'mass value="3"'), ["changed after the recording"]),
         (lambda run: drop_column(run, "tau.lift"), ["samples.arrows", "tau.lift is missing"]),
         (lambda run: drop_column(run, "t"), ["samples.arrows", "is missing"]),
+        (lambda run: empty_column(run, "t"), ["samples.arrows", "column t holds null, not numbers"]),
     ], ids=lambda value: "" if callable(value) else "-".join(value))
     def test_a_damaged_run_is_refused_in_a_sentence(self, closed, damage, words):
         damage(closed)
@@ -464,5 +465,12 @@ def replace_text(path, old, new):
 
 def drop_column(run, name):
     table = pa.ipc.open_stream((run / SAMPLES).read_bytes()).read_all().drop_columns([name])
+    with pa.ipc.new_stream(str(run / SAMPLES), table.schema) as writer:
+        writer.write_table(table)
+
+
+def empty_column(run, name):
+    table = pa.ipc.open_stream((run / SAMPLES).read_bytes()).read_all()
+    table = table.set_column(table.column_names.index(name), name, pa.nulls(len(table)))
     with pa.ipc.new_stream(str(run / SAMPLES), table.schema) as writer:
         writer.write_table(table)
