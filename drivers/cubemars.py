@@ -23,6 +23,7 @@ from ident.errors import InputError
 
 _WEAK = 0.1             # part of the damping torque at the slowest speed that gravity may reach where nothing else holds a joint
 _POSTURES = 500         # in which gravity is looked for
+_STEP = 0.25            # part of the torque limit that a step of the ramp may pull: a frame that is lost makes it two
 
 
 class DriveKeys(MotorKeys):
@@ -39,8 +40,16 @@ class CubemarsAxis(PolledAxis):
     def __init__(self, joint: Joint, keys: PolledKeys, drive: DriveKeys) -> None:
         super().__init__(joint, keys)
         self.drive, self.shaft = drive, Shaft(joint, drive)
-        self.steps = Steps(0.0, self.shaft.steps.position, self.shaft.steps.torque,         # the ramp goes at any velocity
-                           drive.kp * drive.gear**2 / (2.0 * keys.rate))
+        step = drive.kp * drive.gear**2 / keys.rate         # N·m·s/rad: torque of a step of the ramp, by velocity
+        if (pull := step * joint.velocity) > _STEP * joint.torque:
+            raise InputError(f"joints.{joint.name}.drive.kp = {drive.kp:g}: at {joint.velocity:g} rad/s each step of the ramp "
+                             f"would pull {pull:.3g} N·m harder, and a lost frame twice that; {_STEP * joint.torque:.3g} N·m, "
+                             f"{_STEP:g} of the torque limit, are allowed. Lower kp or velocity, or raise driver.rate")
+        if drive.kp and drive.kd > drive.kp * keys.watchdog:
+            raise InputError(f"joints.{joint.name}.drive.kd = {drive.kd:g}: a joint whose computer falls silent runs on for up "
+                             f"to kd / kp = {drive.kd / drive.kp:.2g} s at its speed, which plans leave driver.watchdog = "
+                             f"{keys.watchdog:g} s for. Lower kd, or raise kp or watchdog")
+        self.steps = Steps(0.0, self.shaft.steps.position, self.shaft.steps.torque, step / 2.0)     # it goes at any velocity
         self.gravity = 0.0                  # of the joint, where it is now
         self.corrupt = 0
         self.released = True                # there is nothing to release

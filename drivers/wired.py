@@ -154,14 +154,15 @@ class WiredArm:
         """Send the set-points at the next tick and return what the joints reply."""
         if self._reason is not None:
             raise ArmStopped(f"the arm takes no commands: {self._reason}; enable it first")
-        self._refuse_pause()
         fault = command_fault(command, self.names, self.modes)
         if fault is not None:
             self._fail(fault)
+        self._wait()
+        self._refuse_pause()
         try:
             with bus_errors():
                 self._order(command)
-                sample = self._cycle()
+                sample = self._exchange()
         except DriverError as error:
             self._fail(str(error))
         silent = self._silent()
@@ -174,8 +175,8 @@ class WiredArm:
 
     def _refuse_pause(self) -> None:
         """What was commanded before a pause of this computer is no way to go on; joints that still move are stopped at once."""
-        pause = time.monotonic() - self._tick
-        if pause > self.watchdog:
+        pause = time.monotonic() - self._asked
+        if pause > self.watchdog + self._period:
             self._sent[:] = 0.0
             self._fail(f"this computer sent nothing for {1e3 * pause:.0f} ms")
 
@@ -283,12 +284,18 @@ class WiredArm:
 
     def _cycle(self) -> JointSample:
         """Wait for the tick, exchange, gather what came."""
+        self._wait()
+        return self._exchange()
+
+    def _wait(self) -> None:
         now = time.monotonic()
         if now < self._tick:
             time.sleep(self._tick - now)
         elif now - self._tick > self._period:        # behind by whole periods: they are left out, not made up
             self.tally.late += 1
             self._tick += int((now - self._tick) / self._period) * self._period
+
+    def _exchange(self) -> JointSample:
         self._asked = self.link.exchange(time.monotonic() + _PATIENCE * self._period)
         self._tick += self._period
         return self._gather()

@@ -3,6 +3,7 @@
 Written from the AK manual's "MIT mode" alone: frames are packed and taken apart here, none of the driver's code is used.
 """
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from drivers.emulators.can_bus import CanEmulator, Node, Send, published
 _PUBLISHED: dict[str, tuple[float, ...]] = {
     "AK10-9": (12.5, 50.0, 65.0), "AK60-6": (12.5, 45.0, 15.0), "AK70-10": (12.5, 50.0, 25.0), "AK80-6": (12.5, 76.0, 12.0),
     "AK80-8": (12.5, 37.5, 32.0), "AK80-9": (12.5, 50.0, 18.0), "AK80-64": (12.5, 8.0, 144.0)}
+_BOOT = 0.3                 # s in which a motor that was reset hears nothing
 _HOT = 1                    # error code of a motor that is too hot
 _FAULT = b"\xff\0\xff\0\xff\0\xff"  # the emulator's own command: these bytes and an error code happen to the motor
 
@@ -27,10 +29,11 @@ class Motor(Node):
         self._spans = tuple(keys["ranges"]) if "ranges" in keys else published(_PUBLISHED, keys["motor"])
         self._turn = drive.table.direction / keys.get("gear", 1.0)
         self.boot()
+        self._awake = 0.0
 
     def boot(self) -> None:
         """Rest mode, nothing told."""
-        self.on, self.error = False, 0
+        self.on, self.error, self._awake = False, 0, time.monotonic() + _BOOT
         self._told: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0, 0.0)
 
     def fault(self, code: int) -> None:
@@ -39,7 +42,7 @@ class Motor(Node):
 
     def receive(self, identifier: int, data: bytes) -> None:
         """Every frame for it is answered."""
-        if identifier != self.id or len(data) != 8 or self.silent:
+        if identifier != self.id or len(data) != 8 or self.silent or time.monotonic() < self._awake:
             return
         if data[:7] == _FAULT:
             self.fault(data[7])

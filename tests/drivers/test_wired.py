@@ -111,9 +111,16 @@ def test_a_drive_that_falls_silent_is_named_in_time(arm):
     assert 0.05 < time.monotonic() - began < 3.0        # then the ladder waits for a word of the silent one
 
 
-def test_a_pause_longer_than_the_watchdog_ends_motion(arm):
+@pytest.mark.parametrize("waiting", [False, True])
+def test_after_a_pause_longer_than_the_watchdog_nothing_goes_on(arm, monkeypatch, waiting):
+    """Whether the program paused before it came to send, or while it waited for the time to do so."""
     steps(arm, 3, np.array([0.1, 0.1]))
-    time.sleep(arm.watchdog + 0.05)
-    with pytest.raises(DriverError, match=r"this computer sent nothing for \d+ ms"):
-        arm.step(Command(REST))
-    assert [axis.velocity for axis in arm.axes] == [0.0, 0.0]
+    before, pause, sleep = [axis.q for axis in arm.axes], arm.watchdog + 0.05, time.sleep
+    with monkeypatch.context() as patch:
+        if waiting:
+            patch.setattr("drivers.wired.time.sleep", lambda seconds: (sleep(pause), patch.undo()))
+        else:
+            sleep(pause)
+        with pytest.raises(DriverError, match=r"this computer sent nothing for \d+ ms"):
+            arm.step(Command(np.array([0.1, 0.1])))
+    assert [axis.q for axis in arm.axes] == before
