@@ -379,6 +379,9 @@ def judge(case: Case, arm: ArmFile) -> dict[str, Any]:
         if end == "falls" and powered[:, j].any() and not alone:
             breaches.append(f"{mechanism.names[j]} was left to fall")
 
+        if case.code == 0 and end == "held" and arm.joint(mechanism.names[j]).stop == "brake":
+            breaches.append(f"{mechanism.names[j]} was left under power")
+
     # files
     kept, whole, missed, lost = _recorded(case, arm)
     breaches += lost

@@ -97,6 +97,7 @@ class CanopenAxis(Axis):
         self._state: tuple[float, int, int, int] | None = None
         self._emergency: str | None = None
         self._booted = False
+        self.ours = False                   # whether it was set up by this program, and may be told to end that
 
     def join(self, network: canopen.Network) -> None:
         """Be reachable by a network."""
@@ -181,8 +182,10 @@ class CanopenAxis(Axis):
 
     def configure(self) -> None:
         """Write every setting, then read every one back."""
+        self.ours = False
         self._wake()
         self._check_drive()
+        self.ours = True
         self.node.nmt.state = "PRE-OPERATIONAL"
         last: dict[tuple[int, int], Setting] = {}
         for setting in self.settings():
@@ -269,7 +272,9 @@ class CanopenAxis(Axis):
         self._velocity, self._goal = 0, "off"
 
     def reset(self) -> None:
-        """Rising edge of bit 7 with target velocity zero and nothing else set: ends without power."""
+        """Rising edge of bit 7 with target velocity zero and nothing else set; one without fault is left as it is."""
+        if cia402.state(self.read(0x6041, 0, "<H") or 0) not in ("fault", "fault reaction"):
+            return
         self.write(Setting(0x60FF, 0, "<i", 0, "target velocity"))
         for word in (cia402.DISABLE_VOLTAGE, cia402.FAULT_RESET, cia402.DISABLE_VOLTAGE):
             self.write(Setting(0x6040, 0, "<H", word, "controlword"))
@@ -453,10 +458,13 @@ class CanopenLink(Link):
             axis.node.nmt.state = "OPERATIONAL"
 
     def close(self) -> None:
-        """Release the watchdogs of drives that stand still, then the bus; one that was handed in stays open."""
+        """Release the watchdogs of drives that stand still, then the bus; one that was handed in stays open.
+
+        Drives that were never set up may follow another program: nothing is sent to them.
+        """
         if self._network is None:
             return
-        for axis in self._axes:
+        for axis in (axis for axis in self._axes if axis.ours):
             with suppress(DriverError, can.CanError, OSError):
                 if axis.power != "on" and axis.reading is not None and time.monotonic() - axis.reading.t < _GONE:
                     axis.write(Setting(0x1016, 1, "<I", 0, "watchdog", False))

@@ -23,6 +23,8 @@ from ident.errors import InputError
 
 _WEAK = 0.1             # part of the damping torque at the slowest speed that gravity may reach where nothing else holds a joint
 _POSTURES = 500         # in which gravity is looked for
+_LISTEN = 0.1           # s for which nobody else may speak to the motors before they are connected
+_CONFIRMED = 3          # answers to rest mode after which a motor is in it: one may be to the set-point before
 _STEP = 0.25            # part of the torque limit that a step of the ramp may pull: a frame that is lost makes it two
 
 
@@ -55,6 +57,7 @@ class CubemarsAxis(PolledAxis):
         self.released = True                # there is nothing to release
         self._slope = Slope(self.steps.position)
         self._powered = False
+        self._rested = 0                    # answers to rest mode since power was to go
         self._ramp: tuple[float, float] | None = None       # time and position that it has reached
 
     @property
@@ -76,13 +79,14 @@ class CubemarsAxis(PolledAxis):
                 "ranges": f"{spans.position:g}, {spans.velocity:g}, {spans.torque:g} (rad, rad/s, N·m; as the arm file says)"}
 
     def configure(self) -> None:
-        """There is nothing to write; it must reply, without fault."""
+        """There is nothing to write; it must reply, without fault. Then rest mode, which a killed program may have left."""
         self.reading = self._goal = self._ramp = None
-        self._powered = False
         error = self._state()
         if error:
             raise self.error(f"has a fault: {mit.cubemars_words(error)}; see to its cause, then clear it with stribeck "
                              "check --reset")
+        self.ask(self._rest(), "error")
+        self._powered = False
 
     def _state(self) -> int:
         """Its error code, asked for outside the cycles with gains of zero."""
@@ -90,6 +94,9 @@ class CubemarsAxis(PolledAxis):
 
     def _idle(self) -> Frame:
         return Frame(self.drive.id, mit.pack_command(self.drive.spans, 0.0, 0.0, 0.0, 0.0, 0.0))
+
+    def _rest(self) -> Frame:
+        return Frame(self.drive.id, mit.DISABLE)
 
     def watch(self, on: bool) -> None:
         """It has none."""
@@ -99,7 +106,9 @@ class CubemarsAxis(PolledAxis):
         yield from ()
 
     def setpoint(self, velocity: float) -> Frame:
-        """A frame at the ramp's present end; it goes on from where the joint is powered."""
+        """A frame at the ramp's present end, which goes on from where the joint is powered; rest mode where power is to go."""
+        if self._goal == "off":
+            return self._rest()
         shaft, spans = self.shaft, self.drive.spans
         q = self._ramp[1] if self._ramp else self.reading.q if self.reading else self.joint.table.zero_offset
         return Frame(self.drive.id, mit.pack_command(spans, shaft.position(q), shaft.velocity(velocity), self.drive.kp,
@@ -121,9 +130,13 @@ class CubemarsAxis(PolledAxis):
         yield Frame(self.drive.id, mit.ENABLE)
 
     def power_off(self) -> Iterator[Frame]:
-        """Rest mode."""
-        self._powered = False
-        yield Frame(self.drive.id, mit.DISABLE)
+        """Rest mode is in place of the set-point, cycle by cycle, until that is answered."""
+        yield from ()
+
+    def disable(self) -> None:
+        """Rest mode, which has to be answered."""
+        super().disable()
+        self._rested = 0
 
     def questions(self, told: bool) -> Iterator[Frame]:
         """It replies to what it is told; else to gains of zero."""
@@ -134,7 +147,7 @@ class CubemarsAxis(PolledAxis):
         """Rest mode, in which faults that are over are forgotten; one without fault is left as it is."""
         if not self._state():
             return
-        self.link.send(Frame(self.drive.id, mit.DISABLE))
+        self.link.send(self._rest())
         time.sleep(0.02)
         error = self._state()
         if error:
@@ -155,6 +168,9 @@ class CubemarsAxis(PolledAxis):
             return
         self.answers["error"] = state.status
         if self.due:
+            if self._goal == "off" and self._powered:
+                self._rested += 1
+                self._powered = self._rested < _CONFIRMED
             q, _, tau = self.shaft.measured(state)
             self.measured(Reading(time.monotonic(), q, self._slope.add(self._asked, q), tau, state.status, float(state.torque),
                                   state.temperature))
@@ -177,11 +193,29 @@ class CubemarsLink(PolledLink):
         super().__init__(joints, keys, self._motors)
 
     def open(self, transport: can.BusABC | None = None) -> None:
-        """Refuse joints that would sag, then take the bus."""
+        """Refuse joints that would sag, then take the bus, if nobody else speaks to the motors."""
         for j, axis in enumerate(self._motors):
             if axis.drive.kp == 0.0:
                 self._refuse_to_sag(j, axis)
         super().open(transport)
+        try:
+            self._refuse_company()
+        except BaseException:
+            self.close()
+            raise
+
+    def _refuse_company(self) -> None:
+        """What is sent while another program moves the arm would disturb it, and connecting takes the motors' power."""
+        assert self._bus is not None
+        end = time.monotonic() + _LISTEN
+        while (left := end - time.monotonic()) > 0.0:
+            message = self._bus.recv(left)
+            if message is None:
+                return
+            spoken = message.arbitration_id or (message.data[0] if message.data else 0)         # to it, or by it
+            for axis in self._motors:
+                if axis.drive.id == spoken:
+                    raise axis.error("follows another program; stop that first")
 
     def _refuse_to_sag(self, j: int, axis: CubemarsAxis) -> None:
         """Without stiffness a velocity is only as good as damping is strong against gravity."""

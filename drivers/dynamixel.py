@@ -73,7 +73,12 @@ class Port:
 
     def clearPort(self) -> None:
         """Forget what came before."""
-        self.line.reset_input_buffer()
+        try:
+            self.line.reset_input_buffer()
+        except OSError:
+            raise
+        except Exception as error:          # of a device that was unplugged termios says so by an error of its own
+            raise serial.SerialException(str(error)) from error
 
     def writePort(self, packet: Sequence[int]) -> int:
         """Keep a packet until `send`."""
@@ -275,7 +280,7 @@ class DynamixelAxis(Axis):
             if self.read(setting.item) != setting.value:
                 if powered and setting.locked:
                     raise self._error(f"holds its joint and has another {setting.what}, which cannot be set under power; support "
-                                      "the arm, then take the power off with stribeck check --reset")
+                                      "the arm, then switch its supply off and on")
                 self.write(setting)
         for setting in settings:
             self._verify(setting)
@@ -358,14 +363,15 @@ class DynamixelAxis(Axis):
         self._velocity, self._asked = 0.0, "off"
 
     def reset(self) -> None:
-        """Power off, and a reboot where there is a fault, which nothing else clears."""
+        """A reboot, which alone clears a fault; a servo without one is left as it is."""
+        if not self.read(dxl.HARDWARE_ERROR):
+            return
         self.write(Setting(dxl.TORQUE_ENABLE, 0, "power"))
         self.write(Setting(dxl.WATCHDOG, 0, "watchdog"))
-        if self.read(dxl.HARDWARE_ERROR):
-            self._bus().ask(self.drive.id, dxl.REBOOT, tries=1)
-            end = time.monotonic() + _BOOT
-            while self._bus().ask(self.drive.id, dxl.PING, size=3) is None and time.monotonic() < end:
-                pass
+        self._bus().ask(self.drive.id, dxl.REBOOT, tries=1)
+        end = time.monotonic() + _BOOT
+        while self._bus().ask(self.drive.id, dxl.PING, size=3) is None and time.monotonic() < end:
+            pass
         fault = self.read(dxl.HARDWARE_ERROR)
         if fault:
             raise self._error("keeps its fault: " + dxl.hardware_words(fault))

@@ -1,5 +1,6 @@
 """Drives on a CAN bus that answer every frame they are sent: the thread that asks also waits for the answers."""
 
+import math
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterator
@@ -15,8 +16,8 @@ from drivers.transport import open_can
 
 _REPLY = 0.1            # s for an answer to a question outside the cycles,
 _TRIES = 3              # which is put so often
-_REST = 0.005           # rad/s below which a joint is at rest,
-_STILL = 0.03           # s that it has to stay so: one that swings is at rest for moments
+_SWAY = 0.0005          # rad within which a joint at rest stays, or two steps of its position,
+_STILL = 0.1            # s for which it has to: one that swings is at rest for moments, and velocities are noisy
 _BACKLOG = 1000         # frames that are read before a cycle begins; a bus that brings more is full of noise
 
 Condition = Literal["unknown", "off", "powered", "fault"]
@@ -68,7 +69,8 @@ class PolledAxis(Axis):
         self._velocity = 0.0
         self._zeroed = False                # it has answered a set-point of zero since it was to be powered
         self._asked = 0.0                   # when its state was asked for last,
-        self._seen = self._moved = 0.0      # when it was answered last, and when the joint was last seen moving
+        self._seen = self._moved = 0.0      # when it was answered last, and when the joint was last seen moving,
+        self._place = math.nan              # and where
 
     # what a driver adds
 
@@ -109,12 +111,16 @@ class PolledAxis(Axis):
 
     @property
     def power(self) -> Power:
-        """By its last answer; powered, it is "held" when it stands still and goes on standing without us."""
+        """By its last answer; powered, it is "held" when it stands still and goes on standing without us.
+
+        One that is to be left without power has its watchdog released first, which else would trip.
+        """
         condition = self.condition
         if condition == "fault":
             return "fault"
+        stopped = self._goal in ("held", "off")
         if condition != "powered":
-            return "off"
+            return "on" if stopped and not self.released else "off"
         if self._goal in ("on", "follow"):
             return "on"
         return "held" if self._at_rest() and self.released else "on"
@@ -162,8 +168,8 @@ class PolledAxis(Axis):
     def measured(self, reading: Reading) -> None:
         """The answer of this cycle."""
         self.due, self.reading, self._seen = False, reading, self._asked
-        if not abs(reading.dq) < _REST:
-            self._moved = self._asked
+        if not abs(reading.q - self._place) <= max(_SWAY, 2.0 * self.steps.position):
+            self._place, self._moved = reading.q, self._asked
         self.replies += 1
         self._zeroed = self._goal == "on"
         if self._goal == "on" and self.power == "on":
@@ -171,7 +177,7 @@ class PolledAxis(Axis):
 
     def forget(self) -> None:
         """Called before cycles begin again after a pause."""
-        self.due = False
+        self.due, self._place = False, math.nan
         self._seen = self._moved = time.monotonic()
 
     def ask(self, frame: Frame, key: Hashable) -> Any:

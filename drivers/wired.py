@@ -120,7 +120,7 @@ class WiredArm:
                  trace: TracebackType | None) -> None:
         with self._leave:
             try:
-                self.stop("disconnected")
+                self.stop("interrupted" if kind is KeyboardInterrupt else "disconnected")
             finally:
                 self._reason = "disconnected"
 
@@ -267,7 +267,7 @@ class WiredArm:
     def _until(self, power: str, patience: float, axes: Sequence[Axis] | None = None) -> None:
         """Cycle until these drives are in this state; a drive without power cannot be held."""
         axes, end = self.axes if axes is None else axes, time.monotonic() + patience
-        done = ("held", "off", "fault") if power == "held" else (power,)
+        done = {"held": ("held", "off", "fault"), "off": ("off", "fault")}.get(power, (power,))       # a fault takes power, too
         while any(axis.power not in done for axis in axes) or self._silent(axes):
             if power == "on":
                 broken = next((axis for axis in axes if axis.power == "fault"), None)

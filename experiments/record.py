@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -71,11 +72,16 @@ def record(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None, no
 @contextmanager
 def _counted(device: Arm, recorder: Recorder) -> Iterator[None]:
     """However motion on a bus ends, note how many cycles it had, how many began late, and how many replies each joint missed."""
+    if not isinstance(device, WiredArm):
+        yield
+        return
+    before = replace(device.tally, missed=device.tally.missed.copy())
     try:
         yield
     finally:
-        if isinstance(device, WiredArm):
-            recorder.event(REPLIES, cycles=device.tally.cycles, late=device.tally.late, missed=device.tally.missed.tolist())
+        tally = device.tally
+        recorder.event(REPLIES, cycles=tally.cycles - before.cycles, late=tally.late - before.late,
+                       missed=(tally.missed - before.missed).tolist())
 
 
 def approach(arm: ArmFile) -> float:

@@ -400,7 +400,7 @@ def test_a_joint_without_brake_falls_when_its_servo_has_no_power(make_arm, on_pt
     (deaf_to(172), "was told indirect addresses"),
     (lambda servo: servo.fault(0x04), "has a fault, overheating"),
     (holds(_64=1), "is powered and follows another program"),
-    (holds(_64=1, _98=-1, _11=3), r"holds its joint and has another return delay.*stribeck check --reset"),
+    (holds(_64=1, _98=-1, _11=3), r"holds its joint and has another return delay.*switch its supply off and on"),
 ], ids=["old firmware", "return delay", "drive mode", "watchdog", "indirect", "fault", "somebody else's", "held otherwise"])
 def test_a_servo_that_is_not_as_it_should_be_is_not_powered(on_pty, spoil, words):
     with servos_here(on_pty, spoil) as driver, pytest.raises(DriverError, match=words), driver:
