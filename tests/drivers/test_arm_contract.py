@@ -11,7 +11,6 @@ import pytest
 from drivers import Arm, ArmStopped, Command, DriverError, Supervisor, connect
 from drivers.replay import ALL_SIGNALS, ReplayArm
 from drivers.simulated import SimulatedArm
-from drivers.wired import Tally
 from experiments.recorder import Recorder
 from ident.armfile import load_arm
 from ident.description import load_mechanism
@@ -331,15 +330,14 @@ def swing(path, said):
 
 
 def minute(path):
-    """Times, positions, replies late and lost of each joint, latency."""
+    """Times, positions, and the age of what each joint said when it was asked [s]: negative where it replied in time."""
     with Supervisor(connect(load_arm(path))) as guard:
         guard.enable()
         began, samples = time.monotonic(), []
         while (passed := time.monotonic() - began) < SECONDS:
             samples.append(guard.step(Command(SWING * np.sin(2.0 * np.pi * passed / PERIOD))))
-        tally: Tally = guard.arm.tally
-        return (np.array([sample.t for sample in samples]), np.array([sample.q for sample in samples]), tally.missed,
-                tally.cycles - np.array([axis.replies for axis in guard.arm.axes]), np.array(tally.latency))
+        return (np.array([sample.t for sample in samples]), np.array([sample.q for sample in samples]),
+                np.array([sample.t - sample.t_joint for sample in samples]))
 
 
 @pytest.fixture(scope="module")
@@ -361,10 +359,14 @@ def minutes(bench):
 
 @pytest.mark.parametrize("kind", RATES)
 def test_no_sample_is_lost(minutes, kind):
-    _, q, late, lost, latency = minutes[kind]
-    assert (lost <= late).all()             # what comes late may be dropped, nothing else
+    """A busy computer stands still now and then: but in most of the seconds none, and in all not one of a hundred."""
+    t, q, age = minutes[kind]
+    missed = (age > 0.0).any(axis=1)
+    each_second = np.add.reduceat(missed, np.searchsorted(t, np.arange(t[0], t[-1])))
+    assert np.median(each_second) == 0
+    assert missed.mean() < 0.01
     assert np.ptp(q[:, 0]) > 0.3
-    assert 0.0 < np.median(latency) < 1.0 / RATES[kind]
+    assert 0.0 < np.median(-age) < 1.0 / RATES[kind]
 
 
 @pytest.mark.parametrize("kind", RATES)

@@ -224,6 +224,29 @@ class TestFaults:
             arm.enable()
             steps(arm, 5)
 
+    def test_a_reset_leaves_a_joint_that_is_held_as_it_is(self, own):
+        drives, probe = own(joints={"lift": {"stop": "hold"}})
+        with connect(drives.arm) as arm:
+            arm.enable()
+            steps(arm, 5)
+            probe.write(1, TEST_OBJECT, 0x2310, "<H")
+            with pytest.raises(DriverError, match=r"overcurrent\); the arm was stopped"):
+                until_it_fails(arm, REST)
+        assert (probe.state(1) & 0x4F, probe.state(2)) == (0x08, 0x07)      # faulty; held
+        before = probe.read(2, 0x6064)
+        connect(drives.arm).reset()
+        assert (probe.state(1), probe.state(2)) == (0x40, 0x07)
+        assert abs(probe.read(2, 0x6064) - before) < 50
+
+    def test_a_look_at_drives_that_follow_another_program_does_not_stop_it(self, own):
+        drives, probe = own()
+        with program_of(drives.arm) as (_, said):
+            with pytest.raises(DriverError, match="is powered and follows another program"), connect(drives.arm):
+                pass
+            time.sleep(0.2)
+            assert said.empty()
+            assert abs(probe.read(1, 0x606C)) > 1000
+
     def test_a_node_that_falls_silent_is_noticed_and_the_others_stop(self, own):
         drives, probe = own()
         with connect(drives.arm) as arm:

@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drivers import Command, DriverError, connect
+from drivers.mit import MOTORS, pack_command
 from drivers.polled import Frame
 from ident.errors import InputError
-from tests.drivers.wires import PAIR, merged, steps, until_it_fails, with_port
+from tests.drivers.wires import PAIR, merged, program_of, steps, until_it_fails, with_port
 
 FAULT = b"\xff\0\xff\0\xff\0\xff"       # the emulator's own command
 
@@ -82,6 +83,68 @@ def test_a_fault_stops_all_joints_and_is_told(pair):
         with arm:
             arm.enable()
             steps(arm, 3)
+
+
+ON, OFF = (b"\xff" * 7 + bytes([last]) for last in (0xFC, 0xFD))
+
+
+def pulls(bus, motor):
+    """Whether a motor pulls when it is told to: the torque in its second reply, else that of before, in counts."""
+    frame = can.Message(arbitration_id=motor, data=pack_command(MOTORS["AK70-10"], 0.0, 0.0, 0.0, 0.0, 0.5), is_extended_id=False)
+    while bus.recv(0) is not None:
+        pass
+    for _ in range(2):
+        bus.send(frame)
+        time.sleep(0.02)
+    replies = [message.data for message in iter(lambda: bus.recv(0.05), None) if message.arbitration_id == 0]
+    return abs(((replies[-1][4] & 15) << 8 | replies[-1][5]) - 2047) > 20
+
+
+@pytest.fixture
+def bus(pair):
+    with can.Bus(**{"hop_limit": 0, **pair.arm.driver.model_extra["bus"]}) as made:
+        yield made
+        made.send(can.Message(arbitration_id=1, data=OFF, is_extended_id=False))
+        time.sleep(0.15)
+
+
+def test_connecting_puts_to_rest_what_a_killed_program_left_under_power(pair, bus):
+    bus.send(can.Message(arbitration_id=1, data=ON, is_extended_id=False))
+    assert pulls(bus, 1)
+    time.sleep(0.15)
+    with connect(pair.arm):
+        pass
+    assert not pulls(bus, 1)
+
+
+@pytest.mark.parametrize("lost", [1, 4])
+def test_rest_is_told_until_it_is_answered(pair, bus, lost):
+    with connect(pair.arm) as arm:
+        arm.enable()
+        steps(arm, 5)
+        send, left = arm.link._bus.send, [lost]
+
+        def losing(message):
+            if bytes(message.data) == OFF and message.arbitration_id == 1 and left[0]:
+                left[0] -= 1
+            else:
+                send(message)
+
+        arm.link._bus.send = losing
+        arm.stop("enough")
+        arm.link._bus.send = send
+    assert left == [0]
+    assert not pulls(bus, 1)
+
+
+def test_motors_that_follow_another_program_are_left_alone(bench):
+    motors = bench("cubemars")
+    with program_of(motors.arm) as (_, said):
+        with pytest.raises(DriverError, match=r"(turn|lift) follows another program"), connect(motors.arm):
+            pass
+        time.sleep(0.2)
+        assert said.empty()
+    motors.end()
 
 
 @pytest.mark.parametrize(("keys", "words"), [

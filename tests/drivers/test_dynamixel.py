@@ -362,6 +362,35 @@ def servos_here(arm, spoil=lambda servo: None):
         emulator.close()
 
 
+def test_a_line_that_is_unplugged_is_an_error_of_ours(on_pty):
+    """The other end of a pty is gone, which the system tells by errors of several kinds."""
+    emulator = Emulator(on_pty)
+    done = threading.Event()
+    thread = threading.Thread(target=emulator.serve, args=(lambda: not done.is_set(),))
+    thread.start()
+    with ExitStack() as leaving:
+        leaving.enter_context(pytest.raises(DriverError, match=r"the bus failed|has not replied"))
+        arm = leaving.enter_context(connect(on_pty))
+        arm.enable()
+        steps(arm, 5)
+        done.set()
+        thread.join()
+        emulator.close()
+        until_it_fails(arm)
+
+
+def test_a_reset_leaves_a_servo_without_fault_as_it_is(make_arm, on_pty):
+    arm = make_arm(merged(PAIR["dynamixel"], {"driver": dict(on_pty.driver.model_extra), "joints": {"turn": {"stop": "hold"}}}))
+    found = []
+    with servos_here(arm, found.append) as driver:
+        with driver:
+            driver.enable()
+            steps(driver, 3)
+        assert found[0].values[64] == 1         # held by its servo
+        driver.reset()
+        assert found[0].values[64] == 1
+
+
 def holds(**values):
     return lambda servo: servo.values.update({int(key[1:]): value for key, value in values.items()})
 

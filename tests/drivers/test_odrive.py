@@ -255,6 +255,17 @@ class TestHost:
         assert probe.state(2) == (0, CLOSED_LOOP)                           # held again
 
 
+def test_noisy_velocities_keep_no_joint_from_being_held(bench):
+    """Sensors tell a joint at rest tens of mrad/s: what counts is that it stays where it is."""
+    drives = bench("odrive", {"simulation": {"velocity_noise": 0.02}, "joints": {"lift": {"stop": "hold"}}})
+    with connect(drives.arm) as arm:
+        arm.enable()
+        steps(arm, 20, PACE)
+        arm.stop("enough")
+        assert [axis.power for axis in arm.axes] == ["off", "held"]
+    drives.end()
+
+
 @pytest.fixture(scope="module")
 def axis(make_arm):
     return connect(make_arm(with_port(PAIR["odrive"], 1))).axes[0]
