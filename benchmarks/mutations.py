@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from ident.export import EXPORTS
 from ident.run import ARM, EVENTS, RECORD, SAMPLES, load_run
 
 _RAM = Path("/dev/shm")     # where there is such a place, no case waits for a disk
@@ -53,9 +54,13 @@ def make_inputs(folder: Path) -> dict[str, tuple[Path, list[str]]]:
     loads = ["loads", str(arm / "pendulum.toml"), "--q", "0.3"]
     fit = ["fit", str(run), "-o", "{out}"]
     taking = ["import", "{log}", "--arm", str(arm / "pendulum.toml"), "-o", "{out}"]
-    exporting = ["export", str(calibration / "calibration.toml"), "--to", "json", "-o", "{out}"]
+    calibrated = calibration / "calibration.toml"
     cases = {"arm file": (arm / "pendulum.toml", loads), "model": (arm / "pendulum.urdf", loads),
-             "calibration": (calibration / "calibration.toml", exporting),
+             "arm file: plan": (arm / "pendulum.toml", ["plan", str(arm / "pendulum.toml")]),
+             "model: init": (arm / "pendulum.urdf", ["init", str(arm / "pendulum.urdf"), "-o", "{out}/arm.toml"]),
+             **{f"calibration: {form}": (calibrated, ["export", str(calibrated), "--to", form, "-o", "{out}"])
+                for form in EXPORTS},
+             "calibration: compare": (calibrated, ["compare", str(GOLDEN / "calibration.toml"), str(calibrated)]),
              **{f"run: {part}": (run / part, fit) for part in (RECORD, EVENTS, SAMPLES, f"{ARM}/pendulum.toml")}}
     for name, (log, file) in make_logs(folder / "logs").items():
         cases[name] = file, [str(log) if part == "{log}" else part for part in taking]
@@ -194,7 +199,8 @@ def _case(number: int, cases: dict[str, tuple[Path, list[str]]], kinds: list[str
     file, command = cases[kind]
     whole = file.read_bytes()
     file.write_bytes(damaged(whole, np.random.default_rng(number)))
-    before, out = _state(root), root.parent / "out"
+    out = root.parent / "out"
+    before = _state(root.parent)
     peak, began, fault = _peak(), time.perf_counter(), ""
     try:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as said:
@@ -209,12 +215,12 @@ def _case(number: int, cases: dict[str, tuple[Path, list[str]]], kinds: list[str
         fault = fault or f"took {time.perf_counter() - began:.0f} s"
     if _peak() - peak > BLOWN:
         fault = fault or f"took {_peak() - peak:.0f} MB"
-    if _state(root) != before:
-        fault = fault or "changed its input"
-    file.write_bytes(whole)
     shutil.rmtree(out, ignore_errors=True)
-    if out.is_file():
-        out.unlink()
+    for written in root.parent.glob("out*"):            # with the suffix of its format
+        written.unlink()
+    if _state(root.parent) != before:
+        fault = fault or "changed its input, or wrote beside it"
+    file.write_bytes(whole)
     return kind, fault
 
 

@@ -148,7 +148,11 @@ def _torques(model: Path, mechanism: Mechanism) -> dict[str, float]:
 
 def _velocities(model: Path) -> dict[str, float]:
     """Largest velocity of each joint that a URDF states; an MJCF knows none."""
-    root = ElementTree.parse(model).getroot()
+    text = re.sub("<!--.*?-->", "", model.read_text(encoding="utf-8", errors="replace"), flags=re.DOTALL)    # some hold "--"
+    try:
+        root = ElementTree.fromstring(text)
+    except (ElementTree.ParseError, ValueError):        # MuJoCo reads more than is XML
+        return {}
     found = {}
     for joint in root.findall("joint") if root.tag == "robot" else ():
         limit = joint.find("limit")

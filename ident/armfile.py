@@ -21,6 +21,7 @@ _STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
 _Table = TypeVar("_Table", bound=BaseModel)
 Vector = tuple[float, float, float]
+Limit = Annotated[float, Field(gt=0.0, le=1e9)]
 
 
 @checked(frozen=True, config=_STRICT)
@@ -44,9 +45,9 @@ class JointTable:
     """One moving joint. Units: rad (m if prismatic), s, N·m (N), °C; None is unknown."""
 
     position: tuple[float, float] | None = None
-    velocity: PositiveFloat | None = None
-    acceleration: PositiveFloat | None = None
-    torque: PositiveFloat | None = None
+    velocity: Limit | None = None
+    acceleration: Limit | None = None
+    torque: Limit | None = None
     temperature: float | None = None
     following_error: PositiveFloat | None = None
     slowest: PositiveFloat | None = None
@@ -68,10 +69,13 @@ class DriverTable(BaseModel):
     rate: PositiveFloat = 250.0
 
 
+Name = Annotated[str, Field(pattern=r"^\.*[\w+-][\w.+-]*$")]          # of an arm, and so of files
+
+
 class _ArmTable(BaseModel):
     model_config = _STRICT
     schema_version: int = Field(alias="schema")
-    name: str = Field(min_length=1, pattern=r"^[\w.+-]+$")
+    name: Name
     model: str = Field(pattern=r"^[^\x00]+$")
     gravity: Vector = (0.0, 0.0, -9.81)
     torque_signal: Literal["motor current", "joint sensor", "commanded"] = "motor current"

@@ -1,20 +1,21 @@
 """The calibration: law, load and parameters of every joint, as a file and as a function of the arm's state."""
 
 import hashlib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import tomlkit
 from numpy.typing import ArrayLike
-from pydantic import BaseModel, ConfigDict, PositiveFloat, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, NonNegativeFloat, PositiveFloat, model_validator
 from pydantic import Field as Key
 
-from ident.armfile import Tool, Vector, parse_table, read_toml, upgrade
+from ident.armfile import Name, Tool, Vector, parse_table, read_toml, upgrade
 from ident.breakaway import Breakaway
 from ident.description import mechanism_of
 from ident.directions import DIFFERENCES
@@ -29,6 +30,7 @@ from ident.tool import NAMES as TOOL
 
 SCHEMA = 1
 DIGITS = 6              # significant digits of numbers in the file
+_FASTEST = 1e6          # rad/s or m/s; no joint goes faster
 
 
 @dataclass(frozen=True)
@@ -204,8 +206,8 @@ class Calibration:
         table = parse_table(_CalibrationTable, upgrade(read_toml(path), path, SCHEMA), path)
         joints = {name: joint.calibration(f"{path}: joints.{name}") for name, joint in table.joints.items()}
         return cls(table.arm, table.created, table.method, table.torque_basis,
-                   tuple(run.model_dump(exclude_none=True) for run in table.runs), table.model.model(), table.fit, joints,
-                   path.parent)
+                   tuple(run.model_dump(exclude_none=True) for run in table.runs), table.model.model(),
+                   table.fit.model_dump(exclude_unset=True), joints, path.parent)
 
     def save(self, path: Path) -> None:
         """Write the calibration as TOML, one parameter a line."""
@@ -344,16 +346,34 @@ def _rounded(value: Any) -> Any:
 _STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
+def _rising(pair: tuple[float, float]) -> tuple[float, float]:
+    if not pair[0] <= pair[1]:
+        raise ValueError(f"the lower end {pair[0]:g} is above the upper {pair[1]:g}")
+    return pair
+
+
+_Range = Annotated[tuple[float, float], AfterValidator(_rising)]
+_Speeds = Annotated[tuple[NonNegativeFloat, Annotated[float, Key(gt=0.0, le=_FASTEST)]], AfterValidator(_rising)]
+
+
 class _ParameterTable(BaseModel):
     model_config = _STRICT
     value: float | None = None
-    std_error: float | None = None
+    std_error: NonNegativeFloat | None = None
     low: float | None = None
     high: float | None = None
     unit: str
     verdict: Literal["identified", "weak", "unidentifiable", "at bound"]
     note: str = ""
-    repeat_deviation: float | None = None
+    repeat_deviation: NonNegativeFloat | None = None
+
+    @model_validator(mode="after")
+    def _inside(self) -> "_ParameterTable":
+        if self.value is not None and self.low is not None and self.high is not None:
+            room = 1e-3 * (abs(self.low) + abs(self.high))                  # digits are rounded
+            if not self.low - room <= self.value <= self.high + room:
+                raise ValueError(f"the value {self.value:g} is not in its interval, {self.low:g} ... {self.high:g}")
+        return self
 
 
 class _UnknownToolTable(BaseModel):
@@ -404,16 +424,16 @@ class _RunTable(BaseModel):
 class _BreakawayTable(BaseModel):
     model_config = _STRICT
     torque: _ParameterTable
-    range: tuple[float, float]
+    range: _Range
     rate: PositiveFloat
-    dwell: tuple[float, float]
+    dwell: _Range
     pairs: int
 
 
 class _CorrelationTable(BaseModel):
     model_config = _STRICT
     names: tuple[str, ...]
-    matrix: tuple[tuple[float, ...], ...]
+    matrix: tuple[tuple[Annotated[float, Key(ge=-1.001, le=1.001)], ...], ...]
 
 
 class _JointTable(BaseModel):
@@ -423,11 +443,11 @@ class _JointTable(BaseModel):
     directional: Literal["none", "viscous", "driving"]
     bearing: Bearing | None = None
     held_out_rmse: float
-    velocity_range: tuple[float, float]
-    load_range: tuple[float, float] | dict[str, tuple[float, float]] | None = None
+    velocity_range: _Speeds
+    load_range: _Range | dict[str, _Range] | None = None
     load_part: tuple[float, float, float] | None = None
-    temperature_range: tuple[float, float] | None = None
-    factor: float = 1.96
+    temperature_range: _Range | None = None
+    factor: PositiveFloat = 1.96
     torque_scale: PositiveFloat | None = None
     parameters: dict[str, _ParameterTable]
     gravity: dict[str, _ParameterTable] = {}
@@ -445,8 +465,11 @@ class _JointTable(BaseModel):
         if self.load_range is not None and tuple(name for name in COMPONENTS if name in self.load_range) != components:
             raise InputError(f"{where}.load_range has not the loads of the parameters: {', '.join(components) or self.load}")
         for name in LAWS[self.law].parameters(self.load != "none", components):
-            if name not in parameters or parameters[name].value is None:
+            value = parameters[name].value if name in parameters else None
+            if value is None:
                 raise InputError(f"{where}.parameters.{name} has no value; the law {self.law} with load {self.load} needs it")
+            if name == "stribeck_velocity" and value <= 0.0:
+                raise InputError(f"{where}.parameters.{name} = {value:g}; it must be positive")
         if self.load == "normal" and self.bearing is None:
             raise InputError(f"{where}.bearing is missing; load = \"normal\" needs it")
         if self.directional != "none":
@@ -472,14 +495,32 @@ class _JointTable(BaseModel):
                                     **{**vars(self.breakaway), "torque": Parameter(**vars(self.breakaway.torque))}))
 
 
+class _FitTable(BaseModel):
+    """What is needed to repeat the fit; other entries are for people."""
+
+    model_config = ConfigDict(extra="allow", allow_inf_nan=False)
+    law: str | None = None
+    load: str | None = None
+    motion: str | None = None
+    directional: str | None = None
+    drift: str | None = None
+
+    @model_validator(mode="after")
+    def _finite(self) -> "_FitTable":
+        for name, value in (self.model_extra or {}).items():
+            if isinstance(value, float) and not math.isfinite(value):
+                raise ValueError(f"{name} = {value} is no number")
+        return self
+
+
 class _CalibrationTable(BaseModel):
     model_config = _STRICT
     schema_version: int = Key(alias="schema")
-    arm: str
+    arm: Name
     created: datetime
     method: str
     torque_basis: Literal["drive", "gravity-corrected"]
     runs: list[_RunTable]
     model: _ModelTable
-    fit: dict[str, Any]
+    fit: _FitTable
     joints: dict[str, _JointTable]

@@ -1,5 +1,6 @@
 """URDF and MJCF through MuJoCo's compiler, without their meshes."""
 
+import html
 import logging
 import re
 import xml.etree.ElementTree as ET
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 NO_MASS = 1e-14         # kg, kg·m²; what a link without mass or inertia is compiled with
+_ATTRIBUTE = re.compile(r"""\s*([^\s=<>/"']+)\s*=\s*("[^"]*"|'[^']*')""")
 _MOVING = ("revolute", "continuous", "prismatic")
 _SUPPORTED = "only revolute, continuous and prismatic joints of a mounted arm are supported"
 
@@ -52,6 +54,7 @@ def read_model(path: Path) -> tuple["mujoco.MjSpec", dict[str, Array]]:
     try:
         with _logged(path):
             spec = _parsed(path, text)
+            spec.modelname = path.stem          # its own may be no text
             _refuse_joints(spec, path.stem)
             _refuse_masses(spec, path.stem)
             if spec.option.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY:      # kept as a gravity that can be overridden
@@ -74,14 +77,28 @@ def read_model(path: Path) -> tuple["mujoco.MjSpec", dict[str, Array]]:
 
 
 def _refuse_includes(path: Path, text: str, seen: set[Path]) -> None:
-    """Refuse a model that includes files outside its folder, itself or by one that it includes."""
-    for part in re.findall(r"<(?:include|model)\b[^>]*?\bfile\s*=\s*[\"']([^\"']*)", text):
+    """Refuse a model that includes files outside its folder, itself or by one that it includes.
+
+    Meshes may lie elsewhere, as in packages: nothing but their shape is read.
+    """
+    for part in _included(text):
         included = (path.parent / part).resolve()
         if not included.is_relative_to(path.parent.resolve()):
             raise InputError(f"{path}: includes {part!r}, which lies outside its folder; put it beside the model")
         if included.is_file() and included not in seen:
             seen.add(included)
             _refuse_includes(path, included.read_text(encoding="utf-8", errors="replace"), seen)
+
+
+def _included(text: str) -> Iterator[str]:
+    """Files that elements name which bring in others; as MuJoCo reads attributes, entities and all."""
+    for element in re.finditer(r"<(?:include|model)\b", text):
+        at = element.end()
+        while attribute := _ATTRIBUTE.match(text, at):
+            name, value = attribute.groups()
+            at = attribute.end()
+            if name == "file":
+                yield html.unescape(value[1:-1])
 
 
 def collision_model(path: Path) -> "mujoco.MjModel":

@@ -25,6 +25,8 @@ def init(model: Annotated[Path, typer.Argument(metavar="MODEL", help="URDF or MJ
     from ident.errors import InputError
 
     target = out or model.with_suffix(".toml")
+    if target.suffix.lower() != ".toml":
+        raise InputError(f"--out {target}: an arm file is TOML and ends in .toml")
     copy = target.parent / model.name
     away = copy.resolve() != model.resolve()            # an arm file and its model stay together
     for path in (target, *([copy] if away else [])):

@@ -11,15 +11,18 @@ from ident.errors import InputError, unknown_name
 
 UNITS = {
     "t": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9},
-    "q": {"rad": 1.0, "deg": math.pi / 180.0, "rev": 2.0 * math.pi, "m": 1.0, "mm": 1e-3},
+    "q": {"rad": 1.0, "deg": math.pi / 180.0, "°": math.pi / 180.0, "rev": 2.0 * math.pi, "turn": 2.0 * math.pi, "m": 1.0,
+          "mm": 1e-3},
     "dq": {"rad/s": 1.0, "deg/s": math.pi / 180.0, "rev/s": 2.0 * math.pi, "rpm": 2.0 * math.pi / 60.0, "m/s": 1.0,
            "mm/s": 1e-3},
-    "tau": {"Nm": 1.0, "N·m": 1.0, "N.m": 1.0, "mNm": 1e-3, "N": 1.0, "kN": 1e3},
+    "tau": {"Nm": 1.0, "N·m": 1.0, "N.m": 1.0, "mNm": 1e-3, "Nmm": 1e-3, "Ncm": 1e-2, "N": 1.0, "kN": 1e3},
     "temperature": {"°C": 1.0, "degC": 1.0},
 }
 CURRENTS = {"A": 1.0, "mA": 1e-3}       # what a torque signal may be in where a torque constant is known
 SIGNALS = ("q", "dq", "tau", "temperature")
-_ENTRY = re.compile(r"\s*(?P<target>[^=]+?)\s*=\s*(?P<column>[^\[\]]+?)\s*(?:\[\s*(?P<unit>[^\]]+?)\s*\])?\s*$")
+_ENTRY = re.compile(r"\s*(?P<target>[^=]+?)\s*=\s*(?P<column>[^\[\]]+?(?:\[\d+\][^\[\]]*?)*)\s*"      # q[0] is a name
+                    r"(?:\[\s*(?P<unit>(?!\d+\s*\])[^\]]+?)\s*\])?\s*$")
+_UNIT = re.compile(r"\s*(?:\[(?!\d+\])([^\]]*)\]|\((?!\d+\))([^)]*)\))\s*$")        # behind a name; a number is none
 _RANGE = re.compile(r"(\d{1,6}):(\d{1,6})$")
 
 
@@ -44,16 +47,40 @@ class ColumnMap:
         return self.signal if self.joint is None else f"{self.signal}.{self.joint}"
 
     def find(self, names: Iterable[str]) -> str | None:
-        """The column among a log's, which may state the unit behind its name: ``pos`` or ``pos [deg]``; None if missing."""
-        spellings = {self.column, *(f"{self.column}{gap}{left}{self.unit}{right}" for gap in ("", " ")
-                                    for left, right in ("[]", "()"))}
-        return next((name for name in names if name in spellings), None)
+        """The column among a log's, which may state the unit behind its name: ``pos`` or ``pos [deg]``; None if missing.
+
+        A factor holds whatever unit the log states; without unit or factor a column that states one is not meant.
+        """
+        names = list(names)
+        if self.column in names or self.unit is None:
+            return self.column if self.column in names else None
+        stated = [name for name in names if bare(name) == self.column and (_is_number(self.unit) or _stated(name) == self.unit)]
+        return stated[0] if len(stated) == 1 else None
+
+
+def bare(name: str) -> str:
+    """A column's name without the unit in brackets behind it."""
+    return _UNIT.sub("", name)
+
+
+def _stated(name: str) -> str:
+    found = _UNIT.search(name)
+    return (found[1] or found[2] or "").strip() if found else ""
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.split()[0])
+    except (ValueError, IndexError):
+        return False
+    return True
 
 
 def parse_columns(entries: Sequence[str], names: tuple[str, ...]) -> tuple[ColumnMap, ...]:
     """Column map from texts like ``t=time[ms]``, ``q.j1=pos_1[deg]``, ``tau.j1=current_1[0.089 N·m/A]``.
 
-    The bracket holds a unit or a factor to SI, with an optional unit behind it that is only read by people. Without a joint
+    The bracket holds a unit or a factor to SI, with an optional unit behind it that is only read by people; a whole number
+    alone is an index, and so part of the name: ``tau.j1=tau_J[0][Nm]``. Without a joint
     an entry is for all of them, in the model's order: ``q=2:7[deg]`` takes six columns of a log without a header.
 
     Raises
@@ -136,12 +163,10 @@ def _factor(signal: str, unit: str | None, entry: str) -> float:
         return 1.0
     if unit in UNITS[signal]:
         return UNITS[signal][unit]
-    try:
-        factor = float(unit.split()[0])
-    except ValueError:
+    if not _is_number(unit):
         known = [*UNITS[signal], *(CURRENTS if signal == "tau" else ())]
-        raise InputError(f"column {entry!r}: {unknown_name('unit', unit, known)}; a factor such as [35.15 N/V] "
-                         "works too") from None
+        raise InputError(f"column {entry!r}: {unknown_name('unit', unit, known)}; a factor such as [35.15 N/V] works too")
+    factor = float(unit.split()[0])
     if not math.isfinite(factor) or factor == 0.0:
         raise InputError(f"column {entry!r}: a factor of {factor:g} cannot be right")
     return factor

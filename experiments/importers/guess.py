@@ -7,9 +7,10 @@ from difflib import get_close_matches
 
 import numpy as np
 
-from experiments.importers.columns import CURRENTS, UNITS, ColumnMap, column_map
+from experiments.importers.columns import CURRENTS, UNITS, ColumnMap, bare, column_map
 from experiments.importers.table import Table
 from ident.armfile import ArmFile
+from ident.errors import InputError, unknown_name
 from ident.mechanism import Array, Mechanism
 
 _WORDS = {
@@ -24,7 +25,8 @@ _NOT_MEASURED = {"target", "cmd", "command", "commanded", "desired", "des", "ref
                  "action", "error", "err", "tcp", "ext", "external", "stiffness", "limit", "std", "min", "max", "index"}
 _NEUTRAL = {"actual", "measured", "meas", "act", "joint", "joints", "j", "axis", "motor", "observation"}
 _SPELLED = {"rad": "rad", "deg": "deg", "degree": "deg", "degrees": "deg", "rads": "rad/s", "degs": "deg/s", "rpm": "rpm",
-            "ms": "ms", "us": "us", "ns": "ns", "nm": "Nm", "mnm": "mNm", "ma": "mA", "a": "A", "mm": "mm", "s": "s"}
+            "ms": "ms", "us": "us", "ns": "ns", "nm": "Nm", "mnm": "mNm", "ma": "mA", "a": "A", "mm": "mm", "s": "s",
+            "ncm": "Ncm", "nmm": "Nmm"}
 _LEAST_RATE = 5.0       # Hz; a slower log is in another unit of time
 
 
@@ -141,8 +143,11 @@ def with_factor(entry: ColumnMap, factor: float) -> ColumnMap:
 def _stated(column: str, signal: str) -> str | None:
     """Unit that a name ends in: ``pos [deg]``, ``time (ms)``, ``pos_deg``."""
     known = {**UNITS[signal], **(CURRENTS if signal == "tau" else {})}
-    if bracket := re.search(r"[\[(]\s*([^\])]+?)\s*[\])]\s*$", column):
+    if (bracket := re.search(r"[\[(]\s*([^\])]+?)\s*[\])]\s*$", column)) and not bracket[1].isdigit():
         text = bracket[1]
+        if text not in known and known_spelling(text, known) is None:
+            raise InputError(f"column {column!r}: {unknown_name('unit', text, known)}; state the column's unit, or a factor "
+                             f"with --column {signal}.JOINT={bare(column)}[1.5 {next(iter(known))}/{text}]")
         return text if text in known else known_spelling(text, known)
     return known_spelling(re.split(r"[_./\s]", column)[-1], known) if re.search(r"[_./\s]", column) else None
 
@@ -155,7 +160,7 @@ def known_spelling(text: str, known: Iterable[str]) -> str | None:
 
 def _tokens(name: str) -> list[str]:
     """Words and numbers of a column name, without the unit in brackets."""
-    plain = re.sub(r"[\[(][^\])]*[\])]\s*$", "", name)
+    plain = bare(name)
     plain = re.sub(r"([a-z])([A-Z])", r"\1 \2", plain).lower()
     return re.findall(r"[a-z]+|\d+", plain)
 

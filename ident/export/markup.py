@@ -54,7 +54,8 @@ def elements(text: str) -> list[Element]:
         nonlocal here
         begin = parser.CurrentByteIndex
         match = _START_TAG.match(data, begin)
-        assert match is not None            # the parser has just read it
+        if match is None:                   # it stands in an entity
+            raise InputError("an element comes from an entity; write it out where it belongs")
         here = Element(tag, attributes, here, begin, match.end())
         found.append(here)
 
