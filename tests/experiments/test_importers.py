@@ -8,6 +8,8 @@ from scipy.io import savemat
 
 from experiments.importers import import_log, open_log, parse_columns
 from experiments.importers.columns import check_complete
+from experiments.importers.guess import guess_columns
+from ident.description import load_mechanism
 from ident.errors import InputError
 from ident.run import SIGNALS, load_run
 
@@ -78,6 +80,30 @@ class TestReading:
         path = csv(tmp_path / "log.csv", header)
         columns = ("t=time[s]", "q.turn=pos 1[rad]", "q.lift = pos 2 [rad]", "tau.turn=torque 1[Nm]", "tau.lift=torque 2")
         assert_is_the_log(bring(path, columns))
+
+    @pytest.mark.parametrize(("header", "columns"), [
+        (("t", "q[0]", "q[1]", "tau_J[0]", "tau_J[1]"), ("t=t", "q.turn=q[0]", "q.lift=q[1][rad]", "tau.turn=tau_J[0][Nm]",
+                                                         "tau.lift=tau_J[1]")),
+        (("t", "q[1]", "q[2]", "effort[1] [Nm]", "effort[2] (Nm)"), ("t=t", "q.turn=q[1]", "q.lift=q[2]",
+                                                                     "tau.turn=effort[1][Nm]", "tau.lift=effort[2][Nm]")),
+        (("t", "q[1].x", "q[2].x", "effort[%]", "tau2"), ("t=t", "q.turn=q[1].x", "q.lift=q[2].x", "tau.turn=effort[1.0 Nm/%]",
+                                                          "tau.lift=tau2"))])
+    def test_an_index_is_no_unit(self, bring, tmp_path, header, columns):
+        assert_is_the_log(bring(csv(tmp_path / "log.csv", header), columns))
+
+    def test_indices_are_guessed_as_joints(self, arm, tmp_path):
+        table = open_log(csv(tmp_path / "log.csv", ("t", "q[0]", "q[1]", "tau_J[0]", "tau_J[1]")))
+        found = guess_columns(table, (), arm, load_mechanism(arm))
+        assert {entry.target: entry.column for entry in found} == {
+            "t": "t", "q.turn": "q[0]", "q.lift": "q[1]", "tau.turn": "tau_J[0]", "tau.lift": "tau_J[1]"}
+
+    @pytest.mark.parametrize(("header", "words"), [
+        (("t", "q_1 [turns]", "q_2 [rad]", "tau_1", "tau_2"), r"q_1 \[turns\].*unknown unit 'turns'; did you mean 'turn'"),
+        (("t", "q_1", "q_2", "torque_1 [%]", "torque_2 [%]"), r"torque_1 \[%\].*unknown unit '%' .*torque_1\[1.5 Nm/%\]")])
+    def test_a_unit_that_is_stated_and_not_known_is_not_guessed_over(self, arm, tmp_path, header, words):
+        table = open_log(csv(tmp_path / "log.csv", header))
+        with pytest.raises(InputError, match=words):
+            guess_columns(table, (), arm, load_mechanism(arm))
 
     def test_a_single_column_is_one_column(self, tmp_path):
         (tmp_path / "log.csv").write_text("time\n0\n1\n", encoding="utf-8")

@@ -271,6 +271,20 @@ FAULTS = {   # what is done to the file, and what the message names
     "torque scale of nothing": (replaced("factor =", "torque_scale = 0.0\nfactor ="), ["joints.j1.torque_scale"]),
     "a tool that is used without a mass": (replaced('status = "not sought"', 'status = "used"'), ["model.unknown_tool", "mass"]),
     "no TOML": (replaced("[model]", "[model"), ["not a TOML file"]),
+    "an arm that is a path": (replaced('arm = "lab6"', 'arm = "../../lab6"'), ["arm = '../../lab6'"]),
+    "an arm without name": (replaced('arm = "lab6"', 'arm = ".."'), ["arm = '..'"]),
+    "no speeds": (replaced("velocity_range = [0.004, 1.2]", "velocity_range = [0.0, 0.0]"), ["joints.j1.velocity_range"]),
+    "speeds that fall": (replaced("velocity_range = [0.004, 1.2]", "velocity_range = [1.2, 0.004]"),
+                         ["velocity_range", "1.2 is above"]),
+    "speeds of no joint": (replaced("velocity_range = [0.004, 1.2]", "velocity_range = [1e300, 1e308]"), ["velocity_range"]),
+    "loads that fall": (replaced("load_range = [12.1, 41.0]", "load_range = [41.0, 12.1]"), ["load_range", "41 is above"]),
+    "a Stribeck velocity of zero": (replaced("value = 0.051, std_error = 0.001, low = 0.0489, high = 0.0531", "value = 0.0"),
+                                    ["joints.j1.parameters.stribeck_velocity = 0"]),
+    "a value beside its interval": (replaced("value = 6.12346", "value = 9.0"), ["parameters.coulomb", "9 is not in its"]),
+    "an error below zero": (replaced("std_error = 0.0123457", "std_error = -0.01"), ["std_error = -0.01"]),
+    "a correlation above one": (replaced("matrix = [[1.0, 0.123457", "matrix = [[1.0, 5.0"), ["correlation.matrix"]),
+    "an option that is no text": (replaced('load = "auto"', "load = 3"), ["fit.load = 3"]),
+    "a seed that is no number": (replaced("seed = 7", "seed = nan"), ["seed = nan"]),
 }
 
 

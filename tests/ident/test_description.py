@@ -406,6 +406,27 @@ def test_an_unreadable_model_is_one_line_with_its_file(name: str, text: str, tmp
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("element", ['<include file="../secret.xml"/>', '<include file="&#46;&#46;/secret.xml"/>',
+                                     '<include a=">" file="../secret.xml"/>', "<include\n file = '../secret.xml'></include>",
+                                     '<include file="inner.xml"/>'])
+def test_an_include_from_outside_the_folder_is_refused(element: str, tmp_path: Path) -> None:
+    """However it is written, and where an included file includes it."""
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (tmp_path / "secret.xml").write_text("<mujoco><worldbody><body><joint name='a'/><geom size='1'/></body></worldbody></mujoco>")
+    (folder / "inner.xml").write_text('<mujoco><include file="../secret.xml"/></mujoco>')
+    (folder / "arm.xml").write_text(f"<mujoco>{element}</mujoco>")
+    with pytest.raises(InputError, match="outside its folder"):
+        load_mechanism(folder / "arm.xml")
+
+
+def test_a_model_whose_name_is_no_text_is_read(tmp_path: Path) -> None:
+    text = LAB6.read_bytes().replace(b'name="lab6"', b'name="la\xee\xec6"', 1)
+    (tmp_path / "arm.urdf").write_bytes(text)
+    (tmp_path / "arm.toml").write_text('schema = 1\nname = "arm"\nmodel = "arm.urdf"\ntool = { mass = 1.0 }\n', encoding="utf-8")
+    assert load_mechanism(tmp_path / "arm.toml").n == 6
+
+
 def test_a_missing_file_and_an_unknown_name_say_so(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"gone\.urdf: no such file"):
         load_mechanism(tmp_path / "gone.urdf")

@@ -171,3 +171,21 @@ def test_nothing_is_written_over(cli: Callable[..., Any], lab6: Path, tmp_path: 
         assert "exists; choose another --out" in outcome.err
     assert not (tmp_path / "full" / "arm.toml").exists()
     assert (tmp_path / "full" / "lab6.urdf").read_text(encoding="utf-8") == "precious"
+
+
+@pytest.mark.parametrize("damage", [
+    lambda text: text.replace("<robot", "<!-- limits -- by hand -->\n<robot", 1),
+    lambda text: text.replace('<robot name="', '<robot note="&#0;" name="', 1)])
+def test_what_is_not_quite_xml_is_read_as_mujoco_reads_it(cli, tmp_path, damage):
+    model = tmp_path / "odd.urdf"
+    model.write_text(damage(LAB6.read_text(encoding="utf-8")), encoding="utf-8")
+    outcome = cli("init", model)
+    assert outcome.code in (0, 2)
+    assert "Traceback" not in outcome.err
+    assert (outcome.code == 0) == model.with_suffix(".toml").is_file()
+
+
+def test_an_arm_file_ends_in_toml(cli, lab6, tmp_path):
+    refused = cli("init", lab6, "-o", tmp_path / "arm")
+    assert (refused.code, "ends in .toml" in refused.err) == (2, True)
+    assert not (tmp_path / "arm").exists()
