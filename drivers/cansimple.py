@@ -5,7 +5,7 @@ Messages are those of ODrive's manual ("CAN Protocol") and of the DBC that comes
 
 import struct
 
-VERSION, HEARTBEAT, RX_SDO, TX_SDO, STATE = 0x00, 0x01, 0x04, 0x05, 0x07
+VERSION, HEARTBEAT, ERROR, RX_SDO, TX_SDO, STATE = 0x00, 0x01, 0x03, 0x04, 0x05, 0x07
 ENCODER, MODE, VELOCITY, TEMPERATURE, CLEAR, TORQUES = 0x09, 0x0B, 0x0D, 0x15, 0x18, 0x1C
 IDLE, CLOSED_LOOP = 1, 8                    # axis states
 VELOCITY_CONTROL, PASSTHROUGH = 2, 1        # control mode, input mode
@@ -78,6 +78,11 @@ def unpack_version(data: bytes) -> tuple[str, str] | None:
 def unpack_heartbeat(data: bytes) -> tuple[int, int] | None:
     """Error word and axis state; None if it is no such frame."""
     return struct.unpack_from("<IB", data) if len(data) >= 7 else None
+
+
+def unpack_error(data: bytes) -> int | None:
+    """Error word of Get_Error, which also tells why the axis was disarmed; None if it is no such frame."""
+    return int.from_bytes(data[:4], "little") if len(data) == 8 else None
 
 
 def unpack_pair(data: bytes) -> tuple[float, float] | None:

@@ -16,7 +16,8 @@ from drivers.polled import Condition, Frame, PolledAxis, PolledKeys, PolledLink
 from drivers.transport import can_bits
 from ident.errors import InputError
 
-_PATIENCE = 0.2         # s until an axis that was asked for power is asked again
+_PATIENCE = 0.25        # s until an axis that was asked for power is asked again
+_BEATS = 0.5            # s in which an axis must have sent a heartbeat, which comes ten times a second and cannot be asked for
 _WARM = 1.0             # s between questions for the temperature
 _FORMS = {              # endpoints that the driver needs, by their names in flat_endpoints.json
     "axis0.config.enable_watchdog": "?", "axis0.config.watchdog_timeout": "f", "axis0.config.torque_soft_max": "f",
@@ -62,7 +63,8 @@ class OdriveAxis(PolledAxis):
         self.steps = Steps(float(np.spacing(np.float32(joint.velocity / abs(self._turn)))) * abs(self._turn),
                            abs(self._turn) / drive.encoder_counts, float(np.spacing(np.float32(joint.torque / gear))) * gear)
         self.corrupt = 0
-        self._beat: tuple[int, int] | None = None               # error word and state
+        self._beat: tuple[int, int] | None = None               # error word and state, and when they came
+        self._heard = 0.0
         self._parts: dict[int, tuple[float, float]] = {}
         self._temperature = math.nan
         self._warmth = self._requested = 0.0
@@ -71,8 +73,8 @@ class OdriveAxis(PolledAxis):
 
     @property
     def condition(self) -> Condition:
-        """By its last heartbeat."""
-        if self._beat is None:
+        """By its last heartbeat; an old one tells nothing."""
+        if self._beat is None or self._asked - self._heard > _BEATS:
             return "unknown"
         error, state = self._beat
         return "fault" if error else "powered" if state == cansimple.CLOSED_LOOP else "off"
@@ -80,7 +82,7 @@ class OdriveAxis(PolledAxis):
     @property
     def trouble(self) -> str | None:
         """Errors, else state, in words."""
-        if self._beat is None:
+        if self._beat is None or self._asked - self._heard > _BEATS:
             return "no heartbeat"
         error, state = self._beat
         return cansimple.error_words(error) if error else cansimple.state_words(state)
@@ -100,7 +102,7 @@ class OdriveAxis(PolledAxis):
         if firmware != self.keys.firmware:
             raise self.error(f"has firmware {firmware}, the arm file's endpoints are those of {self.keys.firmware}; written to "
                              "other firmware they would set something else. Correct firmware and endpoints")
-        error, state = self._get(cansimple.HEARTBEAT)
+        error, state = self._error(), self._state()
         if error:
             raise self.error(f"has a fault: {cansimple.error_words(error)}; see to its cause, then clear it with stribeck check "
                              "--reset")
@@ -142,6 +144,23 @@ class OdriveAxis(PolledAxis):
         if not abs(found - value) <= 1e-6 * abs(value):
             raise self.error(f"was told {name} = {value:g} and reads back {found:g}")
 
+    def _error(self) -> int:
+        """Its error word."""
+        return int(self._get(cansimple.ERROR))
+
+    def _state(self) -> int:
+        """Its state, as the next heartbeat says it.
+
+        Raises
+        ------
+        DriverError
+            If none comes.
+        """
+        self._beat = None
+        if not self.link.listen(lambda: self._beat is not None, time.monotonic() + _BEATS) or self._beat is None:
+            raise self.error("sends no heartbeat; set its heartbeat_msg_rate_ms to 100")
+        return self._beat[1]
+
     def _get(self, command: int) -> Any:
         return self.ask(self._frame(command), command)
 
@@ -157,7 +176,7 @@ class OdriveAxis(PolledAxis):
     def power_on(self) -> Iterator[Frame]:
         """Closed loop, asked for once in a while: the axis takes its time."""
         if time.monotonic() - self._requested > _PATIENCE:
-            self._requested = time.monotonic()
+            self._requested, self._beat = time.monotonic(), None        # what it said before tells nothing any more
             yield self._frame(cansimple.STATE, cansimple.pack_state(cansimple.CLOSED_LOOP))
 
     def power_off(self) -> Iterator[Frame]:
@@ -171,10 +190,8 @@ class OdriveAxis(PolledAxis):
             yield self._frame(cansimple.RX_SDO, cansimple.pack_sdo(endpoint, form, value))
 
     def questions(self, told: bool) -> Iterator[Frame]:
-        """Estimates; the heartbeat while something is to change, as it comes ten times a second only; seldom the temperature."""
+        """Estimates; seldom the temperature."""
         self._parts.clear()
-        if self._goal != "follow":
-            yield self._frame(cansimple.HEARTBEAT)
         if self._asked - self._warmth > _WARM:
             self._warmth = self._asked
             yield self._frame(cansimple.TEMPERATURE)
@@ -183,15 +200,13 @@ class OdriveAxis(PolledAxis):
 
     def reset(self) -> None:
         """Clear a fault; the axis is left idle. One without fault is left as it is."""
-        error, _ = self._get(cansimple.HEARTBEAT)
-        if not error:
+        if not self._error():
             return
         self.link.send(self.setpoint(0.0))
         self.write(_WATCHDOG, False)
         self.link.send(self._frame(cansimple.CLEAR, b"\0"))
         time.sleep(0.02)
-        error, _ = self._get(cansimple.HEARTBEAT)
-        if error:
+        if error := self._error():
             raise self.error(f"keeps its fault: {cansimple.error_words(error)}")
 
     # what comes
@@ -210,6 +225,7 @@ class OdriveAxis(PolledAxis):
             self._take_endpoint(frame.data)
             return
         parse = {cansimple.VERSION: cansimple.unpack_version, cansimple.HEARTBEAT: cansimple.unpack_heartbeat,
+                 cansimple.ERROR: cansimple.unpack_error,
                  cansimple.ENCODER: cansimple.unpack_pair, cansimple.TORQUES: cansimple.unpack_pair,
                  cansimple.TEMPERATURE: cansimple.unpack_pair}.get(command)
         if parse is None:
@@ -220,7 +236,7 @@ class OdriveAxis(PolledAxis):
             return
         self.answers[command] = found
         if command == cansimple.HEARTBEAT:
-            self._beat = found
+            self._beat, self._heard = found, time.monotonic()
         elif command == cansimple.TEMPERATURE:
             self._temperature = found[1]
         elif command in (cansimple.ENCODER, cansimple.TORQUES) and self.due:

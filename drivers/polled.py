@@ -113,14 +113,15 @@ class PolledAxis(Axis):
     def power(self) -> Power:
         """By its last answer; powered, it is "held" when it stands still and goes on standing without us.
 
-        One that is to be left without power has its watchdog released first, which else would trip.
+        One that is to be left without power has its watchdog released first, which else would trip; what is not known may have
+        power.
         """
         condition = self.condition
         if condition == "fault":
             return "fault"
         stopped = self._goal in ("held", "off")
         if condition != "powered":
-            return "on" if stopped and not self.released else "off"
+            return "on" if stopped and not (self.released and condition == "off") else "off"
         if self._goal in ("on", "follow"):
             return "on"
         return "held" if self._at_rest() and self.released else "on"
@@ -152,12 +153,12 @@ class PolledAxis(Axis):
         """What to send in this cycle."""
         self.due, self._asked = True, time.monotonic()
         condition = self.condition
-        told = self._goal == "on" or (condition == "powered" and self._goal is not None)
+        told = self._goal == "on" or (condition in ("powered", "unknown") and self._goal is not None)
         if told:
             yield self.setpoint(self._velocity)
         if self._goal == "on" and self._zeroed and condition == "off":
             yield from self.power_on()
-        elif self._goal == "off" and condition == "powered":
+        elif self._goal == "off" and condition in ("powered", "unknown"):
             yield from self.power_off()
         elif self._goal in ("held", "off") and not self.released and (condition == "off" or self._at_rest()):
             yield from self.release()

@@ -55,8 +55,6 @@ class Axis(Node):
         drive = self.drive
         if command == 0x00:
             self._answer(command, bytes([2, 4, 4, 58]) + self._firmware + b"\0")
-        elif command == 0x01:
-            self._heartbeat()
         elif command == 0x03:
             self._answer(command, struct.pack("<II", self.error, self.error))
         elif command == 0x09:

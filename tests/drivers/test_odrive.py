@@ -58,8 +58,9 @@ class Probe:
         return struct.unpack_from(form, self.answer(node << 5 | 0x05, lambda data: data[1:3] == number), 4)[0]
 
     def state(self, node):
-        """Error word and axis state."""
-        return struct.unpack_from("<IB", self.ask(node, 0x01))
+        """Error word and axis state, by the next heartbeat."""
+        self.drain()
+        return struct.unpack_from("<IB", self.answer(node << 5 | 0x01))
 
     def position(self, node):
         return struct.unpack_from("<f", self.ask(node, 0x09))[0]

@@ -48,8 +48,8 @@ PAIR: dict[str, dict[str, Any]] = {       # what makes the pair of tests/arms an
     "cubemars": {
         "driver": {"kind": "cubemars", "bus": {"interface": "udp_multicast", "channel": GROUP, "port": "{port}"},
                    "allow_no_watchdog": True},
-        "joints": {"turn": {"stop": "brake", "drive": {"id": 1, "motor": "AK70-10", "gear": 4.0, "kp": 40.0, "kd": 5.0}},
-                   "lift": {"stop": "brake", "drive": {"id": 2, "motor": "AK70-10", "gear": 4.0, "kp": 40.0, "kd": 5.0}}}},
+        "joints": {"turn": {"stop": "brake", "drive": {"id": 1, "motor": "AK70-10", "gear": 4.0, "kp": 80.0, "kd": 5.0}},
+                   "lift": {"stop": "brake", "drive": {"id": 2, "motor": "AK70-10", "gear": 4.0, "kp": 80.0, "kd": 5.0}}}},
     "odrive": {
         "driver": {"kind": "odrive", "bus": {"interface": "udp_multicast", "channel": GROUP, "port": "{port}"}, "watchdog": 0.5,
                    "firmware": "0.6.10", "endpoints": ENDPOINTS},
