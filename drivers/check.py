@@ -4,10 +4,12 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from drivers.arm import Array
 from drivers.connect import connect
 from drivers.wired import WiredArm
 from ident.armfile import ArmFile, Limits
 from ident.description import load_mechanism
+from ident.mechanism import Mechanism
 
 _CYCLES = 1.0           # s of cycles whose replies are timed
 
@@ -54,10 +56,12 @@ def check_arm(arm: ArmFile, reset: bool = False) -> Findings:
     """
     made = connect(arm)
     mechanism = load_mechanism(arm)
-    pages = {"limits in force": limits_page(arm, mechanism.names, made.limits),
-             "resolution": {name: {"velocity": f"{made.resolution.velocity_step[j]:.2g} rad/s",
-                                   "position": f"{made.resolution.position_step[j]:.2g} rad",
-                                   "torque": f"{made.resolution.torque_step[j]:.2g} N·m"} for j, name in enumerate(made.names)}}
+    place = [mechanism.position_unit(j) for j in range(mechanism.n)]
+    pages = {"limits in force": limits_page(arm, mechanism, made.limits),
+             "resolution": {name: {"velocity": f"{made.resolution.velocity_step[j]:.2g} {place[j]}/s",
+                                   "position": f"{made.resolution.position_step[j]:.2g} {place[j]}",
+                                   "torque": f"{made.resolution.torque_step[j]:.2g} {mechanism.unit(j)}"}
+                            for j, name in enumerate(made.names)}}
     summary = f"{arm.name}: {len(made.names)} joints, {arm.driver.kind}, {arm.driver.rate:g} Hz"
     if not isinstance(made, WiredArm):
         return Findings(summary, pages, ("there are no drives to ask",))
@@ -71,22 +75,35 @@ def check_arm(arm: ArmFile, reset: bool = False) -> Findings:
     t = np.array([sample.t for sample in samples])
     latency = 1e3 * (np.array([sample.t_joint for sample in samples]) - t[:, None])
     pages = {"drives": identity,
-             "now": {name: {"state": state[name], "position": f"{last.q[j]:.4f} rad", "velocity": f"{last.dq[j]:.4f} rad/s",
-                            "torque": f"{last.tau[j]:.2f} N·m", "replies": f"{replied[j]} of {made.tally.cycles}",
+             "now": {name: {"state": state[name], "position": f"{last.q[j]:.4f} {place[j]}",
+                            "velocity": f"{last.dq[j]:.4f} {place[j]}/s", "torque": f"{last.tau[j]:.2f} {mechanism.unit(j)}",
+                            "replies": f"{replied[j]} of {made.tally.cycles}",
                             "latency": f"{np.nanmedian(latency[:, j]):.2f} ms, at most {np.nanmax(latency[:, j]):.2f} ms"}
                      for j, name in enumerate(made.names)}} | pages
-    summary += (f" (measured {(len(t) - 1) / (t[-1] - t[0]):.1f} Hz), {100 * made.link.load():.0f} % of the bus, watchdog "
-                f"{1e3 * made.watchdog:.0f} ms")
-    return Findings(summary, pages, tuple(_notes(made)))
+    watchdog = f"{1e3 * made.watchdog:.0f} ms" if any(axis.watched for axis in made.axes) else "none"
+    summary += (f" (measured {(len(t) - 1) / (t[-1] - t[0]):.1f} Hz), {100 * made.link.load():.0f} % of the bus, "
+                f"watchdog {watchdog}")
+    return Findings(summary, pages, (*_outside(mechanism, made.limits, last.q), *_notes(made)))
 
 
-def limits_page(arm: ArmFile, names: tuple[str, ...], limits: Limits) -> Page:
+def limits_page(arm: ArmFile, mechanism: Mechanism, limits: Limits) -> Page:
     """Limits and stop action of each joint."""
-    return {name: {"position": f"{limits.position[j, 0]:.3f} ... {limits.position[j, 1]:.3f} rad",
-                   "velocity": f"{limits.velocity[j]:.3g} rad/s", "acceleration": f"{limits.acceleration[j]:.3g} rad/s²",
-                   "torque": f"{limits.torque[j]:.3g} N·m",
-                   "when stopped": "brake" if arm.joint(name).stop == "brake" else "held by its drive"}
-            for j, name in enumerate(names)}
+    page = {}
+    for j, name in enumerate(mechanism.names):
+        place = mechanism.position_unit(j)
+        page[name] = {"position": f"{limits.position[j, 0]:.3f} ... {limits.position[j, 1]:.3f} {place}",
+                      "velocity": f"{limits.velocity[j]:.3g} {place}/s",
+                      "acceleration": f"{limits.acceleration[j]:.3g} {place}/s²",
+                      "torque": f"{limits.torque[j]:.3g} {mechanism.unit(j)}",
+                      "when stopped": "brake" if arm.joint(name).stop == "brake" else "held by its drive"}
+    return page
+
+
+def _outside(mechanism: Mechanism, limits: Limits, q: Array) -> list[str]:
+    """Joints that stand beyond their limits."""
+    return [f"{name} stands at {q[j]:.4g} {mechanism.position_unit(j)}, outside its limits {limits.position[j, 0]:.4g} ... "
+            f"{limits.position[j, 1]:.4g}: check zero_offset, direction and gear_ratio before anything moves"
+            for j, name in enumerate(mechanism.names) if not limits.position[j, 0] <= q[j] <= limits.position[j, 1]]
 
 
 def falling(arm: ArmFile, names: tuple[str, ...]) -> str:

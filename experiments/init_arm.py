@@ -30,7 +30,7 @@ torque_signal = "motor current"    # or "commanded"; "joint sensor" is refused: 
 #     # optional, m: room that all joint origins may use, by tape measure from the base; home: a posture surely free of obstacles
 
 [driver]
-kind = "simulated"    # how the arm is reached; a simulated one needs no hardware
+kind = "simulated"    # how the arm is reached; hardware: canopen, dynamixel, damiao, odrive, cubemars; bus or port here
 rate = 250.0          # Hz, control cycles: what the drives' interface can keep up
 """
 
@@ -101,7 +101,12 @@ def _joint(mechanism: Mechanism, j: int, torque: float | None, velocity: float |
               _line("# temperature =", "optional, °C: largest drive temperature, where the drive reports one (data sheet)"),
               _line("# gear_ratio =", "optional, motor revolutions a joint revolution (data sheet): strokes then average ripple"),
               _line("# rotor_inertia =", "optional, kg·m² on the motor side (motor's data sheet)"),
-              _line("# direction = -1", "optional: where the drive counts against the model; its zero is zero_offset")]
+              _line("# direction = -1", "optional: where the drive counts against the model; its zero is zero_offset"),
+              _line("# torque_constant =", f"optional, {force}/A at the motor: for logs in ampere (motor's data sheet)"),
+              _line(f"# following_error = {0.01 if slides else 0.05}",
+                    f"optional, {place}: how far it may fall behind its commands"),
+              _line("# stop = \"brake\"", "hardware: where a brake holds it without power; without one it may fall"),
+              _line("# drive = { }", "hardware: which drive it has, node or id, counts (docs/names.md, by driver)")]
     return "\n".join(lines) + "\n"
 
 

@@ -120,7 +120,7 @@ def agree(plans: "list[Plan]", arm: "ArmFile", mechanism: "Mechanism", yes: bool
     from experiments.record import approach
     from ident.errors import InputError
 
-    out.print("limits in force", joint_page(limits_page(arm, plans[0].names, arm.limits(mechanism))), sep="\n")
+    out.print("limits in force", joint_page(limits_page(arm, mechanism, arm.limits(mechanism))), sep="\n")
     loose = falling(arm, plans[0].names)
     if loose:
         out.print(f"note      {loose}")

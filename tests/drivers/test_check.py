@@ -1,0 +1,84 @@
+"""The page that is read before anything moves: the same for every driver, and true."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from drivers.check import check_arm, falling, limits_page
+from drivers.emulators import emulate
+from drivers.errors import DriverError
+from drivers.simulated import SimulatedArm
+from ident.description import load_mechanism
+from ident.errors import InputError
+from tests.drivers.wires import PAIR, merged, with_port
+
+DEVICES = {"canopen": "device", "dynamixel": "XM430-W210", "damiao": "DM10010L", "odrive": "ODrive", "cubemars": "AK70-10"}
+
+
+@pytest.mark.parametrize("kind", PAIR)
+def test_the_page_of_every_driver(bench, kind):
+    drives = bench(kind, {"joints": {"turn": {"position": [-0.5, 0.5]}}})
+    found = check_arm(drives.arm)
+    drives.end()
+    assert list(found.pages) == ["drives", "now", "limits in force", "resolution"]
+    assert all(list(page) == ["turn", "lift"] for page in found.pages.values())
+    identity, now, limits = (found.pages[title] for title in ("drives", "now", "limits in force"))
+    assert all(text for row in identity.values() for text in row.values())
+    assert DEVICES[kind] in " ".join((*identity["turn"], *identity["turn"].values()))
+    assert limits["turn"]["position"] == "-0.500 ... 0.500 rad"
+    assert limits["turn"]["when stopped"] == "brake"
+    for row in now.values():
+        replied, asked = map(int, re.fullmatch(r"(\d+) of (\d+)", row["replies"]).groups())
+        assert 0.9 * asked <= replied <= asked
+        assert abs(float(row["position"].split()[0])) < 0.05
+        assert row["velocity"].endswith(" rad/s")
+        assert row["torque"].endswith(" N·m")
+        assert row["state"] != "fault"
+    assert re.search(rf"pair: 2 joints, {kind}, 200 Hz \(measured \d+.\d Hz\), \d+ % of the bus, watchdog ", found.summary)
+    assert found.summary.endswith("watchdog none" if kind == "cubemars" else "watchdog 500 ms")
+    assert any("turn, lift: no watchdog" in note for note in found.notes) == (kind == "cubemars")
+
+
+def test_a_joint_that_stands_beyond_its_limits_is_told(bench):
+    drives = bench("canopen", {"joints": {"turn": {"position": [0.4, 1.0]}}})
+    found = check_arm(drives.arm)
+    drives.end()
+    assert any(re.match(r"turn stands at .* rad, outside its limits 0.4 ... 1: check zero_offset", note) for note in found.notes)
+
+
+def test_a_simulated_arm_has_no_drives(make_arm):
+    found = check_arm(make_arm())
+    assert found.notes == ("there are no drives to ask",)
+
+
+def test_slides_have_metres(make_arm):
+    arm = make_arm()
+    slides = replace(load_mechanism(arm), prismatic=np.array([True, False]))
+    page = limits_page(arm, slides, SimulatedArm(arm).limits)
+    units = [page["turn"][key].split()[-1] for key in ("position", "velocity", "acceleration", "torque")]
+    assert units == ["m", "m/s", "m/s²", "N"]
+    assert page["lift"]["torque"].endswith(" N·m")
+
+
+def test_who_falls_is_named(make_arm):
+    arm = make_arm({"joints": {"turn": {"stop": "brake"}, "lift": {"stop": "hold"}}})
+    assert falling(arm, ("turn", "lift")).startswith("lift: no brake; may fall")
+    assert falling(make_arm({"joints": {"turn": {"stop": "brake"}, "lift": {"stop": "brake"}}}), ("turn", "lift")) == ""
+
+
+@pytest.mark.parametrize(("changes", "error", "words"), [
+    ({"driver": {"bus": None}}, InputError, "driver.bus"),
+    ({"joints": {"lift": {"drive": {"node": None}}}}, InputError, "joints.lift.drive.node"),
+    ({"driver": {"bus": {"interface": "no such"}}}, DriverError, "cannot open their bus"),
+    ({"driver": {"kind": "simulated"}}, InputError, "unknown kind of emulator 'simulated'"),
+])
+def test_what_cannot_be_emulated_is_said(make_arm, changes, error, words):
+    table = merged(with_port(PAIR["canopen"], 1), changes)
+    with pytest.raises(error, match=re.escape(words)):
+        emulate(make_arm(without_none(table)))
+
+
+def without_none(table):
+    return {key: without_none(value) if isinstance(value, dict) else value for key, value in table.items() if value is not None}
