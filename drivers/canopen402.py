@@ -156,6 +156,11 @@ class CanopenAxis(Axis):
         yield Setting(0x607D, 2, "<i", high, "upper position limit", False)
         yield Setting(0x607F, 0, "<I", round(speed), "velocity limit", False)
         yield Setting(0x6060, 0, "<b", self._profile, "mode")
+        if self.keys.profile == "csv":              # how far apart set-points come; some drives must know
+            tenths = round(1e4 / keys.rate)
+            whole = tenths % 10 == 0
+            yield Setting(0x60C2, 1, "<B", min(tenths // 10 if whole else tenths, 255), "interpolation period", False)
+            yield Setting(0x60C2, 2, "<b", -3 if whole else -4, "interpolation period", False)
         state = cia402.mapping((0x6041, 16), (0x6064, 32), (0x6077, 16))
         velocity, mode = cia402.mapping((0x606C, 32)), cia402.mapping((0x6061, 8))
         target, torque_target = cia402.mapping((0x60FF, 32)), cia402.mapping((0x6071, 16), (0x6060, 8))

@@ -7,6 +7,7 @@ from typing import Any
 import can
 
 from drivers.errors import DriverError
+from ident.errors import StribeckError
 
 
 def open_can(table: dict[str, Any], bit_rate: float) -> can.BusABC:
@@ -18,11 +19,19 @@ def open_can(table: dict[str, Any], bit_rate: float) -> can.BusABC:
         If it cannot be opened; says which and why.
     """
     local = {"hop_limit": 0} if table.get("interface") == "udp_multicast" else {}      # else frames leave the machine
-    try:
+    with opening(f"the CAN bus ({', '.join(f'{key} = {value}' for key, value in table.items())})"):
         return can.Bus(**{"bitrate": int(bit_rate), **local, **table})
+
+
+@contextmanager
+def opening(what: str) -> Iterator[None]:
+    """Whatever keeps a bus from being opened, as an error of ours that says what could not be."""
+    try:
+        yield
+    except StribeckError:
+        raise
     except (can.CanError, OSError, ValueError, TypeError, ImportError, NotImplementedError) as error:
-        shown = ", ".join(f"{key} = {value}" for key, value in table.items())
-        raise DriverError(f"the CAN bus ({shown}) cannot be opened: {error}") from error
+        raise DriverError(f"{what} cannot be opened: {error}") from error
 
 
 @contextmanager

@@ -66,7 +66,7 @@ class DriverTable(BaseModel):
 
     model_config = ConfigDict(extra="allow", frozen=True)
     kind: str = "simulated"
-    rate: PositiveFloat = 250.0
+    rate: Annotated[float, Field(ge=0.1, le=1e6)] = 250.0
 
 
 Name = Annotated[str, Field(pattern=r"^\.*[\w+-][\w.+-]*$")]          # of an arm, and so of files

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 NO_MASS = 1e-14         # kg, kg·m²; what a link without mass or inertia is compiled with
 _ATTRIBUTE = re.compile(r"""\s*([^\s=<>/"']+)\s*=\s*("[^"]*"|'[^']*')""")
+_MOST = 1e9             # kg, m, kg·m²: more is a slip
 _MOVING = ("revolute", "continuous", "prismatic")
 _SUPPORTED = "only revolute, continuous and prismatic joints of a mounted arm are supported"
 
@@ -379,6 +380,9 @@ def _refuse_masses(spec: "mujoco.MjSpec", name: str) -> None:
     for body in spec.bodies[1:]:
         if not body.mass >= 0.0:
             raise ModelError(f"{name}: {_called(body)} has a mass of {body.mass:g} kg; zero or more is needed")
+        stated = np.array([body.mass, *body.pos, *body.ipos, *_inertia(body).ravel()])      # nan is what is not stated
+        if (np.abs(stated) > _MOST).any():
+            raise ModelError(f"{name}: mass, place or inertia of {_called(body)} is no number of this world")
 
 
 def _one_line(error: Exception) -> str:

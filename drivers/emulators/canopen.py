@@ -30,7 +30,8 @@ _OBJECTS = {                # index, sub-index: type (struct), value at power-on
     (0x6064, 0): ("i", 0, False), (0x606C, 0): ("i", 0, False), (0x6077, 0): ("h", 0, False),
     (0x60FF, 0): ("i", 0, True), (0x6071, 0): ("h", 0, True), (0x6072, 0): ("H", 1000, True), (0x6076, 0): ("I", 0, False),
     (0x6083, 0): ("I", 1, True), (0x6084, 0): ("I", 1, True), (0x6085, 0): ("I", 1, True), (0x607F, 0): ("I", 2**31, True),
-    (0x607D, 0): ("B", 2, False), (0x607D, 1): ("i", -2**31, True), (0x607D, 2): ("i", 2**31 - 1, True)}
+    (0x607D, 0): ("B", 2, False), (0x607D, 1): ("i", -2**31, True), (0x607D, 2): ("i", 2**31 - 1, True),
+    (0x60C2, 0): ("B", 2, False), (0x60C2, 1): ("B", 1, True), (0x60C2, 2): ("b", -3, True)}
 _TEXTS = {0x1008: "stribeck emulated drive", 0x100A: "1.0"}
 _STATUS = {"switch on disabled": 0x40, "ready to switch on": 0x21, "switched on": 0x23, "operation enabled": 0x27,
            "quick stop active": 0x07, "fault": 0x08}

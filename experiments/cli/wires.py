@@ -32,12 +32,18 @@ def check(arm: ArmArgument,
 
 def emulate(arm: ArmArgument, seed: SeedOption = 0) -> None:
     """The simulated arm behind its protocol, on the bus of the arm file; runs until interrupted."""
+    from drivers import connect
+    from drivers.emulators import EMULATORS
     from drivers.emulators import emulate as drives
     from drivers.realtime import real_time
+    from drivers.transport import opening
     from ident.armfile import load_arm
 
     arm_file = load_arm(arm)
-    emulator = drives(arm_file, seed)
+    if arm_file.driver.kind in EMULATORS:
+        connect(arm_file)               # reads and checks the driver's keys, and talks to nobody
+    with opening(f"{arm_file.path}: the bus of the emulated drives"):
+        emulator = drives(arm_file, seed)
     print(f"{arm_file.name}: emulated {arm_file.driver.kind} drives listen on {emulator.address}; Ctrl-C ends", flush=True)
     try:
         with real_time():

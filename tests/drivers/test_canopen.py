@@ -107,6 +107,7 @@ class TestSettings:
                 assert probe.read(node, 0x6085, 0, "<I") == round(8.0 * 100.0 * 65536 / (2.0 * np.pi))
                 assert [probe.read(node, 0x1A00, k, "<I") for k in range(4)] == [3, 0x60410010, 0x60640020, 0x60770010]
                 assert probe.read(node, 0x1800, 1, "<I") == 0x180 + node
+                assert (probe.read(node, 0x60C2, 1, "<B"), probe.read(node, 0x60C2, 2, "<b")) == (5, -3)     # 200 Hz
                 assert probe.read(node, 0x1803, 1, "<I") >> 31                               # others stay off
 
     def test_resolution_is_that_of_the_counts(self, pair):

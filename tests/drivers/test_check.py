@@ -7,12 +7,9 @@ import numpy as np
 import pytest
 
 from drivers.check import check_arm, falling, limits_page
-from drivers.emulators import emulate
-from drivers.errors import DriverError
 from drivers.simulated import SimulatedArm
 from ident.description import load_mechanism
-from ident.errors import InputError
-from tests.drivers.wires import PAIR, merged, with_port
+from tests.drivers.wires import PAIR
 
 DEVICES = {"canopen": "device", "dynamixel": "XM430-W210", "damiao": "DM10010L", "odrive": "ODrive", "cubemars": "AK70-10"}
 
@@ -66,19 +63,3 @@ def test_who_falls_is_named(make_arm):
     arm = make_arm({"joints": {"turn": {"stop": "brake"}, "lift": {"stop": "hold"}}})
     assert falling(arm, ("turn", "lift")).startswith("lift: no brake; may fall")
     assert falling(make_arm({"joints": {"turn": {"stop": "brake"}, "lift": {"stop": "brake"}}}), ("turn", "lift")) == ""
-
-
-@pytest.mark.parametrize(("changes", "error", "words"), [
-    ({"driver": {"bus": None}}, InputError, "driver.bus"),
-    ({"joints": {"lift": {"drive": {"node": None}}}}, InputError, "joints.lift.drive.node"),
-    ({"driver": {"bus": {"interface": "no such"}}}, DriverError, "cannot open their bus"),
-    ({"driver": {"kind": "simulated"}}, InputError, "unknown kind of emulator 'simulated'"),
-])
-def test_what_cannot_be_emulated_is_said(make_arm, changes, error, words):
-    table = merged(with_port(PAIR["canopen"], 1), changes)
-    with pytest.raises(error, match=re.escape(words)):
-        emulate(make_arm(without_none(table)))
-
-
-def without_none(table):
-    return {key: without_none(value) if isinstance(value, dict) else value for key, value in table.items() if value is not None}

@@ -530,6 +530,23 @@ class TestMalice:
         with pytest.raises(InputError, match="damaged, so much that reading it would end this program"):
             open_log(tmp_path / "log.mat")
 
+    @pytest.mark.parametrize("packed", [False, True])
+    @pytest.mark.parametrize(("old", "new", "words"), [
+        (struct.pack("<2i", 9, 1), struct.pack("<2i", 9, 1 << 28), "a matrix of 9 x 268435456 in"),
+        (struct.pack("<II", 9, 72), struct.pack("<II", 9, 1 << 30), "a part of an element is longer|cannot be read|can be read")])
+    def test_mat_that_claims_more_than_it_has(self, tmp_path, packed, old, new, words):
+        """SciPy would make room for it first."""
+        savemat(tmp_path / "log.mat", {"t": np.arange(9.0)[:, None]})
+        whole = (tmp_path / "log.mat").read_bytes()
+        assert whole.count(old) == 1
+        spoilt = whole.replace(old, new)
+        if packed:
+            body = zlib.compress(spoilt[128:])
+            spoilt = spoilt[:128] + struct.pack("<II", 15, len(body)) + body
+        (tmp_path / "log.mat").write_bytes(spoilt)
+        with pytest.raises(InputError, match=words):
+            open_log(tmp_path / "log.mat")
+
     def test_sqlite_whose_schema_is_no_text(self, tmp_path):
         with sqlite3.connect(tmp_path / "log.db3") as bag:
             bag.execute("CREATE TABLE topics(id INTEGER, name TEXT, type TEXT, serialization_format TEXT)")
