@@ -217,8 +217,8 @@ class WiredArm:
             if not isinstance(found, DriverError):
                 raise found
         if errors:
-            raise DriverError(f"{reason}; then {'; '.join(dict.fromkeys(map(str, errors)))}; drives that are out of reach stop "
-                              "by their own watchdogs")
+            raise DriverError(f"{reason}; then {'; '.join(dict.fromkeys(map(str, errors)))}; drives that are out of reach are "
+                              "left to their own watchdogs")
 
     def _fail(self, fault: str) -> None:
         """Stop, then say why."""

@@ -161,7 +161,8 @@ def _read(table: Table, columns: Sequence[ColumnMap], arm: ArmFile, mechanism: M
     tau *= sign
     dq = np.broadcast_to(np.nan, q.shape) if dq is None else sign * dq
     if not np.isfinite(t).all():
-        raise InputError(f"{table.source}: time is not a finite number in row {int(np.argmin(np.isfinite(t)))}")
+        raise InputError(f"{table.source}: time is not a finite number in row "
+                         f"{int(np.argmin(np.isfinite(t)))}; leave that row out, or cut the log there")
     segment = np.zeros(len(t), dtype=np.int64)
     if table.pieces:
         segment = np.cumsum(np.diff(raw[table.pieces][keep], prepend=raw[table.pieces][keep][:1]) != 0.0)

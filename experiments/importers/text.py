@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,11 +14,15 @@ from experiments.importers.columns import UNITS
 from experiments.importers.table import Array, Table, check_size
 from ident.errors import InputError
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 _HEAD = 100             # lines among which the first with numbers must be
 _LONGEST = 1 << 20      # characters of a line
 _CHUNK = 100_000        # rows read at a time
 _SEPARATORS = "\t;,|"   # the first that is found; else blanks
 _DECIMAL_COMMAS = re.compile(r"\s*([-+]?\d+(,\d+)?([eE][-+]?\d+)?(\s+|$)){2,}$")
+_DATE = re.compile(r"\s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
 _EMPTY = "behind the last separator"
 _ALL_UNITS = {unit for units in UNITS.values() for unit in units} | {"A", "mA", "-", "1", ""}
 
@@ -58,8 +63,19 @@ def _read(path: Path, layout: _Layout, names: Sequence[str]) -> dict[str, Array]
             rows += len(chunk)
             check_size(str(path), rows, len(names))
             for name, part in parts.items():
-                part.append(pd.to_numeric(chunk[name], errors="coerce").to_numpy(dtype=float))
+                part.append(_values(chunk[name]))
     return {name: np.concatenate(part) if part else np.empty(0) for name, part in parts.items()}
+
+
+def _values(column: "pd.Series[Any]") -> Array:
+    """Numbers of a column; dates of ISO 8601 as seconds since 1970."""
+    import pandas as pd
+
+    numbers = np.asarray(pd.to_numeric(column, errors="coerce"), dtype=float)
+    if np.isfinite(numbers).any() or not len(column) or not _DATE.match(str(column.iloc[0])):
+        return numbers
+    when = pd.to_datetime(column, utc=True, errors="coerce", format="ISO8601")
+    return np.asarray((when - pd.Timestamp(0, tz="UTC")).dt.total_seconds(), dtype=float)
 
 
 @contextmanager

@@ -64,6 +64,16 @@ class TestReading:
     def test_the_suffix_tells_the_kind(self, bring, tmp_path, suffix):
         assert_is_the_log(bring(csv(tmp_path / f"log{suffix}")))
 
+    def test_times_may_be_dates(self, bring, tmp_path):
+        path = csv(tmp_path / "log.csv")
+        lines = path.read_text(encoding="utf-8").splitlines()
+        dated = [f"2026-11-22T10:59:{59.9 + t:09.6f}+01:00" if t < 0.1 else f"2026-11-22 10:00:{t - 0.1:09.6f}Z" for t in T]
+        path.write_text("\n".join([lines[0], *(f"{date},{line.partition(',')[2]}" for date, line in
+                                               zip(dated, lines[1:], strict=True))]), encoding="utf-8")
+        run = bring(path)
+        np.testing.assert_allclose(run.t - run.t[0], T, atol=1e-6)
+        np.testing.assert_array_equal(run.signals["q"], Q)
+
     @pytest.mark.parametrize("separator", [";", "\t"])
     def test_decimal_commas(self, bring, tmp_path, separator):
         assert_is_the_log(bring(csv(tmp_path / "log.csv", separator=separator, decimal=",")))
