@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 _PERIOD = 0.3           # s between pictures
-PICTURES = {"bar": "experiments.cli.progress:Bar", "joints": "experiments.cli.live:Joints"}
+PICTURES = {"bar": "experiments.cli.progress:Bar", "joints": "experiments.cli.live:Joints",
+            "viewer": "experiments.cli.viewer:Viewer"}
 
 
 class Picture(Protocol):

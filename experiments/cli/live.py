@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from math import log10
 from statistics import fmean
 from typing import IO, TYPE_CHECKING, Any
+from uuid import uuid4
 
 from experiments.cli.drawer import drawer
 
@@ -17,13 +18,15 @@ if TYPE_CHECKING:
     from experiments.tracking import Watch
     from ident.mechanism import Mechanism
 
+VIEW = "view"           # in place of a file for Rerun: open its viewer
 _END = 0.2              # part of a stroke's samples that is left out at either end
 _WIDTH, _HEIGHT = 30, 4         # characters of a curve, of 2 x 4 dots each
 _DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 
 
 @contextmanager
-def live(plan: "Plan", word: str, mechanism: "Mechanism", to: IO[Any] | None = None) -> Iterator["Watch"]:
+def live(plan: "Plan", word: str, mechanism: "Mechanism", to: IO[Any] | None = None,
+         rerun: str | None = None) -> Iterator["Watch"]:
     """Draw while the arm moves; gives the function that the tracker calls.
 
     Parameters
@@ -36,12 +39,16 @@ def live(plan: "Plan", word: str, mechanism: "Mechanism", to: IO[Any] | None = N
         Its joints.
     to : file, optional
         Where it is drawn; default is standard error.
+    rerun : str, optional
+        A file that takes a recording for the Rerun viewer, or "view" to open that.
     """
     joints = range(mechanism.n)
     head = {"total": plan.robot_time, "word": word, "measured": measured(plan), "names": mechanism.names,
             "units": [mechanism.unit(j) for j in joints],
             "position_units": [mechanism.position_unit(j) for j in joints]}
-    with drawer("joints", head, to) as send:
+    if rerun is not None:
+        head |= {"to": rerun, "recording": str(uuid4())}
+    with drawer("joints" if rerun is None else "viewer", head, to) as send:
 
         def watch(segment: "Segment", sample: "JointSample", done: float) -> None:
             send({"id": segment.id, "kind": segment.kind, "mirror_of": segment.mirror_of, "done": round(done, 2),

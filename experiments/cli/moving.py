@@ -1,8 +1,10 @@
 """Commands that move or plan to: calibrate, plan, run."""
 
+import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,6 +24,7 @@ from experiments.cli.common import (
     LoadOption,
     MethodOption,
     OutOption,
+    RerunOption,
     SeedOption,
     TargetOption,
     YesOption,
@@ -32,6 +35,7 @@ from experiments.cli.common import (
     seconds,
     split,
 )
+from experiments.cli.live import VIEW
 from experiments.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -65,7 +69,8 @@ def calibrate(context: typer.Context, arm: ArmArgument = "lab6", out: OutOption 
               breakaway: Annotated[bool, typer.Option("--breakaway", help="Measure last what holds each joint at rest; needs a "
                                                                           "torque mode.")] = False,
               target: TargetOption = None, budget: BudgetOption = None,
-              live: LiveOption = False, yes: YesOption = False, as_json: JsonOption = False) -> None:
+              live: LiveOption = False, rerun: RerunOption = None, yes: YesOption = False,
+              as_json: JsonOption = False) -> None:
     """The main job: plan, move, record, fit, export, report."""
     from dataclasses import fields
 
@@ -80,7 +85,7 @@ def calibrate(context: typer.Context, arm: ArmArgument = "lab6", out: OutOption 
     from ident.run import BREAKAWAY, FIT, LOWEST_SPEED, WARM_UP
 
     text = console(as_json)
-    _needs_terminal(text, live)
+    _check_view(text, live, rerun)
     arm_file = load_arm(arm)
     mechanism = load_mechanism(arm_file)
     folder = out or Path(f"calibration-{arm_file.name}")
@@ -120,7 +125,7 @@ def calibrate(context: typer.Context, arm: ArmArgument = "lab6", out: OutOption 
         agree(made, arm_file, mechanism, yes, text)
 
     delivery = calibrate_arm(arm_file, folder, agree=shown_and_agreed, resume=resume,
-                             display=lambda made: _recording(text, made, folder, mechanism, live, " and --resume goes on"),
+                             display=lambda made: _recording(text, made, folder, mechanism, live, rerun, " and --resume goes on"),
                              say=lambda heading, sentence: text.print(f"{heading:<9} {sentence}"), options=options, **asked)
     delivered(text, delivery, folder, as_json)
 
@@ -180,7 +185,7 @@ def run(arm: ArmArgument = "lab6",
         plan: Annotated[Path | None, typer.Option(help="Plan file; default: a fresh plan.")] = None,
         out: OutOption = None, joints: JointsOption = None, seed: SeedOption = 0,
         method: MethodOption = "whole-arm", experiment: ExperimentOption = "round-trips",
-        note: Annotated[str, typer.Option(help="Kept with the run.")] = "", live: LiveOption = False,
+        note: Annotated[str, typer.Option(help="Kept with the run.")] = "", live: LiveOption = False, rerun: RerunOption = None,
         yes: YesOption = False, as_json: JsonOption = False) -> None:
     """Move and record, without fitting."""
     from drivers import connect
@@ -196,7 +201,7 @@ def run(arm: ArmArgument = "lab6",
     from ident.run import LOWEST_SPEED, VALIDATION, WARM_UP, load_run
 
     text = console(as_json)
-    _needs_terminal(text, live)
+    _check_view(text, live, rerun)
     if plan and (joints, method, experiment) != (None, DEFAULT, ROUND_TRIPS):
         raise InputError(f"{plan} says what moves; leave out --joints, --method and --experiment")
     arm_file = load_arm(arm)
@@ -212,7 +217,7 @@ def run(arm: ArmArgument = "lab6",
     _show(text, made, arm_file, mechanism)
     agree([made], arm_file, mechanism, yes, text)
     empty_folder(folder)
-    with _recording(text, made, folder, mechanism, live) as watch:
+    with _recording(text, made, folder, mechanism, live, rerun) as watch:
         recorded = record(arm_file, made, folder, seed, note, watch, enough=UNTIL.get(made.purpose, lambda: None)())
     if made.purpose == LOWEST_SPEED:
         found = lowest_sentence(lowest_speeds(load_run(recorded)), mechanism)
@@ -224,11 +229,17 @@ def run(arm: ArmArgument = "lab6",
         print_json({"run": str(recorded), "robot_time_s": round(made.robot_time, 3)})
 
 
-def _needs_terminal(text: "Console", live: bool) -> None:
+def _check_view(text: "Console", live: bool, rerun: str | None) -> None:
+    from importlib.util import find_spec
+
     from ident.errors import InputError
 
     if live and not text.is_terminal:
         raise InputError("--live draws in a terminal and there is none; leave it out")
+    if rerun is not None and find_spec("rerun") is None:
+        raise InputError("--rerun needs the package rerun-sdk; pip install 'stribeck[rerun]'")
+    if rerun is not None and rerun != VIEW and Path(rerun).suffix != ".rrd":
+        raise InputError(f"--rerun {rerun}: a recording for the Rerun viewer ends in .rrd; {VIEW} opens the viewer")
 
 
 def _greet(text: "Console", arm: "ArmFile", mechanism: "Mechanism", folder: Path) -> None:
@@ -248,8 +259,17 @@ def _show(text: "Console", plan: "Plan", arm: "ArmFile", mechanism: "Mechanism")
     text.print(spread_table(load_spread(plan, mechanism), mechanism))
 
 
+def _free(rerun: str | None) -> str | None:
+    """The file for this run: runs of a campaign have one each, numbered, and none is written over."""
+    if rerun is None or rerun == VIEW:
+        return rerun
+    path = Path(rerun)
+    names = chain([path], (path.with_stem(f"{path.stem}-{number}") for number in count(2)))
+    return str(next(name for name in names if not name.exists()))
+
+
 @contextmanager
-def _recording(text: "Console", plan: "Plan", folder: Path, mechanism: "Mechanism", live: bool,
+def _recording(text: "Console", plan: "Plan", folder: Path, mechanism: "Mechanism", live: bool, rerun: str | None,
                also: str = "") -> Iterator["Watch | None"]:
     """Progress while the arm moves, or a live picture of its joints; whatever ends it early, say where the samples are."""
     from drivers.errors import ArmStopped
@@ -258,9 +278,12 @@ def _recording(text: "Console", plan: "Plan", folder: Path, mechanism: "Mechanis
 
     word = "run" if plan.purpose == FIT else plan.purpose
     try:
-        with (live_view(plan, word, mechanism, text.file) if live else
-              progress(text, plan.robot_time, word, mechanism)) as watch:
-            yield watch
+        with ExitStack() as shown:
+            if live or rerun is not None:
+                to = text.file if text.is_terminal else shown.enter_context(open(os.devnull, "w", encoding="utf-8"))
+                yield shown.enter_context(live_view(plan, word, mechanism, to, _free(rerun)))
+            else:
+                yield shown.enter_context(progress(text, plan.robot_time, word, mechanism))
     except BaseException as error:
         runs = [run for run in campaign_runs(folder) if holds_samples(run)]
         uses = f", stribeck fit {folder} uses it{also}" if plan.purpose in FITTED else also

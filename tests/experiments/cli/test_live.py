@@ -1,8 +1,12 @@
 """What is drawn while the arm moves: curves are those of the fit, it never holds up the loop, it ends with it."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 import time
+from collections import Counter
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -159,3 +163,28 @@ def test_without_a_terminal_it_is_refused(cli, command):
 def test_lines_are_short_enough_to_be_written_whole():
     longest = {"q": [-1.23456] * 12, "dq": [-1.23456] * 12, "tau": [-123.45678] * 12}
     assert len(json.dumps(rows_of(0, -0.1)[0] | longest)) < 4096
+
+
+@pytest.mark.usefixtures("short")
+def test_a_recording_for_rerun_holds_what_is_shown(cli, tmp_path, monkeypatch):
+    """Read back by Rerun's own command; the second run has a file of its own."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("seen.rrd", "seen-2.rrd"):
+        outcome = cli("run", "lab6", "--joints", "j6", "--out", f"runs of {name}", "--rerun", "seen.rrd")
+        assert outcome.code == 0, outcome.err
+        printed = subprocess.run([sys.executable, "-m", "rerun", "rrd", "print", name], capture_output=True, text=True,
+                                 check=True, env={**os.environ, "HOME": str(tmp_path)}).stdout
+        found = Counter(re.findall(r"/j6/(\w+)", printed))
+        assert set(found) == {"position", "velocity", "torque", "friction"}
+        assert found["position"] >= 1
+        assert "/j1/" not in printed                    # stands still
+
+
+@pytest.mark.parametrize(("given", "words"), [("seen.mcap", "ends in .rrd"), ("seen.rrd", "needs the package rerun-sdk")])
+def test_what_rerun_cannot_take_is_said_before_anything_moves(cli, tmp_path, monkeypatch, given, words):
+    monkeypatch.chdir(tmp_path)
+    if given == "seen.rrd":
+        monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    outcome = cli("run", "lab6", "--joints", "j6", "--out", "runs", "--rerun", given)
+    assert (outcome.code, words in outcome.err) == (2, True), outcome.err
+    assert not (tmp_path / "runs").exists()
