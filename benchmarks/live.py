@@ -1,4 +1,4 @@
-"""How late a loop in real time is that shows nothing, a progress bar, or every joint (`--live`)."""
+"""How late a loop in real time is that shows nothing, a bar, or every joint (`--live`), in the terminal or for Rerun, too."""
 
 import argparse
 import tempfile
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     plan = plan_constant_speed(arm, ("j6",), seed=1, options=ConstantSpeed(postures=1, speeds=5))
     figures: dict[str, Any] = {"robot_time_s": plan.robot_time}
     rows = ["| late by, µs | median | 99 % below | worst | cycles |", "|---|---|---|---|---|"]
-    for shown in ("nothing", "progress bar", "--live"):
+    for shown in ("nothing", "progress bar", "--live", "--live --rerun"):
         device = Paced(arm, seed=1)
         device.enable()
         with _watch(shown, plan, load_mechanism(arm)) as watch, real_time():
@@ -75,5 +75,6 @@ def _watch(shown: str, plan: Plan, mechanism: Mechanism) -> Iterator[Watch | Non
             with progress(Console(file=screen, force_terminal=True), plan.robot_time, "run", mechanism) as watch:
                 yield watch
         else:
-            with live(plan, "run", mechanism, screen) as watch:
+            recording = str(Path(folder) / "seen.rrd") if "--rerun" in shown else None
+            with live(plan, "run", mechanism, screen, recording) as watch:
                 yield watch
