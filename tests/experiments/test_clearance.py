@@ -61,7 +61,7 @@ class TestRandomArms:
 def test_the_arm_itself_stays_where_the_plan_goes(method, tmp_path):
     """Through supervisor, tracker and physics: what is measured stays inside limits and box."""
     moved = 0
-    for seed in range(40):
+    for seed in range(24):
         (tmp_path / str(seed)).mkdir()
         case: Case = random_case(seed, tmp_path / str(seed), 0.0)
         box = case.table["workspace"].get("box")

@@ -132,7 +132,7 @@ class TestPayload:
 
     @pytest.mark.parametrize(("old", "new", "word"), [
         ('status = "used"', 'status = "stolen"', "model.unknown_tool.status"),
-        ("mass = {value = 1.", "mass = {value = -1.", "a positive mass"), ("moment_x = ", "moment_w = ", "moment_w")])
+        ("mass = {value = 1.", "mass = {value = -1.", "is not in its interval"), ("moment_x = ", "moment_w = ", "moment_w")])
     def test_a_calibration_whose_tool_cannot_be_is_refused(self, fitted, tmp_path, old, new, word):
         text = (fitted.calibration.folder / "calibration.toml").read_text(encoding="utf-8")
         assert old in text

@@ -153,7 +153,7 @@ FAULTS = {   # text of the file, the key that the message names, and what it say
     "no gear": (HEAD + JOINT + "gear_ratio = 0.0", "joints.j1.gear_ratio = 0.0", "greater than 0"),
     "negative rotor": (HEAD + JOINT + "rotor_inertia = -1e-4", "joints.j1.rotor_inertia", "greater than or equal"),
     "negative tool": (HEAD + "tool = { mass = -1.0 }", "tool.mass = -1.0", "greater than or equal to 0"),
-    "no rate": (HEAD + "[driver]\nrate = 0.0", "driver.rate = 0.0", "greater than 0"),
+    "no rate": (HEAD + "[driver]\nrate = 0.0", "driver.rate = 0.0", "greater than or equal to 0.1"),
     "word for a number": (HEAD + JOINT + 'velocity = "fast"', "joints.j1.velocity = 'fast'", "number"),
     "unknown direction": (HEAD + JOINT + "direction = 2", "joints.j1.direction = 2", "-1 or 1"),
     "unknown stop": (HEAD + JOINT + 'stop = "drop"', "joints.j1.stop = 'drop'", "'hold' or 'brake'"),
