@@ -20,11 +20,11 @@ from ident.dynamics import joint_origins
 from ident.errors import InputError
 from ident.run import load_run
 
-WHOLE = {2, 53, 75, 102, 153}       # seeds of arms for which all of a campaign is planned; number 75 has shapes
+WHOLE = {2, 53, 75}                 # seeds of arms for which all of a campaign is planned; number 75 has shapes
 
 
 class TestRandomArms:
-    @pytest.mark.parametrize("first", range(0, 200, 50))
+    @pytest.mark.parametrize("first", range(0, 100, 50))
     def test_no_plan_leaves_limits_or_box(self, first):
         found = [judge_seed(seed, campaign=seed in WHOLE) for seed in range(first, first + 50)]
         assert {one.seed: one.broken for one in found if one.broken} == {}
