@@ -140,8 +140,8 @@ FAULTS: dict[str, Required] = {
                             "{fault}", falls=True),
     "bus error": Required("segment dropped; all joints {alone}", r"the bus failed|cannot be read|does not answer", unheard=True),
     "emulator killed": Required("segment dropped", rf"{NOTHING_HEARD}|the bus failed|cannot be opened"),
-    "host stopped": Required("segment dropped; all joints {alone}, and stopped when it goes on", TORN, unheard=True,
-                             harmless_early=True),
+    "host stopped": Required("segment dropped; all joints {alone}, and stopped when it goes on",
+                             rf"watchdog expired|{TORN}", unheard=True, harmless_early=True),
     "host killed": Required("all joints {alone}; all finished segments on disk", unheard=True, code=-signal.SIGKILL),
 }
 DRIVES = {"drive silent": "silent", "drive reset": "reset", "drive fault": "fault"}

@@ -59,6 +59,8 @@ class CubemarsAxis(PolledAxis):
         self._powered = False
         self._rested = 0                    # answers to rest mode since power was to go
         self._ramp: tuple[float, float] | None = None       # time and position that it has reached
+        self._told: Frame | None = None     # the last set-point
+        self._resumed: float | None = None  # when cycles went on after a pause, until the motor has said where the joint is
 
     @property
     def condition(self) -> Condition:
@@ -80,7 +82,7 @@ class CubemarsAxis(PolledAxis):
 
     def configure(self) -> None:
         """There is nothing to write; it must reply, without fault. Then rest mode, which a killed program may have left."""
-        self.reading = self._goal = self._ramp = None
+        self.reading = self._goal = self._ramp = self._told = self._resumed = None
         error = self._state()
         if error:
             raise self.error(f"has a fault: {mit.cubemars_words(error)}; see to its cause, then clear it with stribeck "
@@ -109,20 +111,33 @@ class CubemarsAxis(PolledAxis):
         """A frame at the ramp's present end, which goes on from where the joint is powered; rest mode where power is to go."""
         if self._goal == "off":
             return self._rest()
+        if self._resumed is not None and self._told is not None:
+            return self._told
         shaft, spans = self.shaft, self.drive.spans
         q = self._ramp[1] if self._ramp else self.reading.q if self.reading else self.joint.table.zero_offset
         return Frame(self.drive.id, mit.pack_command(spans, shaft.position(q), shaft.velocity(velocity), self.drive.kp,
                                                      self.drive.kd, shaft.torque(self.gravity)))
 
     def frames(self) -> Iterator[Frame]:
-        """The ramp goes on by the time since the last cycle, but not by that of a pause."""
+        """The ramp goes on by the time since the last cycle.
+
+        In a pause of this computer the joint has run on by kd / kp, to where nobody knows. Its motor is told the same once more,
+        which changes nothing, and from where it then says that the joint is the ramp begins again.
+        """
         now = time.monotonic()
+        if self._ramp is not None and self._resumed is None and now - self._ramp[0] > self.keys.watchdog:
+            self._resumed = now
+        if self._resumed is not None and self.reading is not None and self.reading.t > self._resumed:
+            self._ramp = self._resumed = None
         if self._goal in ("follow", "held", "off") and self._powered and self.reading is not None:
             before, q = self._ramp or (now, self.reading.q)
             self._ramp = now, q + self._velocity * min(now - before, 2.0 / self.keys.rate)
         else:
-            self._ramp = None
-        yield from super().frames()
+            self._ramp = self._resumed = None
+        for frame in super().frames():
+            if frame.data not in (mit.ENABLE, mit.DISABLE):
+                self._told = frame
+            yield frame
 
     def power_on(self) -> Iterator[Frame]:
         """Motor mode."""

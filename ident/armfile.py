@@ -21,6 +21,7 @@ _STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
 _Table = TypeVar("_Table", bound=BaseModel)
 Vector = tuple[float, float, float]
+Name = Annotated[str, Field(pattern=r"^\.*[\w+-][\w.+-]*$")]          # of an arm, and so of files
 Limit = Annotated[float, Field(gt=0.0, le=1e9)]
 
 
@@ -67,9 +68,6 @@ class DriverTable(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True)
     kind: str = "simulated"
     rate: Annotated[float, Field(ge=0.1, le=1e6)] = 250.0
-
-
-Name = Annotated[str, Field(pattern=r"^\.*[\w+-][\w.+-]*$")]          # of an arm, and so of files
 
 
 class _ArmTable(BaseModel):

@@ -465,8 +465,9 @@ class _JointTable(BaseModel):
         if self.load_range is not None and tuple(name for name in COMPONENTS if name in self.load_range) != components:
             raise InputError(f"{where}.load_range has not the loads of the parameters: {', '.join(components) or self.load}")
         own = LAWS[self.law].parameters(self.load != "none", components)
-        for name in (name for name, parameter in parameters.items() if parameter.value is not None and name not in own):
-            raise InputError(f"{where}.parameters: {unknown_name('parameter', name, own)}; the law {self.law} with load "
+        foreign = next((name for name, found in parameters.items() if found.value is not None and name not in own), None)
+        if foreign is not None:
+            raise InputError(f"{where}.parameters: {unknown_name('parameter', foreign, own)}; the law {self.law} with load "
                              f"{self.load} has no other")
         for name in own:
             value = parameters[name].value if name in parameters else None

@@ -29,8 +29,8 @@ TargetOption = Annotated[str | None, typer.Option(help="Precision to reach, run 
 BudgetOption = Annotated[str | None, typer.Option(help="Robot time to spend in all, run after run, as 10min or 90s.")]
 LiveOption = Annotated[bool, typer.Option("--live", help="Show each joint as it moves: position, speed, torque, the growing "
                                           "friction curve.")]
-RerunOption = Annotated[str | None, typer.Option("--rerun", metavar="FILE", help="With --live: a recording for the Rerun viewer "
-                                               "(.rrd), or view to open it; needs stribeck[rerun].")]
+RerunOption = Annotated[str | None, typer.Option("--rerun", metavar="FILE", help="Keep what --live shows for the Rerun "
+                                               "viewer (.rrd), or view to open it; needs stribeck[rerun].")]
 LawOption = Annotated[str, typer.Option(help="Friction law (docs/theory.md), or auto: coulomb-viscous and stribeck compete.")]
 LoadOption = Annotated[str, typer.Option(help="Load that friction grows with: none, torque, bending, normal, components (radial, "
                                           "axial and bending, each with a coefficient), or auto.")]

@@ -102,17 +102,22 @@ class Curves:
                 self.points.setdefault(j, []).append((abs(forth - back) / 2.0, (push - pull) / 2.0 * (1 if forth > 0.0 else -1)))
 
 
+def spread(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Points over the logarithm of speed, from 0 to 1, and friction in parts of the greatest."""
+    if not points:
+        return []
+    speeds = [log10(speed) for speed, _ in points]
+    low, span = min(speeds), max(max(speeds) - min(speeds), 1e-9)
+    top = max(max(friction for _, friction in points), 1e-9)
+    return [((speed - low) / span, friction / top) for speed, (_, friction) in zip(speeds, points, strict=True)]
+
+
 def plot(points: list[tuple[float, float]], width: int = _WIDTH, height: int = _HEIGHT) -> list[str]:
     """Points over the logarithm of speed, from zero friction up, as rows of braille characters."""
     cells = [[0] * width for _ in range(height)]
-    if points:
-        speeds = [log10(speed) for speed, _ in points]
-        low, span = min(speeds), max(max(speeds) - min(speeds), 1e-9)
-        top = max(max(friction for _, friction in points), 1e-9)
-        for (_, friction), speed in zip(points, speeds, strict=True):
-            column = round((speed - low) / span * (2 * width - 1))
-            row = round((1.0 - max(friction, 0.0) / top) * (4 * height - 1))
-            cells[row // 4][column // 2] |= _DOTS[column % 2][row % 4]
+    for right, up in spread(points):
+        column, row = round(right * (2 * width - 1)), round((1.0 - max(up, 0.0)) * (4 * height - 1))
+        cells[row // 4][column // 2] |= _DOTS[column % 2][row % 4]
     return ["".join(chr(0x2800 + cell) for cell in row) for row in cells]
 
 

@@ -1,9 +1,8 @@
 """What `live` draws, in the Rerun viewer, too, or in a recording for it: motion of each joint, its growing friction curve."""
 
-from math import log10
 from typing import Any
 
-from experiments.cli.live import VIEW, Joints
+from experiments.cli.live import VIEW, Joints, spread
 
 
 class Viewer(Joints):
@@ -45,12 +44,8 @@ class Viewer(Joints):
 
     @staticmethod
     def _curve(points: list[tuple[float, float]], place: str, force: str) -> Any:
-        """Over the logarithm of speed from left to right, friction upwards, each in parts of what there is."""
+        """Friction upwards, where a picture's second axis points down."""
         import rerun
 
-        speeds = [log10(speed) for speed, _ in points]
-        low, span = min(speeds), max(max(speeds) - min(speeds), 1e-9)
-        top = max(max(friction for _, friction in points), 1e-9)
-        places = [((speed - low) / span, -friction / top) for speed, (_, friction) in zip(speeds, points, strict=True)]
         labels = [f"{speed:.3g} {place}/s: {friction:.3g} {force}" for speed, friction in points]
-        return rerun.Points2D(places, radii=0.01, labels=labels)
+        return rerun.Points2D([(right, -up) for right, up in spread(points)], radii=0.01, labels=labels)

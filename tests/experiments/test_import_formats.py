@@ -533,7 +533,7 @@ class TestMalice:
     @pytest.mark.parametrize("packed", [False, True])
     @pytest.mark.parametrize(("old", "new", "words"), [
         (struct.pack("<2i", 9, 1), struct.pack("<2i", 9, 1 << 28), "a matrix of 9 x 268435456 in"),
-        (struct.pack("<II", 9, 72), struct.pack("<II", 9, 1 << 30), "a part of an element is longer|cannot be read|can be read")])
+        (struct.pack("<II", 9, 72), struct.pack("<II", 9, 1 << 30), "a part of an element is longer")])
     def test_mat_that_claims_more_than_it_has(self, tmp_path, packed, old, new, words):
         """SciPy would make room for it first."""
         savemat(tmp_path / "log.mat", {"t": np.arange(9.0)[:, None]})

@@ -180,9 +180,8 @@ def test_what_is_not_quite_xml_is_read_as_mujoco_reads_it(cli, tmp_path, damage)
     model = tmp_path / "odd.urdf"
     model.write_text(damage(LAB6.read_text(encoding="utf-8")), encoding="utf-8")
     outcome = cli("init", model)
-    assert outcome.code in (0, 2)
-    assert "Traceback" not in outcome.err
-    assert (outcome.code == 0) == model.with_suffix(".toml").is_file()
+    assert outcome.code == 0, outcome.err
+    assert model.with_suffix(".toml").is_file()
 
 
 def test_an_arm_file_ends_in_toml(cli, lab6, tmp_path):
