@@ -265,6 +265,7 @@ class CanopenAxis(Axis):
         """Set-point of the next RPDO."""
         if mode == "torque":
             self._mode, self._torque_target = self._torque_profile, self.scale.counts(value, "torque", 16)
+            self._velocity = 0              # none that is left over moves a drive that changes its mode a cycle later
         else:
             self._mode, self._velocity = self._profile, self.scale.counts(value, "velocity", 32)
 
@@ -333,11 +334,12 @@ class CanopenAxis(Axis):
 
     def _join(self) -> None:
         """A reading is both TPDOs of one SYNC."""
-        if self._state is None or self._dq is None:
+        state, dq = self._state, self._dq           # a SYNC may drop either meanwhile
+        if state is None or dq is None:
             return
-        t, status, position, torque = self._state
+        t, status, position, torque = state
         q, tau = self.scale.joint(position, torque)
-        self.reading = Reading(t, q, self._dq, tau, status, float(torque))
+        self.reading = Reading(t, q, dq, tau, status, float(torque))
         self.replies += 1
         self._state = self._dq = None
         if self._goal == "on" and self.power == "on":

@@ -12,12 +12,12 @@ class ArmStopped(DriverError):
 
 
 class LimitExceeded(DriverError):
-    """A measured value left its limit.
+    """A measured value left its limit, or a command would.
 
     Attributes
     ----------
     joint, quantity : str
-        Which joint and what was measured.
+        Which joint and what was measured, or commanded.
     value, limit : float
         Found and allowed, in `unit`.
     """

@@ -1,4 +1,4 @@
-"""The supervisor: one vectorised check a cycle on what is measured; a breach stops the arm, then raises."""
+"""The supervisor: commands before they are sent, and one vectorised check a cycle on what is measured; a breach stops the arm."""
 
 from types import TracebackType
 from typing import Self
@@ -14,10 +14,12 @@ _REACTION_TIME = 0.02      # s, on top of a period, for which a joint still foll
 _FOLLOWING_TIME = 0.2      # s over which a joint may fall behind its commands
 _STALE_PERIODS = 10        # periods after which a joint's sample is stale,
 _STALE_TIME = 0.05         # s, whichever is longer
+_ROUNDING = 1.0 + 1e-9     # of commands at their limits
 _QUANTITIES = (            # what is checked, with its unit for turning and for sliding joints
     ("position with stopping distance", "rad", "m"), ("position with stopping distance", "rad", "m"),
     ("velocity", "rad/s", "m/s"), ("torque", "N·m", "N"), ("temperature", "°C", "°C"), ("age of the sample", "s", "s"),
     ("following error", "rad", "m"))
+_COMMANDED = {"velocity": ("rad/s", "m/s"), "torque": ("N·m", "N")}
 _REPORTED = {"velocity": "dq", "position": "q", "torque": "tau", "time": "t_joint"}
 
 
@@ -25,7 +27,8 @@ class Supervisor:
     """An arm that stops itself when what it measures leaves its limits.
 
     Checked each cycle: position with the distance that stopping takes, velocity, torque, temperature, age of
-    each joint's sample, and how far a joint has fallen behind its velocity commands.
+    each joint's sample, and how far a joint has fallen behind its velocity commands. Commands beyond the limits
+    of velocity and torque are not sent.
 
     Parameters
     ----------
@@ -58,7 +61,7 @@ class Supervisor:
         self._reaction = 1.0 / arm.rate + _REACTION_TIME
         self._braking = 0.5 / limits.acceleration
         self._gain = limits.acceleration * self._reaction
-        self._behind = np.zeros(n)
+        self._behind, self._t = np.zeros(n), 0.0
         self._keep = 1.0 - 1.0 / (arm.rate * _FOLLOWING_TIME)
 
     def __enter__(self) -> Self:
@@ -84,11 +87,13 @@ class Supervisor:
         Raises
         ------
         LimitExceeded
-            After the arm was stopped; names joint, quantity, value and limit.
+            After the arm was stopped; names joint, quantity, value and limit. A command that exceeds one was not sent.
         DriverError
             After the arm was stopped, if a joint reports no position, velocity or torque.
         """
+        self._refuse(command)
         sample = self.arm.step(command)
+        self._t = sample.t
         q, dq, wanted = sample.q, sample.dq, command.velocity
         self._behind = self._keep * self._behind + (wanted - dq) / self.rate
         if command.mode is not None:
@@ -107,6 +112,20 @@ class Supervisor:
         if not (found <= self._allowed).all():      # a nan fails this too
             self._breach(sample)
         return sample
+
+    def _refuse(self, command: Command) -> None:
+        """Stop where a joint's own command is beyond its limit; what is no command at all the arm refuses."""
+        modes = command.mode or ("velocity",) * len(self.names)
+        for mode, units in _COMMANDED.items():
+            values, limits = getattr(command, mode), getattr(self.limits, mode)
+            if values is None or values.shape != limits.shape or len(modes) != len(limits):
+                continue
+            for j in np.flatnonzero(np.abs(values) > _ROUNDING * limits):
+                if modes[j] == mode:
+                    error = LimitExceeded(self.names[j], f"commanded {mode}", float(values[j]), float(limits[j]),
+                                          units[int(self._prismatic[j])], self._t)
+                    self.arm.stop(str(error))
+                    raise error
 
     def _breach(self, sample: JointSample) -> None:
         """Stop first, then say what left its limit."""

@@ -12,6 +12,7 @@ import numpy as np
 from drivers.arm import Array, Command, JointSample, Resolution, command_fault
 from drivers.axis import Axis, Link, read_joints, read_keys
 from drivers.errors import ArmStopped, DriverError
+from drivers.interrupts import uninterrupted
 from drivers.realtime import real_time
 from drivers.transport import bus_errors
 from ident.armfile import ArmFile, check_against_model
@@ -198,6 +199,8 @@ class WiredArm:
     def stop(self, reason: str) -> None:
         """Velocity 0, then the drives' own quick stop, then brakes where the arm file says so; each with a time-out.
 
+        Ctrl-C meanwhile takes effect after the last.
+
         Raises
         ------
         DriverError
@@ -207,18 +210,19 @@ class WiredArm:
             return
         self._reason = reason
         errors: list[BaseException] = []
-        for rung in (self._slow_down, self._quick_stop, self._power_off):
-            try:
-                with bus_errors():
-                    rung()
-            except BaseException as error:           # Ctrl-C during a rung goes on with the next one, too
-                errors.append(error)
-        for found in errors:
-            if not isinstance(found, DriverError):
-                raise found
-        if errors:
-            raise DriverError(f"{reason}; then {'; '.join(dict.fromkeys(map(str, errors)))}; drives that are out of reach are "
-                              "left to their own watchdogs")
+        with uninterrupted():
+            for rung in (self._slow_down, self._quick_stop, self._power_off):
+                try:
+                    with bus_errors():
+                        rung()
+                except BaseException as error:      # whatever it is, the next rung is tried
+                    errors.append(error)
+            for found in errors:
+                if not isinstance(found, DriverError):
+                    raise found
+            if errors:
+                raise DriverError(f"{reason}; then {'; '.join(dict.fromkeys(map(str, errors)))}; drives that are out of reach "
+                                  "are left to their own watchdogs")
 
     def _fail(self, fault: str) -> None:
         """Stop, then say why."""

@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from drivers import JointSample, Resolution
+from drivers.interrupts import uninterrupted
 from experiments.errors import RecordingFailed
 from experiments.plan import Segment
 from ident.armfile import ArmFile
@@ -138,12 +139,13 @@ class Recorder:
     def close(self, reason: str) -> None:
         """Write what is left and say how the run ended; safe to call twice.
 
-        Every step is taken, whatever becomes of the others; if writing had failed before, nothing more is raised.
+        Every step is taken, whatever becomes of the others, and Ctrl-C waits; if writing had failed before, nothing more is
+        raised.
         """
         if self._events.closed:
             return
-        with suppress(OSError) if self._failure else nullcontext(), ExitStack() as steps:       # last in, first out
-            steps.callback(self._events.close)
+        with uninterrupted(), suppress(OSError) if self._failure else nullcontext(), ExitStack() as steps:
+            steps.callback(self._events.close)              # last in, first out
             steps.callback(os.fsync, self._events.fileno())
             steps.callback(self._say_closed, reason)
             steps.callback(self._samples.close)

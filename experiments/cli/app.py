@@ -9,6 +9,8 @@ import typer
 from experiments.cli import beginning, comparing, fitting, judging, moving, showing, wires
 from experiments.cli.common import BAD_INPUT, DONE, STOPPED
 
+_ENDINGS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
 app = typer.Typer(name="stribeck", no_args_is_help=True, rich_markup_mode=None, add_completion=False,
                   pretty_exceptions_enable=False, help="Identify and calibrate the joint friction of a robot arm.",
                   epilog="Exit codes: 0 done, 1 a comparison or validation found a difference, 2 bad input, "
@@ -30,10 +32,16 @@ for module in (beginning, moving, fitting, judging, showing, comparing, wires):
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its code."""
-    for ending in {"SIGTERM", "SIGHUP"} & set(dir(signal)):
-        signal.signal(getattr(signal, ending), signal.default_int_handler)      # like Ctrl-C: stop the arm, close the run
+    for ending in _ENDINGS:
+        signal.signal(ending, signal.default_int_handler)       # like Ctrl-C: stop the arm, close the run
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
-    sys.exit(run(arguments))
+    try:
+        code = run(arguments)
+    except KeyboardInterrupt:                   # once more, while the first is told
+        code = STOPPED
+    for ending in _ENDINGS:
+        signal.signal(ending, signal.SIG_IGN)
+    sys.exit(code)
 
 
 def run(arguments: list[str] | None = None) -> int:

@@ -171,6 +171,24 @@ def test_a_joint_that_reports_no_number_is_stopped(fake, key, word):
     assert "lift" in stops(fake)[0]
 
 
+@pytest.mark.parametrize(("command", "words"), [
+    (Command(np.array([0.0, -1.01])), "commanded velocity of lift is -1.01 rad/s, limit 1 rad/s"),
+    (Command(REST, np.array([61.0, 0.0]), ("torque", "velocity")), "commanded torque of turn is 61 N·m, limit 60 N·m")])
+def test_a_command_beyond_a_limit_is_not_sent(fake, command, words):
+    guard = supervised(fake)
+    with pytest.raises(LimitExceeded, match=words) as caught:
+        guard.step(command)
+    assert fake.calls == [("stop", str(caught.value))]
+
+
+@pytest.mark.parametrize("command", [
+    Command(LIMITS.velocity), Command(REST, np.array([np.nan, 99.0])),
+    Command(np.array([9.0, 0.0]), np.array([60.0, 99.0]), ("torque", "velocity"))])
+def test_only_what_a_joint_is_told_counts(fake, command):
+    supervised(fake).step(command)
+    assert stops(fake) == []
+
+
 class TestFollowing:
     def test_a_joint_that_does_not_follow_is_stopped_soon(self, fake):
         error = trips(fake, [[0.5, 0.0]] * 30)

@@ -164,4 +164,6 @@ def drive_on(arm: Path, said: Any) -> None:
             while True:
                 connected.step(Command(PACE))
     except BaseException as error:
+        for ending in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(ending, signal.SIG_IGN)
         said.put(f"{type(error).__name__}: {error}")
