@@ -16,7 +16,8 @@ _SLOW = {False: 0.05, True: 0.01}       # rad/s and m/s (sliding): a slowest spe
 _FALLEN = 0.5           # part of the Stribeck velocity below which the level of slow sliding shows
 _SMALL = 0.2            # part of friction at the fastest speed below which faster strokes tell viscous friction best
 _CARRIED = (0.1, 0.2, 0.5)              # masses of a payload that are tried, as parts of what the joint carries,
-_LOST = 2.0             # half width over value from which more of the same is no advice
+_LOST = 1.0             # half width over value from which more of the same, 44 times as much, is no advice
+_NOTHING = 2.0          # half width over value from which the interval reaches beyond zero
 _OFFSETS = np.arange(0.05, 0.51, 0.05)  # and its distances from the last axis, m
 
 
@@ -62,9 +63,10 @@ def advised(fit: FitResult, speed: Array, load: Array | None, trips: int, prisma
 def more(relative: float, trips: int, word: str = "round trips") -> str:
     """How many further round trips bring a half width to what counts as identified: it falls with their square root."""
     further = int(np.ceil(trips * ((relative / IDENTIFIED) ** 2 - 1.0)))
+    known = f"known within {100.0 * relative:.0f} %" if relative < _NOTHING else "its interval holds zero"
     if relative > _LOST:
-        return f"its interval holds zero; more {word} like these {trips} would hardly settle it"
-    return (f"known within {100.0 * relative:.0f} %; about {further} {word} more than these {trips} would bring it to "
+        return f"{known}; more {word} like these {trips} would hardly settle it"
+    return (f"{known}; about {further} {word} more than these {trips} would bring it to "
             f"{100.0 * IDENTIFIED:.0f} %") if further > 0 else ""
 
 
@@ -74,7 +76,7 @@ def _best(name: str, fit: FitResult, speed: Array, load: Array | None, relative:
         times = relative / IDENTIFIED
         return (f"the load spans {load.min():.3g} to {load.max():.3g}: "
                 + (f"postures over {times:.1f} times that span would do as well" if relative <= _LOST else
-                   "friction hardly grows with it there"))
+                   "its effect hardly shows there"))
     if name in ("static", "stribeck_velocity", "stribeck_exponent") and "stribeck_velocity" in fit.values:
         wanted = _FALLEN * fit.values["stribeck_velocity"]
         if speed.min() > wanted:

@@ -122,7 +122,7 @@ def motion_points(motion: Motion, friction: Array) -> tuple[pd.DataFrame, np.nda
     direction = motion.view(np.sign(motion.dq))
     rows = np.abs(direction) > _ONE_WAY
     sign = np.sign(direction)
-    seen = {load: motion.view(values) for load, values in motion.loads.items()}
+    seen = {load: np.maximum(motion.view(values), 0.0) for load, values in motion.loads.items()}     # the filter overshoots
     values = {"segment": motion.passes[motion.points], "speed": np.maximum(motion.view(np.abs(motion.dq)), motion.least),
               "position": motion.q[motion.points], "odd": sign * friction, "even": motion.view(motion.tau) - friction,
               "gravity": motion.view(motion.rigid), **seen, "t": motion.t[motion.points],
