@@ -232,8 +232,8 @@ def check_velocity(q: Array, dq: Array, t: Array, names: tuple[str, ...], source
                              "check unit and sign of both")
 
 
-def check_time(t: Array, source: str) -> tuple[float, np.ndarray]:
-    """True rate [Hz], and the rows after which there is a gap.
+def check_time(t: Array, source: str, remedy: str = "") -> tuple[float, np.ndarray]:
+    """True rate [Hz], and the rows after which there is a gap; what is wrong is told with its remedy.
 
     Raises
     ------
@@ -243,19 +243,19 @@ def check_time(t: Array, source: str) -> tuple[float, np.ndarray]:
     steps = np.diff(t)
     if len(t) < 2 or not np.isfinite(t).all() or (steps <= 0.0).any():
         row = int(np.argmin(np.append(np.where(np.isfinite(steps), steps, -1.0) > 0.0, True)))
-        raise InputError(f"{source}: time must increase from row to row; it does not after row {row} (t = {t[row]:.6g} s)"
+        raise InputError(f"{source}: time must increase from row to row; it does not after row {row} (t = {t[row]:.6g} s){remedy}"
                          if len(t) > 1 else f"{source}: fewer than two samples")
     period = float(np.median(steps))
     return 1.0 / period, np.flatnonzero(steps > GAP * period)
 
 
-def check_numbers(values: Array, signal: str, names: tuple[str, ...], t: Array, source: str) -> None:
-    """Refuse values that are not numbers."""
+def check_numbers(values: Array, signal: str, names: tuple[str, ...], t: Array, source: str, remedy: str = "") -> None:
+    """Refuse values that are not numbers; says what helps."""
     bad = ~np.isfinite(values)
     if bad.any():
         row, joint = np.argwhere(bad)[0]
         raise InputError(f"{source}: {signal} of {names[joint]} is not a finite number in row {row} (t = {t[row]:.3f} s), the "
-                         f"first of {int(bad.sum())} such values")
+                         f"first of {int(bad.sum())} such values{remedy}")
 
 
 def drift(points: pd.DataFrame) -> dict[str, float]:

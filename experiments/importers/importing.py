@@ -30,6 +30,7 @@ TORQUE_SIGNALS = {              # what a torque signal may be, and why some cann
                    "with the compensation in it",
 }
 _LARGEST_GAP = 10.0     # periods; a log with a longer hole is cut there by its owner, not patched by us
+_FEW = 0.01             # part of the rows that may be left out between the others
 _PAUSE = 1.0            # s between pieces whose time starts anew
 _IMPLAUSIBLE = 2.0      # times a limit: a wrong unit, not a fast or strong arm
 
@@ -167,15 +168,15 @@ def _read(table: Table, columns: Sequence[ColumnMap], arm: ArmFile, mechanism: M
     if table.pieces:
         segment = np.cumsum(np.diff(raw[table.pieces][keep], prepend=raw[table.pieces][keep][:1]) != 0.0)
         t = _one_after_another(t, segment)
-    check_time(t, table.source)
+    check_time(t, table.source, "; leave out rows whose stamp repeats, and cut the log where its clock goes back")
     check_gaps(t, segment, table.source)
-    check_numbers(q, "q", mechanism.names, t, table.source)
-    check_numbers(tau, "tau", mechanism.names, t, table.source)
+    for name, values in (("q", q), ("tau", tau)):
+        check_numbers(values, name, mechanism.names, t, table.source, "; leave those rows out, or cut the log there")
     return _Log(table.source, t, segment, q, dq, tau, temperature, (*table.notes, *notes))
 
 
 def _with_numbers(t: Array, q: Array, tau: Array) -> tuple[NDArray[np.bool_], list[str]]:
-    """Rows but those at the log's ends that are incomplete, and those that hold none of the joints."""
+    """Rows but those that hold none of the joints, incomplete ones at the log's ends, and a few bad ones in between."""
     whole = np.isfinite(t) & np.isfinite(q).all(axis=1) & np.isfinite(tau).all(axis=1)
     keep = ~(np.isfinite(t) & np.isnan(q).all(axis=1) & np.isnan(tau).all(axis=1))
     notes = []
@@ -187,6 +188,11 @@ def _with_numbers(t: Array, q: Array, tau: Array) -> tuple[NDArray[np.bool_], li
         if ends:
             notes.append(f"{ends} row(s) at the log's ends are incomplete and are left out")
         keep[:first] = keep[last:] = False
+        for rows, word in ((np.flatnonzero(keep & ~whole), "are incomplete"),
+                           (np.flatnonzero(keep)[1:][np.diff(t[keep]) == 0.0], "repeat the stamp of the row before")):
+            if 0 < len(rows) <= _FEW * keep.sum():
+                notes.append(f"{len(rows)} row(s), the first of them row {rows[0]}, {word} and are left out")
+                keep[rows] = False
     return (keep if keep.any() else np.ones(len(t), dtype=bool)), notes
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import re
+from codecs import getincrementaldecoder
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from ident.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
+_UTF8 = "utf-8-sig"
 _HEAD = 100             # lines among which the first with numbers must be
 _LONGEST = 1 << 20      # characters of a line
 _CHUNK = 100_000        # rows read at a time
@@ -47,17 +49,19 @@ def open_csv(path: Path) -> Table:
     Columns of a file without a header are called 1, 2, ...; a line of units below the header belongs to the names.
     """
     with _readable(path):
-        layout = _layout(path)
-    return Table(str(path), layout.names, lambda names: _read(path, layout, names))
+        encoding = _encoding(path)
+        layout = _layout(path, encoding)
+    notes = () if encoding == _UTF8 else ("the file is not UTF-8; it was read as Windows-1252",)
+    return Table(str(path), layout.names, lambda names: _read(path, layout, encoding, names), notes=notes)
 
 
-def _read(path: Path, layout: _Layout, names: Sequence[str]) -> dict[str, Array]:
+def _read(path: Path, layout: _Layout, encoding: str, names: Sequence[str]) -> dict[str, Array]:
     import pandas as pd
 
     parts: dict[str, list[Array]] = {name: [] for name in names}
     rows = 0
     with _readable(path), pd.read_csv(path, sep=layout.separator, decimal=layout.decimal, comment="#", skipinitialspace=True,
-                                      encoding="utf-8-sig", skiprows=layout.skip, header=None, chunksize=_CHUNK,
+                                      encoding=encoding, skiprows=layout.skip, header=None, chunksize=_CHUNK,
                                       names=[*layout.names, *([_EMPTY] if layout.trailing else ())]) as chunks:
         for chunk in chunks:            # all columns: told which, pandas passes over rows that are longer than the others
             rows += len(chunk)
@@ -89,10 +93,23 @@ def _readable(path: Path) -> Iterator[None]:
         raise InputError(f"{path}: not a CSV table: {' '.join(str(error).split())}") from error
 
 
-def _layout(path: Path) -> _Layout:
+def _encoding(path: Path) -> str:
+    """UTF-8, or where the head is not, as spreadsheets write a degree sign, Windows-1252."""
+    with path.open("rb") as file:
+        head = file.read(_LONGEST)
+    try:
+        getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        if b"\0" in head:
+            raise ValueError("it is no text") from None
+        return "cp1252"
+    return _UTF8
+
+
+def _layout(path: Path, encoding: str) -> _Layout:
     """Found from the first line with numbers and the lines above it."""
     above: list[str] = []
-    with path.open(encoding="utf-8-sig") as file:
+    with path.open(encoding=encoding) as file:
         for skip in range(_HEAD):
             line = file.readline(_LONGEST)
             if len(line) == _LONGEST:

@@ -1,5 +1,7 @@
 """Foreign logs: values arrive as they were but for their unit, and what cannot be right is refused before anything is written."""
 
+import re
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -7,8 +9,10 @@ import pytest
 from scipy.io import savemat
 
 from experiments.importers import import_log, open_log, parse_columns
-from experiments.importers.columns import check_complete
+from experiments.importers.columns import UNITS, check_complete
 from experiments.importers.guess import guess_columns
+from experiments.importers.importing import TORQUE_SIGNALS
+from experiments.importers.readers import READERS
 from ident.description import load_mechanism
 from ident.errors import InputError
 from ident.run import SIGNALS, load_run
@@ -84,6 +88,27 @@ class TestReading:
         path = csv(tmp_path / "log.csv", before=before)
         path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
         assert_is_the_log(bring(path))
+
+    def test_a_degree_sign_as_spreadsheets_write_it(self, bring, tmp_path):
+        values = np.column_stack((T, np.degrees(Q[:, 0]), Q[:, 1], TAU))
+        path = csv(tmp_path / "log.csv", ("t", "q1 [°]", "q2", "tau1", "tau2"), values)
+        path.write_bytes(path.read_text(encoding="utf-8").encode("cp1252"))
+        run = bring(path, ("t=t", "q.turn=q1[°]", "q.lift=q2", "tau.turn=tau1", "tau.lift=tau2"))
+        np.testing.assert_allclose(run.signals["q"], Q, atol=1e-12)
+        assert run.record["import"]["notes"][0] == "the file is not UTF-8; it was read as Windows-1252"
+
+    def test_a_few_bad_rows_are_left_out_and_told(self, bring, tmp_path):
+        """A log of 400 rows in which a sample is missing, one was written twice, and one was cut."""
+        t = np.arange(400) / 100.0
+        q = np.column_stack((np.sin(t), np.cos(t)))
+        values = np.column_stack((t, q, 3.0 * q))
+        spoilt = put(put(values, 100, 3, np.inf), 50, 1, np.nan)
+        spoilt[201] = spoilt[200]
+        run = bring(csv(tmp_path / "log.csv", values=spoilt))
+        np.testing.assert_array_equal(run.signals["q"], np.delete(q, [50, 100, 201], axis=0))
+        assert run.record["import"]["notes"][:2] == [
+            "2 row(s), the first of them row 50, are incomplete and are left out",
+            "1 row(s), the first of them row 201, repeat the stamp of the row before and are left out"]
 
     def test_names_with_blanks_and_units(self, bring, tmp_path):
         header = (" time (s) ", "pos 1 [rad]", " pos 2[rad]", "torque 1 (Nm)", "torque 2")
@@ -190,10 +215,10 @@ class TestUnits:
 class TestRefusals:
     @pytest.mark.parametrize(("damage", "words"), [
         (lambda v: np.vstack((v[:20], np.full(5, np.nan), v[20:])), ["time is not a finite number in row 20"]),
-        (lambda v: put(v, 20, 2, np.nan), ["q of lift is not a finite number in row 20", "t = 0.200 s"]),
+        (lambda v: put(v, 20, 2, np.nan), ["q of lift is not a finite number in row 20", "t = 0.200 s", "leave those rows out"]),
         (lambda v: put(v, 20, 3, np.inf), ["tau of turn is not a finite number in row 20"]),
         (lambda v: v[::-1], ["time must increase", "after row 0"]),
-        (lambda v: np.vstack((v[:20], v[19:])), ["time must increase", "after row 19", "t = 0.19 s"]),
+        (lambda v: np.vstack((v[:20], v[19:])), ["time must increase", "after row 19", "t = 0.19 s", "stamp repeats"]),
         (lambda v: put(v, 20, 0, 0.05), ["time must increase", "after row 19"]),
         (lambda v: np.vstack((v[:20], v[20:] + 5.0 * np.eye(5)[0])), ["a gap of 5.010 s after row 19", "100.0 Hz"]),
         (lambda v: v[:1], ["fewer than two samples"]),
@@ -233,7 +258,7 @@ class TestRefusals:
         ("log.csv", b"t,q1,q2,tau1,tau2\n", ["fewer than two samples"]),
         ("log.csv", b"t,q1,q2,tau1,tau2\n0,1,2,3,4\n0,1,2,3,4,5,6\n", ["not a CSV table", "line 3", "saw 7"]),
         ("log.csv", bytes(range(256)) * 8, ["not a CSV table"]),
-        ("log.csv", "t,q°\n0,1\n".encode("latin-1"), ["not a CSV table"]),
+        ("log.csv", "t,q°\n0,1\n\0\n".encode("latin-1"), ["not a CSV table: it is no text"]),
         ("log.mat", b"", ["not a MAT file"]),
         ("log.mat", b"nonsense" * 100, ["not a MAT file"]),
         ("log.mat", b"MATLAB 5.0 MAT-file" + bytes(200), ["not a MAT file"]),
@@ -372,3 +397,43 @@ class TestPlausibility:
     def test_millinewtonmetres_read_as_newtonmetres(self, bring, tmp_path):
         with pytest.raises(InputError, match=r"torque of turn reaches 4000 N·m, the arm file allows 60 N·m; check the unit"):
             bring(csv(tmp_path / "log.csv", values=np.column_stack((T, Q, 1000.0 * TAU))))
+
+
+ONE = """<robot name="one"><link name="base"/><link name="link">
+  <inertial><mass value="2"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="j1" type="revolute"><parent link="base"/><child link="link"/>
+    <limit lower="-2" upper="2" velocity="3" effort="9"/></joint></robot>"""
+
+
+class TestPage:
+    """docs/logs.md: what it shows works, and what it lists is what there is."""
+
+    page = (Path(__file__).parents[2] / "docs" / "logs.md").read_text(encoding="utf-8")
+
+    def test_its_command_imports_its_log(self, cli):
+        """In milliseconds, degrees and amperes, of an arm that turns about one axis."""
+        Path("one.urdf").write_text(ONE, encoding="utf-8")
+        Path("my_arm.toml").write_text('schema = 1\nname = "one"\nmodel = "one.urdf"\n', encoding="utf-8")
+        t = np.arange(400) / 100.0
+        q, tau = np.sin(t), 4.0 * np.cos(t)
+        csv(Path("log.csv"), ("time", "pos1", "cur1"), np.column_stack((1e3 * t, np.degrees(q), tau / 4.1)))
+        (line,) = re.findall(r"^```sh\n(.*)\n```$", self.page, flags=re.MULTILINE)
+        outcome = cli(*shlex.split(line)[1:], "--out", "out")
+        assert outcome.code == 0, outcome.err
+        run = load_run(next(Path("out/runs").iterdir()), SIGNALS)
+        np.testing.assert_allclose(run.signals["tau"][:, 0], tau, atol=1e-9)
+        np.testing.assert_allclose(run.signals["q"][:, 0], q, atol=1e-12)
+
+    def test_units(self):
+        listed = re.search(r"holds a unit \((.*?)\) or a factor", self.page, flags=re.DOTALL)[1]
+        known = {unit for units in UNITS.values() for unit in units} | {"A", "mA"}
+        assert known - {"N·m", "N.m", "degC"} == set(re.split(r"[`,\s]+", listed.strip("`")))
+
+    def test_kinds_of_logs_and_of_torque(self):
+        for suffix in set(READERS) - {".tsv", ".txt", ".db3", ".mcap"}:
+            assert f"log{suffix}" in self.page
+        assert all(signal in self.page for signal in TORQUE_SIGNALS)
+
+    def test_links(self):
+        for target in re.findall(r"\]\(([^)#]+)\)", self.page):
+            assert (Path(__file__).parents[2] / "docs" / target).exists(), target
