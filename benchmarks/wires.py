@@ -24,6 +24,7 @@ import tomlkit
 
 from benchmarks.judge import judge_parameters
 from benchmarks.main_job import motions_of_points
+from benchmarks.pauses import near, watched
 from benchmarks.provenance import commit
 from drivers.realtime import real_time
 from drivers.simulated import SimulatedArm
@@ -50,7 +51,8 @@ NOTES = {"canopen": "Two CANopen drives at 1 kHz would take 71 % of 1 Mbit/s, wh
                     "file.",
          "dynamixel": "Two Dynamixel servos at 1 kHz have 4 Mbit/s in their arm file."}
 WITHIN = 1.96           # standard errors of a difference
-SHORTEST = 4            # segments of a run
+LEAST = 20.0            # s of waiting
+PATIENCE = 3.0          # periods in which a cycle's replies must be there and the next one begin
 TRIES = 4               # of a run that pauses of this computer end,
 PAUSED = r"has not replied for \d+ ms|sent nothing for \d+ ms"         # as it says then
 
@@ -59,7 +61,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
     parser.add_argument("--protocols", nargs="*", default=list(MAIN_JOBS), choices=[*MAIN_JOBS, []])
     parser.add_argument("--small", action="store_true", help="the main job with the small arm of two joints, in about a minute")
-    parser.add_argument("--seconds", type=float, default=20.0, help="of robot time for each rate, about; 0 leaves rates out")
+    parser.add_argument("--seconds", type=float, default=60.0, help="of robot time for each rate, about; 0 leaves rates out")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--add", type=Path, nargs="*", default=[], help="results of other sittings that the page shall hold, too")
 
@@ -69,8 +71,8 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     jobs = {protocol: main_job(protocol, options.small, options.seed) for protocol in options.protocols}
     paces = {protocol: {rate: pace(protocol, rate, options.seconds) for rate in RATES[protocol]}
              for protocol in options.protocols if options.seconds}
-    idle = {rate: waiting(rate, options.seconds) for rate in sorted({rate for rates in RATES.values() for rate in rates})
-            if options.seconds}
+    rates = sorted({rate for rates in RATES.values() for rate in rates})
+    idle = {rate: waiting(rate, min(options.seconds, LEAST)) for rate in rates if options.seconds}
     for path in options.add:
         before = json.loads(path.read_text(encoding="utf-8"))["figures"]
         jobs, paces = before["main_job"] | jobs, before["rates"] | paces
@@ -85,10 +87,10 @@ def main_job(protocol: str, small: bool, seed: int) -> dict[str, Any]:
         arm = small_arm(protocol, folder, usual, ROOMY | {"simulation": IMPERFECT}) if small else built_in(protocol, folder)
         inside = _changed(arm, folder / "inside", {"driver": {"kind": "simulated", "rate": arm.driver.rate}}, ("driver",))
         plan = plan_whole_arm(arm, None, seed, replace(WHOLE_ARM, postures=3, speeds=4, longest_stroke=4.0) if small else None)
-        wired, pauses = over_the_wire(arm, plan, folder, seed)
+        wired, figures = over_the_wire(arm, plan, folder, seed)
         plain = follow(inside, replace(plan, arm=inside.name, arm_sha256=arm_sha256(inside)), folder / "plain")
-        return {"commit": commit(), "arm": arm.name, "joints": len(arm.joints), "robot_time_s": plan.robot_time, "pauses": pauses,
-                **punctuality(wired), **compared(load_run(wired), load_run(plain))}
+        return {"commit": commit(), "arm": arm.name, "joints": len(arm.joints), "robot_time_s": plan.robot_time,
+                **figures, **compared(load_run(wired), load_run(plain))}
 
 
 def pace(protocol: str, rate: float, seconds: float) -> dict[str, Any]:
@@ -96,12 +98,11 @@ def pace(protocol: str, rate: float, seconds: float) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         arm = small_arm(protocol, folder, rate, merged(ROOMY, RATES[protocol][rate]))
-        plan = plan_whole_arm(arm, None, 0, replace(WHOLE_ARM, postures=2, speeds=2, longest_stroke=4.0))
+        plan = plan_whole_arm(arm, None, 0, replace(WHOLE_ARM, postures=4, speeds=4, longest_stroke=6.0))
         limits = arm.limits(load_mechanism(arm))
-        while robot_time(plan, limits) > seconds and len(plan.segments) > SHORTEST:
-            plan = replace(plan, segments=plan.segments[:-1])
-        recorded, pauses = over_the_wire(arm, plan, folder, 0)
-        return {"commit": commit(), "pauses": pauses, **punctuality(recorded)}
+        while robot_time(shorter := replace(plan, segments=plan.segments[:-1]), limits) > seconds:
+            plan = shorter
+        return {"commit": commit(), **over_the_wire(arm, plan, folder, 0)[1]}
 
 
 # arms and programs
@@ -142,15 +143,17 @@ def emulated(arm: ArmFile, seed: int) -> Iterator[None]:
             process.kill()
 
 
-def over_the_wire(arm: ArmFile, plan: Plan, folder: Path, seed: int) -> tuple[Path, int]:
-    """The run folder, and how many runs before it ended because this computer stood still for too long."""
+def over_the_wire(arm: ArmFile, plan: Plan, folder: Path, seed: int) -> tuple[Path, dict[str, Any]]:
+    """The run folder and its figures; `pauses` is how many runs before it ended as this computer stood still for too long."""
     for pauses in range(TRIES):
-        with emulated(arm, seed):
+        with emulated(arm, seed), watched() as stood:
             try:
-                return follow(arm, plan, folder / f"out {pauses}"), pauses
+                path = follow(arm, plan, folder / f"out {pauses}")
             except RuntimeError as error:
                 if pauses + 1 == TRIES or not re.search(PAUSED, str(error)):
                     raise
+                continue
+        return path, {"pauses": pauses, **punctuality(path, stood)}
     raise AssertionError
 
 
@@ -183,14 +186,17 @@ def waiting(rate: float, seconds: float) -> dict[str, Any]:
             "lateness_ms": _quantiles(np.array(late))}
 
 
-def punctuality(path: Path) -> dict[str, Any]:
-    """Lost samples, lateness and latency of a run over the wire."""
+def punctuality(path: Path, stood: list[tuple[float, float]]) -> dict[str, Any]:
+    """Lost samples, lateness and latency of a run over the wire, during which the computer stood still at these times."""
     run = load_run(path, ("t",))
     told = next(event for event in run.events if event["event"] == "replies")
     rate, latency = run.arm.driver.rate, 1e3 * (run.signals["t"] - run.t[:, None])
     grid = run.t - run.t[0]
     late = 1e3 * (grid - np.round(grid * rate) / rate)
-    return {"rate": rate, "rows": len(run.t), "seconds": float(grid[-1]), "missed": sum(told["missed"]), "late": told["late"],
+    lost = (latency < 0.0).any(axis=1) | (np.diff(grid, append=grid[-1]) > 1.5 / rate)
+    held = near(told["epoch"] + run.t, stood, PATIENCE / rate)
+    return {"lost": int(lost.sum()), "lost_unheld": int((lost & ~held).sum()), "held": float(held.mean()), "stood": len(stood),
+            "rate": rate, "rows": len(run.t), "seconds": float(grid[-1]), "missed": sum(told["missed"]), "late": told["late"],
             "left_out": round(float(grid[-1]) * rate) + 1 - len(run.t),
             "latency_ms": _quantiles(latency[latency >= 0.0]), "lateness_ms": _quantiles(late - np.median(late))}
 
@@ -232,13 +238,16 @@ def _page(jobs: dict[str, dict[str, Any]], paces: dict[str, dict[float, dict[str
                     f"{sum(job['covered'])} of {len(job['covered'])} | {differ or 'none'} | {job['commit']} |")
     rows += ["", "Cycles: latency is from asking to the reply, lateness the deviation of a cycle from the grid of its rate; "
              "median, 99 %, 99.9 %, most. Where this computer, which has other things to do, stands still for more than 50 ms, "
-             "the arm is stopped; `pauses` tells how many runs that ended before the one shown. The first rows are "
+             "the arm is stopped; `runs ended` tells how many before the one shown. The first rows are "
              "of a program that only waits for its cycles.", "",
-             "| protocol | joints | rate Hz | cycles | s | replies missed | cycles left out | latency ms | lateness ms "
-             "| pauses | at commit |",
-             "|---" * 11 + "|"]
-    rows += [f"| none | 0 | {found['rate']:.0f} | {found['rows']} | {found['seconds']:.0f} | - | {found['left_out']} | - | "
-             f"{_listed(found['lateness_ms'])} | - | {found['commit']} |" for found in idle.values()]
+             "A cycle is lost where a reply was missed or the next one was left out. Beside the run, on each core a program of "
+             "higher priority looks at the clock every millisecond; where it is late by more than another, the core was taken "
+             f"away from all of us. Cycles are beside a pause from {PATIENCE:g} periods before it to 10 ms after it.", "",
+             "| protocol | joints | rate Hz | cycles | s | replies missed | cycles left out | cycles lost | of them beside no "
+             "pause | pauses | cycles beside a pause | latency ms | lateness ms | runs ended | at commit |",
+             "|---" * 15 + "|"]
+    rows += [f"| none | 0 | {found['rate']:.0f} | {found['rows']} | {found['seconds']:.0f} | - | {found['left_out']} | - | - | - "
+             f"| - | - | {_listed(found['lateness_ms'])} | - | {found['commit']} |" for found in idle.values()]
     for protocol, job in jobs.items():
         rows.append(_pace_row(protocol, job["joints"], job))
         rows += [_pace_row(protocol, 2, found) for found in paces.get(protocol, {}).values()]
@@ -248,7 +257,8 @@ def _page(jobs: dict[str, dict[str, Any]], paces: dict[str, dict[float, dict[str
 def _pace_row(protocol: str, joints: int, found: dict[str, Any]) -> str:
     latency, late = (_listed(found[key]) for key in ("latency_ms", "lateness_ms"))
     return (f"| {protocol} | {joints} | {found['rate']:.0f} | {found['rows']} | {found['seconds']:.0f} | {found['missed']} | "
-            f"{found['left_out']} | {latency} | {late} | {found['pauses']} | {found['commit']} |")
+            f"{found['left_out']} | {found['lost']} | {found['lost_unheld']} | {found['stood']} | "
+            f"{100.0 * found['held']:.1f} % | {latency} | {late} | {found['pauses']} | {found['commit']} |")
 
 
 def _listed(values: list[float]) -> str:

@@ -1,5 +1,7 @@
 """Errors of arms; each has stopped the motion before it is raised."""
 
+from typing import Self
+
 from ident.errors import StribeckError
 
 
@@ -26,6 +28,10 @@ class LimitExceeded(DriverError):
         super().__init__(f"{quantity} of {joint} is {value:.4g} {unit}, limit {limit:.4g} {unit}, at t = {t:.3f} s; "
                          "the arm was stopped")
         self.joint, self.quantity, self.value, self.limit, self.unit, self.t = joint, quantity, value, limit, unit, t
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str, str, float, float, str, float]]:
+        """As it is made, so that other processes can be told."""
+        return type(self), (self.joint, self.quantity, self.value, self.limit, self.unit, self.t)
 
 
 class ReplayMismatch(DriverError):

@@ -99,6 +99,7 @@ class WiredArm:
         self._period, self._began, self._tick, self._asked = 1.0 / self.rate, 0.0, 0.0, 0.0
         self._sent = np.zeros(len(self.names))
         self._leave = ExitStack()
+        self.epoch = 0.0                    # when t = 0 was, in s since 1970
         self.prompt = False                 # whether this computer lets the loop go before all else
         self.tally = Tally(0, np.zeros(len(self.names), dtype=int), 0, [])
 
@@ -114,6 +115,7 @@ class WiredArm:
                                       "on. driver.allow_no_watchdog = true moves it all the same")
             self._leave = undo.pop_all()
         self._began = self._tick = self._asked = time.monotonic()
+        self.epoch = time.time()
         self._reason = "it has not been enabled"
         return self
 

@@ -71,7 +71,7 @@ def record(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None, no
 
 @contextmanager
 def _counted(device: Arm, recorder: Recorder) -> Iterator[None]:
-    """However motion on a bus ends, note how many cycles it had, how many began late, and how many replies each joint missed."""
+    """However motion on a bus ends, note when it began, how many cycles it had, how many of them late, and replies missed."""
     if not isinstance(device, WiredArm):
         yield
         return
@@ -80,7 +80,7 @@ def _counted(device: Arm, recorder: Recorder) -> Iterator[None]:
         yield
     finally:
         tally = device.tally
-        recorder.event(REPLIES, cycles=tally.cycles - before.cycles, late=tally.late - before.late,
+        recorder.event(REPLIES, epoch=round(device.epoch, 6), cycles=tally.cycles - before.cycles, late=tally.late - before.late,
                        missed=(tally.missed - before.missed).tolist())
 
 

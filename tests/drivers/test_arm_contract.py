@@ -1,6 +1,5 @@
 """What every arm promises: one class, run on every backend. A new driver is a function and a line in BACKENDS."""
 
-import time
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
@@ -12,10 +11,9 @@ from drivers import Arm, ArmStopped, Command, DriverError, Supervisor, connect
 from drivers.replay import ALL_SIGNALS, ReplayArm
 from drivers.simulated import SimulatedArm
 from experiments.recorder import Recorder
-from ident.armfile import load_arm
 from ident.description import load_mechanism
 from ident.run import load_run
-from tests.drivers.wires import benches, processes
+from tests.drivers.wires import benches
 
 MOTION = 60             # cycles of the motion that every backend can be asked for
 
@@ -307,70 +305,3 @@ class TestArm:
             enabled.arm.step(Command(np.zeros(count)))
         with pytest.raises(ArmStopped):
             enabled.steps(1)
-
-
-# a minute on each kind of line, both at once; how punctual the cycles are is for `python -m benchmarks wires`
-
-SECONDS = 60.0
-TRIES = 3               # a crowded computer may stand still for so long that the arm is stopped, as it should be
-RATES = {"canopen": 250.0, "dynamixel": 200.0}
-SWING = np.array([0.4, -0.2])           # rad/s, the amplitude
-PERIOD = 5.0                            # s
-
-
-def swing(path, said):
-    """A program of its own that swings both joints for a minute and says how its cycles went."""
-    for left in reversed(range(TRIES)):
-        try:
-            said.put(minute(path))
-            return
-        except DriverError as error:
-            if not left:
-                said.put(error)
-
-
-def minute(path):
-    """Times, positions, and the age of what each joint said when it was asked [s]: negative where it replied in time."""
-    with Supervisor(connect(load_arm(path))) as guard:
-        guard.enable()
-        began, samples = time.monotonic(), []
-        while (passed := time.monotonic() - began) < SECONDS:
-            samples.append(guard.step(Command(SWING * np.sin(2.0 * np.pi * passed / PERIOD))))
-        return (np.array([sample.t for sample in samples]), np.array([sample.q for sample in samples]),
-                np.array([sample.t - sample.t_joint for sample in samples]))
-
-
-@pytest.fixture(scope="module")
-def minutes(bench):
-    """What the program on each line said."""
-    running = {}
-    for kind, rate in RATES.items():
-        said = processes.Queue()
-        program = processes.Process(target=swing, args=(bench(kind, {"driver": {"rate": rate}}).arm.path, said), daemon=True)
-        program.start()
-        running[kind] = program, said
-    told = {kind: said.get(timeout=TRIES * SECONDS + 60.0) for kind, (_, said) in running.items()}
-    for program, _ in running.values():
-        program.join()
-    for kind, found in told.items():
-        assert not isinstance(found, DriverError), f"{kind}: {found}"
-    return told
-
-
-@pytest.mark.parametrize("kind", RATES)
-def test_no_sample_is_lost(minutes, kind):
-    """A busy computer stands still now and then: but in most of the seconds none, and in all not one of a hundred."""
-    t, q, age = minutes[kind]
-    missed = (age > 0.0).any(axis=1)
-    each_second = np.add.reduceat(missed, np.searchsorted(t, np.arange(t[0], t[-1])))
-    assert np.median(each_second) == 0
-    assert missed.mean() < 0.01
-    assert np.ptp(q[:, 0]) > 0.3
-    assert 0.0 < np.median(-age) < 1.0 / RATES[kind]
-
-
-@pytest.mark.parametrize("kind", RATES)
-def test_the_rate_is_kept(minutes, kind):
-    t, *_ = minutes[kind]
-    assert np.median(np.diff(t)) == pytest.approx(1.0 / RATES[kind], rel=0.01)
-    assert len(t) > 0.98 * RATES[kind] * SECONDS            # a busy computer may leave out a cycle, never a reply

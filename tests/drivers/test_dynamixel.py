@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -22,13 +21,7 @@ from serial.urlhandler import protocol_socket
 from drivers import ArmStopped, Command, DriverError, Supervisor, connect
 from drivers.emulators.body import RESET, SILENT
 from drivers.emulators.dynamixel import Emulator, frame, frames
-from drivers.simulated import SimulatedArm
-from experiments.design import ConstantSpeed
-from experiments.record import record
-from experiments.whole_arm import plan_whole_arm
 from ident.errors import InputError
-from ident.identify import identify
-from ident.run import load_run
 from tests.drivers.wires import PACE, PAIR, REST, merged, program_of, steps, until_it_fails, with_port
 
 SLOW = 2                # counts: 0.016 rad/s at the joint
@@ -455,17 +448,3 @@ def test_the_torque_limit_is_in_the_servo_where_that_is_asked_for(make_arm, on_p
         values = found["values"]
         assert values[11] == 5
         assert values[102] == values[38] == int(5.0 / (3.0 * 3.0 / 2.3) / 2.69e-3) + 1
-
-
-def test_two_joints_over_the_wire_give_the_friction_of_the_same_arm_in_process(own, tmp_path):
-    """A small main job: planned on the servos' steps, moved, recorded, fitted; judged by the truth."""
-    servos, _ = own(simulation={"torque_noise": 0.05}, workspace={"box": [[-1.0, 1.0]] * 3},
-                    joints={"turn": {"position": [-1.4, 1.4]}, "lift": {"position": [-1.2, 1.2]}})
-    options = ConstantSpeed(postures=1, speeds=3, spread=6.0, longest_stroke=1.0, window_time=0.2)
-    plan = plan_whole_arm(servos.arm, options=options, velocity_step=connect(servos.arm).resolution.velocity_step)
-    here = replace(servos.arm, driver=servos.arm.driver.model_copy(update={"kind": "simulated"}))
-    still, moving = np.zeros((8, 2)), np.tile(np.geomspace(0.25, 1.2, 8)[:, None], 2)
-    truth = SimulatedArm(here).friction(still, moving)
-    for arm in (servos.arm, here):
-        fit = identify([load_run(record(arm, plan, tmp_path / arm.driver.kind))]).calibration
-        np.testing.assert_allclose(fit.friction(still, moving), truth, rtol=0.03)

@@ -1,5 +1,6 @@
 """The supervisor: every limit trips, the arm is stopped before anything is raised, and nothing trips without a cause."""
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -107,6 +108,7 @@ def test_a_breach_stops_the_arm_and_says_what_left_which_limit(fake, breach):
     assert error.unit == unit
     for said in (joint, quantity, f"{value:.4g} {unit}", f"{limit:.4g} {unit}", "t = 0.010 s"):
         assert said in str(error)
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)         # another process may be told
 
 
 @pytest.mark.parametrize("breach", BREACHES)

@@ -1,0 +1,108 @@
+"""A minute of the main job on each kind of line, both at once: what is lost, and whether friction is that of the same in process.
+
+How punctual the cycles are, on a computer that has nothing else to do, is for ``python -m benchmarks wires``.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from drivers import DriverError, connect
+from drivers.simulated import SimulatedArm
+from experiments.design import ConstantSpeed
+from experiments.plan import Plan
+from experiments.record import record
+from experiments.whole_arm import plan_whole_arm
+from ident.armfile import ArmFile, load_arm
+from ident.calibration import Calibration
+from ident.identify import identify
+from ident.run import SIGNALS, Run, load_run
+from tests.drivers.wires import processes
+
+RATES = {"canopen": 250.0, "dynamixel": 200.0}
+CHANGES: dict[str, Any] = {"simulation": {"torque_noise": 0.05}, "workspace": {"box": [[-1.0, 1.0]] * 3},
+                           "joints": {"turn": {"position": [-1.4, 1.4]}, "lift": {"position": [-1.2, 1.2]}}}
+OPTIONS = ConstantSpeed(postures=4, speeds=8, spread=10.0, longest_stroke=2.0, window_time=0.2)
+TRIES = 3               # a crowded computer may stand still for so long that the arm is stopped, as it should be
+SPEEDS = np.tile(np.geomspace(0.25, 1.2, 8)[:, None], 2)
+
+
+def drive(path: Path, plan: Plan, campaign: Path, said: Any) -> None:
+    """A program of its own that moves both joints."""
+    for left in reversed(range(TRIES)):
+        try:
+            said.put(record(load_arm(path), plan, campaign))
+            return
+        except DriverError as error:
+            if not left:
+                said.put(error)
+
+
+@pytest.fixture(scope="module")
+def planned(bench) -> dict[str, tuple[ArmFile, Plan]]:
+    """Each with drives that listen, planned on the steps of their commands."""
+    arms = {kind: bench(kind, {**CHANGES, "driver": {"rate": rate}}).arm for kind, rate in RATES.items()}
+    return {kind: (arm, plan_whole_arm(arm, options=OPTIONS, velocity_step=connect(arm).resolution.velocity_step))
+            for kind, arm in arms.items()}
+
+
+@pytest.fixture(scope="module")
+def runs(planned, tmp_path_factory) -> dict[str, Run]:
+    """What the program on each line recorded."""
+    running = {}
+    for kind, (arm, plan) in planned.items():
+        said = processes.Queue()
+        program = processes.Process(target=drive, args=(arm.path, plan, tmp_path_factory.mktemp(kind), said), daemon=True)
+        program.start()
+        running[kind] = program, said
+    told = {kind: said.get(timeout=200.0 * TRIES) for kind, (_, said) in running.items()}
+    for program, _ in running.values():
+        program.join()
+    for kind, found in told.items():
+        assert isinstance(found, Path), f"{kind}: {found}"
+    return {kind: load_run(folder, SIGNALS) for kind, folder in told.items()}
+
+
+@pytest.mark.parametrize("kind", RATES)
+def test_no_sample_is_lost(runs, kind):
+    """A busy computer stands still now and then: but in most of the seconds none, and in all not one of a hundred."""
+    t, replied = runs[kind].t, runs[kind].signals["t"]
+    missed = (replied < t[:, None]).any(axis=1)
+    each_second = np.add.reduceat(missed, np.searchsorted(t, np.arange(t[0], t[-1])))
+    assert np.median(each_second) == 0
+    assert missed.mean() < 0.01
+    assert 0.0 < np.median(replied - t[:, None]) < 1.0 / RATES[kind]
+
+
+@pytest.mark.parametrize("kind", RATES)
+def test_the_rate_is_kept(runs, kind):
+    t = runs[kind].t
+    assert t[-1] - t[0] > 60.0
+    assert np.median(np.diff(t)) == pytest.approx(1.0 / RATES[kind], rel=0.01)
+    assert len(t) > 0.98 * RATES[kind] * (t[-1] - t[0])             # a busy computer may leave out a cycle, never a reply
+
+
+@pytest.mark.parametrize("kind", RATES)
+def test_the_friction_is_that_of_the_same_arm_in_process(runs, planned, kind, tmp_path):
+    """Judged by the truth, and parameter by parameter by the interval of the run in process."""
+    arm, plan = planned[kind]
+    here = replace(arm, driver=arm.driver.model_copy(update={"kind": "simulated"}))
+    truth = SimulatedArm(here).friction(np.zeros_like(SPEEDS), SPEEDS)
+    wired, plain = (identify([run]).calibration for run in (runs[kind], load_run(record(here, plan, tmp_path))))
+    for fit in (wired, plain):
+        np.testing.assert_allclose(fit.friction(np.zeros_like(SPEEDS), SPEEDS), truth, rtol=0.03)
+    inside = [within(wired, plain, name, key) for name in arm_names(plain) for key in plain.joints[name].values]
+    assert np.mean(inside) > 0.8
+
+
+def arm_names(calibration: Calibration) -> list[str]:
+    return list(calibration.joints)
+
+
+def within(calibration: Calibration, reference: Calibration, joint: str, key: str) -> bool:
+    """Whether a parameter lies in another calibration's interval."""
+    value, allowed = calibration.joints[joint].parameters.get(key), reference.joints[joint].parameters[key]
+    return value is not None and value.value is not None and allowed.low <= value.value <= allowed.high
