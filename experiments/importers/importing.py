@@ -29,7 +29,8 @@ TORQUE_SIGNALS = {              # what a torque signal may be, and why some cann
     "compensated": "friction that the drive compensates is no longer in it; import the motor current or the commanded torque "
                    "with the compensation in it",
 }
-_LARGEST_GAP = 10.0     # periods; a log with a longer hole is cut there by its owner, not patched by us
+_LARGEST_GAP = 10.0     # periods; a longer hole parts a log into pieces,
+_LONGEST_GAP = 86400.0  # s; a clock that was set, not a hole
 _FEW = 0.01             # part of the rows that may be left out between the others
 _PAUSE = 1.0            # s between pieces whose time starts anew
 _IMPLAUSIBLE = 2.0      # times a limit: a wrong unit, not a fast or strong arm
@@ -169,10 +170,10 @@ def _read(table: Table, columns: Sequence[ColumnMap], arm: ArmFile, mechanism: M
         segment = np.cumsum(np.diff(raw[table.pieces][keep], prepend=raw[table.pieces][keep][:1]) != 0.0)
         t = _one_after_another(t, segment)
     check_time(t, table.source, "; leave out rows whose stamp repeats, and cut the log where its clock goes back")
-    check_gaps(t, segment, table.source)
+    segment, gaps = _parted(t, segment, table.source)
     for name, values in (("q", q), ("tau", tau)):
         check_numbers(values, name, mechanism.names, t, table.source, "; leave those rows out, or cut the log there")
-    return _Log(table.source, t, segment, q, dq, tau, temperature, (*table.notes, *notes))
+    return _Log(table.source, t, segment, q, dq, tau, temperature, (*table.notes, *notes, *gaps))
 
 
 def _with_numbers(t: Array, q: Array, tau: Array) -> tuple[NDArray[np.bool_], list[str]]:
@@ -204,19 +205,18 @@ def _one_after_another(t: Array, segment: NDArray[np.int64]) -> Array:
     return t
 
 
-def check_gaps(t: Array, segment: NDArray[np.int64], source: str) -> None:
-    """Refuse a hole within a piece.
-
-    Raises
-    ------
-    InputError
-    """
+def _parted(t: Array, segment: NDArray[np.int64], source: str) -> tuple[NDArray[np.int64], list[str]]:
+    """Pieces that end at holes, too, and a note that says so."""
     steps = np.where(np.diff(segment) == 0, np.diff(t), 0.0)
-    period = float(np.median(steps))
-    row = int(np.argmax(steps))
-    if steps[row] > _LARGEST_GAP * period:
-        raise InputError(f"{source}: a gap of {steps[row]:.3f} s after row {row} (t = {t[row]:.3f} s) in a log of "
-                         f"{1.0 / period:.1f} Hz; cut the log there and import the pieces")
+    gaps, row = steps > _LARGEST_GAP * float(np.median(steps)), int(np.argmax(steps))
+    if steps[row] > _LONGEST_GAP:
+        raise InputError(f"{source}: a gap of {steps[row]:.3g} s after row {row} (t = {t[row]:.3f} s): the clock was set there; "
+                         "cut the log and import the pieces")
+    if not gaps.any():
+        return segment, []
+    note = (f"{gaps.sum()} gap(s), the longest of {steps[row]:.3f} s after row {row} (t = {t[row]:.3f} s): what lies between "
+            "them is taken for pieces of one run")
+    return segment + np.concatenate(([0], np.cumsum(gaps))), [note]
 
 
 def _check_units(log: _Log, arm: ArmFile, mechanism: Mechanism) -> None:
