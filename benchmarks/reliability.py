@@ -134,7 +134,7 @@ FAULTS: dict[str, Required] = {
     "cable out": Required("segment dropped; all joints {alone}", rf"{NOTHING_HEARD}|stopped by itself", unheard=True),
     "drive silent": Required("segment dropped; that joint {alone}, the others stopped", NOTHING_HEARD, unheard=True),
     "drive reset": Required("segment dropped; that joint braked, or falls; the others stopped",
-                            rf"was reset|following error|position with stopping distance|{TORN}", falls=True,
+                            rf"was reset|watchdog expired|following error|position with stopping distance|{TORN}", falls=True,
                             harmless_early=True),
     "drive fault": Required("segment dropped; that joint braked, or falls; the others stopped",
                             "{fault}", falls=True),

@@ -77,6 +77,7 @@ class DamiaoAxis(PolledAxis):
         holds = status == mit.ENABLED
         if holds and (self.read(mit.TIMEOUT) != 0 or self.read(mit.MODE) != mit.VELOCITY_MODE):
             raise self.error("is powered and follows another program, or one that ended without stopping it; stop that first")
+        self.settings[mit.MODE] = mit.VELOCITY_MODE
         ramp = _RAMP_ROOM * self.joint.acceleration * self.drive.gear
         for register, value, what in ((mit.MODE, mit.VELOCITY_MODE, "mode"), (mit.ACCELERATION, ramp, "acceleration"),
                                       (mit.DECELERATION, -ramp, "deceleration"),
@@ -105,15 +106,20 @@ class DamiaoAxis(PolledAxis):
 
     def write(self, register: int, value: float, what: str) -> None:
         """Write a register and read it back."""
+        self.settings[register] = value
         self.ask(self._question(mit.WRITE, register, value), register)
         found = self.read(register)
-        if not abs(found - value) <= 1e-6 * abs(value):
+        if not self.has(register, found):
             raise self.error(f"was told {what} = {value:g} (register {register}) and reads back {found:g}")
 
     def read(self, register: int) -> float:
         """Value of a register."""
-        value: float = self.ask(self._question(mit.READ, register), register)
+        value: float = self.ask(self.setting(register), register)
         return value
+
+    def setting(self, key: int) -> Frame:
+        """Question for a register."""
+        return self._question(mit.READ, key)
 
     def state(self) -> State:
         """Its state, asked for outside the cycles."""

@@ -136,12 +136,17 @@ class OdriveAxis(PolledAxis):
 
     def read(self, name: str) -> float:
         """Value of an endpoint."""
-        value: float = self.ask(self._frame(cansimple.RX_SDO, cansimple.pack_sdo(self.keys.endpoints[name], _FORMS[name])), name)
+        value: float = self.ask(self.setting(name), name)
         return value
 
+    def setting(self, key: str) -> Frame:
+        """Question for an endpoint."""
+        return self._frame(cansimple.RX_SDO, cansimple.pack_sdo(self.keys.endpoints[key], _FORMS[key]))
+
     def _verify(self, name: str, value: float) -> None:
+        self.settings[name] = value
         found = self.read(name)
-        if not abs(found - value) <= 1e-6 * abs(value):
+        if not self.has(name, found):
             raise self.error(f"was told {name} = {value:g} and reads back {found:g}")
 
     def _error(self) -> int:
@@ -157,9 +162,11 @@ class OdriveAxis(PolledAxis):
             If none comes.
         """
         self._beat = None
-        if not self.link.listen(lambda: self._beat is not None, time.monotonic() + _BEATS) or self._beat is None:
-            raise self.error("sends no heartbeat; set its heartbeat_msg_rate_ms to 100")
-        return self._beat[1]
+        for _ in range(2):                  # this computer may have paused meanwhile
+            if self.link.listen(lambda: self._beat is not None, time.monotonic() + _BEATS) and self._beat is not None:
+                return self._beat[1]
+        self._error()                       # raises where it is silent altogether
+        raise self.error("sends no heartbeat; set its heartbeat_msg_rate_ms to 100")
 
     def _get(self, command: int) -> Any:
         return self.ask(self._frame(command), command)

@@ -57,6 +57,8 @@ class PolledAxis(Axis):
         What was answered to questions outside the cycles; `take` fills it.
     released : bool
         Whether its watchdog is off.
+    settings : dict
+        What was written, by the key of the answer that tells it; read back once more when there is power.
     """
 
     link: "PolledLink"
@@ -65,6 +67,8 @@ class PolledAxis(Axis):
         self.joint, self.keys = joint, keys
         self.due, self.released = False, False
         self.answers: dict[Hashable, Any] = {}
+        self.settings: dict[Hashable, float] = {}
+        self._doubtful: list[Hashable] = []         # settings that were not read back since power came
         self._goal: str | None = None       # "on", "follow", "held", "off"; None leaves the drive as it is
         self._velocity = 0.0
         self._zeroed = False                # it has answered a set-point of zero since it was to be powered
@@ -99,6 +103,10 @@ class PolledAxis(Axis):
     def questions(self, told: bool) -> Iterator[Frame]:
         """Frames that ask for the state, in a cycle in which it was told a set-point or not."""
 
+    def setting(self, key: Any) -> Frame:
+        """Frame that asks for one of the settings."""
+        raise NotImplementedError
+
     @abstractmethod
     def watch(self, on: bool) -> None:
         """Arm or release the watchdog, and read it back. It must not trip at once where the drive has heard nothing for long."""
@@ -113,8 +121,8 @@ class PolledAxis(Axis):
     def power(self) -> Power:
         """By its last answer; powered, it is "held" when it stands still and goes on standing without us.
 
-        One that is to be left without power has its watchdog released first, which else would trip; what is not known may have
-        power.
+        It is "on" when it still has its settings, which a reset since then would have taken. One that is to be left without power
+        has its watchdog released first, which else would trip; what is not known may have power.
         """
         condition = self.condition
         if condition == "fault":
@@ -123,11 +131,11 @@ class PolledAxis(Axis):
         if condition != "powered":
             return "on" if stopped and not (self.released and condition == "off") else "off"
         if self._goal in ("on", "follow"):
-            return "on"
+            return "off" if self._goal == "on" and self._doubtful else "on"
         return "held" if self._at_rest() and self.released else "on"
 
     def enable(self) -> None:
-        """Arm the watchdog; then, cycle by cycle: zero velocity, its answer, and only then power."""
+        """Arm the watchdog; then, cycle by cycle: zero velocity, its answer, only then power, and at last its settings."""
         self._velocity, self._zeroed = 0.0, False
         if self.watched:
             self.watch(True)
@@ -156,6 +164,8 @@ class PolledAxis(Axis):
         told = self._goal == "on" or (condition in ("powered", "unknown") and self._goal is not None)
         if told:
             yield self.setpoint(self._velocity)
+        if self._goal == "on":
+            yield from self._confirmed(condition == "powered")
         if self._goal == "on" and self._zeroed and condition == "off":
             yield from self.power_on()
         elif self._goal == "off" and condition in ("powered", "unknown"):
@@ -163,6 +173,27 @@ class PolledAxis(Axis):
         elif self._goal in ("held", "off") and not self.released and (condition == "off" or self._at_rest()):
             yield from self.release()
         yield from self.questions(told)
+
+    def _confirmed(self, powered: bool) -> Iterator[Frame]:
+        """Settings are read back once more, one a cycle: a drive that was reset after it had been set up has lost them."""
+        if not powered:
+            self._doubtful = list(self.settings)
+            for key in self._doubtful:
+                self.answers.pop(key, None)
+        elif self._doubtful:
+            key = self._doubtful[0]
+            if key not in self.answers:
+                yield self.setting(key)
+            elif self.has(key, self.answers[key]):
+                del self._doubtful[0]
+            else:
+                self._goal = "off"
+                raise self.error(f"was reset after it had been set up (setting {key}: told {self.settings[key]:g}, is "
+                                 f"{self.answers[key]:g}); connect again")
+
+    def has(self, key: Hashable, found: float) -> bool:
+        """Whether what was read back is what was written."""
+        return abs(found - self.settings[key]) <= 1e-6 * abs(self.settings[key])
 
     # answers
 

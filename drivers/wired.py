@@ -261,6 +261,9 @@ class WiredArm:
         for axis in self.axes:
             axis.quick_stop()
         self._until("held", _QUICK_STOP)
+        for axis in self.axes:
+            if axis.joint.falls and axis.power != "held" and f"drive of {axis.joint.name}" not in str(self._reason):
+                raise DriverError(f"the drive of {axis.joint.name} does not hold it: {axis.trouble or axis.power}")
 
     def _power_off(self) -> None:
         braked = [axis for axis in self.axes if not axis.joint.falls]

@@ -15,13 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drivers import ArmStopped, Command, DriverError, Supervisor, connect
+from drivers.damiao import DamiaoAxis
 from drivers.emulators.body import RESET, SILENT
 from drivers.emulators.damiao import TEST
 from drivers.polled import Frame
 from ident.errors import InputError
 from tests.drivers.wires import PACE, PAIR, REST, merged, program_of, steps, until_it_fails, with_port
 
-TIMEOUT = 9
+TIMEOUT, MODE, VELOCITY_MODE = 9, 10, 3
 
 
 class Probe:
@@ -216,6 +217,22 @@ class TestFaults:
                 until_it_fails(arm)
             with pytest.raises(ArmStopped):
                 arm.step(Command(REST))
+        assert probe.state(1)[0] == 0
+
+    def test_one_that_was_reset_just_before_it_had_power_is_not_moved(self, pair, probe, monkeypatch):
+        """Where velocity mode is what it boots with, it comes to power without watchdog and limits."""
+        ask = DamiaoAxis.power_on
+
+        def reset_and_ask(axis):
+            if axis.joint.name == "turn":
+                for register, value in ((TEST, RESET), (MODE, VELOCITY_MODE)):
+                    yield Frame(0x7FF, bytes([1, 0, 0x55, register]) + struct.pack("<I", value))
+            yield from ask(axis)
+
+        monkeypatch.setattr(DamiaoAxis, "power_on", reset_and_ask)
+        words = r"turn was reset after it had been set up \(setting \d+: told .*, is "
+        with connect(pair.arm) as arm, pytest.raises(DriverError, match=words):
+            arm.enable()
         assert probe.state(1)[0] == 0
 
     def test_a_motor_that_is_powered_by_somebody_else_is_left_alone(self, pair, probe):

@@ -15,8 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drivers import Command, DriverError, Supervisor, connect
-from drivers.emulators.body import RESET
+from drivers.emulators.body import RESET, SILENT
 from drivers.emulators.odrive import TEST
+from drivers.odrive import OdriveAxis
 from drivers.polled import Frame
 from ident.errors import InputError
 from tests.drivers.wires import ENDPOINTS, PACE, PAIR, merged, program_of, steps, until_it_fails, with_port
@@ -207,6 +208,30 @@ class TestFaults:
             with pytest.raises(DriverError, match="turn stopped by itself: idle"):
                 until_it_fails(arm)
         assert probe.state(1) == (0, IDLE)
+
+    def test_one_that_was_rebooted_just_before_it_had_power_is_not_moved(self, pair, probe, monkeypatch):
+        """It comes to power without watchdog and limits."""
+        ask = OdriveAxis.power_on
+
+        def reboot_and_ask(axis):
+            if axis.joint.name == "turn":
+                yield Frame(1 << 5 | 0x04, b"\1" + struct.pack("<HBI", TEST, 0, RESET))
+            yield from ask(axis)
+
+        monkeypatch.setattr(OdriveAxis, "power_on", reboot_and_ask)
+        words = r"turn was reset after it had been set up \(setting axis0[.\w]+: told "
+        with connect(pair.arm) as arm, pytest.raises(DriverError, match=words):
+            arm.enable()
+        assert probe.state(1) == (0, IDLE)
+
+    def test_one_that_falls_silent_while_it_is_asked_for_its_state_is_not_told_to_send_heartbeats(self, bench):
+        drives = bench("odrive")
+        axis = connect(drives.arm).axes[0]
+        with can.Bus(**{"hop_limit": 0, **drives.arm.driver.model_extra["bus"]}) as bus:
+            axis.link.open(bus)
+            Probe(bus).suffer(1, SILENT)
+            with pytest.raises(DriverError, match="turn does not answer"):
+                axis._state()
 
     def test_an_axis_that_follows_somebody_else_is_left_alone(self, pair, probe):
         with connect(pair.arm):

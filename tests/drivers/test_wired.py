@@ -124,3 +124,13 @@ def test_after_a_pause_longer_than_the_watchdog_nothing_goes_on(arm, monkeypatch
         with pytest.raises(DriverError, match=r"this computer sent nothing for \d+ ms"):
             arm.step(Command(np.array([0.1, 0.1])))
     assert [axis.q for axis in arm.axes] == before
+
+
+def test_a_joint_that_its_drive_does_not_hold_in_the_end_is_told(make_arm, monkeypatch):
+    """The program would end as if all were well, and the joint falls."""
+    monkeypatch.setattr(Ideal, "quick_stop", lambda axis: setattr(axis, "state", "fault"))
+    arm = WiredArm(make_arm({"joints": {"lift": {"stop": "hold"}, "turn": {"stop": "brake"}}}), Loopback)
+    arm.__enter__()
+    arm.enable()
+    with pytest.raises(DriverError, match="disconnected; then the drive of lift does not hold it: fault"):
+        arm.__exit__(None, None, None)
