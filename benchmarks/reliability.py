@@ -53,7 +53,7 @@ STOPPED = 0.8           # s that a stopped computer stands
 WATCHED = 0.6           # s that joints are watched after the program's end
 PATIENCE = 300.0        # s after which a program hangs; a crowded computer may take a minute to start one
 NOTHING_HEARD = r"has not replied|does not reply|does not answer"
-TORN = rf"{NOTHING_HEARD}|stopped by itself|the bus failed|this computer sent nothing|is 'fault' after"
+TORN = rf"{NOTHING_HEARD}|stopped by itself|the bus failed|this computer sent nothing|is 'fault' after|does not hold it"
 HELD, LET_GO = "held by their drives", "without power by their drives' watchdogs: braked, or falling"
 
 
