@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.interpolate import CubicSpline
 
 from ident.dynamics import inverse_dynamics
-from ident.loads import JointLoads, joint_loads
+from ident.loads import LOADS, joint_loads
 from ident.mechanism import Array, Mechanism
 from ident.regression import Groups, group_index
 from ident.run import Run
@@ -28,8 +29,9 @@ from ident.strokes import HELD, Stroke, find_strokes, motor_revolution
 
 SAME_SPEED = 0.05      # speeds of a stroke and its reverse may differ by this fraction
 _MIRRORED = 0.02       # part of its own way by which another joint may miss its place on the way back
-_KNOTS = 33            # of the rigid-body torque along a stroke
+_KNOTS = 17            # of the rigid-body torque along a stroke
 _BINS = 5              # most bins of a round trip
+_PLACES = 8            # in a bin at which loads are taken
 _EQUAL_GRAVITY = 0.005  # strokes at different places pair if gravity differs by less than this part of friction
 
 COLUMNS = ("joint", "segment", "posture", "speed", "position", "odd", "even", "gravity", "gravity_rate", "torque",
@@ -96,7 +98,7 @@ def reduce_run(run: Run, mechanism: Mechanism) -> Reduction:
             bins += list(_bins(q, forward, backward, joint, turn))
     centre = np.array([bin_.centre for bin_ in bins]).reshape(-1, mechanism.n)
     rate = np.array([(bin_.forward.rate - bin_.backward.rate) / 2.0 for bin_ in bins]).reshape(centre.shape)
-    points = _points(run, bins, centre, joint_loads(mechanism, centre, rate), mechanism, planned)
+    points = _points(run, bins, centre, _mean_loads(mechanism, bins, centre, rate), mechanism, planned)
     return Reduction(points, tuple(left_out), tuple(found), centre, rate)
 
 
@@ -186,6 +188,7 @@ class _Bin:
     backward: Stroke
     rows: tuple[np.ndarray, np.ndarray]
     centre: Array
+    width: float
 
     @property
     def first(self) -> Stroke:
@@ -206,7 +209,7 @@ def _bins(q: Array, forward: Stroke, backward: Stroke, joint: int, turn: float) 
     width = high - low
     if width <= 0.0:                 # strokes apart from each other, where gravity does not matter
         rows = tuple(np.arange(stroke.rows.start, stroke.rows.stop) for stroke in (forward, backward))
-        yield _Bin(forward, backward, (rows[0], rows[1]), q[rows[0]].mean(axis=0))
+        yield _Bin(forward, backward, (rows[0], rows[1]), q[rows[0]].mean(axis=0), forward.high - forward.low)
         return
     count, used = bins_of(width, turn)
     low, width = low + (width - used) / 2.0, used
@@ -219,7 +222,21 @@ def _bins(q: Array, forward: Stroke, backward: Stroke, joint: int, turn: float) 
             continue
         centre = q[np.concatenate(inside)].mean(axis=0)
         centre[joint] = (edges[k] + edges[k + 1]) / 2.0
-        yield _Bin(forward, backward, (inside[0], inside[1]), centre)
+        yield _Bin(forward, backward, (inside[0], inside[1]), centre, width / count)
+
+
+def _mean_loads(mechanism: Mechanism, bins: Sequence[_Bin], centre: Array, rate: Array) -> dict[str, Array]:
+    """Loads of the moving joint over the way through each bin, shape (N,).
+
+    Friction at one speed is linear in a load, so that its mean over a bin is that at the load's mean. A load's mean is not that
+    at the bin's centre: it is curved, and has a kink where a torque changes its sign.
+    """
+    own = np.arange(len(bins)), np.array([bin_.forward.joint for bin_ in bins], dtype=int)
+    width = np.array([bin_.width for bin_ in bins])
+    part = (np.arange(_PLACES) + 0.5) / _PLACES - 0.5
+    q = centre[:, None] + (part * width[:, None])[:, :, None] * (rate / rate[own][:, None])[:, None]
+    loads = joint_loads(mechanism, q.reshape(-1, mechanism.n), np.repeat(rate, _PLACES, axis=0))
+    return {load: loads.get(load).reshape(q.shape)[own[0], :, own[1]].mean(axis=1) for load in LOADS}
 
 
 class _Rigid:
@@ -232,23 +249,28 @@ class _Rigid:
         q = np.vstack([stroke.at(stroke.low + part * (stroke.high - stroke.low)) for stroke in strokes])
         dq = np.repeat([stroke.rate for stroke in strokes], _KNOTS, axis=0)
         tau = inverse_dynamics(mechanism, q, dq).reshape(len(strokes), _KNOTS, -1)
-        self.tau = tau[np.arange(len(strokes)), :, joint.astype(int)]
+        self.spline = CubicSpline(np.arange(_KNOTS), tau[np.arange(len(strokes)), :, joint.astype(int)], axis=1).c
 
     def __call__(self, stroke: NDArray[np.int_], x: Array) -> Array:
         """At positions x of strokes, each shape (N,); at the ends of a stroke beyond them."""
-        at = np.clip((x - self.low[stroke]) / self.step[stroke], 0.0, _KNOTS - 1.0)
-        knot = np.minimum(at.astype(int), _KNOTS - 2)
-        before = self.tau[stroke, knot]
-        return np.asarray(before + (at - knot) * (self.tau[stroke, knot + 1] - before))
+        knot, since = self._place(stroke, x)
+        a, b, c, d = self.spline[:, knot, stroke]
+        return np.asarray(((a * since + b) * since + c) * since + d)
 
     def slope(self, stroke: NDArray[np.int_], x: Array) -> Array:
-        """Its derivative over the position, over a knot on either side."""
-        low = self.low[stroke]
-        near = [np.clip(x + side * self.step[stroke], low, low + (_KNOTS - 1) * self.step[stroke]) for side in (-1.0, 1.0)]
-        return np.asarray((self(stroke, near[1]) - self(stroke, near[0])) / (near[1] - near[0]))
+        """Its derivative over the position."""
+        knot, since = self._place(stroke, x)
+        a, b, c, _ = self.spline[:, knot, stroke]
+        return np.asarray(((3.0 * a * since + 2.0 * b) * since + c) / self.step[stroke])
+
+    def _place(self, stroke: NDArray[np.int_], x: Array) -> tuple[NDArray[np.int_], Array]:
+        """Knot before, and how far behind it, in knots."""
+        at = np.clip((x - self.low[stroke]) / self.step[stroke], 0.0, _KNOTS - 1.0)
+        knot = np.minimum(at.astype(int), _KNOTS - 2)
+        return knot, at - knot
 
 
-def _points(run: Run, bins: Sequence[_Bin], centre: Array, loads: JointLoads, mechanism: Mechanism,
+def _points(run: Run, bins: Sequence[_Bin], centre: Array, loads: Mapping[str, Array], mechanism: Mechanism,
             planned: Mapping[int, Mapping[str, Any]]) -> pd.DataFrame:
     """The Points table, a row a bin."""
     if not bins:
@@ -280,7 +302,7 @@ def _points(run: Run, bins: Sequence[_Bin], centre: Array, loads: JointLoads, me
         "posture": [segment.get("posture", 0) for segment in first], "speed": speed, "position": centre[own],
         "odd": (tau[0] - tau[1] - model[0] + model[1]) / 2.0, "even": tau.mean(axis=0), "gravity": model.mean(axis=0),
         "gravity_rate": slope * speed,
-        **{load: loads.get(load)[own] for load in ("torque", "bending", "radial", "axial", "normal")},
+        **loads,
         "n": n.astype(int), "std": np.sqrt(scatter.mean(axis=0)), "t": t / n,
         "temperature": temperature / n if "temperature" in run.signals else np.nan,
         "reference": [bool(segment.get("reference", False)) for segment in first], "run": run.label}, columns=list(COLUMNS))
