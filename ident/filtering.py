@@ -25,10 +25,14 @@ from ident.loads import LOADS, joint_loads
 from ident.mechanism import Array, Mechanism
 from ident.regression import Groups
 from ident.run import Run
-from ident.strokes import HELD
+from ident.strokes import HELD, encoder_step, position_noise
 
 BANDWIDTH = 20.0        # Hz; joints of arms do not accelerate faster than this, torque ripple and noise do
+_SHOWS = (0.002, 0.1)   # noise of the velocity over its greatest value, of the acceleration over its rms, that may be
+_TAKES = 1.1            # times the noise that a cut-off may take from positions: more is motion
+_LOOKED = 100_000       # rows of a run that tell it
 _POSITION = 5.0         # cut-off of the position, as a multiple of the bandwidth: what follows filters once more
+_CUTOFFS = _POSITION * BANDWIDTH * 2.0 ** (-0.5 * np.arange(12))      # Hz, those that are tried where positions are coarse
 _ORDER = 4              # of the Butterworth filter, run forward and backward
 _SETTLING = 4.0         # a filter settles over so many periods of its cut-off; that much is cut at both borders
 _POINTS = 2.5           # points a period of the bandwidth; more would repeat each other
@@ -165,11 +169,11 @@ class Log:
     bandwidth: float
 
 
-def filtered(runs: Sequence[Run], mechanisms: Sequence[Mechanism], bandwidth: float = BANDWIDTH) -> Log:
+def filtered(runs: Sequence[Run], mechanisms: Sequence[Mechanism], bandwidth: float | None = None) -> Log:
     """Runs cut at gaps, filtered and differentiated, each with the torques of its own model.
 
     Positions are filtered, velocities and accelerations are central differences; a recorded velocity is taken where it was
-    loaded.
+    loaded. The bandwidth is `BANDWIDTH`, or lower where coarse or noisy positions would show in velocities and accelerations.
 
     Raises
     ------
@@ -181,8 +185,10 @@ def filtered(runs: Sequence[Run], mechanisms: Sequence[Mechanism], bandwidth: fl
     for run in runs:
         for signal in ("q", "tau"):
             check_numbers(run.signals[signal], signal, run.names, run.t, str(run.path))
+    cutoff = _position_cutoff(runs) if bandwidth is None else _POSITION * bandwidth
+    bandwidth = bandwidth or _bandwidth(cutoff)
     parts = [(run, mechanism, found) for run, mechanism in zip(runs, mechanisms, strict=True) for rows in _without_gaps(run.t)
-             if (found := _moved(run, rows, bandwidth)) is not None]
+             if (found := _moved(run, rows, cutoff, bandwidth)) is not None]
     if not parts:
         raise FitError(f"no stretch without gaps lasts longer than {2.0 * _SETTLING / bandwidth:.2g} s, which the filter needs "
                        "to settle")
@@ -230,7 +236,57 @@ def reduce_motion(log: Log, joint: str) -> Motion:
                   passes(dq, least, begins), bool(np.max(span, initial=0.0) > HELD), prismatic, least, points, seen,
                   np.array([part.run.label for part, _ in cuts])[np.searchsorted(begins, points, "right") - 1],
                   f"{joint} moves for {moves:.0f} of {sum(np.ptp(part.t) for part in parts):.0f} s; slower than "
-                  f"{least:.2g} {'m' if prismatic else 'rad'}/s it may rest or turn back")
+                  f"{least:.2g} {'m' if prismatic else 'rad'}/s it may rest or turn back"
+                  + (f"; positions are so coarse or noisy that what is quicker than {bandwidth:.2g} Hz is filtered away"
+                     if bandwidth < BANDWIDTH else ""))
+
+
+def _position_cutoff(runs: Sequence[Run]) -> float:
+    """Highest cut-off [Hz] at which noise of the positions does not show, but none that would take a part of the motion."""
+    chosen = float(_CUTOFFS[0])
+    for cutoff in map(float, _CUTOFFS):
+        seen = [_noise_seen(run, cutoff) for run in runs]
+        if cutoff < _CUTOFFS[0] and any(takes for _, takes in seen):
+            break
+        chosen = cutoff
+        if not any(shows for shows, _ in seen):
+            break
+    return chosen
+
+
+def _noise_seen(run: Run, cutoff: float) -> tuple[bool, bool]:
+    """Of the joints that move: whether noise shows behind this cut-off, and whether the cut-off takes more than noise."""
+    dt = float(np.median(np.diff(run.t[:_LOOKED]))) if len(run.t) > 1 else 0.0
+    if dt <= 0.0 or len(run.t) < 16:
+        return False, False
+    cutoff, bandwidth = min(cutoff, 0.5 / dt), _bandwidth(cutoff)
+    shows = takes = False
+    for j in range(len(run.names)):
+        x = run.signals["q"][:_LOOKED, j]
+        step = encoder_step(x)
+        if np.ptp(x) < HELD + 20.0 * step:
+            continue
+        recorded = run.signals["dq"][:_LOOKED, j] if "dq" in run.signals else np.array([np.nan])
+        if np.isfinite(recorded).all():
+            noise, raw = position_noise(recorded, 0.0), recorded
+            dq = low_pass(recorded, cutoff * dt)
+            gains = 1.0, 2.0 * np.pi * bandwidth / np.sqrt(3.0)
+        else:
+            noise, raw = max(step / np.sqrt(12.0), position_noise(x, 0.0)), x
+            dq = np.gradient(low_pass(x, cutoff * dt), dt)
+            gains = 2.0 * np.pi * cutoff / np.sqrt(3.0), (2.0 * np.pi * bandwidth) ** 2 / np.sqrt(5.0)
+        passed = noise * np.array(gains) * np.sqrt(2.0 * dt * np.array([cutoff, bandwidth]))       # of white noise
+        fastest = float(np.quantile(np.abs(dq), 0.999))
+        ddq = np.gradient(low_pass(dq, bandwidth * dt), dt)[np.abs(dq) > 0.05 * fastest]
+        shows |= passed[0] > _SHOWS[0] * fastest or passed[1] > _SHOWS[1] * float(np.sqrt(np.mean(ddq**2)))
+        taken = (raw - low_pass(raw, cutoff * dt))[(inner := round(_SETTLING / cutoff / dt)):-inner]      # but at the borders
+        takes |= float(np.sqrt(np.mean(taken**2))) > _TAKES * noise if len(taken) else True
+    return bool(shows), bool(takes)
+
+
+def _bandwidth(cutoff: float) -> float:
+    """Of all that is compared, for a cut-off of the positions [Hz]."""
+    return min(BANDWIDTH, 0.5 * cutoff)
 
 
 def _without_gaps(t: Array) -> list[slice]:
@@ -242,7 +298,7 @@ def _without_gaps(t: Array) -> list[slice]:
     return [slice(a, b) for a, b in pairwise(edges)]
 
 
-def _moved(run: Run, rows: slice, bandwidth: float) -> tuple[Array, Array, Array, Array, Array] | None:
+def _moved(run: Run, rows: slice, cutoff: float, bandwidth: float) -> tuple[Array, Array, Array, Array, Array] | None:
     """Evenly spaced time, filtered position, velocity, acceleration, and torque of all joints; None where too short."""
     t = np.linspace(run.t[rows.start], run.t[rows.stop - 1], rows.stop - rows.start)
     if len(t) < 16 or np.ptp(t) <= 2.0 * _SETTLING / bandwidth:
@@ -250,8 +306,8 @@ def _moved(run: Run, rows: slice, bandwidth: float) -> tuple[Array, Array, Array
     dt = float(t[1] - t[0])
     recorded = {name: np.column_stack([np.interp(t, run.t[rows], column) for column in run.signals[name][rows].T])
                 for name in ("q", "dq", "tau") if name in run.signals and np.isfinite(run.signals[name]).all()}
-    q = low_pass(recorded["q"], _POSITION * bandwidth * dt)
-    dq = low_pass(recorded["dq"], _POSITION * bandwidth * dt) if "dq" in recorded else np.gradient(q, dt, axis=0)
+    q = low_pass(recorded["q"], cutoff * dt)
+    dq = low_pass(recorded["dq"], cutoff * dt) if "dq" in recorded else np.gradient(q, dt, axis=0)
     return t, q, dq, np.gradient(dq, dt, axis=0), recorded["tau"]
 
 

@@ -57,7 +57,8 @@ def outlook(run: Run, mechanism: Mechanism) -> Outlook:
     if general:
         said += _rate(run)
         if "dq" not in run.signals or not np.isfinite(run.signals["dq"]).all():
-            said.append(f"velocity is not in the log: it is differentiated from positions, low-passed at {5 * BANDWIDTH:.0f} Hz")
+            said.append(f"velocity is not in the log: it is differentiated from positions, low-passed at {5 * BANDWIDTH:.0f} Hz, "
+                        "or lower where they are coarse")
     else:
         speeds = {name: _speeds(points[points["joint"] == name]["speed"].to_numpy(dtype=float)) for name in trips}
         alike = [name for name in moves if name not in short and speeds[name] < _LEAST_SPEEDS]
