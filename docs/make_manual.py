@@ -44,7 +44,7 @@ def lab6(folder: Path) -> None:
     """Measured and predicted torque of three joints in the unseen motion."""
     calibration = Calibration.load(folder / "calibration-lab6")
     run = load_run(find_runs(folder / "lab6-unseen", (VALIDATION,))[-1])
-    found, path = validate(run, calibration), IMAGES / "lab6-validation.png"
+    found, path = validate(run, calibration).joints, IMAGES / "lab6-validation.png"
     plot_validation({name: found[name] for name in ("j1", "j2", "j5")}, calibration.mechanism, path)
     Image.open(path).quantize(48).save(path, optimize=True)
 

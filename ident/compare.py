@@ -23,7 +23,8 @@ from ident.parameter import Parameter
 LEVEL = 0.05            # probability that a comparison of unchanged joints finds a change: half by parameters, half by curves
 _SPEEDS, _LOADS = 40, 5
 _Z = 1.96
-_GRAVITY = ("scale", "offset", "viscous_difference", "driving_difference")
+_DIRECTIONS = ("viscous_difference", "driving_difference")
+_GRAVITY = ("scale", "offset", *_DIRECTIONS)
 
 
 class _Change:
@@ -150,12 +151,24 @@ def compare(before: Calibration, after: Calibration) -> Comparison:
 
 def _comparable(a: JointCalibration, b: JointCalibration) -> Iterator[tuple[str, Parameter, Parameter]]:
     """Parameters that mean the same in both and have intervals."""
-    pairs = {key: (a.gravity[key], b.gravity[key]) for key in _GRAVITY if key in a.gravity and key in b.gravity}
+    pairs = {key: found for key in _GRAVITY if (found := _both(a, b, key)) is not None}
     if _same_law(a, b):
         pairs = {key: (a.parameters[key], b.parameters[key]) for key in a.values if key in b.values} | pairs
     for key, (p, q) in pairs.items():
         if all(one.value is not None and one.low is not None and one.high is not None for one in (p, q)):
             yield key, p, q
+
+
+def _both(a: JointCalibration, b: JointCalibration, key: str) -> tuple[Parameter, Parameter] | None:
+    """A parameter beside the law in both; where one shows no difference between the directions, it is zero, told as well."""
+    p, q = a.gravity.get(key), b.gravity.get(key)
+    if key in _DIRECTIONS and "none" in (a.directional, b.directional):
+        known = p or q
+        half = None if known is None else known.half_width
+        if known is not None and half is not None and (p is None or q is None):
+            none = replace(known, value=0.0, low=-half, high=half, repeat_deviation=None)
+            return p or none, q or none
+    return None if p is None or q is None else (p, q)
 
 
 def _same_law(a: JointCalibration, b: JointCalibration) -> bool:

@@ -52,7 +52,28 @@ class JointValidation:
     rigid: Array
 
 
-def validate(run: Run, calibration: Calibration, tolerance: float = TOLERANCE) -> dict[str, JointValidation]:
+@dataclass(frozen=True)
+class Validation:
+    """A run against a calibration.
+
+    Attributes
+    ----------
+    joints : dict of str to JointValidation
+        Calibrated joints that were judged.
+    left_out : dict of str to str
+        Those that were not, and why.
+    """
+
+    joints: dict[str, JointValidation]
+    left_out: dict[str, str]
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """Joints that do not pass."""
+        return tuple(name for name, joint in self.joints.items() if not joint.passed)
+
+
+def validate(run: Run, calibration: Calibration, tolerance: float = TOLERANCE) -> Validation:
     """Predict the torque of every calibrated joint that moves in a run.
 
     A joint passes if the rms of measured less predicted torque, without the noise, is at most `tolerance` of the rms of its
@@ -81,15 +102,15 @@ def validate(run: Run, calibration: Calibration, tolerance: float = TOLERANCE) -
     if mechanism.names != run.names:
         raise InputError(f"{run.path} has joints {', '.join(run.names)}, the calibration of {calibration.arm} "
                          f"{', '.join(mechanism.names)}")
-    log, found, reasons = filtered([run], [mechanism]), {}, []
+    log, found, reasons = filtered([run], [mechanism]), {}, {}
     for name, joint in calibration.joints.items():
         try:
             found[name] = _judge(run, reduce_motion(log, name), joint, tolerance)
         except FitError as error:
-            reasons.append(str(error))
+            reasons[name] = str(error)
     if not found:
-        raise FitError(f"{run.path}: nothing to validate: {'; '.join(reasons)}")
-    return found
+        raise FitError(f"{run.path}: nothing to validate: {'; '.join(reasons.values())}")
+    return Validation(found, reasons)
 
 
 def _judge(run: Run, motion: Motion, joint: JointCalibration, tolerance: float) -> JointValidation:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ident.mechanism import Mechanism
-    from ident.validation import JointValidation
+    from ident.validation import JointValidation, Validation
 
 _FORMATS = (".svg", ".png", ".pdf")
 
@@ -44,19 +44,21 @@ def validate(run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder
     text.print(f"run       {recorded.path}, {recorded.duration:.0f} s")
     text.print(_table(names, found, loaded[0].mechanism))
     text.print(f"passes    where the error, without the noise, is within {100.0 * tolerance:g} % of friction (all rms)")
-    for path, joints in zip(names, found, strict=True):
-        failed = [name for name, joint in joints.items() if not joint.passed]
-        text.print(f"verdict   {path}: {'fails for ' + ', '.join(failed) if failed else 'passes'}")
+    for path, one in zip(names, found, strict=True):
+        for reason in one.left_out.values():
+            text.print(f"note      {path}: {reason}; it is not judged")
+        missing = f"; {', '.join(one.left_out)} not judged" if one.left_out else ""
+        text.print(f"verdict   {path}: {'fails for ' + ', '.join(one.failed) if one.failed else 'passes'}{missing}")
     if out is not None:
         from experiments.report.validation import plot_validation
 
-        plot_validation(found[0], loaded[0].mechanism, out)
+        plot_validation(found[0].joints, loaded[0].mechanism, out)
         text.print(f"wrote     {out}")
-    passed = all(joint.passed for joints in found for joint in joints.values())
+    passed = not any(one.failed for one in found)
     if as_json:
         print_json({"run": str(recorded.path), "tolerance": tolerance, "passed": passed, "calibrations": [
-            {"path": path, "joints": {name: _numbers(joint) for name, joint in joints.items()}}
-            for path, joints in zip(names, found, strict=True)]})
+            {"path": path, "joints": {name: _numbers(joint) for name, joint in one.joints.items()}, "left_out": one.left_out}
+            for path, one in zip(names, found, strict=True)]})
     if not passed:
         raise typer.Exit(DIFFERS)
 
@@ -65,11 +67,12 @@ def _numbers(joint: "JointValidation") -> dict[str, float | bool]:
     return {key: getattr(joint, key) for key in ("error", "without_friction", "friction", "noise", "outside", "passed")}
 
 
-def _table(names: list[str], found: "list[dict[str, JointValidation]]", mechanism: "Mechanism") -> "Table":
+def _table(names: list[str], validations: "list[Validation]", mechanism: "Mechanism") -> "Table":
     """A line a joint: rms error of the torque without friction and with each calibration, and the noise."""
     from rich import box
     from rich.table import Table
 
+    found = [one.joints for one in validations]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title="rms of measured less predicted torque", title_justify="left",
                   title_style="")
     for heading in ("joint", "without friction", *names, "noise", "friction", "outside"):

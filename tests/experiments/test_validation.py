@@ -1,6 +1,7 @@
 """The validation motion and what is judged by it: a good calibration passes, a bad one fails, its own run is refused."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,10 +12,11 @@ from experiments.errors import PlanError
 from experiments.plan import RAMP, Plan, check_plan, profile, read_plan, write_plan
 from experiments.record import record
 from experiments.validation import SWINGS, plan_validation
+from ident import validation
 from ident.armfile import load_arm
 from ident.calibration import Calibration
 from ident.description import load_mechanism
-from ident.errors import InputError
+from ident.errors import FitError, InputError
 from ident.run import FITTED, VALIDATION, find_runs, load_run
 from ident.validation import validate
 
@@ -113,7 +115,7 @@ def pendulum(tmp_path_factory):
 
 class TestVerdict:
     def test_a_good_calibration_passes_and_friction_is_what_it_predicts(self, pendulum):
-        (joint,) = validate(load_run(find_runs(pendulum)[0]), Calibration.load(GOLDEN)).values()
+        (joint,) = validate(load_run(find_runs(pendulum)[0]), Calibration.load(GOLDEN)).joints.values()
         assert joint.passed
         assert joint.noise < joint.error < 0.08 * joint.without_friction
         assert joint.without_friction == pytest.approx(joint.friction, rel=0.05)
@@ -125,7 +127,7 @@ class TestVerdict:
         (name, joint), = good.joints.items()
         entry = joint.parameters[parameter]
         wrong = replace(joint, parameters={**joint.parameters, parameter: replace(entry, value=factor * entry.value)})
-        (found,) = validate(load_run(find_runs(pendulum)[0]), replace(good, joints={name: wrong})).values()
+        (found,) = validate(load_run(find_runs(pendulum)[0]), replace(good, joints={name: wrong})).joints.values()
         assert not found.passed
 
     def test_a_corrected_torque_basis_predicts_the_drives_torque(self, pendulum):
@@ -137,8 +139,27 @@ class TestVerdict:
         offset = replace(joint.gravity["offset"], value=joint.gravity["offset"].value / scale)
         other = replace(joint, parameters=divided, torque_scale=scale, gravity={**joint.gravity, "offset": offset})
         run = load_run(find_runs(pendulum)[0])
-        (one,), (two,) = (validate(run, replace(good, joints={name: entry})).values() for entry in (joint, other))
+        (one,), (two,) = (validate(run, replace(good, joints={name: entry})).joints.values() for entry in (joint, other))
         assert two.error == pytest.approx(one.error, rel=0.02)
+
+    def test_a_joint_that_cannot_be_judged_is_told(self, cli, pendulum, monkeypatch):
+        good = Calibration.load(GOLDEN)
+        (joint,) = good.joints.values()
+        reduce = validation.reduce_motion
+
+        def refuse(log, name):
+            if name == "elbow":
+                raise FitError("elbow does not move")
+            return reduce(log, name)
+
+        monkeypatch.setattr(validation, "reduce_motion", refuse)
+        found = validate(load_run(find_runs(pendulum)[0]), replace(good, joints={**good.joints, "elbow": joint}))
+        assert (list(found.joints), found.left_out) == (["hinge"], {"elbow": "elbow does not move"})
+        with monkeypatch.context() as patch:
+            patch.setattr(validation, "validate", lambda *_: found)
+            outcome = cli("validate", pendulum, GOLDEN)
+        assert "elbow does not move; it is not judged" in outcome.out
+        assert re.search(r"verdict .*: passes; elbow not judged", outcome.out)
 
     def test_the_run_that_was_fitted_is_refused(self):
         with pytest.raises(InputError, match="was fitted to this run"):

@@ -137,6 +137,17 @@ def test_a_torque_constant_that_changed_counts() -> None:
     assert not found.curves["j1"].changed
 
 
+def test_a_difference_between_the_directions_that_only_one_shows_counts() -> None:
+    """The one without it would have shown as much."""
+    gravity = {"viscous_difference": entry("viscous_difference", 3.0, 0.1)}
+    one = calibration({"j1": joint(directional="viscous", gravity=gravity)})
+    for found in (compare(one, calibration()), compare(calibration(), one)):
+        assert [change.name for change in found.parameters if change.changed] == ["viscous_difference"]
+        assert found.changed
+    small = {"viscous_difference": entry("viscous_difference", 0.2, 0.1)}
+    assert not compare(calibration({"j1": joint(directional="viscous", gravity=small)}), calibration()).changed
+
+
 def test_other_laws_are_compared_by_their_friction() -> None:
     parameters = {"coulomb": entry("coulomb", 6.0, 0.03), "viscous": entry("viscous", 11.3, 0.06)}
     plain = replace(joint(), law="coulomb-viscous", parameters=parameters, names=("coulomb", "viscous"), correlation=np.eye(2))

@@ -309,3 +309,27 @@ class TestEmps:
         assert (chosen.law, chosen.directional) == ("coulomb-viscous", "viscous")
         assert {p.verdict for p in chosen.parameters.values()} == {"identified"}
         assert chosen.nuisance["viscous_difference"].high < 0.0
+
+
+@pytest.mark.parametrize("bits", [12, 14, 16])
+def test_a_coarse_encoder_at_the_joint_is_filtered_as_its_steps_need(bits):
+    """At 100 Hz its steps would make slow speeds noise, and a Stribeck curve of what they are."""
+    truth = {"coulomb": 4.0, "viscous": 2.5, "static": 6.0, "stribeck_velocity": 0.05}
+    found = [fit(swing(speed=0.6, seed=seed, encoder=2.0 * np.pi / 2**bits, **truth), "model", law="stribeck").chosen.parameters
+             for seed in range(3)]
+    inside = [one[name].low <= value <= one[name].high for one in found for name, value in truth.items()]
+    assert np.mean(inside) >= 0.8
+    assert np.median([one["stribeck_velocity"].value for one in found]) == pytest.approx(0.05, rel=0.05)
+
+
+def test_a_fine_encoder_leaves_the_bandwidth_as_it_is():
+    assert filtered([swing(encoder=1e-5)], [pendulum()]).bandwidth == 20.0
+
+
+def test_no_cut_off_takes_a_part_of_the_motion():
+    """Steps of 3 mrad and accelerations at 3 Hz: less noise is not worth less motion."""
+    t = np.arange(0.0, 60.0, 1.0 / RATE)
+    q = 0.5 * np.sin(2.0 * np.pi * 0.2 * t) + 0.02 * np.sin(2.0 * np.pi * 3.0 * t)
+    made = filtered([log(t, {"q": np.round(q / 3e-3)[:, None] * 3e-3, "tau": np.zeros((len(t), 1))})], [pendulum()])
+    motion = np.concatenate([part.q[:, 0] for part in made.stretches])
+    assert np.sqrt(np.mean((motion - q)[500:-500] ** 2)) < 1e-3
