@@ -99,10 +99,11 @@ def _joint(mechanism: Mechanism, j: int, torque: float | None, velocity: float |
               _line("# acceleration =", f"needed, {place}/s²: the limit set in the drive; stopping distances count on it"),
               _known("torque", torque, force, "data sheet, largest torque at the joint; the arm stops beyond it"),
               _line("# temperature =", "optional, °C: largest drive temperature, where the drive reports one (data sheet)"),
-              _line("# gear_ratio =", "optional, motor revolutions a joint revolution (data sheet): strokes then average ripple"),
+              _line("# gear_ratio =", f"optional, {'2π over the lead' if slides else 'motor revolutions a joint revolution'} "
+                                      "(data sheet): strokes then average ripple"),
               _line("# rotor_inertia =", "optional, kg·m² on the motor side (motor's data sheet)"),
               _line("# direction = -1", "optional: where the drive counts against the model; its zero is zero_offset"),
-              _line("# torque_constant =", f"optional, {force}/A at the motor: for logs in ampere (motor's data sheet)"),
+              _line("# torque_constant =", "optional, N·m/A at the motor: for logs in ampere (motor's data sheet)"),
               _line(f"# following_error = {0.01 if slides else 0.05}",
                     f"optional, {place}: how far it may fall behind its commands"),
               _line("# stop = \"brake\"", "hardware: where a brake holds it without power; without one it may fall"),

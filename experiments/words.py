@@ -154,7 +154,7 @@ def gravity_sentence(calibration: Calibration) -> str:
     agree, differ, blind = gravity_groups(calibration)
     said = [tool_sentence(calibration)] if calibration.model.unknown_tool.parameters else []
     if agree:
-        worst = 100.0 * max(abs((scale.value or 0.0) - 1.0) for scale in agree.values())
+        worst = max(0.1, 100.0 * max(abs((scale.value or 0.0) - 1.0) for scale in agree.values()))
         said.append(f"Measured torque and model agree within {worst:.1f} % for {listed(agree)}.")
     if differ:
         told = listed(f"{plus_minus(scale)} for {name}" for name, scale in differ.items())

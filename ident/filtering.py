@@ -211,7 +211,8 @@ def reduce_motion(log: Log, joint: str) -> Motion:
     """
     parts, dt, bandwidth, run = log.stretches, log.dt, log.bandwidth, log.stretches[0].run
     column = run.names.index(joint)
-    least = _least_speed(joint, np.concatenate([part.dq[:, column] for part in parts]), bandwidth * dt)
+    unit = "m/s" if parts[0].prismatic[column] else "rad/s"
+    least = _least_speed(joint, np.concatenate([part.dq[:, column] for part in parts]), bandwidth * dt, unit)
     border = round(_SETTLING / bandwidth / dt)
     cuts = [(part, rows) for part in parts for rows in _moving(np.abs(part.dq[:, column]) >= least, border)]
     if not cuts:
@@ -311,12 +312,12 @@ def _moved(run: Run, rows: slice, cutoff: float, bandwidth: float) -> tuple[Arra
     return t, q, dq, np.gradient(dq, dt, axis=0), recorded["tau"]
 
 
-def _least_speed(joint: str, dq: Array, cutoff: float) -> float:
+def _least_speed(joint: str, dq: Array, cutoff: float, unit: str) -> float:
     """Speed from which the sign of the velocity is sure."""
     noise = 1.4826 * float(np.median(np.abs(dq - low_pass(dq, cutoff))))
     fastest = float(np.quantile(np.abs(dq), 0.999))
     if fastest <= 4.0 * _NOISE * noise or fastest == 0.0:
-        raise FitError(f"{joint} does not move, or so slowly (at most {fastest:.2g} per second) that the noise of its velocity "
+        raise FitError(f"{joint} does not move, or so slowly (at most {fastest:.2g} {unit}) that the noise of its velocity "
                        f"({noise:.2g}) hides its direction")
     return max(_REST * fastest, _NOISE * noise)
 

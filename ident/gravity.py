@@ -19,6 +19,8 @@ from ident.selection import RIVAL
 
 SHOWS = 3.0             # the spread of gravity must exceed the scatter of the even part by this factor
 TELLS = 0.2             # widest interval of the scale that says anything
+_SHIFTED = 0.02         # rad; a smaller shift of the zero is no matter
+_MUCH = 0.1             # a shift of the zero may itself be what gravity and the even part differ by
 SHARED = "half of a constant difference between the directions of friction looks the same"
 
 
@@ -72,6 +74,34 @@ def fit_gravity(even: Array, gravity: Array, friction: Array, group: Groups, pri
                 else "gravity of this joint does not vary with its position")
         found = {"scale": Parameter(None, None, None, None, "1", "unidentifiable", note), **found}
     return found
+
+
+def zero_shift(even: Array, gravity: Array, slope: Array, friction: Array, group: Groups) -> tuple[float, float] | None:
+    """By how much positions would have to be larger for the even part to be the model's gravity, and the half width of that.
+
+    Parameters
+    ----------
+    even, gravity, friction, group
+        As in `fit_gravity`.
+    slope : ndarray, shape (N,)
+        Derivative of the model's gravity over the joint's position [N·m/rad].
+
+    Returns
+    -------
+    tuple of float, or None
+        [rad]; None where no shift shows. The place of the model's masses may look the same.
+    """
+    if float(np.ptp(gravity)) <= SHOWS * max(float(np.std(even - gravity)) * _MUCH, 1e-12):
+        return None
+    A = np.column_stack((gravity, np.ones_like(even), slope))
+    noise = even_noise(A, even, friction, group)
+    W, b = noise.whiten(A, group), noise.whiten(even, group)
+    whole, plain = (np.linalg.lstsq(part, b, rcond=None)[0] for part in (W, W[:, :2]))
+    if whole[0] <= 0.0 or not beats(held_out(W, b - W @ whole, group), held_out(W[:, :2], b - W[:, :2] @ plain, group)):
+        return None
+    half = float(cluster_covariance(W, b - W @ whole, group).half_width()[2] / whole[0])
+    shift = float(whole[2] / whole[0])
+    return (shift, half) if abs(shift) > max(_SHIFTED, 2.0 * half) else None
 
 
 def held_out(jacobian: Array, residual: Array, group: Groups) -> Array:

@@ -12,13 +12,13 @@ from ident.errors import FitError, InputError, unknown_name
 from ident.filtering import Log, reduce_motion
 from ident.fit import LEAST_ROUND_TRIPS, FitResult
 from ident.friction import AUTO, COMPONENTS, LAWS, law_named, load_at, unit
-from ident.gravity import fit_gravity
+from ident.gravity import fit_gravity, zero_shift
 from ident.health import Finding, opposing
 from ident.mechanism import Array, Mechanism
 from ident.motion import DELAY, RIGID, beside_friction, fit_motion, law_torque, motion_points
 from ident.parameter import Parameter
 from ident.projection import Data, worth
-from ident.regression import group_index
+from ident.regression import Groups, group_index
 from ident.roundtrips import round_trips
 from ident.selection import ORDER, Candidate, select
 from ident.torque_basis import BASES, corrected, divided, divisor, uncertain
@@ -158,6 +158,8 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
     if options.directional == "driving" != directional:
         findings.append(Finding(name, "directions", f"{name}: friction does not grow with a load, so driving it and being driven "
                                                     "back by it are alike"))
+    if not data.prismatic:
+        findings += _shifted(name, points, odd, group)
     findings += directions(name, directional, fit, gravity)
     return JointFit(points, fit, gear_note(gravity, fit), selection.candidates, _dated(fit.nuisance.get("drift"), points),
                     tuple(findings), scale, directional)
@@ -191,6 +193,17 @@ def identify_motion(log: Log, mechanism: Mechanism, name: str, options: Options)
     return JointFit(points, fit, beside_friction(fit, float(points["odd"].median())), selection.candidates, None,
                     (Finding(name, "motion", motion.left_out), *directions(name, fit.directional, fit, fit.nuisance)),
                     directional=fit.directional)
+
+
+def _shifted(name: str, points: pd.DataFrame, friction: Array, group: Groups) -> tuple[Finding, ...]:
+    """A word where gravity looks like that of other positions."""
+    even, gravity, rate, speed = (points[key].to_numpy(dtype=float) for key in ("even", "gravity", "gravity_rate", "speed"))
+    shift = zero_shift(even, gravity, rate / speed, friction, group)
+    if shift is None:
+        return ()
+    return (Finding(name, "zero", f"{name}: torque looks like gravity at positions {shift[0]:+.3f} ± {shift[1]:.3f} rad from "
+                    "those in the log: its zero_offset in the arm file, or the place of the model's masses, is off; so are "
+                    "loads"),)
 
 
 def check_options(options: Options, mechanism: Mechanism, joints: Sequence[str]) -> None:

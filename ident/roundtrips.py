@@ -32,6 +32,7 @@ _MIRRORED = 0.02       # part of its own way by which another joint may miss its
 _KNOTS = 17            # of the rigid-body torque along a stroke
 _BINS = 5              # most bins of a round trip
 _PLACES = 8            # in a bin at which loads are taken
+_NO_LOAD = 1e-9        # N·m or N; less is rounding
 _EQUAL_GRAVITY = 0.005  # strokes at different places pair if gravity differs by less than this part of friction
 
 COLUMNS = ("joint", "segment", "posture", "speed", "position", "odd", "even", "gravity", "gravity_rate", "torque",
@@ -236,7 +237,8 @@ def _mean_loads(mechanism: Mechanism, bins: Sequence[_Bin], centre: Array, rate:
     part = (np.arange(_PLACES) + 0.5) / _PLACES - 0.5
     q = centre[:, None] + (part * width[:, None])[:, :, None] * (rate / rate[own][:, None])[:, None]
     loads = joint_loads(mechanism, q.reshape(-1, mechanism.n), np.repeat(rate, _PLACES, axis=0))
-    return {load: loads.get(load).reshape(q.shape)[own[0], :, own[1]].mean(axis=1) for load in LOADS}
+    mean = {load: loads.get(load).reshape(q.shape)[own[0], :, own[1]].mean(axis=1) for load in LOADS}
+    return {load: np.where(values < _NO_LOAD, 0.0, values) for load, values in mean.items()}
 
 
 class _Rigid:

@@ -103,6 +103,10 @@ def select(data: Data, loads: Mapping[str, Array | None], laws: tuple[str, ...] 
     rivals = [fit for fit, (_, *beside) in zip(fits, offered, strict=True)
               if beside == [load, way] and set(fits[k].values) < set(fit.values)]
     fit = _undecided(with_intervals(fits[k], load), fits[k], rivals)
+    alike = {offered[i][1]: fits[i].values["coulomb"] for i in range(len(offered))
+             if (offered[i][0], offered[i][2]) == (offered[k][0], way) and offered[i][1] not in (load, "none", "components")
+             and not dismissed[i] and not _beats(errors[k][0], errors[i][0], speed, RIVAL)}
+    fit = _other_loads(fit, load, alike)
     chosen = replace(fit.of_points(whole[load, way]), held_out_rmse=errors[k][1], directional=way)
     table = tuple(Candidate(law.name, load, error[1], count[index], reason, way)
                   for index, (law, load, way), error, reason in zip(order, offered, errors, dismissed, strict=True))
@@ -123,6 +127,19 @@ def _undecided(fit: FitResult, chosen: Best, rivals: list[Best]) -> FitResult:
                                        note=f"the law {rival.whole.law.name} fits as well, and with it {low:.4g} to {high:.4g} "
                                             "are possible")
     return replace(fit, parameters=parameters)
+
+
+def _other_loads(fit: FitResult, load: str, alike: Mapping[str, float]) -> FitResult:
+    """A note where another load predicts as well, by which Coulomb friction without load is another."""
+    coulomb = fit.parameters["coulomb"]
+    if load in ("none", "components") or coulomb.note or coulomb.low is None or coulomb.high is None:
+        return fit
+    apart = [f"the {other} load, and then coulomb is {value:.4g} without it" for other, value in alike.items()
+             if not coulomb.low <= value <= coulomb.high]
+    if not apart:
+        return fit
+    note = f"friction grows as well with {'; or with '.join(apart)}: between the loads that were met both are the same"
+    return replace(fit, parameters={**fit.parameters, "coulomb": replace(coulomb, note=note)})
 
 
 def _allowed(parameters: Mapping[str, Parameter], chosen: Best, rival: Best, factor: float) -> dict[str, tuple[float, float]]:

@@ -68,11 +68,12 @@ def prospects(run: Path, folder: Path, text: "Console") -> str | None:
     from ident.run import load_run
 
     recorded = load_run(run, ("q", "dq", "tau", "temperature"))
-    origin = recorded.record["import"]
+    origin, mechanism = recorded.record["import"], load_mechanism(recorded.arm)
     for name, constant in origin.get("torque_constants", {}).items():
         error = f" ± {1.96 * constant['std_error']:.2g}" if "std_error" in constant else ""
-        text.print(f"constant  {name}: {constant['value']:.4g}{error} N·m/A at the joint ({constant['source']})")
-    seen = outlook(recorded, load_mechanism(recorded.arm))
+        unit = mechanism.unit(mechanism.names.index(name))
+        text.print(f"constant  {name}: {constant['value']:.4g}{error} {unit}/A at the joint ({constant['source']})")
+    seen = outlook(recorded, mechanism)
     for line in (*origin["notes"], *seen.sentences):
         text.print(f"note      {line}")
     text.print(f"wrote     {run}/")

@@ -146,11 +146,11 @@ def cut_joints_table(cut: "dict[str, dict[str, list[float | None]]]") -> Table:
 
 def result_table(result: "Identification", width: int) -> Table:
     """The final table: a line a joint, readable at a glance; narrow terminals get fewer columns."""
-    units = {result.mechanism.unit(j) for j in range(result.mechanism.n)}
-    tau = units.pop() if len(units) == 1 else "SI"
-    w = "m/s" if tau == "N" else "rad/s"
-    columns = [("Coulomb", tau, True), ("static", tau, True), ("w_s", w, width >= 95),
-               ("viscous", f"{tau}·s/{w[:-2]}", True), ("load part", tau, width >= 110), ("held-out", tau, width >= 120)]
+    tau = " or ".join(sorted({result.mechanism.unit(j) for j in range(result.mechanism.n)}, reverse=True))
+    w, x = position_units(result.mechanism, "/s"), position_units(result.mechanism)
+    viscous = f"{tau}·s/{x}" if " " not in tau else "SI"
+    columns = [("Coulomb", tau, True), ("static", tau, True), ("w_s", w, width >= 95), ("viscous", viscous, True),
+               ("load part", tau, width >= 110), ("held-out", tau, width >= 120)]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for heading in ("joint", "law", "load"):
         table.add_column(heading, no_wrap=True)

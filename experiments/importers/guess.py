@@ -27,6 +27,8 @@ _NEUTRAL = {"actual", "measured", "meas", "act", "joint", "joints", "j", "axis",
 _SPELLED = {"rad": "rad", "deg": "deg", "degree": "deg", "degrees": "deg", "rads": "rad/s", "degs": "deg/s", "rpm": "rpm",
             "ms": "ms", "us": "us", "ns": "ns", "nm": "Nm", "mnm": "mNm", "ma": "mA", "a": "A", "mm": "mm", "s": "s",
             "ncm": "Ncm", "nmm": "Nmm"}
+_FOREIGN = {"percent", "pct", "perc", "permille", "volt", "volts", "counts", "count", "ticks", "raw", "lsb", "adc", "pu",
+            "normalized", "normalised", "ozin", "lbft", "lbin", "kgcm", "gcm"}      # units that need a factor
 _LEAST_RATE = 5.0       # Hz; a slower log is in another unit of time
 
 
@@ -143,8 +145,10 @@ def with_factor(entry: ColumnMap, factor: float) -> ColumnMap:
 def _stated(column: str, signal: str) -> str | None:
     """Unit that a name ends in: ``pos [deg]``, ``time (ms)``, ``pos_deg``."""
     known = {**UNITS[signal], **(CURRENTS if signal == "tau" else {})}
-    if (bracket := re.search(r"[\[(]\s*([^\])]+?)\s*[\])]\s*$", column)) and not bracket[1].isdigit():
-        text = bracket[1]
+    bracket = re.search(r"[\[(]\s*([^\])]+?)\s*[\])]\s*$", column)
+    last = re.split(r"[_./\s]", bare(column))[-1]
+    if (bracket and not bracket[1].isdigit()) or last.lower() in _FOREIGN or last.endswith(("%", "‰")):
+        text = bracket[1] if bracket and not bracket[1].isdigit() else last
         if text not in known and known_spelling(text, known) is None:
             raise InputError(f"column {column!r}: {unknown_name('unit', text, known)}; state the column's unit, or a factor "
                              f"with --column {signal}.JOINT={bare(column)}[1.5 {next(iter(known))}/{text}]")

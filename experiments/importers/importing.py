@@ -162,6 +162,10 @@ def _read(table: Table, columns: Sequence[ColumnMap], arm: ArmFile, mechanism: M
     q += zero
     tau *= sign
     dq = np.broadcast_to(np.nan, q.shape) if dq is None else sign * dq
+    if len(t) > 1 and not np.isfinite(t).any():
+        column = next(column for entry, column in found.items() if entry.target == "t")
+        raise InputError(f"{table.source}: column {column!r} holds no times that can be read; numbers can, and dates as "
+                         "2026-11-22T10:59:59.5 (ISO 8601)")
     if not np.isfinite(t).all():
         raise InputError(f"{table.source}: time is not a finite number in row "
                          f"{int(np.argmin(np.isfinite(t)))}; leave that row out, or cut the log there")

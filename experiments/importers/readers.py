@@ -7,7 +7,7 @@ from experiments.importers.bags import SUFFIXES, open_bag
 from experiments.importers.matlab import open_mat
 from experiments.importers.npz import open_npz
 from experiments.importers.parquet import open_lerobot, open_parquet
-from experiments.importers.table import Table
+from experiments.importers.table import Table, with_stamps
 from experiments.importers.text import open_csv
 from ident.errors import InputError, no_file, unknown_name
 
@@ -45,7 +45,7 @@ def open_log(path: Path, **options: str | None) -> Table:
     table = reader(path, **given)
     if not table.names:
         raise InputError(f"{path}: no numeric column found")
-    return table
+    return with_stamps(table)
 
 
 def _reader(path: Path) -> Callable[..., Table]:

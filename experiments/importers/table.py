@@ -1,7 +1,8 @@
 """A foreign log, opened: names of its columns at once, numbers when they are asked for."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,8 @@ from numpy.typing import NDArray
 from ident.errors import InputError
 
 Array = NDArray[np.float64]
+_SECONDS = re.compile(r"(.*?)(?:secs?|seconds)", re.IGNORECASE)
+_REST = re.compile(r"(.*?)(?:nanosecs?|nsecs?|nanoseconds)", re.IGNORECASE)
 _WIDEST = 1000          # columns that a matrix can be
 MOST_NUMBERS = 50_000_000       # that an import keeps: an hour of six joints at 1 kHz
 
@@ -47,6 +50,24 @@ class Table:
         if missing:
             self._loaded.update(self.load(missing))
         return {name: self._loaded[name] for name in names}
+
+
+def with_stamps(table: Table) -> Table:
+    """With one column [s, from the first row] more for every stamp whose seconds and nanoseconds are columns of their own."""
+    rest = {found[1]: name for name in table.names if (found := _REST.fullmatch(name))}
+    parts = {found[1].rstrip("._/ ") or "stamp": (name, rest[found[1]]) for name in table.names
+             if (found := _SECONDS.fullmatch(name)) and found[1] in rest}
+    parts = {whole: pair for whole, pair in parts.items() if whole not in table.names}
+
+    def load(names: Sequence[str]) -> dict[str, Array]:
+        found = table.read([part for name in names for part in parts.get(name, (name,))])
+        for name in parts.keys() & set(names):
+            seconds, rest = (found[part] for part in parts[name])
+            found[name] = seconds - seconds[:1] + 1e-9 * rest
+        return {name: found[name] for name in names}
+
+    return replace(table, names=(*parts, *table.names), load=load, units={**table.units, **dict.fromkeys(parts, "s")},
+                   _loaded={}) if parts else table
 
 
 def in_memory(source: str, columns: dict[str, Array]) -> Table:

@@ -11,7 +11,9 @@ from ident.calibration import Calibration
 from ident.health import Finding
 
 GOOD, MIND, BAD = "good", "mind", "bad"
-_USUAL = ("rate", "drift", "motion")        # findings that are always given and mean no harm
+_ZERO = "zero"
+_USUAL = (_ZERO, "rate", "drift", "motion", "directions")      # given as a matter of course, or told elsewhere
+_MILD = "left out"                          # comes first in the list, but moves between strokes are always left out
 _NEAR, _FAR = 0.05, 0.15                    # held-out error, as a part of the median friction
 
 
@@ -27,7 +29,8 @@ class Light:
 def lights(calibration: Calibration, names: tuple[str, ...], calibrated: list[JointData], findings: Iterable[Finding],
            weighty: tuple[str, ...]) -> list[Light]:
     """Numbers, fit, recording and gravity."""
-    return [_numbers(calibration, names), _fit(calibrated), _recording(findings, weighty), _gravity(calibration)]
+    found = tuple(findings)
+    return [_numbers(calibration, names), _fit(calibrated), _recording(found, weighty), _gravity(calibration, found)]
 
 
 def _numbers(calibration: Calibration, names: tuple[str, ...]) -> Light:
@@ -59,11 +62,14 @@ def _recording(findings: Iterable[Finding], weighty: tuple[str, ...]) -> Light:
     if not found:
         return Light("Recording", GOOD, "Nothing in it needs minding.")
     kinds = dict.fromkeys(finding.kind for finding in found)
-    return Light("Recording", BAD if any(kind in weighty for kind in kinds) else MIND, f"See health: {', '.join(kinds)}.")
+    bad = any(kind in weighty and kind != _MILD for kind in kinds)
+    return Light("Recording", BAD if bad else MIND, f"See health: {', '.join(kinds)}.")
 
 
-def _gravity(calibration: Calibration) -> Light:
+def _gravity(calibration: Calibration, findings: Iterable[Finding]) -> Light:
     agree, differ, blind = words.gravity_groups(calibration)
+    if shifted := [finding.joint for finding in findings if finding.kind == _ZERO and finding.joint]:
+        return Light("Gravity", MIND, f"Torque looks like gravity at other positions for {words.listed(shifted)}.")
     if differ:
         return Light("Gravity", MIND, f"Torque and model disagree for {words.listed(differ)}.")
     if not agree:

@@ -79,7 +79,7 @@ def render(result: Identification, run_note: dict[str, Any] | None = None) -> st
         lights=lights(calibration, result.mechanism.names, calibrated, result.findings, _WEIGHTY),
         exports=[tables.export_row(data) for data in calibrated], limits=[tables.limit_row(data) for data in calibrated],
         options={key: value for key, value in calibration.fit.items() if key != "versions"},
-        session=_session(calibrated), colours=COLOURS, ramp=RAMP, css=Markup(_resource("report.css")),
+        session=_session(result), colours=COLOURS, ramp=RAMP, css=Markup(_resource("report.css")),
         missing=words.MISSING, identified=IDENTIFIED)
 
 
@@ -117,15 +117,16 @@ def _facts(result: Identification, calibrated: list[JointData], run_note: dict[s
     basis = {"drive": "drive torque as reported", "gravity-corrected": "drive torque scaled to the model's gravity"}
     trips = sum(data.trips for data in calibrated)
     return [("method", calibration.method or "not stated"), ("date", words.moment(calibration.created)),
-            ("robot time", f"{_session(calibrated)} in {len(calibration.runs)} run{'s' * (len(calibration.runs) != 1)}"),
+            ("robot time", f"{_session(result)} in {len(calibration.runs)} run{'s' * (len(calibration.runs) != 1)}"),
             ("round trips", f"{trips} ({sum(len(data.odd) for data in calibrated)} points)"),
             ("torque basis", basis.get(calibration.torque_basis, calibration.torque_basis)),
             ("model", calibration.model.file), *((str(key), str(value)) for key, value in run_note.items())]
 
 
-def _session(calibrated: list[JointData]) -> str:
-    """How long the recordings last, from first to last point."""
-    return words.minutes(60.0 * max((float(data.t.max()) for data in calibrated), default=0.0))
+def _session(result: Identification) -> str:
+    """How long the recordings last, each from its first point to its last, whichever joint's."""
+    times = result.points.groupby("run", sort=False)["t"]
+    return words.minutes(float((times.max() - times.min()).sum()))
 
 
 def _common_units(calibrated: list[JointData]) -> dict[str, str]:

@@ -145,6 +145,31 @@ class TestReading:
         with pytest.raises(InputError, match=words):
             guess_columns(table, (), arm, load_mechanism(arm))
 
+    @pytest.mark.parametrize("unit", ["percent", "pct", "counts", "%"])
+    def test_a_unit_at_the_end_of_a_name_is_not_guessed_over(self, arm, tmp_path, unit):
+        path = csv(tmp_path / "log.csv", ("t", "q1", "q2", *(f"j{k}_torque_{unit}" for k in (1, 2))))
+        with pytest.raises(InputError, match=rf"unknown unit '{unit}'.*state the column's unit"):
+            guess_columns(open_log(path), (), arm, load_mechanism(arm))
+
+    @pytest.mark.parametrize(("stamp", "whole"), [
+        (("header.stamp.sec", "header.stamp.nanosec"), "header.stamp"), (("secs", "nsecs"), "stamp")])
+    def test_seconds_and_nanoseconds_in_two_columns(self, bring, arm, tmp_path, stamp, whole):
+        """As ROS messages have them."""
+        nanoseconds = np.round(1e9 * T).astype(np.int64) + 1_700_000_000_750_000_000
+        values = np.column_stack((nanoseconds // 10**9, nanoseconds % 10**9, Q, TAU))
+        path = csv(tmp_path / "log.csv", (*stamp, "q1", "q2", "tau1", "tau2"), values)
+        table = open_log(path)
+        assert guess_columns(table, (), arm, load_mechanism(arm))[0].column == whole
+        run = bring(path, (f"t={whole}", *COLUMNS[1:]))
+        np.testing.assert_allclose(run.t - run.t[0], T, atol=1e-7)
+
+    def test_times_that_cannot_be_read(self, bring, tmp_path):
+        path = csv(tmp_path / "log.csv")
+        lines = path.read_text(encoding="utf-8").splitlines()
+        path.write_text("\n".join([lines[0], *(f"11/22/2026 10:59:{k:02d},{line.partition(',')[2]}"
+                                               for k, line in enumerate(lines[1:]))]), encoding="utf-8")
+        assert_refused(bring, path, tmp_path, "column 't' holds no times that can be read", "ISO 8601")
+
     def test_a_single_column_is_one_column(self, tmp_path):
         (tmp_path / "log.csv").write_text("time\n0\n1\n", encoding="utf-8")
         table = open_log(tmp_path / "log.csv")

@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -153,7 +154,8 @@ class TestVerdict:
             return reduce(log, name)
 
         monkeypatch.setattr(validation, "reduce_motion", refuse)
-        found = validate(load_run(find_runs(pendulum)[0]), replace(good, joints={**good.joints, "elbow": joint}))
+        two = SimpleNamespace(runs=(), mechanism=good.mechanism, joints={**good.joints, "elbow": joint})
+        found = validate(load_run(find_runs(pendulum)[0]), two)
         assert (list(found.joints), found.left_out) == (["hinge"], {"elbow": "elbow does not move"})
         with monkeypatch.context() as patch:
             patch.setattr(validation, "validate", lambda *_: found)

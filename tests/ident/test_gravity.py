@@ -8,7 +8,7 @@ import pytest
 from ident.directions import choose_direction, directions, directions_on_offer
 from ident.fit import fit_law
 from ident.friction import LAWS
-from ident.gravity import fit_gravity
+from ident.gravity import fit_gravity, zero_shift
 from ident.identify import doubted, identify
 from ident.parameter import Parameter
 from ident.projection import Data
@@ -86,3 +86,27 @@ def test_only_a_scale_that_tells_puts_loads_in_doubt(low: float, high: float, wo
     scale = replace(joints["hinge"].gravity["scale"], value=1.13, low=low, high=high, verdict="identified")
     (found,) = doubted({"hinge": replace(joints["hinge"], gravity={"scale": scale})}).values()
     assert found.fit.parameters["coulomb_coefficient"].verdict == word
+
+
+def seen_at(shift: float, seed: int, span: float = 2.4) -> tuple[float, float] | None:
+    """What is found of a zero that is off: the log says q, gravity is that at q + shift."""
+    rng = np.random.default_rng(seed)
+    trip = np.repeat(np.arange(TRIPS), BINS)
+    q = rng.uniform(-span / 2.0, span / 2.0, TRIPS)[trip] + np.tile(np.linspace(0.0, 0.3, BINS), TRIPS)
+    friction = 4.0 + 3.0 * np.repeat(rng.permutation(np.geomspace(0.01, 1.2, TRIPS)), BINS)
+    even = 12.0 * np.sin(q + shift) + 0.3 + 0.01 * rng.standard_normal(TRIPS)[trip] * friction
+    return zero_shift(even, 12.0 * np.sin(q), 12.0 * np.cos(q), friction, trip)
+
+
+@pytest.mark.parametrize("shift", [-0.3, -0.05, 0.1])
+def test_a_zero_that_is_off_is_found(shift: float) -> None:
+    """To first order: large ones are told a few per cent too small or great."""
+    for seed in range(5):
+        found = seen_at(shift, seed)
+        assert found is not None
+        assert found[0] == pytest.approx(shift, rel=0.05, abs=0.01)
+
+
+def test_no_shift_of_the_zero_is_invented() -> None:
+    assert [seen_at(0.0, seed) for seed in range(200)] == [None] * 200
+    assert seen_at(0.0, 0, span=0.1) is None
