@@ -133,8 +133,9 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
     joints = _repeated(doubted(joints), parted, runs, points, mechanisms, options, findings)
     findings += [Finding(name, "strong drift", f"{name}: friction drifted by {100 * change:+.0f} %; warm up and run again")
                  for name, change in drift(points).items() if abs(change) > STRONG_DRIFT]
-    findings += [Finding(name, "drift", f"friction of {name} changed by {100 * change:+z.1f} % from the first "
-                                        "to the last reference round trip") for name, change in drift(points).items()]
+    findings += [Finding(name, "drift", f"friction of {name} changed by {100 * change:+z.1f} % from the first to the last "
+                                        f"reference round trip{_drift_of_all(joints.get(name))}")
+                 for name, change in drift(points).items()]
     ordered = {name: joints[name] for name in mechanism.names if name in joints}
     created = created or datetime.fromisoformat(runs[-1].record["start"])
     calibration = _calibration(runs, mechanism, ordered, options, created, tool.unknown)
@@ -298,6 +299,14 @@ def _without_copies(runs: Sequence[Run]) -> tuple[list[Run], list[Finding]]:
         findings.append(Finding(None, "repeats", f"{run.label} repeats {first.label} sample for sample, as only an arm without "
                                                  "noise does; it tells nothing new and is not counted"))
     return list(seen.values()), findings
+
+
+def _drift_of_all(joint: JointFit | None) -> str:
+    """What all round trips say of the drift, beside two of them."""
+    fitted = None if joint is None else joint.drift
+    if fitted is None or fitted.value is None or fitted.half_width is None:
+        return ""
+    return f", and all of them tell {100 * fitted.value:+z.1f} ± {100 * fitted.half_width:.1f} % over the run"
 
 
 def _calibration(runs: Sequence[Run], mechanism: Mechanism, joints: dict[str, JointFit], options: Options,

@@ -51,7 +51,7 @@ def guess_columns(table: Table, given: Sequence[ColumnMap], arm: ArmFile, mechan
 
 def likely(target: str, table: Table) -> str:
     """Words for a message about a column that could not be guessed: which columns there are."""
-    near = get_close_matches(target, table.names, n=3, cutoff=0.3)
+    near = get_close_matches(target, table.names, n=1, cutoff=0.6)
     listed = [*near, *(name for name in table.names if name not in near)]
     return f"columns are {', '.join(listed[:12])}{', ...' if len(listed) > 12 else ''}"
 

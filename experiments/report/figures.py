@@ -50,14 +50,15 @@ def curve_figure(data: JointData) -> Markup:
 
 
 def gravity_figure(data: JointData) -> Markup:
-    """Even part against the model's gravity with the fitted line, and what the model leaves over.
+    """Even part, less how directions differ, against the model's gravity with the fitted line, and what the model leaves over.
 
     Where gravity hardly varies, only the difference is drawn, against position.
     """
     scale, offset = data.fit.gravity["scale"].value, data.fit.gravity["offset"].value or 0.0
     figure = Figure(figsize=_SMALL)
     place = {"left": 0.12, "right": 0.975, "top": 0.92, "bottom": 0.14}
-    rest = data.even - data.gravity
+    even = data.even - data.calibration.directional_torque(data.speed, data.load, data.gravity)
+    rest = even - data.gravity
     if scale is None:
         axes = figure.subplots(gridspec_kw=place)
         _dots(axes, data.position, rest, len(rest))
@@ -68,14 +69,14 @@ def gravity_figure(data: JointData) -> Markup:
         return inline(figure, "Even part less gravity of the model against position, with the fitted offset")
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(1.5, 1.0), gridspec_kw={**place, "hspace": 0.34})
     ends = np.array([data.gravity.min(), data.gravity.max()])
-    _dots(upper, data.gravity, data.even, len(rest))
+    _dots(upper, data.gravity, even, len(rest))
     upper.plot(ends, scale * ends + offset, color=COLOURS.accent, linewidth=1.2)
     upper.set_title(f"even part, {data.unit}")
     _dots(lower, data.gravity, rest, len(rest))
     lower.axhline(0.0, color=COLOURS.faint, linewidth=0.8)
     lower.plot(ends, (scale - 1.0) * ends + offset, color=COLOURS.accent, linewidth=1.2)
     lower.set_title(f"even part less the model's gravity, {data.unit}")
-    lower.set_xlabel(f"gravity by the model, {data.unit}")
+    lower.set_xlabel(f"rigid-body torque by the model, {data.unit}")
     _calm(upper, 4)
     _calm(lower, 3)
     return inline(figure, "Even part of the round trips against gravity by the model, with the fitted line")
