@@ -13,6 +13,7 @@ from ident.friction import LAWS
 from tests.drivers.wires import play, processes
 from tests.manual import MANUAL, alike, assert_printed, blocks, run_page
 
+TRIES = 3
 ELSEWHERE = {"example-lab6"}            # run with the campaign of tests/test_main_job.py
 PAGES = {path.stem for path in MANUAL.glob("*.md")} - {"README", "faq"}
 EMPS = Path(__file__).parents[2] / "shared" / "data" / "emps" / "DATA_EMPS.mat"
@@ -44,7 +45,15 @@ def test_five_minutes(folder: Path) -> None:
 
 
 def test_hardware(drives: None, tmp_path: Path) -> None:
-    run_page("hardware", tmp_path)
+    """On a crowded computer once more: it prints how many cycles a second there were."""
+    for left in reversed(range(TRIES)):
+        try:
+            (tmp_path / str(left)).mkdir()
+            run_page("hardware", tmp_path / str(left))
+            return
+        except AssertionError:
+            if not left:
+                raise
 
 
 def test_other_software(folder: Path) -> None:

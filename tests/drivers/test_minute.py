@@ -87,22 +87,21 @@ def test_the_rate_is_kept(runs, kind):
 
 @pytest.mark.parametrize("kind", RATES)
 def test_the_friction_is_that_of_the_same_arm_in_process(runs, planned, kind, tmp_path):
-    """Judged by the truth, and parameter by parameter by the interval of the run in process."""
+    """Judged by the truth, and parameter by parameter by the intervals of both."""
     arm, plan = planned[kind]
     here = replace(arm, driver=arm.driver.model_copy(update={"kind": "simulated"}))
     truth = SimulatedArm(here).friction(np.zeros_like(SPEEDS), SPEEDS)
     wired, plain = (identify([run]).calibration for run in (runs[kind], load_run(record(here, plan, tmp_path))))
     for fit in (wired, plain):
         np.testing.assert_allclose(fit.friction(np.zeros_like(SPEEDS), SPEEDS), truth, rtol=0.03)
-    inside = [within(wired, plain, name, key) for name in arm_names(plain) for key in plain.joints[name].values]
-    assert np.mean(inside) > 0.8
+    apart = [difference(wired, plain, name, key) for name, joint in plain.joints.items() for key in joint.values]
+    assert np.median(apart) < 1.0
+    assert np.mean(np.array(apart) < 1.0) >= 0.75, apart
 
 
-def arm_names(calibration: Calibration) -> list[str]:
-    return list(calibration.joints)
-
-
-def within(calibration: Calibration, reference: Calibration, joint: str, key: str) -> bool:
-    """Whether a parameter lies in another calibration's interval."""
-    value, allowed = calibration.joints[joint].parameters.get(key), reference.joints[joint].parameters[key]
-    return value is not None and value.value is not None and allowed.low <= value.value <= allowed.high
+def difference(one: Calibration, other: Calibration, joint: str, key: str) -> float:
+    """Of a parameter in two calibrations, over what both intervals leave open; infinite where only one has it."""
+    a, b = one.joints[joint].parameters.get(key), other.joints[joint].parameters[key]
+    if a is None or a.value is None:
+        return np.inf
+    return abs(a.value - b.value) / float(np.hypot(a.half_width, b.half_width))
