@@ -77,7 +77,7 @@ class DamiaoAxis(PolledAxis):
         holds = status == mit.ENABLED
         if holds and (self.read(mit.TIMEOUT) != 0 or self.read(mit.MODE) != mit.VELOCITY_MODE):
             raise self.error("is powered and follows another program, or one that ended without stopping it; stop that first")
-        self.settings[mit.MODE] = mit.VELOCITY_MODE
+        self.settings[mit.MODE] = self._question(mit.READ, mit.MODE), mit.VELOCITY_MODE
         ramp = _RAMP_ROOM * self.joint.acceleration * self.drive.gear
         for register, value, what in ((mit.MODE, mit.VELOCITY_MODE, "mode"), (mit.ACCELERATION, ramp, "acceleration"),
                                       (mit.DECELERATION, -ramp, "deceleration"),
@@ -106,7 +106,7 @@ class DamiaoAxis(PolledAxis):
 
     def write(self, register: int, value: float, what: str) -> None:
         """Write a register and read it back."""
-        self.settings[register] = value
+        self.settings[register] = self._question(mit.READ, register), value
         self.ask(self._question(mit.WRITE, register, value), register)
         found = self.read(register)
         if not self.has(register, found):
@@ -114,12 +114,8 @@ class DamiaoAxis(PolledAxis):
 
     def read(self, register: int) -> float:
         """Value of a register."""
-        value: float = self.ask(self.setting(register), register)
+        value: float = self.ask(self._question(mit.READ, register), register)
         return value
-
-    def setting(self, key: int) -> Frame:
-        """Question for a register."""
-        return self._question(mit.READ, key)
 
     def state(self) -> State:
         """Its state, asked for outside the cycles."""

@@ -136,15 +136,14 @@ class OdriveAxis(PolledAxis):
 
     def read(self, name: str) -> float:
         """Value of an endpoint."""
-        value: float = self.ask(self.setting(name), name)
+        value: float = self.ask(self._question(name), name)
         return value
 
-    def setting(self, key: str) -> Frame:
-        """Question for an endpoint."""
-        return self._frame(cansimple.RX_SDO, cansimple.pack_sdo(self.keys.endpoints[key], _FORMS[key]))
+    def _question(self, name: str) -> Frame:
+        return self._frame(cansimple.RX_SDO, cansimple.pack_sdo(self.keys.endpoints[name], _FORMS[name]))
 
     def _verify(self, name: str, value: float) -> None:
-        self.settings[name] = value
+        self.settings[name] = self._question(name), value
         found = self.read(name)
         if not self.has(name, found):
             raise self.error(f"was told {name} = {value:g} and reads back {found:g}")

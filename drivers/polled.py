@@ -58,7 +58,8 @@ class PolledAxis(Axis):
     released : bool
         Whether its watchdog is off.
     settings : dict
-        What was written, by the key of the answer that tells it; read back once more when there is power.
+        What was written, by the key of the answer that tells it: the question for it, and the value. Read back once more when
+        there is power.
     """
 
     link: "PolledLink"
@@ -67,7 +68,7 @@ class PolledAxis(Axis):
         self.joint, self.keys = joint, keys
         self.due, self.released = False, False
         self.answers: dict[Hashable, Any] = {}
-        self.settings: dict[Hashable, float] = {}
+        self.settings: dict[Hashable, tuple[Frame, float]] = {}
         self._doubtful: list[Hashable] = []         # settings that were not read back since power came
         self._goal: str | None = None       # "on", "follow", "held", "off"; None leaves the drive as it is
         self._velocity = 0.0
@@ -102,10 +103,6 @@ class PolledAxis(Axis):
     @abstractmethod
     def questions(self, told: bool) -> Iterator[Frame]:
         """Frames that ask for the state, in a cycle in which it was told a set-point or not."""
-
-    def setting(self, key: Any) -> Frame:
-        """Frame that asks for one of the settings."""
-        raise NotImplementedError
 
     @abstractmethod
     def watch(self, on: bool) -> None:
@@ -183,17 +180,18 @@ class PolledAxis(Axis):
         elif self._doubtful:
             key = self._doubtful[0]
             if key not in self.answers:
-                yield self.setting(key)
+                yield self.settings[key][0]
             elif self.has(key, self.answers[key]):
                 del self._doubtful[0]
             else:
                 self._goal = "off"
-                raise self.error(f"was reset after it had been set up (setting {key}: told {self.settings[key]:g}, is "
+                raise self.error(f"was reset after it had been set up (setting {key}: told {self.settings[key][1]:g}, is "
                                  f"{self.answers[key]:g}); connect again")
 
     def has(self, key: Hashable, found: float) -> bool:
         """Whether what was read back is what was written."""
-        return abs(found - self.settings[key]) <= 1e-6 * abs(self.settings[key])
+        _, value = self.settings[key]
+        return abs(found - value) <= 1e-6 * abs(value)
 
     # answers
 
