@@ -1,10 +1,12 @@
-"""When this computer itself stood still, as seen by programs that only wait, one on each core and before all that is measured."""
+"""When this computer itself stood still, as seen by programs that only wait, one on each core and before all that is measured,
+and how much of its time went to other machines on the same hardware."""
 
 import multiprocessing
 import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,25 @@ from ident.mechanism import Array
 _EVERY = 1e-3           # s between two looks at the clock
 _PAUSE = 1e-3           # s by which one that is late tells of a pause
 _PRIORITY = 20          # before drives and drivers (`drivers.realtime`)
+_STAT, _STOLEN = Path("/proc/stat"), 8       # where Linux counts ticks of all cores together, and the field of stolen ones
 _AFTER = 0.01           # s in which what has piled up is worked off
+
+
+@contextmanager
+def robbed() -> Iterator[dict[str, float]]:
+    """`stolen` is there when the block is left: the part of all cores' time that a host gave to other machines, 0 without one."""
+    found: dict[str, float] = {}
+    began, before = time.monotonic(), _stolen()
+    yield found
+    found["stolen"] = (_stolen() - before) / ((os.cpu_count() or 1) * (time.monotonic() - began))
+
+
+def _stolen() -> float:
+    """Time [s] stolen from all cores since the computer started."""
+    try:
+        return float(_STAT.read_text(encoding="ascii").split()[_STOLEN]) / os.sysconf("SC_CLK_TCK")
+    except OSError:
+        return 0.0
 
 
 @contextmanager

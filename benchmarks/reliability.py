@@ -25,6 +25,7 @@ import numpy as np
 import tomlkit
 
 from benchmarks.between import DAMAGED, DELAY, DELAYED, DOUBLED, LOST, SWAPPED, WIRES, break_bus, spoil_frames
+from benchmarks.pauses import robbed
 from benchmarks.provenance import commit, listed
 from drivers.emulators import emulate
 from drivers.emulators.body import POWERS
@@ -207,8 +208,9 @@ def fail_and_judge(protocol: str, fault: str, seed: int) -> dict[str, Any]:
     """One case from the start of its programs to the verdict; `breaches` lists what is not as required."""
     with tempfile.TemporaryDirectory() as folder:
         arm = small_arm(protocol, Path(folder))
-        case = let_fail(arm, fault, seed)
-        return {"protocol": protocol, "fault": fault, "seed": seed, "commit": commit(), **judge(case, arm)}
+        with robbed() as time_lost:
+            case = let_fail(arm, fault, seed)
+        return {"protocol": protocol, "fault": fault, "seed": seed, "commit": commit(), **time_lost, **judge(case, arm)}
 
 
 def small_arm(protocol: str, folder: Path) -> ArmFile:
@@ -469,7 +471,8 @@ or another length. The judge looks at what the emulated joints truly did, and re
 
 "Not powered" is a program that refused before any joint had power, "done" one that went on to the end of the plan. On a
 computer with several times more work than cores, replies are read later than the 50 ms after which an arm is stopped: then
-faults that should be tolerated end in a stop. Leave a core to spare, here and before hardware."""
+faults that should be tolerated end in a stop. Leave a core to spare, here and before hardware. "Stolen" is the part of this
+computer's time that its host gave to other machines while a case ran, where that was recorded."""
 
 
 def _page(results: list[dict[str, Any]]) -> str:
@@ -480,7 +483,8 @@ def _page(results: list[dict[str, Any]]) -> str:
                                 set_up=100 * SET_UP, lost=100 * LOST, delayed=100 * DELAYED, delay=1e3 * DELAY,
                                 doubled=100 * DOUBLED, swapped=100 * SWAPPED, damaged=100 * DAMAGED, stopped=STOPPED),
             "", "| protocol | fault | must be | cases | as required | seen | powered motion after the fault s, median (most) "
-            "| least room to a limit rad | replies missed, median | segments kept, median | at commit |", "|---" * 11 + "|"]
+            "| least room to a limit rad | replies missed, median | segments kept, median | stolen %, median (most) "
+            "| at commit |", "|---" * 12 + "|"]
     for protocol in PROTOCOLS:
         for fault in FAULTS:
             own = [result for result in results if (result["protocol"], result["fault"]) == (protocol, fault)]
@@ -489,11 +493,14 @@ def _page(results: list[dict[str, Any]]) -> str:
             seen = Counter(result["seen"] for result in own).most_common()
             rest = [result["rest_after"] for result in own if result["rest_after"] is not None]
             missed, kept = (np.median([result[key] for result in own]) for key in ("missed", "segments"))
+            stolen = [100.0 * result["stolen"] for result in own if "stolen" in result]
             right = sum(not result["breaches"] for result in own)
             cells = [protocol, fault, FAULTS[fault].text.format(alone=PROTOCOLS[protocol].alone), len(own), right,
                      ", ".join(f"{word} {count}" for word, count in seen),
                      f"{np.median(rest):.2f} ({max(rest):.2f})" if rest else "-", f"{min(result['room'] for result in own):.2f}",
-                     f"{missed:.0f}", f"{kept:.0f} of {PASSES + 2}", listed(result["commit"] for result in own)]
+                     f"{missed:.0f}", f"{kept:.0f} of {PASSES + 2}",
+                     f"{np.median(stolen):.0f} ({max(stolen):.0f})" if stolen else "-",
+                     listed(result["commit"] for result in own)]
             rows.append(f"| {' | '.join(map(str, cells))} |")
     wrong = [f"- {result['protocol']}, {result['fault']}, seed {result['seed']}: {'; '.join(result['breaches'])}"
              for result in results if result["breaches"]]
