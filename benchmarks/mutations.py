@@ -14,10 +14,11 @@ import re
 import resource
 import shutil
 import sqlite3
+import struct
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -96,6 +97,8 @@ def make_logs(folder: Path) -> dict[str, tuple[Path, Path]]:
     np.savetxt(folder / "log.csv", np.column_stack((t, q, tau)), delimiter=",", header="time,position,torque", comments="")
     savemat(folder / "log.mat", columns, do_compression=True)
     savemat(folder / "plain.mat", {"log": columns})
+    signals = np.array([(q[:, None], "position"), (tau[:, None], "torque")], dtype=[("values", object), ("label", object)])
+    savemat(folder / "scope.mat", {"out": {"time": t[:, None], "signals": signals}})
     np.savez(folder / "log.npz", time=t, position=q, torque=tau)
     np.savez_compressed(folder / "packed.npz", time=t, position=q, torque=tau)
     pq.write_table(pa.table(columns), folder / "log.parquet")
@@ -119,12 +122,23 @@ def make_logs(folder: Path) -> dict[str, tuple[Path, Path]]:
             writer.start("ros2", "")
             schema = writer.register_schema("sensor_msgs/msg/JointState", "ros2msg", b"")
             channel = writer.register_channel("/joint_states", "cdr", schema)
+            many = writer.register_schema("std_msgs/msg/Float64MultiArray", "ros2msg", b"")
+            beside = writer.register_channel("/temperature", "cdr", many)
             for stamp, data in messages:
                 writer.add_message(channel, stamp, data, stamp)
+                writer.add_message(beside, stamp, multi_array(JOINT, [40.0]), stamp)
             writer.finish()
     found = {path.name: (path, path) for path in sorted(folder.iterdir()) if path.is_file()}
     return found | {"dataset: meta": (dataset, dataset / "meta" / "info.json"),
                     "dataset: data": (dataset, dataset / "data" / "episode.parquet")}
+
+
+def multi_array(label: str, values: Sequence[float]) -> bytes:
+    """A std_msgs/Float64MultiArray of one dimension in little-endian CDR."""
+    text = label.encode() + b"\0"
+    head = struct.pack("<II", 1, len(text)) + text
+    head += bytes(-len(head) % 4) + struct.pack("<IIII", len(values), len(values), 0, len(values))
+    return b"\0\1\0\0" + head + bytes(-len(head) % 8) + np.asarray(values, dtype="<f8").tobytes()
 
 
 def joint_state(stamp: int, names: Iterable[str], position: Any, velocity: Any, effort: Any) -> bytes:

@@ -178,6 +178,8 @@ class Link(ABC):
         Subset of {"velocity", "torque"}.
     mechanism : Mechanism
         The arm's model, for drives that are told its gravity; set before `open`.
+    error_frames : int
+        How many the bus has shown so far: wiring, termination or bit rate are not right, or somebody was cut off.
     """
 
     keys: ClassVar[type[LinkKeys]] = LinkKeys
@@ -185,6 +187,7 @@ class Link(ABC):
     axes: tuple[Axis, ...]
     modes: frozenset[str] = frozenset({"velocity"})
     mechanism: Mechanism
+    error_frames: int = 0
 
     @abstractmethod
     def __init__(self, joints: tuple[Joint, ...], keys: Any, drives: tuple[Any, ...]) -> None:

@@ -22,7 +22,7 @@ from drivers import cia402
 from drivers.axis import Axis, Joint, Keys, Link, LinkKeys, Power, Reading, Steps
 from drivers.cia402 import Scale
 from drivers.errors import DriverError
-from drivers.transport import can_bits, open_can
+from drivers.transport import all_tried, can_bits, open_can
 from ident.errors import InputError
 
 logging.getLogger("canopen").setLevel(logging.CRITICAL)          # what it calls errors we ask again, or raise
@@ -31,6 +31,7 @@ _UNITS = {"mN·m": 1e-3, "µN·m": 1e-6}
 _REPLY = 0.3                # s for an answer by SDO,
 _ASKED = 3                  # times that it is asked for, since a frame may be lost
 _BOOT = 2.0                 # s for a node to reach the state that it was told, or a mode to be shown
+_SWITCH = 0.1               # s for another mode to be shown in motion
 _GONE = 1.0                 # s without a reply after which a node is not asked any more
 _BEATS = 4                  # signs of life in the watchdog's time
 _HOLD = 6                   # 0x605A: slow down on the quick-stop ramp and stay powered
@@ -92,7 +93,8 @@ class CanopenAxis(Axis):
         self._torque_profile = cia402.MODES["cst"]
         self._goal: str | None = None       # "on", "held", "off"; None leaves the drive as it is
         self._velocity = self._torque_target = 0
-        self._mode = self._profile
+        self._mode, self._since = self._profile, 0.0        # which it was told, and since when
+        self._shown: int | None = None      # which it says that it is in
         self._dq: float | None = None       # from the second TPDO, which comes before or after the first
         self._state: tuple[float, int, int, int] | None = None
         self._emergency: str | None = None
@@ -254,7 +256,7 @@ class CanopenAxis(Axis):
     def enable(self) -> None:
         """Zero the target velocity, by SDO and in the frame, then ask for power."""
         self._velocity = self._torque_target = 0
-        self._mode = self._profile
+        self._mode, self._since, self._shown = self._profile, time.monotonic(), None
         self._emergency = None
         zero = Setting(0x60FF, 0, "<i", 0, "target velocity")
         self.write(zero)
@@ -263,11 +265,14 @@ class CanopenAxis(Axis):
 
     def command(self, mode: str, value: float) -> None:
         """Set-point of the next RPDO."""
+        told = self._torque_profile if mode == "torque" else self._profile
+        if told != self._mode:
+            self._mode, self._since = told, time.monotonic()
         if mode == "torque":
-            self._mode, self._torque_target = self._torque_profile, self.scale.counts(value, "torque", 16)
+            self._torque_target = self.scale.counts(value, "torque", 16)
             self._velocity = 0              # none that is left over moves a drive that changes its mode a cycle later
         else:
-            self._mode, self._velocity = self._profile, self.scale.counts(value, "velocity", 32)
+            self._velocity = self.scale.counts(value, "velocity", 32)
 
     def quick_stop(self) -> None:
         """Controlword quick stop."""
@@ -295,6 +300,7 @@ class CanopenAxis(Axis):
         state = "" if self.reading is None else cia402.state(self.reading.status)
         if self._goal is None:
             return
+        self._check_mode()
         if self._goal == "on":
             word = cia402.towards_power(state)
         elif self._goal == "follow":            # a drive that left this state by itself is not brought back
@@ -307,6 +313,16 @@ class CanopenAxis(Axis):
                cia402.pack_setpoint(self._velocity, self._torque_target if self._torque else None, self._mode))
         if word is not None:
             yield cia402.RPDO[1] + self.drive.node, cia402.pack_control(word)
+
+    def _check_mode(self) -> None:
+        """Torque is let go of once velocities count again; a drive that stays in another mode than it was told is stopped."""
+        other = self._shown not in (None, self._mode)
+        if self._mode == self._profile and not other:
+            self._torque_target = 0
+        late = time.monotonic() - self._since
+        if other and late > _SWITCH and self._goal == "follow":
+            self._goal, self._torque_target = "held", 0
+            raise self._error(f"shows mode {self._shown} (0x6061) {1e3 * late:.0f} ms after it was told mode {self._mode}")
 
     # what comes, in the reader's thread
 
@@ -321,11 +337,12 @@ class CanopenAxis(Axis):
 
     def on_velocity(self, _: int, data: bytearray, __: float) -> None:
         """Second TPDO."""
-        value = cia402.unpack_velocity(bytes(data))
-        if value is None:
+        values = cia402.unpack_velocity(bytes(data))
+        if values is None:
             self.corrupt += 1
             return
-        self._dq = value * self.scale.velocity
+        velocity, self._shown = values
+        self._dq = velocity * self.scale.velocity
         self._join()
 
     def expect(self) -> None:
@@ -409,7 +426,14 @@ class _NoObject(Exception):
 
 
 class _Reader(canopen.network.MessageListener):
-    """Ends the reader's thread without a traceback where the bus fails."""
+    """Counts error frames; ends the reader's thread without a traceback where the bus fails."""
+
+    error_frames = 0
+
+    def on_message_received(self, msg: can.Message) -> None:
+        """The library leaves error frames alone."""
+        self.error_frames += msg.is_error_frame
+        super().on_message_received(msg)
 
     def on_error(self, exc: Exception) -> None:
         """`_Network.check` says why."""
@@ -423,7 +447,8 @@ class _Network(canopen.Network):
 
     def __init__(self, bus: can.BusABC) -> None:
         super().__init__(bus)
-        self.listeners = [_Reader(self)]
+        self.reader = _Reader(self)
+        self.listeners = [self.reader]
 
     def check(self) -> None:
         failure = None if self.notifier is None else self.notifier.exception
@@ -483,22 +508,26 @@ class CanopenLink(Link):
         self._network = None
 
     def exchange(self, deadline: float) -> float:
-        """RPDOs, heartbeat, SYNC, at which drives measure; then wait for the TPDOs."""
+        """RPDOs, heartbeat, SYNC, at which drives measure; then wait for the TPDOs. What goes wrong meanwhile is raised last."""
         assert self._network is not None
-        now, send = time.monotonic(), self._network.send_message
-        for axis in self._axes:
-            for identifier, data in axis.frames():
-                send(identifier, data)
-        if now - self._beat > self._keys.watchdog / _BEATS:
-            self._beat = now
-            send(cia402.HEARTBEAT + self._keys.host, bytes([cia402.OPERATIONAL]))
-        for axis in self._axes:
-            axis.expect()
-        self._arrived.clear()
-        self._due = set(self._axes)
-        asked = time.monotonic()
-        send(cia402.SYNC, b"")
-        self._arrived.wait(max(0.0, deadline - time.monotonic()))
+        now, send, self.error_frames = time.monotonic(), self._network.send_message, self._network.reader.error_frames
+        with all_tried() as tried:
+            for axis in self._axes:
+                with tried():
+                    for identifier, data in axis.frames():
+                        send(identifier, data)
+            if now - self._beat > self._keys.watchdog / _BEATS:
+                self._beat = now
+                with tried():
+                    send(cia402.HEARTBEAT + self._keys.host, bytes([cia402.OPERATIONAL]))
+            for axis in self._axes:
+                axis.expect()
+            self._arrived.clear()
+            self._due = set(self._axes)
+            asked = time.monotonic()
+            with tried():
+                send(cia402.SYNC, b"")
+                self._arrived.wait(max(0.0, deadline - time.monotonic()))
         return asked
 
     def _take(self, axis: CanopenAxis, listener: canopen.network.Callback, *frame: Any) -> None:

@@ -81,8 +81,8 @@ def unpack_heartbeat(data: bytes) -> tuple[int, int] | None:
 
 
 def unpack_error(data: bytes) -> int | None:
-    """Error word of Get_Error, which also tells why the axis was disarmed; None if it is no such frame."""
-    return int.from_bytes(data[:4], "little") if len(data) == 8 else None
+    """Errors of Get_Error, those for which the axis was disarmed among them, as in its heartbeat; None if it is no such frame."""
+    return int.from_bytes(data[:4], "little") | int.from_bytes(data[4:], "little") if len(data) == 8 else None
 
 
 def unpack_pair(data: bytes) -> tuple[float, float] | None:

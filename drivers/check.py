@@ -12,6 +12,7 @@ from ident.description import load_mechanism
 from ident.mechanism import Mechanism
 
 _CYCLES = 1.0           # s of cycles whose replies are timed
+_TURNED = 0.01          # rad or m by which a joint was turned by hand
 
 Page = dict[str, dict[str, str]]        # joint: column: what stands there
 
@@ -75,7 +76,7 @@ def check_arm(arm: ArmFile, reset: bool = False) -> Findings:
     t = np.array([sample.t for sample in samples])
     latency = 1e3 * (np.array([sample.t_joint for sample in samples]) - t[:, None])
     pages = {"drives": identity,
-             "now": {name: {"state": state[name], "position": f"{last.q[j]:.4f} {place[j]}",
+             "now": {name: {"state": state[name], "position": f"{_way(np.array([sample.q[j] for sample in samples]))} {place[j]}",
                             "velocity": f"{last.dq[j]:.4f} {place[j]}/s", "torque": f"{last.tau[j]:.2f} {mechanism.unit(j)}",
                             "replies": f"{replied[j]} of {made.tally.cycles}",
                             "latency": f"{np.nanmedian(latency[:, j]):.2f} ms, at most {np.nanmax(latency[:, j]):.2f} ms"}
@@ -97,6 +98,13 @@ def limits_page(arm: ArmFile, mechanism: Mechanism, limits: Limits) -> Page:
                       "torque": f"{limits.torque[j]:.3g} {mechanism.unit(j)}",
                       "when stopped": "brake" if arm.joint(name).stop == "brake" else "held by its drive"}
     return page
+
+
+def _way(q: Array) -> str:
+    """Where a joint is, or from where to where somebody turned it meanwhile."""
+    known = q[np.isfinite(q)] if np.isfinite(q).any() else q[-1:]
+    turned = np.ptp(known) > _TURNED
+    return f"{known[0]:.4f} → {known[-1]:.4f}" if turned else f"{known[-1]:.4f}"
 
 
 def _outside(mechanism: Mechanism, limits: Limits, q: Array) -> list[str]:
@@ -121,4 +129,6 @@ def _notes(arm: WiredArm) -> list[str]:
     if missed:
         notes.append(f"{missed} replies came late or never, {arm.tally.late} cycles began late: lower driver.rate, or see to "
                      "the bus")
+    if arm.link.error_frames:
+        notes.append(f"{arm.link.error_frames} error frames on the bus: see to wiring, termination and bit_rate")
     return [note for note in notes if note] + ["software is no safety function: keep a hand on the emergency stop"]

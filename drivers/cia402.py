@@ -103,9 +103,11 @@ def unpack_state(data: bytes) -> tuple[int, int, int] | None:
     return struct.unpack("<Hih", data) if len(data) == 8 else None
 
 
-def unpack_velocity(data: bytes) -> int | None:
-    """Second TPDO: velocity 0x606C, and mode 0x6061 where it is mapped; None if it is no such frame."""
-    return struct.unpack_from("<i", data)[0] if len(data) in (4, 5) else None
+def unpack_velocity(data: bytes) -> tuple[int, int | None] | None:
+    """Second TPDO: velocity 0x606C, and mode 0x6061, None where it is not mapped; None if it is no such frame."""
+    if len(data) not in (4, 5):
+        return None
+    return struct.unpack_from("<i", data)[0], struct.unpack_from("<b", data, 4)[0] if len(data) == 5 else None
 
 
 def mapping(*objects: tuple[int, int]) -> list[int]:

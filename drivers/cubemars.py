@@ -14,6 +14,7 @@ from pydantic import Field
 
 from drivers import mit
 from drivers.axis import Joint, Reading, Steps
+from drivers.errors import DriverError
 from drivers.polled import Condition, Frame, PolledAxis, PolledKeys, PolledLink
 from drivers.shaft import MotorKeys, Shaft
 from drivers.slope import Slope
@@ -24,7 +25,7 @@ from ident.errors import InputError
 _WEAK = 0.1             # part of the damping torque at the slowest speed that gravity may reach where nothing else holds a joint
 _POSTURES = 500         # in which gravity is looked for
 _LISTEN = 0.1           # s for which nobody else may speak to the motors before they are connected
-_CONFIRMED = 3          # answers to rest mode after which a motor is in it: one may be to the set-point before
+_CONFIRMED = 3          # answers after which a motor is in the mode that it was told each time: one may be to what came before
 _STEP = 0.25            # part of the torque limit that a step of the ramp may pull: a frame that is lost makes it two
 
 
@@ -57,14 +58,14 @@ class CubemarsAxis(PolledAxis):
         self.released = True                # there is nothing to release
         self._slope = Slope(self.steps.position)
         self._powered = False
-        self._rested = 0                    # answers to rest mode since power was to go
+        self._rested = self._entered = 0    # answers to rest mode since power was to go, to motor mode since it was to come
         self._ramp: tuple[float, float] | None = None       # time and position that it has reached
         self._told: Frame | None = None     # the last set-point
         self._resumed: float | None = None  # when cycles went on after a pause, until the motor has said where the joint is
 
     @property
     def condition(self) -> Condition:
-        """Errors are in its replies; power is what it was told and has answered."""
+        """Errors are in its replies; it may have power from when it was told until it has confirmed that it has none."""
         if self.reading is None:
             return "unknown"
         return "fault" if self.reading.status else "powered" if self._powered else "off"
@@ -91,8 +92,15 @@ class CubemarsAxis(PolledAxis):
         self._powered = False
 
     def _state(self) -> int:
-        """Its error code, asked for outside the cycles with gains of zero."""
-        return int(self.ask(self._idle(), "error"))
+        """Its error code, asked for outside the cycles with gains of zero, which leave a motor that has power limp.
+
+        Rest mode, in which its brake closes, has to come next; so it does here where nothing is answered.
+        """
+        try:
+            return int(self.ask(self._idle(), "error"))
+        except DriverError:
+            self.link.send(self._rest())
+            raise
 
     def _idle(self) -> Frame:
         return Frame(self.drive.id, mit.pack_command(self.drive.spans, 0.0, 0.0, 0.0, 0.0, 0.0))
@@ -140,9 +148,21 @@ class CubemarsAxis(PolledAxis):
             yield frame
 
     def power_on(self) -> Iterator[Frame]:
-        """Motor mode."""
-        self._powered = True
+        """Motor mode, and once more the set-point: one that came in rest mode may not count."""
+        if not self._powered:
+            self._powered, self._entered = True, 0
         yield Frame(self.drive.id, mit.ENABLE)
+        yield self.setpoint(self._velocity)
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether motor mode is not confirmed yet: it is told again each cycle until then."""
+        return self._entered < _CONFIRMED
+
+    def confirm(self, powered: bool) -> Iterator[Frame]:
+        """There are no settings; motor mode again."""
+        if powered:
+            yield from self.power_on()
 
     def power_off(self) -> Iterator[Frame]:
         """Rest mode is in place of the set-point, cycle by cycle, until that is answered."""
@@ -159,12 +179,12 @@ class CubemarsAxis(PolledAxis):
             yield self._idle()
 
     def reset(self) -> None:
-        """Rest mode, in which faults that are over are forgotten; one without fault is left as it is."""
-        if not self._state():
-            return
-        self.link.send(self._rest())
+        """Rest mode, in which faults that are over are forgotten: for a motor without fault, too, which asking left limp."""
+        self._state()
+        self.ask(self._rest(), "error")
         time.sleep(0.02)
         error = self._state()
+        self.ask(self._rest(), "error")
         if error:
             raise self.error(f"keeps its fault: {mit.cubemars_words(error)}")
 
@@ -183,6 +203,7 @@ class CubemarsAxis(PolledAxis):
             return
         self.answers["error"] = state.status
         if self.due:
+            self._entered += self._goal == "on" and self._powered
             if self._goal == "off" and self._powered:
                 self._rested += 1
                 self._powered = self._rested < _CONFIRMED

@@ -84,9 +84,7 @@ class DamiaoAxis(PolledAxis):
                                       (mit.MAX_SPEED, self.joint.velocity * self.drive.gear, "speed limit")):
             if not (holds and register == mit.MODE):
                 self.write(register, value, what)
-        self.watch(True)
-        self.watched = True
-        self.watch(False)                  # until it is enabled: a motor that stands by must not lose power, or raise a fault
+        self.try_watchdog(holds)
 
     def _compare_ranges(self) -> None:
         found, stated = Ranges(*(self.read(register) for register in mit.RANGES)), self.drive.spans

@@ -4,7 +4,7 @@ each cycle. An axis that meets no set-point in its watchdog's time is disarmed.
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 import numpy as np
@@ -18,18 +18,21 @@ from ident.errors import InputError
 
 _PATIENCE = 0.25        # s until an axis that was asked for power is asked again
 _BEATS = 0.5            # s in which an axis must have sent a heartbeat, which comes ten times a second and cannot be asked for
+_TOLD_AGAIN = 3         # times that a setting is sent before one that reads back otherwise is an error
 _WARM = 1.0             # s between questions for the temperature
 _FORMS = {              # endpoints that the driver needs, by their names in flat_endpoints.json
     "axis0.config.enable_watchdog": "?", "axis0.config.watchdog_timeout": "f", "axis0.config.torque_soft_max": "f",
     "axis0.config.torque_soft_min": "f", "axis0.controller.config.vel_limit": "f", "axis0.controller.config.control_mode": "B",
-    "axis0.controller.config.input_mode": "B", "axis0.controller.input_vel": "f"}
-_WATCHDOG, _TIMEOUT, _MOST, _LEAST, _SPEED, _MODE, _INPUT, _TOLD = _FORMS
+    "axis0.controller.config.input_mode": "B", "axis0.controller.input_vel": "f",
+    "axis0.controller.config.absolute_setpoints": "?"}
+_WATCHDOG, _TIMEOUT, _MOST, _LEAST, _SPEED, _MODE, _INPUT, _TOLD, _ABSOLUTE = _FORMS
 
 
 class OdriveKeys(PolledKeys):
     """Keys of ``[driver]``."""
 
     firmware: str                       # whose endpoints these are; another is refused
+    relative_positions: bool = False    # whether positions may begin anew where an axis stands when its supply comes
     endpoints: dict[str, Annotated[int, Field(ge=0, le=0xFFFF)]]
 
     @field_validator("endpoints")
@@ -98,10 +101,7 @@ class OdriveAxis(PolledAxis):
     def configure(self) -> None:
         """Compare the firmware; write modes, limits and watchdog, read each back."""
         self.reading = self._goal = self._beat = None
-        _, firmware = self._get(cansimple.VERSION)
-        if firmware != self.keys.firmware:
-            raise self.error(f"has firmware {firmware}, the arm file's endpoints are those of {self.keys.firmware}; written to "
-                             "other firmware they would set something else. Correct firmware and endpoints")
+        self._compare_firmware()
         error, state = self._error(), self._state()
         if error:
             raise self.error(f"has a fault: {cansimple.error_words(error)}; see to its cause, then clear it with stribeck check "
@@ -110,29 +110,36 @@ class OdriveAxis(PolledAxis):
             raise self.error(f"is busy: {cansimple.state_words(state)}")
         if state == cansimple.CLOSED_LOOP and (self.read(_WATCHDOG) or self.read(_TOLD)):
             raise self.error("is powered and follows another program, or one that ended without stopping it; stop that first")
+        if not (self.keys.relative_positions or self.read(_ABSOLUTE)):
+            raise self.error("counts positions from where it stood when its supply came (absolute_setpoints is false): in "
+                             "another posture zero_offset would be wrong, and with it every limit. Set absolute_setpoints on "
+                             "the ODrive; or say driver.relative_positions = true and bring the arm to one posture before "
+                             "each power-up")
         torque = self.joint.torque / abs(self._torque)
-        if state == cansimple.IDLE:
-            self.link.send(self._frame(cansimple.MODE, cansimple.pack_mode(cansimple.VELOCITY_CONTROL, cansimple.PASSTHROUGH)))
-        self._verify(_MODE, cansimple.VELOCITY_CONTROL)
-        self._verify(_INPUT, cansimple.PASSTHROUGH)
+        mode = self._frame(cansimple.MODE, cansimple.pack_mode(cansimple.VELOCITY_CONTROL, cansimple.PASSTHROUGH))
+        self._tell(mode if state == cansimple.IDLE else None, {_MODE: cansimple.VELOCITY_CONTROL, _INPUT: cansimple.PASSTHROUGH})
         for name, value in ((_SPEED, self.joint.velocity / abs(self._turn)), (_MOST, torque), (_LEAST, -torque),
                             (_TIMEOUT, self.keys.watchdog)):
             self.write(name, value)
-        self.watch(True)
-        self.watched = True
-        self.watch(False)                   # until it is enabled: it would trip while the axis stands by
+        self.try_watchdog(state == cansimple.CLOSED_LOOP)
+
+    def _compare_firmware(self) -> None:
+        """Before anything is written by endpoint."""
+        _, firmware = self._get(cansimple.VERSION)
+        if firmware != self.keys.firmware:
+            raise self.error(f"has firmware {firmware}, the arm file's endpoints are those of {self.keys.firmware}; written to "
+                             "other firmware they would set something else. Correct firmware and endpoints")
 
     def watch(self, on: bool) -> None:
         """A set-point of zero, then the switch of the watchdog."""
-        self.link.send(self.setpoint(0.0))
-        self._verify(_TOLD, 0.0)
+        self._tell(self.setpoint(0.0), {_TOLD: 0.0})
         self.write(_WATCHDOG, on)
         self.released = not on
 
     def write(self, name: str, value: float) -> None:
         """Write an endpoint and read it back."""
-        self.link.send(self._frame(cansimple.RX_SDO, cansimple.pack_sdo(self.keys.endpoints[name], _FORMS[name], value)))
-        self._verify(name, value)
+        data = cansimple.pack_sdo(self.keys.endpoints[name], _FORMS[name], value)
+        self._tell(self._frame(cansimple.RX_SDO, data), {name: value})
 
     def read(self, name: str) -> float:
         """Value of an endpoint."""
@@ -142,14 +149,21 @@ class OdriveAxis(PolledAxis):
     def _question(self, name: str) -> Frame:
         return self._frame(cansimple.RX_SDO, cansimple.pack_sdo(self.keys.endpoints[name], _FORMS[name]))
 
-    def _verify(self, name: str, value: float) -> None:
-        self.settings[name] = self._question(name), value
-        found = self.read(name)
-        if not self.has(name, found):
-            raise self.error(f"was told {name} = {value:g} and reads back {found:g}")
+    def _tell(self, frame: Frame | None, values: Mapping[str, float]) -> None:
+        """Send what sets endpoints, which nothing acknowledges, and read them back; once more where it may have been lost."""
+        self.settings |= {name: (self._question(name), value) for name, value in values.items()}
+        for left in reversed(range(_TOLD_AGAIN)):
+            if frame is not None:
+                self.link.send(frame)
+            found = {name: self.read(name) for name in values}
+            wrong = [name for name in values if not self.has(name, found[name])]
+            if not wrong:
+                return
+            if not left:
+                raise self.error(f"was told {wrong[0]} = {values[wrong[0]]:g} and reads back {found[wrong[0]]:g}")
 
     def _error(self) -> int:
-        """Its error word."""
+        """Its errors, those that are over but keep it disarmed among them."""
         return int(self._get(cansimple.ERROR))
 
     def _state(self) -> int:
@@ -206,6 +220,7 @@ class OdriveAxis(PolledAxis):
 
     def reset(self) -> None:
         """Clear a fault; the axis is left idle. One without fault is left as it is."""
+        self._compare_firmware()
         if not self._error():
             return
         self.link.send(self.setpoint(0.0))

@@ -12,12 +12,13 @@ from pydantic import Field, PositiveFloat
 
 from drivers.axis import Axis, Joint, Link, LinkKeys, Power, Reading
 from drivers.errors import DriverError
-from drivers.transport import open_can
+from drivers.transport import all_tried, open_can
 
 _REPLY = 0.1            # s for an answer to a question outside the cycles,
 _TRIES = 3              # which is put so often
 _SWAY = 0.0005          # rad within which a joint at rest stays, or two steps of its position,
 _STILL = 0.1            # s for which it has to: one that swings is at rest for moments, and velocities are noisy
+_FEED = 0.25            # part of the watchdog's time after which drives that are armed hear of us again while others are asked
 _BACKLOG = 1000         # frames that are read before a cycle begins; a bus that brings more is full of noise
 
 Condition = Literal["unknown", "off", "powered", "fault"]
@@ -112,14 +113,24 @@ class PolledAxis(Axis):
     def take(self, frame: Frame) -> None:
         """Whatever comes on the bus, also what is not for this drive. A state that is not `due` is no answer."""
 
+    def try_watchdog(self, holds: bool) -> None:
+        """Arm it and release it again until the drive is enabled, as it would trip while the drive stands by.
+
+        One that holds its joint is spared that, which would let the joint fall if the release were lost: only `enable` arms it.
+        """
+        if not holds:
+            self.watch(True)
+            self.watch(False)
+        self.watched = True
+
     # orders
 
     @property
     def power(self) -> Power:
         """By its last answer; powered, it is "held" when it stands still and goes on standing without us.
 
-        It is "on" when it still has its settings, which a reset since then would have taken. One that is to be left without power
-        has its watchdog released first, which else would trip; what is not known may have power.
+        It is "on" when nothing is doubtful any more, as its settings, which a reset since then would have taken. One that is to
+        be left without power has its watchdog released first, which else would trip; what is not known may have power.
         """
         condition = self.condition
         if condition == "fault":
@@ -128,7 +139,7 @@ class PolledAxis(Axis):
         if condition != "powered":
             return "on" if stopped and not (self.released and condition == "off") else "off"
         if self._goal in ("on", "follow"):
-            return "off" if self._goal == "on" and self._doubtful else "on"
+            return "off" if self._goal == "on" and self.doubtful else "on"
         return "held" if self._at_rest() and self.released else "on"
 
     def enable(self) -> None:
@@ -151,6 +162,16 @@ class PolledAxis(Axis):
         """Power off."""
         self._velocity, self._goal = 0.0, "off"
 
+    @property
+    def rests_armed(self) -> bool:
+        """Whether its watchdog runs before its cycles do."""
+        return self.watched and self._goal == "on"
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether something has still to be confirmed that was asked for with its power."""
+        return bool(self._doubtful)
+
     def _at_rest(self) -> bool:
         return self._seen - self._moved > _STILL
 
@@ -162,7 +183,7 @@ class PolledAxis(Axis):
         if told:
             yield self.setpoint(self._velocity)
         if self._goal == "on":
-            yield from self._confirmed(condition == "powered")
+            yield from self.confirm(condition == "powered")
         if self._goal == "on" and self._zeroed and condition == "off":
             yield from self.power_on()
         elif self._goal == "off" and condition in ("powered", "unknown"):
@@ -171,7 +192,7 @@ class PolledAxis(Axis):
             yield from self.release()
         yield from self.questions(told)
 
-    def _confirmed(self, powered: bool) -> Iterator[Frame]:
+    def confirm(self, powered: bool) -> Iterator[Frame]:
         """Settings are read back once more, one a cycle: a drive that was reset after it had been set up has lost them."""
         if not powered:
             self._doubtful = list(self.settings)
@@ -222,8 +243,11 @@ class PolledAxis(Axis):
             self.link.clear()
             self.answers.pop(key, None)
             self.link.send(frame)
-            if self.link.listen(lambda: key in self.answers, time.monotonic() + _REPLY):
-                return self.answers[key]
+            end = time.monotonic() + _REPLY
+            while (now := time.monotonic()) < end:
+                if self.link.listen(lambda: key in self.answers, min(end, now + self.keys.watchdog * _FEED)):
+                    return self.answers[key]
+                self.link.feed()
         raise self.error("does not answer; check power, wiring, bit_rate and identifiers")
 
     def error(self, words: str) -> DriverError:
@@ -257,16 +281,28 @@ class PolledLink(Link):
         self._bus = None
 
     def exchange(self, deadline: float) -> float:
-        """Every axis' frames out, then wait for the answers. What came before is no answer and only read away."""
+        """Every axis' frames out, then wait for the answers. What came before is no answer and only read away.
+
+        What goes wrong with one axis is raised after the others have had theirs.
+        """
         for axis in self._axes:
             axis.due = False
-        self.clear()
-        asked = time.monotonic()
-        for axis in self._axes:
-            for frame in axis.frames():
-                self.send(frame)
-        self.listen(lambda: not any(axis.due for axis in self._axes), deadline)
+        with all_tried() as tried:
+            with tried():
+                self.clear()
+            asked = time.monotonic()
+            for axis in self._axes:
+                with tried():
+                    for frame in axis.frames():
+                        self.send(frame)
+            self.listen(lambda: not any(axis.due for axis in self._axes), deadline)
         return asked
+
+    def feed(self) -> None:
+        """Drives that are to have power are told to rest once more: their watchdogs run while others are asked."""
+        for axis in self._axes:
+            if axis.rests_armed:
+                self.send(axis.setpoint(0.0))
 
     def clear(self) -> None:
         """Read away what came unasked, or too late."""
@@ -298,6 +334,7 @@ class PolledLink(Link):
         message = self._bus.recv(patience)
         if message is None:
             return False
+        self.error_frames += message.is_error_frame
         frame = Frame(message.arbitration_id, bytes(message.data))
         odd = message.is_error_frame or message.is_remote_frame or message.is_extended_id
         if not odd and (frame.identifier, frame.data) not in self._sent:

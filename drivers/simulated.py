@@ -111,6 +111,11 @@ class SimulatedArm:
         self._advance(command.velocity)
         return self._measure()
 
+    def hand_over(self, joint: int) -> None:
+        """A joint in torque mode goes on in velocity mode from its torque, without a jump, as when a brake closes."""
+        loop = self._loops[joint]
+        loop.integral = loop.integral if loop.told is None else loop.told
+
     def _take_torques(self, command: Command) -> None:
         """Of the joints in torque mode: the drive gives what its own reading calls by that number."""
         if command.mode is None or command.torque is None:

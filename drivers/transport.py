@@ -1,7 +1,7 @@
 """Buses: opening them, and what frames cost on the wire."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import can
@@ -41,6 +41,23 @@ def bus_errors() -> Iterator[None]:
         yield
     except (can.CanError, OSError) as error:
         raise DriverError(f"the bus failed: {error}") from error
+
+
+@contextmanager
+def all_tried() -> Iterator[Callable[[], AbstractContextManager[None]]]:
+    """Gives blocks whose failures on the bus wait until all has been tried; then the first is raised."""
+    failures: list[Exception] = []
+
+    @contextmanager
+    def tried() -> Iterator[None]:
+        try:
+            yield
+        except (can.CanError, OSError, DriverError) as error:
+            failures.append(error)
+
+    yield tried
+    if failures:
+        raise failures[0]
 
 
 def can_bits(data: int, extended: bool = False) -> int:

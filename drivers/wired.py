@@ -98,6 +98,8 @@ class WiredArm:
         self._reason: str | None = "it is not connected"
         self._period, self._began, self._tick, self._asked = 1.0 / self.rate, 0.0, 0.0, 0.0
         self._sent = np.zeros(len(self.names))
+        self._failure: DriverError | None = None        # of the ladder's last cycle
+        self._gap = 0.0                     # between the last two times that replies were asked for [s]
         self._leave = ExitStack()
         self.epoch = 0.0                    # when t = 0 was, in s since 1970
         self.prompt = False                 # whether this computer lets the loop go before all else
@@ -177,11 +179,13 @@ class WiredArm:
         return sample
 
     def _refuse_pause(self) -> None:
-        """What was commanded before a pause of this computer is no way to go on; joints that still move are stopped at once."""
-        pause = time.monotonic() - self._asked
-        if pause > self.watchdog + self._period:
-            self._sent[:] = 0.0
-            self._fail(f"this computer sent nothing for {1e3 * pause:.0f} ms")
+        """What was commanded before a pause of this computer is no way to go on."""
+        if time.monotonic() - self._asked > self.watchdog + self._period:
+            self._fail(f"this computer sent nothing for {1e3 * (time.monotonic() - self._asked):.0f} ms")
+
+    def _paused(self) -> bool:
+        """Whether nothing was sent for so long, until now or until the last cycle, that drives may have stopped by themselves."""
+        return max(time.monotonic() - self._asked, self._gap) > self.watchdog + self._period
 
     def look(self, cycles: int) -> list[JointSample]:
         """Cycles without set-points, of drives as they are; moves nothing."""
@@ -208,11 +212,11 @@ class WiredArm:
         DriverError
             After the last rung, if a drive did not confirm that it stopped.
         """
-        if self._reason is not None:
-            return
-        self._reason = reason
         errors: list[BaseException] = []
         with uninterrupted():
+            if self._reason is not None:
+                return
+            self._reason = reason
             for rung in (self._slow_down, self._quick_stop, self._power_off):
                 try:
                     with bus_errors():
@@ -244,8 +248,8 @@ class WiredArm:
     # the ladder
 
     def _slow_down(self) -> None:
-        """Bring the set-points to zero within the acceleration limits and wait for rest."""
-        velocity, n = self._sent.copy(), len(self.axes)
+        """Bring the set-points to zero within the acceleration limits and wait for rest; joints stop at once after a pause."""
+        velocity, n = np.zeros_like(self._sent) if self._paused() else self._sent.copy(), len(self.axes)
         braking = np.abs(velocity) / self.limits.acceleration
         end, drop = time.monotonic() + float(braking.max()) + _RAMP, self.limits.acceleration * self._period
         rest = np.maximum(_REST, 2.0 * self.resolution.velocity_step)
@@ -253,16 +257,17 @@ class WiredArm:
             velocity -= np.clip(velocity, -drop, drop)
             for axis, value in zip(self.axes, velocity, strict=True):
                 axis.command("velocity", float(value))
-            sample = self._cycle()
-            if not velocity.any() and (np.abs(sample.dq) < rest).sum() == n and not self._silent():
+            dq = self._try_cycle()
+            if not velocity.any() and (np.abs(dq) < rest).sum() == n and not self._silent():
                 return
+        self._raise_failure()
 
     def _quick_stop(self) -> None:
         for axis in self.axes:
             axis.quick_stop()
         self._until("held", _QUICK_STOP)
         for axis in self.axes:
-            if axis.joint.falls and axis.power != "held" and f"drive of {axis.joint.name}" not in str(self._reason):
+            if axis.joint.falls and axis.power != "held" and f"drive of {axis.joint.name} " not in str(self._reason):
                 raise DriverError(f"the drive of {axis.joint.name} does not hold it: {axis.trouble or axis.power}")
 
     def _power_off(self) -> None:
@@ -275,7 +280,7 @@ class WiredArm:
 
     def _until(self, power: str, patience: float, axes: Sequence[Axis] | None = None) -> None:
         """Cycle until these drives are in this state; a drive without power cannot be held."""
-        axes, end = self.axes if axes is None else axes, time.monotonic() + patience
+        axes, end, self._failure = self.axes if axes is None else axes, time.monotonic() + patience, None
         done = {"held": ("held", "off", "fault"), "off": ("off", "fault")}.get(power, (power,))       # a fault takes power, too
         while any(axis.power not in done for axis in axes) or self._silent(axes):
             if power == "on":
@@ -283,13 +288,32 @@ class WiredArm:
                 if broken is not None:
                     raise DriverError(f"the drive of {broken.joint.name} has a fault: {broken.trouble}")
             if time.monotonic() > end:
+                self._raise_failure()
                 silent = self._silent(axes)
                 if silent:
                     raise DriverError(f"{silent[0]} does not reply")
                 axis = next(axis for axis in axes if axis.power not in done)
                 raise DriverError(f"the drive of {axis.joint.name} is {axis.power!r} after {patience:g} s, not {power!r}"
                                   + (f": {axis.trouble}" if axis.trouble else ""))
-            self._cycle()
+            if power == "on":
+                self._cycle()
+            else:
+                self._try_cycle()
+
+    def _try_cycle(self) -> Array:
+        """A cycle of the ladder: what fails in it is no reason to end a rung before its time. Velocities, nan where it failed."""
+        self._failure = None
+        try:
+            with bus_errors():
+                return self._cycle().dq
+        except DriverError as error:
+            self._failure = error
+            return np.full(len(self.axes), np.nan)
+
+    def _raise_failure(self) -> None:
+        """What failed in the last cycle, if anything did."""
+        if self._failure is not None:
+            raise self._failure
 
     def _cycle(self) -> JointSample:
         """Wait for the tick, exchange, gather what came."""
@@ -305,8 +329,10 @@ class WiredArm:
             self._tick += int((now - self._tick) / self._period) * self._period
 
     def _exchange(self) -> JointSample:
-        self._asked = self.link.exchange(time.monotonic() + _PATIENCE * self._period)
         self._tick += self._period
+        before = self._asked
+        self._asked = self.link.exchange(time.monotonic() + _PATIENCE * self._period)
+        self._gap = self._asked - before
         return self._gather()
 
     def _gather(self) -> JointSample:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ident.calibration import Calibration, JointCalibration
-from ident.compare import Comparison, CurveChange, ParameterChange
+from ident.compare import Comparison, CurveChange, ParameterChange, loads_agree
 from ident.errors import InputError
 from ident.mechanism import Array
 
@@ -34,7 +34,8 @@ def comparison_table(before: Calibration, after: Calibration, comparison: Compar
                 "friction": curve and _entry(curve) | {"speed": curve.speed, "load": curve.load, "rms": curve.rms},
                 "traded": name in comparison.traded,
                 "temperature": [before.joints[name].temperature_range, after.joints[name].temperature_range]}
-    return {"changed": comparison.changed, "joints": joints, "notes": list(comparison.notes)}
+    return {"changed": comparison.changed, "not_compared": list(comparison.apart), "joints": joints,
+            "notes": list(comparison.notes)}
 
 
 def _entry(change: ParameterChange | CurveChange) -> dict[str, Any]:
@@ -66,14 +67,16 @@ def plot(calibrations: Sequence[Calibration], names: Sequence[str], target: Path
         ax.set_visible(False)
     for ax, name in zip(axes, joints, strict=False):
         first = calibrations[0].joints[name]
-        level = _middle_load([one.joints[name] for one in calibrations if name in one.joints])
+        loaded = [one.joints[name] for one in calibrations if name in one.joints]
+        shared = all(loads_agree(first, other) for other in loaded)
+        level = _middle_load(loaded)
         for k, (calibration, label) in enumerate(zip(calibrations, names, strict=True)):
             if name not in calibration.joints:
                 continue
             joint = calibration.joints[name]
             low, high = joint.velocity_range
             w = np.geomspace(max(low, 1e-3 * high), high, 120)
-            own = joint.middle_load if np.ndim(level) != joint.middle_load.ndim else level
+            own = level if shared else joint.middle_load
             load = np.repeat(np.asarray(own)[None], len(w), axis=0)
             friction, band = joint.torque(w, load), joint.band(w, load) if joint.names else 0.0
             colour = _COLOURS[k % len(_COLOURS)]
@@ -83,7 +86,7 @@ def plot(calibrations: Sequence[Calibration], names: Sequence[str], target: Path
         unit = first.parameters["coulomb"].unit
         ax.set(xscale="log", xlabel=f"speed, {'m/s' if unit == 'N' else 'rad/s'}", ylabel=f"friction, {unit}")
         ax.set_ylim(bottom=0.0)
-        ax.set_title(f"{name}, load {level:.3g}" if np.ndim(level) == 0 and level else name, loc="left", fontsize=9)
+        ax.set_title(f"{name}, load {level:.3g}" if shared and np.ndim(level) == 0 and level else name, loc="left", fontsize=9)
         ax.legend(frameon=False, fontsize=7)
         ax.spines[["top", "right"]].set_visible(False)
     FigureCanvasAgg(figure).print_figure(str(target))

@@ -1,6 +1,6 @@
 """Recording: an arm follows a plan, or a recording follows itself, into a run folder."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,9 +17,12 @@ from experiments.recorder import Recorder, new_run_folder
 from experiments.tracking import Enough, Watch, follow
 from ident.armfile import ArmFile
 from ident.description import load_mechanism
+from ident.mechanism import Mechanism
 from ident.run import DONE, FIT, RECORD, Run
 
 REPLIES = "replies"     # event: how a bus did
+_LOOKS = 5              # cycles in which drives are asked where they stand,
+_STOOD = 0.02           # rad or m from which they may then be: less than the room that ways leave
 _FIRST_WAY = 0.1        # of velocity and acceleration limits: real hardware shows first whether it goes where it should
 
 
@@ -64,24 +67,47 @@ def record(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None, no
     folder = new_run_folder(campaign, plan.purpose if plan.purpose != FIT else "whole-arm" if together else "constant-speed")
     with Recorder(folder, arm, mechanism, plan.method, arm.driver.rate, connected.resolution, plan_table(plan),
                   seed, note, continues=continues, options=options) as recorder, connected, _counted(device, recorder):
+        check = _checked_way(device, plan, arm, mechanism)
         connected.enable()
-        follow(connected, plan, recorder, watch, lambda stands: check_way(stands, plan, arm, mechanism), approach(arm), enough)
+        follow(connected, plan, recorder, watch, check, approach(arm), enough)
     return folder
+
+
+def _checked_way(device: Arm, plan: Plan, arm: ArmFile, mechanism: Mechanism) -> Callable[[np.ndarray], None]:
+    """Check of the way from where the arm stands to the plan's start, for when it is powered.
+
+    To look for shapes in the way takes a while, in which drives on a bus hear nothing: they are asked where they stand before
+    they are powered, and then must stand there still.
+    """
+    places = device.look(_LOOKS) if isinstance(device, WiredArm) else []
+    known = [sample.q for sample in places if np.isfinite(sample.q).all()]
+    if not known:
+        return lambda stands: check_way(stands, plan, arm, mechanism)
+    check_way(known[-1], plan, arm, mechanism)
+
+    def stands_still(stands: np.ndarray) -> None:
+        j = int(np.argmax(np.abs(stands - known[-1])))
+        if abs(stands[j] - known[-1][j]) > _STOOD:
+            raise PlanError(f"{mechanism.names[j]} stood at {known[-1][j]:.4g} {mechanism.position_unit(j)} and stands at "
+                            f"{stands[j]:.4g} now that it is powered; the way to the start was not checked from there. Start "
+                            "again once the arm is at rest")
+
+    return stands_still
 
 
 @contextmanager
 def _counted(device: Arm, recorder: Recorder) -> Iterator[None]:
-    """However motion on a bus ends, note when it began, how many cycles it had, how many of them late, and replies missed."""
+    """However motion on a bus ends, note when it began, its cycles, how many of them late, replies missed, and error frames."""
     if not isinstance(device, WiredArm):
         yield
         return
-    before = replace(device.tally, missed=device.tally.missed.copy())
+    before, errors = replace(device.tally, missed=device.tally.missed.copy()), device.link.error_frames
     try:
         yield
     finally:
         tally = device.tally
         recorder.event(REPLIES, epoch=round(device.epoch, 6), cycles=tally.cycles - before.cycles, late=tally.late - before.late,
-                       missed=(tally.missed - before.missed).tolist())
+                       missed=(tally.missed - before.missed).tolist(), error_frames=device.link.error_frames - errors)
 
 
 def approach(arm: ArmFile) -> float:

@@ -126,11 +126,9 @@ class Recorder:
         block = self._block
         block[0, row], block[1, row], block[2, row] = sample.q, sample.dq, sample.tau
         block[3, row], block[4, row], block[5, row] = q_cmd, dq_cmd, sample.t_joint
-        extra = 6
-        for value in (sample.raw, sample.temperature):
-            if value is not None:
-                block[extra, row] = value
-                extra += 1
+        for k, signal in enumerate(self._signals[6:], start=6):
+            value = getattr(sample, signal)
+            block[k, row] = np.nan if value is None else value
         self._filled += 1
         self.rows += 1
         if self._filled == self._block_rows:

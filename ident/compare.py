@@ -103,12 +103,15 @@ class Comparison:
         Of laws that are the same, and the torque signal's scale and offset.
     curves : dict of str to CurveChange
         Friction by joint, where speeds are common.
+    apart : tuple of str
+        Joints whose friction was not compared: their speeds or loads have nothing in common.
     notes : tuple of str
         What was not compared and why; what between-run deviation is missing.
     """
 
     parameters: tuple[ParameterChange, ...]
     curves: Mapping[str, CurveChange]
+    apart: tuple[str, ...]
     notes: tuple[str, ...]
 
     @property
@@ -146,7 +149,8 @@ def compare(before: Calibration, after: Calibration) -> Comparison:
                        for name in joints for key, p, q in common[name])
     curves = {name: curve for name, (a, b) in pairs.items()
               if (curve := _curve(name, a, b, runs, LEVEL / 2.0 / len(joints))) is not None}
-    return Comparison(parameters, curves, tuple(_notes(before, after, pairs, curves)))
+    apart = tuple(name for name in pairs if name not in curves)
+    return Comparison(parameters, curves, apart, tuple(_notes(before, after, pairs, curves)))
 
 
 def _comparable(a: JointCalibration, b: JointCalibration) -> Iterator[tuple[str, Parameter, Parameter]]:
@@ -197,7 +201,7 @@ def _curve(name: str, a: JointCalibration, b: JointCalibration, runs: tuple[int,
     levels = _common_loads(a, b)
     if not low < high or levels is None:
         return None
-    w = np.tile(np.geomspace(low, high, _SPEEDS), len(levels[0]))
+    w = np.tile(np.geomspace(max(low, 1e-3 * high), high, _SPEEDS), len(levels[0]))
     loads = [np.repeat(level, _SPEEDS, axis=0) for level in levels]
     before, after = (joint.torque(w, load) for joint, load in zip((a, b), loads, strict=True))
     variance = sum(_variance(joint, other, w, load, runs) for joint, other, load in zip((a, b), (b, a), loads, strict=True))
@@ -205,7 +209,7 @@ def _curve(name: str, a: JointCalibration, b: JointCalibration, runs: tuple[int,
     allowed = np.maximum(width * np.sqrt(variance), 1e-9 * np.abs(before))
     worst = int(np.argmax(np.abs(after - before) / allowed))
     load = float(loads[0][worst]) if (a.load != "none" or b.load != "none") and loads[0].ndim == 1 else None
-    return CurveChange(name, a.parameters["coulomb"].unit, float(w[worst]), load if _loads_agree(a, b) else None,
+    return CurveChange(name, a.parameters["coulomb"].unit, float(w[worst]), load if loads_agree(a, b) else None,
                        float(before[worst]), float(after[worst]), float(allowed[worst]),
                        float(np.sqrt(np.mean((after - before) ** 2) / np.mean(before**2))))
 
@@ -223,7 +227,7 @@ def _variance(joint: JointCalibration, other: JointCalibration, w: Array, load: 
     return np.asarray((replace(joint, parameters={**joint.parameters, **spread}).band(w, load) / joint.factor) ** 2)
 
 
-def _loads_agree(a: JointCalibration, b: JointCalibration) -> bool:
+def loads_agree(a: JointCalibration, b: JointCalibration) -> bool:
     """Whether one number is the load of both."""
     return "none" in (a.load, b.load) or (a.load == b.load and a.components == b.components
                                           and (a.load != "normal" or a.bearing == b.bearing))
@@ -232,7 +236,7 @@ def _loads_agree(a: JointCalibration, b: JointCalibration) -> bool:
 def _common_loads(a: JointCalibration, b: JointCalibration) -> tuple[Array, Array] | None:
     """Loads at which both are compared; the middle of each range where they are of different kinds, None without common ones."""
     ends = [joint.load_ends for joint in (a, b) if joint.load != "none" and joint.load_range is not None]
-    if not _loads_agree(a, b):
+    if not loads_agree(a, b):
         return a.middle_load[None], b.middle_load[None]
     if not ends:
         return np.zeros(1), np.zeros(1)
@@ -253,7 +257,7 @@ def _notes(before: Calibration, after: Calibration, pairs: Mapping[str, tuple[Jo
             kinds = [f"{joint.law} with load {joint.load}" for joint in (a, b)]
             why = " and ".join(kinds) if kinds[0] != kinds[1] else "bearings that differ"
             yield f"{name}: {why}: parameters mean different things, the friction itself is compared" + (
-                "" if _loads_agree(a, b) else ", at the middle of each load range")
+                "" if loads_agree(a, b) else ", at the middle of each load range")
         if name not in curves:
             yield f"{name}: calibrated speeds or loads do not overlap; its friction is not compared"
         warm = [joint.temperature_range for joint in (a, b)]

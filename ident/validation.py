@@ -8,17 +8,21 @@ and predicted torque pass the same low-pass (`ident.filtering`), so that neither
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
-from ident.calibration import Calibration, JointCalibration
+from ident.calibration import Calibration, JointCalibration, file_sha256
+from ident.description import load_mechanism
+from ident.dynamics import inverse_dynamics
 from ident.errors import FitError, InputError
 from ident.filtering import Motion, filtered, reduce_motion
-from ident.mechanism import Array
+from ident.mechanism import Array, Mechanism
 from ident.parameter import Parameter
 from ident.run import Run
 
+_POSTURES = 7           # in which two models are compared
 TOLERANCE = 0.1         # error of the torque, as a part of friction, up to which a joint passes
 
 
@@ -98,10 +102,7 @@ def validate(run: Run, calibration: Calibration, tolerance: float = TOLERANCE) -
     if run.sha256 in {entry.get("sha256") for entry in calibration.runs}:
         raise InputError(f"{run.path}: this calibration was fitted to this run; record another (stribeck run ARM --experiment "
                          "validation)")
-    mechanism = calibration.mechanism
-    if mechanism.names != run.names:
-        raise InputError(f"{run.path} has joints {', '.join(run.names)}, the calibration of {calibration.arm} "
-                         f"{', '.join(mechanism.names)}")
+    mechanism = _as_recorded(run, calibration)
     log, found, reasons = filtered([run], [mechanism]), {}, {}
     for name, joint in calibration.joints.items():
         try:
@@ -113,8 +114,26 @@ def validate(run: Run, calibration: Calibration, tolerance: float = TOLERANCE) -
     return Validation(found, reasons)
 
 
+def _as_recorded(run: Run, calibration: Calibration) -> Mechanism:
+    """The arm with what it carries and how it is mounted in this run; bearings, by which loads count, are the calibration's."""
+    known = calibration.mechanism
+    if known.names != run.names:
+        raise InputError(f"{run.path} has joints {', '.join(run.names)}, the calibration of {calibration.arm} "
+                         f"{', '.join(known.names)}")
+    if file_sha256(run.arm.model) != calibration.model.sha256:
+        q = np.linspace(-1.0, 1.0, _POSTURES * len(known.names)).reshape(_POSTURES, -1)
+        here, there = (inverse_dynamics(load_mechanism(path, gravity=(3.0, 4.0, -9.0)), q)
+                       for path in (run.arm.model, calibration.folder / Path(calibration.model.file).name))
+        if not np.allclose(here, there, rtol=0.0, atol=1e-6 * np.abs(there).max()):
+            raise InputError(f"{run.path} was recorded with another model than that of the calibration of {calibration.arm}: its "
+                             f"gravity differs by up to {np.abs(here - there).max():.3g} N·m or N; validate with runs of the "
+                             "calibrated arm, or fit again where its model was corrected")
+    return replace(load_mechanism(run.arm, tool=calibration.model.unknown_tool.tool), bearings=known.bearings)
+
+
 def _judge(run: Run, motion: Motion, joint: JointCalibration, tolerance: float) -> JointValidation:
-    load = None if joint.load == "none" else motion.loads[joint.load]
+    load = (None if joint.load == "none" else motion.loads[joint.load] if not joint.components
+            else np.column_stack([motion.loads[part] for part in joint.components]))
     friction = joint.torque(motion.dq, load) + joint.directional_torque(motion.dq, load, motion.rigid)
     scale, offset = _value(joint.gravity, "scale", 1.0), _value(joint.gravity, "offset", 0.0)
     rigid = scale * motion.rigid + offset

@@ -149,6 +149,8 @@ class Body:
                 drive.setpoint = drive.dq if drive.power == "torque" or not drive.braked else 0.0
             if drive.power == "torque" and drive.loop:
                 drive.target = drive.loop(float(self._sample.q[j]), drive.dq)
+            if drive.power == "off" and drive.braked:
+                self._arm.hand_over(j)
         falling = [drive.power == "off" and not drive.braked for drive in self.drives]
         mode = tuple("torque" if fall or drive.power == "torque" else "velocity"
                      for fall, drive in zip(falling, self.drives, strict=True))

@@ -50,7 +50,7 @@ class Motor(Node):
             self.on = not self.error
         elif data == b"\xff" * 7 + b"\xfd":
             self.on, self.error = False, 0
-        else:
+        elif self.on:                       # in rest mode set-points are answered and forgotten
             self._told = self._unpacked(data)
         self.tick()
         self._reply()

@@ -22,7 +22,8 @@ _BEAT = 0.1                 # s between heartbeats
 _START = {"axis0.config.enable_watchdog": ("?", False), "axis0.config.watchdog_timeout": ("f", 0.0),
           "axis0.config.torque_soft_max": ("f", math.inf), "axis0.config.torque_soft_min": ("f", -math.inf),
           "axis0.controller.config.vel_limit": ("f", 2.0), "axis0.controller.config.control_mode": ("B", 3),
-          "axis0.controller.config.input_mode": ("B", 1), "axis0.controller.input_vel": ("f", 0.0)}
+          "axis0.controller.config.input_mode": ("B", 1), "axis0.controller.input_vel": ("f", 0.0),
+          "axis0.controller.config.absolute_setpoints": ("?", True)}
 
 
 class Axis(Node):
@@ -43,7 +44,7 @@ class Axis(Node):
     def boot(self) -> None:
         """Power-on: what was written is forgotten, no power."""
         self.values: dict[str, Any] = {name: value for name, (_, value) in _START.items()}
-        self.error, self.state = 0, _IDLE
+        self.error, self.active, self.state = 0, 0, _IDLE       # why it was disarmed, and what is wrong still
         self._fed = self._beat = time.monotonic()
         self._let_go()
 
@@ -56,7 +57,7 @@ class Axis(Node):
         if command == 0x00:
             self._answer(command, bytes([2, 4, 4, 58]) + self._firmware + b"\0")
         elif command == 0x03:
-            self._answer(command, struct.pack("<II", self.error, self.error))
+            self._answer(command, struct.pack("<II", self.active, self.error))
         elif command == 0x09:
             counts = round((drive.q - drive.table.zero_offset) / self._turn * self._counts)
             self._answer(command, struct.pack("<ff", counts / self._counts, drive.dq / self._turn))
@@ -86,7 +87,7 @@ class Axis(Node):
             self.values["axis0.controller.input_vel"] = struct.unpack_from("<f", data)[0]
             self._follow()
         elif command == 0x18:
-            self.error = 0
+            self.error = self.active = 0
 
     def tick(self) -> None:
         """Heartbeat, and the watchdog, which also runs without power."""
@@ -134,8 +135,9 @@ class Axis(Node):
         self.drive.power, self.drive.target = "off", 0.0
 
     def fault(self, error: int) -> None:
-        """Disarmed: no power from now on."""
+        """Disarmed: no power from now on. Currents are over then, other errors stay until they are cleared."""
         self.error |= error
+        self.active |= error & ~_OVERCURRENT
         self.state = _IDLE
         self._let_go()
 

@@ -42,7 +42,8 @@ def compare(calibrations: Annotated[list[Path], typer.Argument(metavar="CALIBRAT
             text.print(f"note      {joint}: parameters traded places; the friction that they give stayed")
         for note in comparison.notes:
             text.print(f"note      {note}")
-        text.print(f"{'changed' if comparison.changed else 'the same':<9} {_sentence(comparison, names[0], name)}")
+        verdict = "changed" if comparison.changed else "the same" if comparison.curves else "unknown"
+        text.print(f"{verdict:<9} {_sentence(comparison, names[0], name)}")
     if out is not None:
         text.print(f"wrote     {out}")
     changed = any(comparison.changed for comparison in found)
@@ -85,6 +86,8 @@ def _sentence(comparison: "Comparison", first: str, other: str) -> str:
     shown = [f"{change.name} of {change.joint}" for change in comparison.parameters
              if change.changed and change.joint not in {joint for joint, curve in comparison.curves.items() if curve.changed}
              and change.joint not in comparison.traded]
+    apart = f"; not compared: friction of {', '.join(comparison.apart)}" if comparison.apart else ""
     if not comparison.changed:
-        return f"{other} and {first} agree within intervals and deviation between runs"
-    return "; ".join(([f"friction of {', '.join(moved)}"] if moved else []) + ([", ".join(shown)] if shown else []))
+        agree = "agree within intervals and deviation between runs" if comparison.curves else "have no speeds and loads in common"
+        return f"{other} and {first} {agree}{apart}"
+    return "; ".join(([f"friction of {', '.join(moved)}"] if moved else []) + ([", ".join(shown)] if shown else [])) + apart

@@ -47,8 +47,11 @@ def drawer(picture: str, head: dict[str, Any], to: IO[Any] | None = None) -> Ite
     head : dict
         What it is made from.
     to : file, optional
-        Where it is drawn; default is standard error.
+        Where it is drawn; default is standard error. On Windows nothing is.
     """
+    if not hasattr(os, "set_blocking") or sys.platform == "win32":         # a pipe there can only be waited for
+        yield lambda _: None
+        return
     process = subprocess.Popen([sys.executable, "-c", f"from {__name__} import main; main()", picture], stdin=subprocess.PIPE,
                                stdout=to or sys.stderr)
     assert process.stdin
@@ -63,6 +66,8 @@ def drawer(picture: str, head: dict[str, Any], to: IO[Any] | None = None) -> Ite
     try:
         yield send
     finally:
+        if process.poll():
+            print("note      the picture ended by itself, see above; recording is not concerned", file=sys.stderr)
         process.stdin.close()
         with suppress(subprocess.TimeoutExpired):
             process.wait(2.0)

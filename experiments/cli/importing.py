@@ -23,7 +23,7 @@ def agreed_signal(stated: str | None, arm: "ArmFile", log: Path, yes: bool, text
     signal = stated or arm.torque_signal
     if stated is None and not yes and sys.stdin.isatty():
         text.print(f"Which torque does {log.name} hold? {', '.join(TORQUE_SIGNALS)}")
-        signal = typer.prompt("torque signal", default=signal)
+        signal = typer.prompt("torque signal", default=signal, err=True)
     checked_signal(signal, str(log))
     text.print(f"torque    {signal} ({'as the arm file says; --torque-signal states another' if stated is None else 'stated'})")
     return signal
@@ -56,7 +56,8 @@ def agreed_columns(table: "Table", given: Sequence["ColumnMap"], arm: "ArmFile",
         target = str(error).partition(" for ")[2].partition(";")[0]
         why = "; positions alone show no friction, a torque or current is needed" if target.startswith("tau.") else ""
         raise InputError(f"{error}{why}; {likely(target, table)}") from None
-    if guessed and not yes and sys.stdin.isatty() and not typer.confirm("import with these columns", default=True):
+    if guessed and not yes and sys.stdin.isatty() and not typer.confirm("import with these columns", default=True,
+                                                                        err=True):
         raise ArmStopped("called off; nothing was written")
     return columns
 

@@ -240,6 +240,8 @@ def _check_view(text: "Console", live: bool, rerun: str | None) -> None:
         raise InputError("--rerun needs the package rerun-sdk; pip install 'stribeck[rerun]'")
     if rerun is not None and rerun != VIEW and Path(rerun).suffix != ".rrd":
         raise InputError(f"--rerun {rerun}: a recording for the Rerun viewer ends in .rrd; {VIEW} opens the viewer")
+    if rerun is not None and rerun != VIEW and not os.access(Path(rerun).absolute().parent, os.W_OK):
+        raise InputError(f"--rerun {rerun}: no folder {Path(rerun).absolute().parent} to write into")
 
 
 def _greet(text: "Console", arm: "ArmFile", mechanism: "Mechanism", folder: Path) -> None:

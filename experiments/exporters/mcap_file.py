@@ -114,7 +114,7 @@ def _joint_state(run: Run, signals: tuple[str | None, ...]) -> Callable[[int, in
 
 def _array(run: Run, values: np.ndarray) -> Callable[[int, int], bytes]:
     n = values.shape[1]
-    layout = _padded(struct.pack("<I", 1) + _string(" ".join(run.names)), 4) + struct.pack("<IIII", n, n, 0, n)
+    layout = _padded(struct.pack("<I", 1) + _string(", ".join(run.names)), 4) + struct.pack("<IIII", n, n, 0, n)
     layout = _padded(layout, 8)
     return lambda k, _: _CDR + layout + values[k].astype("<f8").tobytes()
 

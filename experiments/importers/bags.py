@@ -1,4 +1,4 @@
-"""ROS 2 bags and MCAP files with joint states: only that topic is kept, whatever else was recorded."""
+"""ROS 2 bags and MCAP files with joint states: that topic is kept, and lists of numbers beside it, whatever else was recorded."""
 
 import re
 import sqlite3
@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from experiments.importers import multi_array
 from experiments.importers.joint_state import STAMPS, TYPES, JointStates
+from experiments.importers.multi_array import MultiArrays
 from experiments.importers.table import Table
 from ident.errors import InputError, unknown_name
 
@@ -19,6 +21,7 @@ _USUAL = "/joint_states"
 _LARGEST_RECORD = 1 << 30       # bytes of an MCAP record
 _LARGEST_CHUNK = 1 << 28        # bytes of an MCAP chunk, unpacked
 _LARGEST_ROW = 1 << 26          # bytes of a message in SQLite
+_READ = (*TYPES, *multi_array.TYPES)
 _STEPS = 1_000_000_000          # of SQLite's machine, far more than a query of ours needs: a damaged file may never end
 
 
@@ -42,10 +45,13 @@ def open_bag(path: Path, topic: str | None = None, stamps: str = "auto") -> Tabl
         raise unknown_name("stamp", stamps, STAMPS)
     files = sorted((file for file in path.iterdir() if file.suffix in SUFFIXES), key=_number) if path.is_dir() else [path]
     found: dict[str, JointStates] = {}
+    beside = MultiArrays()
     others: set[str] = set()
     notes: list[str] = []
     for file in files:
         for name, kind, receipt, data in _messages(file, notes):
+            if kind in multi_array.TYPES:
+                beside.add(name, data, receipt)
             if kind not in TYPES:
                 others.add(f"{name} ({kind})")
             elif topic is None or name == topic:
@@ -60,7 +66,7 @@ def open_bag(path: Path, topic: str | None = None, stamps: str = "auto") -> Tabl
     if states is None or not len(states):
         wanted = f"sensor_msgs/JointState{f' under {topic}' if topic else ''}"
         raise InputError(f"{path}: no message of {wanted} in it; it holds {', '.join(sorted(others)[:10]) or 'nothing else'}")
-    return states.table(stamps, tuple(notes))
+    return states.table(stamps, tuple(notes), beside)
 
 
 def _number(path: Path) -> tuple[str, int]:
@@ -70,7 +76,7 @@ def _number(path: Path) -> tuple[str, int]:
 
 
 def _messages(file: Path, notes: list[str]) -> Iterator[tuple[str, str, int, bytes]]:
-    """Topic, type, time of receipt [ns] and content of messages; of other topics than joint states only one, without content."""
+    """Topic, type, time of receipt [ns] and content of messages; of topics that are not read only one, without content."""
     yield from (_from_sqlite if file.suffix == ".db3" else _from_mcap)(file, notes)
 
 
@@ -91,7 +97,7 @@ def _from_sqlite(file: Path, notes: list[str]) -> Iterator[tuple[str, str, int, 
         if kinds != {"topics": "table", "messages": "table"}:
             raise InputError(f"{file}: not a ROS 2 bag: it has no tables topics and messages")
         for number, name, kind, form in connection.execute("SELECT id, name, type, serialization_format FROM topics").fetchall():
-            if kind not in TYPES:
+            if kind not in _READ or (kind not in TYPES and form != "cdr"):
                 yield str(name), str(kind), 0, b""
                 continue
             if form != "cdr":
@@ -125,9 +131,9 @@ def _from_mcap(file: Path, notes: list[str]) -> Iterator[tuple[str, str, int, by
             elif isinstance(record, Message) and record.channel_id in channels:
                 channel = channels[record.channel_id]
                 kind = schemas[channel.schema_id].name if channel.schema_id in schemas else "no type"
-                if kind in TYPES and channel.message_encoding != "cdr":
+                if kind in _READ and channel.message_encoding != "cdr":
                     kind = f"{kind} in {channel.message_encoding or 'no encoding'}, only cdr is known"
-                yield channel.topic, kind, record.log_time, record.data if kind in TYPES else b""
+                yield channel.topic, kind, record.log_time, record.data if kind in _READ else b""
     except InputError:
         raise
     except (McapError, EOFError) as error:

@@ -1,7 +1,7 @@
 """Guesses where a column map is silent: signal and joint from names, units from names, steps of time and limits."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 
@@ -21,14 +21,17 @@ _WORDS = {
 }
 _CURRENT = {"current", "currents", "curr", "amps", "iq"}
 _TIME = ("t", "time", "timestamp", "stamp", "seconds", "sec", "secs")
-_NOT_MEASURED = {"target", "cmd", "command", "commanded", "desired", "des", "ref", "reference", "goal", "set", "setpoint",
-                 "action", "error", "err", "tcp", "ext", "external", "stiffness", "limit", "std", "min", "max", "index"}
+_NOT_MEASURED = {"target", "cmd", "command", "commands", "commanded", "desired", "des", "ref", "reference", "goal", "set",
+                 "setpoint", "action", "error", "err", "tcp", "ext", "external", "stiffness", "limit", "std", "min", "max",
+                 "index"}
 _NEUTRAL = {"actual", "measured", "meas", "act", "joint", "joints", "j", "axis", "motor", "observation"}
 _SPELLED = {"rad": "rad", "deg": "deg", "degree": "deg", "degrees": "deg", "rads": "rad/s", "degs": "deg/s", "rpm": "rpm",
             "ms": "ms", "us": "us", "ns": "ns", "nm": "Nm", "mnm": "mNm", "ma": "mA", "a": "A", "mm": "mm", "s": "s",
-            "ncm": "Ncm", "nmm": "Nmm"}
+            "ncm": "Ncm", "nmm": "Nmm", "sec": "s", "secs": "s", "seconds": "s", "msec": "ms", "usec": "us", "nsec": "ns"}
 _FOREIGN = {"percent", "pct", "perc", "permille", "volt", "volts", "counts", "count", "ticks", "raw", "lsb", "adc", "pu",
             "normalized", "normalised", "ozin", "lbft", "lbin", "kgcm", "gcm"}      # units that need a factor
+_OTHER = {"deg": "rad", "mm": "m", "deg/s": "rad/s", "mm/s": "m/s"}     # the units that numbers may show, and the usual ones
+_USUAL, _BEYOND = "the usual unit", "is more than the arm can do"       # why a unit was guessed
 _LEAST_RATE = 5.0       # Hz; a slower log is in another unit of time
 
 
@@ -46,7 +49,17 @@ def guess_columns(table: Table, given: Sequence[ColumnMap], arm: ArmFile, mechan
     wanted = [name for name in (*taken, clock, *(column for *_, column in joints)) if name is not None]
     table.read(wanted)                  # at once: what import needs, and sizes to tell units by
     found = [] if clock is None else [_clock(clock, table)]
-    return (*given, *found, *(_entry(*entry, table, arm, mechanism) for entry in joints))
+    return (*given, *found, *_in_one_unit([_entry(*entry, table, arm, mechanism) for entry in joints]))
+
+
+def _in_one_unit(entries: Sequence[ColumnMap]) -> Iterator[ColumnMap]:
+    """A joint that hardly moves does not show its unit: what another joint's motion shows holds for all of a signal."""
+    other = {(entry.signal, _OTHER[entry.unit]): entry for entry in entries if entry.unit in _OTHER and _BEYOND in entry.guess}
+    for entry in entries:
+        decides = other.get((entry.signal, entry.unit or ""))
+        usual = entry.guess.endswith(_USUAL)
+        why = f"name, and that of {decides.joint}" if decides else ""
+        yield column_map(entry.signal, entry.joint, entry.column, decides.unit, "", why) if decides and usual else entry
 
 
 def likely(target: str, table: Table) -> str:
@@ -111,7 +124,7 @@ def _of_joints(signal: str, names: Sequence[str], joints: tuple[str, ...]) -> li
 
 
 def _entry(signal: str, joint: str, column: str, table: Table, arm: ArmFile, mechanism: Mechanism) -> ColumnMap:
-    unit, why = table.units.get(column) or _stated(column, signal), "name"
+    unit, why = table.units.get(column) or _stated(column, signal, joint), "name"
     if unit is None and signal == "tau" and _CURRENT & set(_tokens(column)):
         unit, why = "A", "name says current"
     if unit is None:
@@ -125,7 +138,7 @@ def _by_size(signal: str, joint: int, values: Array, arm: ArmFile, mechanism: Me
     limits = arm.limits(mechanism)
     values = values[np.isfinite(values)]
     if signal == "tau":
-        return ("N" if slides else "Nm"), "name; the usual unit"
+        return ("N" if slides else "Nm"), f"name; {_USUAL}"
     if signal == "temperature" or not len(values):
         return None, "name"
     found = float(np.ptp(values)) if signal == "q" else float(np.quantile(np.abs(values), 0.99))
@@ -133,8 +146,8 @@ def _by_size(signal: str, joint: int, values: Array, arm: ArmFile, mechanism: Me
     usual, other = {("q", False): ("rad", "deg"), ("q", True): ("m", "mm"), ("dq", False): ("rad/s", "deg/s"),
                     ("dq", True): ("m/s", "mm/s")}[signal, slides]
     if np.isfinite(allowed) and found > 2.0 * allowed:
-        return other, f"name, and {found:.4g} {usual} is more than the arm can do"
-    return usual, "name; the usual unit"
+        return other, f"name, and {found:.4g} {usual} {_BEYOND}"
+    return usual, f"name; {_USUAL}"
 
 
 def with_factor(entry: ColumnMap, factor: float) -> ColumnMap:
@@ -142,8 +155,8 @@ def with_factor(entry: ColumnMap, factor: float) -> ColumnMap:
     return replace(entry, factor=entry.factor * factor, current=False)
 
 
-def _stated(column: str, signal: str) -> str | None:
-    """Unit that a name ends in: ``pos [deg]``, ``time (ms)``, ``pos_deg``."""
+def _stated(column: str, signal: str, joint: str = "") -> str | None:
+    """Unit that a name ends in: ``pos [deg]``, ``time (ms)``, ``pos_deg``; the joint's own name is none."""
     known = {**UNITS[signal], **(CURRENTS if signal == "tau" else {})}
     bracket = re.search(r"[\[(]\s*([^\])]+?)\s*[\])]\s*$", column)
     last = re.split(r"[_./\s]", bare(column))[-1]
@@ -151,14 +164,17 @@ def _stated(column: str, signal: str) -> str | None:
         text = bracket[1] if bracket and not bracket[1].isdigit() else last
         if text not in known and known_spelling(text, known) is None:
             raise InputError(f"column {column!r}: {unknown_name('unit', text, known)}; state the column's unit, or a factor "
-                             f"with --column {signal}.JOINT={bare(column)}[1.5 {next(iter(known))}/{text}]")
+                             f"with --column {signal if signal == 't' else f'{signal}.JOINT'}={bare(column)}"
+                             f"[1.5 {next(iter(known))}/{text}]")
         return text if text in known else known_spelling(text, known)
-    return known_spelling(re.split(r"[_./\s]", column)[-1], known) if re.search(r"[_./\s]", column) else None
+    if not re.search(r"[_./\s]", column) or (joint and column.lower().endswith(joint.lower())):
+        return None
+    return known_spelling(last, known)
 
 
 def known_spelling(text: str, known: Iterable[str]) -> str | None:
     """The unit that a text in other letters means."""
-    unit = _SPELLED.get(re.sub(r"[^a-z]", "", text.lower()))
+    unit = None if re.search(r"\d", text) else _SPELLED.get(re.sub(r"[^a-z]", "", text.lower()))
     return unit if unit in set(known) else None
 
 

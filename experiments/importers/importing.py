@@ -34,6 +34,8 @@ _LONGEST_GAP = 86400.0  # s; a clock that was set, not a hole
 _FEW = 0.01             # part of the rows that may be left out between the others
 _PAUSE = 1.0            # s between pieces whose time starts anew
 _IMPLAUSIBLE = 2.0      # times a limit: a wrong unit, not a fast or strong arm
+_AROUND = 7             # rows whose median tells where a joint was,
+_JUMP = 10.0            # times the step that 1 % of a joint's steps exceed, and times its way in a row at the highest speed
 
 
 @dataclass(frozen=True)
@@ -152,7 +154,7 @@ def _read(table: Table, columns: Sequence[ColumnMap], arm: ArmFile, mechanism: M
     q, dq, tau, temperature = (signal(name) for name in ("q", "dq", "tau", "temperature"))
     assert q is not None
     assert tau is not None
-    keep, notes = _with_numbers(t, q, tau)
+    keep, notes = _with_sense(t, q, tau, arm.limits(mechanism).velocity)
     if not keep.all():
         t, q, tau = t[keep], q[keep], tau[keep]
         dq, temperature = (None if values is None else values[keep] for values in (dq, temperature))
@@ -180,7 +182,7 @@ def _read(table: Table, columns: Sequence[ColumnMap], arm: ArmFile, mechanism: M
     return _Log(table.source, t, segment, q, dq, tau, temperature, (*table.notes, *notes, *gaps))
 
 
-def _with_numbers(t: Array, q: Array, tau: Array) -> tuple[NDArray[np.bool_], list[str]]:
+def _with_sense(t: Array, q: Array, tau: Array, fastest: Array) -> tuple[NDArray[np.bool_], list[str]]:
     """Rows but those that hold none of the joints, incomplete ones at the log's ends, and a few bad ones in between."""
     whole = np.isfinite(t) & np.isfinite(q).all(axis=1) & np.isfinite(tau).all(axis=1)
     keep = ~(np.isfinite(t) & np.isnan(q).all(axis=1) & np.isnan(tau).all(axis=1))
@@ -194,11 +196,27 @@ def _with_numbers(t: Array, q: Array, tau: Array) -> tuple[NDArray[np.bool_], li
             notes.append(f"{ends} row(s) at the log's ends are incomplete and are left out")
         keep[:first] = keep[last:] = False
         for rows, word in ((np.flatnonzero(keep & ~whole), "are incomplete"),
-                           (np.flatnonzero(keep)[1:][np.diff(t[keep]) == 0.0], "repeat the stamp of the row before")):
+                           (np.flatnonzero(keep)[1:][np.diff(t[keep]) == 0.0], "repeat the stamp of the row before"),
+                           (np.flatnonzero(keep & whole)[_jumps(t[keep & whole], q[keep & whole], fastest)],
+                            "hold a position far from those before and after")):
             if 0 < len(rows) <= _FEW * keep.sum():
                 notes.append(f"{len(rows)} row(s), the first of them row {rows[0]}, {word} and are left out")
                 keep[rows] = False
     return (keep if keep.any() else np.ones(len(t), dtype=bool)), notes
+
+
+def _jumps(t: Array, q: Array, fastest: Array) -> NDArray[np.bool_]:
+    """Rows in which a joint is where it cannot have been, as a damaged message puts it; none where no highest speed is known."""
+    from scipy.ndimage import median_filter
+
+    found = np.zeros(len(t), dtype=bool)
+    for values, speed in zip(q.T, fastest, strict=True):
+        if len(t) > _AROUND and np.isfinite(speed):
+            with np.errstate(over="ignore", invalid="ignore"):
+                usual = float(np.quantile(np.abs(np.diff(values)), 1.0 - _FEW))
+                farthest = _JUMP * max(usual, speed * float(np.median(np.diff(t))))
+                found |= np.abs(values - median_filter(values, _AROUND, mode="nearest")) > farthest
+    return found
 
 
 def _one_after_another(t: Array, segment: NDArray[np.int64]) -> Array:
@@ -226,7 +244,8 @@ def _parted(t: Array, segment: NDArray[np.int64], source: str) -> tuple[NDArray[
 def _check_units(log: _Log, arm: ArmFile, mechanism: Mechanism) -> None:
     """Refuse values so far beyond what the arm can do that their unit must be another."""
     limits = arm.limits(mechanism)
-    for word, found, allowed in (("position", np.ptp(log.q, axis=0), np.ptp(limits.position, axis=1)),
+    span = np.ptp(limits.position, axis=1)
+    for word, found, allowed in (("position", np.ptp(log.q, axis=0), span),
                                  ("torque", np.abs(log.tau).max(axis=0), limits.torque)):
         beyond = found > _IMPLAUSIBLE * allowed             # an unknown limit is nan or infinite
         if beyond.any():
@@ -235,6 +254,13 @@ def _check_units(log: _Log, arm: ArmFile, mechanism: Mechanism) -> None:
             verb = "spans" if word == "position" else "reaches"
             raise InputError(f"{log.source}: the {word} of {mechanism.names[joint]} {verb} {found[joint]:.4g} {unit}, "
                              f"the arm file allows {allowed[joint]:.4g} {unit}; check the unit in its column")
+    middle, away = limits.position.mean(axis=1), np.abs(log.q - limits.position.mean(axis=1)).max(axis=0) - 0.5 * span
+    if (far := away > _IMPLAUSIBLE * span).any():
+        j = int(np.argmax(far))
+        unit, where = mechanism.position_unit(j), log.q[int(np.argmax(np.abs(log.q[:, j] - middle[j]))), j]
+        raise InputError(f"{log.source}: the position of {mechanism.names[j]} is {where:.4g} {unit}, far outside its limits, "
+                         f"{limits.position[j, 0]:.4g} ... {limits.position[j, 1]:.4g} {unit}; check the unit in its column, and "
+                         "zero_offset in the arm file")
 
 
 def _as_run(log: _Log, arm: ArmFile, mechanism: Mechanism) -> Run:

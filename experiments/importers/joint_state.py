@@ -5,12 +5,13 @@ Messages may hold other joints or another order each time; they may come twice, 
 
 import struct
 from array import array
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.importers import cdr
+from experiments.importers.multi_array import MultiArrays
 from experiments.importers.table import MOST_NUMBERS, Array, Table, check_size, in_memory
 from ident.errors import InputError
 
@@ -71,8 +72,9 @@ class JointStates:
             check_size(self.source, len(self), 3 * len(layout.names))
             raise InputError(f"{self.source}: more than the {MOST_NUMBERS} numbers that an import keeps; cut the bag")
 
-    def table(self, stamps: str, notes: tuple[str, ...] = ()) -> Table:
-        """Columns ``t`` [s, from the first message] and ``SIGNAL.JOINT``; nan where a message says nothing."""
+    def table(self, stamps: str, notes: tuple[str, ...] = (), beside: MultiArrays | None = None) -> Table:
+        """Columns ``t`` [s, from the first message] and ``SIGNAL.JOINT``, nan where a message says nothing; then what came
+        beside, as far as there is room."""
         joints = list(dict.fromkeys(name for layout in self._layouts.values() for name in layout.names))
         check_size(self.source, len(self), 3 * len(joints))
         header, receipt = (np.frombuffer(ticks, dtype=np.int64) for ticks in (self._header, self._receipt))
@@ -83,6 +85,9 @@ class JointStates:
             for (k, signal), (j, joint) in ((a, b) for a in enumerate(SIGNALS) for b in enumerate(layout.names)):
                 columns[f"{signal}.{joint}"][layout.rows] = values[:, k, j]
         columns = {name: column for name, column in columns.items() if not np.isnan(column).all()}
+        for others, note in beside.columns(receipt, MOST_NUMBERS // len(self) - 3 * len(joints)) if beside else ():
+            columns |= others
+            notes = (*notes, note)
         t, columns, order = _ordered(clock, columns)
         found = in_memory(self.source, {"t": t, **columns})
         return Table(found.source, found.names, found.load, {"t": "s"}, notes=(*notes, about, *order))
@@ -128,14 +133,11 @@ def _ordered(clock: NDArray[np.int64], columns: dict[str, Array]) -> tuple[Array
 
 def _decoded(data: bytes, layouts: dict[bytes, _Layout]) -> tuple[int, bytes, bytes]:
     """Stamp in ns, key of the layout, and position, velocity and effort as bytes of doubles, nan where there are none."""
-    if len(data) < 4 or data[0] != 0 or data[1] not in (0, 1, 6, 7):
-        raise ValueError(f"its encapsulation is {data[:4].hex(' ') or 'empty'}, only plain CDR is known")
-    order, align = "><"[data[1] & 1], 8 if data[1] < 2 else 4
-    body = memoryview(data)[4:]
+    body, order, align = cdr.opened(data)
     seconds, fraction, length = struct.unpack_from(f"{order}iII", body)
     if fraction >= 1_000_000_000:
         raise ValueError(f"its stamp has {fraction} ns beside the seconds")
-    at = _padded(12 + length, 4)
+    at = cdr.padded(12 + length, 4)
     (count,) = struct.unpack_from(f"{order}I", body, at)
     if count > _MOST_JOINTS:
         raise ValueError(f"it claims {count} joints")
@@ -146,7 +148,8 @@ def _decoded(data: bytes, layouts: dict[bytes, _Layout]) -> tuple[int, bytes, by
             raise ValueError("two of its joints have one name")
         layouts[key] = _Layout(tuple(names))
     parts, at = [], end
-    for values in _arrays(body, end, order, align):
+    for _ in SIGNALS:
+        values, at = cdr.doubles(body, at, order, align)
         if len(values) not in (0, 8 * count):
             raise ValueError(f"it has {count} names and {len(values) // 8} values")
         parts.append(values or struct.pack("d", np.nan) * count)
@@ -156,28 +159,6 @@ def _decoded(data: bytes, layouts: dict[bytes, _Layout]) -> tuple[int, bytes, by
 def _names(body: memoryview, at: int, count: int, order: str) -> tuple[list[str], int]:
     names = []
     for _ in range(count):
-        at = _padded(at, 4)
-        (length,) = struct.unpack_from(f"{order}I", body, at)
-        if length > len(body):
-            raise ValueError("a name is longer than the message")
-        names.append(bytes(body[at + 4:at + 4 + length]).rstrip(b"\0").decode("utf-8"))
-        at += 4 + length
+        name, at = cdr.text(body, at, order)
+        names.append(name)
     return names, at
-
-
-def _arrays(body: memoryview, at: int, order: str, align: int) -> Iterator[bytes]:
-    """The three lists of doubles, in the byte order of this machine."""
-    for _ in range(3):
-        at = _padded(at, 4)
-        (count,) = struct.unpack_from(f"{order}I", body, at)
-        at += 4
-        if count:
-            at = _padded(at, align)
-            if 8 * count > len(body) - at:
-                raise ValueError(f"it claims {count} values and ends before")
-        yield np.frombuffer(body, f"{order}f8", count, at).astype(float).tobytes() if count else b""
-        at += 8 * count
-
-
-def _padded(at: int, size: int) -> int:
-    return -(-at // size) * size

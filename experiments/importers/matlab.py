@@ -1,4 +1,4 @@
-"""MATLAB files up to version 7.2: vectors, matrices and structures of them."""
+"""MATLAB files up to version 7.2: vectors, matrices, and structures and lists of them, as Simulink saves what a scope showed."""
 
 import faulthandler
 import io
@@ -7,13 +7,13 @@ import os
 import struct
 import warnings
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
-from experiments.importers.table import MOST_NUMBERS, Table, columns_of, in_memory
+from experiments.importers.table import MOST_NUMBERS, Array, Table, check_size, columns_of
 from ident.errors import InputError
 
 _INT32, _UINT32, _MATRIX, _COMPRESSED = 5, 6, 14, 15       # types of elements
@@ -22,21 +22,27 @@ _BLOCK = 1 << 20
 
 
 def open_mat(path: Path) -> Table:
-    """Numeric vectors and matrices of a MAT file; those of a structure are called ``structure.field``."""
+    """Numeric vectors and matrices of a MAT file; those of a structure are called ``structure.field``, those of one of several
+    structures or cells ``name.0.field``, and signals of a scope ``name.LABEL`` where they have labels that differ."""
     from scipy.io import loadmat
 
     try:
         _check_sizes(path)
         if not _survived(lambda: loadmat(path)):
             raise InputError(f"{path}: damaged, so much that reading it would end this program")
-        content = loadmat(path, simplify_cells=True)
+        found = {name: values for name, values in _arrays(loadmat(path, simplify_cells=True)) if values.dtype.kind in "iuf"}
     except InputError:
         raise
     except Exception as error:           # SciPy raises whatever a damaged file makes it run into
         raise InputError(f"{path}: not a MAT file that can be read (version 7.3 files are HDF5; save with -v7): "
                          f"{' '.join(str(error).split())}") from error
-    return in_memory(str(path), {name: np.asarray(column, dtype=float) for name, values in _arrays(content)
-                                 for name, column in columns_of(name, values).items()})
+    columns = {name: column for name, values in found.items() for name, column in columns_of(name, values).items()}
+
+    def load(names: Sequence[str]) -> dict[str, Array]:
+        check_size(str(path), max(len(columns[name]) for name in names), len(names))
+        return {name: np.asarray(columns[name], dtype=float) for name in names}
+
+    return Table(str(path), tuple(columns), load)
 
 
 def _survived(reads: Callable[[], Any]) -> bool:
@@ -59,12 +65,24 @@ def _arrays(content: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str,
     for name, value in content.items():
         if isinstance(value, Mapping):
             yield from _arrays(value, f"{prefix}{name}.")
+        elif isinstance(value, list) or (isinstance(value, np.ndarray) and value.dtype == object):
+            yield from _arrays(_by_label(value if isinstance(value, list) else value.ravel().tolist()), f"{prefix}{name}.")
         elif not name.startswith("__") and isinstance(value, np.ndarray):
             yield prefix + name, value
 
 
+def _by_label(parts: Sequence[Any]) -> dict[str, Any]:
+    labels = [part.get("label") if isinstance(part, Mapping) else None for part in parts]
+    if not all(isinstance(label, str) and label for label in labels) or len(set(labels)) < len(labels):
+        labels = [str(k) for k in range(len(parts))]
+    signals = [part["values"] if isinstance(part, Mapping) and {"values", "label"} <= set(part) else part for part in parts]
+    return {str(label): signal for label, signal in zip(labels, signals, strict=True)}
+
+
 def _check_sizes(path: Path) -> None:
     """Refuse what unpacks, or claims to hold, more than an import keeps or than there is: SciPy would make room for it first."""
+    if path.stat().st_size > 8 * MOST_NUMBERS:
+        raise _too_large(path)
     with path.open("rb") as file:
         head = file.read(128)
         if len(head) < 128 or head[:4] == b"\0\0\0\0" or head[126:] not in (b"IM", b"MI"):
@@ -79,14 +97,18 @@ def _check_sizes(path: Path) -> None:
                 packed = file.read(size)
                 room -= _unpacked_size(packed, room)
                 if room < 0:
-                    raise InputError(f"{path}: unpacks to more than the {MOST_NUMBERS} numbers that an import keeps in "
-                                     "memory; save the columns that are needed in a file of their own")
+                    raise _too_large(path)
                 content = zlib.decompressobj().decompress(packed)
                 _check_parts(io.BytesIO(content), order, len(content), path)
             elif kind == _MATRIX:
                 file.seek(-8, os.SEEK_CUR)
                 _check_parts(file, order, behind, path)
             file.seek(behind)
+
+
+def _too_large(path: Path) -> InputError:
+    return InputError(f"{path}: unpacks to more than the {MOST_NUMBERS} numbers that an import keeps in memory; save the columns "
+                      "that are needed in a file of their own")
 
 
 def _unpacked_size(packed: bytes, most: int) -> int:

@@ -47,6 +47,8 @@ def _shape(archive: zipfile.ZipFile, name: str, path: Path) -> tuple[tuple[int, 
     """Shape and type that a member states, which its size must bear out."""
     with archive.open(name) as file:
         shape, dtype = _header(file)
+    if dtype.hasobject:                                 # never read
+        return shape, dtype
     claimed = dtype.itemsize * int(np.prod([float(side) for side in shape]))
     if any(side < 0 for side in shape) or claimed > archive.getinfo(name).file_size:
         raise ValueError(f"{name} claims {claimed} bytes and holds {archive.getinfo(name).file_size}")

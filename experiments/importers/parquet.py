@@ -63,7 +63,7 @@ def _table(source: str, files: Sequence[Path], known: Mapping[str, list[str] | N
         for path in files:
             with _readable(path) as file:
                 for batch in file.iter_batches(_BATCH, columns=fields):
-                    found = {field: _numbers(batch.column(field)) for field in fields}
+                    found = {field: _numbers(batch.column(field), field) for field in fields}
                     for name in names:
                         field, k = columns[name]
                         parts[name].append(found[field][:, k])
@@ -86,7 +86,8 @@ def _columns(path: Path, known: Mapping[str, list[str] | None]) -> tuple[dict[st
                 if not _is_number(field.type.value_type):
                     continue
                 first = next(file.iter_batches(1, columns=[field.name]), None)
-                width = 0 if first is None or not len(first) else _numbers(first.column(field.name)).shape[1]
+                values = None if first is None or not len(first) else first.column(field.name)
+                width = 0 if values is None or values.null_count else _numbers(values).shape[1]
                 if width > _WIDEST:
                     continue
                 names = known.get(field.name)
@@ -103,7 +104,7 @@ def _is_number(kind: "pa.DataType") -> bool:
                 or pa.types.is_duration(kind))
 
 
-def _numbers(column: "pa.Array") -> Array:
+def _numbers(column: "pa.Array", name: str = "") -> Array:
     """Values as floats, shape (N, width): nan where there is none, times in s."""
     import pyarrow as pa
 
@@ -111,11 +112,12 @@ def _numbers(column: "pa.Array") -> Array:
     if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
         sizes = set(np.diff(column.offsets.to_numpy()).tolist())
         if column.null_count or len(sizes) > 1:
-            raise ValueError(f"lists of {min(sizes)} to {max(sizes)} values in one column")
+            raise ValueError(f"lists of {min(sizes)} to {max(sizes)} values in one column, {name}"
+                             + (", and rows without" if column.null_count else ""))
         width, column = (sizes or {0}).pop(), column.flatten()
     elif pa.types.is_fixed_size_list(column.type):
         if column.null_count:
-            raise ValueError("lists are missing in a column")
+            raise ValueError(f"lists are missing in the column {name}")
         width, column = column.type.list_size, column.flatten()
     factor = 1.0
     if pa.types.is_timestamp(column.type) or pa.types.is_duration(column.type):

@@ -33,7 +33,7 @@ _ALL_UNITS = {unit for units in UNITS.values() for unit in units} | {"A", "mA", 
 class _Layout:
     """How a text table is written: lines above the numbers, names of the columns, separator and decimal mark.
 
-    `trailing` is whether lines end in a separator.
+    `trailing` is whether lines end in a separator behind the last column.
     """
 
     skip: int
@@ -127,8 +127,10 @@ def _layout(path: Path, encoding: str) -> _Layout:
         if not plain:
             raise ValueError("no line of numbers in it")
         fields = _fields(plain[-1], separator := _marks(plain[-1], [])[0])
-    trailing = separator != r"\s+" and line.rstrip("\r\n ").endswith(separator)
-    return _Layout(len(above), _names(heads, separator, len(fields)), separator, decimal, trailing)
+    cells = len(_cells(line, separator))
+    named = len(_fields(heads[-1], separator)) if heads else 0
+    count = named if len(fields) < named <= cells else len(fields)         # the first values of the last columns may be missing
+    return _Layout(len(above), _names(heads, separator, count), separator, decimal, cells > count)
 
 
 def _names(heads: list[str], separator: str, count: int) -> tuple[str, ...]:
@@ -137,7 +139,7 @@ def _names(heads: list[str], separator: str, count: int) -> tuple[str, ...]:
     names = [str(k + 1) for k in range(count)]
     if rows and heads and _fields(heads[-1], separator) == rows[-1]:
         names = rows.pop()
-        if rows and count > 1 and all(name.strip("[]()") in _ALL_UNITS for name in names):
+        if rows and count > 1 and _are_units(names):
             names = [f"{name} [{unit.strip('[]()')}]" if unit.strip("[]()") else name
                      for name, unit in zip(rows.pop(), names, strict=True)]
     seen: dict[str, int] = {}
@@ -151,6 +153,12 @@ def _names(heads: list[str], separator: str, count: int) -> tuple[str, ...]:
     return tuple(unique)
 
 
+def _are_units(cells: list[str]) -> bool:
+    """Whether a line holds units: all of them in brackets, or most of them known."""
+    known = sum(cell.strip("[]()") in _ALL_UNITS for cell in cells)
+    return all(cell[:1] + cell[-1:] in ("[]", "()", "") for cell in cells) or (known > len(cells) / 2 and known > 1)
+
+
 def _marks(line: str, above: list[str]) -> tuple[str, str]:
     """Separator and decimal mark of a line of numbers; a comma separates where nothing else does."""
     header = next((text for text in reversed(above) if text.strip("# ")), line)
@@ -159,12 +167,17 @@ def _marks(line: str, above: list[str]) -> tuple[str, str]:
     return separator, "," if separator != "," and "," in line and "." not in line else "."
 
 
+def _cells(line: str, separator: str) -> list[str]:
+    """All that a line holds, empty cells at its end among it."""
+    if separator == r"\s+":
+        return line.split()
+    return [part.strip() for row in csv.reader([line.strip("\r\n")], delimiter=separator, skipinitialspace=True) for part in row]
+
+
 def _fields(line: str, separator: str) -> list[str]:
-    fields = line.split()
-    if separator != r"\s+":
-        fields = [part.strip() for row in csv.reader([line.strip("\r\n")], delimiter=separator, skipinitialspace=True)
-                  for part in row]
-    while fields and not fields[-1]:                        # a separator behind the last column
+    """Those up to the last that is not empty: a separator may stand behind the last column."""
+    fields = _cells(line, separator)
+    while fields and not fields[-1]:
         fields.pop()
     return fields
 

@@ -104,6 +104,7 @@ class ExportRow:
     rms: str
     worst: str
     unit: str
+    damping_unit: str
     lost: str
 
 
@@ -204,7 +205,8 @@ def export_row(data: JointData) -> ExportRow:
     joint, near = data.calibration, approximate(data.calibration)
     lost = ", ".join(losses(joint))
     rms, worst = (words.number(value, 2) if lost else words.MISSING for value in (near.rms, near.worst))
-    return ExportRow(data.name, words.number(near.friction), words.number(near.damping), rms, worst, data.unit, lost or "nothing")
+    return ExportRow(data.name, words.number(near.friction), words.number(near.damping), rms, worst, data.unit,
+                     unit("viscous", data.prismatic), lost or "nothing")
 
 
 def limit_row(data: JointData) -> LimitRow:

@@ -416,6 +416,32 @@ def test_a_drive_that_is_not_as_it_should_be_is_not_powered(make_arm, spoil, wor
             pass
 
 
+@pytest.mark.parametrize(("stuck", "words"), [(10, r"shows mode 10 \(0x6061\) \d+ ms after it was told mode 9"),
+                                              (9, r"shows mode 9 \(0x6061\) \d+ ms after it was told mode 10")])
+def test_a_drive_that_stays_in_its_mode_is_stopped_without_torque(make_arm, stuck, words):
+    """A joint that broke loose and is to stop would go on with the torque that broke it loose, and the other way round."""
+    nodes = []
+
+    def spoil(node):
+        set_ = node._set
+        nodes.append(node)
+        node._set = lambda found, data: None if found == (0x6060, 0) and node.values[found] == stuck else set_(found, data)
+
+    torque = Command(REST, np.array([2.4, 0.0]), ("torque", "velocity"))
+
+    def go_on(driver, command):
+        for _ in range(100):
+            driver.step(command)
+
+    with virtual_drives(make_arm(with_port(PAIR["canopen"], 1)), spoil) as driver, driver:
+        driver.enable()
+        steps(driver, 5)
+        driver.step(torque)
+        with pytest.raises(DriverError, match=words):
+            go_on(driver, torque if stuck == 9 else Command(REST))
+        assert nodes[0].values[0x6071, 0] == 0
+
+
 def losing_answers(node):
     """One answer by SDO in twenty is lost, every fifth comes twice."""
     transmit, count = node._transmit, 0

@@ -40,7 +40,7 @@ def test_frames_are_these_bytes():
     assert cia402.pack_setpoint(65536, -2, 10) == bytes.fromhex("00 00 01 00 fe ff 0a")
     assert cia402.pack_control(0x000F) == bytes.fromhex("0f 00")
     assert cia402.unpack_state(bytes.fromhex("37 06 00 f0 ff ff d6 ff")) == (0x0637, -4096, -42)
-    assert cia402.unpack_velocity(bytes.fromhex("18 fc ff ff")) == -1000
+    assert cia402.unpack_velocity(bytes.fromhex("18 fc ff ff")) == (-1000, None)
     assert cia402.mapping((0x6041, 16), (0x6064, 32), (0x6077, 16)) == [0x60410010, 0x60640020, 0x60770010]
 
 
@@ -48,7 +48,7 @@ def test_frames_are_these_bytes():
 def test_whatever_comes_is_a_frame_or_none(data):
     state, velocity = cia402.unpack_state(data), cia402.unpack_velocity(data)
     assert (state is None) == (len(data) != 8)
-    assert velocity is None or velocity == struct.unpack_from("<i", data)[0]
+    assert velocity is None or velocity[0] == struct.unpack_from("<i", data)[0]
 
 
 SCALE = cia402.Scale.of(position_counts=4096, velocity_counts=60, rated_torque=1.27, gear_ratio=100.0, direction=-1, zero=0.3)

@@ -117,6 +117,33 @@ def test_connecting_puts_to_rest_what_a_killed_program_left_under_power(pair, bu
     assert not pulls(bus, 1)
 
 
+def test_a_reset_leaves_no_motor_limp_under_power(pair, bus):
+    """To ask a motor for faults is to tell it to pull with nothing: one that holds its joint lets go of it, its brake open."""
+    bus.send(can.Message(arbitration_id=1, data=ON, is_extended_id=False))
+    assert pulls(bus, 1)
+    time.sleep(0.15)
+    connect(pair.arm).reset()
+    assert not pulls(bus, 1)
+
+
+@pytest.mark.parametrize("lost", [1, 2])
+def test_motor_mode_is_told_until_it_is_answered(pair, lost):
+    with connect(pair.arm) as arm:
+        send, left = arm.link._bus.send, [lost]
+
+        def losing(message):
+            if bytes(message.data) == ON and message.arbitration_id == 1 and left[0]:
+                left[0] -= 1
+            else:
+                send(message)
+
+        arm.link._bus.send = losing
+        arm.enable()
+        q = [sample.q for sample in steps(arm, 60, np.array([0.3, 0.0]))]
+    assert left == [0]
+    assert q[-1][0] - q[0][0] > 0.05
+
+
 @pytest.mark.parametrize("lost", [1, 4])
 def test_rest_is_told_until_it_is_answered(pair, bus, lost):
     with connect(pair.arm) as arm:

@@ -58,6 +58,10 @@ class Probe:
         self.send(node, 0x04, b"\0" + number + bytes(5))
         return struct.unpack_from(form, self.answer(node << 5 | 0x05, lambda data: data[1:3] == number), 4)[0]
 
+    def write(self, node, name, data):
+        self.send(node, 0x04, b"\1" + struct.pack("<H", ENDPOINTS[name]) + b"\0" + data.ljust(4, b"\0"))
+        time.sleep(0.02)
+
     def state(self, node):
         """Error word and axis state, by the next heartbeat."""
         self.drain()
@@ -108,6 +112,29 @@ class TestSettings:
         arm = make_arm(merged(table, {"driver": {"firmware": "0.6.9"}}))
         with pytest.raises(DriverError, match=r"turn has firmware 0.6.10, the arm file's .* 0.6.9"), connect(arm):
             pass
+
+    def test_before_it_is_reset_too(self, pair, probe, make_arm):
+        """Its endpoints would be others."""
+        table = with_port(PAIR["odrive"], pair.arm.driver.model_extra["bus"]["port"])
+        probe.suffer(1, 1 << 14)
+        try:
+            with pytest.raises(DriverError, match=r"turn has firmware 0.6.10"):
+                connect(make_arm(merged(table, {"driver": {"firmware": "0.6.9"}}))).reset()
+            assert probe.state(1) == (1 << 14, IDLE)
+        finally:
+            connect(pair.arm).reset()
+
+    def test_positions_that_begin_anew_at_each_power_up_are_refused_unless_that_is_wanted(self, pair, probe, make_arm):
+        name, table = "axis0.controller.config.absolute_setpoints", with_port(
+            PAIR["odrive"], pair.arm.driver.model_extra["bus"]["port"])
+        probe.write(1, name, b"\0")
+        try:
+            with pytest.raises(DriverError, match="turn counts positions from where it stood"), connect(pair.arm):
+                pass
+            with connect(make_arm(merged(table, {"driver": {"relative_positions": True}}))):
+                pass
+        finally:
+            probe.write(1, name, b"\1")
 
     @pytest.mark.parametrize(("changes", "words"), [
         ({"driver": {"endpoints": {"axis0.config.gpio": 1}}}, r"driver.endpoints.*axis0.config.gpio: not needed"),
@@ -186,6 +213,15 @@ class TestFaults:
         with connect(pair.arm) as arm:
             arm.enable()
             steps(arm, 3)
+
+    def test_an_error_that_is_over_keeps_it_disarmed_and_is_cleared(self, pair, probe):
+        """A current limit is over as soon as the axis has no power; why it was disarmed stays."""
+        probe.suffer(1, 1 << 10)
+        assert struct.unpack("<II", probe.ask(1, 0x03)) == (0, 1 << 10)
+        with pytest.raises(DriverError, match=r"turn has a fault: bus overcurrent.*--reset"), connect(pair.arm):
+            pass
+        connect(pair.arm).reset()
+        assert probe.state(1) == (0, IDLE)
 
     def test_when_one_axis_does_not_come_to_power_the_others_trip_no_watchdog(self, pair, probe):
         """It runs without power as well."""

@@ -51,7 +51,7 @@ class Loopback(Link):
     """Replies come at once, but for the next cycles in which the computer pauses while it waits for them."""
 
     def __init__(self, joints, keys, drives):
-        self.axes, self.pauses = tuple(Ideal(joint) for joint in joints), 0
+        self.axes, self.pauses, self.failures = tuple(Ideal(joint) for joint in joints), 0, 0
 
     def open(self, transport=None):
         pass
@@ -67,6 +67,9 @@ class Loopback(Link):
 
     def exchange(self, deadline):
         asked = time.monotonic()
+        if self.failures:
+            self.failures -= 1
+            raise OSError("no buffer space available")
         if self.pauses:
             self.pauses -= 1
             time.sleep(PAUSE)
@@ -109,6 +112,34 @@ def test_a_drive_that_falls_silent_is_named_in_time(arm):
         steps(arm, 1000, np.array([0.1, 0.1]))
     assert arm.axes[0].velocity == 0.0
     assert 0.05 < time.monotonic() - began < 3.0        # then the ladder waits for a word of the silent one
+
+
+def test_after_a_pause_in_which_replies_were_waited_for_joints_that_stand_still_go_on_doing_so(arm, monkeypatch):
+    """Its drives have stopped by themselves meanwhile; from what was commanded before no ramp leads to rest."""
+    steps(arm, 3, np.array([0.1, 0.1]))
+    told = []
+    command = Ideal.command
+    monkeypatch.setattr(Ideal, "command", lambda axis, mode, value: (told.append(value), command(axis, mode, value)))
+    monkeypatch.setattr("tests.drivers.test_wired.PAUSE", arm.watchdog + 0.05)
+    arm.link.pauses = 1
+    arm.step(Command(np.array([0.1, 0.1])))
+    told.clear()
+    arm.stop("enough")
+    assert set(told) == {0.0}
+
+
+def test_a_bus_that_fails_for_a_moment_stops_the_arm_and_no_rung_of_the_ladder(arm):
+    """It would let joints fall whose drives take their power away when they hear nothing."""
+    arm.link.failures = 10
+    with pytest.raises(DriverError, match=r"the bus failed: no buffer space available; the arm was stopped"):
+        steps(arm, 3, np.array([0.1, 0.1]))
+    assert [axis.state for axis in arm.axes] == ["off" if not axis.joint.falls else "held" for axis in arm.axes]
+
+
+def test_a_bus_that_fails_for_good_is_told_once_more_after_the_last_rung(arm):
+    arm.link.failures = 10**9
+    with pytest.raises(DriverError, match=r"the bus failed: no buffer space available; then the bus failed"):
+        steps(arm, 3, np.array([0.1, 0.1]))
 
 
 @pytest.mark.parametrize("waiting", [False, True])

@@ -30,7 +30,7 @@ GROUP = "239.74.163.2"
 ENDPOINTS = {"axis0.config.enable_watchdog": 301, "axis0.config.watchdog_timeout": 302, "axis0.config.torque_soft_max": 303,
              "axis0.config.torque_soft_min": 304, "axis0.controller.config.vel_limit": 305,
              "axis0.controller.config.control_mode": 306, "axis0.controller.config.input_mode": 307,
-             "axis0.controller.input_vel": 308}
+             "axis0.controller.input_vel": 308, "axis0.controller.config.absolute_setpoints": 309}
 PAIR: dict[str, dict[str, Any]] = {       # what makes the pair of tests/arms an arm of each protocol; {port} is a free one
     "canopen": {
         "driver": {"kind": "canopen", "bus": {"interface": "udp_multicast", "channel": GROUP, "port": "{port}"}, "watchdog": 0.5,

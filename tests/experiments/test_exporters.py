@@ -14,6 +14,7 @@ import pyarrow.parquet
 import pytest
 
 from experiments.exporters import RUN_EXPORTS, export_run
+from experiments.importers import open_log
 from ident.errors import InputError
 from ident.resources import data_dir
 from ident.run import ARM, Run, load_run
@@ -100,7 +101,7 @@ class TestMcap:
         np.testing.assert_array_equal([message.data for _, message in messages["/segment"]], run.segment)
         for signal in ("temperature", "t"):
             np.testing.assert_array_equal([message.data for _, message in messages[f"/{signal}"]], run.signals[signal])
-            assert messages[f"/{signal}"][0][1].layout.dim[0].label == "hinge é 2"
+            assert messages[f"/{signal}"][0][1].layout.dim[0].label == "hinge, é 2"
 
     def test_time_is_utc_and_keeps_its_steps(self, run: Run, messages: dict[str, list[tuple[int, Any]]]) -> None:
         stamps = np.array([time for time, _ in messages["/joint_states"]])
@@ -108,6 +109,12 @@ class TestMcap:
         np.testing.assert_allclose((stamps - stamps[0]) * 1e-9, run.t - run.t[0], rtol=0, atol=1e-9)
         header = messages["/joint_states"][7][1].header.stamp
         assert header.sec * 10**9 + header.nanosec == stamps[7]
+
+    def test_it_is_imported_again(self, run: Run, messages: dict[str, list[tuple[int, Any]]], tmp_path: Path) -> None:
+        table = open_log(tmp_path / "run.mcap")
+        for name, signal in (("position", "q"), ("velocity", "dq"), ("effort", "tau"), ("temperature",) * 2, ("t", "t")):
+            columns = table.read([f"{name}.{joint}" for joint in run.names]).values()
+            np.testing.assert_array_equal(np.column_stack(list(columns)), run.signals[signal])
 
     def test_it_is_self_contained(self, run: Run, messages: dict[str, list[tuple[int, Any]]]) -> None:
         assert self.attachments.keys() == {"run.json", "events.jsonl", "arm/pendulum.toml", "arm/pendulum.urdf"}

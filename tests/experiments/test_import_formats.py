@@ -64,6 +64,21 @@ class TestTables:
         savemat(tmp_path / "log.mat", {"log": {"t": T, "q": Q, "arm": {"tau": TAU}}}, do_compression=True)
         assert_is_the_log(bring(tmp_path / "log.mat"))
 
+    @pytest.mark.parametrize(("labels", "named"), [
+        (("pos_1", "pos_2", "tau_1", "tau_2"), ("pos_1", "tau_2")), (("x",) * 4, ("0", "3")), (("",) * 4, ("0", "3")),
+        (("pos1 [deg]", "pos2 [deg]", "tau1 [Nm]", "tau2 [Nm]"), ("pos1 [deg]",))])
+    def test_what_a_simulink_scope_saved(self, bring, tmp_path, labels, named):
+        """"Structure with time": the time, and a list of signals."""
+        signals = np.zeros(4, dtype=[("values", object), ("dimensions", object), ("label", object)])
+        q = np.degrees(Q) if "deg" in labels[0] else Q
+        for k, (values, label) in enumerate(zip((*q.T, *TAU.T), labels, strict=True)):
+            signals[k] = (values[:, None], 1.0, label)
+        savemat(tmp_path / "log.mat", {"out": {"time": T[:, None], "signals": signals, "blockName": "arm/Scope"}})
+        names = open_log(tmp_path / "log.mat").names
+        assert {"out.time", *(f"out.signals.{name}" for name in named)} <= set(names)
+        given = [f"{signal}=out.signals.{k}" for k, signal in enumerate(("q.turn", "q.lift", "tau.turn", "tau.lift"))]
+        assert_is_the_log(bring(tmp_path / "log.mat", given if labels[0] in ("x", "") else ()))
+
     def test_parquet_with_lists_times_and_missing_values(self, bring, tmp_path):
         stamps = pa.array(STAMPS, pa.timestamp("ns"))
         temperature = pa.array([None] + [40.0] * (ROWS - 1))
@@ -74,6 +89,14 @@ class TestTables:
         np.testing.assert_array_equal(run.signals["q"], Q)
         assert np.isnan(run.signals["temperature"][0]).all()
         assert (run.signals["temperature"][1:] == 40.0).all()
+
+    def test_what_is_not_asked_for_may_be_odd(self, bring, tmp_path):
+        """Texts in an NPZ, lists that come late in a Parquet file."""
+        np.savez(tmp_path / "log.npz", t=T, q=Q, tau=TAU, mode=np.array(["auto"] * ROWS, dtype=object))
+        assert_is_the_log(bring(tmp_path / "log.npz"))
+        pq.write_table(pa.table({"t": T, "q": list(Q), "tau": list(TAU), "camera": [None, *([[1.0, 2.0]] * (ROWS - 1))]}),
+                       tmp_path / "log.parquet")
+        assert_is_the_log(bring(tmp_path / "log.parquet"))
 
     def test_lists_of_different_lengths_are_refused(self, bring, tmp_path):
         pq.write_table(pa.table({"t": T, "q": [row[: 1 + k % 2] for k, row in enumerate(Q)], "tau": list(TAU)}),
@@ -124,6 +147,24 @@ class TestText:
         assert_is_the_log(run)
         if "Nm" in head:
             assert run.record["import"]["columns"]["q.turn"]["unit"] == "rad"
+
+    @pytest.mark.parametrize("missing", [1, 2])
+    def test_the_first_values_of_the_last_columns_may_be_missing(self, bring, tmp_path, missing):
+        """As pandas writes a temperature that came late."""
+        rows = [[repr(value) for value in row] + ["40.0"] * 2 for row in np.column_stack((T, Q, TAU)).tolist()]
+        rows[0][-missing:] = [""] * missing
+        header = "t,q_1,q_2,tau_1,tau_2,temperature_1,temperature_2"
+        (tmp_path / "log.csv").write_text("\n".join([header, *(",".join(row) for row in rows)]) + "\n")
+        run = bring(tmp_path / "log.csv")
+        assert_is_the_log(run)
+        assert np.isnan(run.signals["temperature"][0]).sum() == missing
+        assert (run.signals["temperature"][1:] == 40.0).all()
+
+    def test_a_line_of_units_among_which_one_is_unknown(self, bring, tmp_path):
+        rows = [",".join(repr(value) for value in row) for row in np.column_stack((T, Q, TAU, TAU[:, 0])).tolist()]
+        (tmp_path / "log.csv").write_text("t,q_1,q_2,tau_1,tau_2,duty\n[s],[rad],[rad],[Nm],[Nm],[%]\n" + "\n".join(rows) + "\n")
+        assert open_log(tmp_path / "log.csv").names == ("t [s]", "q_1 [rad]", "q_2 [rad]", "tau_1 [Nm]", "tau_2 [Nm]", "duty [%]")
+        assert_is_the_log(bring(tmp_path / "log.csv"))
 
     def test_a_range_must_fit_the_joints(self):
         with pytest.raises(InputError, match="3 columns for 2 joints"):
@@ -182,10 +223,42 @@ class TestGuesses:
         header = [f"{stem.replace('q', f'q{k}')} {unit}".strip() for k in (1, 2)]
         np.savetxt(tmp_path / "log.csv", values, delimiter=",", header=f"t,{header[0]},tau1 [mNm],{header[1]},tau2 (mNm)",
                    comments="", fmt="%.17g")
-        given = [] if name != "q" else ["q.lift=q2[deg]"]            # 17 degrees would be as possible in radians
-        if name == "q":
-            values[:, 1] = 2.0 * values[:, 1]
-        assert_is_the_log(bring(tmp_path / "log.csv", given))
+        assert_is_the_log(bring(tmp_path / "log.csv"))
+
+    def test_a_joint_that_hardly_moves_is_in_the_unit_of_the_others(self, bring, tmp_path):
+        """Two degrees would be as possible in radians."""
+        q = np.column_stack((Q[:, 0], 0.02 + 0.01 * Q[:, 1]))
+        np.savez(tmp_path / "log.npz", t=T, q=np.degrees(q), tau=TAU)
+        run = bring(tmp_path / "log.npz")
+        np.testing.assert_allclose(run.signals["q"], q, atol=1e-12)
+        assert run.record["import"]["columns"]["q.lift"]["guess"] == "name, and that of turn"
+
+    def test_a_joint_that_rests_far_outside_its_limits_is_refused(self, bring, tmp_path):
+        np.savez(tmp_path / "log.npz", t=T, q=np.column_stack((Q[:, 0], np.full(ROWS, 45.0))), tau=TAU)
+        with pytest.raises(InputError, match=r"the position of lift is 45 rad, far outside its limits, -1.5 ... 1.5 rad"):
+            bring(tmp_path / "log.npz", ["q.lift=q.1[rad]"])
+
+    def test_names_of_joints_are_no_units(self, make_arm, tmp_path):
+        """KUKA's joints are called A1, A2, ...; effort is not in ampere for that."""
+        header = "t,position.joint_a1,position.joint_a2,effort.joint_a1,effort.joint_a2"
+        (tmp_path / "log.csv").write_text(header + "\n" + "".join(f"{k / 100},0.1,0.1,0.1,0.1\n" for k in range(5)))
+        arm = make_arm()
+        found = {entry.target: entry for entry in guess_columns(open_log(tmp_path / "log.csv"), (), arm, load_mechanism(arm))}
+        assert found["tau.turn"].column == "effort.joint_a1"
+        assert found["tau.turn"].unit == "Nm"
+
+    @pytest.mark.parametrize("name", ["Time (sec)", "time [seconds]", "time_secs"])
+    def test_seconds_in_all_spellings(self, bring, tmp_path, name):
+        np.savetxt(tmp_path / "log.csv", np.column_stack((T, Q, TAU)), delimiter=",", comments="", fmt="%.17g",
+                   header=f"{name},q1,q2,tau1,tau2")
+        assert_is_the_log(bring(tmp_path / "log.csv"))
+
+    def test_an_unknown_unit_of_time_is_refused_with_a_remedy_that_works(self, bring, tmp_path):
+        np.savetxt(tmp_path / "log.csv", np.column_stack((100.0 * T, Q, TAU)), delimiter=",", header="time [cs],q1,q2,tau1,tau2",
+                   comments="", fmt="%.17g")
+        with pytest.raises(InputError, match=r"--column t=time\[1.5 s/cs\]"):
+            bring(tmp_path / "log.csv")
+        assert_is_the_log(bring(tmp_path / "log.csv", ["t=time[0.01 s/cs]"]))
 
     def test_they_are_shown_before_they_are_used(self, cli, arm, tmp_path):
         np.savez(tmp_path / "log.npz", t=T, q=Q, tau=TAU)
@@ -366,8 +439,43 @@ def states(order=lambda k: (0, 1), effort=True):
         yield STAMPS[k] + 1000, STAMPS[k], [NAMES[i] for i in j], Q[k, j], [], TAU[k, j] if effort else []
 
 
+def add_temperatures(folder, kind, every, label="", last=ROWS):
+    """Beside joint states a slow topic of the motors' temperatures, by the independent implementation; one value a second."""
+    from rosbags.rosbag2 import Reader, StoragePlugin, Writer
+    from rosbags.typesys import Stores, get_typestore
+
+    store = get_typestore(Stores.ROS2_HUMBLE)
+    kinds = (store.types[f"std_msgs/msg/{name}"] for name in ("Float64MultiArray", "MultiArrayLayout", "MultiArrayDimension"))
+    many, layout, dimension = kinds
+    with Reader(folder) as old, Writer(folder.with_name("both"), version=9, storage_plugin=StoragePlugin[kind]) as bag:
+        states = bag.add_connection("/joint_states", "sensor_msgs/msg/JointState", typestore=store)
+        slow = bag.add_connection("/motors/temperature", many.__msgtype__, typestore=store)
+        for k, (_, stamp, data) in enumerate(old.messages()):
+            bag.write(states, stamp, data)
+            if k % every == every // 2 and k < last:
+                values = np.array([30.0, 40.0]) + k
+                message = many(layout([dimension(label, 2, 2)] if label else [], 0), values)
+                bag.write(slow, stamp, store.serialize_cdr(message, many.__msgtype__))
+    return folder.with_name("both")
+
+
 @pytest.mark.parametrize("kind", ["SQLITE3", "MCAP"])
 class TestBags:
+    @pytest.mark.parametrize("label", ["", "lift, turn"])
+    def test_temperatures_beside_them_hold_until_the_next(self, bring, tmp_path, kind, label):
+        run = bring(add_temperatures(write_bag(tmp_path / "bag", kind, states()), kind, 100, label))
+        assert_is_the_log(run, 0.0)
+        heard = (np.arange(ROWS) + 50) // 100 * 100.0 - 50.0
+        expected = np.where(heard[:, None] < 0.0, np.nan, heard[:, None] + ([40.0, 30.0] if label else [30.0, 40.0]))
+        np.testing.assert_array_equal(run.signals["temperature"], expected)
+        assert any("under /motors/temperature, 1 Hz, hold until the next" in note for note in run.record["import"]["notes"])
+
+    def test_but_not_for_ever(self, bring, tmp_path, kind):
+        """The topic ended, or paused, in the middle of the log: its last values are none of what follows."""
+        run = bring(add_temperatures(write_bag(tmp_path / "bag", kind, states()), kind, 10, last=200))
+        known = np.flatnonzero(np.isfinite(run.signals["temperature"]).all(axis=1))
+        assert (known[0], known[-1]) == (5, 195 + 30)
+
     def test_joints_in_any_order(self, bring, tmp_path, kind):
         run = bring(write_bag(tmp_path / "bag", kind, states(lambda k: (0, 1) if k % 3 else (1, 0))))
         assert_is_the_log(run, 0.0)

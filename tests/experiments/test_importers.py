@@ -110,6 +110,24 @@ class TestReading:
             "2 row(s), the first of them row 50, are incomplete and are left out",
             "1 row(s), the first of them row 201, repeat the stamp of the row before and are left out"]
 
+    def test_positions_out_of_nowhere_are_left_out_and_told(self, bring, tmp_path):
+        """Damaged messages: one row, and three in sequence, in which a joint is elsewhere."""
+        t = np.arange(400) / 100.0
+        q = np.column_stack((np.sin(t), np.cos(t)))
+        spoilt = np.column_stack((t, q, 3.0 * q))
+        spoilt[120, 1] += 0.9
+        spoilt[300:303, 2] -= 0.7
+        run = bring(csv(tmp_path / "log.csv", values=spoilt))
+        np.testing.assert_array_equal(run.signals["q"], np.delete(q, [120, 300, 301, 302], axis=0))
+        assert run.record["import"]["notes"][0] == (
+            "4 row(s), the first of them row 120, hold a position far from those before and after and are left out")
+
+    def test_a_joint_that_hardly_ever_moves_keeps_its_motion(self, bring, tmp_path):
+        t = np.arange(4000) / 100.0
+        q = np.column_stack((np.clip(2.0 * (t - 20.0), 0.0, 0.08), np.cos(t)))
+        run = bring(csv(tmp_path / "log.csv", values=np.column_stack((t, q, 3.0 * q))))
+        np.testing.assert_array_equal(run.signals["q"], q)
+
     def test_a_hole_parts_the_log(self, bring, tmp_path):
         run = bring(csv(tmp_path / "log.csv", values=np.column_stack((np.where(np.arange(ROWS) < 20, T, T + 5.0), Q, TAU))))
         np.testing.assert_array_equal(np.diff(run.segment), np.arange(1, ROWS) == 20)

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import tomlkit
 
 from experiments.errors import PlanError
 from experiments.plan import RAMP, Plan, check_plan, profile, read_plan, write_plan
@@ -143,6 +144,46 @@ class TestVerdict:
         (one,), (two,) = (validate(run, replace(good, joints={name: entry})).joints.values() for entry in (joint, other))
         assert two.error == pytest.approx(one.error, rel=0.02)
 
+    def test_friction_by_load_components_is_predicted(self, pendulum):
+        """A coefficient for each of two loads, zero here, changes nothing."""
+        good = Calibration.load(GOLDEN)
+        (name, joint), = good.joints.items()
+        nothing = replace(joint.parameters["coulomb"], value=0.0)
+        parts = replace(joint, load="components", parameters={
+            key: entry for key, entry in joint.parameters.items() if "_coefficient" not in key}
+            | {f"{key}_coefficient_{part}": nothing for key in ("coulomb", "static") for part in ("radial", "bending")})
+        plain = replace(joint, load="none", parameters={key: entry for key, entry in joint.parameters.items()
+                                                       if "_coefficient" not in key})
+        run = load_run(find_runs(pendulum)[0])
+        one, two = (validate(run, replace(good, joints={name: entry})).joints[name].error for entry in (parts, plain))
+        assert one == pytest.approx(two, rel=1e-9)
+
+    def test_what_the_arm_carries_and_how_it_is_mounted_is_the_runs(self, pendulum, tmp_path):
+        """The same arm with a tool that its arm file states."""
+        source = load_arm(GOLDEN / "runs" / "constant-speed" / "arm" / "pendulum.toml").path
+        for file in source.parent.iterdir():
+            (tmp_path / file.name).write_bytes(file.read_bytes())
+        table = tomlkit.parse(source.read_text(encoding="utf-8"))
+        table["tool"] = {"mass": 1.5, "com": [0.3, 0.0, 0.0]}
+        (tmp_path / source.name).write_text(tomlkit.dumps(table), encoding="utf-8")
+        arm = load_arm(tmp_path / source.name)
+        run = load_run(record(arm, plan_validation(arm, seed=3), tmp_path / "out", 3))
+        (joint,) = validate(run, Calibration.load(GOLDEN)).joints.values()
+        assert joint.passed
+
+    def test_another_arm_with_joints_of_the_same_names_is_refused(self, pendulum, tmp_path):
+        source = load_arm(GOLDEN / "runs" / "constant-speed" / "arm" / "pendulum.toml")
+        for file in source.path.parent.iterdir():
+            (tmp_path / file.name).write_bytes(file.read_bytes())
+        model = tmp_path / source.model.name
+        text = model.read_text(encoding="utf-8")
+        model.write_text(re.sub(r'<mass value="([^"]+)"', lambda found: f'<mass value="{1.2 * float(found[1])}"', text),
+                         encoding="utf-8")
+        arm = load_arm(tmp_path / source.path.name)
+        run = load_run(record(arm, plan_validation(arm, seed=3), tmp_path / "out", 3))
+        with pytest.raises(InputError, match=r"another model than that of the calibration of pendulum: its gravity differs"):
+            validate(run, Calibration.load(GOLDEN))
+
     def test_a_joint_that_cannot_be_judged_is_told(self, cli, pendulum, monkeypatch):
         good = Calibration.load(GOLDEN)
         (joint,) = good.joints.values()
@@ -154,7 +195,8 @@ class TestVerdict:
             return reduce(log, name)
 
         monkeypatch.setattr(validation, "reduce_motion", refuse)
-        two = SimpleNamespace(runs=(), mechanism=good.mechanism, joints={**good.joints, "elbow": joint})
+        two = SimpleNamespace(runs=(), mechanism=good.mechanism, joints={**good.joints, "elbow": joint}, model=good.model,
+                              arm=good.arm, folder=good.folder)
         found = validate(load_run(find_runs(pendulum)[0]), two)
         assert (list(found.joints), found.left_out) == (["hinge"], {"elbow": "elbow does not move"})
         with monkeypatch.context() as patch:

@@ -174,6 +174,7 @@ def test_curves_are_compared_at_the_same_loads() -> None:
     assert curve.load == 20.0
     apart = compare(a, calibration({"j1": loaded("torque", 0.1, (30.0, 40.0))}))
     assert "j1" not in apart.curves
+    assert apart.apart == ("j1",)
     assert any("do not overlap" in note for note in apart.notes)
     flat = joint(TRUTH | {"static": 6.0, "coulomb": 6.0})
     assert compare(a, calibration({"j1": flat})).curves["j1"].load == 20.0, "no load part, against 2 N·m at the greatest load"

@@ -62,6 +62,15 @@ def test_each_is_compared_with_the_first(cli: Callable[..., Any], serviced: Path
     assert not hinge["traded"]
 
 
+def test_what_was_not_compared_is_not_called_the_same(cli: Callable[..., Any], serviced: Path) -> None:
+    file = serviced / "calibration.toml"
+    text = re.sub(r"^velocity_range = .*$", "velocity_range = [40.0, 50.0]", file.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    file.write_text(re.sub(r'^law = .*$', 'law = "stribeck"', text, flags=re.MULTILINE), encoding="utf-8")
+    outcome = cli("compare", GOLDEN, serviced)
+    assert "not compared: friction of hinge" in outcome.out
+    assert "agree within" not in outcome.out
+
+
 @pytest.mark.parametrize("suffix", [".png", ".svg"])
 def test_the_plot(cli: Callable[..., Any], serviced: Path, tmp_path: Path, suffix: str) -> None:
     target = tmp_path / f"plot{suffix}"
