@@ -12,7 +12,8 @@ from benchmarks.between import DELAY, WIRES, Way, damaged
 from benchmarks.reliability import FAULTS, Case, fail_and_judge, judge, small_arm
 
 FEW = {("canopen", "frames lost"): 4, ("canopen", "cable out"): 1, ("canopen", "drive reset"): 3, ("canopen", "host killed"): 4,
-       ("dynamixel", "cable out"): 1, ("damiao", "drive fault"): 1}     # with seeds that strike joints in motion
+       ("dynamixel", "cable out"): 1, ("damiao", "drive fault"): 1, ("odrive", "host stopped"): 19,
+       ("cubemars", "drive fault"): 3}                                  # with seeds that strike joints in motion
 AT, OVER = 10.0, 14.0
 
 
