@@ -163,13 +163,14 @@ class WiredArm:
         if fault is not None:
             self._fail(fault)
         self._wait()
-        self._refuse_pause()
+        self._refuse_pause(time.monotonic() - self._asked)
         try:
             with bus_errors():
                 self._order(command)
                 sample = self._exchange()
         except DriverError as error:
             self._fail(str(error))
+        self._refuse_pause(self._gap)
         silent = self._silent()
         if silent:
             self._fail(f"{silent[0]} has not replied for {1e3 * self._oldest():.0f} ms")
@@ -178,10 +179,10 @@ class WiredArm:
             self._fail(f"the drive of {lost[0].joint.name} stopped by itself: {lost[0].trouble or lost[0].power}")
         return sample
 
-    def _refuse_pause(self) -> None:
+    def _refuse_pause(self, pause: float) -> None:
         """What was commanded before a pause of this computer is no way to go on."""
-        if time.monotonic() - self._asked > self.watchdog + self._period:
-            self._fail(f"this computer sent nothing for {1e3 * (time.monotonic() - self._asked):.0f} ms")
+        if pause > self.watchdog + self._period:
+            self._fail(f"this computer sent nothing for {1e3 * pause:.0f} ms")
 
     def _paused(self) -> bool:
         """Whether nothing was sent for so long, until now or until the last cycle, that drives may have stopped by themselves."""

@@ -6,7 +6,7 @@ from experiments.clearance import ways_are_clear
 from experiments.design import ConstantSpeed, Design
 from experiments.errors import PlanError
 from experiments.order import Writer
-from experiments.plan import Plan, Segment, check_plan, with_robot_time
+from experiments.plan import HELD, Plan, Segment, check_plan, weight, with_robot_time
 from ident.armfile import ArmFile
 from ident.run import BREAKAWAY, arm_sha256
 
@@ -34,10 +34,12 @@ def plan_breakaway(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: in
         raise PlanError(f"{arm.path}: joint {name} has no place {_AWAY:g} {unit} from both of its limits, to break loose "
                         f"and stop; widen joints.{name}.position")
     drawn = rng.uniform(low, high, (_CANDIDATES, len(home)))
-    free = drawn[ways_are_clear(arm, design.mechanism, np.broadcast_to(home, drawn.shape), drawn)]
+    drawn = drawn[(weight(design.mechanism, design.limits, drawn) <= HELD).all(axis=1)]
+    free = drawn[ways_are_clear(arm, design.mechanism, np.broadcast_to(home, drawn.shape), drawn)] if len(drawn) else drawn
     if len(free) < len(DWELLS):
         raise PlanError(f"{arm.path}: only {len(free)} of {_CANDIDATES} random postures can be reached from home, {len(DWELLS)} "
-                        "are needed; widen the workspace box")
+                        "are needed, where gravity leaves the drives a tenth of their torque at least; widen the workspace "
+                        "box, or raise joints.NAME.torque if the drives can")
     for number, (posture, dwell) in enumerate(zip(free, DWELLS, strict=False), start=1):
         writer.move(home, 0)
         writer.move(posture, number)

@@ -35,8 +35,9 @@ def relied_on(arm: ArmFile, mechanism: Mechanism) -> list[str]:
     box = arm.workspace.box
     walls = "" if box is None else " x ".join(f"{low:g} … {high:g}" for low, high in box)
     geometry = geometry_of(arm, mechanism)
+    but = f", but {', '.join(geometry.at_home)}, which are closer at home" if geometry and geometry.at_home else ""
     return ([f"the workspace box {walls} m, for joint origins"] if box else []) + (
-        [f"{geometry.model.ngeom} shapes of {arm.model.name}, {1e3 * GAP:g} mm apart"] if geometry else [])
+        [f"{geometry.model.ngeom} shapes of {arm.model.name}, {1e3 * GAP:g} mm apart{but}"] if geometry else [])
 
 
 def may_move_together(arm: ArmFile, mechanism: Mechanism) -> bool:

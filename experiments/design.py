@@ -163,9 +163,11 @@ class Design:
         return self.at_level(steps / (speeds - 1 + (postures - 1) / postures))
 
     def snapped(self, speeds: Array) -> Array:
-        """Speeds of all joints, (..., n), as the drives can keep them: multiples of their steps, one at least where any."""
+        """Speeds of all joints, (..., n), as the drives can keep them: multiples of their steps, none below a joint's slowest."""
         step = np.where(self.velocity_step > 0.0, self.velocity_step, 1.0)
-        whole = step * np.maximum(np.round(speeds / step), speeds > 0.0)
+        slowest = np.array([self.arm.joint(name).slowest or 0.0 for name in self.mechanism.names])
+        least = np.maximum(1.0, np.ceil(slowest / step - 1e-9)) * (speeds > 0.0)
+        whole = step * np.maximum(np.round(speeds / step), least)
         return np.asarray(np.where(self.velocity_step > 0.0, whole, speeds))
 
     def at_level(self, level: Array | float) -> Array:

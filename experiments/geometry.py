@@ -36,6 +36,8 @@ class Geometry:
         Where positions of joints and followers lie in MuJoCo's.
     may_touch : ndarray of bool, shape (geoms, geoms)
         Pairs that are left out.
+    at_home : tuple of str
+        Those among them that are left out because they are that close in the home posture, in words.
     mover : ndarray of int, shape (geoms,)
         Joint or follower that moves a shape with what lies behind it; n + k for what stands on the ground.
     size : ndarray, shape (n + k + 1,)
@@ -47,6 +49,7 @@ class Geometry:
     may_touch: np.ndarray
     mover: np.ndarray
     size: np.ndarray
+    at_home: tuple[str, ...]
 
     @property
     def model(self) -> "mujoco.MjModel":
@@ -133,9 +136,11 @@ def _geometry(model: "mujoco.MjModel", mechanism: Mechanism, home: Array) -> Geo
     data.qpos[places] = place[0]
     mujoco.mj_kinematics(model, data)
     mujoco.mj_collision(model, data)
-    for one, other in data.contact.geom[data.contact.dist < GAP]:
+    close = [(int(one), int(other)) for one, other in data.contact.geom[data.contact.dist < GAP] if not may_touch[one, other]]
+    for one, other in close:
         may_touch[one, other] = may_touch[other, one] = True
-    return None if may_touch.all() else Geometry(data, places, may_touch, mover, size)
+    names = dict.fromkeys(f"{_called(model, one)} and {_called(model, other)}" for one, other in close)
+    return None if may_touch.all() else Geometry(data, places, may_touch, mover, size, tuple(names))
 
 
 def _movers(model: "mujoco.MjModel") -> np.ndarray:

@@ -423,6 +423,9 @@ def _check_ramp(segment: Segment, start: Array, mechanism: Mechanism, limits: Li
                         f"{fastest:g} {unit}/s: joints.{segment.joint}.torque in {_RAMP_LEAST:g} s")
 
 
+_THERE = 0.02          # rad or m from the start of a plan at which a joint counts as there
+
+
 def check_way(stands: Array, plan: Plan, arm: ArmFile, mechanism: Mechanism) -> None:
     """Refuse the straight way from where the arm stands, shape (n,), to the start of the plan if it is not clear.
 
@@ -432,6 +435,11 @@ def check_way(stands: Array, plan: Plan, arm: ArmFile, mechanism: Mechanism) -> 
         Says where the arm stands and where it should stand.
     """
     start = np.array(plan.start)
+    away = [name for name, way in zip(mechanism.names, np.abs(stands - start), strict=True) if way > _THERE]
+    if len(away) > 1 and not may_move_together(arm, mechanism):
+        raise PlanError(f"{', '.join(away)} stand elsewhere than at the start of the plan, {np.round(start, 3).tolist()}, and "
+                        "neither a workspace box nor the model's geometry says what is clear on the way; nothing moved. Bring "
+                        "all of them but one there by hand, or state workspace.box")
     if fault := in_the_way(arm, mechanism, stands, start):
         raise PlanError(f"the straight way from where the arm stands, {np.round(stands, 3).tolist()}, to the start of the plan, "
                         f"{np.round(start, 3).tolist()}, {fault}; nothing moved. "

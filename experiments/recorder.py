@@ -22,11 +22,14 @@ from drivers import JointSample, Resolution
 from drivers.interrupts import uninterrupted
 from experiments.errors import RecordingFailed
 from experiments.plan import Segment
-from ident.armfile import ArmFile
-from ident.errors import InputError
+from ident.armfile import ArmFile, load_arm
+from ident.description import load_mechanism
+from ident.dynamics import inverse_dynamics
+from ident.errors import InputError, StribeckError
 from ident.mechanism import Mechanism
 from ident.run import ARM, DONE, EVENTS, RECORD, RUNS, SAMPLES, SCHEMA, arm_sha256
 
+_POSTURES = 5           # in which a model and its copy are compared
 _SYNC_EVERY = 1.0       # s of wall time between fsyncs
 _STAMP = "%Y-%m-%dT%H-%M-%SZ"
 _UNITS = {"q": ("rad", "m"), "dq": ("rad/s", "m/s"), "tau": ("N·m", "N"), "q_cmd": ("rad", "m"),
@@ -78,6 +81,7 @@ class Recorder:
         self._failure: str | None = None
         self._whole = True              # False while samples are being written, and for good if that was broken off
         _copy_arm(arm, folder)
+        _check_copy(arm, folder, mechanism)
         steps = {} if resolution is None else {key: value.tolist() for key, value in vars(resolution).items()
                                                      if value is not None}
         record = {"schema": SCHEMA, "experiment": experiment, "arm": arm.name, "names": list(mechanism.names),
@@ -249,6 +253,21 @@ def _copy_arm(arm: ArmFile, folder: Path) -> None:
     (folder / ARM).mkdir(parents=True)
     for source in {arm.path, arm.model}:
         shutil.copyfile(source, folder / ARM / source.name)
+
+
+def _check_copy(arm: ArmFile, folder: Path, mechanism: Mechanism) -> None:
+    """Refuse a model that is another without the files beside it, before anything moves: a run is fitted from its own copy."""
+    q = np.linspace(-1.0, 1.0, _POSTURES * mechanism.n).reshape(_POSTURES, -1)
+    try:
+        copy = load_mechanism(load_arm(folder / ARM / arm.path.name, model_dir=folder / ARM))
+        here, there = (inverse_dynamics(made, q, q[::-1], np.abs(q)) for made in (copy, mechanism))
+        why = "" if np.allclose(here, there, 1e-6, 1e-9) else "its masses or inertias are others without them"
+    except StribeckError as error:
+        why = str(error)
+    if why:
+        shutil.rmtree(folder)
+        raise InputError(f"{arm.model}: the model needs other files, such as meshes that give masses, and a run keeps the model "
+                         f"alone ({why}); state an <inertial> for every body, or let MuJoCo save the compiled model in one file")
 
 
 def _write_synced(path: Path, text: str) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from experiments.clearance import ways_are_clear
 from experiments.design import Array, ConstantSpeed, Design
 from experiments.errors import PlanError
-from experiments.plan import RAMP, Plan, Segment, check_plan, corners, with_robot_time
+from experiments.plan import HELD, RAMP, Plan, Segment, check_plan, corners, weight, with_robot_time
 from ident.armfile import ArmFile
 from ident.run import VALIDATION, arm_sha256
 
@@ -65,7 +65,8 @@ def _free_swing(design: Design, home: Array, level: Array, number: int, rng: np.
         swing = Segment(0, "swing", tuple(target.tolist()), number, design.mechanism.names[leader],
                         round(float(way[leader] * beat[leader] / 2.0), 6), swings=tuple(passes.tolist()))
         bends = corners(start, swing)
-        if (_straight(design, home, start) and _straight(design, target, home)
+        if ((weight(design.mechanism, design.limits, np.array([start, target])) <= HELD).all()
+                and _straight(design, home, start) and _straight(design, target, home)
                 and ways_are_clear(design.arm, design.mechanism, bends[:-1], bends[1:]).all()):
             return start, swing
     raise PlanError(f"{design.arm.path}: none of {_TRIES} random places leaves room for swings; widen the limits or the "

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from ident.fit import FitResult
-from ident.gravity import SHOWS, beats, even_columns, even_noise, fit_gravity, held_out
+from ident.gravity import beats, even_columns, even_noise, fit_gravity, held_out, shows_scale
 from ident.health import Finding
 from ident.mechanism import Array
 from ident.parameter import Parameter
@@ -81,7 +81,7 @@ def choose_direction(even: Array, gravity: Array, friction: Array, group: Groups
     """How directions differ: the way that predicts round trips left out best, if it beats "none" by `RIVAL` standard errors."""
     if group.max() + 1 < _ROUND_TRIPS:
         return "none"
-    shows = float(np.ptp(gravity)) > SHOWS * max(float(np.std(even - gravity)), 1e-12)
+    shows = shows_scale(even, gravity)
     richest = {name: column for way in ways.values() for name, column in way.items()}
     A, target = even_columns(even, gravity, shows, richest)
     noise = even_noise(A, target, friction, group)                      # one noise model, so that errors compare

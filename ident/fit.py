@@ -330,12 +330,14 @@ def _enough(data: Data, law: Law) -> None:
 
 
 def lmfit_result(data: Data, law: Law, noise: Noise, start: Mapping[str, float]) -> "lmfit.model.ModelResult":
-    """All parameters together by lmfit, from the optimum, in whitened residuals."""
+    """All parameters together by lmfit, from the optimum, in whitened residuals; points of a round trip count alike in it."""
     import lmfit
+
+    root = 1.0 if data.weight is None else np.sqrt(data.weight[data.group])
 
     def whitened(w: Array, **parameters: float) -> Array:
         known = [parameters[name] / deviation for name, deviation in data.prior.items()]
-        return np.append(noise.whiten(predict(data, law, parameters), data.group), known)
+        return np.append(root * noise.whiten(predict(data, law, parameters), data.group), known)
 
     named = [Argument(name, Argument.POSITIONAL_OR_KEYWORD) for name in ("w", *start)]
     whitened.__signature__ = Signature(named)      # type: ignore[attr-defined]  # where lmfit reads the names
@@ -351,7 +353,7 @@ def lmfit_result(data: Data, law: Law, noise: Noise, start: Mapping[str, float])
             parameters.add(name, value=0.0, vary=False)
         else:
             parameters.add(name, value=value)
-    target = np.append(noise.whiten(data.tau, data.group), np.zeros(len(data.prior)))
+    target = np.append(root * noise.whiten(data.tau, data.group), np.zeros(len(data.prior)))
     return model.fit(target, parameters, w=data.w)
 
 

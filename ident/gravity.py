@@ -47,8 +47,7 @@ def fit_gravity(even: Array, gravity: Array, friction: Array, group: Groups, pri
         "scale", "offset" and the differences; the scale is `unidentifiable` where gravity hardly varies.
     """
     differences = differences or {}
-    scatter = max(float(np.std(even - gravity)), 1e-12)
-    shows = scaled and float(np.ptp(gravity)) > SHOWS * scatter
+    shows = scaled and shows_scale(even, gravity)
     A, target = even_columns(even, gravity, shows, differences)
     noise = even_noise(A, target, friction, group)
     W, b = noise.whiten(A, group), noise.whiten(target, group)
@@ -118,6 +117,13 @@ def beats(richer: Array, simpler: Array) -> bool:
     """Whether held-out errors are smaller by `RIVAL` standard errors."""
     better = simpler - richer
     return bool(better.mean() > RIVAL * better.std(ddof=1) / np.sqrt(len(better)))
+
+
+def shows_scale(even: Array, gravity: Array) -> bool:
+    """Whether gravity varies by more than the even parts scatter about it, whatever the scale of the torque is."""
+    A = np.column_stack((gravity, np.ones_like(gravity)))
+    scatter = float(np.std(even - A @ np.linalg.lstsq(A, even, rcond=None)[0]))
+    return float(np.ptp(gravity)) > SHOWS * max(scatter, 1e-12)
 
 
 def even_columns(even: Array, gravity: Array, shows: bool, differences: Mapping[str, Array]) -> tuple[Array, Array]:

@@ -9,6 +9,7 @@ import pandas as pd
 from ident.errors import InputError
 from ident.mechanism import Array
 from ident.run import DONE, Run
+from ident.strokes import HELD
 
 GAP = 1.5               # periods from which a step of time is a gap
 JITTER = 0.05           # part of the period by which a step must differ to count as jitter,
@@ -50,7 +51,7 @@ def check_log(run: Run) -> tuple[Finding, ...]:
     findings = [Finding(None, "rate", f"{rate:.1f} Hz" + (f", {len(gaps)} gap(s), the longest "
                 f"{float(np.diff(run.t)[gaps].max()):.3f} s at t = {run.t[gaps[0]]:.2f} s" if len(gaps) else ", no gaps"))]
     for joint, name in enumerate(run.names):
-        if np.ptp(run.signals["q"][:, joint]) > 0.0 and np.ptp(run.signals["tau"][:, joint]) == 0.0:
+        if np.ptp(run.signals["q"][:, joint]) > HELD and np.ptp(run.signals["tau"][:, joint]) == 0.0:
             raise InputError(f"{run.path}: the torque of {name} never changes though it moves; its signal is dead or was "
                              "not recorded")
     findings += [*_claimed(run, rate), *_jitter(run.t), *_warming(run)]
@@ -259,10 +260,14 @@ def check_numbers(values: Array, signal: str, names: tuple[str, ...], t: Array, 
 
 
 def drift(points: pd.DataFrame) -> dict[str, float]:
-    """Change of friction from the first to the last reference round trip of each joint, as a fraction."""
-    out = {}
-    for joint, rows in points[points["reference"].astype(bool)].groupby("joint", sort=False):
-        level = rows.groupby(["run", "segment"], sort=False)["odd"].mean()
-        if len(level) >= 2:
-            out[str(joint)] = float(level.iloc[-1] / level.iloc[0] - 1.0)
+    """Change of friction from the first to the last reference round trip of a run, as a fraction; of each joint the greatest.
+
+    Those of other runs may have other loads or speeds.
+    """
+    out: dict[str, float] = {}
+    for (joint, _), rows in points[points["reference"].astype(bool)].groupby(["joint", "run"], sort=False):
+        level = rows.groupby("segment", sort=False)["odd"].mean()
+        change = float(level.iloc[-1] / level.iloc[0] - 1.0)
+        if len(level) >= 2 and abs(change) >= abs(out.get(str(joint), 0.0)):
+            out[str(joint)] = change
     return out

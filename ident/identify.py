@@ -16,7 +16,7 @@ from ident.breakaway import breakaway_table, breakaways
 from ident.calibration import Calibration, JointCalibration, Model, file_sha256
 from ident.description import load_mechanism
 from ident.errors import FitError, InputError
-from ident.filtering import filtered
+from ident.filtering import Log, filtered
 from ident.friction import load_at, load_part
 from ident.gravity import TELLS
 from ident.health import Finding, check_log, check_reading, check_scale, drift, name_runs
@@ -88,6 +88,7 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
     if not runs:
         raise FitError(f"{ramps[0].path}: only ramps of torque, which say what holds a joint at rest; friction in motion needs "
                        "strokes")
+    runs, short = _without_stubs(runs)
     runs, copies = _without_copies(runs)
     mechanisms = _mechanisms(runs)
     checked = [check_log(run) for run in runs]
@@ -98,7 +99,7 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
         mechanisms = _mechanisms(runs, tool.unknown.tool)
         reductions = [reduce_run(run, own) for run, own in zip(runs, mechanisms, strict=True)]
     mechanism = mechanisms[0]
-    findings = copies + name_runs(runs, [(*log, *check_motion(run, reduction, mechanism.prismatic))
+    findings = short + copies + name_runs(runs, [(*log, *check_motion(run, reduction, mechanism.prismatic))
                                          for run, log, reduction in zip(runs, checked, reductions, strict=True)])
     if tool.missing < 0.0:
         findings.append(Finding(None, "unknown tool", f"the even parts look as if {-tool.missing:.2g} kg of the model's "
@@ -179,8 +180,11 @@ def _repeated(joints: dict[str, JointFit], parted: Sequence[Sequence[int]], runs
     if len(parted) < 2:
         return joints
     out = {}
-    logs = ([] if options.motion == "none" else
-            [filtered([runs[k] for k in one], [mechanisms[k] for k in one]) for one in parted])
+    logs: dict[int, Log] = {}
+    if options.motion != "none":
+        for number, one in enumerate(parted):
+            with suppress(FitError):                            # one that is too short; it counts as one that cannot be fitted
+                logs[number] = filtered([runs[k] for k in one], [mechanisms[k] for k in one])
     for name, joint in joints.items():
         fixed = replace(options, law=joint.fit.law, load=joint.fit.load)
         alone: list[JointFit] = []
@@ -191,8 +195,10 @@ def _repeated(joints: dict[str, JointFit], parted: Sequence[Sequence[int]], runs
                 continue
             held += 1
             with suppress(FitError):
-                alone.append(identify_joint(rows, mechanisms[one[0]], name, fixed) if options.motion == "none"
-                             else identify_motion(logs[number], mechanisms[one[0]], name, fixed))
+                if options.motion == "none":
+                    alone.append(identify_joint(rows, mechanisms[one[0]], name, fixed))
+                elif number in logs:
+                    alone.append(identify_motion(logs[number], mechanisms[one[0]], name, fixed))
         alone = [fit for fit in alone
                  if (fit.fit.load, fit.torque_scale is None) == (joint.fit.load, joint.torque_scale is None)]
         if len(alone) < held:
@@ -278,6 +284,13 @@ def _same_arm(runs: Sequence[Run]) -> ArmFile:
     return first.arm
 
 
+def _without_stubs(runs: Sequence[Run]) -> tuple[list[Run], list[Finding]]:
+    """Runs but those that ended with their first sample, as where the way to the start was not free; all if none is left."""
+    whole = [run for run in runs if len(run.t) > 1] or list(runs)
+    return whole, [Finding(None, "ended", f"{run.label} ended with its first sample; there is nothing in it to fit")
+                   for run in runs if run not in whole]
+
+
 def _without_copies(runs: Sequence[Run]) -> tuple[list[Run], list[Finding]]:
     """Runs that differ in their samples: an arm without noise repeats itself, which tells nothing new.
 
@@ -313,7 +326,7 @@ def _calibration(runs: Sequence[Run], mechanism: Mechanism, joints: dict[str, Jo
                  created: datetime, unknown: UnknownTool) -> Calibration:
     arm = runs[0].arm
     seeds = [run.record.get("seed") for run in runs if run.record.get("seed") is not None]
-    general = options.motion != "none"
+    general, labels = options.motion != "none", {run.label for run in runs}
     fit = {"law": options.law, "load": options.load,
            **({"directional": options.directional} if options.directional != "auto" else {}),
            **({"motion": options.motion} if general else {}),
@@ -324,7 +337,7 @@ def _calibration(runs: Sequence[Run], mechanism: Mechanism, joints: dict[str, Jo
         arm.name, created.replace(microsecond=0), "general motion" if general else str(runs[0].record.get("experiment", "")),
         options.torque_basis,
         tuple({"path": run.label, "sha256": run.sha256, **({} if run.arm.tool == arm.tool else {"tool": asdict(run.arm.tool)}),
-               **({"continues": before} if (before := run.record.get("continues")) else {})} for run in runs),
+               **({"continues": before} if (before := run.record.get("continues")) in labels else {})} for run in runs),
         Model(arm.model.name, file_sha256(arm.model), arm.gravity, arm.tool, unknown), fit,
         {name: _joint_calibration(joint, mechanism, name) for name, joint in joints.items()}, arm.model.parent)
 

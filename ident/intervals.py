@@ -79,29 +79,33 @@ def spread(whole: Moments, noise: Noise, values: Mapping[str, float], free: Sequ
     serial = 0.0
     if whole.data.view is as_they_are:          # passes of general motion go to and fro: their levels have no one sign
         levels = level_rows(whole.data, whole.law, noise, values)
-        serial = correlation(levels[:, -1], p)
+        serial = correlation([rows[:, -1] for rows in levels], p)
         if serial > 0.0:
-            variance = np.maximum(variance, autoregressive(model, levels[:, list(free)], serial))
+            variance = np.maximum(variance, autoregressive(model, [rows[:, list(free)] for rows in levels], serial))
     wider = np.sqrt(variance)
     factor = float(student.ppf(0.975, max(1, len(sums) - p)))
     return Spread(model * np.outer(wider, wider), factor * wider, factor, serial)
 
 
-def correlation(levels: Array, parameters: int) -> float:
-    """Correlation of successive levels beyond chance, without the bias of so many fitted parameters; else 0."""
-    groups = len(levels)
-    about = levels - levels.mean()
-    found = float(about[1:] @ about[:-1] / max(float(about @ about), 1e-300))
+def correlation(levels: Sequence[Array], parameters: int) -> float:
+    """Correlation of successive levels of each run beyond chance, without the bias of so many fitted parameters; else 0."""
+    every = np.concatenate(levels)
+    groups, mean = len(every), every.mean()
+    products = sum(float((run[1:] - mean) @ (run[:-1] - mean)) for run in levels)
+    found = products / max(float(np.sum((every - mean) ** 2)), 1e-300)
     if groups < _ENOUGH or found <= CHANCE / np.sqrt(groups):
         return 0.0
     return float(min(_STRONGEST, found + (1.0 + 3.0 * found) * parameters / (2.0 * groups)))
 
 
-def autoregressive(model: Array, levels: Array, serial: float) -> Array:
-    """Variance of each parameter over the noise model's, if the levels of round trips i and j correlate by r^|i - j|."""
-    weight = levels @ model
-    before = lfilter([0.0, serial], [1.0, -serial], weight, axis=0)         # sum of r^(i - j) over all j before i
-    return np.asarray(1.0 + 2.0 * np.sum(weight * before, axis=0) / np.maximum(np.diag(model), 1e-300))
+def autoregressive(model: Array, levels: Sequence[Array], serial: float) -> Array:
+    """Variance of each parameter over the noise model's, if the levels of round trips i and j of a run correlate by r^|i - j|."""
+    added = np.zeros(len(model))
+    for run in levels:
+        weight = run @ model
+        before = lfilter([0.0, serial], [1.0, -serial], weight, axis=0)     # sum of r^(i - j) over all j before i
+        added += np.sum(weight * before, axis=0)
+    return np.asarray(1.0 + 2.0 * added / np.maximum(np.diag(model), 1e-300))
 
 
 def profile(whole: Moments, noise: Noise, values: Mapping[str, float], free: Sequence[int], found: Spread) -> Array:

@@ -132,7 +132,9 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
     columns = nuisance(points, trips, options.drift == "auto")
     data = Data(points["speed"].to_numpy(dtype=float), odd, None, group, columns,
                 {column: PRIOR[column] for column in columns}, bool(mechanism.prismatic[joint]),
-                time=points.groupby(group)["t"].mean().to_numpy(), count=worth(points["std"].to_numpy(dtype=float), group))
+                time=points.groupby(group)["t"].mean().to_numpy(),
+                run=pd.Series(pd.factorize(points["run"])[0]).groupby(group).first().to_numpy(),
+                count=worth(points["std"].to_numpy(dtype=float), group))
     laws = AUTO if options.law == "auto" else (law_named(options.law).name,)
     selection = select(data, loads, laws, components=components)
     fit = selection.chosen
@@ -152,9 +154,18 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
     if options.load == "components" and not components:
         findings.append(Finding(name, "components", f"{name}: {alike}; postures that vary them apart would give each a "
                                                     "coefficient"))
+    if options.load not in ("auto", "none", "components") and options.load not in loads:
+        values = points[options.load].to_numpy(dtype=float)
+        met = (f"{values.min():.3g} to {values.max():.3g} were met, against {float(np.median(odd)):.3g} of friction"
+               if np.isfinite(values).all() else "the arm file states no bearing")
+        findings.append(Finding(name, "load", f"{name}: the load {options.load} varied too little, or is too small, to show "
+                                              f"whether friction grows with it ({met}); the fit has none"))
     single = None if fit.components else loads[fit.load]
     directional, difference = differing(points, group, single, options.directional, data.prismatic)
-    gravity |= difference if scale is None else {key: entry for key, entry in difference.items() if key != "scale"}
+    known = {"scale"} if scale is not None else set()
+    if directional != "driving":
+        known |= set(beside or ())              # whose intervals hold what the tool leaves open
+    gravity |= {key: entry for key, entry in difference.items() if key not in known}
     if options.directional == "driving" != directional:
         findings.append(Finding(name, "directions", f"{name}: friction does not grow with a load, so driving it and being driven "
                                                     "back by it are alike"))

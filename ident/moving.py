@@ -62,7 +62,7 @@ def _stood_still(run: Run, prismatic: np.ndarray) -> list[Finding]:
     edges = np.concatenate(([0], np.flatnonzero(np.diff(run.segment)) + 1, [len(run.t)]))
     rows = {int(run.segment[start]): (int(start), int(stop) - 1) for start, stop in pairwise(edges)}
     if run.closed is None or run.closed.get("reason") not in (DONE, None):
-        rows.pop(int(run.segment.max()), None)                  # it was under way when the run ended
+        rows.pop(int(run.segment[-1]), None)                    # it was under way when the run ended
     way = np.diff(np.array([plan["start"], *(segment["target"] for segment in segments)], dtype=float), axis=0)
     whole = _complete(run.t, np.array(list(rows.values()), dtype=int).reshape(-1, 2))
     rows = {number: ends for (number, ends), complete in zip(rows.items(), whole, strict=True) if complete}

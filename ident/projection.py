@@ -71,6 +71,8 @@ class Data:
         How much each round trip counts, as the inverse of a variance; default one.
     time : ndarray, shape (G,), optional
         When each round trip was; default one after the other as they are numbered.
+    run : ndarray of int, shape (G,), optional
+        In which run, in their order; time begins anew in each. Default all in one.
     components : tuple of str
         Components of the load that have coefficients of their own.
     """
@@ -87,6 +89,7 @@ class Data:
     spread: Array | None = None
     weight: Array | None = None
     time: Array | None = None
+    run: Groups | None = None
     components: tuple[str, ...] = ()
 
     @property
@@ -359,11 +362,14 @@ def residual_sums(data: Data, law: Law, noise: Noise, values: Mapping[str, float
     return np.concatenate((whitened(data, _jacobian_rows(data, law, values), noise), prior_sums(data, tuple(values), values)))
 
 
-def level_rows(data: Data, law: Law, noise: Noise, values: Mapping[str, float]) -> Array:
-    """Whitened sums of the rows of `jacobian` and, last, the residual over each round trip, by time; shape (G, p + 1)."""
+def level_rows(data: Data, law: Law, noise: Noise, values: Mapping[str, float]) -> list[Array]:
+    """Whitened sums of the rows of `jacobian` and, last, the residual over each round trip, by time; shape (G, p + 1) a run."""
     sums, _ = _about_means(data, _jacobian_rows(data, law, values))
     rows = sums / np.sqrt(variance_of_sums(data, noise))[:, None]
-    return rows if data.time is None else rows[np.argsort(data.time, kind="stable")]
+    time = np.arange(len(rows)) if data.time is None else data.time
+    run = np.zeros(len(rows), dtype=int) if data.run is None else data.run
+    order = np.lexsort((time, run))
+    return np.split(rows[order], np.flatnonzero(np.diff(run[order])) + 1)
 
 
 def _jacobian_rows(data: Data, law: Law, values: Mapping[str, float]) -> Array:

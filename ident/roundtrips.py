@@ -30,7 +30,9 @@ from ident.strokes import HELD, Stroke, find_strokes, motor_revolution
 SAME_SPEED = 0.05      # speeds of a stroke and its reverse may differ by this fraction
 _MIRRORED = 0.02       # part of its own way by which another joint may miss its place on the way back
 _KNOTS = 17            # of the rigid-body torque along a stroke
-_BINS = 5              # most bins of a round trip
+_BINS = 5              # most bins of a round trip,
+_ENOUGH, _LEAST = 4, 3  # samples that each way should have in a bin, and must have
+TO_START = -1          # segment of the way to the start of a plan
 _PLACES = 8            # in a bin at which loads are taken
 _NO_LOAD = 1e-9        # N·m or N; less is rounding
 _EQUAL_GRAVITY = 0.005  # strokes at different places pair if gravity differs by less than this part of friction
@@ -84,7 +86,7 @@ def reduce_run(run: Run, mechanism: Mechanism) -> Reduction:
     q, tau = run.signals["q"], run.signals["tau"]
     left_out: list[tuple[str, int, str]] = []
     bins: list[_Bin] = []
-    moves = frozenset(id_ for id_, entry in planned.items() if entry.get("kind") == "move")
+    moves = frozenset(id_ for id_, entry in planned.items() if entry.get("kind") == "move") | ({TO_START} if planned else set())
     found = find_strokes(run.t, q, run.segment, moves)
     recorded = set(run.segment[np.flatnonzero(np.diff(run.segment, append=-2))].tolist())
     for joint, name in enumerate(run.names):
@@ -96,7 +98,10 @@ def reduce_run(run: Run, mechanism: Mechanism) -> Reduction:
         pairs, single = pair_strokes(strokes, mechanism, joint, tau, partner)
         left_out += [(name, stroke.segment, "no way back at the same place and speed") for stroke in single]
         for forward, backward in pairs:
-            bins += list(_bins(q, forward, backward, joint, turn))
+            found_bins = list(_bins(q, forward, backward, joint, turn))
+            bins += found_bins
+            if not found_bins:
+                left_out += [(name, stroke.segment, "too few samples") for stroke in (forward, backward)]
     centre = np.array([bin_.centre for bin_ in bins]).reshape(-1, mechanism.n)
     rate = np.array([(bin_.forward.rate - bin_.backward.rate) / 2.0 for bin_ in bins]).reshape(centre.shape)
     points = _points(run, bins, centre, _mean_loads(mechanism, bins, centre, rate), mechanism, planned)
@@ -197,12 +202,13 @@ class _Bin:
         return min(self.forward, self.backward, key=lambda stroke: stroke.rows.start)
 
 
-def bins_of(width: float, turn: float) -> tuple[int, float]:
-    """How many bins a way gets, and how much of it they use: whole motor revolutions, where it holds one."""
+def bins_of(width: float, turn: float, samples: float) -> tuple[int, float]:
+    """How many bins a way with so many samples gets, and how much of it they use: whole motor revolutions, where it holds one."""
+    most = max(1, int(samples // _ENOUGH))
     if turn > 0.0 and width >= turn:
-        count = int(min(_BINS, width // turn))
+        count = int(min(_BINS, most, width // turn))
         return count, count * turn * (width // turn // count)
-    return (1 if turn > 0.0 else _BINS - 1), width
+    return (1 if turn > 0.0 else min(_BINS - 1, most)), width
 
 
 def _bins(q: Array, forward: Stroke, backward: Stroke, joint: int, turn: float) -> Iterator[_Bin]:
@@ -212,14 +218,16 @@ def _bins(q: Array, forward: Stroke, backward: Stroke, joint: int, turn: float) 
         rows = tuple(np.arange(stroke.rows.start, stroke.rows.stop) for stroke in (forward, backward))
         yield _Bin(forward, backward, (rows[0], rows[1]), q[rows[0]].mean(axis=0), forward.high - forward.low)
         return
-    count, used = bins_of(width, turn)
+    middle = (low + high) / 2.0
+    samples = min(np.count_nonzero(np.abs(q[stroke.rows, joint] - middle) <= width / 2.0) for stroke in (forward, backward))
+    count, used = bins_of(width, turn, float(samples))
     low, width = low + (width - used) / 2.0, used
     edges = low + width * np.linspace(0.0, 1.0, count + 1)
     place = [np.searchsorted(edges, q[stroke.rows, joint], "right") - 1 for stroke in (forward, backward)]
     for k in range(count):
         inside = [stroke.rows.start + np.flatnonzero(where == k)
                   for stroke, where in zip((forward, backward), place, strict=True)]
-        if min(len(rows) for rows in inside) < 3:
+        if min(len(rows) for rows in inside) < _LEAST:
             continue
         centre = q[np.concatenate(inside)].mean(axis=0)
         centre[joint] = (edges[k] + edges[k + 1]) / 2.0

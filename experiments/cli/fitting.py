@@ -78,10 +78,10 @@ def replay(run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder."
     from experiments.record import replay as replay_run
     from experiments.recorder import empty_folder
     from ident.description import load_mechanism
-    from ident.run import find_runs, load_run
+    from ident.run import FIT, find_runs, load_run
 
     text = console(as_json)
-    recorded = load_run(find_runs(run)[-1], ALL_SIGNALS)
+    recorded = load_run(find_runs(run, (FIT,))[-1], ALL_SIGNALS)
     folder = empty_folder(out or Path(f"replay-{recorded.arm.name}"))
     with progress(text, recorded.duration, "replay", load_mechanism(recorded.arm)) as watch:
         again = replay_run(recorded, folder, realtime, watch)

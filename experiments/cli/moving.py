@@ -278,7 +278,7 @@ def _recording(text: "Console", plan: "Plan", folder: Path, mechanism: "Mechanis
     from experiments.cli.live import live as live_view
     from ident.run import FIT, FITTED, campaign_runs, holds_samples
 
-    word = "run" if plan.purpose == FIT else plan.purpose
+    word, before = "run" if plan.purpose == FIT else plan.purpose, set(campaign_runs(folder))
     try:
         with ExitStack() as shown:
             if live or rerun is not None:
@@ -287,7 +287,7 @@ def _recording(text: "Console", plan: "Plan", folder: Path, mechanism: "Mechanis
             else:
                 yield shown.enter_context(progress(text, plan.robot_time, word, mechanism))
     except BaseException as error:
-        runs = [run for run in campaign_runs(folder) if holds_samples(run)]
+        runs = [run for run in campaign_runs(folder) if run not in before and holds_samples(run)]
         uses = f", stribeck fit {folder} uses it{also}" if plan.purpose in FITTED else also
         kept = f"; what was recorded is kept in {runs[-1]}{uses}" if runs else ""
         if isinstance(error, KeyboardInterrupt):

@@ -301,6 +301,17 @@ def test_a_run_that_ended_before_its_first_sample_stands_in_nobodys_way(arm, tmp
     assert (delivery.calibration.passes, len(list(out.glob("runs/*")))) == (2, 3)
 
 
+def test_a_run_that_ended_with_its_first_sample_is_left_out(arm, tmp_path):
+    """As where the way to the start was not free once the arm was powered."""
+    out = tmp_path / "out"
+    with patch("experiments.record.check_way", side_effect=PlanError("the way is not free")), pytest.raises(PlanError):
+        small(arm, out, repeats=2)
+    assert [len(load_run(run).t) for run in campaign_runs(out)] == [1]
+    delivery = small(arm, out, repeats=2, resume=True)
+    assert delivery.calibration.passes == 2
+    assert any("ended with its first sample" in finding.text for finding in delivery.result.findings)
+
+
 def test_a_run_and_its_rest_count_once(arm, broken):
     assert small(arm, broken, repeats=2, resume=True).calibration.passes == 2
     calibration = Calibration.load(broken / "calibration.toml")

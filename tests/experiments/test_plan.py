@@ -15,7 +15,18 @@ from experiments.constant_speed import plan_constant_speed
 from experiments.design import ConstantSpeed, load_spread
 from experiments.errors import PlanError
 from experiments.lowest_speed import plan_lowest_speed
-from experiments.plan import RAMP, Segment, check_plan, profile, read_plan, robot_time, run_on, silence, write_plan
+from experiments.plan import (
+    RAMP,
+    Segment,
+    check_plan,
+    check_way,
+    profile,
+    read_plan,
+    robot_time,
+    run_on,
+    silence,
+    write_plan,
+)
 from experiments.validation import plan_validation
 from experiments.warm_up import plan_warm_up
 from experiments.whole_arm import plan_whole_arm
@@ -117,6 +128,14 @@ class TestWeight:
         held = np.abs(joint_loads(mechanism, np.array([segment.target for segment in plan.segments])).tau[:, 1])
         assert held.max() <= 0.9 * 4.0
 
+    @pytest.mark.parametrize("plan", [plan_breakaway, plan_validation])
+    def test_so_are_those_of_ramps_and_swings(self, make_arm, plan):
+        arm = make_arm({"joints": {"lift": {"torque": 4.0}}, "workspace": {"home": [0.0, 1.3]}})
+        for seed in range(5):
+            made = plan(arm, ("turn",), seed)
+            held = np.abs(joint_loads(load_mechanism(arm), np.array([segment.target for segment in made.segments])).tau[:, 1])
+            assert held.max() <= 0.9 * 4.0
+
     def test_a_home_that_is_too_heavy_says_so(self, make_arm):
         arm = make_arm({"joints": {"lift": {"torque": 4.0}}})
         with pytest.raises(PlanError, match=r"workspace\.home = .* gravity asks .* of lift, more than 90 % of its limit of 4"):
@@ -145,6 +164,14 @@ class TestSilence:
         v = RAMP * acceleration * left
         beyond = v * silent + v**2 / (2.0 * acceleration) - RAMP * acceleration * left**2 / 2.0
         assert run_on(np.array([speed]), np.array([acceleration]), silent)[0] == pytest.approx(beyond.max(), rel=1e-5)
+
+    def test_where_nothing_says_what_is_clear_only_one_joint_is_brought_to_the_start(self, wired, make_arm):
+        plan = plan_whole_arm(wired, None, 0, SMALL)
+        check_way(np.array(plan.start) + np.array([0.3, -0.3]), plan, wired, load_mechanism(wired))
+        bare = make_arm({"driver": self.BUS, "joints": self.DRIVES, "workspace": {"home": [0.0, 0.0]}})
+        check_way(np.array(plan.start) + np.array([0.3, 0.0]), plan, bare, load_mechanism(bare))
+        with pytest.raises(PlanError, match=r"turn, lift stand elsewhere than at the start of the plan, .* nothing moved"):
+            check_way(np.array(plan.start) + np.array([0.3, -0.3]), plan, bare, load_mechanism(bare))
 
     def test_plans_keep_the_way_free(self, wired, make_arm):
         assert silence(wired) == pytest.approx(0.3 + 2.0 / wired.driver.rate)

@@ -16,6 +16,7 @@ from drivers import JointSample, Resolution
 from experiments.errors import RecordingFailed
 from experiments.plan import Segment, plan_table
 from experiments.recorder import Recorder, empty_folder, new_run_folder
+from ident.armfile import load_arm
 from ident.description import load_mechanism
 from ident.errors import InputError
 from ident.health import check_log
@@ -435,9 +436,32 @@ def split_model(arm):
     (arm.path.parent / "whole.xml").write_text('<mujoco><include file="body.xml"/></mujoco>', encoding="utf-8")
     text = arm.path.read_text(encoding="utf-8").replace("pair.urdf", "whole.xml")
     arm.path.write_text(text[: text.index("[joints.lift]")], encoding="utf-8")
-    from ident.armfile import load_arm
-
     return load_arm(arm.path)
+
+
+def test_a_model_whose_masses_are_those_of_meshes_is_refused_before_anything_moves(tmp_path):
+    """The run would be fitted without them: only the model itself is kept with it."""
+    corners = np.array([[0.0, 0.0, 0.0], [0.2, 0.0, 0.0], [0.0, 0.2, 0.0], [0.0, 0.0, 0.2]])
+    faces = [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)]
+    record = b"".join(np.concatenate((np.zeros(3), *corners[list(face)])).astype("<f4").tobytes() + b"\0\0" for face in faces)
+    (tmp_path / "part.stl").write_bytes(bytes(80) + np.uint32(len(faces)).tobytes() + record)
+    (tmp_path / "meshed.xml").write_text("""<mujoco><asset><mesh name="part" file="part.stl"/></asset><worldbody>
+    <body name="link"><joint name="hinge" type="hinge" axis="0 1 0" range="-90 90"/><geom type="mesh" mesh="part"/></body>
+    </worldbody></mujoco>""", encoding="utf-8")
+    (tmp_path / "meshed.toml").write_text("""schema = 1
+    name = "meshed"
+    model = "meshed.xml"
+    driver = { kind = "simulated", rate = 100.0 }
+    [joints.hinge]
+    position = [-1.5, 1.5]
+    velocity = 1.0
+    acceleration = 2.0
+    torque = 50.0
+    """, encoding="utf-8")
+    arm = load_arm(tmp_path / "meshed.toml")
+    with pytest.raises(InputError, match=r"needs other files, .* and a run keeps the model alone"):
+        Recorder(tmp_path / "run", arm, load_mechanism(arm), "test", 100.0)
+    assert not (tmp_path / "run").exists()
 
 
 def assert_one_sentence(error, *words):

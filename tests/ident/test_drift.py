@@ -12,7 +12,7 @@ COULOMB, VISCOUS = 5.0, 2.0
 
 
 def points(trips: int, drift: float, *runs: str, seed: int = 0) -> pd.DataFrame:
-    """Runs of so many round trips each, an hour apart; friction grows by `drift` from a run's first to its last."""
+    """Runs of so many round trips each, whose time begins anew; friction grows by `drift` from a run's first to its last."""
     rng = np.random.default_rng(seed)
     rows = []
     for r, run in enumerate(runs):
@@ -24,7 +24,7 @@ def points(trips: int, drift: float, *runs: str, seed: int = 0) -> pd.DataFrame:
                 rows.append({"joint": "j4", "segment": trip, "posture": 0, "speed": w, "position": float(place),
                              "odd": level * (COULOMB + VISCOUS * w) + 0.01 * rng.standard_normal(), "even": 0.0, "gravity": 0.0,
                              "gravity_rate": 0.0, "torque": 10.0, "bending": 10.0, "radial": 10.0, "axial": 10.0,
-                             "normal": np.nan, "n": 100, "std": 0.1, "t": 3600.0 * r + 20.0 * trip + place,
+                             "normal": np.nan, "n": 100, "std": 0.1, "t": 20.0 * trip + place,
                              "temperature": np.nan, "reference": False, "run": run})
     return pd.DataFrame(rows)
 

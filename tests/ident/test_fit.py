@@ -6,7 +6,7 @@ arms, so that its points share an error.
 
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,10 @@ from scipy.optimize import minimize_scalar, nnls
 
 from ident import FitResult, fit_friction
 from ident.errors import FitError, InputError
+from ident.fit import fit_law
 from ident.friction import LAWS
 from ident.intervals import correlation
+from ident.projection import Data
 
 SPEEDS = np.geomspace(0.004, 1.2, 12)
 CASES = 200
@@ -703,5 +705,21 @@ def test_levels_that_wander_from_round_trip_to_round_trip_widen_the_intervals() 
 
 def test_the_order_of_time_decides_and_not_that_of_the_rows() -> None:
     levels = np.sin(np.arange(40) / 4.0)
-    assert correlation(levels, 2) > 0.8
-    assert correlation(np.random.default_rng(0).permutation(levels), 2) == 0.0
+    assert correlation([levels], 2) > 0.8
+    assert correlation([np.random.default_rng(0).permutation(levels)], 2) == 0.0
+
+
+def test_levels_wander_within_runs_and_not_from_one_to_the_next() -> None:
+    """Each run's time begins anew: its round trips are neighbours of each other, whatever another did at the same time."""
+    rng, runs, trips = np.random.default_rng(3), 4, 24
+    level = rng.standard_normal((runs, trips))
+    for k in range(1, trips):
+        level[:, k] = 0.8 * level[:, k - 1] + 0.6 * level[:, k]
+    w = np.tile(np.repeat(np.geomspace(0.05, 1.5, 8), 3), runs)
+    group = np.repeat(np.arange(runs * trips), 4)
+    tau = (4.0 + 3.0 * w + 0.12 * level.ravel())[group] + 0.05 * rng.standard_normal(len(group))
+    data = Data(w[group], tau, None, group, time=np.tile(np.arange(trips) * 10.0, runs), run=np.repeat(np.arange(runs), trips))
+    one, mixed = (fit_law(replace(data, run=run), LAWS["coulomb-viscous"]) for run in (data.run, None))
+    assert one.serial > 0.5
+    assert mixed.serial < 0.3
+    assert one.parameters["coulomb"].std_error > 1.5 * mixed.parameters["coulomb"].std_error

@@ -31,6 +31,15 @@ def even_parts(seed: int, viscous: float = 0.0, driving: float = 0.0, scale: flo
     return w, even, gravity, friction, load, trip
 
 
+@pytest.mark.parametrize("scale", [0.4, 1.0, 2.5, 4.0])
+def test_a_scale_shows_whatever_it_is(scale: float) -> None:
+    """Torque in the unit of a gear ratio or a torque constant that is wrong by a factor."""
+    _, even, gravity, friction, _, trip = even_parts(0, scale=scale)
+    found = fit_gravity(even, gravity, friction, trip)["scale"]
+    assert found.verdict == "identified"
+    assert found.value == pytest.approx(scale, rel=0.02)
+
+
 def claimed(seed: int, **truth: float) -> str:
     w, even, gravity, friction, load, trip = even_parts(seed, **truth)
     return choose_direction(even, gravity, friction, trip, directions_on_offer(w, gravity, load))
