@@ -188,7 +188,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cases", type=int, default=50, help="of every fault")
     parser.add_argument("--protocols", nargs="+", default=list(PROTOCOLS), choices=list(PROTOCOLS))
     parser.add_argument("--faults", nargs="+", default=list(FAULTS), choices=list(FAULTS))
-    parser.add_argument("--jobs", type=int, default=2, help="cases side by side")
+    parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 1) // 2),
+                        help="cases side by side, each of two programs; default leaves a core for each of them")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--add", type=Path, nargs="*", default=[],
                         help="results of other sittings that the page shall hold, too, but for faults that are made again")

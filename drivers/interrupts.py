@@ -7,8 +7,10 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def uninterrupted() -> Iterator[None]:
+def uninterrupted(ending: bool = False) -> Iterator[None]:
     """Ctrl-C, and what else asks a program to end, takes effect after the block, unless the block itself ends in an error.
+
+    Where the program is `ending` anyway it takes none.
 
     For what ends by itself within seconds, as a stop whose rungs have time-outs. Signals whose handling is the system's own are
     left alone, and so are other threads than the main one, which gets them all.
@@ -25,5 +27,5 @@ def uninterrupted() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    if held:
+    if held and not ending:
         signal.raise_signal(held[0])

@@ -90,6 +90,7 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
                        "strokes")
     runs, short = _without_stubs(runs)
     runs, copies = _without_copies(runs)
+    _check_labels(runs)
     mechanisms = _mechanisms(runs)
     checked = [check_log(run) for run in runs]
     reductions = [reduce_run(run, own) for run, own in zip(runs, mechanisms, strict=True)]
@@ -282,6 +283,14 @@ def _same_arm(runs: Sequence[Run]) -> ArmFile:
         raise InputError(f"{first.arm.path}: torque_signal = \"joint sensor\": a sensor behind the gear does not see the "
                          "gear's friction; log the motor current")
     return first.arm
+
+
+def _check_labels(runs: Sequence[Run]) -> None:
+    """Refuse runs that a calibration could not tell apart, as two of other campaigns that were imported in the same second."""
+    labels = [run.label for run in runs]
+    for run in runs:
+        if labels.count(run.label) > 1:
+            raise InputError(f"{run.path}: another of these runs is called {run.label}, too; rename one of the two folders")
 
 
 def _without_stubs(runs: Sequence[Run]) -> tuple[list[Run], list[Finding]]:

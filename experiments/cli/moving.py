@@ -275,6 +275,7 @@ def _recording(text: "Console", plan: "Plan", folder: Path, mechanism: "Mechanis
                also: str = "") -> Iterator["Watch | None"]:
     """Progress while the arm moves, or a live picture of its joints; whatever ends it early, say where the samples are."""
     from drivers.errors import ArmStopped
+    from drivers.interrupts import uninterrupted
     from experiments.cli.live import live as live_view
     from ident.run import FIT, FITTED, campaign_runs, holds_samples
 
@@ -287,11 +288,11 @@ def _recording(text: "Console", plan: "Plan", folder: Path, mechanism: "Mechanis
             else:
                 yield shown.enter_context(progress(text, plan.robot_time, word, mechanism))
     except BaseException as error:
-        runs = [run for run in campaign_runs(folder) if run not in before and holds_samples(run)]
-        uses = f", stribeck fit {folder} uses it{also}" if plan.purpose in FITTED else also
-        kept = f"; what was recorded is kept in {runs[-1]}{uses}" if runs else ""
+        with uninterrupted(ending=True):
+            runs = [run for run in campaign_runs(folder) if run not in before and holds_samples(run)]
+            uses = f", stribeck fit {folder} uses it{also}" if plan.purpose in FITTED else also
+            if runs:
+                print(f"stribeck: the run ended early; what was recorded is kept in {runs[-1]}{uses}", file=sys.stderr)
         if isinstance(error, KeyboardInterrupt):
-            raise ArmStopped(f"stopped by the operator{kept}") from None
-        if kept:
-            print(f"stribeck: the run ended early{kept}", file=sys.stderr)
+            raise ArmStopped("stopped by the operator") from None
         raise
