@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -99,6 +99,12 @@ class JointCalibration:
     def middle_load(self) -> Array:
         """Middle of the loads that the data covered, shape () or (m,) as for `load_ends`; zero where friction grows with none."""
         return self.load_ends.mean(axis=0) if self.load != "none" and self.load_range is not None else np.zeros(())
+
+    def load_of(self, values: Callable[[str], Array]) -> Array | None:
+        """The load that friction grows with, of the loads of each kind: (N,), a column for each of `components`, or None."""
+        if self.components:
+            return np.column_stack([values(part) for part in self.components])
+        return None if self.load == "none" else values(self.load)
 
     def torque(self, velocity: ArrayLike, load: ArrayLike | None = None) -> Array:
         """Friction torque at velocities and loads, shape (N,) [N·m], the mean of both directions.
@@ -259,8 +265,7 @@ class Calibration:
         for column, name in enumerate(self.names):
             if name in self.joints:
                 joint = self.joints[name]
-                load = (None if joint.load == "none" else loads.get(joint.load)[:, column] if not joint.components
-                        else np.column_stack([loads.get(part)[:, column] for part in joint.components]))
+                load = joint.load_of(lambda kind, column=column: loads.get(kind)[:, column])
                 out[:, column] = joint.torque(dq[:, column], load) + joint.directional_torque(dq[:, column], load,
                                                                                               loads.tau[:, column])
         return out

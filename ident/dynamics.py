@@ -23,6 +23,8 @@ from ident.sweep import (
     refuse_followers,
 )
 
+_MOTIONS = 7            # in which two models are compared
+
 
 @dataclass(frozen=True)
 class Wrenches:
@@ -122,6 +124,15 @@ def inverse_dynamics(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = 
     for own in own_wrenches(tree, q, dq, ddq, external):
         tau[own.joint, own.rows] = own.force[2] if tree.prismatic[own.joint] else own.moment[2]
     return led(mechanism, tau).T
+
+
+def same_dynamics(one: Mechanism, other: Mechanism) -> bool:
+    """Whether two models of the same joints need the same torques to move, within 1e-6 of the greatest."""
+    if one.names != other.names:
+        return False
+    q = np.linspace(-1.0, 1.0, _MOTIONS * one.n).reshape(_MOTIONS, -1)
+    here, there = (inverse_dynamics(mechanism, q, q[::-1], np.abs(q)) for mechanism in (one, other))
+    return bool(np.abs(here - there).max() <= 1e-6 * np.abs(there).max())
 
 
 def with_followers(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None,

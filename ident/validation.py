@@ -15,14 +15,13 @@ import numpy as np
 
 from ident.calibration import Calibration, JointCalibration, file_sha256
 from ident.description import load_mechanism
-from ident.dynamics import inverse_dynamics
+from ident.dynamics import same_dynamics
 from ident.errors import FitError, InputError
 from ident.filtering import Motion, filtered, reduce_motion
 from ident.mechanism import Array, Mechanism
 from ident.parameter import Parameter
 from ident.run import Run
 
-_POSTURES = 7           # in which two models are compared
 TOLERANCE = 0.1         # error of the torque, as a part of friction, up to which a joint passes
 
 
@@ -121,19 +120,17 @@ def _as_recorded(run: Run, calibration: Calibration) -> Mechanism:
         raise InputError(f"{run.path} has joints {', '.join(run.names)}, the calibration of {calibration.arm} "
                          f"{', '.join(known.names)}")
     if file_sha256(run.arm.model) != calibration.model.sha256:
-        q = np.linspace(-1.0, 1.0, _POSTURES * len(known.names)).reshape(_POSTURES, -1)
-        here, there = (inverse_dynamics(load_mechanism(path, gravity=(3.0, 4.0, -9.0)), q)
+        here, there = (load_mechanism(path, gravity=(3.0, 4.0, -9.0))
                        for path in (run.arm.model, calibration.folder / Path(calibration.model.file).name))
-        if not np.allclose(here, there, rtol=0.0, atol=1e-6 * np.abs(there).max()):
+        if not same_dynamics(here, there):
             raise InputError(f"{run.path} was recorded with another model than that of the calibration of {calibration.arm}: its "
-                             f"gravity differs by up to {np.abs(here - there).max():.3g} N·m or N; validate with runs of the "
-                             "calibrated arm, or fit again where its model was corrected")
+                             "links need other torques to move; validate with runs of the calibrated arm, or fit again where its "
+                             "model was corrected")
     return replace(load_mechanism(run.arm, tool=calibration.model.unknown_tool.tool), bearings=known.bearings)
 
 
 def _judge(run: Run, motion: Motion, joint: JointCalibration, tolerance: float) -> JointValidation:
-    load = (None if joint.load == "none" else motion.loads[joint.load] if not joint.components
-            else np.column_stack([motion.loads[part] for part in joint.components]))
+    load = joint.load_of(motion.loads.__getitem__)
     friction = joint.torque(motion.dq, load) + joint.directional_torque(motion.dq, load, motion.rigid)
     scale, offset = _value(joint.gravity, "scale", 1.0), _value(joint.gravity, "offset", 0.0)
     rigid = scale * motion.rigid + offset

@@ -442,6 +442,13 @@ def test_a_drive_that_stays_in_its_mode_is_stopped_without_torque(make_arm, stuc
         assert nodes[0].values[0x6071, 0] == 0
 
 
+def test_error_frames_are_counted(make_arm):
+    with virtual_drives(make_arm(with_port(PAIR["canopen"], 1)), lambda _: None) as driver, driver:
+        driver.link._network.reader.on_message_received(can.Message(is_error_frame=True))
+        driver.look(1)
+        assert driver.link.error_frames == 1
+
+
 def losing_answers(node):
     """One answer by SDO in twenty is lost, every fifth comes twice."""
     transmit, count = node._transmit, 0

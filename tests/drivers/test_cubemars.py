@@ -4,6 +4,7 @@ The emulated motors are in another process on a real (loopback) bus.
 """
 
 import time
+from contextlib import contextmanager
 
 import can
 import numpy as np
@@ -126,21 +127,31 @@ def test_a_reset_leaves_no_motor_limp_under_power(pair, bus):
     assert not pulls(bus, 1)
 
 
+@contextmanager
+def losing(arm, data, count):
+    """The first frames with these bytes to the first motor do not arrive; all of them have to be sent."""
+    bus, left = arm.link._bus, count
+    send = bus.send
+
+    def lossy(message):
+        nonlocal left
+        if bytes(message.data) == data and message.arbitration_id == 1 and left:
+            left -= 1
+        else:
+            send(message)
+
+    bus.send = lossy
+    yield
+    bus.send = send
+    assert left == 0
+
+
 @pytest.mark.parametrize("lost", [1, 2])
 def test_motor_mode_is_told_until_it_is_answered(pair, lost):
     with connect(pair.arm) as arm:
-        send, left = arm.link._bus.send, [lost]
-
-        def losing(message):
-            if bytes(message.data) == ON and message.arbitration_id == 1 and left[0]:
-                left[0] -= 1
-            else:
-                send(message)
-
-        arm.link._bus.send = losing
-        arm.enable()
+        with losing(arm, ON, lost):
+            arm.enable()
         q = [sample.q for sample in steps(arm, 60, np.array([0.3, 0.0]))]
-    assert left == [0]
     assert q[-1][0] - q[0][0] > 0.05
 
 
@@ -149,18 +160,8 @@ def test_rest_is_told_until_it_is_answered(pair, bus, lost):
     with connect(pair.arm) as arm:
         arm.enable()
         steps(arm, 5)
-        send, left = arm.link._bus.send, [lost]
-
-        def losing(message):
-            if bytes(message.data) == OFF and message.arbitration_id == 1 and left[0]:
-                left[0] -= 1
-            else:
-                send(message)
-
-        arm.link._bus.send = losing
-        arm.stop("enough")
-        arm.link._bus.send = send
-    assert left == [0]
+        with losing(arm, OFF, lost):
+            arm.stop("enough")
     assert not pulls(bus, 1)
 
 

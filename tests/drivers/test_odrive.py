@@ -7,6 +7,7 @@ import os
 import signal
 import struct
 import time
+from types import SimpleNamespace
 
 import can
 import numpy as np
@@ -18,7 +19,7 @@ from drivers import Command, DriverError, Supervisor, connect
 from drivers.emulators.body import RESET, SILENT
 from drivers.emulators.odrive import TEST
 from drivers.odrive import OdriveAxis
-from drivers.polled import Frame
+from drivers.polled import Frame, PolledLink
 from ident.errors import InputError
 from tests.drivers.wires import ENDPOINTS, PACE, PAIR, merged, program_of, steps, until_it_fails, with_port
 
@@ -123,6 +124,39 @@ class TestSettings:
             assert probe.state(1) == (1 << 14, IDLE)
         finally:
             connect(pair.arm).reset()
+
+    def test_a_setting_that_was_lost_is_told_again(self, pair, monkeypatch):
+        """Nothing acknowledges it."""
+        send, lost = PolledLink.send, []
+
+        def losing(link, frame):
+            told = frame.identifier & 0x1F == 0x0B or (frame.identifier & 0x1F == 0x04 and frame.data[0] == 1)
+            if told and frame not in lost:
+                lost.append(frame)
+            else:
+                send(link, frame)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(PolledLink, "send", losing)
+            with connect(pair.arm):
+                pass
+        assert len(lost) > 10
+
+    def test_armed_axes_hear_of_us_while_another_is_asked(self, bench, monkeypatch):
+        """Else the watchdog of the first runs out while an answer of the second is waited for in vain."""
+        drives, take, deaf = bench("odrive", {"driver": {"watchdog": 0.1}}), OdriveAxis.take, []
+
+        def lose_answers(axis, frame):
+            if axis.joint.name != "lift" or frame.identifier & 0x1F != 0x05 or not deaf or time.monotonic() > deaf[0] + 0.18:
+                take(axis, frame)
+
+        monkeypatch.setattr(OdriveAxis, "take", lose_answers)
+        with connect(drives.arm) as arm:
+            deaf.append(time.monotonic())
+            arm.enable()
+            assert time.monotonic() > deaf[0] + 0.15
+            steps(arm, 3)
+        drives.end()
 
     def test_positions_that_begin_anew_at_each_power_up_are_refused_unless_that_is_wanted(self, pair, probe, make_arm):
         name, table = "axis0.controller.config.absolute_setpoints", with_port(
@@ -326,6 +360,13 @@ def test_noisy_velocities_keep_no_joint_from_being_held(bench):
         arm.stop("enough")
         assert [axis.power for axis in arm.axes] == ["off", "held"]
     drives.end()
+
+
+def test_error_frames_are_counted(make_arm):
+    link = connect(make_arm(with_port(PAIR["odrive"], 1))).link
+    link._bus = SimpleNamespace(recv=lambda _: can.Message(is_error_frame=True))
+    link._take(0.0)
+    assert link.error_frames == 1
 
 
 @pytest.fixture(scope="module")

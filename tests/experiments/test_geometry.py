@@ -10,7 +10,7 @@ import pytest
 from drivers.connect import DRIVERS
 from drivers.simulated import SimulatedArm
 from experiments.breakaway import plan_breakaway
-from experiments.clearance import in_the_way, ways_are_clear
+from experiments.clearance import in_the_way, relied_on, ways_are_clear
 from experiments.constant_speed import plan_constant_speed
 from experiments.design import ConstantSpeed
 from experiments.errors import PlanError
@@ -132,6 +132,8 @@ class TestWays:
         resting = replace(arm, workspace=replace(arm.workspace, home=home))
         assert distances(arm, home)[0] < GAP
         assert in_the_way(resting, mechanism, np.array([0.0, -0.3, -0.3]), np.array(home)) is None
+        assert not any("closer at home" in words for words in relied_on(arm, mechanism))
+        assert any("closer at home" in words and "hand" in words for words in relied_on(resting, mechanism))
 
     def test_a_slide_moves_shapes_too(self, tmp_path):
         wall = '<collision><origin xyz="2 0 0"/><geometry><box size="0.1 1 1"/></geometry></collision>'

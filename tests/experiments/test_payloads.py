@@ -71,6 +71,13 @@ def test_general_motion_reduces_each_run_with_its_own_payload(two: list[Run]) ->
     assert joint.parameters["coulomb_coefficient"].value == pytest.approx(TRUTH["coulomb_coefficient"], rel=0.1)
 
 
+def test_runs_that_a_calibration_could_not_tell_apart_are_refused(two: list[Run]) -> None:
+    """As two logs that were imported in the same second, into two folders."""
+    other = replace(two[1], path=two[1].path.parent.parent / "elsewhere" / "runs" / two[0].path.name)
+    with pytest.raises(InputError, match=r"another of these runs is called .*, too; rename one"):
+        identify([two[0], other])
+
+
 def test_only_the_tool_may_differ(two: list[Run], tmp_path: Path) -> None:
     model = tmp_path / "another.urdf"
     model.write_text("another model")

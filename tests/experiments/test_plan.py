@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from experiments.breakaway import plan_breakaway
 from experiments.constant_speed import plan_constant_speed
-from experiments.design import ConstantSpeed, load_spread
+from experiments.design import ConstantSpeed, Design, load_spread
 from experiments.errors import PlanError
 from experiments.lowest_speed import plan_lowest_speed
 from experiments.plan import (
@@ -140,6 +140,14 @@ class TestWeight:
         arm = make_arm({"joints": {"lift": {"torque": 4.0}}})
         with pytest.raises(PlanError, match=r"workspace\.home = .* gravity asks .* of lift, more than 90 % of its limit of 4"):
             plan_constant_speed(arm)
+
+
+def test_steps_of_a_drive_round_no_speed_below_the_slowest(make_arm):
+    """At 0.011 rad/s a joint still turns evenly; the nearest step below is 7.7 mrad/s."""
+    arm = make_arm({"joints": {"turn": {"slowest": 0.011}}})
+    design = Design.of(arm, None, ConstantSpeed(), np.array([0.0077, 0.0077]))
+    np.testing.assert_allclose(design.snapped(np.array([0.011, 0.011])), [0.0154, 0.0077])
+    np.testing.assert_allclose(design.snapped(np.array([0.1, 0.0])), [0.1001, 0.0])
 
 
 class TestSilence:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,9 +14,11 @@ import pytest
 from drivers import LimitExceeded, ReplayMismatch
 from drivers.connect import DRIVERS
 from drivers.simulated import SimulatedArm
+from drivers.wired import WiredArm
 from experiments.errors import PlanError, RecordingFailed
 from experiments.plan import plan_from_table
-from experiments.record import record, replay
+from experiments.record import _checked_way, record, replay
+from ident.description import load_mechanism
 from ident.errors import FitError, InputError
 from ident.health import check_log
 from ident.identify import identify
@@ -85,6 +88,18 @@ class TestRecord:
         with pytest.raises(InputError):
             record(arm, make_plan(arm), tmp_path / "campaign")
         assert not (tmp_path / "campaign").exists()
+
+
+def test_an_arm_that_moved_when_it_was_powered_is_not_driven_along_a_way_that_was_not_checked(make_arm, make_plan):
+    """Drives on a bus are asked where they stand before they have power, and would hear nothing while shapes are looked at."""
+    arm = make_arm()
+    plan, mechanism, unknown = make_plan(arm), load_mechanism(arm), np.array([np.nan, 0.0])
+    device = object.__new__(WiredArm)
+    device.look = lambda _: [SimpleNamespace(q=q) for q in (np.array([0.1, 0.2]), unknown)]
+    check = _checked_way(device, plan, arm, mechanism)
+    check(np.array([0.1, 0.21]))
+    with pytest.raises(PlanError, match=r"lift stood at 0.2 rad and stands at 0.25 now that it is powered"):
+        check(np.array([0.1, 0.25]))
 
 
 class TestEndedEarly:

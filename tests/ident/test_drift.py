@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from ident.description import load_mechanism
-from ident.joint import JointFit, identify_joint
+from ident.joint import JointFit, Options, identify_joint
 
 SPEEDS = np.geomspace(0.01, 1.5, 8)
 COULOMB, VISCOUS = 5.0, 2.0
@@ -43,6 +43,14 @@ def test_a_drift_is_found_and_taken_out(trips: int, runs: tuple[str, ...]) -> No
         held += [found.fit.parameters[name].low <= truth <= found.fit.parameters[name].high
                  for name, truth in (("coulomb", COULOMB), ("viscous", VISCOUS))]
     assert np.mean(held) > 0.85
+
+
+def test_a_load_that_was_asked_for_and_did_not_vary_is_told() -> None:
+    """The table's torque is the same everywhere."""
+    (finding,) = [finding for finding in identify_joint(points(24, 0.0, "one"), load_mechanism("lab6"), "j4",
+                                                        Options(load="torque")).findings if finding.kind == "load"]
+    assert "j4: the load torque varied too little" in finding.text
+    assert "10 to 10 were met, against" in finding.text
 
 
 @pytest.mark.parametrize("trips", [1, 2])

@@ -413,6 +413,16 @@ def test_huber_loss_bears_round_trips_that_went_wrong() -> None:
     assert np.mean(np.array(huber) < np.array(squares)) >= 0.95
 
 
+def test_lmfit_gives_round_trips_the_weights_that_huber_loss_gave_them() -> None:
+    w = np.repeat(np.tile([0.1, 0.3, 0.6, 1.0, 1.4], 4), 3)
+    group = np.repeat(np.arange(20), 3)
+    tau = 4.0 + 3.0 * w + 0.02 * np.random.default_rng(5).standard_normal(len(w))
+    tau[group == 7] += 2.0
+    found = fit_friction(w, tau, group=group, law="coulomb-viscous", loss="huber")
+    for name in ("coulomb", "viscous"):
+        assert found.lmfit.params[name].value == pytest.approx(found.values[name], rel=1e-4)
+
+
 def test_huber_loss_hardly_costs_anything_where_nothing_went_wrong() -> None:
     w, tau, group = noisy()
     plain, robust = fit_friction(w, tau, group=group), fit_friction(w, tau, group=group, loss="huber")

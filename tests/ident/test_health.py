@@ -6,13 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from experiments.plan import Plan, Segment, with_robot_time
 from experiments.record import record
 from ident.armfile import ArmFile
-from ident.errors import FitError
-from ident.health import Finding, check_log, check_reading, check_scale, name_runs
+from ident.errors import FitError, InputError
+from ident.health import Finding, check_log, check_reading, check_scale, drift, name_runs
 from ident.identify import identify
 from ident.moving import check_motion
 from ident.roundtrips import reduce_run
@@ -62,6 +63,27 @@ def test_a_healthy_log_gives_no_finding(how: dict[str, float], segments: bool) -
     log = sweep()
     run = log.run(segments=segments, **how)
     assert findings(changed(run, "dq_cmd", log.velocity)) == []
+
+
+def test_a_joint_that_rests_without_torque_may_flicker() -> None:
+    """A held joint without gravity and with torques in steps reads zero; one that moves so has no torque that was recorded."""
+    run = there_and_back().run()
+    q, tau = run.signals["q"].copy(), run.signals["tau"].copy()
+    other = NAMES.index("slide")
+    q[:, other] = 1e-5 * (np.arange(len(q)) // 7 % 2)
+    tau[:, other] = 0.0
+    check_log(changed(changed(run, "q", q), "tau", tau))
+    tau[:, LIFT] = 0.0
+    with pytest.raises(InputError, match="the torque of lift never changes though it moves"):
+        check_log(changed(run, "tau", tau))
+
+
+def test_drift_is_that_within_a_run() -> None:
+    """Reference round trips of another run may lie elsewhere, under another load."""
+    table = pd.DataFrame([{"joint": "j", "run": run, "segment": k, "reference": True, "odd": odd}
+                          for run, levels in (("one", (5.0, 5.1)), ("two", (6.0, 6.0)), ("three", (7.0,)))
+                          for k, odd in enumerate(levels)])
+    assert drift(table) == {"j": pytest.approx(0.02)}
 
 
 # time

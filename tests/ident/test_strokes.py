@@ -11,7 +11,7 @@ import pytest
 
 from ident.armfile import ArmFile, DriverTable, JointTable, Tool, Workspace
 from ident.mechanism import Mechanism
-from ident.roundtrips import Reduction, reduce_run
+from ident.roundtrips import Reduction, bins_of, reduce_run
 from ident.run import Run
 from ident.strokes import find_strokes
 
@@ -40,6 +40,15 @@ def gravity(q: np.ndarray) -> np.ndarray:
 
 def friction(joint: np.ndarray | int, speed: np.ndarray | float) -> np.ndarray:
     return DRY[joint] * np.sign(speed) + VISCOUS[joint] * speed
+
+
+def test_bins_hold_samples_enough_and_whole_revolutions() -> None:
+    """Of 12 samples at 25 Hz along nine motor revolutions three bins can be made, of 2 samples one."""
+    turn = 2.0 * np.pi / 100.0
+    assert bins_of(9.5 * turn, turn, 500.0) == (5, pytest.approx(5.0 * turn))
+    assert bins_of(9.5 * turn, turn, 12.0) == (3, pytest.approx(9.0 * turn))
+    assert bins_of(9.5 * turn, turn, 2.0) == (1, pytest.approx(9.0 * turn))
+    assert bins_of(0.5, 0.0, 8.0) == (2, 0.5)
 
 
 class Log:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -176,6 +177,14 @@ def test_a_recording_for_rerun_holds_what_is_shown(cli, tmp_path, monkeypatch):
                              check=True, env={**os.environ, "HOME": str(tmp_path)}).stdout
     assert set(re.findall(r"/j6/(\w+)", printed)) == {"position", "velocity", "torque", "friction"}
     assert "/j1/" not in printed                        # stands still
+
+
+def test_a_recording_needs_a_folder_that_is_there(cli):
+    pytest.importorskip("rerun", reason="the package rerun-sdk records it")
+    outcome = cli("run", "lab6", "--joints", "j6", "--out", "runs", "--rerun", "missing/seen.rrd")
+    assert outcome.code == 2
+    assert "missing to write into" in outcome.err
+    assert not Path("runs").exists()
 
 
 @pytest.mark.parametrize(("given", "words"), [("seen.mcap", "ends in .rrd"), ("seen.rrd", "needs the package rerun-sdk")])
