@@ -144,10 +144,9 @@ class PolledAxis(Axis):
 
     def enable(self) -> None:
         """Arm the watchdog; then, cycle by cycle: zero velocity, its answer, only then power, and at last its settings."""
-        self._velocity, self._zeroed = 0.0, False
+        self._velocity, self._zeroed, self._goal = 0.0, False, "on"          # before it is armed: it is fed while it is asked
         if self.watched:
             self.watch(True)
-        self._goal = "on"
 
     def command(self, mode: str, value: float) -> None:
         """Velocity of the next frame."""

@@ -265,7 +265,7 @@ class Calibration:
         for column, name in enumerate(self.names):
             if name in self.joints:
                 joint = self.joints[name]
-                load = joint.load_of(lambda kind, column=column: loads.get(kind)[:, column])
+                load = joint.load_of(lambda kind: loads.get(kind)[:, column])       # noqa: B023  # called at once
                 out[:, column] = joint.torque(dq[:, column], load) + joint.directional_torque(dq[:, column], load,
                                                                                               loads.tau[:, column])
         return out
