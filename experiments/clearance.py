@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.geometry import GAP, geometry_of
+from experiments.geometry import GAP, Geometry, geometry_of
 from ident.armfile import ArmFile
 from ident.dynamics import joint_origins, with_followers
 from ident.mechanism import Array, Mechanism
@@ -35,14 +35,26 @@ def relied_on(arm: ArmFile, mechanism: Mechanism) -> list[str]:
     box = arm.workspace.box
     walls = "" if box is None else " x ".join(f"{low:g} … {high:g}" for low, high in box)
     geometry = geometry_of(arm, mechanism)
-    but = f", but {', '.join(geometry.at_home)}, which are closer at home" if geometry and geometry.at_home else ""
     return ([f"the workspace box {walls} m, for joint origins"] if box else []) + (
-        [f"{geometry.model.ngeom} shapes of {arm.model.name}, {1e3 * GAP:g} mm apart{but}"] if geometry else [])
+        [f"{geometry.model.ngeom} shapes of {arm.model.name}, {1e3 * GAP:g} mm apart{_but(geometry)}"] if geometry else [])
+
+
+def _but(geometry: Geometry) -> str:
+    """What shapes do not say."""
+    said = f", but {', '.join(geometry.at_home)}, which are closer at home" if geometry.at_home else ""
+    said += f", without {', '.join(geometry.unread)}, whose meshes cannot be read" if geometry.unread else ""
+    return said + (f", without the link of {', '.join(geometry.bare)}, which has no shape" if geometry.bare else "")
 
 
 def may_move_together(arm: ArmFile, mechanism: Mechanism) -> bool:
-    """Whether several joints may move at once to be measured: real hardware only where something says what is clear."""
-    return arm.driver.kind == "simulated" or bool(relied_on(arm, mechanism))
+    """Whether several joints may move at once to be measured: real hardware only where something says what is clear.
+
+    Shapes do, if all of them can be read.
+    """
+    if arm.driver.kind == "simulated" or arm.workspace.box is not None:
+        return True
+    geometry = geometry_of(arm, mechanism)
+    return geometry is not None and not geometry.unread
 
 
 def _in_box(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array) -> NDArray[np.bool_]:

@@ -38,6 +38,8 @@ class Geometry:
         Pairs that are left out.
     at_home : tuple of str
         Those among them that are left out because they are that close in the home posture, in words.
+    unread, bare : tuple of str
+        Bodies that have meshes that cannot be read, and joints whose link has no shape at all: nothing looks at those.
     mover : ndarray of int, shape (geoms,)
         Joint or follower that moves a shape with what lies behind it; n + k for what stands on the ground.
     size : ndarray, shape (n + k + 1,)
@@ -50,6 +52,8 @@ class Geometry:
     mover: np.ndarray
     size: np.ndarray
     at_home: tuple[str, ...]
+    unread: tuple[str, ...]
+    bare: tuple[str, ...]
 
     @property
     def model(self) -> "mujoco.MjModel":
@@ -102,18 +106,18 @@ class Geometry:
 
 def geometry_of(arm: ArmFile, mechanism: Mechanism) -> Geometry | None:
     """Shapes of an arm; None where its model has none that could meet."""
-    model = _compiled(arm.model, arm.model.stat().st_mtime_ns)
-    return None if model is None else _geometry(model, mechanism, arm.home(mechanism))
+    model, unread = _compiled(arm.model, arm.model.stat().st_mtime_ns)
+    return None if model is None else _geometry(model, unread, mechanism, arm.home(mechanism))
 
 
 @lru_cache(maxsize=8)
-def _compiled(path: Path, changed: int) -> "mujoco.MjModel | None":
-    """Model with shapes, kept as long as its file does not change; None where nothing can meet."""
-    model = collision_model(path)
-    return model if model.geom_contype.any() and model.geom_conaffinity.any() else None
+def _compiled(path: Path, changed: int) -> "tuple[mujoco.MjModel | None, tuple[str, ...]]":
+    """Model with shapes, and bodies that lack some, kept as long as its file does not change; None where nothing can meet."""
+    model, unread = collision_model(path)
+    return model if model.geom_contype.any() and model.geom_conaffinity.any() else None, unread
 
 
-def _geometry(model: "mujoco.MjModel", mechanism: Mechanism, home: Array) -> Geometry | None:
+def _geometry(model: "mujoco.MjModel", unread: tuple[str, ...], mechanism: Mechanism, home: Array) -> Geometry | None:
     """Which pairs may touch, and how far shapes reach."""
     import mujoco
 
@@ -140,7 +144,9 @@ def _geometry(model: "mujoco.MjModel", mechanism: Mechanism, home: Array) -> Geo
     for one, other in close:
         may_touch[one, other] = may_touch[other, one] = True
     names = dict.fromkeys(f"{_called(model, one)} and {_called(model, other)}" for one, other in close)
-    return None if may_touch.all() else Geometry(data, places, may_touch, mover, size, tuple(names))
+    seen = mover[(model.geom_contype != 0) | (model.geom_conaffinity != 0)]
+    bare = tuple(name for k, name in enumerate(tree.names) if k not in seen)
+    return None if may_touch.all() else Geometry(data, places, may_touch, mover, size, tuple(names), unread, bare)
 
 
 def _movers(model: "mujoco.MjModel") -> np.ndarray:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -46,13 +46,15 @@ stroke_scatter = 0.01
 _GUESS = {"armature": 0.005, "coulomb": 0.05, "static": 0.07, "viscous": 0.05}     # of the torque limit; viscous: at full speed
 
 
-def arm_text(model: Path) -> str:
+def arm_text(model: Path, joints: Sequence[str] | None = None) -> str:
     """Text of an arm file beside a model.
 
     Parameters
     ----------
     model : Path
         URDF or MJCF.
+    joints : sequence of str, optional
+        Those that drives move, default all; in the model that will stand beside the file the others are fixed.
 
     Raises
     ------
@@ -64,17 +66,19 @@ def arm_text(model: Path) -> str:
     if not model.is_file():
         raise no_file(model)
     mechanism = mechanism_of(model, model.stem, None)
+    moving = [j for j, name in enumerate(mechanism.names) if joints is None or name in joints]
     head = _HEADER.format(name=_quoted(re.sub(r"[^\w.+-]", "_", model.stem)), file=_quoted(model.name), model=_quoted(model.name),
-                          gravity=_list(mechanism.gravity), home=[0.0] * mechanism.n)
-    torque, velocity = _torques(model, mechanism), _velocities(model)
-    tables = [_joint(mechanism, j, torque.get(one), velocity.get(one)) for j, one in enumerate(mechanism.names)]
-    return head + "".join(tables) + _trial(mechanism, torque, velocity)
+                          gravity=_list(mechanism.gravity), home=[0.0] * len(moving))
+    torque, velocity = _torques(model, mechanism, moving), _velocities(model)
+    tables = [_joint(mechanism, j, torque.get(mechanism.names[j]), velocity.get(mechanism.names[j])) for j in moving]
+    return head + "".join(tables) + _trial(mechanism, moving, torque, velocity)
 
 
-def _trial(mechanism: Mechanism, torque: dict[str, float], velocity: dict[str, float]) -> str:
+def _trial(mechanism: Mechanism, moving: Sequence[int], torque: dict[str, float], velocity: dict[str, float]) -> str:
     """A truth for the simulated arm; a joint whose torque limit is not known is taken to have 10."""
     lines = []
-    for j, name in enumerate(mechanism.names):
+    for j in moving:
+        name = mechanism.names[j]
         guess = {key: part * torque.get(name, 10.0) for key, part in _GUESS.items()}
         guess["viscous"] /= velocity.get(name, 1.0)
         guess["stribeck_velocity"] = 0.02 if mechanism.prismatic[j] else 0.05
@@ -140,11 +144,11 @@ def _list(values: Iterable[float]) -> str:
     return f"[{', '.join(repr(float(value) + 0.0) for value in values)}]"
 
 
-def _torques(model: Path, mechanism: Mechanism) -> dict[str, float]:
+def _torques(model: Path, mechanism: Mechanism, moving: Sequence[int]) -> dict[str, float]:
     """Largest torque of each joint that the model states (URDF effort, MJCF actuatorfrcrange)."""
     compiled = model_spec(model).compile()
     found = {}
-    for name in mechanism.names:
+    for name in (mechanism.names[j] for j in moving):
         joint = compiled.joint(name).id
         limit = float(np.abs(compiled.jnt_actfrcrange[joint]).min())
         if compiled.jnt_actfrclimited[joint] and limit > 0.0:

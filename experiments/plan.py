@@ -253,7 +253,8 @@ def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
     if together and not may_move_together(arm, mechanism):
         alone = "--method single" if plan.purpose == FIT else "--joints NAME"
         raise PlanError(f"{arm.path}: real hardware moves several joints at once only where a workspace box or the model's "
-                        f"geometry says what is clear; state workspace.box, or move one at a time from home ({alone})")
+                        "geometry, with meshes that can be read, says what is clear; state workspace.box, or move one at a time "
+                        f"from home ({alone})")
     units = [mechanism.position_unit(j) for j in range(mechanism.n)]
     room, silent = np.inf, silence(arm)
     for start, segment in plan.legs():

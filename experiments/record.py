@@ -14,7 +14,7 @@ from drivers.wired import WiredArm
 from experiments.errors import PlanError
 from experiments.plan import Plan, Segment, check_plan, check_way, plan_from_table, plan_table
 from experiments.recorder import Recorder, new_run_folder
-from experiments.tracking import Enough, Watch, follow
+from experiments.tracking import ENOUGH, Enough, Watch, follow
 from ident.armfile import ArmFile
 from ident.description import load_mechanism
 from ident.mechanism import Mechanism
@@ -154,7 +154,7 @@ def replay(run: Run, campaign: Path, paced: bool = False, watch: Watch | None = 
                 with Supervisor(arm, mechanism.prismatic) as guarded:
                     guarded.enable()
                     follow(guarded, plan_from_table(record_["plan"], run.path / RECORD), recorder, watch,
-                           share=approach(run.arm))
+                           share=approach(run.arm), enough=_ended(run))
             else:
                 with arm:
                     arm.enable()
@@ -163,6 +163,12 @@ def replay(run: Run, campaign: Path, paced: bool = False, watch: Watch | None = 
             if run.closed is not None and run.closed.get("reason") == DONE:
                 raise
     return recorder.folder
+
+
+def _ended(run: Run) -> Enough | None:
+    """Ends where the recorded run had driven enough of its plan, if it had."""
+    reason = next((str(event["reason"]) for event in run.events if event.get("event") == ENOUGH), "")
+    return (lambda segment, _: reason if segment.id == run.segment[-1] else "") if reason else None
 
 
 def _follow_recording(arm: Arm, run: Run, recorder: Recorder, watch: Watch | None) -> None:

@@ -27,7 +27,7 @@ from ident.description import load_mechanism
 from ident.dynamics import same_dynamics
 from ident.errors import InputError, StribeckError
 from ident.mechanism import Mechanism
-from ident.run import ARM, DONE, EVENTS, RECORD, RUNS, SAMPLES, SCHEMA, arm_sha256
+from ident.run import ARM, DONE, EVENTS, RECORD, RUNS, SAMPLES, SCHEMA, arm_sha256, campaign_runs, records
 
 _SYNC_EVERY = 1.0       # s of wall time between fsyncs
 _STAMP = "%Y-%m-%dT%H-%M-%SZ"
@@ -156,7 +156,7 @@ class Recorder:
             self._flush()
 
     def _say_closed(self, reason: str) -> None:
-        """The last event; how many rows there are is unknown (null) where writing them was broken off."""
+        """The last event; how many rows there are is unknown (null) where writing them failed."""
         self.event("closed", rows=self._written if self._whole else None, reason=self._failure or reason)
 
     def _end_stream(self) -> None:
@@ -195,8 +195,9 @@ class Recorder:
             self._writer = pa.ipc.new_stream(self._samples, self._schema,
                                              options=pa.ipc.IpcWriteOptions(compression="zstd"))
 
+    @uninterrupted()
     def _flush(self) -> None:
-        """Hand the block to the operating system, and to the disk about once a second."""
+        """Hand the block to the operating system, and to the disk about once a second; Ctrl-C takes effect when it is whole."""
         if self._writer is None or self._filled == 0 or not self._whole:
             return
         rows, self._filled = slice(0, self._filled), 0        # at once: a write that is broken off is not repeated
@@ -226,14 +227,15 @@ def new_run_folder(campaign: Path, experiment: str) -> Path:
 
 
 def refuse_used(folder: Path, remedy: str = "choose another --out") -> None:
-    """Refuse a folder for results in which something lies already; makes nothing.
+    """Refuse a folder for results in which something lies already, but for runs that failed before a sample; makes nothing.
 
     Raises
     ------
     InputError
         Results are never mixed or overwritten.
     """
-    if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
+    failed = {record.parent for record in records(folder)} - set(campaign_runs(folder))
+    if folder.is_file() or any(path != folder / RUNS for path in folder.glob("*")) or set(folder.glob(f"{RUNS}/*")) - failed:
         raise InputError(f"{folder} exists and is not empty; {remedy}")
 
 

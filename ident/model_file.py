@@ -102,8 +102,11 @@ def _included(text: str) -> Iterator[str]:
                 yield html.unescape(value[1:-1])
 
 
-def collision_model(path: Path) -> "mujoco.MjModel":
-    """A URDF or MJCF that `read_model` accepts, compiled with its shapes; the log names meshes that cannot be read."""
+def collision_model(path: Path) -> tuple["mujoco.MjModel", tuple[str, ...]]:
+    """A URDF or MJCF that `read_model` accepts, compiled with its shapes, and the bodies that lack some.
+
+    Those have meshes that cannot be read; the log names these.
+    """
     import mujoco
 
     text = path.read_text(encoding="utf-8", errors="replace")
@@ -111,6 +114,8 @@ def collision_model(path: Path) -> "mujoco.MjModel":
         with _logged(path):
             spec = _parsed(path, text)
             lost = _unreadable_meshes(spec)
+            lacking = dict.fromkeys(_called(body) for body in spec.bodies for geom in body.geoms
+                                    if geom.meshname in lost and (geom.contype or geom.conaffinity))
             for part in (*spec.geoms, *spec.meshes):
                 if (part.meshname if isinstance(part, mujoco.MjsGeom) else part.name) in lost:
                     spec.delete(part)
@@ -121,7 +126,7 @@ def collision_model(path: Path) -> "mujoco.MjModel":
         raise InputError(f"{path}: the geometry of the model cannot be used: {_one_line(error)}") from error
     if lost:
         _log.warning("%s: meshes that cannot be read take no part in checks for collision: %s", path, ", ".join(sorted(lost)))
-    return model
+    return model, tuple(lacking)
 
 
 def _parsed(path: Path, text: str) -> "mujoco.MjSpec":

@@ -16,11 +16,18 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 from ident.armfile import ArmFile, load_arm  # noqa: E402  # NumPy reads the variables when it is imported
 
 ARMS = Path(__file__).parent / "arms"
+LONGEST = ("test_main_job", "test_minute", "test_campaign", "test_clearance", "test_forecast", "test_agreement", "test_gravity",
+           "test_manual", "test_reliability")
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """One more than cores: tests of drives over a wire wait most of their time."""
     return (os.cpu_count() or 1) + 1
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that take longest begin first, so that none is left over when the other workers are done."""
+    items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from experiments.cli.common import console
+from experiments.cli.common import console, split
 
 
 def register(app: typer.Typer) -> None:
@@ -15,14 +15,15 @@ def register(app: typer.Typer) -> None:
 
 def init(model: Annotated[Path, typer.Argument(metavar="MODEL", help="URDF or MJCF of the arm.")],
          out: Annotated[Path | None, typer.Option("--out", "-o", help="Arm file to write; default beside the model.")] = None,
+         joints: Annotated[str | None, typer.Option(help="Those that the arm's drives move, separated by commas; in the copy of "
+                                                         "the model the others, as a gripper's, are fixed. Default all.")] = None,
          ) -> None:
     """An arm file for a URDF or MJCF, with the unknowns marked."""
-    import shutil
-
+    from experiments.fixed_joints import with_fixed_joints
     from experiments.init_arm import arm_text
     from ident.armfile import load_arm
     from ident.description import load_mechanism
-    from ident.errors import InputError
+    from ident.errors import InputError, StribeckError
 
     target = out or model.with_suffix(".toml")
     if target.suffix.lower() != ".toml":
@@ -32,16 +33,27 @@ def init(model: Annotated[Path, typer.Argument(metavar="MODEL", help="URDF or MJ
     for path in (target, *([copy] if away else [])):
         if path.exists():
             raise InputError(f"{path} exists; choose another --out")
-    text = arm_text(model)
+    moving = split(joints)
+    if moving is not None and not away:
+        raise InputError("--joints needs a model of its own, and this one is left as it is: name another folder with --out")
+    text = arm_text(model, moving)
+    content, fixed = (model.read_bytes(), ()) if moving is None else with_fixed_joints(model, moving)
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(text, encoding="utf-8", newline="\n")
     if away:
-        shutil.copyfile(model, copy)
-    arm = load_arm(target)
-    mechanism = load_mechanism(arm)
+        copy.write_bytes(content)
+    try:
+        arm = load_arm(target)
+        mechanism = load_mechanism(arm)
+    except StribeckError:
+        for path in (target, *([copy] if away else [])):
+            path.unlink()
+        raise
     lacking = arm.limits(mechanism).lacking(mechanism.names)
     said = console()
     said.print(f"wrote     {target}{f' and {copy}' if away else ''}: {mechanism.n} joints, {', '.join(mechanism.names)}")
+    if fixed:
+        said.print(f"fixed     {', '.join(fixed)}: in {copy}, where the model has them at zero")
     if lacking:
         said.print(f"needed    {', '.join(lacking)}; the file says where to find them")
         said.print(f"next      fill in what is needed in {target}; stribeck plan {target}")

@@ -167,6 +167,14 @@ class TestModels:
         assert found.model.ngeom == 4
         assert "lost" in caplog.text
         assert "take no part in checks for collision" in caplog.text
+        (said,) = relied_on(arm, load_mechanism(arm))
+        assert said.endswith("5 mm apart, without body upper, body fore, body hand, whose meshes cannot be read")
+
+    def test_links_without_a_shape_are_named(self, snake):
+        arm = snake()
+        arm.model.write_text(arm.model.read_text(encoding="utf-8").replace(ROD, "", 1), encoding="utf-8")
+        (said,) = relied_on(arm, load_mechanism(arm))
+        assert said.endswith("5 mm apart, without the link of a, which has no shape")
 
 
 @pytest.mark.parametrize("method", [plan_whole_arm, plan_constant_speed])
@@ -203,6 +211,9 @@ class TestHardware:
         with pytest.raises(PlanError, match=r"snake\.toml: real hardware moves several joints at once only .* workspace\.box"):
             plan_whole_arm(snake(shapes="", table="", kind="bench"), None, 0, small)
         plan_whole_arm(snake(shapes="", table="", kind="simulated"), None, 0, small)
+        lost = '<collision><geometry><mesh filename="package://arm/lost.stl"/></geometry></collision>'
+        with pytest.raises(PlanError, match=r"real hardware moves several joints at once only"):
+            plan_whole_arm(snake(shapes=ROD + lost, kind="bench"), None, 0, small)
         plan_whole_arm(snake(kind="bench"), None, 0, small)
         plan_whole_arm(snake(shapes="", table="", kind="bench", box=", box = [[-1, 1], [-1, 1], [-1, 1]]"), None, 0, small)
 

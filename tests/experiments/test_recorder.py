@@ -403,29 +403,52 @@ class TestBrokenOff:
             return getattr(self.file, name)
 
     @pytest.mark.parametrize("room", [100, 12_000, 30_000])
-    @pytest.mark.parametrize(("error", "raised", "reason"), [
-        (OSError(28, "No space left on device"), RecordingFailed, "No space left on device"),
-        (KeyboardInterrupt(), KeyboardInterrupt, "stopped by the operator"),
-    ])
-    def test_rows_before_survive_and_the_run_is_closed_with_its_reason(self, start, tmp_path, room, error, raised, reason):
-        """A full disk, or Ctrl-C at the worst moment."""
+    def test_rows_before_survive_and_the_run_is_closed_with_its_reason(self, start, tmp_path, room):
         def record():
             with start() as recorder:
-                recorder._samples = self.Disk(recorder._samples, room, error)
+                recorder._samples = self.Disk(recorder._samples, room, OSError(28, "No space left on device"))
                 fill(recorder, 10_000)
 
-        with pytest.raises(raised) as caught:
+        with pytest.raises(RecordingFailed) as caught:
             record()
-        if raised is RecordingFailed:
-            assert_one_sentence(caught.value, "samples.arrows", reason)
+        assert_one_sentence(caught.value, "samples.arrows", "No space left on device")
         if room == 100:                                              # not even the first batch
             with pytest.raises(InputError, match=r"samples\.arrows"):
                 load_run(tmp_path / "run")
             return
         run = load_run(tmp_path / "run", SIGNALS)
         assert_rows(run, 50 if room == 12_000 else 300, 10_000)
-        assert reason in run.closed["reason"]
+        assert "No space left on device" in run.closed["reason"]
         assert run.closed["rows"] in (None, len(run.t))              # unknown rather than wrong
+
+    class Watched:
+        """A file during one of whose writes an operator presses Ctrl-C."""
+
+        def __init__(self, file, when):
+            self.file, self.left = file, when
+
+        def write(self, data):
+            self.left -= 1
+            if self.left == 0:
+                signal.raise_signal(signal.SIGINT)
+            return self.file.write(data)
+
+        def __getattr__(self, name):
+            return getattr(self.file, name)
+
+    @pytest.mark.parametrize("when", [1, 40, 90])
+    def test_ctrl_c_in_the_middle_of_a_write_waits_until_it_is_whole(self, start, tmp_path, when):
+        def record():
+            with start() as recorder:
+                recorder._samples = self.Watched(recorder._samples, when)
+                fill(recorder, 10_000)
+
+        with pytest.raises(KeyboardInterrupt):
+            record()
+        run = load_run(tmp_path / "run", SIGNALS)
+        assert run.closed["reason"] == "stopped by the operator"
+        assert_rows(run, RATE, 9_999)
+        assert run.closed["rows"] == len(run.t)
 
 
 def split_model(arm):

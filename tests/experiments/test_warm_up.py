@@ -10,10 +10,10 @@ from drivers import JointSample
 from drivers.connect import connect
 from experiments.calibrate import calibrate
 from experiments.plan import Segment
-from experiments.record import record
+from experiments.record import record, replay
 from experiments.warm_up import CHANGE, OVER, Settling, ended, plan_warm_up
 from ident.health import drift
-from ident.run import find_runs, load_run
+from ident.run import SIGNALS, find_runs, load_run
 
 WARM = {"warm_up": 0.4, "warm_up_time": 30.0}
 
@@ -91,6 +91,9 @@ def test_a_warmed_arm_drifts_less_and_its_warm_up_is_not_fitted(make_arm, tmp_pa
     assert said[0][0] == "warm-up"
     assert "friction changes by no more than" in said[0][1]
     assert ended(first) in (tmp_path / "warm" / "report.html").read_text(encoding="utf-8")
+    again = load_run(replay(load_run(first.path, SIGNALS), tmp_path / "again"))        # ends where it ended
+    np.testing.assert_array_equal(again.t, first.t)
+    assert ended(again) == ended(first)
 
 
 def test_time_that_is_up_is_said(make_arm, tmp_path):

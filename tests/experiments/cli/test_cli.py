@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from drivers.connect import DRIVERS
+from drivers.errors import DriverError
 from drivers.simulated import SimulatedArm
 from experiments.plan import write_plan
 from experiments.recorder import Recorder
@@ -324,6 +325,22 @@ class TestDone:
         assert fitted.code == 0, fitted.err
         assert {"calibration.toml", "points.csv", "report.html", "pair.calibrated.urdf"} <= set(tree(tmp_path / "fit"))
         assert tree(tmp_path / "out") == before                        # a run is never rewritten
+
+    def test_a_start_that_failed_does_not_take_the_folder(self, cli, make_arm, make_plan, monkeypatch, tmp_path):
+        arm = make_arm()
+        write_plan(make_plan(arm), tmp_path / "plan.toml")
+        command = ("run", arm.path, "--plan", tmp_path / "plan.toml", "-o", tmp_path / "out")
+        with monkeypatch.context() as patch:
+            patch.setattr(SimulatedArm, "enable", lambda _: (_ for _ in ()).throw(DriverError("the drive of turn has a fault")))
+            failed = cli(*command)
+        assert failed.code == 3
+        (empty,) = (tmp_path / "out" / "runs").iterdir()
+        before = tree(empty)
+        assert cli(*command).code == 0
+        (run,) = find_runs(tmp_path / "out")
+        assert run != empty
+        assert tree(empty) == before
+        assert cli(*command).code == 2
 
     def test_a_plan_file_is_what_run_takes(self, cli, make_arm, tmp_path):
         arm = make_arm().path

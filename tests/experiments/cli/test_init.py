@@ -8,13 +8,17 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
+import mujoco
 import numpy as np
+import pinocchio as pin
 import pytest
 
+from experiments.fixed_joints import with_fixed_joints
 from experiments.init_arm import arm_text
 from ident.armfile import check_against_model, load_arm
 from ident.calibration import Calibration
 from ident.description import load_mechanism
+from ident.dynamics import inverse_dynamics
 from ident.errors import InputError
 from ident.resources import data_dir
 
@@ -182,6 +186,79 @@ def test_what_is_not_quite_xml_is_read_as_mujoco_reads_it(cli, tmp_path, damage)
     outcome = cli("init", model)
     assert outcome.code == 0, outcome.err
     assert model.with_suffix(".toml").is_file()
+
+
+GRIPPER = """<!-- as delivered -->
+<robot name="g"><link name="base"/>
+  <link name="arm"><inertial><origin xyz="0 0 0.2"/><mass value="2"/>
+    <inertia ixx="0.02" iyy="0.02" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="left"><inertial><origin xyz="0 0.02 0"/><mass value="0.3"/>
+    <inertia ixx="1e-4" iyy="1e-4" izz="1e-4" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="right"><inertial><origin xyz="0 -0.02 0"/><mass value="0.2"/>
+    <inertia ixx="1e-4" iyy="1e-4" izz="1e-4" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="shoulder" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="0 1 0"/>
+    <limit lower="-2" upper="2" effort="50" velocity="2"/></joint>
+  <joint type="prismatic" name="finger"><parent link="arm"/><child link="left"/><origin xyz="0 0.01 0.4"/><axis xyz="0 1 0"/>
+    <limit lower="0" upper="0.04" effort="20" velocity="0.1"/></joint>
+  <joint name="other" type='prismatic'><parent link="arm"/><child link="right"/><origin xyz="0 -0.01 0.4"/><axis xyz="0 -1 0"/>
+    <limit lower="0" upper="0.04" effort="20" velocity="0.1"/>
+    <mimic joint="finger"/></joint>
+</robot>
+"""
+
+
+class TestFixedJoints:
+    """A gripper whose fingers are on no bus."""
+
+    @pytest.mark.parametrize("kind", ["urdf", "xml"])
+    def test_the_others_weigh_what_they_do_and_move_no_more(self, cli, tmp_path, kind):
+        model = tmp_path / f"g.{kind}"
+        (tmp_path / "g.urdf").write_text(GRIPPER, encoding="utf-8")
+        if kind == "xml":
+            model.write_text(mujoco.MjSpec.from_file(str(tmp_path / "g.urdf")).to_xml(), encoding="utf-8")
+        before = model.read_bytes()
+        outcome = cli("init", model, "--joints", "shoulder", "--out", "cell/arm.toml")
+        assert outcome.code == 0, outcome.err
+        assert "1 joints, shoulder" in outcome.out
+        assert f"fixed     {'finger, other' if kind == 'urdf' else 'finger'}: in cell/g.{kind}" in outcome.out
+        assert model.read_bytes() == before
+        text = Path("cell/arm.toml").read_text(encoding="utf-8")
+        assert tomllib.loads(text)["simulation"]["joints"].keys() == tomllib.loads(text)["joints"].keys() == {"shoulder"}
+        Path("cell/arm.toml").write_text(filled(text), encoding="utf-8")
+        mechanism = load_mechanism(load_arm(Path("cell/arm.toml")))
+        assert mechanism.names == ("shoulder",)
+        torque = inverse_dynamics(mechanism, [[0.7]], [[0.0]], [[1.0]])[0, 0]
+        whole = pin.buildModelFromUrdf(str(tmp_path / "g.urdf"))
+        moved = pin.rnea(whole, pin.Data(whole), np.array([0.7, 0.0, 0.0]), np.zeros(3), np.array([1.0, 0.0, 0.0]))
+        assert torque == pytest.approx(moved[whole.joints[whole.getJointId("shoulder")].idx_v], rel=1e-6)
+
+    def test_all_else_of_a_urdf_stays(self, tmp_path):
+        (tmp_path / "g.urdf").write_text(GRIPPER.replace("\n", "\r\n"), encoding="utf-8", newline="")
+        content, fixed = with_fixed_joints(tmp_path / "g.urdf", ("shoulder",))
+        wanted = GRIPPER.replace('type="prismatic" name="finger"', 'type="fixed" name="finger"')
+        wanted = wanted.replace("type='prismatic'", 'type="fixed"').replace('<mimic joint="finger"/>', "")
+        assert content == wanted.replace("\n", "\r\n").encode()
+        assert fixed == ("finger", "other")
+        assert with_fixed_joints(tmp_path / "g.urdf", ("shoulder", "finger")) == ((tmp_path / "g.urdf").read_bytes(), ())
+
+    @pytest.mark.parametrize(("joints", "out", "words"), [
+        ("shoulder,elbow", "cell/arm.toml", "unknown joint 'elbow'"),
+        ("shoulder,other", "cell/arm.toml", "unknown joint 'other'"),
+        ("shoulder", None, "name another folder with --out")])
+    def test_what_cannot_be_is_said_and_nothing_is_written(self, cli, tmp_path, joints, out, words):
+        (tmp_path / "g.urdf").write_text(GRIPPER, encoding="utf-8")
+        outcome = cli("init", tmp_path / "g.urdf", "--joints", joints, *(("--out", out) if out else ()))
+        assert outcome.code == 2
+        assert words in outcome.err
+        assert not Path("cell").exists()
+        assert not (tmp_path / "g.toml").exists()
+
+    def test_an_mjcf_joint_that_carries_others_cannot_be_held(self, cli, tmp_path):
+        (tmp_path / "two.xml").write_text(ARM_XML, encoding="utf-8")
+        outcome = cli("init", tmp_path / "two.xml", "--joints", "slide", "--out", "cell/arm.toml")
+        assert outcome.code == 2
+        assert "joint slide sits on joint turn it" in outcome.err
+        assert list(Path("cell").iterdir()) == []
 
 
 def test_an_arm_file_ends_in_toml(cli, lab6, tmp_path):
