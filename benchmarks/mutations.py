@@ -59,6 +59,8 @@ def make_inputs(folder: Path) -> dict[str, tuple[Path, list[str]]]:
     cases = {"arm file": (arm / "pendulum.toml", loads), "model": (arm / "pendulum.urdf", loads),
              "arm file: plan": (arm / "pendulum.toml", ["plan", str(arm / "pendulum.toml")]),
              "model: init": (arm / "pendulum.urdf", ["init", str(arm / "pendulum.urdf"), "-o", "{out}/arm.toml"]),
+             "model: init joints": (arm / "pendulum.urdf", ["init", str(arm / "pendulum.urdf"), "--joints", JOINT,
+                                                            "-o", "{out}/arm.toml"]),
              **{f"calibration: {form}": (calibrated, ["export", str(calibrated), "--to", form, "-o", "{out}"])
                 for form in EXPORTS},
              "calibration: compare": (calibrated, ["compare", str(GOLDEN / "calibration.toml"), str(calibrated)]),

@@ -1,4 +1,4 @@
-"""At which commit figures were made, for pages that hold those of several sittings."""
+"""At which commit figures were made, for pages that hold those of several runs."""
 
 import subprocess
 from collections.abc import Iterable

@@ -192,7 +192,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
                         help="cases side by side, each of two programs; default leaves a core for each of them")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--add", type=Path, nargs="*", default=[],
-                        help="results of other sittings that the page shall hold, too, but for faults that are made again")
+                        help="results of earlier runs that the page shall hold, too, but for faults that are made again")
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:

@@ -63,7 +63,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--small", action="store_true", help="the main job with the small arm of two joints, in about a minute")
     parser.add_argument("--seconds", type=float, default=60.0, help="of robot time for each rate, about; 0 leaves rates out")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--add", type=Path, nargs="*", default=[], help="results of other sittings that the page shall hold, too")
+    parser.add_argument("--add", type=Path, nargs="*", default=[], help="results of earlier runs that the page shall hold, too")
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
@@ -237,7 +237,7 @@ def _page(jobs: dict[str, dict[str, Any]], paces: dict[str, dict[float, dict[str
                     f"{(table['off'] <= WITHIN).sum()} | {table['off'].max():.2f} | "
                     f"{sum(job['covered'])} of {len(job['covered'])} | {differ or 'none'} | {job['commit']} |")
     rows += ["", "Cycles: latency is from asking to the reply, lateness the deviation of a cycle from the grid of its rate; "
-             "median, 99 %, 99.9 %, most. Where this computer, which has other things to do, stands still for more than 50 ms, "
+             "median, 99 %, 99.9 %, most. Where the computer stands still for more than 50 ms, "
              "the arm is stopped; `runs ended` tells how many before the one shown. The first rows are "
              "of a program that only waits for its cycles.", "",
              "A cycle is lost where a reply was missed or the next one was left out. Beside the run, on each core a program of "

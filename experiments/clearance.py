@@ -36,25 +36,27 @@ def relied_on(arm: ArmFile, mechanism: Mechanism) -> list[str]:
     walls = "" if box is None else " x ".join(f"{low:g} … {high:g}" for low, high in box)
     geometry = geometry_of(arm, mechanism)
     return ([f"the workspace box {walls} m, for joint origins"] if box else []) + (
-        [f"{geometry.model.ngeom} shapes of {arm.model.name}, {1e3 * GAP:g} mm apart{_but(geometry)}"] if geometry else [])
+        [f"{geometry.shapes} shapes of {arm.model.name}, {1e3 * GAP:g} mm apart{_but(geometry)}"] if geometry else [])
 
 
 def _but(geometry: Geometry) -> str:
     """What shapes do not say."""
     said = f", but {', '.join(geometry.at_home)}, which are closer at home" if geometry.at_home else ""
-    said += f", without {', '.join(geometry.unread)}, whose meshes cannot be read" if geometry.unread else ""
-    return said + (f", without the link of {', '.join(geometry.bare)}, which has no shape" if geometry.bare else "")
+    said += f"; meshes that cannot be read: of {', '.join(geometry.unread)}" if geometry.unread else ""
+    return said + (f"; links without any shape: of {', '.join(geometry.bare)}" if geometry.bare else "")
 
 
 def may_move_together(arm: ArmFile, mechanism: Mechanism) -> bool:
-    """Whether several joints may move at once to be measured: real hardware only where something says what is clear.
+    """Whether several joints may move at once to be measured: real hardware only where something says what is clear."""
+    return arm.driver.kind == "simulated" or says_what_is_clear(arm, mechanism)
 
-    Shapes do, if all of them can be read.
-    """
-    if arm.driver.kind == "simulated" or arm.workspace.box is not None:
+
+def says_what_is_clear(arm: ArmFile, mechanism: Mechanism) -> bool:
+    """Whether the arm file has a workspace box, or the model shapes of all links that have mass."""
+    if arm.workspace.box is not None:
         return True
     geometry = geometry_of(arm, mechanism)
-    return geometry is not None and not geometry.unread
+    return geometry is not None and not geometry.unread and not geometry.bare
 
 
 def _in_box(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array) -> NDArray[np.bool_]:

@@ -5,13 +5,13 @@ from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from ident.description import mechanism_of
-from ident.errors import InputError, unknown_name
+from ident.errors import InputError, no_text, unknown_name
 from ident.export.markup import Change, Element, attributes_set, child_added, elements, spliced
 from ident.mechanism import Mechanism
 
 
 def with_fixed_joints(model: Path, moving: Sequence[str]) -> tuple[bytes, tuple[str, ...]]:
-    """Content of a URDF or MJCF whose other joints stand where the model has them at zero, and the names of those.
+    """Content of a URDF or MJCF whose other joints stand as the model draws them, and the names of those.
 
     A URDF's become fixed joints. An MJCF's are held by equality constraints, so that what else names them stays valid; joints
     that carry others cannot be held so.
@@ -33,13 +33,15 @@ def with_fixed_joints(model: Path, moving: Sequence[str]) -> tuple[bytes, tuple[
         if name not in mechanism.names:
             raise unknown_name("joint", name, mechanism.names)
     fixed = tuple(name for name in mechanism.names if name not in moving)
-    text = model.read_bytes().decode("utf-8", errors="replace")
+    if not fixed:
+        return model.read_bytes(), ()
     try:
+        text = model.read_bytes().decode("utf-8")
         found = elements(text)
+    except UnicodeDecodeError:
+        raise no_text(model) from None
     except InputError as error:
         raise InputError(f"{model}: {error}") from None
-    if not fixed:
-        return text.encode(), ()
     if found[0].tag == "robot":
         fixed = (*fixed, *_followers(mechanism, fixed, model))
         return spliced(text, list(_joints_fixed(text, found, fixed))).encode(), fixed

@@ -39,7 +39,7 @@ class Geometry:
     at_home : tuple of str
         Those among them that are left out because they are that close in the home posture, in words.
     unread, bare : tuple of str
-        Bodies that have meshes that cannot be read, and joints whose link has no shape at all: nothing looks at those.
+        Bodies that have meshes that cannot be read, and joints whose link has mass but no shape: nothing looks at those.
     mover : ndarray of int, shape (geoms,)
         Joint or follower that moves a shape with what lies behind it; n + k for what stands on the ground.
     size : ndarray, shape (n + k + 1,)
@@ -60,6 +60,11 @@ class Geometry:
         """Compiled with shapes; distances up to `_SEEN` are computed."""
         return self.data.model
 
+    @property
+    def shapes(self) -> int:
+        """How many could meet others."""
+        return int(np.count_nonzero((self.model.geom_contype != 0) | (self.model.geom_conaffinity != 0)))
+
     def meetings(self, mechanism: Mechanism, start: Array, target: Array) -> Iterator[str | None]:
         """Which shapes come closer than `GAP` on each straight way start -> target, shapes (K, n); None if none do."""
         tree, begin, *_ = with_followers(mechanism, start)
@@ -68,11 +73,11 @@ class Geometry:
             yield self._meeting(*way)
 
     def _meeting(self, begin: Array, end: Array, approach: Array) -> str | None:
-        """From each place that is looked at the next is as far as the joints can go together before anything could touch."""
+        """Between two places that are looked at nothing can have come closer than half of `GAP`."""
         import mujoco
 
         model, data, qpos, s = self.model, self.data, self.data.qpos, 0.0
-        longest = _SEEN / max(float(approach.max()), 1e-9)
+        longest = (_SEEN - GAP / 2.0) / max(float(approach.max()), 1e-9)
         while True:
             qpos[self.places] = begin + s * (end - begin)
             mujoco.mj_kinematics(model, data)
@@ -84,7 +89,8 @@ class Geometry:
                 nearest = int(np.argmin(apart))
                 if apart[nearest] < GAP:
                     return f"{_called(model, int(one[nearest]))} and {_called(model, int(other[nearest]))}"
-                step = min(step, float((apart / np.maximum(approach[self.mover[one], self.mover[other]], 1e-9)).min()))
+                nearing = np.maximum(approach[self.mover[one], self.mover[other]], 1e-9)
+                step = min(step, float(((apart - GAP / 2.0) / nearing).min()))
             if s >= 1.0:
                 return None
             s = min(1.0, s + step)
@@ -145,7 +151,7 @@ def _geometry(model: "mujoco.MjModel", unread: tuple[str, ...], mechanism: Mecha
         may_touch[one, other] = may_touch[other, one] = True
     names = dict.fromkeys(f"{_called(model, one)} and {_called(model, other)}" for one, other in close)
     seen = mover[(model.geom_contype != 0) | (model.geom_conaffinity != 0)]
-    bare = tuple(name for k, name in enumerate(tree.names) if k not in seen)
+    bare = tuple(name for k, name in enumerate(tree.names) if k not in seen and tree.mass[k] > 0.0)
     return None if may_touch.all() else Geometry(data, places, may_touch, mover, size, tuple(names), unread, bare)
 
 

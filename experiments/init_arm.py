@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
+from experiments.recorder import refuse_parts
 from ident.description import mechanism_of
 from ident.errors import InputError, no_file
 from ident.mechanism import Mechanism
@@ -46,13 +47,15 @@ stroke_scatter = 0.01
 _GUESS = {"armature": 0.005, "coulomb": 0.05, "static": 0.07, "viscous": 0.05}     # of the torque limit; viscous: at full speed
 
 
-def arm_text(model: Path, joints: Sequence[str] | None = None) -> str:
+def arm_text(model: Path, beside: str = "", joints: Sequence[str] | None = None) -> str:
     """Text of an arm file beside a model.
 
     Parameters
     ----------
     model : Path
         URDF or MJCF.
+    beside : str
+        What it will be called beside the arm file; default: the same.
     joints : sequence of str, optional
         Those that drives move, default all; in the model that will stand beside the file the others are fixed.
 
@@ -65,10 +68,11 @@ def arm_text(model: Path, joints: Sequence[str] | None = None) -> str:
         raise InputError(f"{model}: this is a TOML file; init makes one from a URDF or MJCF")
     if not model.is_file():
         raise no_file(model)
+    refuse_parts(model)
     mechanism = mechanism_of(model, model.stem, None)
     moving = [j for j, name in enumerate(mechanism.names) if joints is None or name in joints]
-    head = _HEADER.format(name=_quoted(re.sub(r"[^\w.+-]", "_", model.stem)), file=_quoted(model.name), model=_quoted(model.name),
-                          gravity=_list(mechanism.gravity), home=[0.0] * len(moving))
+    head = _HEADER.format(name=_quoted(re.sub(r"[^\w.+-]", "_", model.stem)), file=_quoted(model.name),
+                          model=_quoted(beside or model.name), gravity=_list(mechanism.gravity), home=[0.0] * len(moving))
     torque, velocity = _torques(model, mechanism, moving), _velocities(model)
     tables = [_joint(mechanism, j, torque.get(mechanism.names[j]), velocity.get(mechanism.names[j])) for j in moving]
     return head + "".join(tables) + _trial(mechanism, moving, torque, velocity)
@@ -103,12 +107,12 @@ def _joint(mechanism: Mechanism, j: int, torque: float | None, velocity: float |
               _line("# acceleration =", f"needed, {place}/s²: the limit set in the drive; stopping distances count on it"),
               _known("torque", torque, force, "data sheet, largest torque at the joint; the arm stops beyond it"),
               _line("# temperature =", "optional, °C: largest drive temperature, where the drive reports one (data sheet)"),
-              _line("# gear_ratio =", f"optional, {'2π over the lead' if slides else 'motor revolutions a joint revolution'} "
-                                      "(data sheet): strokes then average ripple"),
+              _line("# gear_ratio =", f"{'2π over the lead' if slides else 'motor revolutions a joint revolution'} (data sheet): "
+                                      "needed where drives count at the motor (canopen, odrive); else optional: against ripple"),
               _line("# rotor_inertia =", "optional, kg·m² on the motor side (motor's data sheet)"),
               _line("# direction = -1", "optional: where the drive counts against the model; its zero is zero_offset"),
               _line("# torque_constant =", "optional, N·m/A at the motor: for logs in ampere (motor's data sheet)"),
-              _line(f"# following_error = {0.01 if slides else 0.05}",
+              _line("# following_error = 0.05",
                     f"optional, {place}: how far it may fall behind its commands"),
               _line("# stop = \"brake\"", "hardware: where a brake holds it without power; without one it may fall"),
               _line("# drive = { }", "hardware: which drive it has, node or id, counts (docs/names.md, by driver)")]

@@ -252,9 +252,9 @@ def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
     together = any(np.count_nonzero(np.array(segment.target) != start) > 1 for start, segment in plan.legs())
     if together and not may_move_together(arm, mechanism):
         alone = "--method single" if plan.purpose == FIT else "--joints NAME"
-        raise PlanError(f"{arm.path}: real hardware moves several joints at once only where a workspace box or the model's "
-                        "geometry, with meshes that can be read, says what is clear; state workspace.box, or move one at a time "
-                        f"from home ({alone})")
+        raise PlanError(f"{arm.path}: real hardware moves several joints at once only where a workspace box, or shapes of all "
+                        "links in the model, say what is clear; state workspace.box, or move one at a time from home "
+                        f"({alone})")
     units = [mechanism.position_unit(j) for j in range(mechanism.n)]
     room, silent = np.inf, silence(arm)
     for start, segment in plan.legs():

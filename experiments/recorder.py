@@ -246,11 +246,22 @@ def empty_folder(folder: Path) -> Path:
     return folder
 
 
+def refuse_parts(model: Path) -> None:
+    """Refuse a model in several files.
+
+    Raises
+    ------
+    InputError
+        Says how to make one of them.
+    """
+    if b"<include" in model.read_bytes():
+        raise InputError(f"{model}: the model includes other files, but a run keeps the model in one file; "
+                         "let MuJoCo save it as one (mj_saveLastXML) and name that in the arm file")
+
+
 def _copy_arm(arm: ArmFile, folder: Path) -> None:
     """Verbatim copies of arm file and model, so that the run needs nothing outside itself."""
-    if b"<include" in arm.model.read_bytes():
-        raise InputError(f"{arm.model}: the model includes other files, but a run keeps the model in one file; "
-                         "let MuJoCo save it as one (mj_saveLastXML) and name that in the arm file")
+    refuse_parts(arm.model)
     (folder / ARM).mkdir(parents=True)
     for source in {arm.path, arm.model}:
         shutil.copyfile(source, folder / ARM / source.name)

@@ -21,6 +21,7 @@ _log = logging.getLogger(__name__)
 NO_MASS = 1e-14         # kg, kg·m²; what a link without mass or inertia is compiled with
 _ATTRIBUTE = re.compile(r"""\s*([^\s=<>/"']+)\s*=\s*("[^"]*"|'[^']*')""")
 _MOST = 1e9             # kg, m, kg·m²: more is a slip
+_PACKAGE = "package://"
 _MOVING = ("revolute", "continuous", "prismatic")
 _SUPPORTED = "only revolute, continuous and prismatic joints of a mounted arm are supported"
 
@@ -134,10 +135,25 @@ def _parsed(path: Path, text: str) -> "mujoco.MjSpec":
     import mujoco
 
     if path.suffix in (".xml", ".urdf"):
-        return mujoco.MjSpec.from_file(str(path))
-    spec = mujoco.MjSpec.from_string(text)
-    spec.modelfiledir = str(path.parent)
+        spec = mujoco.MjSpec.from_file(str(path))
+    else:
+        spec = mujoco.MjSpec.from_string(text)
+        spec.modelfiledir = str(path.parent)
+    for mesh in spec.meshes:
+        if mesh.file.startswith(_PACKAGE):
+            mesh.file = _in_package(mesh.file, path.resolve()) or mesh.file
     return spec
+
+
+def _in_package(file: str, model: Path) -> str | None:
+    """File of a ROS package in which the model lies, or which lies beside one of its folders."""
+    package, _, rest = file.removeprefix(_PACKAGE).partition("/")
+    for folder in model.parents:
+        for root in ([folder] if folder.name == package else []) + [folder / package]:
+            found = (root / rest).resolve()
+            if found.is_relative_to(root) and found.is_file():
+                return str(found)
+    return None
 
 
 @contextmanager
@@ -223,6 +239,7 @@ def _unreadable_meshes(spec: "mujoco.MjSpec") -> set[str]:
     for mesh in spec.meshes:
         alone = mujoco.MjSpec()
         alone.modelfiledir, alone.compiler.meshdir = spec.modelfiledir, spec.compiler.meshdir
+        alone.strippath = spec.strippath
         alone.add_mesh(**{key: getattr(mesh, key) for key in (
             "name", "file", "content_type", "scale", "inertia", "uservert", "userface")})
         try:

@@ -134,11 +134,11 @@ def _other_loads(fit: FitResult, load: str, alike: Mapping[str, float]) -> FitRe
     coulomb = fit.parameters["coulomb"]
     if load in ("none", "components") or coulomb.note or coulomb.low is None or coulomb.high is None:
         return fit
-    apart = [f"the {other} load, and then coulomb is {value:.4g} without it" for other, value in alike.items()
+    apart = [f"the {other} load fits as well, with {value:.4g} for coulomb" for other, value in alike.items()
              if not coulomb.low <= value <= coulomb.high]
     if not apart:
         return fit
-    note = f"friction grows as well with {'; or with '.join(apart)}: between the loads that were met both are the same"
+    note = f"{'; '.join(apart)}; within the loads that were met both give the same friction"
     return replace(fit, parameters={**fit.parameters, "coulomb": replace(coulomb, note=note)})
 
 

@@ -196,7 +196,9 @@ def refuse_closures(m: Mechanism) -> None:
 def refuse_followers(m: Mechanism) -> None:
     """A follower left out unnoticed would be a wrong load."""
     if m.followers:
-        raise ModelError(f"{m.name}: {m.followers[0].name} follows {m.names[m.followers[0].leader]}; take mechanism.tree and "
+        one = m.followers[0]
+        moved = f"follows {m.names[one.leader]}" if one.leader >= 0 else "is held"
+        raise ModelError(f"{m.name}: {one.name} {moved}; take mechanism.tree and "
                          "with_followers, which have it as a joint")
 
 

@@ -24,19 +24,20 @@ def init(model: Annotated[Path, typer.Argument(metavar="MODEL", help="URDF or MJ
     from ident.armfile import load_arm
     from ident.description import load_mechanism
     from ident.errors import InputError, StribeckError
+    from ident.model_file import collision_model
 
     target = out or model.with_suffix(".toml")
     if target.suffix.lower() != ".toml":
         raise InputError(f"--out {target}: an arm file is TOML and ends in .toml")
-    copy = target.parent / model.name
+    moving = split(joints)
+    copy = target.parent / model.name if moving is None else target.with_suffix(model.suffix)
     away = copy.resolve() != model.resolve()            # an arm file and its model stay together
     for path in (target, *([copy] if away else [])):
         if path.exists():
             raise InputError(f"{path} exists; choose another --out")
-    moving = split(joints)
     if moving is not None and not away:
-        raise InputError("--joints needs a model of its own, and this one is left as it is: name another folder with --out")
-    text = arm_text(model, moving)
+        raise InputError("--joints needs a copy of the model, which is left as it is: name another arm file with --out")
+    text = arm_text(model, copy.name, moving)
     content, fixed = (model.read_bytes(), ()) if moving is None else with_fixed_joints(model, moving)
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(text, encoding="utf-8", newline="\n")
@@ -44,7 +45,7 @@ def init(model: Annotated[Path, typer.Argument(metavar="MODEL", help="URDF or MJ
         copy.write_bytes(content)
     try:
         arm = load_arm(target)
-        mechanism = load_mechanism(arm)
+        mechanism, unread = load_mechanism(arm), collision_model(arm.model)[1]
     except StribeckError:
         for path in (target, *([copy] if away else [])):
             path.unlink()
@@ -53,7 +54,10 @@ def init(model: Annotated[Path, typer.Argument(metavar="MODEL", help="URDF or MJ
     said = console()
     said.print(f"wrote     {target}{f' and {copy}' if away else ''}: {mechanism.n} joints, {', '.join(mechanism.names)}")
     if fixed:
-        said.print(f"fixed     {', '.join(fixed)}: in {copy}, where the model has them at zero")
+        said.print(f"fixed     {', '.join(fixed)}: in {copy}, as the model draws them")
+    if unread:
+        said.print(f"meshes    of {', '.join(unread)} cannot be read from {copy.parent}/: put them where the model looks for "
+                   "them, or nothing keeps these links from touching others")
     if lacking:
         said.print(f"needed    {', '.join(lacking)}; the file says where to find them")
         said.print(f"next      fill in what is needed in {target}; stribeck plan {target}")

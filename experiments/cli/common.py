@@ -117,8 +117,7 @@ def agree(plans: "list[Plan]", arm: "ArmFile", mechanism: "Mechanism", yes: bool
         return
     from drivers.check import falling, limits_page
     from drivers.errors import ArmStopped
-    from experiments.clearance import relied_on
-    from experiments.cli.text import clock, joint_page, motion_table
+    from experiments.cli.text import checked_against, clock, joint_page, motion_table
     from experiments.record import approach
     from ident.errors import InputError
 
@@ -129,8 +128,7 @@ def agree(plans: "list[Plan]", arm: "ArmFile", mechanism: "Mechanism", yes: bool
     out.print(motion_table(plans, arm, mechanism))
     start, time = ", ".join(f"{value:.3g}" for value in plans[0].start), sum(plan.robot_time for plan in plans)
     out.print(f"in {clock(time)} of robot time, after the straight way from where the arm stands to {start}, at "
-              f"{100 * approach(arm):.0f} % of its speed; checked against the limits and "
-              f"{' and '.join(relied_on(arm, mechanism)) or 'nothing else: neither box nor geometry is stated'}")
+              f"{100 * approach(arm):.0f} % of its speed; {checked_against(arm, mechanism)}")
     if yes:
         return
 

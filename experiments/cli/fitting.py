@@ -150,6 +150,7 @@ def delivered(text: "Console", delivery: "Delivery", folder: Path, as_json: bool
         text.print(f"export    {line}")
     written = [str(path.relative_to(folder)) for path in delivery.files]
     text.print(f"wrote     in {folder}/: {'  '.join(written)}")
-    text.print(f"next      open {folder / 'report.html'}; stribeck export {folder / 'calibration.toml'} --to mjcf")
+    to = "json" if any(path.suffix == ".xml" for path in delivery.files) else "mjcf"         # what is not there yet
+    text.print(f"next      open {folder / 'report.html'}; stribeck export {folder / 'calibration.toml'} --to {to}")
     if as_json:
         print_json({"robot_time_s": round(delivery.robot_time, 3), "calibration": calibration_table(delivery.calibration)})

@@ -146,7 +146,7 @@ def plan(arm: ArmArgument = "lab6",
     """What will move, robot time, load spread, expected intervals; moves nothing."""
     from dataclasses import asdict
 
-    from experiments.cli.text import forecast_table
+    from experiments.cli.text import checked_against, forecast_table
     from experiments.design import TARGET, load_spread
     from experiments.methods import ROUND_TRIPS, plan_experiment
     from experiments.refine import first_goal
@@ -173,6 +173,8 @@ def plan(arm: ArmArgument = "lab6",
         text.print(forecast_table(made, TARGET))
     if out and write:
         write(made, out, arm_file)
+        if out.suffix.lower() in (".csv", ".json"):         # stribeck asks nobody before other software moves the arm
+            text.print(f"note      {checked_against(arm_file, mechanism)}")
         text.print(f"wrote     {out}")
     if as_json:
         print_json({"robot_time_s": round(made.robot_time, 3), "segments": len(made.segments), "method": made.method,

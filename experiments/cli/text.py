@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from experiments.breakaway import USUAL
+from experiments.clearance import relied_on
 from experiments.forecast import richest
 from experiments.plan import profile
 from experiments.words import plus_minus
@@ -50,6 +51,12 @@ def plan_line(plan: "Plan", room: float, mechanism: "Mechanism") -> str:
     places = "1 posture" if len(postures) == 1 else f"{len(postures)} postures"
     return (f"{together}{places}, {trips} round trips a joint from {slow:.3f} to {fast:.2f} "
             f"{position_units(mechanism, '/s')}, {clock(plan.robot_time)} of robot time; limits keep {room:.2f} {unit} of room")
+
+
+def checked_against(arm: "ArmFile", mechanism: "Mechanism") -> str:
+    """What says that the ways of a plan are clear."""
+    return ("checked against the limits and "
+            f"{' and '.join(relied_on(arm, mechanism)) or 'nothing else: neither box nor geometry is stated'}")
 
 
 def position_units(mechanism: "Mechanism", per: str = "") -> str:
@@ -95,8 +102,8 @@ def spread_table(spread: dict[str, dict[str, tuple[float, float]]], mechanism: "
 
 def forecast_table(plan: "Plan", target: float) -> Table:
     """What the plan will tell of every joint: expected 95 % half widths, in per cent."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title="expected 95 % half widths, in per cent, of a joint whose friction "
-                  "grows with the load that is told worst", title_justify="left", title_style="")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title="expected 95 % half widths in per cent, should friction grow with "
+                  "the load that is hardest to tell", title_justify="left", title_style="")
     names = ("coulomb", "static", "stribeck_velocity", "viscous", "coulomb_coefficient", "static_coefficient")
     for heading in ("joint", "load", "friction", "Coulomb", "static", "w_s", "viscous", "Coulomb/load", "static/load",
                     "round trips", f"needed for {100.0 * target:g} %"):

@@ -90,7 +90,7 @@ def coulomb_viscous_losses(calibration: Calibration, target: str, with_effort: b
     off = ", ".join(f"{name} {value.rms:.2g} (worst {value.worst:.2g}) {unit}" for name, (value, unit) in near.items())
     kept = "constant, effort-dependent and viscous" if with_effort else "constant and viscous"
     return (f"{target} keeps {kept} friction; lost: {_listed(lost)}",
-            f"off by, rms over the calibrated range with the coefficients that make it least: {off}",
+            f"rms error of the best {kept} friction over the calibrated range: {off}",
             *other_losses(calibration, target))
 
 

@@ -264,7 +264,7 @@ def _links(mechanism: Mechanism) -> str:
     lines = []
     for j in range(tree.n):
         one = mechanism.followers[j - mechanism.n] if j >= mechanism.n else None
-        leader, ratio, shift = (j, 1.0, 0.0) if one is None else (one.leader, one.ratio, one.shift)
+        leader, ratio, shift = (j, 1.0, 0.0) if one is None else (max(one.leader, 0), one.ratio, one.shift)     # of -1 nothing
         inertia = "{" + ", ".join(map(_row, tree.inertia[j])) + "}"
         lines.append(f"        {{{tree.parent[j]}, {int(tree.prismatic[j])}, {leader}, {_number(ratio)}, {_number(shift)}, "
                      f"{_row(tree.axis[j])}, {_row(tree.origin[j])},\n         {_row(tree.com[j])},\n         {inertia}, "

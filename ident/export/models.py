@@ -142,12 +142,13 @@ def _sdf_of(mechanism: Mechanism) -> str:
         lines += [f"    <joint name={quoteattr(name)} type=\"{'prismatic' if tree.prismatic[j] else 'revolute'}\">",
                   f"      <parent>{escape(carrier)}</parent>", f"      <child>{escape(name + '_link')}</child>", "      <axis>",
                   f"        <xyz>{_numbers(tree.axis[j])}</xyz>"]
-        if name in followers:
-            one = followers[name]
+        one, (low, high) = followers.get(name), tree.position[j]
+        if one is not None and one.leader < 0:      # it is held
+            low = high = one.shift
+        elif one is not None:
             lines.append(f"        <mimic joint={quoteattr(mechanism.names[one.leader])}><multiplier>{one.ratio:.10g}"
                          f"</multiplier><offset>{one.shift:.10g}</offset><reference>0</reference></mimic>")
-        if np.isfinite(tree.position[j]).all():
-            low, high = tree.position[j]
+        if np.isfinite([low, high]).all():
             lines.append(f"        <limit><lower>{low:.10g}</lower><upper>{high:.10g}</upper></limit>")
         lines += ["      </axis>", "    </joint>"]
     return "\n".join([*lines, "  </model>", "</sdf>", ""])

@@ -77,7 +77,7 @@ class TestWays:
         s = np.linspace(0.0, 1.0, 1000)[:, None]
         near = np.array([distances(arm, begin + s * (end - begin)).min() for begin, end in zip(start, target, strict=True)])
         assert 5 <= clear.sum() <= 55
-        assert (near[clear] > 0.0).all()                # certain
+        assert (near[clear] > 0.49 * GAP).all()         # certain
         assert (near[~clear] < GAP + 1e-3).all()        # and not for nothing
 
     def test_a_thin_shape_half_way_is_seen(self, snake):
@@ -168,13 +168,13 @@ class TestModels:
         assert "lost" in caplog.text
         assert "take no part in checks for collision" in caplog.text
         (said,) = relied_on(arm, load_mechanism(arm))
-        assert said.endswith("5 mm apart, without body upper, body fore, body hand, whose meshes cannot be read")
+        assert said.endswith("5 mm apart; meshes that cannot be read: of body upper, body fore, body hand")
 
     def test_links_without_a_shape_are_named(self, snake):
         arm = snake()
         arm.model.write_text(arm.model.read_text(encoding="utf-8").replace(ROD, "", 1), encoding="utf-8")
         (said,) = relied_on(arm, load_mechanism(arm))
-        assert said.endswith("5 mm apart, without the link of a, which has no shape")
+        assert said.endswith("5 mm apart; links without any shape: of a")
 
 
 @pytest.mark.parametrize("method", [plan_whole_arm, plan_constant_speed])
@@ -214,6 +214,10 @@ class TestHardware:
         lost = '<collision><geometry><mesh filename="package://arm/lost.stl"/></geometry></collision>'
         with pytest.raises(PlanError, match=r"real hardware moves several joints at once only"):
             plan_whole_arm(snake(shapes=ROD + lost, kind="bench"), None, 0, small)
+        bare = snake(kind="bench")
+        bare.model.write_text(bare.model.read_text(encoding="utf-8").replace(ROD, "", 1), encoding="utf-8")
+        with pytest.raises(PlanError, match=r"real hardware moves several joints at once only"):
+            plan_whole_arm(load_arm(bare.path), None, 0, small)
         plan_whole_arm(snake(kind="bench"), None, 0, small)
         plan_whole_arm(snake(shapes="", table="", kind="bench", box=", box = [[-1, 1], [-1, 1], [-1, 1]]"), None, 0, small)
 

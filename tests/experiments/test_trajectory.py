@@ -92,6 +92,14 @@ class TestFiles:
 
 
 class TestCommand:
+    def test_what_ways_were_checked_against_is_said_to_whom_nobody_asks(self, cli, make_arm):
+        bare, boxed = make_arm({"workspace": None}), make_arm({"workspace": {"box": [[-1.0, 1.0]] * 3}})
+        said = [" ".join(cli("plan", arm.path, "-o", name).out.split())
+                for arm, name in ((bare, "bare.csv"), (boxed, "boxed.json"), (boxed, "plan.toml"))]
+        assert "note checked against the limits and nothing else: neither box nor geometry is stated" in said[0]
+        assert "note checked against the limits and the workspace box -1 … 1" in said[1]
+        assert "checked against" not in said[2]
+
     @pytest.mark.parametrize("suffix", [".csv", ".json", ".toml", ".CSV"])
     def test_the_suffix_chooses(self, cli, arm, tmp_path, suffix):
         out = tmp_path / f"plan{suffix}"

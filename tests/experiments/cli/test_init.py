@@ -220,7 +220,7 @@ class TestFixedJoints:
         outcome = cli("init", model, "--joints", "shoulder", "--out", "cell/arm.toml")
         assert outcome.code == 0, outcome.err
         assert "1 joints, shoulder" in outcome.out
-        assert f"fixed     {'finger, other' if kind == 'urdf' else 'finger'}: in cell/g.{kind}" in outcome.out
+        assert f"fixed     {'finger, other' if kind == 'urdf' else 'finger'}: in cell/arm.{kind}" in outcome.out
         assert model.read_bytes() == before
         text = Path("cell/arm.toml").read_text(encoding="utf-8")
         assert tomllib.loads(text)["simulation"]["joints"].keys() == tomllib.loads(text)["joints"].keys() == {"shoulder"}
@@ -244,7 +244,7 @@ class TestFixedJoints:
     @pytest.mark.parametrize(("joints", "out", "words"), [
         ("shoulder,elbow", "cell/arm.toml", "unknown joint 'elbow'"),
         ("shoulder,other", "cell/arm.toml", "unknown joint 'other'"),
-        ("shoulder", None, "name another folder with --out")])
+        ("shoulder", None, "name another arm file with --out")])
     def test_what_cannot_be_is_said_and_nothing_is_written(self, cli, tmp_path, joints, out, words):
         (tmp_path / "g.urdf").write_text(GRIPPER, encoding="utf-8")
         outcome = cli("init", tmp_path / "g.urdf", "--joints", joints, *(("--out", out) if out else ()))
@@ -253,12 +253,45 @@ class TestFixedJoints:
         assert not Path("cell").exists()
         assert not (tmp_path / "g.toml").exists()
 
+    def test_beside_the_model_the_copy_has_the_arm_files_name(self, cli, tmp_path):
+        """So that meshes are found where they are."""
+        (tmp_path / "g.urdf").write_text(GRIPPER, encoding="utf-8")
+        outcome = cli("init", tmp_path / "g.urdf", "--joints", "shoulder", "--out", tmp_path / "arm1.toml")
+        assert outcome.code == 0, outcome.err
+        assert load_arm(tmp_path / "arm1.toml").model == (tmp_path / "arm1.urdf").resolve()
+        assert (tmp_path / "g.urdf").read_text(encoding="utf-8") == GRIPPER
+
     def test_an_mjcf_joint_that_carries_others_cannot_be_held(self, cli, tmp_path):
         (tmp_path / "two.xml").write_text(ARM_XML, encoding="utf-8")
         outcome = cli("init", tmp_path / "two.xml", "--joints", "slide", "--out", "cell/arm.toml")
         assert outcome.code == 2
         assert "joint slide sits on joint turn it" in outcome.err
         assert list(Path("cell").iterdir()) == []
+
+
+def test_meshes_that_stay_behind_are_said(cli, lab6, tmp_path):
+    """A URDF's are looked for in the package that it lies in."""
+    triangles = b"".join(np.array([0, 0, 1, *corners], dtype="<f4").tobytes() + b"\0\0" for corners in (
+        (0, 0, 0, 1, 0, 0, 0, 1, 0), (0, 0, 0, 0, 1, 0, 0, 0, 1), (0, 0, 0, 0, 0, 1, 1, 0, 0), (1, 0, 0, 0, 0, 1, 0, 1, 0)))
+    (lab6.parent / "meshes").mkdir()
+    (lab6.parent / "meshes" / "part.stl").write_bytes(bytes(80) + (4).to_bytes(4, "little") + triangles)
+    shape = '<collision><geometry><mesh filename="package://model/meshes/part.stl"/></geometry></collision>'
+    text = lab6.read_text(encoding="utf-8")
+    at = text.index("</link>", text.index('<link name="', text.index("<link") + 1))
+    lab6.write_text(text[:at] + shape + text[at:], encoding="utf-8")
+    there, away = cli("init", lab6), cli("init", lab6, "--out", "cell/arm.toml")
+    assert (there.code, away.code) == (0, 0), there.err + away.err
+    assert "cannot be read" not in there.out
+    assert re.search(r"meshes    of body \S+ cannot be read from cell/", away.out)
+
+
+def test_a_model_in_several_files_is_refused_before_it_is_needed(cli, tmp_path):
+    (tmp_path / "part.xml").write_text("<mujoco/>", encoding="utf-8")
+    (tmp_path / "whole.xml").write_text(ARM_XML.replace("<worldbody>", '<include file="part.xml"/><worldbody>'), encoding="utf-8")
+    refused = cli("init", tmp_path / "whole.xml")
+    assert refused.code == 2
+    assert "mj_saveLastXML" in refused.err
+    assert not (tmp_path / "whole.toml").exists()
 
 
 def test_an_arm_file_ends_in_toml(cli, lab6, tmp_path):

@@ -4,6 +4,7 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 from ident import Calibration, joint_loads, load_mechanism
 from ident.armfile import Tool
+from ident.calibration import Model, file_sha256
 from ident.errors import InputError
 from ident.export import export
 from ident.export.c_header import _LAWS, identifier
@@ -92,6 +94,25 @@ def test_trees_that_branch_and_slide(make_calibration: Callable[..., Calibration
         own = replace(made, joints=joints)
         vars(own)["mechanism"] = replace(mechanism, bearings=tuple(joint.bearing for joint in joints.values()))
         assert_same(own, tmp_path, seed)
+
+
+HELD = """<mujoco><worldbody><body><joint name="a" axis="0 1 0"/><inertial pos="0.1 0 0.2" mass="2" diaginertia="0.02 0.02 0.01"/>
+  <body pos="0 0 0.4"><joint name="b" axis="1 0 0"/><inertial pos="0 0.1 0.1" mass="1" diaginertia="0.01 0.01 0.01"/>
+  <body pos="0 0.2 0.1"><joint name="finger" type="slide" axis="0 1 0"/>
+    <inertial pos="0 0 0.05" mass="0.4" diaginertia="0.001 0.001 0.001"/></body></body></body></worldbody>
+  <equality><joint joint1="finger" polycoef="0.03 0 0 0 0"/></equality></mujoco>"""
+
+
+def test_joints_that_are_held(tmp_path: Path) -> None:
+    """They have weight and no place in any array."""
+    (tmp_path / "held.xml").write_text(HELD, encoding="utf-8")
+    mechanism = load_mechanism(tmp_path / "held.xml")
+    assert (mechanism.names, mechanism.followers[0].leader) == (("a", "b"), -1)
+    model = Model("held.xml", file_sha256(tmp_path / "held.xml"), (0.0, 0.0, -9.81), Tool())
+    joints = {"a": made_joint("stribeck", "torque", 1), "b": made_joint("stribeck", "bending", 2)}
+    made = Calibration("held", datetime(2026, 11, 21, 10, 0, tzinfo=UTC), "made up", "drive", (), model, {}, joints, tmp_path)
+    assert_same(made, tmp_path)
+    assert "<lower>0.03</lower><upper>0.03</upper>" in export(made, "sdf").text
 
 
 @pytest.mark.parametrize("directional", ["viscous", "driving"])
