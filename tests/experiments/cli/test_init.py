@@ -273,9 +273,11 @@ def test_meshes_that_stay_behind_are_said(cli, lab6, tmp_path):
     """A URDF's are looked for in the package that it lies in."""
     triangles = b"".join(np.array([0, 0, 1, *corners], dtype="<f4").tobytes() + b"\0\0" for corners in (
         (0, 0, 0, 1, 0, 0, 0, 1, 0), (0, 0, 0, 0, 1, 0, 0, 0, 1), (0, 0, 0, 0, 0, 1, 1, 0, 0), (1, 0, 0, 0, 0, 1, 0, 1, 0)))
-    (lab6.parent / "meshes").mkdir()
-    (lab6.parent / "meshes" / "part.stl").write_bytes(bytes(80) + (4).to_bytes(4, "little") + triangles)
-    shape = '<collision><geometry><mesh filename="package://model/meshes/part.stl"/></geometry></collision>'
+    for folder in ("meshes", "urdf"):
+        (lab6.parent / "lab" / folder).mkdir(parents=True)
+    lab6 = lab6.rename(lab6.parent / "lab" / "urdf" / lab6.name)
+    (lab6.parents[1] / "meshes" / "part.stl").write_bytes(bytes(80) + (4).to_bytes(4, "little") + triangles)
+    shape = '<collision><geometry><mesh filename="package://lab/meshes/part.stl"/></geometry></collision>'
     text = lab6.read_text(encoding="utf-8")
     at = text.index("</link>", text.index('<link name="', text.index("<link") + 1))
     lab6.write_text(text[:at] + shape + text[at:], encoding="utf-8")
