@@ -146,7 +146,10 @@ class Axis(ABC):
 
     @abstractmethod
     def enable(self) -> None:
-        """Ask for power at rest, with the drive's set-point zeroed first. Never called but by `Arm.enable`."""
+        """Ask for power at rest, with the drive's set-point zeroed first. Never called but by `Arm.enable`.
+
+        A `quick_stop` may come before power does, and takes that back.
+        """
 
     @abstractmethod
     def command(self, mode: str, value: float) -> None:

@@ -153,7 +153,11 @@ class WiredArm:
                     axis.enable()
                 self._until("on", _POWER_ON)
         except DriverError as error:
-            self._fail(f"{error}; the arm was not powered")
+            powered = [axis.joint.name for axis in self.axes if axis.power == "on"]
+            self._fail(f"{error}; " + (f"only {', '.join(powered)} had come to power" if powered else "the arm was not powered"))
+        except BaseException:
+            self.stop("enabling was broken off")
+            raise
 
     def step(self, command: Command) -> JointSample:
         """Send the set-points at the next tick and return what the joints reply."""
@@ -218,6 +222,9 @@ class WiredArm:
             if self._reason is not None:
                 return
             self._reason = reason
+            for axis in self.axes:
+                if axis.power != "on":          # the cycles of the ladder bring no drive to power that was asked to come there
+                    axis.quick_stop()
             for rung in (self._slow_down, self._quick_stop, self._power_off):
                 try:
                     with bus_errors():

@@ -29,7 +29,10 @@ def with_fixed_joints(model: Path, moving: Sequence[str]) -> tuple[bytes, tuple[
         If a name is none of a joint with a drive of its own, or the file cannot be changed.
     """
     mechanism = mechanism_of(model, model.stem, None)
+    leaders = {one.name: mechanism.names[one.leader] for one in mechanism.followers if one.leader >= 0}
     for name in moving:
+        if name in leaders:
+            raise InputError(f"{model}: joint {name} follows {leaders[name]}; name that one")
         if name not in mechanism.names:
             raise unknown_name("joint", name, mechanism.names)
     fixed = tuple(name for name in mechanism.names if name not in moving)

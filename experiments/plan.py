@@ -38,6 +38,7 @@ DWELL = 0.15            # s of rest after every segment
 HELD = 0.9              # fraction of the torque limit that gravity may take: friction needs some, too
 RAMP_TO = 0.9           # fraction of the torque limit at which a ramp ends
 _RAMP_LEAST = 2.0       # s that the whole torque limit takes in a ramp at least: torque is watched as it is measured
+_SWAY = 1e-3            # rad or m by which a joint that is held may stray
 _LONGEST = 3600.0       # s that a segment may take
 _CORNERS = 16           # points a pass at which the way of a swing is checked
 _KNOTS = 16             # set-points of a pass of a swing
@@ -275,6 +276,7 @@ def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
             _check_speeds(segment, start, plan.names, limits, units)
         _check_time(segment, start, plan.names, limits)
         _check_silence(segment, start, plan.names, limits, units, silent)
+    _check_held(plan, limits, units)
     _check_purpose(plan)
     _check_mirrors(plan)
     _check_weight(plan, mechanism, limits)
@@ -285,6 +287,17 @@ def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
         raise PlanError(f"segment {segment.id} ({segment.joint or 'move'} in posture {segment.posture}) "
                         f"{in_the_way(arm, mechanism, start, end)}")
     return room
+
+
+def _check_held(plan: Plan, limits: Limits, units: list[str]) -> None:
+    """Refuse joints that stand still at a limit all the time: the least sway would end the run."""
+    places = np.array([plan.start, *(segment.target for segment in plan.segments)])
+    room = np.minimum(places[0] - limits.position[:, 0], limits.position[:, 1] - places[0])
+    for j in np.flatnonzero((np.ptp(places, axis=0) == 0.0) & (room < _SWAY)):
+        low, high = limits.position[j]
+        raise PlanError(f"{plan.names[j]} stands at {places[0, j]:.4g} {units[j]} all the time, less than {_SWAY:g} {units[j]} "
+                        f"inside its limits [{low:g}, {high:g}]; give it room by workspace.home, or fix it by stribeck init "
+                        "--joints")
 
 
 def _check_purpose(plan: Plan) -> None:

@@ -35,12 +35,17 @@ def main(arguments: list[str] | None = None) -> None:
     for ending in _ENDINGS:
         signal.signal(ending, signal.default_int_handler)       # like Ctrl-C: stop the arm, close the run
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
-    try:
-        code = run(arguments)
-    except KeyboardInterrupt:                   # once more, while the first is told
-        code = STOPPED
-    for ending in _ENDINGS:
-        signal.signal(ending, signal.SIG_IGN)
+    code, began = STOPPED, False
+    while True:
+        try:
+            if not began:
+                began = True
+                code = run(arguments)
+            for ending in _ENDINGS:
+                signal.signal(ending, signal.SIG_IGN)
+            break
+        except KeyboardInterrupt:               # once more, while the first is told
+            continue
     sys.exit(code)
 
 

@@ -35,10 +35,11 @@ def init(model: Annotated[Path, typer.Argument(metavar="MODEL", help="URDF or MJ
     for path in (target, *([copy] if away else [])):
         if path.exists():
             raise InputError(f"{path} exists; choose another --out")
-    if moving is not None and not away:
-        raise InputError("--joints needs a copy of the model, which is left as it is: name another arm file with --out")
     text = arm_text(model, copy.name, moving)
     content, fixed = (model.read_bytes(), ()) if moving is None else with_fixed_joints(model, moving)
+    if fixed and not away:
+        raise InputError(f"--joints fixes joints in a copy of the model, which {target} would need in the place of {model}: name "
+                         f"another arm file, as --out {model.stem}-arm.toml")
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(text, encoding="utf-8", newline="\n")
     if away:

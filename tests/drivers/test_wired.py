@@ -5,10 +5,10 @@ import time
 import numpy as np
 import pytest
 
-from drivers import Command, DriverError
+from drivers import Command, DriverError, connect
 from drivers.axis import Axis, Link, Reading, Steps
 from drivers.wired import WiredArm
-from tests.drivers.wires import REST, steps
+from tests.drivers.wires import PAIR, REST, steps
 
 PAUSE = 0.07            # s: longer than a drive may be silent, shorter than its watchdog's time
 
@@ -112,6 +112,33 @@ def test_a_drive_that_falls_silent_is_named_in_time(arm):
         steps(arm, 1000, np.array([0.1, 0.1]))
     assert arm.axes[0].velocity == 0.0
     assert 0.05 < time.monotonic() - began < 3.0        # then the ladder waits for a word of the silent one
+
+
+@pytest.mark.parametrize("error", [DriverError("it is gone"), KeyboardInterrupt(), ImportError("none")],
+                         ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("kind", PAIR)
+def test_an_enabling_that_is_broken_off_powers_nothing(bench, monkeypatch, kind, error):
+    """The ladder has cycles of its own, many where a joint does not come to rest, and drives that were asked to come to power."""
+    cycle, seen = WiredArm._try_cycle, []
+
+    def restless(arm):
+        measured = cycle(arm)
+        seen.append({getattr(axis, "condition", axis.power) for axis in arm.axes})      # one that is armed is not "off" yet
+        return measured + 1.0
+
+    def fail():
+        raise error
+
+    def move():
+        with connect(bench(kind).arm) as arm:
+            monkeypatch.setattr(arm.axes[-1], "enable", fail)
+            arm.enable()
+
+    monkeypatch.setattr(WiredArm, "_try_cycle", restless)
+    with pytest.raises(type(error)):
+        move()
+    assert len(seen) > 20
+    assert not set().union(*seen) & {"on", "held", "powered"}
 
 
 def test_after_a_pause_in_which_replies_were_waited_for_joints_that_stand_still_go_on_doing_so(arm, monkeypatch):

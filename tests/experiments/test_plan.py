@@ -150,6 +150,15 @@ def test_steps_of_a_drive_round_no_speed_below_the_slowest(make_arm):
     np.testing.assert_allclose(design.snapped(np.array([0.1, 0.0])), [0.1001, 0.0])
 
 
+def test_a_joint_that_stands_at_its_limit_all_the_time_is_refused(make_arm, make_plan):
+    """A gripper's finger at zero, where its range begins: the least sway would end the run."""
+    arm = make_arm()
+    made = make_plan(arm, posture=(0.2, 1.4996))
+    with pytest.raises(PlanError, match=r"lift stands at 1\.\d+ rad all the time, .* workspace\.home, or fix it by stribeck"):
+        check_plan(replace(made, start=(0.2, 1.4996)), arm, load_mechanism(arm))
+    check_plan(make_plan(arm), arm, load_mechanism(arm))
+
+
 class TestSilence:
     """A computer that falls silent leaves its joints at their last speed until the drives' watchdogs act."""
 
