@@ -222,10 +222,7 @@ class WiredArm:
             if self._reason is not None:
                 return
             self._reason = reason
-            for axis in self.axes:
-                if axis.power != "on":          # the cycles of the ladder bring no drive to power that was asked to come there
-                    axis.quick_stop()
-            for rung in (self._slow_down, self._quick_stop, self._power_off):
+            for rung in (self._take_back, self._slow_down, self._quick_stop, self._power_off):
                 try:
                     with bus_errors():
                         rung()
@@ -254,6 +251,12 @@ class WiredArm:
                 self._sent[j] = command.velocity[j]
 
     # the ladder
+
+    def _take_back(self) -> None:
+        """The cycles of the ladder bring no drive to power that was asked to come there."""
+        for axis in self.axes:
+            if axis.power != "on":
+                axis.quick_stop()
 
     def _slow_down(self) -> None:
         """Bring the set-points to zero within the acceleration limits and wait for rest; joints stop at once after a pause."""

@@ -38,6 +38,7 @@ DWELL = 0.15            # s of rest after every segment
 HELD = 0.9              # fraction of the torque limit that gravity may take: friction needs some, too
 RAMP_TO = 0.9           # fraction of the torque limit at which a ramp ends
 _RAMP_LEAST = 2.0       # s that the whole torque limit takes in a ramp at least: torque is watched as it is measured
+_THERE = 0.02           # rad or m from the start of a plan at which a joint counts as there
 _SWAY = 1e-3            # rad or m by which a joint that is held may stray
 _LONGEST = 3600.0       # s that a segment may take
 _CORNERS = 16           # points a pass at which the way of a swing is checked
@@ -436,9 +437,6 @@ def _check_ramp(segment: Segment, start: Array, mechanism: Mechanism, limits: Li
     if abs(segment.rate) > fastest:
         raise PlanError(f"segment {segment.id}: the torque of {segment.joint} grows by {abs(segment.rate):g} {unit}/s, limit "
                         f"{fastest:g} {unit}/s: joints.{segment.joint}.torque in {_RAMP_LEAST:g} s")
-
-
-_THERE = 0.02          # rad or m from the start of a plan at which a joint counts as there
 
 
 def check_way(stands: Array, plan: Plan, arm: ArmFile, mechanism: Mechanism) -> None:
