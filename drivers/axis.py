@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, create_model
 
 from drivers.arm import Array
 from ident.armfile import ArmFile, JointTable, Limits, parse_table
+from ident.errors import InputError
 from ident.mechanism import Mechanism
 
 Power = Literal["off", "on", "held", "fault"]     # without power; follows set-points; stopped, holds by itself; needs a reset
@@ -60,6 +61,20 @@ class Joint:
     def falls(self) -> bool:
         """Whether nothing but the drive's power holds it."""
         return self.table.stop == "hold"
+
+    @property
+    def gear(self) -> float:
+        """Motor revolutions a joint revolution, for drives that count at the motor.
+
+        Raises
+        ------
+        InputError
+            If the arm file does not state it.
+        """
+        if self.table.gear_ratio is None:
+            raise InputError(f"joints.{self.name}.gear_ratio is missing: this drive counts motor revolutions; say 1.0 where "
+                             "there is no gear")
+        return self.table.gear_ratio
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +147,9 @@ class Axis(ABC):
 
     @abstractmethod
     def identity(self) -> dict[str, str]:
-        """What is at the other end, for `stribeck check`: device, firmware, modes, limits in force. Moves nothing."""
+        """What is at the other end, for `stribeck check`: device, firmware, modes, and what it "holds" by itself: the limits that
+        were read back, at the joint. Moves nothing.
+        """
 
     @abstractmethod
     def configure(self) -> None:
@@ -143,6 +160,15 @@ class Axis(ABC):
         DriverError
             If the drive is missing, refuses a setting or reads back another.
         """
+
+    def refuse_company(self) -> None:
+        """Refuse a drive that follows another program; asked before anything is written. A driver that can tell, does.
+
+        Raises
+        ------
+        DriverError
+        """
+        return
 
     @abstractmethod
     def enable(self) -> None:

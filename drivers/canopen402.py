@@ -36,6 +36,8 @@ _GONE = 1.0                 # s without a reply after which a node is not asked 
 _BEATS = 4                  # signs of life in the watchdog's time
 _HOLD = 6                   # 0x605A: slow down on the quick-stop ramp and stay powered
 _QUICK_STOP = 3             # 0x6007: reaction to a lost connection
+_MOST_TORQUE = 0x7FFF       # thousandths of the rated torque in a signed 0x6077
+_TORQUE_RISE = 0.01         # s to full torque in profile torque mode
 _OFF = 0x80000000           # a PDO that is not used
 _EVERY_SYNC, _AT_ONCE = 1, 255          # transmission types of PDOs
 _NO_RTR = 0x40000000        # some devices set this bit by themselves
@@ -83,9 +85,13 @@ class CanopenAxis(Axis):
         self.joint, self.keys, self.drive = joint, keys, drive
         velocity_counts = drive.velocity_counts or drive.position_counts
         table = joint.table
-        self.scale = Scale.of(drive.position_counts, velocity_counts, drive.rated_torque, table.gear_ratio, table.direction,
+        self.scale = Scale.of(drive.position_counts, velocity_counts, drive.rated_torque, joint.gear, table.direction,
                               table.zero_offset)
         self.steps = Steps(abs(self.scale.velocity), abs(self.scale.position), abs(self.scale.torque))
+        if joint.torque > _MOST_TORQUE * self.steps.torque:
+            raise InputError(f"joints.{joint.name}.torque = {joint.torque:g} N·m is {joint.torque / self.steps.torque:.3g} "
+                             f"thousandths of the rated torque, more than its field holds ({_MOST_TORQUE}); correct torque, "
+                             "rated_torque or gear_ratio")
         self.node: canopen.RemoteNode
         self.corrupt = 0                    # frames that were not what was mapped
         self._torque = "torque" in keys.modes
@@ -135,7 +141,10 @@ class CanopenAxis(Axis):
         supported = self.read(0x6502, 0, "<I") or 0
         return {"node": str(self.drive.node), "device": self._text(0x1008) or f"type 0x{self.read(0x1000, 0, '<I') or 0:08X}",
                 "firmware": self._text(0x100A) or "-",
-                "modes": " ".join(name for name, mode in cia402.MODES.items() if supported >> (mode - 1) & 1)}
+                "modes": " ".join(name for name, mode in cia402.MODES.items() if supported >> (mode - 1) & 1),
+                "holds": ", ".join(f"{value * step:.3g} {unit}" for value, step, unit in (
+                    (self.read(0x607F, 0, "<I"), self.steps.velocity, "rad/s"),
+                    (self.read(0x6072, 0, "<H"), self.steps.torque, "N·m")) if value is not None)}
 
     # settings
 
@@ -153,7 +162,9 @@ class CanopenAxis(Axis):
         yield Setting(0x6085, 0, "<I", ramp, "quick-stop deceleration")
         yield Setting(0x6083, 0, "<I", ramp, "acceleration", keys.profile == "pv")
         yield Setting(0x6084, 0, "<I", ramp, "deceleration", keys.profile == "pv")
-        yield Setting(0x6072, 0, "<H", min(round(torque), 0xFFFF), "torque limit")
+        yield Setting(0x6072, 0, "<H", round(torque), "torque limit")
+        if self._torque and self._torque_profile == cia402.MODES["tq"]:         # its own ramp is not to be seen behind ours
+            yield Setting(0x6087, 0, "<I", round(torque / _TORQUE_RISE), "torque slope", False)
         yield Setting(0x607D, 1, "<i", low, "lower position limit", False)
         yield Setting(0x607D, 2, "<i", high, "upper position limit", False)
         yield Setting(0x607F, 0, "<I", round(speed), "velocity limit", False)
@@ -238,9 +249,13 @@ class CanopenAxis(Axis):
             code = self.read(0x603F, 0, "<H") or 0
             raise self._error(f"has a fault, {cia402.emergency_words(code)}; see to its cause, then clear it with "
                               "stribeck check --reset")
-        if cia402.state(status) == "operation enabled":
-            raise self._error("is powered and follows another program, or one that ended without stopping it; stop that first")
+        self.refuse_company()
         self.reading, self._booted = None, False
+
+    def refuse_company(self) -> None:
+        """A drive in "operation enabled" follows somebody."""
+        if cia402.state(self.read(0x6041, 0, "<H") or 0) == "operation enabled":
+            raise self._error("is powered and follows another program, or one that ended without stopping it; stop that first")
 
     def _verify(self, setting: Setting) -> None:
         found = self.read(setting.index, setting.sub, setting.form)

@@ -10,6 +10,7 @@ from drivers.wired import WiredArm
 from ident.armfile import ArmFile, Limits
 from ident.description import load_mechanism
 from ident.mechanism import Mechanism
+from ident.ratings import rated_torques, rated_velocities
 
 _CYCLES = 1.0           # s of cycles whose replies are timed
 _TURNED = 0.01          # rad or m by which a joint was turned by hand
@@ -58,7 +59,10 @@ def check_arm(arm: ArmFile, reset: bool = False) -> Findings:
     made = connect(arm)
     mechanism = load_mechanism(arm)
     place = [mechanism.position_unit(j) for j in range(mechanism.n)]
-    pages = {"limits in force": limits_page(arm, mechanism, made.limits),
+    pages = {"signs and scales": {name: {"gear_ratio": f"{table.ratio:g}", "direction": f"{table.direction:+d}",
+                                         "zero_offset": f"{table.zero_offset:g} {place[j]}"}
+                                  for j, name in enumerate(made.names) for table in (arm.joint(name),)},
+             "limits in force": limits_page(arm, mechanism, made.limits),
              "resolution": {name: {"velocity": f"{made.resolution.velocity_step[j]:.2g} {place[j]}/s",
                                    "position": f"{made.resolution.position_step[j]:.2g} {place[j]}",
                                    "torque": f"{made.resolution.torque_step[j]:.2g} {mechanism.unit(j)}"}
@@ -84,7 +88,8 @@ def check_arm(arm: ArmFile, reset: bool = False) -> Findings:
     watchdog = f"{1e3 * made.watchdog:.0f} ms" if any(axis.watched for axis in made.axes) else "none"
     summary += (f" (measured {(len(t) - 1) / (t[-1] - t[0]):.1f} Hz), {100 * made.link.load():.0f} % of the bus, "
                 f"watchdog {watchdog}")
-    return Findings(summary, pages, (*_outside(mechanism, made.limits, last.q), *_notes(made)))
+    notes = (*_outside(mechanism, made.limits, last.q), *_beyond(arm, mechanism, made.limits), *_notes(made))
+    return Findings(summary, pages, notes)
 
 
 def limits_page(arm: ArmFile, mechanism: Mechanism, limits: Limits) -> Page:
@@ -112,6 +117,16 @@ def _outside(mechanism: Mechanism, limits: Limits, q: Array) -> list[str]:
     return [f"{name} stands at {q[j]:.4g} {mechanism.position_unit(j)}, outside its limits {limits.position[j, 0]:.4g} ... "
             f"{limits.position[j, 1]:.4g}: check zero_offset, direction and gear_ratio before anything moves"
             for j, name in enumerate(mechanism.names) if not limits.position[j, 0] <= q[j] <= limits.position[j, 1]]
+
+
+def _beyond(arm: ArmFile, mechanism: Mechanism, limits: Limits) -> list[str]:
+    """Limits that are wider than what the model states of its drives."""
+    torque, velocity = rated_torques(arm.model, mechanism.names), rated_velocities(arm.model)
+    stated = (("velocity", limits.velocity, velocity, lambda j: mechanism.position_unit(j) + "/s"),
+              ("torque", limits.torque, torque, mechanism.unit))
+    return [f"joints.{name}.{key} = {limit[j]:g} {unit(j)} is more than the {rated[name]:g} {unit(j)} of the model"
+            for key, limit, rated, unit in stated for j, name in enumerate(mechanism.names)
+            if name in rated and limit[j] > rated[name] * (1.0 + 1e-6)]
 
 
 def falling(arm: ArmFile, names: tuple[str, ...]) -> str:

@@ -79,7 +79,8 @@ class CubemarsAxis(PolledAxis):
         """What the arm file says: an AK motor does not."""
         spans = self.drive.spans
         return {"id": str(self.drive.id), "device": self.drive.motor or "MIT", "firmware": "-", "modes": "position ramp",
-                "ranges": f"{spans.position:g}, {spans.velocity:g}, {spans.torque:g} (rad, rad/s, N·m; as the arm file says)"}
+                "ranges": f"{spans.position:g}, {spans.velocity:g}, {spans.torque:g} (rad, rad/s, N·m; as the arm file says)",
+                "holds": "no limits"}
 
     def configure(self) -> None:
         """There is nothing to write; it must reply, without fault. Then rest mode, which a killed program may have left."""
@@ -218,6 +219,9 @@ class CubemarsLink(PolledLink):
     keys, joint_keys = PolledKeys, DriveKeys
 
     def __init__(self, joints: tuple[Joint, ...], keys: PolledKeys, drives: tuple[DriveKeys, ...]) -> None:
+        if not keys.allow_no_watchdog:
+            raise InputError("AK motors have no watchdog: if this computer hangs, they stay at the last position of the ramp, "
+                             "powered. driver.allow_no_watchdog = true moves them all the same")
         ids = [drive.id for drive in drives]
         for joint, drive in zip(joints, drives, strict=True):
             if ids.count(drive.id) > 1:

@@ -58,7 +58,8 @@ class DamiaoAxis(PolledAxis):
         """Motor, firmware, ranges in its registers."""
         spans = ", ".join(f"{self.read(register):g}" for register in mit.RANGES)
         return {"id": str(self.drive.id), "device": self.drive.motor or "Damiao", "firmware": f"{self.read(mit.FIRMWARE):.0f}",
-                "modes": "velocity", "ranges": f"{spans} (rad, rad/s, N·m)", "own gear": f"{self.read(mit.GEAR):g}"}
+                "modes": "velocity", "ranges": f"{spans} (rad, rad/s, N·m)", "own gear": f"{self.read(mit.GEAR):g}",
+                "holds": f"{self.read(mit.MAX_SPEED) / self.drive.gear:.3g} rad/s"}
 
     # settings
 
@@ -75,8 +76,7 @@ class DamiaoAxis(PolledAxis):
             raise self.error(f"has a fault: {mit.damiao_words(status)}; see to its cause, then clear it with stribeck check "
                              "--reset")
         holds = status == mit.ENABLED
-        if holds and (self.read(mit.TIMEOUT) != 0 or self.read(mit.MODE) != mit.VELOCITY_MODE):
-            raise self.error("is powered and follows another program, or one that ended without stopping it; stop that first")
+        self._refuse_leader(holds)
         self.settings[mit.MODE] = self._question(mit.READ, mit.MODE), mit.VELOCITY_MODE
         ramp = _RAMP_ROOM * self.joint.acceleration * self.drive.gear
         for register, value, what in ((mit.MODE, mit.VELOCITY_MODE, "mode"), (mit.ACCELERATION, ramp, "acceleration"),
@@ -85,6 +85,14 @@ class DamiaoAxis(PolledAxis):
             if not (holds and register == mit.MODE):
                 self.write(register, value, what)
         self.try_watchdog(holds)
+
+    def refuse_company(self) -> None:
+        """A powered motor with a time-out follows somebody."""
+        self._refuse_leader(self.state().status == mit.ENABLED)
+
+    def _refuse_leader(self, powered: bool) -> None:
+        if powered and (self.read(mit.TIMEOUT) != 0 or self.read(mit.MODE) != mit.VELOCITY_MODE):
+            raise self.error("is powered and follows another program, or one that ended without stopping it; stop that first")
 
     def _compare_ranges(self) -> None:
         found, stated = Ranges(*(self.read(register) for register in mit.RANGES)), self.drive.spans

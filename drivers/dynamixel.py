@@ -35,6 +35,7 @@ _BOOT = 3.0                 # s for a servo to come back from a reboot
 _FIRMWARE = 42              # first with time-based profiles
 _LEAD = 0.25                # rad of the horn that a ramp may be ahead of it: full effort of the servo's position loop
 _FRESH = 0.05               # s for which a reply says where it is
+_FULL_CURRENT = 1.0 + 1e-6  # of rounding
 _STANDING = 1               # counts of velocity up to which a servo stands
 
 
@@ -182,6 +183,11 @@ class DynamixelAxis(Axis):
         table = joint.table
         self.scale = Scale.of(self.model.current_step, drive.torque_constant or self.model.torque_constant, drive.reduction,
                               table.direction, table.zero_offset)
+        most = self.model.most_current * abs(self.scale.torque)
+        if joint.torque > most * _FULL_CURRENT:
+            raise InputError(f"joints.{joint.name}.torque = {joint.torque:g} N·m is beyond what {drive.model} gives there, "
+                             f"{most:.3g} N·m: the limit would never be seen to be passed. Lower torque, or correct model, "
+                             "reduction or torque_constant")
         position = abs(self.scale.position)
         self.steps = Steps(position / keys.span, position, abs(self.scale.torque))
         self.state: State | None = None
@@ -224,7 +230,9 @@ class DynamixelAxis(Axis):
         mode, current = self.read(dxl.OPERATING_MODE), self.read(dxl.CURRENT_LIMIT)
         return {"id": str(self.drive.id), "device": self.drive.model, "firmware": str(self.read(dxl.FIRMWARE)),
                 "mode": modes.get(mode, str(mode)), "supply": f"{0.1 * self.read(dxl.VOLTAGE):.1f} V",
-                "current limit": f"{current * self.model.current_step:.2f} A"}
+                "current limit": f"{current * self.model.current_step:.2f} A",
+                "holds": f"{self.read(dxl.VELOCITY_LIMIT) * abs(self.scale.velocity):.3g} rad/s, "
+                         f"{current * abs(self.scale.torque):.3g} N·m"}
 
     @staticmethod
     def _stands(state: State) -> bool:
@@ -248,7 +256,7 @@ class DynamixelAxis(Axis):
     def settings(self) -> Iterator[Setting]:
         """What a servo is told before it is powered."""
         joint, scale = self.joint, self.scale
-        speed = min(math.ceil(abs(joint.velocity / scale.velocity)), dxl.MOST_VELOCITY)
+        speed = min(math.ceil(abs(joint.velocity / scale.velocity)), dxl.MOST_VELOCITY)      # some 24 rad/s, beyond any of them
         current = min(math.ceil(abs(joint.torque / scale.torque)), self.model.most_current)
         yield Setting(dxl.RETURN_DELAY, 0, "return delay")
         yield Setting(dxl.DRIVE_MODE, dxl.TIME_BASED, "drive mode")
@@ -270,10 +278,8 @@ class DynamixelAxis(Axis):
         """Write what differs, then read everything back; a servo that its watchdog holds keeps holding."""
         self.reading = self.state = self._asked = None
         self._check_servo()
-        powered = self.read(dxl.TORQUE_ENABLE) == 1
-        tripped = self.read(dxl.WATCHDOG) < 0
-        if powered and not tripped:
-            raise self._error("is powered and follows another program, or one that ended without stopping it; stop that first")
+        powered, tripped = self._stance()
+        self._refuse_leader(powered, tripped)
         settings = [setting for setting in (*self.settings(), *self._profile)
                     if not (tripped and setting.item is dxl.GOAL_CURRENT)]
         for setting in settings:
@@ -287,6 +293,21 @@ class DynamixelAxis(Axis):
         if not tripped:
             self._watch()
         self.watched = True
+
+    def refuse_company(self) -> None:
+        """A powered servo whose watchdog has not stopped it follows somebody."""
+        self._refuse_leader(*self._stance())
+
+    def _stance(self) -> tuple[bool, bool]:
+        """Whether it is powered, and whether its watchdog has stopped it: of one that was just left holding it is yet to."""
+        powered = self.read(dxl.TORQUE_ENABLE) == 1
+        if powered and self.read(dxl.WATCHDOG) > 0:
+            time.sleep(self.keys.watchdog + 2.0 * dxl.WATCHDOG_STEP)        # what is asked meanwhile would keep it from tripping
+        return powered, self.read(dxl.WATCHDOG) < 0
+
+    def _refuse_leader(self, powered: bool, tripped: bool) -> None:
+        if powered and not tripped:
+            raise self._error("is powered and follows another program, or one that ended without stopping it; stop that first")
 
     def _check_servo(self) -> None:
         """What cannot be set: model, firmware, that it is free of faults."""

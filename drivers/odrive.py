@@ -60,7 +60,7 @@ class OdriveAxis(PolledAxis):
     def __init__(self, joint: Joint, keys: OdriveKeys, drive: DriveKeys) -> None:
         super().__init__(joint, keys)
         self.drive = drive
-        gear, direction = joint.table.gear_ratio, joint.table.direction
+        gear, direction = joint.gear, joint.table.direction
         self._turn = direction * 2.0 * math.pi / gear           # rad at the joint of a revolution
         self._torque = direction * gear
         self.steps = Steps(float(np.spacing(np.float32(joint.velocity / abs(self._turn)))) * abs(self._turn),
@@ -94,7 +94,7 @@ class OdriveAxis(PolledAxis):
         """Hardware, firmware, limits that it holds."""
         hardware, firmware = self._get(cansimple.VERSION)
         return {"node": str(self.drive.node), "device": f"ODrive {hardware}", "firmware": firmware, "modes": "velocity",
-                "holds": f"{self.read(_SPEED):.3g} rev/s, {self.read(_MOST):.3g} N·m"}
+                "holds": f"{self.read(_SPEED) * abs(self._turn):.3g} rad/s, {self.read(_MOST) * abs(self._torque):.3g} N·m"}
 
     # settings
 
@@ -108,8 +108,7 @@ class OdriveAxis(PolledAxis):
                              "--reset")
         if state not in (cansimple.IDLE, cansimple.CLOSED_LOOP):
             raise self.error(f"is busy: {cansimple.state_words(state)}")
-        if state == cansimple.CLOSED_LOOP and (self.read(_WATCHDOG) or self.read(_TOLD)):
-            raise self.error("is powered and follows another program, or one that ended without stopping it; stop that first")
+        self._refuse_leader(state)
         if not (self.keys.relative_positions or self.read(_ABSOLUTE)):
             raise self.error("counts positions from where it stood when its supply came (absolute_setpoints is false): in "
                              "another posture zero_offset would be wrong, and with it every limit. Set absolute_setpoints on "
@@ -122,6 +121,15 @@ class OdriveAxis(PolledAxis):
                             (_TIMEOUT, self.keys.watchdog)):
             self.write(name, value)
         self.try_watchdog(state == cansimple.CLOSED_LOOP)
+
+    def refuse_company(self) -> None:
+        """A closed loop that is fed or turns follows somebody."""
+        self._compare_firmware()
+        self._refuse_leader(self._state())
+
+    def _refuse_leader(self, state: int) -> None:
+        if state == cansimple.CLOSED_LOOP and (self.read(_WATCHDOG) or self.read(_TOLD)):
+            raise self.error("is powered and follows another program, or one that ended without stopping it; stop that first")
 
     def _compare_firmware(self) -> None:
         """Before anything is written by endpoint."""
@@ -143,7 +151,9 @@ class OdriveAxis(PolledAxis):
 
     def read(self, name: str) -> float:
         """Value of an endpoint."""
-        value: float = self.ask(self._question(name), name)
+        value: float = self.ask(self._question(name), name,
+                                f" when asked for endpoint {self.keys.endpoints[name]}, which driver.endpoints says is {name}; "
+                                "compare it with flat_endpoints.json of this firmware")
         return value
 
     def _question(self, name: str) -> Frame:

@@ -230,7 +230,7 @@ class PolledAxis(Axis):
         self.due, self._place = False, math.nan
         self._seen = self._moved = time.monotonic()
 
-    def ask(self, frame: Frame, key: Hashable) -> Any:
+    def ask(self, frame: Frame, key: Hashable, see_to: str = "; check power, wiring, bit_rate and identifiers") -> Any:
         """Put a question until there is an answer under this key, a few times.
 
         Raises
@@ -247,7 +247,7 @@ class PolledAxis(Axis):
                 if self.link.listen(lambda: key in self.answers, min(end, now + self.keys.watchdog * _FEED)):
                     return self.answers[key]
                 self.link.feed()
-        raise self.error("does not answer; check power, wiring, bit_rate and identifiers")
+        raise self.error(f"does not answer{see_to}")
 
     def error(self, words: str) -> DriverError:
         """An error of this drive."""

@@ -1,5 +1,6 @@
 """Buses: opening them, and what frames cost on the wire."""
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
@@ -8,6 +9,8 @@ import can
 
 from drivers.errors import DriverError
 from ident.errors import StribeckError
+
+logging.getLogger("can.bus").setLevel(logging.ERROR)        # a bus that could not be opened is said to be left open
 
 
 def open_can(table: dict[str, Any], bit_rate: float) -> can.BusABC:

@@ -169,7 +169,7 @@ def read_truth(arm: ArmFile, names: tuple[str, ...]) -> Truth:
 def armature(arm: ArmFile, name: str, joint: JointTruth) -> float:
     """Inertia of rotor and gear at a joint [kg·m²]."""
     table = arm.joint(name)
-    return table.gear_ratio**2 * table.rotor_inertia if joint.armature is None else joint.armature
+    return table.ratio**2 * table.rotor_inertia if joint.armature is None else joint.armature
 
 
 def _check_springs(arm: ArmFile, name: str, joint: JointTruth) -> None:

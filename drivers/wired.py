@@ -17,7 +17,7 @@ from drivers.realtime import real_time
 from drivers.transport import bus_errors
 from ident.armfile import ArmFile, check_against_model
 from ident.description import load_mechanism
-from ident.errors import InputError
+from ident.errors import InputError, about_file
 
 MOST_LOAD = 0.7             # part of a bus that cycles may take
 _PATIENCE = 2.0             # periods in which a reply must have come
@@ -82,7 +82,9 @@ class WiredArm:
             raise InputError(f"{arm.path}: {missing} is missing; nothing moves without it")
         keys, drives = read_keys(arm, self.names, link)
         self.joints = read_joints(arm, mechanism, self.limits)
-        self.file, self.link = arm, link(self.joints, keys, drives)
+        with about_file(arm.path):
+            self.link = link(self.joints, keys, drives)
+        self.file = arm
         self.link.mechanism = mechanism
         self.watchdog: float = keys.watchdog
         self._watchdog_needed = not keys.allow_no_watchdog
@@ -108,7 +110,8 @@ class WiredArm:
     def __enter__(self) -> Self:
         with bus_errors(), ExitStack() as undo:
             self.prompt = undo.enter_context(real_time())
-            self.link.open(self._transport)
+            with about_file(self.file.path):
+                self.link.open(self._transport)
             undo.callback(self.link.close)
             for axis in self.axes:
                 axis.configure()
@@ -200,10 +203,12 @@ class WiredArm:
             return [self._cycle() for _ in range(cycles)]
 
     def reset(self) -> None:
-        """Clear the drives' faults, unconnected as the arm is; they are left without power."""
+        """Clear faults of the drives, unconnected as the arm is, and leave those without power; none if one follows somebody."""
         with bus_errors(), ExitStack() as undo:
             self.link.open(self._transport)
             undo.callback(self.link.close)
+            for axis in self.axes:
+                axis.refuse_company()
             for axis in self.axes:
                 axis.reset()
 

@@ -185,7 +185,7 @@ class Design:
         return self._revolution(j) > 0.0
 
     def _revolution(self, j: int) -> float:
-        return motor_revolution(self.arm.joint(self.mechanism.names[j]).gear_ratio)
+        return motor_revolution(self.arm.joint(self.mechanism.names[j]).ratio)
 
     def window(self, j: int, speed: Array | float) -> Array:
         """Ways at constant speeds: whole motor revolutions for at least the window's time [rad or m]."""

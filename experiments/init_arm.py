@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from xml.etree import ElementTree
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from experiments.recorder import refuse_parts
 from ident.description import mechanism_of
 from ident.errors import InputError, no_file
 from ident.mechanism import Mechanism
-from ident.model_file import model_spec
+from ident.ratings import rated_torques, rated_velocities
 
 _DECIMALS = 4           # of limits, rounded inwards
 _COMMENT = 34           # column of comments
@@ -73,7 +72,7 @@ def arm_text(model: Path, beside: str = "", joints: Sequence[str] | None = None)
     moving = [j for j, name in enumerate(mechanism.names) if joints is None or name in joints]
     head = _HEADER.format(name=_quoted(re.sub(r"[^\w.+-]", "_", model.stem)), file=_quoted(model.name),
                           model=_quoted(beside or model.name), gravity=_list(mechanism.gravity), home=[0.0] * len(moving))
-    torque, velocity = _torques(model, mechanism, moving), _velocities(model)
+    torque, velocity = rated_torques(model, [mechanism.names[j] for j in moving]), rated_velocities(model)
     tables = [_joint(mechanism, j, torque.get(mechanism.names[j]), velocity.get(mechanism.names[j])) for j in moving]
     return head + "".join(tables) + _trial(mechanism, moving, torque, velocity)
 
@@ -146,34 +145,3 @@ def _line(entry: str, comment: str) -> str:
 
 def _list(values: Iterable[float]) -> str:
     return f"[{', '.join(repr(float(value) + 0.0) for value in values)}]"
-
-
-def _torques(model: Path, mechanism: Mechanism, moving: Sequence[int]) -> dict[str, float]:
-    """Largest torque of each joint that the model states (URDF effort, MJCF actuatorfrcrange)."""
-    compiled = model_spec(model).compile()
-    found = {}
-    for name in (mechanism.names[j] for j in moving):
-        joint = compiled.joint(name).id
-        limit = float(np.abs(compiled.jnt_actfrcrange[joint]).min())
-        if compiled.jnt_actfrclimited[joint] and limit > 0.0:
-            found[name] = limit
-    return found
-
-
-def _velocities(model: Path) -> dict[str, float]:
-    """Largest velocity of each joint that a URDF states; an MJCF knows none."""
-    text = re.sub("<!--.*?-->", "", model.read_text(encoding="utf-8", errors="replace"), flags=re.DOTALL)    # some hold "--"
-    try:
-        root = ElementTree.fromstring(text)
-    except (ElementTree.ParseError, ValueError):        # MuJoCo reads more than is XML
-        return {}
-    found = {}
-    for joint in root.findall("joint") if root.tag == "robot" else ():
-        limit = joint.find("limit")
-        try:
-            value = float(limit.get("velocity", "nan")) if limit is not None else np.nan
-        except ValueError:
-            continue
-        if np.isfinite(value) and value > 0.0:
-            found[str(joint.get("name"))] = value
-    return found

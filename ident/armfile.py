@@ -54,12 +54,17 @@ class JointTable:
     slowest: PositiveFloat | None = None
     direction: Literal[-1, 1] = 1
     zero_offset: float = 0.0
-    gear_ratio: PositiveFloat = 1.0
+    gear_ratio: PositiveFloat | None = None
     torque_constant: PositiveFloat | None = None
     rotor_inertia: Annotated[float, Field(ge=0.0)] = 0.0
     stop: Literal["hold", "brake"] = "hold"
     bearing: Bearing | None = None
     drive: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def ratio(self) -> float:
+        """Gear ratio, 1 where none is stated."""
+        return 1.0 if self.gear_ratio is None else self.gear_ratio
 
 
 class DriverTable(BaseModel):
@@ -270,6 +275,8 @@ def _first_fault(table_type: type[BaseModel], table: dict[str, Any], error: Vali
     message = fault["msg"].removeprefix("Value error, ")
     if not key:
         return message
+    if isinstance(fault["input"], dict | list):
+        return f"{key}: {message[0].lower()}{message[1:]}"
     return f"{key} = {fault['input']!r}: {message[0].lower()}{message[1:]}"
 
 

@@ -1,6 +1,7 @@
 """Errors of the package: what went wrong, found against allowed, what to do."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -19,6 +20,15 @@ class ModelError(InputError):
 
 class FitError(StribeckError, ValueError):
     """Data from which the asked-for quantity cannot be estimated."""
+
+
+@contextmanager
+def about_file(path: Path) -> Iterator[None]:
+    """What is wrong with the contents of a file, said with its path."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
 
 
 def no_file(path: Path) -> InputError:

@@ -228,7 +228,7 @@ def reduce_motion(log: Log, joint: str) -> Motion:
     if not len(points):
         raise FitError(f"{joint} hardly moves: it never goes faster than {least:.2g} for {1.0 / bandwidth:.2g} s")
     gear = run.arm.joint(joint)
-    rotor = gear.rotor_inertia * gear.gear_ratio**2
+    rotor = gear.rotor_inertia * gear.ratio**2
     others = [np.delete(part.q[rows], column, axis=1) for part, rows in cuts]
     span = [np.max([part.max(axis=0) for part in others], axis=0) - np.min([part.min(axis=0) for part in others], axis=0)]
     moves, prismatic = dt * float(np.sum(np.abs(dq) >= least)), bool(parts[0].prismatic[column])

@@ -94,7 +94,7 @@ def reduce_run(run: Run, mechanism: Mechanism) -> Reduction:
         steady = {stroke.segment for stroke in strokes}
         missing = (_measuring(plan, name, joint) - steady) & recorded
         left_out += [(name, segment, "no stretch at constant speed") for segment in missing]
-        turn = motor_revolution(run.arm.joint(name).gear_ratio)
+        turn = motor_revolution(run.arm.joint(name).ratio)
         pairs, single = pair_strokes(strokes, mechanism, joint, tau, partner)
         left_out += [(name, stroke.segment, "no way back at the same place and speed") for stroke in single]
         for forward, backward in pairs:

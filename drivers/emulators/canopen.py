@@ -30,6 +30,7 @@ _OBJECTS = {                # index, sub-index: type (struct), value at power-on
     (0x6064, 0): ("i", 0, False), (0x606C, 0): ("i", 0, False), (0x6077, 0): ("h", 0, False),
     (0x60FF, 0): ("i", 0, True), (0x6071, 0): ("h", 0, True), (0x6072, 0): ("H", 1000, True), (0x6076, 0): ("I", 0, False),
     (0x6083, 0): ("I", 1, True), (0x6084, 0): ("I", 1, True), (0x6085, 0): ("I", 1, True), (0x607F, 0): ("I", 2**31, True),
+    (0x6087, 0): ("I", 1, True),
     (0x607D, 0): ("B", 2, False), (0x607D, 1): ("i", -2**31, True), (0x607D, 2): ("i", 2**31 - 1, True),
     (0x60C2, 0): ("B", 2, False), (0x60C2, 1): ("B", 1, True), (0x60C2, 2): ("b", -3, True)}
 _TEXTS = {0x1008: "stribeck emulated drive", 0x100A: "1.0"}
@@ -45,10 +46,10 @@ class CanopenNode(Node):
     def __init__(self, drive: Drive, send: Send) -> None:
         keys: dict[str, Any] = drive.table.drive
         self.id, self.drive, self._send = int(keys["node"]), drive, send
-        turn = drive.table.direction * 2.0 * math.pi / drive.table.gear_ratio
+        turn = drive.table.direction * 2.0 * math.pi / drive.table.ratio
         self._position = turn / keys["position_counts"]                                  # rad at the joint of a count
         self._velocity = turn / keys.get("velocity_counts", keys["position_counts"])
-        self._torque = drive.table.direction * keys["rated_torque"] * drive.table.gear_ratio / 1000.0
+        self._torque = drive.table.direction * keys["rated_torque"] * drive.table.ratio / 1000.0
         self._rated = round(keys["rated_torque"] / (1e-6 if keys.get("rated_torque_unit", "").startswith("µ") else 1e-3))
         self.boot()
 

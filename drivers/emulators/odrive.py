@@ -35,8 +35,8 @@ class Axis(Node):
         keys: dict[str, Any] = drive.table.drive
         self.drive, self._send, self.node = drive, send, int(keys["node"])
         self._counts = keys["encoder_counts"]
-        self._turn = drive.table.direction * 2.0 * math.pi / drive.table.gear_ratio     # rad at the joint of a revolution
-        self._torque = drive.table.direction * drive.table.gear_ratio
+        self._turn = drive.table.direction * 2.0 * math.pi / drive.table.ratio     # rad at the joint of a revolution
+        self._torque = drive.table.direction * drive.table.ratio
         self._names = {number: name for name, number in driver["endpoints"].items()}
         self._firmware = bytes(map(int, driver["firmware"].split(".")))
         self.boot()

@@ -80,17 +80,21 @@ def split(text: str | None) -> tuple[str, ...] | None:
 
 def fraction(text: str | None) -> float | None:
     """A part of one, from "5%" or "0.05"."""
-    return _quantity(text, {"%": 0.01, "": 1.0}, "--target", "5% or 0.05, more than 0 and less than 100%", 1.0)
+    allowed = "5% or 0.05, more than 0 and less than 100%"
+    return None if text is None else _quantity(text, {"%": 0.01, "": 1.0}, "--target", allowed, 1.0)
 
 
 def seconds(text: str | None) -> float | None:
     """Time, from "10min", "90s" or "1h"."""
-    return _quantity(text, {"min": 60.0, "s": 1.0, "h": 3600.0}, "--budget", "10min, 90s or 1h")
+    return None if text is None else time_of(text, "--budget")
 
 
-def _quantity(text: str | None, units: dict[str, float], option: str, allowed: str, limit: float = float("inf")) -> float | None:
-    if text is None:
-        return None
+def time_of(text: str, option: str) -> float:
+    """Time [s], from "10min", "90s" or "1h"."""
+    return _quantity(text, {"min": 60.0, "s": 1.0, "h": 3600.0}, option, "10min, 90s or 1h")
+
+
+def _quantity(text: str, units: dict[str, float], option: str, allowed: str, limit: float = float("inf")) -> float:
     found = re.fullmatch(r"\s*([0-9.]+)\s*([a-z%]*)\s*", text)
     try:
         value = float(found[1]) * units[found[2]] if found else 0.0

@@ -1,13 +1,17 @@
 """Commands about drives on a bus: check, emulate."""
 
+import re
+import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from experiments.cli.common import ArmArgument, JsonOption, SeedOption, console, print_json
+from experiments.cli.common import ArmArgument, JsonOption, SeedOption, console, print_json, time_of
 
 if TYPE_CHECKING:
     from drivers.check import Findings
+    from drivers.emulators.emulator import Emulator
 
 
 def register(app: typer.Typer) -> None:
@@ -30,7 +34,10 @@ def check(arm: ArmArgument,
     _show(found)
 
 
-def emulate(arm: ArmArgument, seed: SeedOption = 0) -> None:
+def emulate(arm: ArmArgument, seed: SeedOption = 0,
+            fault: Annotated[list[str] | None, typer.Option(
+                "--fault", metavar="JOINT:WHAT@TIME",
+                help="A drive is silent, reset or has a fault (WHAT), as in j2:silent@20s; may be repeated.")] = None) -> None:
     """The simulated arm behind its protocol, on the bus of the arm file; runs until interrupted."""
     from drivers import connect
     from drivers.emulators import EMULATORS
@@ -38,20 +45,49 @@ def emulate(arm: ArmArgument, seed: SeedOption = 0) -> None:
     from drivers.realtime import real_time
     from drivers.transport import opening
     from ident.armfile import load_arm
+    from ident.description import load_mechanism
 
     arm_file = load_arm(arm)
     if arm_file.driver.kind in EMULATORS:
         connect(arm_file)               # reads and checks the driver's keys, and talks to nobody
+    faults = [_fault(text, load_mechanism(arm_file).names) for text in fault or ()]
     with opening(f"{arm_file.path}: the bus of the emulated drives"):
         emulator = drives(arm_file, seed)
     print(f"{arm_file.name}: emulated {arm_file.driver.kind} drives listen on {emulator.address}; Ctrl-C ends", flush=True)
     try:
         with real_time():
-            emulator.serve()
+            emulator.serve(_befalling(emulator, faults))
     except KeyboardInterrupt:
         pass
     finally:
         emulator.close()
+
+
+def _fault(text: str, names: tuple[str, ...]) -> tuple[float, str, str]:
+    """When, to which joint, what."""
+    from ident.errors import InputError, unknown_name
+
+    found = re.fullmatch(r"(.+):(silent|reset|fault)@(.+)", text)
+    if found is None:
+        raise InputError(f"--fault {text!r}: JOINT:silent@TIME, JOINT:reset@TIME or JOINT:fault@TIME is needed, as in "
+                         "j2:silent@20s")
+    if found[1] not in names:
+        raise unknown_name("joint", found[1], names)
+    return time_of(found[3], "--fault"), found[1], found[2]
+
+
+def _befalling(emulator: "Emulator", faults: list[tuple[float, str, str]]) -> Callable[[], bool]:
+    """What an emulator asks while it serves: lets drives suffer when their time has come, and goes on."""
+    names, began, waiting = emulator.body.names, time.monotonic(), sorted(faults)
+
+    def going() -> bool:
+        while waiting and time.monotonic() - began >= waiting[0][0]:
+            after, joint, what = waiting.pop(0)
+            emulator.suffer(names.index(joint), what)
+            print(f"{after:g} s: the drive of {joint}: {what}", flush=True)
+        return True
+
+    return going
 
 
 def _show(found: "Findings") -> None:

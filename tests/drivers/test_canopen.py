@@ -127,6 +127,8 @@ class TestSettings:
         ({"joints": {"lift": {"drive": {"nod": 1}}}}, r"joints.lift.drive.nod: unknown key 'nod'; did you mean 'node'"),
         ({"joints": {"lift": {"drive": {"node": 1}}}}, r"joints.turn.drive.node = 1 is also"),
         ({"joints": {"lift": {"drive": {"rated_torque": -1}}}}, r"joints.lift.drive.rated_torque = -1"),
+        ({"joints": {"lift": {"gear_ratio": None}}}, r"pair.toml: joints.lift.gear_ratio is missing: this drive counts motor"),
+        ({"joints": {"lift": {"torque": 1e5}}}, r"joints.lift.torque = 100000 N·m is .* thousandths of the rated torque"),
     ])
     def test_keys_are_checked_before_anybody_is_asked(self, make_arm, changes, words):
         with pytest.raises(InputError, match=words):
@@ -414,6 +416,18 @@ def test_a_drive_that_is_not_as_it_should_be_is_not_powered(make_arm, spoil, wor
             return
         with pytest.raises(DriverError, match=words), driver:
             pass
+
+
+def test_profile_torque_where_there_is_no_cyclic_one_has_no_ramp_of_its_own(make_arm):
+    nodes = []
+
+    def spoil(node):
+        nodes.append(node)
+        node.values[0x6502, 0] &= ~(1 << 9)
+
+    with virtual_drives(make_arm(with_port(PAIR["canopen"], 1)), spoil) as driver, driver:
+        assert nodes[0].values[0x6087, 0] == round(60.0 / (0.6 * 100.0 / 1000.0) / 0.01)
+        assert driver.axes[0]._torque_profile == 4
 
 
 @pytest.mark.parametrize(("stuck", "words"), [(10, r"shows mode 10 \(0x6061\) \d+ ms after it was told mode 9"),

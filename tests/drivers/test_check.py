@@ -19,7 +19,7 @@ def test_the_page_of_every_driver(bench, kind):
     drives = bench(kind, {"joints": {"turn": {"position": [-0.5, 0.5]}}})
     found = check_arm(drives.arm)
     drives.end()
-    assert list(found.pages) == ["drives", "now", "limits in force", "resolution"]
+    assert list(found.pages) == ["drives", "now", "signs and scales", "limits in force", "resolution"]
     assert all(list(page) == ["turn", "lift"] for page in found.pages.values())
     identity, now, limits = (found.pages[title] for title in ("drives", "now", "limits in force"))
     assert all(text for row in identity.values() for text in row.values())

@@ -200,8 +200,8 @@ def test_without_stiffness_it_is_allowed_where_damping_is_stronger_than_gravity(
 def test_it_has_no_watchdog_and_that_has_to_be_allowed(pair, make_arm):
     port = pair.arm.driver.model_extra["bus"]["port"]
     arm = make_arm(merged(with_port(PAIR["cubemars"], port), {"driver": {"allow_no_watchdog": False}}))
-    with pytest.raises(DriverError, match=r"turn has no watchdog.*allow_no_watchdog"), connect(arm):
-        pass
+    with pytest.raises(InputError, match=r"pair.toml: AK motors have no watchdog.*allow_no_watchdog"):
+        connect(arm)
 
 
 @pytest.fixture(scope="module")

@@ -102,7 +102,7 @@ def own(bench):
 class TestSettings:
     def test_the_servos_hold_what_was_written(self, pair, probe):
         with connect(pair.arm):
-            for servo, speed, current in ((1, 2.0, 1193), (2, 1.5, 2047)):                  # 60 and 40 N·m are all they can
+            for servo, speed, current in ((1, 2.0, 1141), (2, 1.5, 1793)):                  # 12 and 24 N·m
                 assert probe.read(servo, 9, "<B") == 0                                      # return delay
                 assert probe.read(servo, 10, "<B") == 4                                     # time-based profiles
                 assert probe.read(servo, 11, "<B") == 4                                     # extended position
@@ -120,6 +120,7 @@ class TestSettings:
         np.testing.assert_allclose(resolution.torque_step, [2.69e-3 * 3.0 / 2.3 * 3.0, 2.69e-3 * 7.3 / 4.4 * 3.0])
 
     @pytest.mark.parametrize(("changes", "words"), [
+        ({"joints": {"turn": {"torque": 60.0}}}, r"pair.toml: joints.turn.torque = 60 N·m is beyond what XM430-W210 gives there"),
         ({"driver": {"baudrate": 1}}, r"driver.baudrate: unknown key 'baudrate'; did you mean 'baud_rate'"),
         ({"driver": {"watchdog": 9.0}}, r"driver.watchdog = 9"),
         ({"driver": {"baud_rate": 57600}}, r"200 Hz would take \d+ % of the bus, at most 70 % is safe; at most \d+ Hz fit"),
@@ -142,7 +143,7 @@ class TestSettings:
 
     def test_another_model_than_the_arm_file_says_is_refused(self, make_arm, pair):
         wrong = make_arm(merged(PAIR["dynamixel"], {"driver": {"port": pair.arm.driver.model_extra["port"]},
-                                                    "joints": {"lift": {"drive": {"model": "XM430-W350"}}}}))
+                                                    "joints": {"lift": {"torque": 17.0, "drive": {"model": "XM430-W350"}}}}))
         with (pytest.raises(DriverError, match=r"drive of lift \(id 2\) says it is model 1130 \(XM540-W150\), the arm file says "
                                                "XM430-W350"), connect(wrong)):
             pass
@@ -162,15 +163,15 @@ class TestSettings:
 class TestMotion:
     def test_slow_strokes_are_finer_than_the_servos_velocities(self, own):
         """12 mrad/s at the horn: half a step of the servo's own velocity."""
-        servos, _ = own(joints={"turn": {"drive": {"reduction": 1.0}}})
+        servos, _ = own()
         with Supervisor(connect(servos.arm)) as guard:
             guard.enable()
-            samples = steps(guard, 400, np.array([0.012, 0.006]))
+            samples = steps(guard, 400, np.array([0.004, 0.006]))
             arm = guard.arm
             assert min(axis.replies for axis in arm.axes) > 0.98 * arm.tally.cycles     # a busy computer may be late for some
         t, q = (np.array([getattr(sample, key) for sample in samples]) for key in ("t", "q"))
         assert np.median(np.diff(t)) == pytest.approx(0.005, rel=0.02)
-        assert np.polyfit(t[150:], q[150:, 0], 1)[0] == pytest.approx(0.012, rel=0.05)
+        assert np.polyfit(t[150:], q[150:, 0], 1)[0] == pytest.approx(0.004, rel=0.05)
         assert np.polyfit(t[150:], q[150:, 1], 1)[0] == pytest.approx(0.006, rel=0.05)
 
     def test_directions_and_zeros_are_the_models(self, own):

@@ -114,6 +114,17 @@ class TestSettings:
         with pytest.raises(DriverError, match=r"turn has firmware 0.6.10, the arm file's .* 0.6.9"), connect(arm):
             pass
 
+    def test_a_gear_that_is_not_stated_is_asked_for(self, make_arm):
+        with pytest.raises(InputError, match=r"joints.turn.gear_ratio is missing: this drive counts motor revolutions"):
+            connect(make_arm(merged(with_port(PAIR["odrive"], 1), {"joints": {"turn": {"gear_ratio": None}}})))
+
+    def test_an_endpoint_that_nobody_answers_is_named(self, pair, make_arm):
+        table = with_port(PAIR["odrive"], pair.arm.driver.model_extra["bus"]["port"])
+        arm = make_arm(merged(table, {"driver": {"endpoints": {"axis0.controller.config.vel_limit": 999}}}))
+        with pytest.raises(DriverError, match=r"turn does not answer when asked for endpoint 999, which driver.endpoints says is "
+                                              "axis0.controller.config.vel_limit"), connect(arm):
+            pass
+
     def test_before_it_is_reset_too(self, pair, probe, make_arm):
         """Its endpoints would be others."""
         table = with_port(PAIR["odrive"], pair.arm.driver.model_extra["bus"]["port"])

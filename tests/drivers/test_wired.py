@@ -114,6 +114,19 @@ def test_a_drive_that_falls_silent_is_named_in_time(arm):
     assert 0.05 < time.monotonic() - began < 3.0        # then the ladder waits for a word of the silent one
 
 
+def test_no_fault_is_cleared_while_another_program_moves_the_arm(make_arm, monkeypatch):
+    def refuse(axis):
+        if axis.joint.name == "lift":
+            raise DriverError("the drive of lift follows another program")
+
+    cleared = []
+    monkeypatch.setattr(Ideal, "refuse_company", refuse)
+    monkeypatch.setattr(Ideal, "reset", cleared.append)
+    with pytest.raises(DriverError, match="lift follows another program"):
+        WiredArm(make_arm(), Loopback).reset()
+    assert cleared == []
+
+
 @pytest.mark.parametrize("error", [DriverError("it is gone"), KeyboardInterrupt(), ImportError("none")],
                          ids=lambda one: type(one).__name__)
 @pytest.mark.parametrize("kind", PAIR)

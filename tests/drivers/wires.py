@@ -39,8 +39,8 @@ PAIR: dict[str, dict[str, Any]] = {       # what makes the pair of tests/arms an
                    "lift": {"stop": "brake", "drive": {"node": 2, "rated_torque": 0.4, "position_counts": 65536}}}},
     "dynamixel": {
         "driver": {"kind": "dynamixel", "port": "socket://127.0.0.1:{port}", "watchdog": 0.5},
-        "joints": {"turn": {"stop": "brake", "drive": {"id": 1, "model": "XM430-W210", "reduction": 3.0}},
-                   "lift": {"stop": "brake", "drive": {"id": 2, "model": "XM540-W150", "reduction": 3.0}}}},
+        "joints": {"turn": {"stop": "brake", "torque": 12.0, "drive": {"id": 1, "model": "XM430-W210", "reduction": 3.0}},
+                   "lift": {"stop": "brake", "torque": 24.0, "drive": {"id": 2, "model": "XM540-W150", "reduction": 3.0}}}},
     "damiao": {
         "driver": {"kind": "damiao", "bus": {"interface": "udp_multicast", "channel": GROUP, "port": "{port}"}, "watchdog": 0.5},
         "joints": {"turn": {"stop": "brake", "drive": {"id": 1, "reply": 0x11, "motor": "DM10010L"}},

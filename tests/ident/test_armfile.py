@@ -90,7 +90,7 @@ def test_the_least_file_has_the_documented_defaults(folder: Path) -> None:
     assert arm.gravity == (0.0, 0.0, -9.81)
     assert (arm.torque_signal, arm.tool.mass, arm.driver.kind) == ("motor current", 0.0, "simulated")
     joint = arm.joint("j1")
-    assert (joint.direction, joint.zero_offset, joint.gear_ratio, joint.rotor_inertia) == (1, 0.0, 1.0, 0.0)
+    assert (joint.direction, joint.zero_offset, joint.gear_ratio, joint.ratio, joint.rotor_inertia) == (1, 0.0, None, 1.0, 0.0)
     assert (joint.stop, joint.bearing) == ("hold", None)
     assert arm.home(load_mechanism(arm)).tolist() == [0.0] * 6
 

@@ -1,8 +1,13 @@
 """``stribeck emulate``: what it cannot play is said in a sentence."""
 
+import subprocess
+import sys
+
 import pytest
 
-from tests.drivers.wires import PAIR, merged, with_port
+from tests.drivers.wires import PAIR, free_port, merged, with_port
+
+COMMAND = [sys.executable, "-m", "experiments.cli", "emulate"]
 
 
 @pytest.mark.parametrize(("changes", "code", "words"), [
@@ -16,6 +21,26 @@ def test_what_cannot_be_emulated_is_said(make_arm, cli, changes, code, words):
     outcome = cli("emulate", arm.path)
     assert (outcome.code, words in outcome.err) == (code, True), outcome.err
     assert "Traceback" not in outcome.err
+
+
+@pytest.mark.parametrize(("fault", "words"), [
+    ("j9:silent@2s", "unknown joint 'j9'"), ("lift:broken@2s", "JOINT:silent@TIME"), ("lift:silent", "JOINT:silent@TIME"),
+    ("lift:silent@soon", "--fault 'soon'")])
+def test_a_fault_that_cannot_be_played_is_said(make_arm, cli, fault, words):
+    arm = make_arm(with_port(PAIR["canopen"], 1))
+    outcome = cli("emulate", arm.path, "--fault", fault)
+    assert (outcome.code, words in outcome.err) == (2, True), outcome.err
+
+
+def test_a_fault_comes_when_it_was_asked_for(make_arm, cli):
+    arm = make_arm(with_port(PAIR["damiao"], free_port()))
+    with subprocess.Popen([*COMMAND, str(arm.path), "--fault", "lift:fault@0.5s"], stdout=subprocess.PIPE, text=True) as emulator:
+        assert "emulated damiao drives listen" in emulator.stdout.readline()
+        assert emulator.stdout.readline() == "0.5 s: the drive of lift: fault\n"
+        found = cli("check", arm.path)
+        assert (found.code, "the drive of lift has a fault" in found.err, "--reset" in found.err) == (3, True, True), found.err
+        assert cli("check", arm.path, "--reset").code == 0
+        emulator.terminate()
 
 
 def without_none(table):
