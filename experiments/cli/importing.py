@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from ident.mechanism import Mechanism
 
 
+_SHOWN = 12             # columns that are not used
+
+
 def agreed_signal(stated: str | None, arm: "ArmFile", log: Path, yes: bool, text: "Console") -> str:
     """Which torque the log holds: stated, asked for on a terminal, or else what the arm file says; refused if useless."""
     from experiments.importers.importing import TORQUE_SIGNALS, checked_signal
@@ -41,7 +44,7 @@ def agreed_columns(table: "Table", given: Sequence["ColumnMap"], arm: "ArmFile",
         If the answer is no.
     """
     from drivers.errors import ArmStopped
-    from experiments.importers.columns import check_complete
+    from experiments.importers.columns import check_complete, missing_targets
     from experiments.importers.guess import guess_columns, likely
     from ident.errors import InputError
 
@@ -50,12 +53,16 @@ def agreed_columns(table: "Table", given: Sequence["ColumnMap"], arm: "ArmFile",
     for entry in guessed:
         unit = f"[{entry.unit}]" if entry.unit else ""
         text.print(f"guess     --column \"{entry.target}={entry.column}{unit}\"  ({entry.guess})")
-    try:
-        check_complete(columns, mechanism.names)
-    except InputError as error:
-        target = str(error).partition(" for ")[2].partition(";")[0]
-        why = "; positions alone show no friction, a torque or current is needed" if target.startswith("tau.") else ""
-        raise InputError(f"{error}{why}; {likely(target, table)}") from None
+    used = {entry.find(table.names) for entry in columns}
+    if guessed and (unused := [name for name in table.names if name not in used and name != table.pieces]):
+        text.print(f"not used  {', '.join(unused[:_SHOWN])}{f' and {len(unused) - _SHOWN} more' if len(unused) > _SHOWN else ''}")
+    if missing := missing_targets(columns, mechanism.names):
+        why = "" if any(entry.signal == "tau" for entry in columns) else (
+            "; positions alone show no friction, a torque or current is needed")
+        try:
+            check_complete(columns, mechanism.names)
+        except InputError as error:
+            raise InputError(f"{error}{why}; {likely(missing[0], table)}") from None
     if guessed and not yes and sys.stdin.isatty() and not typer.confirm("import with these columns", default=True,
                                                                         err=True):
         raise ArmStopped("called off; nothing was written")

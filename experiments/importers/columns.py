@@ -54,7 +54,8 @@ class ColumnMap:
         names = list(names)
         if self.column in names or self.unit is None:
             return self.column if self.column in names else None
-        stated = [name for name in names if bare(name) == self.column and (_is_number(self.unit) or _stated(name) == self.unit)]
+        free = _is_number(self.unit)
+        stated = [name for name in names if bare(name) == self.column and (free or stated_unit(name) == self.unit)]
         return stated[0] if len(stated) == 1 else None
 
 
@@ -63,7 +64,8 @@ def bare(name: str) -> str:
     return _UNIT.sub("", name)
 
 
-def _stated(name: str) -> str:
+def stated_unit(name: str) -> str:
+    """The unit in brackets behind a column's name; empty where there is none."""
     found = _UNIT.search(name)
     return (found[1] or found[2] or "").strip() if found else ""
 
@@ -107,18 +109,24 @@ def parse_columns(entries: Sequence[str], names: tuple[str, ...]) -> tuple[Colum
     return tuple(maps)
 
 
+def missing_targets(columns: Sequence[ColumnMap], names: tuple[str, ...]) -> list[str]:
+    """What a map leaves out of time, positions and torques."""
+    have = {entry.target for entry in columns}
+    needed = ("t", *(f"{signal}.{name}" for signal in ("q", "tau") for name in names))
+    return [target for target in needed if target not in have]
+
+
 def check_complete(columns: Sequence[ColumnMap], names: tuple[str, ...]) -> None:
     """Refuse a map in which time, a position or a torque is missing.
 
     Raises
     ------
     InputError
-        Names what is missing.
+        Names what is missing, and the options that give it.
     """
-    have = {entry.target for entry in columns}
-    for needed in ("t", *(f"{signal}.{name}" for name in names for signal in ("q", "tau"))):
-        if needed not in have:
-            raise InputError(f"no column is given for {needed}; add --column {needed}=NAME[unit]")
+    if missing := missing_targets(columns, names):
+        options = " ".join(f'--column "{target}=NAME[unit]"' for target in missing)
+        raise InputError(f"no column is given for {', '.join(missing)}; add {options}")
 
 
 def read_map(path: Path) -> tuple[str, ...]:

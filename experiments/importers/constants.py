@@ -56,7 +56,10 @@ def torque_constants(source: str, run: Run, mechanism: Mechanism, joints: Sequen
             raise InputError(f"{run.path}: the torque of {name} is in A, and {run.arm.path.name} has no "
                              f"joints.{name}.torque_constant (N·m/A at the motor){tried}; state it, or a factor in its column "
                              f"([4.1 N·m/A] at the joint){'' if tried else ', or let gravity tell (--torque-constant gravity)'}")
-        found[name] = {"value": table.torque_constant * table.ratio, "source": "arm file"}
+        if table.gear_ratio is None:
+            raise InputError(f"{run.path}: the torque of {name} is in A, and {run.arm.path.name} has the motor's "
+                             f"joints.{name}.torque_constant, but no gear_ratio; state it (1.0 where there is no gear)")
+        found[name] = {"value": table.torque_constant * table.gear_ratio, "source": "arm file"}
     return found
 
 

@@ -7,24 +7,26 @@ from difflib import get_close_matches
 
 import numpy as np
 
-from experiments.importers.columns import CURRENTS, UNITS, ColumnMap, bare, column_map
+from experiments.importers.columns import CURRENTS, UNITS, ColumnMap, bare, column_map, stated_unit
 from experiments.importers.table import Table
 from ident.armfile import ArmFile
 from ident.errors import InputError, unknown_name
 from ident.mechanism import Array, Mechanism
 
 _WORDS = {
-    "q": {"q", "pos", "position", "positions", "angle", "angles", "qpos", "theta", "state"},
-    "dq": {"dq", "qd", "vel", "velocity", "velocities", "speed", "qvel", "omega"},
-    "tau": {"tau", "torque", "torques", "effort", "efforts", "trq", "force", "current", "currents", "curr", "amps", "iq"},
-    "temperature": {"temp", "temperature", "temperatures"},
+    "q": {"q", "pos", "position", "positions", "angle", "angles", "qpos", "theta", "state", "winkel"},
+    "dq": {"dq", "qd", "vel", "velocity", "velocities", "speed", "qvel", "omega", "drehzahl"},
+    "tau": {"tau", "torque", "torques", "effort", "efforts", "trq", "force", "current", "currents", "curr", "amps", "iq",
+            "moment", "drehmoment", "strom"},
+    "temperature": {"temp", "temperature", "temperatures", "temperatur"},
 }
-_CURRENT = {"current", "currents", "curr", "amps", "iq"}
-_TIME = ("t", "time", "timestamp", "stamp", "seconds", "sec", "secs")
+_CURRENT = {"current", "currents", "curr", "amps", "iq", "strom"}
+_TIME = ("t", "time", "timestamp", "stamp", "seconds", "sec", "secs", "zeit")
 _NOT_MEASURED = {"target", "cmd", "command", "commands", "commanded", "desired", "des", "ref", "reference", "goal", "set",
                  "setpoint", "action", "error", "err", "tcp", "ext", "external", "stiffness", "limit", "std", "min", "max",
-                 "index"}
-_NEUTRAL = {"actual", "measured", "meas", "act", "joint", "joints", "j", "axis", "motor", "observation"}
+                 "index", "soll", "sollwert", "ziel"}
+_NEUTRAL = {"actual", "measured", "meas", "act", "joint", "joints", "j", "axis", "motor", "observation", "ist",
+            "istwert", "achse", "gelenk"}
 _SPELLED = {"rad": "rad", "deg": "deg", "degree": "deg", "degrees": "deg", "rads": "rad/s", "degs": "deg/s", "rpm": "rpm",
             "ms": "ms", "us": "us", "ns": "ns", "nm": "Nm", "mnm": "mNm", "ma": "mA", "a": "A", "mm": "mm", "s": "s",
             "ncm": "Ncm", "nmm": "Nmm", "sec": "s", "secs": "s", "seconds": "s", "msec": "ms", "usec": "us", "nsec": "ns"}
@@ -42,11 +44,13 @@ def guess_columns(table: Table, given: Sequence[ColumnMap], arm: ArmFile, mechan
     is never changed; one that neither map nor name states is guessed from the numbers.
     """
     have, taken = {entry.target for entry in given}, {entry.find(table.names) for entry in given}
-    clock = None if "t" in have else _time([name for name in table.names if name not in taken])
-    joints = [(signal, joint, column) for signal in _WORDS
-              for joint, column in zip(mechanism.names, _of_joints(signal, table.names, mechanism.names), strict=True)
-              if column is not None and column not in taken and f"{signal}.{joint}" not in have]
-    wanted = [name for name in (*taken, clock, *(column for *_, column in joints)) if name is not None]
+    clock = None if "t" in have else _time([name for name in table.names if name not in taken], table)
+    joints = []
+    for signal in _WORDS:
+        columns, how = _of_joints(signal, table, mechanism.names)
+        joints += [(signal, joint, column, how) for joint, column in zip(mechanism.names, columns, strict=True)
+                   if column is not None and column not in taken and f"{signal}.{joint}" not in have]
+    wanted = [name for name in (*taken, clock, *(entry[2] for entry in joints)) if name is not None]
     table.read(wanted)                  # at once: what import needs, and sizes to tell units by
     found = [] if clock is None else [_clock(clock, table)]
     return (*given, *found, *_in_one_unit([_entry(*entry, table, arm, mechanism) for entry in joints]))
@@ -58,7 +62,7 @@ def _in_one_unit(entries: Sequence[ColumnMap]) -> Iterator[ColumnMap]:
     for entry in entries:
         decides = other.get((entry.signal, entry.unit or ""))
         usual = entry.guess.endswith(_USUAL)
-        why = f"name, and that of {decides.joint}" if decides else ""
+        why = f"{entry.guess.removesuffix(f'; {_USUAL}')}, and that of {decides.joint}" if decides else ""
         yield column_map(entry.signal, entry.joint, entry.column, decides.unit, "", why) if decides and usual else entry
 
 
@@ -69,10 +73,11 @@ def likely(target: str, table: Table) -> str:
     return f"columns are {', '.join(listed[:12])}{', ...' if len(listed) > 12 else ''}"
 
 
-def _time(free: Sequence[str]) -> str | None:
-    """The column of time by its name."""
+def _time(free: Sequence[str], table: Table) -> str | None:
+    """The column of time by its name, else the only one in a unit of time."""
     named = [name for name in free if name in _TIME] or [name for name in free if set(_tokens(name)) & set(_TIME)]
-    return named[0] if named else None
+    timed = [name for name in free if _unit(name, table) in UNITS["t"]]
+    return named[0] if named else timed[0] if len(timed) == 1 else None
 
 
 def _clock(column: str, table: Table) -> ColumnMap:
@@ -87,14 +92,17 @@ def _clock(column: str, table: Table) -> ColumnMap:
     return column_map("t", None, column, unit, column, why)
 
 
-def _of_joints(signal: str, names: Sequence[str], joints: tuple[str, ...]) -> list[str | None]:
-    """The column of every joint; all None where two ways to read the names are equally good."""
-    words = {name: set(_tokens(name)) for name in names}
-    measured = [name for name in names if words[name] & _WORDS[signal] and not words[name] & _NOT_MEASURED]
+def _of_joints(signal: str, table: Table, joints: tuple[str, ...]) -> tuple[list[str | None], str]:
+    """The column of every joint, and by what of its name; all None where two ways to read the names are equally good."""
+    words = {name: set(_tokens(name)) for name in table.names}
+    spoken = set().union(*_WORDS.values())
+    measured = [name for name in table.names if not words[name] & _NOT_MEASURED and (
+        words[name] & _WORDS[signal] or (not words[name] & spoken and _only(_unit(name, table)) == signal))]
     if signal == "q":                   # qd or "joint velocity state" are no positions
         others = set().union(*(words for key, words in _WORDS.items() if key != "q"))
         measured = [name for name in measured if not words[name] & others]
     ways: dict[tuple[str, ...], list[str | None]] = {}
+    partly: dict[tuple[str, ...], str] = {}
     by_name: dict[tuple[str, ...], dict[str, str]] = {}
     by_number: dict[tuple[str, ...], dict[int, str]] = {}
     for name in measured:
@@ -110,26 +118,42 @@ def _of_joints(signal: str, names: Sequence[str], joints: tuple[str, ...]) -> li
         first = min(found)
         if first in (0, 1) and all(first + k in found for k in range(len(joints))):
             ways[shape] = [found[first + k] for k in range(len(joints))]
+            if len(found) > len(joints):
+                partly[shape] = f"name; {len(joints)} of its {len(found)} numbers, in order"
     if by_name:                         # a joint's own name says more than a number
         shape, named = max(by_name.items(), key=lambda item: (len(item[1]), -len(item[0])))
         if len(named) == len(joints) or not ways:
-            return [named.get(joint) for joint in joints]
+            return [named.get(joint) for joint in joints], "name"
+    nothing: list[str | None] = [None] * len(joints)
     if not ways:
-        return [None] * len(joints)
-    cost = {shape: (bool(_CURRENT & set(shape)), len(set(shape) - _NEUTRAL - _WORDS[signal])) for shape in ways}
+        return nothing, ""
+    cost = {shape: (bool(_CURRENT & set(shape)) or _unit(str(way[0]), table) in CURRENTS,
+                    len(set(shape) - _NEUTRAL - _WORDS[signal])) for shape, way in ways.items()}
     best = sorted(ways, key=lambda shape: cost[shape])
     if len(best) > 1 and cost[best[0]] == cost[best[1]]:
-        return [None] * len(joints)
-    return ways[best[0]]
+        return nothing, ""
+    return ways[best[0]], partly.get(best[0], "name; joints by order" if len(joints) > 1 else "name")
 
 
-def _entry(signal: str, joint: str, column: str, table: Table, arm: ArmFile, mechanism: Mechanism) -> ColumnMap:
-    unit, why = table.units.get(column) or _stated(column, signal, joint), "name"
+def _unit(column: str, table: Table) -> str | None:
+    """Unit that the format or the bracket behind a name states."""
+    return table.units.get(column) or stated_unit(column) or None
+
+
+def _only(unit: str | None) -> str | None:
+    """The signal that alone is measured in a unit."""
+    known = {**UNITS, "tau": {**UNITS["tau"], **CURRENTS}}
+    signals = [signal for signal, units in known.items() if unit in units]
+    return signals[0] if len(signals) == 1 else None
+
+
+def _entry(signal: str, joint: str, column: str, how: str, table: Table, arm: ArmFile, mechanism: Mechanism) -> ColumnMap:
+    unit, why = table.units.get(column) or _stated(column, signal, joint), ""
     if unit is None and signal == "tau" and _CURRENT & set(_tokens(column)):
-        unit, why = "A", "name says current"
+        unit, why = "A", ", which says current"
     if unit is None:
         unit, why = _by_size(signal, mechanism.names.index(joint), table.read([column])[column], arm, mechanism)
-    return column_map(signal, joint, column, unit, column, why)
+    return column_map(signal, joint, column, unit, column, how + why)
 
 
 def _by_size(signal: str, joint: int, values: Array, arm: ArmFile, mechanism: Mechanism) -> tuple[str | None, str]:
@@ -138,16 +162,16 @@ def _by_size(signal: str, joint: int, values: Array, arm: ArmFile, mechanism: Me
     limits = arm.limits(mechanism)
     values = values[np.isfinite(values)]
     if signal == "tau":
-        return ("N" if slides else "Nm"), f"name; {_USUAL}"
+        return ("N" if slides else "Nm"), f"; {_USUAL}"
     if signal == "temperature" or not len(values):
-        return None, "name"
+        return None, ""
     found = float(np.ptp(values)) if signal == "q" else float(np.quantile(np.abs(values), 0.99))
     allowed = float(np.ptp(limits.position[joint])) if signal == "q" else float(limits.velocity[joint])
     usual, other = {("q", False): ("rad", "deg"), ("q", True): ("m", "mm"), ("dq", False): ("rad/s", "deg/s"),
                     ("dq", True): ("m/s", "mm/s")}[signal, slides]
     if np.isfinite(allowed) and found > 2.0 * allowed:
-        return other, f"name, and {found:.4g} {usual} {_BEYOND}"
-    return usual, f"name; {_USUAL}"
+        return other, f", and {found:.4g} {usual} {_BEYOND}"
+    return usual, f"; {_USUAL}"
 
 
 def with_factor(entry: ColumnMap, factor: float) -> ColumnMap:

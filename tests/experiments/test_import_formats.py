@@ -199,14 +199,28 @@ class TestGuesses:
         ("t,q_1,q_2,motor_torque_1,motor_torque_2,link_torque_1,link_torque_2", "t q_1 q_2 motor_torque_1 motor_torque_2"),
         ("t,a_q_1,a_q_2,b_q_1,b_q_2,tau_1,tau_2", "t - - tau_1 tau_2"),         # two ways to read it: none is taken
         ("t,qd_1,qd_2,tau_1,tau_2", "t - - tau_1 tau_2"),
+        ("Zeit [s];Winkel 1 [rad];Winkel 2 [rad];Drehmoment 1 [Nm];Drehmoment 2 [Nm]",
+         "Zeit [s];Winkel 1 [rad];Winkel 2 [rad];Drehmoment 1 [Nm];Drehmoment 2 [Nm]"),
+        ("temps [s];axe 1 [rad];axe 2 [rad];axe 1 [rad/s];axe 2 [rad/s];couple 1 [Nm];couple 2 [Nm]",     # units speak for them
+         "temps [s];axe 1 [rad];axe 2 [rad];couple 1 [Nm];couple 2 [Nm]"),
     ])
     def test_names(self, arm, tmp_path, header, found):
-        width = header.count(",") + 1
-        (tmp_path / "log.csv").write_text(header + "\n" + "".join(",".join([repr(k / 100)] + ["0.1"] * (width - 1)) + "\n"
+        separator = ";" if ";" in header else ","
+        width = header.count(separator) + 1
+        (tmp_path / "log.csv").write_text(header + "\n" + "".join(separator.join([repr(k / 100)] + ["0.1"] * (width - 1)) + "\n"
                                                                   for k in range(5)))
         columns = {entry.target: entry.column for entry in guess_columns(open_log(tmp_path / "log.csv"), (), arm,
                                                                          load_mechanism(arm))}
-        assert [columns.get(target, "-") for target in ("t", "q.turn", "q.lift", "tau.turn", "tau.lift")] == found.split()
+        assert [columns.get(target, "-") for target in ("t", "q.turn", "q.lift", "tau.turn", "tau.lift")] == (
+            found.split(";") if ";" in found else found.split())
+
+    def test_a_log_of_more_joints_than_the_arm_has_is_told(self, bring, cli, arm, tmp_path):
+        """It may be another arm's."""
+        np.savez(tmp_path / "log.npz", t=T, q=np.column_stack((Q, Q)), tau=np.column_stack((TAU, TAU)))
+        seen = cli("import", tmp_path / "log.npz", "--arm", arm.path, "--yes")
+        assert seen.code == 0, seen.err
+        assert '--column "q.turn=q.0[rad]"  (name; 2 of its 4 numbers, in order; the usual unit)' in seen.out
+        assert "not used  q.2, q.3, tau.2, tau.3" in seen.out
 
     @pytest.mark.parametrize(("scale", "unit"), [(1.0, "s"), (1e3, "ms"), (1e6, "us"), (1e9, "ns")])
     def test_unit_of_time_by_its_steps(self, bring, tmp_path, scale, unit):
@@ -231,7 +245,7 @@ class TestGuesses:
         np.savez(tmp_path / "log.npz", t=T, q=np.degrees(q), tau=TAU)
         run = bring(tmp_path / "log.npz")
         np.testing.assert_allclose(run.signals["q"], q, atol=1e-12)
-        assert run.record["import"]["columns"]["q.lift"]["guess"] == "name, and that of turn"
+        assert run.record["import"]["columns"]["q.lift"]["guess"] == "name; joints by order, and that of turn"
 
     def test_a_joint_that_rests_far_outside_its_limits_is_refused(self, bring, tmp_path):
         np.savez(tmp_path / "log.npz", t=T, q=np.column_stack((Q[:, 0], np.full(ROWS, 45.0))), tau=TAU)

@@ -257,7 +257,7 @@ class TestUnits:
         target = COLUMNS[missing].partition("=")[0]
         with pytest.raises(InputError) as caught:
             check_complete(parse_columns([entry for k, entry in enumerate(COLUMNS) if k != missing], NAMES), NAMES)
-        assert_one_sentence(caught.value, f"no column is given for {target}", f"--column {target}=NAME[unit]")
+        assert_one_sentence(caught.value, f"no column is given for {target}", f"--column \"{target}=NAME[unit]\"")
 
 
 class TestRefusals:
