@@ -208,7 +208,9 @@ class Calibration:
             If it is missing or malformed; names the key.
         """
         path = Path(path)
-        path = path / "calibration.toml" if path.is_dir() else path
+        folder, path = path, path / "calibration.toml" if path.is_dir() else path
+        if (folder / "runs").is_dir() and not path.exists():
+            raise InputError(f"{folder}: it holds runs, but no calibration yet; stribeck fit {folder} makes it")
         table = parse_table(_CalibrationTable, upgrade(read_toml(path), path, SCHEMA), path)
         joints = {name: joint.calibration(f"{path}: joints.{name}") for name, joint in table.joints.items()}
         return cls(table.arm, table.created, table.method, table.torque_basis,

@@ -61,6 +61,12 @@ class Identification:
     mechanism: Mechanism
     breakaway: pd.DataFrame = field(default_factory=pd.DataFrame)
 
+    @property
+    def asked_for(self) -> tuple[str, ...]:
+        """Joints of which the runs were to tell: those that are calibrated, and those of which there is something to say."""
+        told = {*self.calibration.joints, *(finding.joint for finding in self.findings)}
+        return tuple(name for name in self.mechanism.names if name in told)
+
 
 def identify(runs: Sequence[Run], options: Options | None = None, created: datetime | None = None) -> Identification:
     """Calibrate an arm from its runs.

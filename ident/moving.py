@@ -243,8 +243,9 @@ def _late(run: Run) -> list[Finding]:
     t, period = run.t[: len(command)], float(np.median(np.diff(run.t[: len(command)])))
     findings = []
     for joint, name in enumerate(run.names):
-        lags = _lags(t, command[:, joint], run.signals["q"][: len(command), joint], period)
-        if len(lags) < _RAMPS:
+        q = run.signals["q"][: len(command), joint]
+        lags = _lags(t, command[:, joint], q, period)
+        if len(lags) < _RAMPS or np.ptp(q) < 2.0 * HELD:        # what holds a joint in place is no ramp
             continue
         low, middle, high = (float(value) for value in np.quantile(lags[:, 1], (0.1, 0.5, 0.9)))
         bound = max(LATE, _LATE_PERIODS * period)

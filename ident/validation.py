@@ -22,6 +22,7 @@ from ident.mechanism import Array, Mechanism
 from ident.parameter import Parameter
 from ident.run import Run
 
+_MOSTLY = 0.5           # part of what is left, squared, from which it is said to follow the acceleration
 TOLERANCE = 0.1         # error of the torque, as a part of friction, up to which a joint passes
 
 
@@ -37,6 +38,8 @@ class JointValidation:
         Predicted friction, and noise of the measured torque behind the filter.
     outside : float
         Share of the points at speeds that the calibration's data did not cover.
+    inertia : float
+        That whose torque the error looks like [kg·m² or kg]; 0 where it follows something else than the acceleration.
     passed : bool
         Whether the error, but for the noise, is within the tolerance.
     t, measured, predicted, rigid : ndarray, shape (N,)
@@ -48,6 +51,7 @@ class JointValidation:
     friction: float
     noise: float
     outside: float
+    inertia: float
     passed: bool
     t: Array
     measured: Array
@@ -141,8 +145,10 @@ def _judge(run: Run, motion: Motion, joint: JointCalibration, tolerance: float) 
         np.interp(since, motion.t, friction), np.interp(since, motion.t, rigid), motion.tau))
     low, high = joint.velocity_range
     speed = np.abs(motion.dq[motion.points])
-    error, size, noise = _rms(measured - rigid - friction), _rms(friction), _noise(run, motion)
-    return JointValidation(error, _rms(measured - rigid), size, noise, float(np.mean((speed < low) | (speed > high))),
+    rest = measured - rigid - friction
+    error, size, noise = _rms(rest), _rms(friction), _noise(run, motion)
+    outside, inertia = float(np.mean((speed < low) | (speed > high))), _inertia(rest, motion.view(motion.ddq))
+    return JointValidation(error, _rms(measured - rigid), size, noise, outside, inertia,
                            bool(error**2 - noise**2 <= (tolerance * size) ** 2), motion.t[motion.points], measured,
                            rigid + friction, rigid)
 
@@ -158,6 +164,12 @@ def _noise(run: Run, motion: Motion) -> float:
     tau = run.signals["tau"][:, run.names.index(motion.joint)]
     white = float(np.median(np.abs(np.diff(tau, 3)))) / 0.6745 / np.sqrt(20.0)       # motion leaves no third difference
     return white * float(np.sqrt(motion.seen.power(2).sum(axis=1).mean()))
+
+
+def _inertia(rest: Array, ddq: Array) -> float:
+    """Inertia whose torque makes up most of what is left, as that of rotors does which the arm file does not state."""
+    found = float(ddq @ rest) / max(float(ddq @ ddq), 1e-300)
+    return found if found > 0.0 and _rms(rest - found * ddq) ** 2 < (1.0 - _MOSTLY) * _rms(rest) ** 2 else 0.0
 
 
 def _rms(values: Array) -> float:

@@ -10,6 +10,7 @@ from experiments.cli.common import DIFFERS, JsonOption, console, print_json
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from ident.armfile import ArmFile
     from ident.mechanism import Mechanism
     from ident.validation import JointValidation, Validation
 
@@ -47,6 +48,9 @@ def validate(run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder
     for path, one in zip(names, found, strict=True):
         for reason in one.left_out.values():
             text.print(f"note      {path}: {reason}; it is not judged")
+        for name, joint in one.joints.items():
+            if joint.inertia:
+                text.print(f"note      {path}: {_unstated(name, joint.inertia, recorded.arm, loaded[0].mechanism)}")
         missing = f"; {', '.join(one.left_out)} not judged" if one.left_out else ""
         text.print(f"verdict   {path}: {'fails for ' + ', '.join(one.failed) if one.failed else 'passes'}{missing}")
     if out is not None:
@@ -63,8 +67,17 @@ def validate(run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder
         raise typer.Exit(DIFFERS)
 
 
+def _unstated(name: str, inertia: float, arm: "ArmFile", mechanism: "Mechanism") -> str:
+    """What an error that follows the acceleration may come from."""
+    table, unit = arm.joint(name), "kg" if mechanism.prismatic[mechanism.names.index(name)] else "kg·m²"
+    has = f"rotor_inertia = {table.rotor_inertia:g}" if table.rotor_inertia else "no rotor_inertia"
+    return (f"most of {name}'s error follows its acceleration, as if {inertia:.2g} {unit} were missing at the joint: the arm "
+            f"file has {has}, and that of the motor counts gear_ratio² = {table.ratio**2:g} times")
+
+
 def _numbers(joint: "JointValidation") -> dict[str, float | bool]:
-    return {key: getattr(joint, key) for key in ("error", "without_friction", "friction", "noise", "outside", "passed")}
+    keys = ("error", "without_friction", "friction", "noise", "outside", "inertia", "passed")
+    return {key: getattr(joint, key) for key in keys}
 
 
 def _table(names: list[str], validations: "list[Validation]", mechanism: "Mechanism") -> "Table":

@@ -43,14 +43,16 @@ def plan_line(plan: "Plan", room: float, mechanism: "Mechanism") -> str:
         return (f"{plan.method}: {who} to and fro{' at once' * (len(moving) > 1)} in {len(every)} places, "
                 f"{clock(plan.robot_time)} of robot time; limits keep {room:.2f} {unit} of room")
     strokes = [(start, segment) for start, segment in every if not segment.reference] or every
-    speeds = np.array([segment.speeds(start, plan.names) for start, segment in strokes])
+    speeds, whole = (np.array([segment.speeds(start, plan.names) for start, segment in some]) for some in (strokes, every))
     postures = {segment.posture for _, segment in strokes}
-    trips = int(np.count_nonzero(speeds, axis=0).max()) // 2
+    trips, in_all = (int(np.count_nonzero(some, axis=0).max()) // 2 for some in (speeds, whole))
+    again = f" and {in_all - trips} for reference" if in_all > trips else ""
     slow, fast = speeds[speeds > 0.0].min(), speeds.max()
     together = "all joints at once, " if any(segment.kind == "sweep" for _, segment in strokes) else ""
     places = "1 posture" if len(postures) == 1 else f"{len(postures)} postures"
     return (f"{together}{places}, {trips} round trips a joint from {slow:.3f} to {fast:.2f} "
-            f"{position_units(mechanism, '/s')}, {clock(plan.robot_time)} of robot time; limits keep {room:.2f} {unit} of room")
+            f"{position_units(mechanism, '/s')}{again}, {clock(plan.robot_time)} of robot time; limits keep {room:.2f} "
+            f"{unit} of room")
 
 
 def checked_against(arm: "ArmFile", mechanism: "Mechanism") -> str:
@@ -165,10 +167,8 @@ def result_table(result: "Identification", width: int) -> Table:
         if shown:
             table.add_column(f"{heading}\n{unit}", justify="right", no_wrap=True)
     table.add_column("verdict", min_width=14)
-    for name in result.mechanism.names:
+    for name in result.asked_for:
         joint = result.calibration.joints.get(name)
-        if joint is None and not any(finding.joint == name for finding in result.findings):
-            continue                                    # nobody asked for it
         if joint is None:
             table.add_row(name, *["-"] * (2 + sum(shown for *_, shown in columns)), Text("not calibrated", style="dim"))
             continue

@@ -64,7 +64,8 @@ def write_report(result: Identification, folder: Path, run_note: dict[str, Any] 
 def render(result: Identification, run_note: dict[str, Any] | None = None) -> str:
     """The page as text; the same for the same input, to the byte."""
     with drawing_style():
-        sections = [_section(result, name, f"joint-{k}") for k, name in enumerate(result.mechanism.names, start=1)]
+        sections = [_section(result, name, f"joint-{k}") for k, name in enumerate(result.mechanism.names, start=1)
+                    if name in result.asked_for]
     calibrated = [section.data for section in sections if section.data is not None]
     calibration = result.calibration
     versions = dict(calibration.fit.get("versions", {}))
@@ -76,7 +77,8 @@ def render(result: Identification, run_note: dict[str, Any] | None = None) -> st
         gravity=[tables.gravity_row(*item) for item in calibration.joints.items()],
         gravity_sentence=words.gravity_sentence(calibration), repeats=words.repeat_sentence(calibration),
         tool=tables.parameter_rows(calibration.model.unknown_tool.parameters),
-        lights=lights(calibration, result.mechanism.names, calibrated, result.findings, _WEIGHTY),
+        lights=lights(calibration, result.asked_for, calibrated, result.findings, _WEIGHTY),
+        left=words.listed(name for name in result.mechanism.names if name not in result.asked_for),
         exports=[tables.export_row(data) for data in calibrated], limits=[tables.limit_row(data) for data in calibrated],
         options={key: value for key, value in calibration.fit.items() if key != "versions"},
         session=_session(result), colours=COLOURS, ramp=RAMP, css=Markup(_resource("report.css")),

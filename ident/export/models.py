@@ -16,8 +16,10 @@ from ident.mechanism import Mechanism
 from ident.model_file import model_spec
 
 HARD = (0.9999, 0.9999, 0.001, 0.5, 2.0)        # solimpfriction with which MuJoCo's dry friction does not creep
+_FRICTION = ("friction", "frictionloss", "damping")
 _CREEPS = ("MJCF joints get solimpfriction=\"0.9999 ...\": with MuJoCo's default, dry friction yields at slow speeds and acts "
            "like damping")
+_BARE = "MJCF converted from URDF has no geometry and no meshes; --into FILE writes into your own MJCF"
 _ROTORS = ("armature is left at zero: what rotors add, their inertia times the gear ratio squared, is no friction and not in a "
            "calibration")
 
@@ -39,16 +41,19 @@ def to_urdf(calibration: Calibration, into: Path | None = None) -> Export:
     text = _text(into or _model(calibration), ("robot",))
     joints = _joints(text, calibration, into, lambda path: path == ("robot",))
 
+    found = elements(text)
+
     def changes() -> Iterator[Change]:
-        found = elements(text)
-        for name, joint in joints.items():
-            near = approximate(calibration.joints[name])
+        for name in calibration.joints:
+            near, joint = approximate(calibration.joints[name]), joints[name]
             values = {"damping": number(near.damping), "friction": number(near.friction)}
             dynamics = _child(found, joint, "dynamics")
             yield (child_added(text, joint, with_attributes("<dynamics/>", values)) if dynamics is None
                    else attributes_set(text, dynamics, values))
 
-    return Export(spliced(text, list(changes())), ".urdf", coulomb_viscous_losses(calibration, "URDF"))
+    stated = {name: dynamics.attributes for name, joint in joints.items() if (dynamics := _child(found, joint, "dynamics"))}
+    losses = (*coulomb_viscous_losses(calibration, "URDF"), *_kept("URDF", calibration, stated))
+    return Export(spliced(text, list(changes())), ".urdf", losses)
 
 
 def to_mjcf(calibration: Calibration, into: Path | None = None) -> Export:
@@ -59,17 +64,21 @@ def to_mjcf(calibration: Calibration, into: Path | None = None) -> Export:
     path = into or _model(calibration)
     losses = (*coulomb_viscous_losses(calibration, "MJCF"), _CREEPS)
     if into is None and path.suffix.lower() == ".urdf":
-        return Export(_converted(calibration, path), ".xml",
-                      (*losses, _ROTORS, "MJCF converted from URDF has no geometry and no meshes; --into FILE writes into your "
-                                         "own MJCF"))
+        converted = _converted(calibration, path)
+        stated = {one.attributes.get("name", ""): one.attributes for one in elements(converted) if one.tag == "joint"}
+        return Export(converted, ".xml", (*losses, *_kept("URDF", calibration, stated), _ROTORS, _BARE))
     text = _text(path, ("mujoco", "mujocoinclude"))
     joints = _joints(text, calibration, into, lambda path: path[-1:] != ("default",) and "worldbody" in path)
     changes = []
-    for name, joint in joints.items():
+    for name in calibration.joints:
         near = approximate(calibration.joints[name])
-        changes.append(attributes_set(text, joint, {"frictionloss": number(near.friction), "damping": number(near.damping),
+        changes.append(attributes_set(text, joints[name], {"frictionloss": number(near.friction), "damping": number(near.damping),
                                                     "solimpfriction": " ".join(map(str, HARD))}))
-    return Export(spliced(text, changes), ".xml", losses if "armature" in text else (*losses, _ROTORS))
+    usual = next((element.attributes for element in elements(text) if element.tag == "joint" and element.path[-1:] == ("default",)
+                  and not element.parent.attributes.get("class")), {})      # type: ignore[union-attr]  # it stands in a default
+    stated = {name: {**usual, **joint.attributes} for name, joint in joints.items()}
+    return Export(spliced(text, changes), ".xml", (*losses, *_kept("MJCF", calibration, stated),
+                                                   *(() if "armature" in text else (_ROTORS,))))
 
 
 def to_sdf(calibration: Calibration, into: Path | None = None) -> Export:
@@ -88,8 +97,8 @@ def to_sdf(calibration: Calibration, into: Path | None = None) -> Export:
         text = _text(into, ("sdf",))
     joints = _joints(text, calibration, into, lambda path: path[-1:] == ("model",))
     found, changes = elements(text), []
-    for name, joint in joints.items():
-        near, axis = approximate(calibration.joints[name]), _child(found, joint, "axis")
+    for name in calibration.joints:
+        near, axis = approximate(calibration.joints[name]), _child(found, joints[name], "axis")
         if axis is None:
             raise InputError(f"{into}: joint {name} has no <axis>; is it the same arm?")
         values = {"damping": number(near.damping), "friction": number(near.friction)}
@@ -107,7 +116,11 @@ def to_sdf(calibration: Calibration, into: Path | None = None) -> Export:
                 changes.append(content_set(text, stated, value))
         if missing:
             changes.append(child_added(text, dynamics, "".join(missing)))
-    return Export(spliced(text, changes), ".sdf", losses)
+    data = text.encode()
+    kept = {name: {one.tag: data[one.inside:one.close].decode().strip() for one in found
+                   if one.path[-3:] == ("joint", "axis", "dynamics") and joint.begin < one.begin < joint.end}
+            for name, joint in joints.items()}
+    return Export(spliced(text, changes), ".sdf", (*losses, *_kept("SDF", calibration, kept)))
 
 
 def _converted(calibration: Calibration, path: Path) -> str:
@@ -185,7 +198,7 @@ def _text(path: Path, roots: tuple[str, ...]) -> str:
 
 def _joints(text: str, calibration: Calibration, into: Path | None,
             wanted: Callable[[tuple[str, ...]], bool]) -> Mapping[str, Element]:
-    """Elements of the calibrated joints, by name."""
+    """Elements of the joints, by name; the calibrated ones are among them."""
     found: dict[str, Element] = {}
     where = into or calibration.model.file
     for element in elements(text):
@@ -198,7 +211,24 @@ def _joints(text: str, calibration: Calibration, into: Path | None,
         if name not in found:
             raise InputError(f"{where}: {unknown_name('joint', name, found)}; the calibration has it (files that this one "
                              "includes are not searched)")
-    return {name: found[name] for name in calibration.joints}
+    return found
+
+
+def _kept(target: str, calibration: Calibration, stated: Mapping[str, Mapping[str, str]]) -> tuple[str, ...]:
+    """What a file says of the friction of joints that were not calibrated."""
+    kept = []
+    for name, values in stated.items():
+        own = [f"{key} {values[key]}" for key in _FRICTION if name not in calibration.joints and _is_some(values.get(key, "0"))]
+        kept += [f"{name} ({', '.join(own)})"] * bool(own)
+    return (f"joints that were not calibrated keep the {target}'s own friction: {', '.join(kept)}",) if kept else ()
+
+
+def _is_some(text: str) -> bool:
+    """Whether a text states other numbers than zero."""
+    try:
+        return any(float(part) for part in text.split())
+    except ValueError:
+        return False
 
 
 def _child(found: list[Element], parent: Element, tag: str) -> Element | None:

@@ -185,6 +185,14 @@ def test_joint_without_calibration_says_why(page: str) -> None:
     assert WHY in wrist
 
 
+def test_joints_that_nobody_asked_for_are_named_in_a_line(result: Identification, tmp_path: Path) -> None:
+    findings = tuple(finding for finding in result.findings if finding.joint != "wrist")
+    page = written(replace(result, findings=findings), tmp_path)
+    assert "Not measured: wrist." in text_of(page)
+    assert "not calibrated" not in text_of(page)
+    assert len(list(sections(page))) == 3
+
+
 def test_lights_say_what_to_mind(result: Identification, page: str) -> None:
     head = page.split('<dl class="lights">')[1].split("</dl>")[0]
     lights = {about: (colour, text) for colour, about, text in re.findall(

@@ -123,6 +123,16 @@ class TestVerdict:
         assert joint.without_friction == pytest.approx(joint.friction, rel=0.05)
         assert joint.noise == pytest.approx(0.1 * np.sqrt(2.0 * 20.0 / 80.0), rel=0.25)     # white noise of 0.1 N·m up to 20 Hz
 
+    def test_inertia_that_the_arm_file_does_not_state_is_named(self, pendulum):
+        """As of a rotor behind a gear: what is left follows the acceleration."""
+        run, good = load_run(find_runs(pendulum)[0]), Calibration.load(GOLDEN)
+        (plain,) = validate(run, good).joints.values()
+        ddq = np.gradient(np.gradient(run.signals["q"][:, 0], run.t), run.t)
+        run.signals["tau"][:, 0] += 2.0 * ddq
+        (found,) = validate(run, good).joints.values()
+        assert plain.inertia == 0.0
+        assert found.inertia == pytest.approx(2.0, rel=0.1)
+
     @pytest.mark.parametrize(("parameter", "factor"), [("coulomb", 1.4), ("viscous", 0.5), ("static", 2.5)])
     def test_a_calibration_that_is_wrong_fails(self, pendulum, parameter, factor):
         good = Calibration.load(GOLDEN)

@@ -225,6 +225,18 @@ def test_the_rest_of_an_mjcf_stays(three: Calibration, tmp_path: Path, newline: 
     assert mujoco.MjModel.from_xml_string(after).dof_frictionloss[0] == pytest.approx(near["j1"].friction, rel=1e-5)
 
 
+def test_friction_that_a_file_states_of_joints_that_were_not_calibrated_is_told(three: Calibration, tmp_path: Path) -> None:
+    only = replace(three, joints={"j2": three.joints["j2"]})
+    urdf = (three.folder / three.model.file).read_text(encoding="utf-8").replace(
+        '<joint name="j3" type="revolute">', '<joint name="j3" type="revolute"><dynamics damping="0.5" friction="0.0"/>')
+    said = {target: " ".join(export(only, target, saved(text, tmp_path, name)).losses) for target, name, text in (
+        ("urdf", "arm.urdf", urdf), ("sdf", "arm.sdf", ARM_SDF), ("mjcf", "arm.xml", ARM_XML))}
+    assert "not calibrated keep the URDF's own friction: j3 (damping 0.5)" in said["urdf"]
+    assert "not calibrated keep the SDF's own friction: j1 (friction 9)" in said["sdf"]
+    assert "not calibrated keep the MJCF's own friction: j1 (frictionloss 0.5, damping 3), j3 (damping 3)" in said["mjcf"]
+    assert "own friction" not in " ".join(export(three, "mjcf", saved(ARM_XML, tmp_path, "all.xml")).losses)
+
+
 def test_what_rotors_add_is_said_to_be_missing_where_nothing_states_it(three: Calibration, tmp_path: Path) -> None:
     stated = export(three, "mjcf", saved(ARM_XML, tmp_path, "arm.xml"))
     silent = export(three, "mjcf", saved(ARM_XML.replace(" armature='0.1'", ""), tmp_path, "silent.xml"))
