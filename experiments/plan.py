@@ -291,14 +291,16 @@ def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
 
 
 def _check_held(plan: Plan, limits: Limits, units: list[str]) -> None:
-    """Refuse joints that stand still at a limit all the time: the least sway would end the run."""
+    """Refuse joints that stand still at a limit meanwhile: the least sway would end the run."""
     places = np.array([plan.start, *(segment.target for segment in plan.segments)])
-    room = np.minimum(places[0] - limits.position[:, 0], limits.position[:, 1] - places[0])
-    for j in np.flatnonzero((np.ptp(places, axis=0) == 0.0) & (room < _SWAY)):
-        low, high = limits.position[j]
-        raise PlanError(f"{plan.names[j]} stands at {places[0, j]:.4g} {units[j]} all the time, less than {_SWAY:g} {units[j]} "
-                        f"inside its limits [{low:g}, {high:g}]; give it room by workspace.home, or fix it by stribeck init "
-                        "--joints")
+    room = np.minimum(places - limits.position[:, 0], limits.position[:, 1] - places)[1:]
+    segments, joints = np.nonzero((places[1:] == places[:-1]) & (room < _SWAY))
+    if len(segments):
+        k, j = int(segments[0]), int(joints[0])
+        (low, high), unit = limits.position[j], units[j]
+        raise PlanError(f"{plan.names[j]} stands still at {places[k, j]:.4g} {unit} in segment {plan.segments[k].id}, less than "
+                        f"{_SWAY:g} {unit} inside its limits [{low:g}, {high:g}]; give it room by workspace.home, or fix it by "
+                        "stribeck init --joints")
 
 
 def _check_purpose(plan: Plan) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+from xml.parsers import expat
 
 import numpy as np
 
@@ -74,7 +75,7 @@ def read_model(path: Path) -> tuple["mujoco.MjSpec", dict[str, Array]]:
     except ModelError:
         raise
     except (ValueError, mujoco.FatalError) as error:
-        raise InputError(f"{path}: not a usable URDF or MJCF model: {_one_line(error)}") from error
+        raise InputError(f"{path}: not a usable URDF or MJCF model: {_malformed(text) or _one_line(error)}") from error
     return spec, impossible
 
 
@@ -405,6 +406,15 @@ def _refuse_masses(spec: "mujoco.MjSpec", name: str) -> None:
         stated = np.array([body.mass, *body.pos, *body.ipos, *_inertia(body).ravel()])      # nan is what is not stated
         if (np.abs(stated) > _MOST).any():
             raise ModelError(f"{name}: mass, place or inertia of {_called(body)} is no number of this world")
+
+
+def _malformed(text: str) -> str | None:
+    """What keeps a text from being XML; None where it is, or where MuJoCo objects to something else."""
+    try:
+        expat.ParserCreate().Parse(text.encode(), True)
+    except expat.ExpatError as error:
+        return f"not well-formed XML: {error}"
+    return None
 
 
 def _one_line(error: Exception) -> str:

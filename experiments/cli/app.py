@@ -17,6 +17,21 @@ app = typer.Typer(name="stribeck", no_args_is_help=True, rich_markup_mode=None, 
                          "3 stopped by a limit, a fault or the operator.")
 
 
+class _Once(logging.Filter):
+    """A warning that the next step would give again is told once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told: set[str] = set()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether it was not told before."""
+        text = record.getMessage()
+        new = text not in self._told
+        self._told.add(text)
+        return new
+
+
 @app.callback(invoke_without_command=True)
 def _root(version: bool = typer.Option(False, "--version", help="Print the version and exit.", is_eager=True)) -> None:
     if version:
@@ -35,6 +50,8 @@ def main(arguments: list[str] | None = None) -> None:
     for ending in _ENDINGS:
         signal.signal(ending, signal.default_int_handler)       # like Ctrl-C: stop the arm, close the run
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(_Once())
     code, began = STOPPED, False
     while True:
         try:

@@ -57,7 +57,8 @@ def agreed_columns(table: "Table", given: Sequence["ColumnMap"], arm: "ArmFile",
     if guessed and (unused := [name for name in table.names if name not in used and name != table.pieces]):
         text.print(f"not used  {', '.join(unused[:_SHOWN])}{f' and {len(unused) - _SHOWN} more' if len(unused) > _SHOWN else ''}")
     if missing := missing_targets(columns, mechanism.names):
-        why = "" if any(entry.signal == "tau" for entry in columns) else (
+        signals = {entry.signal for entry in columns}
+        why = "" if "tau" in signals or "q" not in signals else (
             "; positions alone show no friction, a torque or current is needed")
         try:
             check_complete(columns, mechanism.names)

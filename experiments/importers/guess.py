@@ -88,7 +88,7 @@ def _clock(column: str, table: Table) -> ColumnMap:
         t = table.read([column])[column]
         step = float(np.median(np.abs(np.diff(t[np.isfinite(t)])))) if np.isfinite(t).sum() > 1 else np.nan
         unit = next((unit for unit, factor in UNITS["t"].items() if step * factor < 1.0 / _LEAST_RATE), "s")
-        why = f"name, and steps of {step:.4g}"
+        why = f"name, and steps of {step:.4g}" if np.isfinite(step) else "name; the usual unit"
     return column_map("t", None, column, unit, column, why)
 
 

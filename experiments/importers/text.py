@@ -89,7 +89,9 @@ def _readable(path: Path) -> Iterator[None]:
         yield
     except InputError:
         raise
-    except (ValueError, OverflowError, csv.Error) as error:            # text that is no UTF-8 and pandas' own errors among them
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not a CSV table: it is text neither in UTF-8 nor in Windows-1252") from None
+    except (ValueError, OverflowError, csv.Error) as error:            # pandas' own errors among them
         raise InputError(f"{path}: not a CSV table: {' '.join(str(error).split())}") from error
 
 
