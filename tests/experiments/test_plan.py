@@ -154,7 +154,7 @@ def test_a_joint_that_stands_at_its_limit_all_the_time_is_refused(make_arm, make
     """A gripper's finger at zero, where its range begins: the least sway would end the run."""
     arm = make_arm()
     made = make_plan(arm, posture=(0.2, 1.4996))
-    with pytest.raises(PlanError, match=r"lift stands still at 1\.\d+ rad in segment 0, .* workspace\.home, or fix it by stribeck"):
+    with pytest.raises(PlanError, match=r"lift stands still at 1\.\d+ rad in segment 0, .* workspace\.home, or fix it by"):
         check_plan(replace(made, start=(0.2, 1.4996)), arm, load_mechanism(arm))
     check_plan(make_plan(arm), arm, load_mechanism(arm))
 
