@@ -168,6 +168,7 @@ class TestTorqueBasis:
         assert table["joints"]["j3"]["torque_scale"] == corrected.calibration.joints["j3"].torque_scale
         assert "scaled to the model" in (corrected.calibration.folder / "report.html").read_text(encoding="utf-8")
 
+    @pytest.mark.usefixtures("short")
     def test_a_joint_without_a_scale_stays_in_the_drive_s_torque_and_says_so(self, cli, make_arm, tmp_path):
         arm = make_arm().path
         outcome = cli("calibrate", arm, "--joints", "turn", "--torque-basis", "gravity-corrected", "-o", tmp_path / "out")

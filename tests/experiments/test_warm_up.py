@@ -76,7 +76,7 @@ class TestPlan:
 
 @pytest.mark.usefixtures("short")
 def test_a_warmed_arm_drifts_less_and_its_warm_up_is_not_fitted(make_arm, tmp_path):
-    arm, said = make_arm({"simulation": WARM}), []
+    arm, said = make_arm({"simulation": WARM, "driver": {"rate": 100.0}}), []
     cold = calibrate(arm, tmp_path / "cold", seed=1)
     warm = calibrate(arm, tmp_path / "warm", seed=1, warm_up=600.0, say=lambda *words: said.append(words))
     first, second = (load_run(folder) for folder in find_runs(tmp_path / "warm"))
