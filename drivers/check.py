@@ -88,19 +88,22 @@ def check_arm(arm: ArmFile, reset: bool = False) -> Findings:
     watchdog = f"{1e3 * made.watchdog:.0f} ms" if any(axis.watched for axis in made.axes) else "none"
     summary += (f" (measured {(len(t) - 1) / (t[-1] - t[0]):.1f} Hz), {100 * made.link.load():.0f} % of the bus, "
                 f"watchdog {watchdog}")
-    notes = (*_outside(mechanism, made.limits, last.q), *_beyond(arm, mechanism, made.limits), *_notes(made))
+    notes = (*made.outside(), *_beyond(arm, mechanism, made.limits), *_notes(made))
     return Findings(summary, pages, notes)
 
 
 def limits_page(arm: ArmFile, mechanism: Mechanism, limits: Limits) -> Page:
     """Limits and stop action of each joint."""
     page = {}
+    def cell(value: float, unit: str) -> str:
+        return f"{value:.3g} {unit}" if np.isfinite(value) else "not stated"
+
     for j, name in enumerate(mechanism.names):
         place = mechanism.position_unit(j)
         page[name] = {"position": f"{limits.position[j, 0]:.3f} ... {limits.position[j, 1]:.3f} {place}",
-                      "velocity": f"{limits.velocity[j]:.3g} {place}/s",
-                      "acceleration": f"{limits.acceleration[j]:.3g} {place}/s²",
-                      "torque": f"{limits.torque[j]:.3g} {mechanism.unit(j)}",
+                      "velocity": cell(limits.velocity[j], f"{place}/s"),
+                      "acceleration": cell(limits.acceleration[j], f"{place}/s²"),
+                      "torque": cell(limits.torque[j], mechanism.unit(j)),
                       "when stopped": "brake" if arm.joint(name).stop == "brake" else "held by its drive"}
     return page
 
@@ -110,13 +113,6 @@ def _way(q: Array) -> str:
     known = q[np.isfinite(q)] if np.isfinite(q).any() else q[-1:]
     turned = np.ptp(known) > _TURNED
     return f"{known[0]:.4f} → {known[-1]:.4f}" if turned else f"{known[-1]:.4f}"
-
-
-def _outside(mechanism: Mechanism, limits: Limits, q: Array) -> list[str]:
-    """Joints that stand beyond their limits."""
-    return [f"{name} stands at {q[j]:.4g} {mechanism.position_unit(j)}, outside its limits {limits.position[j, 0]:.4g} ... "
-            f"{limits.position[j, 1]:.4g}: check zero_offset, direction and gear_ratio before anything moves"
-            for j, name in enumerate(mechanism.names) if not limits.position[j, 0] <= q[j] <= limits.position[j, 1]]
 
 
 def _beyond(arm: ArmFile, mechanism: Mechanism, limits: Limits) -> list[str]:
@@ -137,7 +133,7 @@ def falling(arm: ArmFile, names: tuple[str, ...]) -> str:
 
 def _notes(arm: WiredArm) -> list[str]:
     unwatched = ", ".join(axis.joint.name for axis in arm.axes if not axis.watched)
-    notes = [falling(arm.file, arm.names), f"{unwatched}: no watchdog; goes on if this computer hangs" if unwatched else ""]
+    notes = [falling(arm.file, arm.names), f"{unwatched}: no watchdog; stays powered if this computer hangs" if unwatched else ""]
     if not arm.prompt:
         notes.append("this computer grants no real-time priority; cycles may be late when it is busy (rtprio in limits.conf)")
     missed = int(arm.tally.missed.sum())

@@ -193,6 +193,7 @@ class DynamixelAxis(Axis):
         self.state: State | None = None
         self._asked: str | None = None      # "on", "follow", "held", "off"; None leaves the servo as it is
         self._alert = False
+        self.ours = False                   # whether this program set it up or powered it, and may switch its watchdog off
         self._ramp = self._velocity = 0.0   # joint position up to which set-points have led, and the last of them
         self._commanded = 0.0
 
@@ -277,6 +278,7 @@ class DynamixelAxis(Axis):
     def configure(self) -> None:
         """Write what differs, then read everything back; a servo that its watchdog holds keeps holding."""
         self.reading = self.state = self._asked = None
+        self.ours = False
         self._check_servo()
         powered, tripped = self._stance()
         self._refuse_leader(powered, tripped)
@@ -291,6 +293,7 @@ class DynamixelAxis(Axis):
         for setting in settings:
             self._verify(setting)
         if not tripped:
+            self.ours = True
             self._watch()
         self.watched = True
 
@@ -350,6 +353,7 @@ class DynamixelAxis(Axis):
         if self.read(dxl.INDIRECT) != dxl.indirect_addresses():
             raise self._error("was reset after it had been set up: where it is may be off by whole turns. Connect again with the "
                               "horn within half a turn of zero_offset")
+        self.ours = True
         for setting in self._profile:
             self._tell(setting)
         self.write(Setting(dxl.WATCHDOG, 0, "watchdog"))
@@ -464,10 +468,13 @@ class DynamixelLink(Link):
         """Servos answer at any time."""
 
     def close(self) -> None:
-        """Release the watchdogs of servos without power; those of holding ones trip, which locks their goals."""
+        """Release the watchdogs of servos without power; those of holding ones trip, which locks their goals.
+
+        Servos that were never set up may follow another program, or hold since an earlier one: nothing is written to them.
+        """
         if self._bus is None:
             return
-        for axis in self._axes:
+        for axis in (axis for axis in self._axes if axis.ours):
             with suppress(DriverError, OSError):
                 if axis.power in ("off", "fault"):
                     axis.write(Setting(dxl.WATCHDOG, 0, "watchdog"))
@@ -499,8 +506,11 @@ def _open_line(port: str, baud_rate: int) -> serial.SerialBase:
     alone = {} if "://" in port else {"exclusive": True}
     try:
         line = serial.serial_for_url(port, baudrate=baud_rate, timeout=_POLL, write_timeout=_FULL, **alone)
-    except (OSError, ValueError) as error:
-        raise DriverError(f"the port {port} cannot be opened: {error}") from error
+    except ValueError as error:
+        raise InputError(f"the port {port} cannot be opened: {error}") from error
+    except OSError as error:
+        why = str(error).rpartition(f"could not open port {port}: ")[2]       # pyserial says it twice
+        raise DriverError(f"the port {port} cannot be opened: {why}") from error
     with suppress(AttributeError, OSError, ValueError):     # only some adapters have it; without, replies come every 16 ms
         line.set_low_latency_mode(True)
     if "://" in port:

@@ -8,7 +8,7 @@ from typing import Any
 import can
 
 from drivers.errors import DriverError
-from ident.errors import StribeckError
+from ident.errors import InputError, StribeckError
 
 logging.getLogger("can.bus").setLevel(logging.ERROR)        # a bus that could not be opened is said to be left open
 
@@ -18,8 +18,8 @@ def open_can(table: dict[str, Any], bit_rate: float) -> can.BusABC:
 
     Raises
     ------
-    DriverError
-        If it cannot be opened; says which and why.
+    InputError, DriverError
+        If there is no such interface, if it cannot be opened; says which and why.
     """
     local = {"hop_limit": 0} if table.get("interface") == "udp_multicast" else {}      # else frames leave the machine
     with opening(f"the CAN bus ({', '.join(f'{key} = {value}' for key, value in table.items())})"):
@@ -33,7 +33,9 @@ def opening(what: str) -> Iterator[None]:
         yield
     except StribeckError:
         raise
-    except (can.CanError, OSError, ValueError, TypeError, ImportError, NotImplementedError) as error:
+    except (can.CanInterfaceNotImplementedError, ValueError, TypeError, ImportError, NotImplementedError) as error:
+        raise InputError(f"{what} cannot be opened: {error}") from error
+    except (can.CanError, OSError) as error:
         raise DriverError(f"{what} cannot be opened: {error}") from error
 
 

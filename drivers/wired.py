@@ -149,6 +149,8 @@ class WiredArm:
             self.look(_FIRST)
         if silent:
             raise DriverError(f"{silent[0]} does not reply; nothing was powered")
+        if outside := self.outside():
+            raise DriverError(f"{outside[0]}; nothing was powered")
         self._reason = None
         try:
             with bus_errors():
@@ -161,6 +163,16 @@ class WiredArm:
         except BaseException:
             self.stop("enabling was broken off")
             raise
+
+    def outside(self) -> list[str]:
+        """Joints that stand beyond their limits, by their last replies, in words."""
+        said = []
+        for j, axis in enumerate(self.axes):
+            (low, high), unit = self.limits.position[j], self.link.mechanism.position_unit(j)
+            if axis.reading is not None and not low <= axis.reading.q <= high:
+                said.append(f"{self.names[j]} stands at {axis.reading.q:.4g} {unit}, outside its limits {low:.4g} ... "
+                            f"{high:.4g}: check zero_offset, direction and gear_ratio before anything moves")
+        return said
 
     def step(self, command: Command) -> JointSample:
         """Send the set-points at the next tick and return what the joints reply."""
@@ -180,7 +192,8 @@ class WiredArm:
         self._refuse_pause(self._gap)
         silent = self._silent()
         if silent:
-            self._fail(f"{silent[0]} has not replied for {1e3 * self._oldest():.0f} ms")
+            self._fail(f"{silent[0]} has not replied for {1e3 * self._oldest():.0f} ms"
+                       + ("; nor has any other drive: see to the bus and its supply" if self._all_silent(silent) else ""))
         lost = [axis for axis in self.axes if axis.power != "on"]
         if lost:
             self._fail(f"the drive of {lost[0].joint.name} stopped by itself: {lost[0].trouble or lost[0].power}")
@@ -258,10 +271,15 @@ class WiredArm:
     # the ladder
 
     def _take_back(self) -> None:
-        """The cycles of the ladder bring no drive to power that was asked to come there."""
+        """The cycles of the ladder bring no drive to power that was asked to come there.
+
+        Drives that heard nothing for long may have left their cycles, and could not be told to brake.
+        """
         for axis in self.axes:
             if axis.power != "on":
                 axis.quick_stop()
+        if self._paused():
+            self.link.start()
 
     def _slow_down(self) -> None:
         """Bring the set-points to zero within the acceleration limits and wait for rest; joints stop at once after a pause."""
@@ -307,7 +325,7 @@ class WiredArm:
                 self._raise_failure()
                 silent = self._silent(axes)
                 if silent:
-                    raise DriverError(f"{silent[0]} does not reply")
+                    raise DriverError(f"{self._who(silent)}")
                 axis = next(axis for axis in axes if axis.power not in done)
                 raise DriverError(f"the drive of {axis.joint.name} is {axis.power!r} after {patience:g} s, not {power!r}"
                                   + (f": {axis.trouble}" if axis.trouble else ""))
@@ -366,6 +384,14 @@ class WiredArm:
     def _oldest(self) -> float:
         """Age of the oldest reading when the next was asked for [s]."""
         return max(self._asked - (axis.reading.t if axis.reading else self._began) for axis in self.axes)
+
+    def _all_silent(self, silent: Sequence[str]) -> bool:
+        """Whether these are all joints of an arm of several."""
+        return len(silent) == len(self.axes) > 1
+
+    def _who(self, silent: Sequence[str]) -> str:
+        """Who does not reply."""
+        return "no drive replies" if self._all_silent(silent) else f"{silent[0]} does not reply"
 
     def _silent(self, axes: Sequence[Axis] | None = None) -> list[str]:
         """Joints that have not replied for a while; a pause of this computer while it waits for replies is not theirs."""

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from drivers.emulators.body import Body
 from ident.armfile import ArmFile
-from ident.errors import unknown_name
+from ident.errors import InputError, unknown_name
 
 
 class Emulator(Protocol):
@@ -44,6 +44,9 @@ def emulate(arm: ArmFile, seed: int | None = None) -> Emulator:
     InputError
         If there is no emulator of this kind; lists those there are.
     """
+    if arm.driver.kind == "simulated":
+        raise InputError(f"{arm.path}: a simulated arm has no drives to play; name an arm whose [driver] has one of the kinds "
+                         f"{', '.join(EMULATORS)}, as lab6-canopen")
     if arm.driver.kind not in EMULATORS:
         raise unknown_name("kind of emulator", arm.driver.kind, EMULATORS)
     made: Emulator = resolve_name(f"drivers.emulators.{arm.driver.kind}:Emulator")(arm, seed)

@@ -333,8 +333,11 @@ class TestHost:
         time.sleep(0.5)
         assert abs(probe.read(1, 0x606C)) < 2000
         os.kill(program.pid, signal.SIGCONT)
-        assert re.match(r"DriverError: (turn has not replied|this computer sent nothing) for", said.get(timeout=30.0))
+        assert re.match(r"DriverError: (turn has not replied|this computer sent nothing) for \d+ ms; the arm was stopped",
+                        said.get(timeout=30.0))
         assert abs(probe.read(1, 0x606C)) < 2000
+        assert probe.state(1) == 0x40               # brake: it was told once it could be
+        assert probe.state(2) == 0x07
 
     @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
     def test_interrupted_it_stops_brakes_and_holds(self, host, ending):

@@ -381,8 +381,33 @@ def test_a_reset_leaves_a_servo_without_fault_as_it_is(make_arm, on_pty):
             driver.enable()
             steps(driver, 3)
         assert found[0].values[64] == 1         # held by its servo
-        driver.reset()
-        assert found[0].values[64] == 1
+        time.sleep(0.6)
+        assert found[0].values[98] == -1        # which its watchdog locks;
+        for _ in range(2):
+            driver.reset()
+            assert (found[0].values[64], found[0].values[98]) == (1, -1)
+        wrong = connect(make_arm(merged(PAIR["dynamixel"], {"driver": dict(on_pty.driver.model_extra),
+                                                            "joints": {"lift": {"drive": {"id": 9}}}})))
+        with pytest.raises(DriverError, match="lift .* does not answer"), wrong:
+            pass
+        assert (found[0].values[64], found[0].values[98]) == (1, -1)
+        with driver:                            # so that it can be taken over
+            driver.enable()
+            steps(driver, 3)
+
+
+def test_a_servo_that_follows_somebody_else_keeps_its_watchdog(make_arm, on_pty):
+    arm, found = make_arm(merged(PAIR["dynamixel"], {"driver": dict(on_pty.driver.model_extra)})), []
+
+    def follows(servo):
+        found.append(servo)
+        servo.values[64], servo.values[98] = 1, 127
+
+    with servos_here(arm, follows) as driver:
+        for refused in (driver.reset, driver.__enter__):
+            with pytest.raises(DriverError, match="follows another program"):
+                refused()
+            assert found[0].values[98] == 127
 
 
 def holds(**values):

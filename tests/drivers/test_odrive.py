@@ -118,6 +118,13 @@ class TestSettings:
         with pytest.raises(InputError, match=r"joints.turn.gear_ratio is missing: this drive counts motor revolutions"):
             connect(make_arm(merged(with_port(PAIR["odrive"], 1), {"joints": {"turn": {"gear_ratio": None}}})))
 
+    def test_two_settings_of_one_number_are_refused(self, make_arm):
+        """Read back, a flag that was written for another would look right."""
+        table = with_port(PAIR["odrive"], 1)
+        same = {"axis0.config.enable_watchdog": table["driver"]["endpoints"]["axis0.controller.config.absolute_setpoints"]}
+        with pytest.raises(InputError, match="enable_watchdog and axis0.controller.config.absolute_setpoints have the same"):
+            connect(make_arm(merged(table, {"driver": {"endpoints": same}})))
+
     def test_an_endpoint_that_nobody_answers_is_named(self, pair, make_arm):
         table = with_port(PAIR["odrive"], pair.arm.driver.model_extra["bus"]["port"])
         arm = make_arm(merged(table, {"driver": {"endpoints": {"axis0.controller.config.vel_limit": 999}}}))

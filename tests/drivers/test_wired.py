@@ -89,6 +89,21 @@ def arm(make_arm):
         yield made
 
 
+def test_an_arm_that_stands_beyond_its_limits_is_not_powered(make_arm):
+    with WiredArm(make_arm(), Loopback) as made:
+        made.axes[1].q = 1.7
+        with pytest.raises(DriverError, match=r"lift stands at 1.7 rad, outside its limits -1.5 ... 1.5: .*; nothing was powered"):
+            made.enable()
+        assert [axis.power for axis in made.axes] == ["off", "off"]
+
+
+def test_a_bus_on_which_nobody_speaks_is_told(arm):
+    for axis in arm.axes:
+        axis.mute = True
+    with pytest.raises(DriverError, match="turn has not replied for .* nor has any other drive: .*; then no drive replies"):
+        steps(arm, 1000)
+
+
 def test_a_pause_while_replies_are_waited_for_is_not_the_drives_silence(arm):
     arm.link.pauses = 1
     missing = arm.step(Command(REST))
@@ -101,7 +116,7 @@ def test_a_pause_while_replies_are_waited_for_is_not_the_drives_silence(arm):
 def test_pauses_one_after_the_other_are_no_sign_of_life(arm):
     arm.link.pauses = 3
     arm.step(Command(REST))
-    with pytest.raises(DriverError, match=r"turn has not replied for \d+ ms; the arm was stopped"):
+    with pytest.raises(DriverError, match=r"turn has not replied for \d+ ms; nor has any other drive: .*; the arm was stopped"):
         arm.step(Command(REST))
 
 

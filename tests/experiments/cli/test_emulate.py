@@ -13,8 +13,8 @@ COMMAND = [sys.executable, "-m", "experiments.cli", "emulate"]
 @pytest.mark.parametrize(("changes", "code", "words"), [
     ({"driver": {"bus": None}}, 2, "driver.bus"),
     ({"joints": {"lift": {"drive": {"node": None}}}}, 2, "joints.lift.drive.node"),
-    ({"driver": {"bus": {"interface": "no such"}}}, 3, "the bus of the emulated drives cannot be opened"),
-    ({"driver": {"kind": "simulated"}}, 2, "unknown kind of emulator 'simulated'"),
+    ({"driver": {"bus": {"interface": "no such"}}}, 2, "the bus of the emulated drives cannot be opened"),
+    ({"driver": {"kind": "simulated"}}, 2, "a simulated arm has no drives to play"),
 ])
 def test_what_cannot_be_emulated_is_said(make_arm, cli, changes, code, words):
     arm = make_arm(without_none(merged(with_port(PAIR["canopen"], 1), changes)))
