@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from experiments.recorder import refuse_parts
+from ident.armfile import key_of
 from ident.description import mechanism_of
 from ident.errors import InputError, no_file
 from ident.mechanism import Mechanism
@@ -15,7 +16,6 @@ from ident.ratings import rated_torques, rated_velocities
 
 _DECIMALS = 4           # of limits, rounded inwards
 _COMMENT = 34           # column of comments
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 _HEADER = """\
 # Arm file of {name}, made from {file}. A key behind '#' is not known: one that is needed has to be filled in before
@@ -85,7 +85,7 @@ def _trial(mechanism: Mechanism, moving: Sequence[int], torque: dict[str, float]
         guess = {key: part * torque.get(name, 10.0) for key, part in _GUESS.items()}
         guess["viscous"] /= velocity.get(name, 1.0)
         guess["stribeck_velocity"] = 0.02 if mechanism.prismatic[j] else 0.05
-        lines.append(f"{_key(name)} = {{ {', '.join(f'{key} = {value:.3g}' for key, value in guess.items())} }}\n")
+        lines.append(f"{key_of(name)} = {{ {', '.join(f'{key} = {value:.3g}' for key, value in guess.items())} }}\n")
     return _TRIAL.format(noise=f"{0.002 * min(torque.values(), default=10.0):.3g}") + "".join(lines)
 
 
@@ -93,7 +93,7 @@ def _joint(mechanism: Mechanism, j: int, torque: float | None, velocity: float |
     """Table of one joint."""
     name, slides, (low, high) = mechanism.names[j], bool(mechanism.prismatic[j]), mechanism.position[j]
     place, force = ("m", "N") if slides else ("rad", "N·m")
-    lines = [f"\n[joints.{_key(name)}]"]
+    lines = [f"\n[joints.{key_of(name)}]"]
     if mechanism.mass[j] <= 0.0:
         lines.append("# the model has no mass for this link: loads are wrong until it has one (data sheet, CAD, scales)")
     if np.isfinite([low, high]).all():
@@ -123,10 +123,6 @@ def _inside(low: float, high: float) -> list[float]:
     factor = 10.0**_DECIMALS
     rounded = [float(np.ceil(low * factor - 1e-6) / factor), float(np.floor(high * factor + 1e-6) / factor)]
     return rounded if rounded[0] < rounded[1] else [low, high]
-
-
-def _key(name: str) -> str:
-    return name if _BARE.fullmatch(name) else _quoted(name)
 
 
 def _quoted(text: str) -> str:

@@ -1,6 +1,7 @@
 """The arm file: which model, which drive, which limits (every key: docs/names.md)."""
 
 import json
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, is_dataclass
@@ -17,6 +18,7 @@ from ident.mechanism import Array, Bearing, Mechanism
 from ident.resources import find
 
 SCHEMA = 1
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
 _STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
 _Table = TypeVar("_Table", bound=BaseModel)
@@ -121,7 +123,7 @@ class Limits:
 
     def lacking(self, names: tuple[str, ...]) -> list[str]:
         """Keys of the limits that motion needs and nobody stated."""
-        return [f"joints.{name}.{key}" for key in ("position", "velocity", "acceleration", "torque")
+        return [f"joints.{key_of(name)}.{key}" for key in ("position", "velocity", "acceleration", "torque")
                 for name, limit in zip(names, getattr(self, key), strict=True) if not np.isfinite(limit).all()]
 
     def missing(self, names: tuple[str, ...]) -> str | None:
@@ -224,6 +226,11 @@ def check_against_model(arm: ArmFile, mechanism: Mechanism) -> None:
         if not low <= value <= high:
             raise InputError(f"{arm.path}: workspace.home puts {name} at {value:g}, "
                              f"outside its limits [{low:g}, {high:g}]")
+
+
+def key_of(name: str) -> str:
+    """A name as a key of TOML, in quotes where it needs them."""
+    return name if _BARE.fullmatch(name) else json.dumps(name, ensure_ascii=False)
 
 
 def read_toml(path: Path) -> dict[str, Any]:

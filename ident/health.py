@@ -37,6 +37,12 @@ class Finding:
     t: float | None = None
 
 
+def dead_torques(run: Run) -> list[str]:
+    """Joints that move while their torque never changes."""
+    return [name for name, q, tau in zip(run.names, run.signals["q"].T, run.signals["tau"].T, strict=True)
+            if np.ptp(q) > HELD and np.ptp(tau) == 0.0]
+
+
 def check_log(run: Run) -> tuple[Finding, ...]:
     """Findings about the samples of a run.
 
@@ -50,10 +56,8 @@ def check_log(run: Run) -> tuple[Finding, ...]:
         check_numbers(run.signals[signal], signal, run.names, run.t, str(run.path))
     findings = [Finding(None, "rate", f"{rate:.1f} Hz" + (f", {len(gaps)} gap(s), the longest "
                 f"{float(np.diff(run.t)[gaps].max()):.3f} s at t = {run.t[gaps[0]]:.2f} s" if len(gaps) else ", no gaps"))]
-    for joint, name in enumerate(run.names):
-        if np.ptp(run.signals["q"][:, joint]) > HELD and np.ptp(run.signals["tau"][:, joint]) == 0.0:
-            raise InputError(f"{run.path}: the torque of {name} never changes though it moves; its signal is dead or was "
-                             "not recorded")
+    findings += [Finding(name, "not calibrated", f"{name} is not calibrated: its torque never changes though it moves; its "
+                                                 "signal is dead or was not recorded") for name in dead_torques(run)]
     findings += [*_claimed(run, rate), *_jitter(run.t), *_warming(run)]
     if run.closed is None:
         findings.append(Finding(None, "torn", f"the recording was cut off after {len(run.t)} samples (no closing event); "

@@ -19,7 +19,7 @@ from ident.errors import FitError, InputError
 from ident.filtering import Log, filtered
 from ident.friction import load_at, load_part
 from ident.gravity import TELLS
-from ident.health import Finding, check_log, check_reading, check_scale, drift, name_runs
+from ident.health import Finding, check_log, check_reading, check_scale, dead_torques, drift, name_runs
 from ident.joint import JointFit, Options, excited_loads, identify_joint, identify_motion
 from ident.mechanism import Mechanism
 from ident.motion import agreement
@@ -127,12 +127,15 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
     else:
         findings = [finding for finding in findings if finding.kind not in OF_STROKES]
         log = filtered(runs, mechanisms)
-        joints = _fitted({name: partial(identify_motion, log, mechanism, name, options) for name in mechanism.names}, findings)
+        dead = {name for run in runs for name in dead_torques(run)}
+        joints = _fitted({name: partial(identify_motion, log, mechanism, name, options) for name in mechanism.names
+                          if name not in dead}, findings)
         points = pd.concat([joint.points for joint in joints.values()], ignore_index=True) if joints else points
         for name, joint in _fitted({name: round_trips[name] for name in joints if name in round_trips}, []).items():
             findings.append(agreement(name, joints[name].fit, joint.fit))
     if not joints:
-        reasons = "; ".join(finding.text for finding in findings if finding.kind in ("not calibrated", "left out", "torn"))
+        kinds = ("not calibrated",) if any(finding.kind == "not calibrated" for finding in findings) else ("left out", "torn")
+        reasons = "; ".join(finding.text for finding in findings if finding.kind in kinds)
         hint = "; general motion can be fitted without them (--motion)" if options.motion == "none" and points.empty else ""
         raise FitError(f"{runs[0].path}: no joint can be calibrated: {reasons or 'no round trips at constant speed found'}{hint}")
     findings += [finding for joint in joints.values() for finding in joint.findings]

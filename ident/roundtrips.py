@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
 from ident.dynamics import inverse_dynamics
+from ident.health import dead_torques
 from ident.loads import LOADS, joint_loads
 from ident.mechanism import Array, Mechanism
 from ident.regression import Groups, group_index
@@ -89,7 +90,10 @@ def reduce_run(run: Run, mechanism: Mechanism) -> Reduction:
     moves = frozenset(id_ for id_, entry in planned.items() if entry.get("kind") == "move") | ({TO_START} if planned else set())
     found = find_strokes(run.t, q, run.segment, moves)
     recorded = set(run.segment[np.flatnonzero(np.diff(run.segment, append=-2))].tolist())
+    dead = dead_torques(run)
     for joint, name in enumerate(run.names):
+        if name in dead:
+            continue
         strokes = [stroke for stroke in found if stroke.joint == joint]
         steady = {stroke.segment for stroke in strokes}
         missing = (_measuring(plan, name, joint) - steady) & recorded

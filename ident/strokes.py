@@ -20,7 +20,7 @@ _SAMPLES = 40          # a cell is so many encoder steps, or lasts so many sampl
 _LEAST_CELLS = 3       # cells of a steady stretch
 _LEAST_ROWS = 8
 _REMNANT = 0.1         # a stretch shorter than this part of its motion's longest, in time and in way, is a ramp that rings
-_OLD_ROWS = 10         # a sensor slower than the log repeats a position less often than that
+_OLD_ROWS = 21         # a sensor slower than the log repeats a position less often than that
 _MIN_GEAR = 20.0       # gear ratio from which bins are whole motor revolutions
 
 
@@ -81,8 +81,9 @@ def find_strokes(t: Array, q: Array, segment: np.ndarray, but: frozenset[int] = 
     for joint, stretches in enumerate(steady):
         for part, sign in stretches:
             together = _together(t, q, part, [steady[other] for other in range(q.shape[1]) if other != joint])
-            if together is not None:
-                found.append(_stroke(t, q, segment, joint, sign, *together))
+            stroke = None if together is None else _stroke(t, q, segment, joint, sign, *together)
+            if stroke is not None and stroke.speed > 0.0:       # of positions that mostly repeat themselves the usual speed is 0
+                found.append(stroke)
     return found
 
 

@@ -23,9 +23,11 @@ def init(model: Annotated[Path, typer.Argument(metavar="MODEL", help="URDF or MJ
     from experiments.init_arm import arm_text
     from ident.armfile import load_arm
     from ident.description import load_mechanism
-    from ident.errors import InputError, StribeckError
+    from ident.errors import InputError, StribeckError, no_file
     from ident.model_file import collision_model
 
+    if model.is_dir():
+        raise no_file(model)
     target = out or model.with_suffix(".toml")
     if target.suffix.lower() != ".toml":
         raise InputError(f"--out {target}: an arm file is TOML and ends in .toml")

@@ -34,6 +34,8 @@ _FOREIGN = {"percent", "pct", "perc", "permille", "volt", "volts", "counts", "co
             "normalized", "normalised", "ozin", "lbft", "lbin", "kgcm", "gcm"}      # units that need a factor
 _OTHER = {"deg": "rad", "mm": "m", "deg/s": "rad/s", "mm/s": "m/s"}     # the units that numbers may show, and the usual ones
 _USUAL, _BEYOND = "the usual unit", "is more than the arm can do"       # why a unit was guessed
+_FEW = 0.005            # part of the positions at either end that do not tell a unit
+_GOOD_PART = 0.2        # of a joint's range that it spans in a unit which cannot be by chance
 _LEAST_RATE = 5.0       # Hz; a slower log is in another unit of time
 
 
@@ -53,15 +55,30 @@ def guess_columns(table: Table, given: Sequence[ColumnMap], arm: ArmFile, mechan
     wanted = [name for name in (*taken, clock, *(entry[2] for entry in joints)) if name is not None]
     table.read(wanted)                  # at once: what import needs, and sizes to tell units by
     found = [] if clock is None else [_clock(clock, table)]
-    return (*given, *found, *_in_one_unit([_entry(*entry, table, arm, mechanism) for entry in joints]))
+    entries = [_entry(*entry, table, arm, mechanism) for entry in joints]
+    return (*given, *found, *_in_one_unit(entries, table, arm, mechanism))
 
 
-def _in_one_unit(entries: Sequence[ColumnMap]) -> Iterator[ColumnMap]:
-    """A joint that hardly moves does not show its unit: what another joint's motion shows holds for all of a signal."""
+def _in_one_unit(entries: Sequence[ColumnMap], table: Table, arm: ArmFile, mechanism: Mechanism) -> Iterator[ColumnMap]:
+    """A joint that hardly moves does not show its unit: what another joint's motion shows holds for all of a signal.
+
+    Raises
+    ------
+    InputError
+        If one joint's numbers are more than the arm can do in the usual unit and another's span a good part of its range in it.
+    """
     other = {(entry.signal, _OTHER[entry.unit]): entry for entry in entries if entry.unit in _OTHER and _BEYOND in entry.guess}
     for entry in entries:
         decides = other.get((entry.signal, entry.unit or ""))
         usual = entry.guess.endswith(_USUAL)
+        if decides and usual and entry.signal == "q":
+            j = mechanism.names.index(str(entry.joint))
+            found = _span(table.read([entry.column])[entry.column])
+            range_ = float(np.ptp(arm.limits(mechanism).position[j]))
+            if found > _GOOD_PART * range_:
+                raise InputError(f"{table.source}: positions of {decides.joint} look like {decides.unit}, those of "
+                                 f"{entry.joint}, which span {found:.3g}, like {entry.unit}; state their units: --column "
+                                 f"\"{entry.target}={entry.column}[{entry.unit}]\"")
         why = f"{entry.guess.removesuffix(f'; {_USUAL}')}, and that of {decides.joint}" if decides else ""
         yield column_map(entry.signal, entry.joint, entry.column, decides.unit, "", why) if decides and usual else entry
 
@@ -165,13 +182,20 @@ def _by_size(signal: str, joint: int, values: Array, arm: ArmFile, mechanism: Me
         return ("N" if slides else "Nm"), f"; {_USUAL}"
     if signal == "temperature" or not len(values):
         return None, ""
-    found = float(np.ptp(values)) if signal == "q" else float(np.quantile(np.abs(values), 0.99))
+    found = _span(values) if signal == "q" else float(np.quantile(np.abs(values), 0.99))
     allowed = float(np.ptp(limits.position[joint])) if signal == "q" else float(limits.velocity[joint])
     usual, other = {("q", False): ("rad", "deg"), ("q", True): ("m", "mm"), ("dq", False): ("rad/s", "deg/s"),
                     ("dq", True): ("m/s", "mm/s")}[signal, slides]
     if np.isfinite(allowed) and found > 2.0 * allowed:
         return other, f", and {found:.4g} {usual} {_BEYOND}"
     return usual, f"; {_USUAL}"
+
+
+def _span(values: Array) -> float:
+    """Range of positions but for a few damaged ones."""
+    known = values[np.isfinite(values)]
+    low, high = np.quantile(known, (_FEW, 1.0 - _FEW)) if len(known) else (0.0, 0.0)
+    return float(high - low)
 
 
 def with_factor(entry: ColumnMap, factor: float) -> ColumnMap:

@@ -154,7 +154,9 @@ def _read(table: Table, columns: Sequence[ColumnMap], arm: ArmFile, mechanism: M
     q, dq, tau, temperature = (signal(name) for name in ("q", "dq", "tau", "temperature"))
     assert q is not None
     assert tau is not None
-    keep, notes = _with_sense(t, q, tau, arm.limits(mechanism).velocity)
+    limits, amperes = arm.limits(mechanism), {entry.joint for entry in columns if entry.current}
+    most = np.where([name in amperes for name in mechanism.names], np.nan, _IMPLAUSIBLE * limits.torque)
+    keep, notes = _with_sense(t, q, tau, limits.velocity, most)
     if not keep.all():
         t, q, tau = t[keep], q[keep], tau[keep]
         dq, temperature = (None if values is None else values[keep] for values in (dq, temperature))
@@ -182,7 +184,7 @@ def _read(table: Table, columns: Sequence[ColumnMap], arm: ArmFile, mechanism: M
     return _Log(table.source, t, segment, q, dq, tau, temperature, (*table.notes, *notes, *gaps))
 
 
-def _with_sense(t: Array, q: Array, tau: Array, fastest: Array) -> tuple[NDArray[np.bool_], list[str]]:
+def _with_sense(t: Array, q: Array, tau: Array, fastest: Array, most: Array) -> tuple[NDArray[np.bool_], list[str]]:
     """Rows but those that hold none of the joints, incomplete ones at the log's ends, and a few bad ones in between."""
     whole = np.isfinite(t) & np.isfinite(q).all(axis=1) & np.isfinite(tau).all(axis=1)
     keep = ~(np.isfinite(t) & np.isnan(q).all(axis=1) & np.isnan(tau).all(axis=1))
@@ -198,7 +200,9 @@ def _with_sense(t: Array, q: Array, tau: Array, fastest: Array) -> tuple[NDArray
         for rows, word in ((np.flatnonzero(keep & ~whole), "are incomplete"),
                            (np.flatnonzero(keep)[1:][np.diff(t[keep]) == 0.0], "repeat the stamp of the row before"),
                            (np.flatnonzero(keep & whole)[_jumps(t[keep & whole], q[keep & whole], fastest)],
-                            "hold a position far from those before and after")):
+                            "hold a position far from those before and after"),
+                           (np.flatnonzero(keep & whole & (np.abs(tau) > most).any(axis=1)),
+                            "hold a torque far beyond the arm's limit")):
             if 0 < len(rows) <= _FEW * keep.sum():
                 notes.append(f"{len(rows)} row(s), the first of them row {rows[0]}, {word} and are left out")
                 keep[rows] = False

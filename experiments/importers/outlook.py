@@ -6,7 +6,7 @@ import numpy as np
 
 from ident.filtering import BANDWIDTH
 from ident.fit import LEAST_ROUND_TRIPS
-from ident.health import check_scale, check_time, opposing
+from ident.health import check_scale, check_time, dead_torques, opposing
 from ident.mechanism import Mechanism
 from ident.roundtrips import reduce_run
 from ident.run import Run
@@ -36,12 +36,15 @@ def outlook(run: Run, mechanism: Mechanism) -> Outlook:
     """
     points = reduce_run(run, mechanism).points
     moves = [name for name, way in zip(run.names, np.ptp(run.signals["q"], axis=0), strict=True) if way > 2.0 * HELD]
-    still = [name for name in run.names if name not in moves]
+    still, dead = [name for name in run.names if name not in moves], dead_torques(run)
+    moves = [name for name in moves if name not in dead]
     trips = {str(name): rows["segment"].nunique() for name, rows in points.groupby("joint", sort=False)}
     short = [name for name in moves if trips.get(name, 0) < LEAST_ROUND_TRIPS]
     said = []
     if still:
         said.append(f"{', '.join(still)}: no motion, so no friction")
+    if dead:
+        said.append(f"{', '.join(dead)}: the torque never changes though the joint moves, so it was not recorded; not calibrated")
     if not moves:
         return Outlook(None, tuple(said))
     for name in (name for name in moves if name not in short):

@@ -91,8 +91,9 @@ def to_sdf(calibration: Calibration, into: Path | None = None) -> Export:
         path = _model(calibration)
         mechanism = mechanism_of(path, calibration.arm, calibration.model.gravity)
         text = _sdf_of(mechanism)
-        losses = (*losses, "SDF converted from the model has masses, joints and their ranges, but no geometry, and gravity is "
-                           "the world's; --into FILE writes into your own SDF")
+        losses = (*losses, "SDF converted from the model has masses, joints and their ranges, links called after their joints, "
+                           "but no limits of effort and velocity and no geometry, and gravity is the world's; --into FILE writes "
+                           "into your own SDF")
     else:
         text = _text(into, ("sdf",))
     joints = _joints(text, calibration, into, lambda path: path[-1:] == ("model",))

@@ -388,7 +388,7 @@ def test_a_reset_leaves_a_servo_without_fault_as_it_is(make_arm, on_pty):
             assert (found[0].values[64], found[0].values[98]) == (1, -1)
         wrong = connect(make_arm(merged(PAIR["dynamixel"], {"driver": dict(on_pty.driver.model_extra),
                                                             "joints": {"lift": {"drive": {"id": 9}}}})))
-        with pytest.raises(DriverError, match="lift .* does not answer"), wrong:
+        with pytest.raises(DriverError, match=r"lift .* does not answer"), wrong:
             pass
         assert (found[0].values[64], found[0].values[98]) == (1, -1)
         with driver:                            # so that it can be taken over

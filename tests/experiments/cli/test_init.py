@@ -288,6 +288,12 @@ def test_meshes_that_stay_behind_are_said(cli, lab6, tmp_path):
     assert re.search(r"meshes    of body \S+ cannot be read from cell/", away.out)
 
 
+@pytest.mark.parametrize("place", [".", "/"])
+def test_a_folder_is_no_model(cli, place):
+    outcome = cli("init", place)
+    assert (outcome.code, "a folder, but a file is needed" in outcome.err) == (2, True)
+
+
 def test_a_model_in_several_files_is_refused_before_it_is_needed(cli, tmp_path):
     (tmp_path / "part.xml").write_text("<mujoco/>", encoding="utf-8")
     (tmp_path / "whole.xml").write_text(ARM_XML.replace("<worldbody>", '<include file="part.xml"/><worldbody>'), encoding="utf-8")
