@@ -20,7 +20,9 @@ _SAMPLES = 40          # a cell is so many encoder steps, or lasts so many sampl
 _LEAST_CELLS = 3       # cells of a steady stretch
 _LEAST_ROWS = 8
 _REMNANT = 0.1         # a stretch shorter than this part of its motion's longest, in time and in way, is a ramp that rings
-_OLD_ROWS = 21         # a sensor slower than the log repeats a position less often than that
+_OLD_ROWS = 10         # a sensor slower than the log repeats a position less often than that,
+_SLOW_ROWS = 50         # or up to so often if nearly all are repeated alike: not those of an encoder at many speeds
+_ALIKE = 0.9
 _MIN_GEAR = 20.0       # gear ratio from which bins are whole motor revolutions
 
 
@@ -91,7 +93,10 @@ def _moving_on(t: Array, x: Array) -> Array:
     """Positions without those that a slow sensor repeats, which lie on the straight line between what was new."""
     new = np.concatenate(([0], np.flatnonzero(x[1:] != x[:-1]) + 1))
     length, jump = np.diff(new), np.abs(np.diff(x[new]))
-    waits = (length > 1) & (length < _OLD_ROWS) & (jump > 3.0 * encoder_step(x))     # not those of a coarse encoder
+    leaps = jump > 3.0 * encoder_step(x)            # not those of a coarse encoder
+    usual = float(np.median(length[leaps])) if leaps.any() else 0.0
+    slow = _OLD_ROWS <= usual <= _SLOW_ROWS and np.mean(np.abs(length[leaps] - usual) <= 1.0) > _ALIKE
+    waits = leaps & (length > 1) & (length < (usual + 2.0 if slow else _OLD_ROWS))
     if not waits.any():
         return x
     old = np.repeat(waits, length)

@@ -1,8 +1,10 @@
 """Entry point: commands, and how every error becomes one sentence and an exit code."""
 
+import _thread
 import logging
 import signal
 import sys
+import threading
 
 import typer
 
@@ -10,6 +12,8 @@ from experiments.cli import beginning, comparing, fitting, judging, moving, show
 from experiments.cli.common import BAD_INPUT, DONE, STOPPED
 
 _ENDINGS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+_AGAIN = 0.001          # s
 
 app = typer.Typer(name="stribeck", no_args_is_help=True, rich_markup_mode=None, add_completion=False,
                   pretty_exceptions_enable=False, help="Identify and calibrate the joint friction of a robot arm.",
@@ -45,10 +49,19 @@ for module in (beginning, moving, fitting, judging, showing, comparing, wires):
     module.register(app)
 
 
+def _not_lost(unraisable: "sys.UnraisableHookArgs") -> None:
+    """Ctrl-C that met a place from which nothing is raised, as the end of an object, comes again."""
+    if unraisable.exc_type is KeyboardInterrupt:
+        threading.Timer(_AGAIN, _thread.interrupt_main).start()
+    else:
+        sys.__unraisablehook__(unraisable)
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its code."""
     for ending in _ENDINGS:
         signal.signal(ending, signal.default_int_handler)       # like Ctrl-C: stop the arm, close the run
+    sys.unraisablehook = _not_lost
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
     for handler in logging.getLogger().handlers:
         handler.addFilter(_Once())

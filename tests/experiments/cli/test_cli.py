@@ -5,6 +5,7 @@ import json
 import shutil
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 from drivers.connect import DRIVERS
 from drivers.errors import DriverError
 from drivers.simulated import SimulatedArm
+from experiments.cli.app import _not_lost
 from experiments.plan import write_plan
 from experiments.recorder import Recorder
 from ident.description import load_mechanism
@@ -310,6 +312,24 @@ class TestBadLog:
         refused(["import", write_log(tmp_path / "log.csv"), "--arm", "lab7", *MAP], "unknown arm 'lab7'")
 
 
+def test_ctrl_c_in_the_end_of_an_object_is_not_lost():
+    """Python only prints what is raised there."""
+    class Ends:
+        def __del__(self):
+            raise KeyboardInterrupt
+
+    def ended():
+        Ends()
+        time.sleep(1.0)
+
+    kept, sys.unraisablehook = sys.unraisablehook, _not_lost
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            ended()
+    finally:
+        sys.unraisablehook = kept
+
+
 class TestDone:
     def test_plan_then_run_then_fit(self, cli, make_arm, make_plan, tmp_path):
         """The steps of the main job one by one, each from the file of the one before."""
@@ -510,6 +530,7 @@ class TestHelp:
         """Help is there at once; what takes long to import is imported by the command that needs it."""
         code = f"""
 import sys
+import time
 from experiments.cli.app import run
 assert run(["--help"]) == 0
 print("LOADED", *sorted({HEAVY!r} & sys.modules.keys()))
