@@ -27,7 +27,7 @@ _POWER_OFF = 1.0            # s for its brake,
 _POWER_ON = 5.0             # s to power all drives
 _REST = 0.005               # rad/s below which a joint counts as at rest, or two velocity steps
 _FIRST = 3                  # cycles in which drives must have replied before any is powered,
-_FIRST_REPLY = 0.3          # s for which they are asked
+_FIRST_REPLY = 1.0          # s for which they are asked: nothing is powered yet
 _AGE = 0.05                 # s, or ten periods: values that were older when the next were asked for are no sign of life
 
 
