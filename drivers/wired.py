@@ -193,7 +193,7 @@ class WiredArm:
         silent = self._silent()
         if silent:
             self._fail(f"{silent[0]} has not replied for {1e3 * self._oldest():.0f} ms"
-                       + ("; nor has any other drive: see to the bus and its supply" if self._all_silent(silent) else ""))
+                       + ("; nor has any other drive: see to the bus and its supply" if self._nobody_speaks() else ""))
         lost = [axis for axis in self.axes if axis.power != "on"]
         if lost:
             self._fail(f"the drive of {lost[0].joint.name} stopped by itself: {lost[0].trouble or lost[0].power}")
@@ -385,13 +385,14 @@ class WiredArm:
         """Age of the oldest reading when the next was asked for [s]."""
         return max(self._asked - (axis.reading.t if axis.reading else self._began) for axis in self.axes)
 
-    def _all_silent(self, silent: Sequence[str]) -> bool:
-        """Whether these are all joints of an arm of several."""
-        return len(silent) == len(self.axes) > 1
+    def _nobody_speaks(self) -> bool:
+        """Whether none of several drives has replied in the last cycles."""
+        since = self._asked - _FIRST * self._period
+        return len(self.axes) > 1 and all(axis.reading is None or axis.reading.t < since for axis in self.axes)
 
     def _who(self, silent: Sequence[str]) -> str:
         """Who does not reply."""
-        return "no drive replies" if self._all_silent(silent) else f"{silent[0]} does not reply"
+        return "no drive replies" if self._nobody_speaks() else f"{silent[0]} does not reply"
 
     def _silent(self, axes: Sequence[Axis] | None = None) -> list[str]:
         """Joints that have not replied for a while; a pause of this computer while it waits for replies is not theirs."""
