@@ -94,10 +94,10 @@ def check_arm(arm: ArmFile, reset: bool = False) -> Findings:
 
 def limits_page(arm: ArmFile, mechanism: Mechanism, limits: Limits) -> Page:
     """Limits and stop action of each joint."""
-    page = {}
     def cell(value: float, unit: str) -> str:
         return f"{value:.3g} {unit}" if np.isfinite(value) else "not stated"
 
+    page = {}
     for j, name in enumerate(mechanism.names):
         place = mechanism.position_unit(j)
         page[name] = {"position": f"{limits.position[j, 0]:.3f} ... {limits.position[j, 1]:.3f} {place}",

@@ -325,7 +325,7 @@ class WiredArm:
                 self._raise_failure()
                 silent = self._silent(axes)
                 if silent:
-                    raise DriverError(f"{self._who(silent)}")
+                    raise DriverError(self._who(silent))
                 axis = next(axis for axis in axes if axis.power not in done)
                 raise DriverError(f"the drive of {axis.joint.name} is {axis.power!r} after {patience:g} s, not {power!r}"
                                   + (f": {axis.trouble}" if axis.trouble else ""))

@@ -56,8 +56,8 @@ def check_log(run: Run) -> tuple[Finding, ...]:
         check_numbers(run.signals[signal], signal, run.names, run.t, str(run.path))
     findings = [Finding(None, "rate", f"{rate:.1f} Hz" + (f", {len(gaps)} gap(s), the longest "
                 f"{float(np.diff(run.t)[gaps].max()):.3f} s at t = {run.t[gaps[0]]:.2f} s" if len(gaps) else ", no gaps"))]
-    findings += [Finding(name, "not calibrated", f"{name} is not calibrated: its torque never changes though it moves; its "
-                                                 "signal is dead or was not recorded") for name in dead_torques(run)]
+    findings += [Finding(name, "dead torque", f"the torque of {name} never changes though it moves; its signal is dead or was "
+                                              "not recorded, and this run tells nothing of it") for name in dead_torques(run)]
     findings += [*_claimed(run, rate), *_jitter(run.t), *_warming(run)]
     if run.closed is None:
         findings.append(Finding(None, "torn", f"the recording was cut off after {len(run.t)} samples (no closing event); "

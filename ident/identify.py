@@ -134,8 +134,8 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
         for name, joint in _fitted({name: round_trips[name] for name in joints if name in round_trips}, []).items():
             findings.append(agreement(name, joints[name].fit, joint.fit))
     if not joints:
-        kinds = ("not calibrated",) if any(finding.kind == "not calibrated" for finding in findings) else ("left out", "torn")
-        reasons = "; ".join(finding.text for finding in findings if finding.kind in kinds)
+        weighty = [finding.text for finding in findings if finding.kind in ("dead torque", "not calibrated")]
+        reasons = "; ".join(weighty or [finding.text for finding in findings if finding.kind in ("left out", "torn")])
         hint = "; general motion can be fitted without them (--motion)" if options.motion == "none" and points.empty else ""
         raise FitError(f"{runs[0].path}: no joint can be calibrated: {reasons or 'no round trips at constant speed found'}{hint}")
     findings += [finding for joint in joints.values() for finding in joint.findings]

@@ -206,10 +206,9 @@ def with_factor(entry: ColumnMap, factor: float) -> ColumnMap:
 def _stated(column: str, signal: str, joint: str = "") -> str | None:
     """Unit that a name ends in: ``pos [deg]``, ``time (ms)``, ``pos_deg``; the joint's own name is none."""
     known = {**UNITS[signal], **(CURRENTS if signal == "tau" else {})}
-    bracket = re.search(r"[\[(]\s*([^\])]+?)\s*[\])]\s*$", column)
-    last = re.split(r"[_./\s]", bare(column))[-1]
-    if (bracket and not bracket[1].isdigit()) or last.lower() in _FOREIGN or last.endswith(("%", "‰")):
-        text = bracket[1] if bracket and not bracket[1].isdigit() else last
+    bracket, last = stated_unit(column), re.split(r"[_./\s]", bare(column))[-1]
+    if bracket or last.lower() in _FOREIGN or last.endswith(("%", "‰")):
+        text = bracket or last
         if text not in known and known_spelling(text, known) is None:
             raise InputError(f"column {column!r}: {unknown_name('unit', text, known)}; state the column's unit, or a factor "
                              f"with --column {signal if signal == 't' else f'{signal}.JOINT'}={bare(column)}"

@@ -72,11 +72,11 @@ def test_a_joint_that_rests_without_torque_may_flicker() -> None:
     other = NAMES.index("slide")
     q[:, other] = 1e-5 * (np.arange(len(q)) // 7 % 2)
     tau[:, other] = 0.0
-    assert "not calibrated" not in {finding.kind for finding in check_log(changed(changed(run, "q", q), "tau", tau))}
+    assert "dead torque" not in {finding.kind for finding in check_log(changed(changed(run, "q", q), "tau", tau))}
     tau[:, LIFT] = 0.0
     dead = changed(run, "tau", tau)
-    (found,) = (finding for finding in check_log(dead) if finding.kind == "not calibrated")
-    assert (found.joint, "its torque never changes though it moves" in found.text) == ("lift", True)
+    (found,) = (finding for finding in check_log(dead) if finding.kind == "dead torque")
+    assert (found.joint, "torque of lift never changes though it moves" in found.text) == ("lift", True)
     assert "lift" not in set(reduce_run(dead, crane()).points["joint"])
 
 
