@@ -56,6 +56,7 @@ STOOD = 0.025           # s from which a pause of this computer may be what an a
 AGAIN = 2               # times that such a case is tried again
 PATIENCE = 300.0        # s after which a program hangs; a crowded computer may take a minute to start one
 NOTHING_HEARD = r"has not replied|does not reply|does not answer"
+SECOND, TAKEN = "second program", r"follows another program|cannot be opened"
 TORN = rf"{NOTHING_HEARD}|stopped by itself|the bus failed|this computer sent nothing|is 'fault' after|does not hold it"
 HELD, LET_GO = "held by their drives", "without power by their drives' watchdogs: braked, or falling"
 
@@ -146,6 +147,8 @@ FAULTS: dict[str, Required] = {
     "host stopped": Required("segment dropped; all joints {alone}, and stopped when it goes on",
                              rf"watchdog expired|{TORN}", unheard=True, harmless_early=True),
     "host killed": Required("all joints {alone}; all finished segments on disk", unheard=True, code=-signal.SIGKILL),
+    SECOND: Required("tolerated, and refused where the first has power; else one may refuse the other", rf"reads back|{TORN}",
+                     tolerated=True, harmless_early=True),
 }
 DRIVES = {"drive silent": "silent", "drive reset": "reset", "drive fault": "fault"}
 
@@ -171,6 +174,8 @@ class Case:
         See `Body.trace`.
     campaign : Path
         Its folder of results.
+    second : tuple of (float, int or None, str)
+        When a second program had ended, its exit code, and what it said.
     """
 
     fault: str
@@ -181,6 +186,7 @@ class Case:
     said: str
     trace: np.ndarray
     campaign: Path
+    second: tuple[float, int | None, str] = (0.0, 0, "")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -268,9 +274,12 @@ def let_fail(arm: ArmFile, fault: str, seed: int) -> Case:
     rng = np.random.default_rng([seed, *fault.encode()])
     struck = int(rng.integers(2)) if fault in DRIVES else None
     folder, begins, listens, starts = arm.path.parent, processes.Value("d", np.inf), processes.Event(), processes.Event()
-    trace, said, out = folder / "trace", folder / "said", folder / "campaign"
+    trace, said, answer, out = folder / "trace", folder / "said", folder / "answer", folder / "campaign"
     drives = processes.Process(target=_drives, args=(arm.path, trace, fault, struck, seed, begins, listens), daemon=True)
-    program = processes.Process(target=_program, args=(arm.path, out, said, fault, begins, starts), daemon=True)
+    program = processes.Process(target=_program, args=(run_of(arm, out), said, fault, begins, starts), daemon=True)
+    second = processes.Process(target=_program, args=(["check", str(arm.path), "--reset"], answer, fault, begins, starts),
+                               daemon=True)
+    told: tuple[float, int | None, str] | None = None
     try:
         drives.start()
         assert listens.wait(PATIENCE)
@@ -287,16 +296,32 @@ def let_fail(arm: ArmFile, fault: str, seed: int) -> Case:
             program.join(max(0.0, at - time.monotonic()))
             at = time.monotonic()
             _strike(fault, drives, program)
+        elif fault == SECOND:
+            program.join(max(0.0, at - time.monotonic()))
+            at = time.monotonic()
+            second.start()
+            second.join(PATIENCE)
+            told = time.monotonic(), second.exitcode, _said(answer, folder)
         program.join(PATIENCE)
         over, code = time.monotonic(), program.exitcode
         time.sleep(WATCHED)
     finally:
-        for process in (program, drives):
+        for process in (program, second, drives):
             if process.is_alive():
                 process.kill()
-            process.join()
-    told = said.read_text(encoding="utf-8").replace(str(folder), "folder")
-    return Case(fault, struck, at, over, code, told, _rows(trace), out)
+            if process.pid is not None:
+                process.join()
+    return Case(fault, struck, at, over, code, _said(said, folder), _rows(trace), out, told or Case.second)
+
+
+def run_of(arm: ArmFile, out: Path) -> list[str]:
+    """Arguments of `stribeck`."""
+    return ["run", str(arm.path), "--plan", str(plan_of(arm)), "--out", str(out), "--yes"]
+
+
+def _said(file: Path, folder: Path) -> str:
+    """What a program wrote, whose folder has a new name each time."""
+    return file.read_text(encoding="utf-8").replace(str(folder), "folder")
 
 
 def _until(happens: Callable[[], bool], process: Any) -> None:
@@ -350,8 +375,8 @@ def _drives(arm: Path, trace: Path, fault: str, struck: int | None, seed: int, b
             emulator.serve(going)
 
 
-def _program(arm: Path, out: Path, said: Path, fault: str, begins: Any, starts: Any) -> None:
-    """The process of `stribeck run`."""
+def _program(command: list[str], said: Path, fault: str, begins: Any, starts: Any) -> None:
+    """The process of `stribeck`."""
     with said.open("w", encoding="utf-8") as file:
         os.dup2(file.fileno(), 2)
     with open(os.devnull, "w", encoding="utf-8") as nothing:
@@ -361,7 +386,7 @@ def _program(arm: Path, out: Path, said: Path, fault: str, begins: Any, starts: 
     from experiments.cli.app import main
 
     starts.set()
-    main(["run", str(arm), "--plan", str(plan_of(load_arm(arm))), "--out", str(out), "--yes"])
+    main(command)
 
 
 # the judge
@@ -418,11 +443,16 @@ def judge(case: Case, arm: ArmFile) -> dict[str, Any]:
             breaches.append("the program went on as if nothing had happened")
     elif case.code != required.code:
         breaches.append(f"exit code {case.code}, not {required.code}: {case.said[-300:]}")
-    elif required.tolerated and not never:
+    elif required.tolerated and not never and not (required.harmless_early and early):
         breaches.append(f"not tolerated: {case.said[-300:]}")
     elif case.code == 3 and not re.search(f"^stribeck: .*({required.words.format(fault=nature.fault) or TORN})", case.said,
                                           re.MULTILINE):
         breaches.append(f"not said: {case.said[-300:]}")
+    ended, code, answer = case.second
+    if "Traceback" in answer or code not in (0, required.code):
+        breaches.append(f"the second program ended with exit code {code}: {answer[-300:]}")
+    elif case.fault == SECOND and not early and ended < case.over and not (code == required.code and re.search(TAKEN, answer)):
+        breaches.append(f"the second program was not refused: exit code {code}, {answer[-300:]}")
     moved = t[moving.any(axis=1) & (t > case.at)]
     rest_after = (float(moved[-1] - case.at) if moved.size else 0.0) if at_once else None
     return {"seen": seen, "ends": ends, "struck": case.struck, "rest_after": rest_after,
@@ -483,6 +513,7 @@ or another length. The judge looks at what the emulated joints truly did, and re
 - no joint that is powered or braked passes a position limit or its highest speed, though the way is as close to the limits as
   a plan may go; no joint without brake is left to fall, but one whose own drive has failed, or whose drive takes its power
   away when it hears nothing (Damiao, ODrive);
+- a second program, `stribeck check --reset`, that comes while the first moves the joints is refused;
 - every segment that the run calls finished can be read to its last row, and the run says how it ended and how many replies it
   missed;
 - exit code and message name what failed, without a traceback; nothing hangs.

@@ -5,6 +5,7 @@ Transport (an open python-can bus or serial port) -> codec (pure functions betwe
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -266,6 +267,22 @@ def read_keys(arm: ArmFile, names: tuple[str, ...], link: type[Link]) -> tuple[A
     keys: Any = parse_table(driver, {"driver": arm.driver.model_dump()}, arm.path)
     drives: Any = parse_table(table, {"joints": {name: {"drive": arm.joint(name).drive} for name in names}}, arm.path)
     return keys.driver, tuple(drives.joints[name].drive for name in names)
+
+
+def refuse_shared(joints: Sequence[Joint], key: str, addresses: Sequence[int], others: Mapping[int, str] | None = None) -> None:
+    """Refuse an address ``joints.NAME.drive.KEY`` on the bus that somebody else has; `others` are those of no joint.
+
+    Raises
+    ------
+    InputError
+        Says whose it is.
+    """
+    taken = dict(others or {})
+    for joint, address in zip(joints, addresses, strict=True):
+        if address in taken:
+            raise InputError(f"joints.{joint.name}.drive.{key} = {address} is also that of {taken[address]}; each drive on a bus "
+                             "needs its own")
+        taken[address] = joint.name
 
 
 def read_joints(arm: ArmFile, mechanism: Mechanism, limits: Limits) -> tuple[Joint, ...]:

@@ -19,7 +19,7 @@ import canopen
 from pydantic import Field, PositiveFloat
 
 from drivers import cia402
-from drivers.axis import Axis, Joint, Keys, Link, LinkKeys, Power, Reading, Steps
+from drivers.axis import Axis, Joint, Keys, Link, LinkKeys, Power, Reading, Steps, refuse_shared
 from drivers.cia402 import Scale
 from drivers.errors import DriverError
 from drivers.transport import all_tried, can_bits, open_can
@@ -477,11 +477,7 @@ class CanopenLink(Link):
     keys, joint_keys = CanopenKeys, DriveKeys
 
     def __init__(self, joints: tuple[Joint, ...], keys: CanopenKeys, drives: tuple[DriveKeys, ...]) -> None:
-        nodes = [drive.node for drive in drives]
-        for joint, node in zip(joints, nodes, strict=True):
-            if node == keys.host or nodes.count(node) > 1:
-                raise InputError(f"joints.{joint.name}.drive.node = {node} is also that of another joint or of the host "
-                                 f"(driver.host = {keys.host})")
+        refuse_shared(joints, "node", [drive.node for drive in drives], {keys.host: "this computer (driver.host)"})
         self._keys, self.modes = keys, frozenset(keys.modes) | {"velocity"}
         self.axes = self._axes = tuple(CanopenAxis(joint, keys, drive) for joint, drive in zip(joints, drives, strict=True))
         self._network: _Network | None = None

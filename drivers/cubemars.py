@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from drivers import mit
-from drivers.axis import Joint, Reading, Steps
+from drivers.axis import Joint, Reading, Steps, refuse_shared
 from drivers.errors import DriverError
 from drivers.polled import Condition, Frame, PolledAxis, PolledKeys, PolledLink
 from drivers.shaft import MotorKeys, Shaft
@@ -222,10 +222,8 @@ class CubemarsLink(PolledLink):
         if not keys.allow_no_watchdog:
             raise InputError("AK motors have no watchdog: if this computer hangs, they stay at the last position of the ramp, "
                              "powered. driver.allow_no_watchdog = true moves them all the same")
-        ids = [drive.id for drive in drives]
-        for joint, drive in zip(joints, drives, strict=True):
-            if ids.count(drive.id) > 1:
-                raise InputError(f"joints.{joint.name}.drive.id = {drive.id} is also that of another joint")
+        refuse_shared(joints, "id", [drive.id for drive in drives])
+        for joint in joints:
             if joint.falls:
                 raise InputError(f"joints.{joint.name}.stop = \"hold\": an AK motor does not say whether it holds, and "
                                  "connecting takes its power; only joints with a brake (stop = \"brake\") can be driven")

@@ -22,7 +22,7 @@ from dynamixel_sdk import COMM_RX_CORRUPT, COMM_SUCCESS, Protocol2PacketHandler
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from drivers import dynamixel2 as dxl
-from drivers.axis import Axis, Joint, Keys, Link, LinkKeys, Power, Reading, Steps
+from drivers.axis import Axis, Joint, Keys, Link, LinkKeys, Power, Reading, Steps, refuse_shared
 from drivers.dynamixel2 import MODELS, NO_TORQUE, Register, Reply, Scale, State
 from drivers.errors import DriverError
 from ident.errors import InputError, unknown_name
@@ -443,10 +443,7 @@ class DynamixelLink(Link):
     keys, joint_keys = DynamixelKeys, DriveKeys
 
     def __init__(self, joints: tuple[Joint, ...], keys: DynamixelKeys, drives: tuple[DriveKeys, ...]) -> None:
-        ids = [drive.id for drive in drives]
-        for joint, servo in zip(joints, ids, strict=True):
-            if ids.count(servo) > 1:
-                raise InputError(f"joints.{joint.name}.drive.id = {servo} is also that of another joint")
+        refuse_shared(joints, "id", [drive.id for drive in drives])
         self._keys = keys
         self.axes = self._axes = tuple(DynamixelAxis(joint, keys, drive, self._connected)
                                        for joint, drive in zip(joints, drives, strict=True))

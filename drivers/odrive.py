@@ -11,10 +11,9 @@ import numpy as np
 from pydantic import Field, PositiveFloat, field_validator
 
 from drivers import cansimple
-from drivers.axis import Joint, Keys, Reading, Steps
+from drivers.axis import Joint, Keys, Reading, Steps, refuse_shared
 from drivers.polled import Condition, Frame, PolledAxis, PolledKeys, PolledLink
 from drivers.transport import can_bits
-from ident.errors import InputError
 
 _PATIENCE = 0.25        # s until an axis that was asked for power is asked again
 _BEATS = 0.5            # s in which an axis must have sent a heartbeat, which comes ten times a second and cannot be asked for
@@ -300,10 +299,7 @@ class OdriveLink(PolledLink):
     keys, joint_keys = OdriveKeys, DriveKeys
 
     def __init__(self, joints: tuple[Joint, ...], keys: OdriveKeys, drives: tuple[DriveKeys, ...]) -> None:
-        nodes = [drive.node for drive in drives]
-        for joint, node in zip(joints, nodes, strict=True):
-            if nodes.count(node) > 1:
-                raise InputError(f"joints.{joint.name}.drive.node = {node} is also that of another joint")
+        refuse_shared(joints, "node", [drive.node for drive in drives])
         super().__init__(joints, keys, tuple(OdriveAxis(joint, keys, drive) for joint, drive in zip(joints, drives, strict=True)))
 
     def load(self) -> float:

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import reliability
 from benchmarks.between import DELAY, WIRES, Way, damaged
-from benchmarks.reliability import FAULTS, Case, fail_and_judge, judge, small_arm
+from benchmarks.reliability import FAULTS, SECOND, Case, fail_and_judge, judge, small_arm
 
 FEW = {("canopen", "frames lost"): 4, ("canopen", "cable out"): 1, ("canopen", "drive reset"): 3, ("canopen", "host killed"): 4,
        ("dynamixel", "cable out"): 1, ("damiao", "drive fault"): 1, ("odrive", "host stopped"): 19,
@@ -72,6 +72,9 @@ def test_a_case_as_required_has_no_breach(arm, tmp_path):
     ({"said": "stribeck: something else\n"}, "not said"),
     ({"said": "Traceback (most recent call last):\n" + CABLE_OUT.said}, "a traceback"),
     ({"fault": "frames lost"}, "not tolerated"),
+    ({"fault": SECOND, "code": 0, "second": (OVER - 1.0, 0, "")}, "the second program was not refused: exit code 0"),
+    ({"fault": SECOND, "code": 0, "second": (OVER - 1.0, 3, "stribeck: a fault")}, "was not refused: exit code 3, stribeck: a f"),
+    ({"second": (OVER + 1.0, 1, "Traceback")}, "the second program ended with exit code 1"),
 ])
 def test_the_judge_finds_out(arm, tmp_path, changes, words):
     found = judged(replace(CABLE_OUT, **changes), arm, tmp_path)
@@ -79,7 +82,7 @@ def test_the_judge_finds_out(arm, tmp_path, changes, words):
 
 
 def test_every_fault_has_somebody_who_makes_it():
-    assert {*WIRES, *reliability.DRIVES, "bus error", "emulator killed", "host stopped", "host killed"} == set(FAULTS)
+    assert {*WIRES, *reliability.DRIVES, "bus error", "emulator killed", "host stopped", "host killed", SECOND} == set(FAULTS)
 
 
 def passed(fault, count=2000, begins=0.0, replies=True):

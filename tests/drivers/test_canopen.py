@@ -125,7 +125,7 @@ class TestSettings:
         ({"driver": {"watchdog": 9.0}}, r"driver.watchdog = 9"),
         ({"driver": {"profile": "csp"}}, r"driver.profile = 'csp'"),
         ({"joints": {"lift": {"drive": {"nod": 1}}}}, r"joints.lift.drive.nod: unknown key 'nod'; did you mean 'node'"),
-        ({"joints": {"lift": {"drive": {"node": 1}}}}, r"joints.turn.drive.node = 1 is also"),
+        ({"joints": {"lift": {"drive": {"node": 1}}}}, r"joints.lift.drive.node = 1 is also that of turn"),
         ({"joints": {"lift": {"drive": {"rated_torque": -1}}}}, r"joints.lift.drive.rated_torque = -1"),
         ({"joints": {"lift": {"gear_ratio": None}}}, r"pair.toml: joints.lift.gear_ratio is missing: this drive counts motor"),
         ({"joints": {"lift": {"torque": 1e5}}}, r"joints.lift.torque = 100000 N·m is .* thousandths of the rated torque"),

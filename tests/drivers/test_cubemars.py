@@ -182,7 +182,7 @@ def test_motors_that_follow_another_program_are_left_alone(bench):
     ({"kp": 90.0}, r"kp = 90: at 1.5 rad/s each step of the ramp would pull 10.8 N·m harder.*10 N·m, 0.25 of the"),
     ({"kp": 20.0}, r"kd = 5: .* runs on for up to kd / kp = 0.25 s at its speed, which plans leave driver.watchdog = 0.2 s for"),
     ({"kd": 0.0}, r"joints.lift.drive.kd = 0"),
-    ({"id": 1}, r"joints.turn.drive.id = 1 is also"),
+    ({"id": 1}, r"joints.lift.drive.id = 1 is also that of turn"),
     ({"stop": "hold"}, r"joints.lift.stop = \"hold\": an AK motor does not say whether it holds"),
 ])
 def test_what_would_sag_or_fall_is_refused(make_arm, keys, words):

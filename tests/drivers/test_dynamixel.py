@@ -124,7 +124,7 @@ class TestSettings:
         ({"driver": {"baudrate": 1}}, r"driver.baudrate: unknown key 'baudrate'; did you mean 'baud_rate'"),
         ({"driver": {"watchdog": 9.0}}, r"driver.watchdog = 9"),
         ({"driver": {"baud_rate": 57600}}, r"200 Hz would take \d+ % of the bus, at most 70 % is safe; at most \d+ Hz fit"),
-        ({"joints": {"lift": {"drive": {"id": 1}}}}, r"joints.turn.drive.id = 1 is also"),
+        ({"joints": {"lift": {"drive": {"id": 1}}}}, r"joints.lift.drive.id = 1 is also that of turn"),
         ({"joints": {"lift": {"drive": {"model": "XL430-W250"}}}}, r"drive.model = 'XL430-W250': it reports a load by"),
         ({"joints": {"lift": {"drive": {"model": "XC330-T288"}}}}, r"drive.model = 'XC330-T288': it reports .* of its supply"),
         ({"joints": {"lift": {"drive": {"model": "XM540-W151"}}}}, r"drive.model 'XM540-W151'; did you mean 'XM540-W150'"),

@@ -191,7 +191,7 @@ class TestSettings:
     @pytest.mark.parametrize(("changes", "words"), [
         ({"driver": {"endpoints": {"axis0.config.gpio": 1}}}, r"driver.endpoints.*axis0.config.gpio: not needed"),
         ({"driver": {"bit_rate": 250e3}}, r"200 Hz would take \d+ % of the bus, at most 70 % is safe"),
-        ({"joints": {"lift": {"drive": {"node": 1}}}}, r"joints.turn.drive.node = 1 is also"),
+        ({"joints": {"lift": {"drive": {"node": 1}}}}, r"joints.lift.drive.node = 1 is also that of turn"),
         ({"joints": {"lift": {"drive": {"encoder_counts": 0}}}}, r"joints.lift.drive.encoder_counts = 0"),
     ])
     def test_keys_are_checked_before_anybody_is_asked(self, make_arm, changes, words):
