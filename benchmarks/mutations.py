@@ -20,18 +20,21 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ident.armfile import ArmFile, load_arm
 from ident.export import EXPORTS
-from ident.run import ARM, EVENTS, RECORD, SAMPLES, load_run
+from ident.run import ARM, EVENTS, RECORD, SAMPLES, arm_sha256, load_run
 
 _RAM = Path("/dev/shm")     # where there is such a place, no case waits for a disk
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"
 JOINT, ROWS = "hinge", 300
+SLOWER, OFTEN = "fit and report:", 6    # begins kinds that take long; how often others come meanwhile
 SLOW = 20.0             # s after which a case hangs; none should take a tenth of it
 BLOWN = 500.0           # MB by which a case may raise the memory of the process
 _CODES = (0, 1, 2, 3)
@@ -42,20 +45,22 @@ _WORDS = (b"\xff" * 8, b"\x00" * 8, b"\xff" * 7 + b"\x7f", b"\xff\xff\xff\x7f", 
 
 
 def make_inputs(folder: Path) -> dict[str, tuple[Path, list[str]]]:
-    """One good input of every kind: the file that is damaged, and the command that reads it ({file} and {out} filled in)."""
+    """One good input of every kind: the file that is damaged, and the command that reads it, {out} yet to be filled in."""
     arm = folder / "arm"
     arm.mkdir(parents=True)
     for name in ("pendulum.toml", "pendulum.urdf"):
         shutil.copy(GOLDEN / name, arm)
-    calibration = folder / "calibration"
-    calibration.mkdir()
-    for name in ("calibration.toml", "pendulum.urdf"):
-        shutil.copy(GOLDEN / name, calibration)
-    run = _short_run(folder / "run")
+    campaign, short = folder / "campaign", _short_run(folder / "short")
+    shutil.copytree(GOLDEN, campaign)
+    (run,) = (campaign / "runs").iterdir()
+    plan, columns = _trip(load_arm(arm / "pendulum.toml"), folder / "plan.toml"), folder / "columns.toml"
+    columns.write_text(f'"t" = "time[s]"\n"q.{JOINT}" = "position[rad]"\n"tau.{JOINT}" = "torque[N·m]"\n', encoding="utf-8")
     loads = ["loads", str(arm / "pendulum.toml"), "--q", "0.3"]
-    fit = ["fit", str(run), "-o", "{out}"]
     taking = ["import", "{log}", "--arm", str(arm / "pendulum.toml"), "-o", "{out}"]
-    calibrated = calibration / "calibration.toml"
+    calibrated = campaign / "calibration.toml"
+    logs = make_logs(folder / "logs")
+    validate = ["validate", str(short), str(calibrated), "--tolerance", "9"]
+    fit = ["fit", str(run), "--law", "stribeck", "--load", "torque", "-o", "{out}"]
     cases = {"arm file": (arm / "pendulum.toml", loads), "model": (arm / "pendulum.urdf", loads),
              "arm file: plan": (arm / "pendulum.toml", ["plan", str(arm / "pendulum.toml")]),
              "model: init": (arm / "pendulum.urdf", ["init", str(arm / "pendulum.urdf"), "-o", "{out}/arm.toml"]),
@@ -64,10 +69,38 @@ def make_inputs(folder: Path) -> dict[str, tuple[Path, list[str]]]:
              **{f"calibration: {form}": (calibrated, ["export", str(calibrated), "--to", form, "-o", "{out}"])
                 for form in EXPORTS},
              "calibration: compare": (calibrated, ["compare", str(GOLDEN / "calibration.toml"), str(calibrated)]),
-             **{f"run: {part}": (run / part, fit) for part in (RECORD, EVENTS, SAMPLES, f"{ARM}/pendulum.toml")}}
-    for name, (log, file) in make_logs(folder / "logs").items():
-        cases[name] = file, [str(log) if part == "{log}" else part for part in taking]
-    return cases
+             "calibration: validate": (calibrated, validate),
+             f"{SLOWER} calibration: report": (calibrated, ["report", str(campaign), "-o", "{out}"]),
+             "plan": (plan, ["run", str(arm / "pendulum.toml"), "--plan", str(plan), "-o", "{out}"]),
+             "columns": (columns, [*taking, "--map", str(columns)]),
+             **{f"{SLOWER} run: {part}": (run / part, fit) for part in (RECORD, EVENTS, SAMPLES, f"{ARM}/pendulum.toml")}}
+    for part in (RECORD, EVENTS, SAMPLES):
+        cases |= {f"run: validate, {part}": (short / part, validate),
+                  f"run: replay, {part}": (short / part, ["replay", str(short), "-o", "{out}"]),
+                  f"run: export, {part}": (short / part, ["export", str(short), "--to", "csv", "-o", "{out}"])}
+    for name, (_, file) in logs.items():
+        cases[name] = file, taking
+    return {kind: (file, [str(logs.get(kind, logs["log.csv"])[0]) if part == "{log}" else part for part in command])
+            for kind, (file, command) in cases.items()}
+
+
+def schedule(cases: Iterable[str]) -> list[str]:
+    """Kinds by case number: those that take long come once while the others come several times."""
+    kinds = sorted(cases)
+    return [kind for kind in kinds if not kind.startswith(SLOWER)] * OFTEN + [kind for kind in kinds if kind.startswith(SLOWER)]
+
+
+def _trip(arm: ArmFile, file: Path) -> Path:
+    """A plan of one short round trip."""
+    from experiments.plan import Plan, Segment, robot_time, write_plan
+    from ident.description import load_mechanism
+
+    mechanism, (home,) = load_mechanism(arm), arm.home(load_mechanism(arm))
+    segments = (Segment(0, "move", (home,), 1), Segment(1, "stroke", (home + 0.3,), 1, JOINT, 0.4),
+                Segment(2, "stroke", (home,), 1, JOINT, 0.4, 1))
+    plan = Plan(arm.name, arm_sha256(arm), "a round trip", 0, mechanism.names, (home,), segments)
+    write_plan(replace(plan, robot_time=robot_time(plan, arm.limits(mechanism))), file)
+    return file
 
 
 def _short_run(folder: Path) -> Path:
@@ -257,7 +290,7 @@ def _work(numbers: range, root: Path, answers: Connection) -> None:
 
     logging.disable(logging.CRITICAL)
     cases = make_inputs(root / "in")
-    kinds = sorted(cases)
+    kinds = schedule(cases)
     for number in numbers:
         answers.send((number, *_case(number, cases, kinds, root / "in")))
     answers.send(None)
