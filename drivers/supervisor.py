@@ -51,7 +51,7 @@ class Supervisor:
         limits = arm.limits
         missing = limits.missing(arm.names)
         if missing:
-            raise InputError(f"{missing} is missing in the arm file; nothing moves without it")
+            raise InputError(f"{missing[0]} is missing in the arm file; nothing moves without it")
         n = len(arm.names)
         temperature = np.where(np.isnan(limits.temperature), np.inf, limits.temperature)
         stale = np.full(n, max(_STALE_PERIODS / arm.rate, _STALE_TIME))

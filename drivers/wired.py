@@ -79,7 +79,7 @@ class WiredArm:
         self.names, self.rate, self.limits = mechanism.names, arm.driver.rate, arm.limits(mechanism)
         missing = self.limits.missing(self.names)
         if missing:
-            raise InputError(f"{arm.path}: {missing} is missing; nothing moves without it")
+            raise InputError(f"{arm.path}: {missing[0]} is missing; nothing moves without it")
         keys, drives = read_keys(arm, self.names, link)
         self.joints = read_joints(arm, mechanism, self.limits)
         with about_file(arm.path):

@@ -130,11 +130,11 @@ class Design:
             raise PlanError(f"{arm.path}: torque_signal = \"joint sensor\": a sensor behind the gear does not see the "
                             "gear's friction; use the motor current")
         limits = arm.limits(mechanism)
-        lacking = limits.lacking(mechanism.names)
-        if lacking:
-            others = f"; missing too: {', '.join(lacking[1:])}" if lacking[1:] else ""
+        missing = limits.missing(mechanism.names)
+        if missing:
+            others = f"; missing too: {', '.join(missing[1:])}" if missing[1:] else ""
             begin = "" if arm.path.suffix == ".toml" else f". stribeck init {arm.path} writes an arm file to fill in"
-            raise PlanError(f"{arm.path}: {lacking[0]} is missing; nothing moves without it{others}{begin}")
+            raise PlanError(f"{arm.path}: {missing[0]} is missing; nothing moves without it{others}{begin}")
         for name, value, (low, high) in zip(mechanism.names, arm.home(mechanism), limits.position, strict=True):
             if not low <= value <= high:
                 raise PlanError(f"{arm.path}: {name} is at {value:g} in the home posture, outside its limits "

@@ -121,14 +121,15 @@ class Limits:
     temperature: Array
     following_error: Array
 
-    def lacking(self, names: tuple[str, ...]) -> list[str]:
-        """Keys of the limits that motion needs and nobody stated."""
-        return [f"joints.{key_of(name)}.{key}" for key in ("position", "velocity", "acceleration", "torque")
-                for name, limit in zip(names, getattr(self, key), strict=True) if not np.isfinite(limit).all()]
+    def lacking(self, names: tuple[str, ...]) -> dict[str, list[str]]:
+        """Limits that motion needs and nobody stated: key to joints."""
+        found = {key: [name for name, limit in zip(names, getattr(self, key), strict=True) if not np.isfinite(limit).all()]
+                 for key in ("position", "velocity", "acceleration", "torque")}
+        return {key: joints for key, joints in found.items() if joints}
 
-    def missing(self, names: tuple[str, ...]) -> str | None:
-        """The first of those keys; None if all are known."""
-        return next(iter(self.lacking(names)), None)
+    def missing(self, names: tuple[str, ...]) -> list[str]:
+        """Those as keys of the arm file."""
+        return [f"joints.{key_of(name)}.{key}" for key, joints in self.lacking(names).items() for name in joints]
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from scipy.sparse import csr_array
 
 from ident.dynamics import inverse_dynamics
 from ident.errors import FitError, InputError
-from ident.health import check_numbers
+from ident.health import check_numbers, check_time
 from ident.loads import LOADS, joint_loads
 from ident.mechanism import Array, Mechanism
 from ident.regression import Groups
@@ -178,11 +178,12 @@ def filtered(runs: Sequence[Run], mechanisms: Sequence[Mechanism], bandwidth: fl
     Raises
     ------
     InputError
-        If a position or torque is not a finite number, or runs differ in their rates.
+        If a position or torque is not a finite number, time does not increase, or runs differ in their rates.
     FitError
         If no stretch lasts long enough.
     """
     for run in runs:
+        check_time(run.t, str(run.path))
         for signal in ("q", "tau"):
             check_numbers(run.signals[signal], signal, run.names, run.t, str(run.path))
     cutoff = _position_cutoff(runs) if bandwidth is None else _POSITION * bandwidth

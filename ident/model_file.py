@@ -69,6 +69,7 @@ def read_model(path: Path) -> tuple["mujoco.MjSpec", dict[str, Array]]:
                 _inertia_of_geoms(spec, path.stem)
             for part in (*spec.geoms, *spec.meshes):
                 spec.delete(part)
+            spec = spec.copy()          # which sheds what refers to them: sensors, pairs, tuples
             if any(body.joints and (body.mass <= 0.0 or not _inertia(body).any()) for body in spec.bodies):
                 _allow_no_mass(spec)
             leaders_of(spec.copy().compile(), path.stem)
@@ -123,7 +124,7 @@ def collision_model(path: Path) -> tuple["mujoco.MjModel", tuple[str, ...]]:
                     spec.delete(part)
             _made_possible(spec)
             _allow_no_mass(spec)
-            model = spec.compile()
+            model = spec.copy().compile()
     except (ValueError, mujoco.FatalError) as error:
         raise InputError(f"{path}: the geometry of the model cannot be used: {_one_line(error)}") from error
     if lost:

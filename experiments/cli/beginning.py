@@ -60,9 +60,14 @@ def init(model: Annotated[Path, typer.Argument(metavar="MODEL", help="URDF or MJ
         said.print(f"fixed     {', '.join(fixed)}: in {copy}, as the model draws them")
     if unread:
         said.print(f"meshes    of {', '.join(unread)} cannot be read from {copy.parent}/: put them where the model looks for "
-                   "them, or nothing keeps these links from touching others")
+                   f"them{', or leave --out away' if away else ''}; else nothing keeps these links from touching others")
     if lacking:
-        said.print(f"needed    {', '.join(lacking)}; the file says where to find them")
+        joints_of: dict[tuple[str, ...], list[str]] = {}
+        for key, names in lacking.items():
+            joints_of.setdefault(tuple(names), []).append(key)
+        needed = [f"{', '.join(keys)} of {'every joint' if names == mechanism.names else ', '.join(names)}"
+                  for names, keys in joints_of.items()]
+        said.print(f"needed    {'; '.join(needed)}: the file says where to find them")
         said.print(f"next      fill in what is needed in {target}; stribeck plan {target}")
     else:
         said.print(f"next      check the limits in {target}; stribeck plan {target}")

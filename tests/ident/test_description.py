@@ -13,7 +13,7 @@ from ident.driving import driving_torque
 from ident.dynamics import inverse_dynamics, joint_wrenches
 from ident.errors import InputError, ModelError
 from ident.mechanism import Spring
-from ident.model_file import hold_followers, model_spec
+from ident.model_file import collision_model, hold_followers, model_spec
 from ident.resources import data_dir
 from tests.judges import HAND
 
@@ -292,6 +292,18 @@ def test_a_missing_mesh_takes_no_other_mass_with_it(link: str, tool: str, mass: 
     said = [message for message in caplog.messages if "meshes that cannot be read (m)" in message]
     assert [name for name in ("body tool", "the body of joint a") if any(name in message for message in said)] == named
     assert len(said) == len(caplog.messages) == len(named)
+
+
+def test_what_refers_to_shapes_goes_with_them(tmp_path: Path) -> None:
+    """Sensors, pairs and tuples of geoms are no part of the mechanism, and do not keep it from being compiled."""
+    bodies = ('<body><joint name="a"/><geom name="g" size="0.1"/><body pos="0 0 0.5"><joint name="b" axis="0 1 0"/>'
+              '<geom name="h" size="0.1"/></body></body>')
+    more = ('<sensor><distance geom1="g" geom2="h" cutoff="1"/></sensor><contact><pair geom1="g" geom2="h"/></contact>'
+            '<custom><tuple name="t"><element objtype="geom" objname="g"/></tuple></custom>')
+    path = written(tmp_path, mjcf(bodies, more), "a.xml")
+    assert load_mechanism(path).names == ("a", "b")
+    assert model_spec(path).compile().njnt == 2
+    assert collision_model(path)[0].ngeom == 2
 
 
 def test_a_mesh_that_is_there_has_its_mass_whatever_the_ending_of_the_file(tmp_path: Path) -> None:

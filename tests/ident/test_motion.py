@@ -221,6 +221,13 @@ def test_a_value_that_is_no_number_is_named() -> None:
         fit(run)
 
 
+def test_a_time_that_is_no_number_is_named() -> None:
+    run = swing(20.0)
+    run.t[100] = np.nan
+    with pytest.raises(InputError, match=r"time must increase from row to row; it does not after row 99 \(t = 0\.198 s\)"):
+        fit(run)
+
+
 def test_logs_of_different_rates_are_not_mixed() -> None:
     run = swing(20.0)
     slow = log(run.t[::2], {name: values[::2] for name, values in run.signals.items()})

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -49,6 +50,18 @@ def made_joint(law: str, load: str, seed: int, **given: float) -> JointCalibrati
                   for name, value in (values | given).items()}
     return JointCalibration(law, load, parameters, {}, Bearing(*rng.uniform(0.02, 0.2, 3)), 0.05, (0.01, 1.5),
                             None if load == "none" else (2.0, 20.0), None, None, tuple(parameters), np.eye(len(parameters)), 2.0)
+
+
+def resistance(model: mujoco.MjModel, name: str, w: float) -> float:
+    """Torque beyond gravity and Coriolis that MuJoCo needs to keep a joint at a constant speed, the others at rest."""
+    data = mujoco.MjData(model)
+    dof = model.joint(name).dofadr[0]
+    data.qpos[:] = np.clip(0.1, *model.jnt_range.T) * (model.jnt_limited > 0) * 0.5
+    data.qvel[dof] = w
+    mujoco.mj_forward(model, data)
+    data.qacc[:] = 0.0
+    mujoco.mj_inverse(model, data)
+    return float(data.qfrc_inverse[dof] - data.qfrc_bias[dof])
 
 
 @pytest.fixture
