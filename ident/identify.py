@@ -144,8 +144,8 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
     joints = _repeated(doubted(joints), parted, runs, points, mechanisms, options, findings)
     findings += [Finding(name, "strong drift", f"{name}: friction drifted by {100 * change:+.0f} %; warm up and run again")
                  for name, change in drift(points).items() if abs(change) > STRONG_DRIFT]
-    findings += [Finding(name, "drift", f"friction of {name} changed by {100 * change:+z.1f} % from the first to the last "
-                                        f"reference round trip{_drift_of_all(joints.get(name))}")
+    findings += [Finding(name, "drift", f"{name}: {100 * change:+z.1f} % from the first to the last reference round trip"
+                                        f"{_drift_of_all(joints.get(name))}")
                  for name, change in drift(points).items()]
     ordered = {name: joints[name] for name in mechanism.names if name in joints}
     created = created or datetime.fromisoformat(runs[-1].record["start"])
@@ -337,7 +337,7 @@ def _drift_of_all(joint: JointFit | None) -> str:
     fitted = None if joint is None else joint.drift
     if fitted is None or fitted.value is None or fitted.half_width is None:
         return ""
-    return f", and all of them tell {100 * fitted.value:+z.1f} ± {100 * fitted.half_width:.1f} % over the run"
+    return f"; fitted to all round trips {100 * fitted.value:+z.1f} ± {100 * fitted.half_width:.1f} %"
 
 
 def _calibration(runs: Sequence[Run], mechanism: Mechanism, joints: dict[str, JointFit], options: Options,
