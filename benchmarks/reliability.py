@@ -138,8 +138,8 @@ FAULTS: dict[str, Required] = {
     "cable out": Required("segment dropped; all joints {alone}", rf"{NOTHING_HEARD}|stopped by itself", unheard=True),
     "drive silent": Required("segment dropped; that joint {alone}, the others stopped", NOTHING_HEARD, unheard=True),
     "drive reset": Required("segment dropped; that joint braked, or falls; the others stopped",
-                            rf"was reset|watchdog expired|following error|position with stopping distance|{TORN}", falls=True,
-                            harmless_early=True),
+                            r"was reset|outside its limits|watchdog expired|following error|position with stopping distance|"
+                            rf"{TORN}", falls=True, harmless_early=True),
     "drive fault": Required("segment dropped; that joint braked, or falls; the others stopped",
                             "{fault}", falls=True),
     "bus error": Required("segment dropped; all joints {alone}", r"the bus failed|cannot be read|does not answer", unheard=True),
@@ -449,9 +449,10 @@ def judge(case: Case, arm: ArmFile) -> dict[str, Any]:
                                           re.MULTILINE):
         breaches.append(f"not said: {case.said[-300:]}")
     ended, code, answer = case.second
+    went_on = moving[t > ended].any()           # else the first was about to end, or had ended
     if "Traceback" in answer or code not in (0, required.code):
         breaches.append(f"the second program ended with exit code {code}: {answer[-300:]}")
-    elif case.fault == SECOND and not early and ended < case.over and not (code == required.code and re.search(TAKEN, answer)):
+    elif case.fault == SECOND and not early and went_on and not (code == required.code and re.search(TAKEN, answer)):
         breaches.append(f"the second program was not refused: exit code {code}, {answer[-300:]}")
     moved = t[moving.any(axis=1) & (t > case.at)]
     rest_after = (float(moved[-1] - case.at) if moved.size else 0.0) if at_once else None

@@ -214,6 +214,13 @@ def delayed(run: Run, rng: np.random.Generator) -> Spoiled:
     return Spoiled(changed(run, tau=tau), holds=told)
 
 
+def behind(run: Run, rng: np.random.Generator) -> Spoiled:
+    """A torque that comes 40 to 200 ms late."""
+    t, tau, by = run.t, run.signals["tau"], rng.uniform(0.04, 0.2)
+    moved = np.column_stack([np.interp(t - by, t, column) for column in tau.T])
+    return Spoiled(changed(run, tau=moved), {(name, "late torque") for name in JOINTS}, set(JOINTS))
+
+
 def late(run: Run, rng: np.random.Generator) -> Spoiled:
     """A joint that answers its command 40 to 200 ms late."""
     j, name = _one(rng)
@@ -252,6 +259,7 @@ SCENARIOS: dict[str, tuple[Callable[[Run, np.random.Generator], Spoiled], str]] 
     "samples that repeat": (repeated, "named; all as it was"),
     "a sensor that stood": (frozen, "named; all as it was"),
     "torque 5 to 20 ms late": (delayed, "the delay's interval holds it; all as it was"),
+    "torque 40 to 200 ms late": (behind, "named"),
     "answers 40 to 200 ms late": (late, "named; all as it was"),
     "gaps": (gaps, "counted; all as it was"),
     "one direction": (one_way, "refused"),

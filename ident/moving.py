@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from ident.causality import late_torques
 from ident.health import GAP, Finding
 from ident.mechanism import Array
 from ident.roundtrips import Reduction
@@ -50,7 +51,7 @@ def check_motion(run: Run, reduction: Reduction, prismatic: np.ndarray) -> tuple
         findings += _stale(run, joint, step)
         findings += _speeds(run, joint, step, [stroke for stroke in reduction.strokes if stroke.joint == joint],
                             "m/s" if prismatic[joint] else "rad/s")
-    return (*findings, *_late(run), *_left_out(run, reduction.left_out))
+    return (*findings, *_late(run), *late_torques(run, reduction.strokes), *_left_out(run, reduction.left_out))
 
 
 def _stood_still(run: Run, prismatic: np.ndarray) -> list[Finding]:

@@ -72,9 +72,9 @@ def test_a_case_as_required_has_no_breach(arm, tmp_path):
     ({"said": "stribeck: something else\n"}, "not said"),
     ({"said": "Traceback (most recent call last):\n" + CABLE_OUT.said}, "a traceback"),
     ({"fault": "frames lost"}, "not tolerated"),
-    ({"fault": SECOND, "code": 0, "second": (OVER - 1.0, 0, "")}, "the second program was not refused: exit code 0"),
-    ({"fault": SECOND, "code": 0, "second": (OVER - 1.0, 3, "stribeck: a fault")}, "was not refused: exit code 3, stribeck: a f"),
-    ({"second": (OVER + 1.0, 1, "Traceback")}, "the second program ended with exit code 1"),
+    ({"fault": SECOND, "code": 0, "second": (AT, 0, "")}, "the second program was not refused: exit code 0"),
+    ({"fault": SECOND, "code": 0, "second": (AT, 3, "stribeck: a fault")}, "was not refused: exit code 3, stribeck: a f"),
+    ({"fault": SECOND, "code": 0, "second": (AT, 1, "Traceback")}, "the second program ended with exit code 1"),
 ])
 def test_the_judge_finds_out(arm, tmp_path, changes, words):
     found = judged(replace(CABLE_OUT, **changes), arm, tmp_path)

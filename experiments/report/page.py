@@ -23,8 +23,8 @@ from ident.health import Finding
 from ident.identify import Identification
 from ident.parameter import IDENTIFIED
 
-_WEIGHTY = ("not calibrated", "dead torque", "torn", "ended", "torque unit", "direction", "saturation", "never moved",
-            "stick-slip", "speed not constant", "left out")       # findings that come first
+_WEIGHTY = ("not calibrated", "dead torque", "torn", "ended", "torque unit", "direction", "late torque", "saturation",
+            "never moved", "stick-slip", "speed not constant", "left out")       # findings that come first
 
 
 @dataclass(frozen=True)
