@@ -55,7 +55,7 @@ WATCHED = 0.6           # s that joints are watched after the program's end
 STOOD = 0.025           # s from which a pause of this computer may be what an arm is stopped for
 AGAIN = 2               # times that such a case is tried again
 PATIENCE = 300.0        # s after which a program hangs; a crowded computer may take a minute to start one
-NOTHING_HEARD = r"has not replied|does not reply|does not answer"
+NOTHING_HEARD = r"has not replied|does not reply|no drive replies|does not answer"
 SECOND, TAKEN = "second program", r"follows another program|cannot be opened"
 TORN = rf"{NOTHING_HEARD}|stopped by itself|the bus failed|this computer sent nothing|is 'fault' after|does not hold it"
 HELD, LET_GO = "held by their drives", "without power by their drives' watchdogs: braked, or falling"
@@ -147,8 +147,8 @@ FAULTS: dict[str, Required] = {
     "host stopped": Required("segment dropped; all joints {alone}, and stopped when it goes on",
                              rf"watchdog expired|{TORN}", unheard=True, harmless_early=True),
     "host killed": Required("all joints {alone}; all finished segments on disk", unheard=True, code=-signal.SIGKILL),
-    SECOND: Required("tolerated, and refused where the first has power; else one may refuse the other", rf"reads back|{TORN}",
-                     tolerated=True, harmless_early=True),
+    SECOND: Required("tolerated, and refused where the first has power; of two that begin at once none may move, or go on",
+                     rf"reads back|was reset|{TAKEN}|{TORN}", tolerated=True, harmless_early=True),
 }
 DRIVES = {"drive silent": "silent", "drive reset": "reset", "drive fault": "fault"}
 
@@ -419,7 +419,8 @@ def judge(case: Case, arm: ArmFile) -> dict[str, Any]:
     ends = [_end(powered[-1, j], arm.joint(name).stop == "brake") for j, name in enumerate(mechanism.names)]
     for j, end in enumerate(ends):
         left = required.unheard and nature.alone == LET_GO and case.struck in (None, j)
-        alone = left or (required.falls and j == case.struck) or case.fault == "emulator killed"
+        alone = (left or (required.falls and j == case.struck) or case.fault == "emulator killed"
+                 or (case.fault == SECOND and early))          # they have set up each other's drives
         if end == "falls" and powered[:, j].any() and not alone:
             breaches.append(f"{mechanism.names[j]} was left to fall")
 

@@ -22,7 +22,7 @@ from drivers import cia402
 from drivers.axis import Axis, Joint, Keys, Link, LinkKeys, Power, Reading, Steps, refuse_shared
 from drivers.cia402 import Scale
 from drivers.errors import DriverError
-from drivers.transport import all_tried, can_bits, open_can
+from drivers.transport import SEND, all_tried, can_bits, open_can
 from ident.errors import InputError
 
 logging.getLogger("canopen").setLevel(logging.CRITICAL)          # what it calls errors we ask again, or raise
@@ -200,7 +200,7 @@ class CanopenAxis(Axis):
 
     def configure(self) -> None:
         """Write every setting, then read every one back."""
-        self.ours = False
+        self.ours, self._goal = False, None
         self._wake()
         self._check_drive()
         self.ours = True
@@ -244,6 +244,10 @@ class CanopenAxis(Axis):
         if abs(found - stated) > 0.01 * stated:
             raise self._error(f"says its rated torque is {found:g} N·m (0x6076, in {unit}), the arm file says {stated:g} N·m; "
                               "every torque would be wrong by that factor. Correct rated_torque or rated_torque_unit")
+        polarity = self.read(0x607E, 0, "<B") or 0
+        if (polarity >> 7 ^ polarity >> 6) & 1:
+            raise self._error(f"reverses its {'position' if polarity >> 7 else 'velocity'} only (0x607E = 0x{polarity:02X}): the "
+                              "joint would move away from where it is sent. Set bits 6 and 7 of its polarity alike")
         status = self.read(0x6041, 0, "<H") or 0
         if cia402.state(status) in ("fault", "fault reaction"):
             code = self.read(0x603F, 0, "<H") or 0
@@ -443,11 +447,13 @@ class _NoObject(Exception):
 class _Reader(canopen.network.MessageListener):
     """Counts error frames; ends the reader's thread without a traceback where the bus fails."""
 
-    error_frames = 0
+    def __init__(self, network: canopen.Network, link: "CanopenLink") -> None:
+        super().__init__(network)
+        self._link = link
 
     def on_message_received(self, msg: can.Message) -> None:
         """The library leaves error frames alone."""
-        self.error_frames += msg.is_error_frame
+        self._link.error_frames += msg.is_error_frame
         super().on_message_received(msg)
 
     def on_error(self, exc: Exception) -> None:
@@ -456,14 +462,22 @@ class _Reader(canopen.network.MessageListener):
 
 
 class _Network(canopen.Network):
-    """Says in our words that its reader has died, whatever killed it."""
+    """Says in our words that its reader has died, whatever killed it, and waits for no frame longer than `SEND`."""
 
     NOTIFIER_CYCLE = 0.05
 
-    def __init__(self, bus: can.BusABC) -> None:
+    def __init__(self, bus: can.BusABC, link: "CanopenLink") -> None:
         super().__init__(bus)
-        self.reader = _Reader(self)
-        self.listeners = [self.reader]
+        self.listeners = [_Reader(self, link)]
+
+    def send_message(self, can_id: int, data: bytes, remote: bool = False) -> None:
+        """Like the library's own, with a time-out."""
+        if self.bus is None:
+            raise DriverError("the CAN bus is closed")
+        with self.send_lock:
+            self.bus.send(can.Message(arbitration_id=can_id, data=data, is_remote_frame=remote, is_extended_id=False),
+                          timeout=SEND)
+        self.check()
 
     def check(self) -> None:
         failure = None if self.notifier is None else self.notifier.exception
@@ -488,7 +502,7 @@ class CanopenLink(Link):
     def open(self, transport: can.BusABC | None = None) -> None:
         """Take the bus and begin to read it."""
         self._bus, self._owned = transport or open_can(self._keys.bus, self._keys.bit_rate), transport is None
-        self._network = _Network(self._bus)
+        self._network = _Network(self._bus, self)
         for axis in self._axes:
             axis.join(self._network)
             self._network.subscribe(cia402.TPDO[0] + axis.drive.node, partial(self._take, axis, axis.on_state))
@@ -521,7 +535,7 @@ class CanopenLink(Link):
     def exchange(self, deadline: float) -> float:
         """RPDOs, heartbeat, SYNC, at which drives measure; then wait for the TPDOs. What goes wrong meanwhile is raised last."""
         assert self._network is not None
-        now, send, self.error_frames = time.monotonic(), self._network.send_message, self._network.reader.error_frames
+        now, send = time.monotonic(), self._network.send_message
         with all_tried() as tried:
             for axis in self._axes:
                 with tried():

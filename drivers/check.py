@@ -1,10 +1,11 @@
 """What is at the other end, measured without moving: a page to read before daring to move."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from drivers.arm import Array
+from drivers.arm import Array, JointSample
 from drivers.connect import connect
 from drivers.wired import WiredArm
 from ident.armfile import ArmFile, Limits
@@ -88,7 +89,7 @@ def check_arm(arm: ArmFile, reset: bool = False) -> Findings:
     watchdog = f"{1e3 * made.watchdog:.0f} ms" if any(axis.watched for axis in made.axes) else "none"
     summary += (f" (measured {(len(t) - 1) / (t[-1] - t[0]):.1f} Hz), {100 * made.link.load():.0f} % of the bus, "
                 f"watchdog {watchdog}")
-    notes = (*made.outside(), *_beyond(arm, mechanism, made.limits), *_notes(made))
+    notes = (*made.outside(), *_beyond(arm, mechanism, made.limits), *_unseen(made, samples), *_notes(made))
     return Findings(summary, pages, notes)
 
 
@@ -123,6 +124,16 @@ def _beyond(arm: ArmFile, mechanism: Mechanism, limits: Limits) -> list[str]:
     return [f"joints.{name}.{key} = {limit[j]:g} {unit(j)} is more than the {rated[name]:g} {unit(j)} of the model"
             for key, limit, rated, unit in stated for j, name in enumerate(mechanism.names)
             if name in rated and limit[j] > rated[name] * (1.0 + 1e-6)]
+
+
+def _unseen(arm: WiredArm, samples: Sequence[JointSample]) -> list[str]:
+    """Temperature limits that nothing can be held against."""
+    shown = np.asarray(np.isfinite([np.full(len(arm.names), np.nan) if sample.temperature is None else sample.temperature
+                                    for sample in samples]).any(axis=0))
+    blind = [name for name, limit, seen in zip(arm.names, arm.limits.temperature, shown, strict=True)
+             if np.isfinite(limit) and not seen]
+    said = f"{', '.join(blind)}: the drives report no temperature; the arm file's limit is not watched, only theirs"
+    return [said] if blind else []
 
 
 def falling(arm: ArmFile, names: tuple[str, ...]) -> str:

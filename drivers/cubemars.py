@@ -52,12 +52,14 @@ class CubemarsAxis(PolledAxis):
             raise InputError(f"joints.{joint.name}.drive.kd = {drive.kd:g}: a joint whose computer falls silent runs on for up "
                              f"to kd / kp = {drive.kd / drive.kp:.2g} s at its speed, which plans leave driver.watchdog = "
                              f"{keys.watchdog:g} s for. Lower kd, or raise kp or watchdog")
-        self.steps = Steps(0.0, self.shaft.steps.position, self.shaft.steps.torque, step / 2.0)     # it goes at any velocity
+        slow = 0.0 if drive.kp else mit.step(drive.spans.velocity, 12) / drive.gear        # a ramp goes at any velocity
+        self.steps = Steps(slow, self.shaft.steps.position, self.shaft.steps.torque, step / 2.0)
         self.gravity = 0.0                  # of the joint, where it is now
         self.corrupt = 0
         self.released = True                # there is nothing to release
         self._slope = Slope(self.steps.position)
         self._powered = False
+        self._fault = 0                     # error code under power: rest mode, which comes then, forgets it
         self._rested = self._entered = 0    # answers to rest mode since power was to go, to motor mode since it was to come
         self._ramp: tuple[float, float] | None = None       # time and position that it has reached
         self._told: Frame | None = None     # the last set-point
@@ -85,7 +87,7 @@ class CubemarsAxis(PolledAxis):
     def configure(self) -> None:
         """There is nothing to write; it must reply, without fault. Then rest mode, which a killed program may have left."""
         self.reading = self._goal = self._ramp = self._told = self._resumed = None
-        error = self._state()
+        error = self._state() or self._fault
         if error:
             raise self.error(f"has a fault: {mit.cubemars_words(error)}; see to its cause, then clear it with stribeck "
                              "check --reset")
@@ -169,22 +171,27 @@ class CubemarsAxis(PolledAxis):
         """Rest mode is in place of the set-point, cycle by cycle, until that is answered."""
         yield from ()
 
+    def quick_stop(self) -> None:
+        """The ramp's end; rest mode for a motor with a fault, whose brake closes by nothing else."""
+        super().quick_stop()
+        self._rested = 0
+
     def disable(self) -> None:
         """Rest mode, which has to be answered."""
         super().disable()
         self._rested = 0
 
     def questions(self, told: bool) -> Iterator[Frame]:
-        """It replies to what it is told; else to gains of zero."""
+        """It replies to what it is told; else to gains of zero, or to rest mode where a fault may have left it limp."""
         if not told:
-            yield self._idle()
+            yield self._rest() if self._powered and self._goal in ("held", "off") else self._idle()
 
     def reset(self) -> None:
         """Rest mode, in which faults that are over are forgotten: for a motor without fault, too, which asking left limp."""
         self._state()
         self.ask(self._rest(), "error")
         time.sleep(0.02)
-        error = self._state()
+        error = self._fault = self._state()
         self.ask(self._rest(), "error")
         if error:
             raise self.error(f"keeps its fault: {mit.cubemars_words(error)}")
@@ -205,7 +212,9 @@ class CubemarsAxis(PolledAxis):
         self.answers["error"] = state.status
         if self.due:
             self._entered += self._goal == "on" and self._powered
-            if self._goal == "off" and self._powered:
+            if self._powered and state.status:
+                self._fault = state.status
+            if self._powered and (self._goal == "off" or (self._goal == "held" and state.status)):
                 self._rested += 1
                 self._powered = self._rested < _CONFIRMED
             q, _, tau = self.shaft.measured(state)

@@ -22,16 +22,20 @@ class LimitExceeded(DriverError):
         Which joint and what was measured, or commanded.
     value, limit : float
         Found and allowed, in `unit`.
+    fault : str
+        All that in words, without what was done about it.
     """
 
-    def __init__(self, joint: str, quantity: str, value: float, limit: float, unit: str, t: float) -> None:
-        super().__init__(f"{quantity} of {joint} is {value:.4g} {unit}, limit {limit:.4g} {unit}, at t = {t:.3f} s; "
-                         "the arm was stopped")
+    def __init__(self, joint: str, quantity: str, value: float, limit: float, unit: str, t: float, why: str = "") -> None:
+        self.fault = (f"{quantity} of {joint} is {value:.4g} {unit}, limit {limit:.4g} {unit}, at t = {t:.3f} s"
+                      + (f"; {why}" if why else ""))
+        super().__init__(f"{self.fault}; the arm was stopped")
         self.joint, self.quantity, self.value, self.limit, self.unit, self.t = joint, quantity, value, limit, unit, t
+        self._why = why
 
-    def __reduce__(self) -> tuple[type[Self], tuple[str, str, float, float, str, float]]:
+    def __reduce__(self) -> tuple[type[Self], tuple[str, str, float, float, str, float, str]]:
         """As it is made, so that other processes can be told."""
-        return type(self), (self.joint, self.quantity, self.value, self.limit, self.unit, self.t)
+        return type(self), (self.joint, self.quantity, self.value, self.limit, self.unit, self.t, self._why)
 
 
 class ReplayMismatch(DriverError):

@@ -12,7 +12,7 @@ from pydantic import Field, PositiveFloat
 
 from drivers.axis import Axis, Joint, Link, LinkKeys, Power, Reading
 from drivers.errors import DriverError
-from drivers.transport import all_tried, open_can
+from drivers.transport import SEND, all_tried, open_can
 
 _REPLY = 0.1            # s for an answer to a question outside the cycles,
 _TRIES = 3              # which is put so often
@@ -316,7 +316,7 @@ class PolledLink(Link):
         assert self._bus is not None
         self._sent.add((frame.identifier, frame.data))
         self._bus.send(can.Message(arbitration_id=frame.identifier, data=None if frame.remote else frame.data,
-                                   is_remote_frame=frame.remote, is_extended_id=False))
+                                   is_remote_frame=frame.remote, is_extended_id=False), timeout=SEND)
 
     def listen(self, done: Callable[[], bool], deadline: float) -> bool:
         """Hand out what comes until it is done; says whether it was done in time."""

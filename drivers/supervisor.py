@@ -11,14 +11,18 @@ from drivers.errors import DriverError, LimitExceeded
 from ident.errors import InputError
 
 _REACTION_TIME = 0.02      # s, on top of a period, for which a joint still follows its last command before it brakes
-_FOLLOWING_TIME = 0.2      # s over which a joint may fall behind its commands
+_FOLLOWING_TIME = 0.2      # s over which a joint may fall behind its commands,
+_MOVING_TIME = 1.0         # and its position go another way than its velocity says,
+_PAUSE = 4.0               # reaction times from sample to sample after which nobody knows the way between,
+_OTHERWISE = 0.2           # beside this part of that way: velocities lag and are coarse, but their sign and scale show
 _STALE_PERIODS = 10        # periods after which a joint's sample is stale,
 _STALE_TIME = 0.05         # s, whichever is longer
 _ROUNDING = 1.0 + 1e-9     # of commands at their limits
 _QUANTITIES = (            # what is checked, with its unit for turning and for sliding joints
     ("position with stopping distance", "rad", "m"), ("position with stopping distance", "rad", "m"),
     ("velocity", "rad/s", "m/s"), ("torque", "N·m", "N"), ("temperature", "°C", "°C"), ("age of the sample", "s", "s"),
-    ("following error", "rad", "m"))
+    ("following error", "rad", "m"), ("position against integrated velocity", "rad", "m"))
+_WHY = {7: "one of the two has a wrong sign or scale"}
 _COMMANDED = {"velocity": ("rad/s", "m/s"), "torque": ("N·m", "N")}
 _REPORTED = {"velocity": "dq", "position": "q", "torque": "tau", "time": "t_joint"}
 
@@ -27,8 +31,8 @@ class Supervisor:
     """An arm that stops itself when what it measures leaves its limits.
 
     Checked each cycle: position with the distance that stopping takes, velocity, torque, temperature, age of
-    each joint's sample, and how far a joint has fallen behind its velocity commands. Commands beyond the limits
-    of velocity and torque are not sent.
+    each joint's sample, how far a joint has fallen behind its velocity commands, and whether its position moves as its
+    velocity says. Commands beyond the limits of velocity and torque are not sent.
 
     Parameters
     ----------
@@ -56,13 +60,15 @@ class Supervisor:
         temperature = np.where(np.isnan(limits.temperature), np.inf, limits.temperature)
         stale = np.full(n, max(_STALE_PERIODS / arm.rate, _STALE_TIME))
         self._allowed = np.stack((limits.position[:, 1], -limits.position[:, 0], limits.velocity, limits.torque,
-                                  temperature, stale, limits.following_error))
+                                  temperature, stale, limits.following_error, limits.following_error))
         self._found = np.zeros_like(self._allowed)
         self._reaction = 1.0 / arm.rate + _REACTION_TIME
         self._braking = 0.5 / limits.acceleration
         self._gain = limits.acceleration * self._reaction
         self._behind, self._t = np.zeros(n), 0.0
         self._keep = 1.0 - 1.0 / (arm.rate * _FOLLOWING_TIME)
+        self._apart, self._gone = np.zeros(n), np.zeros(n)
+        self._last: JointSample | None = None
 
     def __enter__(self) -> Self:
         self.arm.__enter__()
@@ -74,7 +80,8 @@ class Supervisor:
 
     def enable(self) -> None:
         """Power the joints at rest."""
-        self._behind[:] = 0.0
+        self._behind[:] = self._apart[:] = self._gone[:] = 0.0
+        self._last = None
         self.arm.enable()
 
     def stop(self, reason: str) -> None:
@@ -109,9 +116,20 @@ class Supervisor:
             np.fmax(sample.temperature, 0.0, out=found[4])     # nan: this drive reports none
         found[5] = sample.t - sample.t_joint
         np.abs(self._behind, out=found[6])
+        self._compare(sample)
+        np.subtract(np.abs(self._apart), _OTHERWISE * self._gone, out=found[7])
         if not (found <= self._allowed).all():      # a nan fails this too
             self._breach(sample)
         return sample
+
+    def _compare(self, sample: JointSample) -> None:
+        """Position against velocity, over about a second; not over a pause, whose velocities nobody knows."""
+        last, self._last = self._last, sample
+        if last is None or not 0.0 < (dt := sample.t - last.t) < _PAUSE * self._reaction:
+            return
+        way, keep = 0.5 * dt * (sample.dq + last.dq), 1.0 - dt / _MOVING_TIME
+        self._apart = keep * self._apart + (sample.q - last.q - way)
+        self._gone = keep * self._gone + np.abs(way)
 
     def _refuse(self, command: Command) -> None:
         """Stop where a joint's own command is beyond its limit; what is no command at all the arm refuses."""
@@ -124,7 +142,7 @@ class Supervisor:
                 if modes[j] == mode:
                     error = LimitExceeded(self.names[j], f"commanded {mode}", float(values[j]), float(limits[j]),
                                           units[int(self._prismatic[j])], self._t)
-                    self.arm.stop(str(error))
+                    self.arm.stop(error.fault)
                     raise error
 
     def _breach(self, sample: JointSample) -> None:
@@ -140,6 +158,7 @@ class Supervisor:
         if row == 1:                                    # the lower limit is checked upside down
             value, allowed = -value, -allowed
         quantity, *units = _QUANTITIES[row]
-        error = LimitExceeded(self.names[joint], quantity, value, allowed, units[int(self._prismatic[joint])], sample.t)
-        self.arm.stop(str(error))
+        error = LimitExceeded(self.names[joint], quantity, value, allowed, units[int(self._prismatic[joint])], sample.t,
+                              _WHY.get(int(row), ""))
+        self.arm.stop(error.fault)
         raise error

@@ -10,6 +10,8 @@ import can
 from drivers.errors import DriverError
 from ident.errors import InputError, StribeckError
 
+SEND = 0.05             # s that an interface may take for a frame: the ladder must go on, and some wait for ever
+
 logging.getLogger("can.bus").setLevel(logging.ERROR)        # a bus that could not be opened is said to be left open
 
 

@@ -22,7 +22,8 @@ from ident.errors import InputError, about_file
 MOST_LOAD = 0.7             # part of a bus that cycles may take
 _PATIENCE = 2.0             # periods in which a reply must have come
 _RAMP = 0.5                 # s that a joint may take to rest beyond its braking time, before its own quick stop is asked for
-_QUICK_STOP = 1.0           # s for the drive's quick stop,
+_QUICK_STOP = 1.0           # s for the drive's quick stop, beyond its braking time,
+_TURNS = 0.02               # rad/s from which a joint is not yet held though its drive says so, or four velocity steps
 _POWER_OFF = 1.0            # s for its brake,
 _POWER_ON = 5.0             # s to power all drives
 _REST = 0.005               # rad/s below which a joint counts as at rest, or two velocity steps
@@ -128,9 +129,17 @@ class WiredArm:
                  trace: TracebackType | None) -> None:
         with self._leave:
             try:
-                self.stop("interrupted" if kind is KeyboardInterrupt else "disconnected")
+                self._stop_whatever_comes("interrupted" if kind is KeyboardInterrupt else "disconnected")
             finally:
                 self._reason = "disconnected"
+
+    def _stop_whatever_comes(self, reason: str) -> None:
+        """A second Ctrl-C may come before the ladder has begun to hold it back: then it has yet to be gone down."""
+        try:
+            self.stop(reason)
+        except KeyboardInterrupt:
+            self.stop(reason)           # does nothing where it was
+            raise
 
     def enable(self) -> None:
         """Power the joints at rest.
@@ -226,9 +235,9 @@ class WiredArm:
                 axis.reset()
 
     def stop(self, reason: str) -> None:
-        """Velocity 0, then the drives' own quick stop, then brakes where the arm file says so; each with a time-out.
+        """Velocity 0, then the drives' own quick stop until all is at rest, then brakes where the arm file says so.
 
-        Ctrl-C meanwhile takes effect after the last.
+        Each has a time-out. Ctrl-C meanwhile takes effect after the last.
 
         Raises
         ------
@@ -250,8 +259,13 @@ class WiredArm:
                 if not isinstance(found, DriverError):
                     raise found
             if errors:
-                raise DriverError(f"{reason}; then {'; '.join(dict.fromkeys(map(str, errors)))}; drives that are out of reach "
-                                  "are left to their own watchdogs")
+                raise DriverError(f"{reason}; then {'; '.join(dict.fromkeys(map(str, errors)))}; {self._left()}")
+
+    def _left(self) -> str:
+        """What becomes of drives that could not be told to stop."""
+        unwatched = [axis.joint.name for axis in self.axes if not axis.watched]
+        return ("drives that are out of reach are left to their own watchdogs"
+                + (f", which {', '.join(unwatched)} has not: switch its supply off" if unwatched else ""))
 
     def _fail(self, fault: str) -> None:
         """Stop, then say why."""
@@ -299,7 +313,7 @@ class WiredArm:
     def _quick_stop(self) -> None:
         for axis in self.axes:
             axis.quick_stop()
-        self._until("held", _QUICK_STOP)
+        self._until("held", _QUICK_STOP + float((self.limits.velocity / self.limits.acceleration).max()))
         for axis in self.axes:
             if axis.joint.falls and axis.power != "held" and f"drive of {axis.joint.name} " not in str(self._reason):
                 raise DriverError(f"the drive of {axis.joint.name} does not hold it: {axis.trouble or axis.power}")
@@ -316,7 +330,7 @@ class WiredArm:
         """Cycle until these drives are in this state; a drive without power cannot be held."""
         axes, end, self._failure = self.axes if axes is None else axes, time.monotonic() + patience, None
         done = {"held": ("held", "off", "fault"), "off": ("off", "fault")}.get(power, (power,))       # a fault takes power, too
-        while any(axis.power not in done for axis in axes) or self._silent(axes):
+        while any(axis.power not in done for axis in axes) or self._silent(axes) or (power == "held" and self._turning()):
             if power == "on":
                 broken = next((axis for axis in axes if axis.power == "fault"), None)
                 if broken is not None:
@@ -326,6 +340,8 @@ class WiredArm:
                 silent = self._silent(axes)
                 if silent:
                     raise DriverError(self._who(silent))
+                if turning := self._turning():
+                    raise DriverError(f"{turning[0]} still turns {patience:.2g} s after its drive was told to stop")
                 axis = next(axis for axis in axes if axis.power not in done)
                 raise DriverError(f"the drive of {axis.joint.name} is {axis.power!r} after {patience:g} s, not {power!r}"
                                   + (f": {axis.trouble}" if axis.trouble else ""))
@@ -333,6 +349,12 @@ class WiredArm:
                 self._cycle()
             else:
                 self._try_cycle()
+
+    def _turning(self) -> list[str]:
+        """Joints that move while their drives stop them: to say so, a drive need not have come to rest."""
+        most = np.maximum(_TURNS, 4.0 * self.resolution.velocity_step)
+        return [axis.joint.name for axis, pace in zip(self.axes, most, strict=True)
+                if axis.power == "held" and axis.reading is not None and abs(axis.reading.dq) > pace]
 
     def _try_cycle(self) -> Array:
         """A cycle of the ladder: what fails in it is no reason to end a rung before its time. Velocities, nan where it failed."""

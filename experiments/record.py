@@ -66,7 +66,7 @@ def record(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None, no
     together = any(segment.kind == "sweep" for segment in plan.segments)
     folder = new_run_folder(campaign, plan.purpose if plan.purpose != FIT else "whole-arm" if together else "constant-speed")
     with Recorder(folder, arm, mechanism, plan.method, arm.driver.rate, connected.resolution, plan_table(plan),
-                  seed, note, continues=continues, options=options) as recorder, connected, _counted(device, recorder):
+                  seed, note, continues=continues, options=options) as recorder, _counted(device, recorder), connected:
         check = _checked_way(device, plan, arm, mechanism)
         connected.enable()
         follow(connected, plan, recorder, watch, check, approach(arm), enough)
@@ -97,17 +97,23 @@ def _checked_way(device: Arm, plan: Plan, arm: ArmFile, mechanism: Mechanism) ->
 
 @contextmanager
 def _counted(device: Arm, recorder: Recorder) -> Iterator[None]:
-    """However motion on a bus ends, note when it began, its cycles, how many of them late, replies missed, and error frames."""
+    """However motion on a bus ends, note when it began, its cycles, how many of them late, replies missed, and error frames.
+
+    Noted once the arm was stopped: a disk may take its time. An arm that could not be connected has nothing to note.
+    """
     if not isinstance(device, WiredArm):
         yield
         return
     before, errors = replace(device.tally, missed=device.tally.missed.copy()), device.link.error_frames
+    epoch = device.epoch
     try:
         yield
     finally:
         tally = device.tally
-        recorder.event(REPLIES, epoch=round(device.epoch, 6), cycles=tally.cycles - before.cycles, late=tally.late - before.late,
-                       missed=(tally.missed - before.missed).tolist(), error_frames=device.link.error_frames - errors)
+        if device.epoch != epoch:
+            recorder.event(REPLIES, epoch=round(device.epoch, 6), cycles=tally.cycles - before.cycles,
+                           late=tally.late - before.late, missed=(tally.missed - before.missed).tolist(),
+                           error_frames=device.link.error_frames - errors)
 
 
 def approach(arm: ArmFile) -> float:

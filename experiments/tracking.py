@@ -93,7 +93,7 @@ class _Tracker:
         s, ds = (np.reshape(part, (count, -1)) for part in motion(np.arange(1, count + 1) / arm.rate))
         way = np.array(segment.target) - start
         q_cmd, dq_ref = start + s * way, ds * way
-        fastest = arm.limits.velocity
+        fastest = limits.velocity
         begin = sample.t
         row = 0
         while row < count:

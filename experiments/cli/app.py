@@ -2,9 +2,11 @@
 
 import _thread
 import logging
+import math
 import signal
 import sys
 import threading
+import time
 
 import typer
 
@@ -14,6 +16,7 @@ from experiments.cli.common import BAD_INPUT, DONE, STOPPED
 _ENDINGS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 _AGAIN = 0.001          # s
+_ONE = 1.0              # s in which all that asks the program to end is one wish
 
 app = typer.Typer(name="stribeck", no_args_is_help=True, rich_markup_mode=None, add_completion=False,
                   pretty_exceptions_enable=False, help="Identify and calibrate the joint friction of a robot arm.",
@@ -49,9 +52,34 @@ for module in (beginning, moving, fitting, judging, showing, comparing, wires):
     module.register(app)
 
 
+class _Ending:
+    """Handles what asks the program to end as Ctrl-C, which stops the arm and closes the run.
+
+    Some is sent twice, as by programs that pass signals on: what comes while the first is on its way to those who stop would
+    break that off.
+    """
+
+    def __init__(self) -> None:
+        self._last = -math.inf
+
+    def __call__(self, number: int, frame: object) -> None:
+        now = time.monotonic()
+        if now - self._last > _ONE:
+            self._last = now
+            raise KeyboardInterrupt
+
+    def forget(self) -> None:
+        """The last one was lost."""
+        self._last = -math.inf
+
+
+_ending = _Ending()
+
+
 def _not_lost(unraisable: "sys.UnraisableHookArgs") -> None:
     """Ctrl-C that met a place from which nothing is raised, as the end of an object, comes again."""
     if unraisable.exc_type is KeyboardInterrupt:
+        _ending.forget()
         threading.Timer(_AGAIN, _thread.interrupt_main).start()
     else:
         sys.__unraisablehook__(unraisable)
@@ -60,7 +88,7 @@ def _not_lost(unraisable: "sys.UnraisableHookArgs") -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its code."""
     for ending in _ENDINGS:
-        signal.signal(ending, signal.default_int_handler)       # like Ctrl-C: stop the arm, close the run
+        signal.signal(ending, _ending)
     sys.unraisablehook = _not_lost
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
     for handler in logging.getLogger().handlers:

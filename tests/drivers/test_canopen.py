@@ -282,7 +282,7 @@ class TestFaults:
                 until_it_fails(arm)
 
     def test_a_bus_that_fails_is_an_error_of_ours_and_the_watchdogs_stop_the_joints(self, pair, probe, monkeypatch):
-        def broken(*_):
+        def broken(*_, **__):
             raise can.CanOperationError("No buffer space available")
 
         with connect(pair.arm) as arm:
@@ -406,10 +406,12 @@ def says(index, value):
     (deaf_to((0x60FF, 0)), None),
     (says(0x6502, 0b100), r"has no mode csv \(0x6502 offers pv\)"),
     (says(0x6076, 600_000), r"rated torque is 600 N·m \(0x6076, in mN·m\), the arm file says 0.6 N·m"),
+    (says(0x607E, 0b0100_0000), r"reverses its velocity only \(0x607E = 0x40\): the joint would move away"),
+    (says(0x607E, 0b1000_0000), r"reverses its position only \(0x607E = 0x80\)"),
     (lambda node: node.fault(0x4310), r"has a fault, error 0x4310 \(temperature of the drive\)"),
     (lambda node: node._enter("operation enabled"), "is powered and follows another program"),
 ], ids=["no heartbeat consumer", "no reaction", "no quick stop option", "reaction not taken", "mapping not taken", "zero is zero",
-        "no csv", "unit of torque", "fault", "somebody else's"])
+        "no csv", "unit of torque", "velocity reversed", "position reversed", "fault", "somebody else's"])
 def test_a_drive_that_is_not_as_it_should_be_is_not_powered(make_arm, spoil, words):
     arm = make_arm(merged(with_port(PAIR["canopen"], 1), {"driver": {"modes": ["velocity"]}}))
     with virtual_drives(arm, spoil) as driver:
@@ -461,7 +463,7 @@ def test_a_drive_that_stays_in_its_mode_is_stopped_without_torque(make_arm, stuc
 
 def test_error_frames_are_counted(make_arm):
     with virtual_drives(make_arm(with_port(PAIR["canopen"], 1)), lambda _: None) as driver, driver:
-        driver.link._network.reader.on_message_received(can.Message(is_error_frame=True))
+        driver.link._network.listeners[0].on_message_received(can.Message(is_error_frame=True))
         driver.look(1)
         assert driver.link.error_frames == 1
 
@@ -520,7 +522,7 @@ def test_halves_of_different_cycles_are_never_one_reading(axis):
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")     # how pytest shows a thread's end
 def test_a_bus_that_cannot_be_read_any_more_is_said_without_a_traceback(pair, capfd, monkeypatch):
-    def broken(*_):
+    def broken(*_, **__):
         raise can.CanOperationError("no such device")
 
     with connect(pair.arm) as arm:

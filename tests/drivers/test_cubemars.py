@@ -133,7 +133,7 @@ def losing(arm, data, count):
     bus, left = arm.link._bus, count
     send = bus.send
 
-    def lossy(message):
+    def lossy(message, timeout=None):
         nonlocal left
         if bytes(message.data) == data and message.arbitration_id == 1 and left:
             left -= 1
@@ -207,6 +207,27 @@ def test_it_has_no_watchdog_and_that_has_to_be_allowed(pair, make_arm):
 @pytest.fixture(scope="module")
 def axis(make_arm):
     return connect(make_arm(with_port(PAIR["cubemars"], 1))).axes[0]
+
+
+def test_a_fault_under_power_ends_in_rest_mode_and_is_not_forgotten(axis, monkeypatch):
+    """Only in rest mode its brake closes; the motor forgets its fault there."""
+    reply = bytearray(8)
+    reply[0], reply[7] = 1, 2
+    axis.due, axis._powered, axis._goal = True, True, "follow"
+    axis.take(Frame(0, bytes(reply)))
+    assert (axis.power, axis.trouble) == ("fault", "overcurrent")
+    for ended in (axis.quick_stop, axis.disable):
+        axis._powered = True
+        ended()
+        assert [frame.data for frame in axis.frames()] == [OFF]
+    for _ in range(3):
+        axis.due = True
+        axis.take(Frame(0, bytes(reply)))
+    assert not axis._powered
+    assert [frame.data for frame in axis.frames()] != [OFF]
+    monkeypatch.setattr(axis, "_state", lambda: 0)
+    with pytest.raises(DriverError, match=r"turn has a fault: overcurrent.*check --reset"):
+        axis.configure()
 
 
 @given(identifier=st.sampled_from([0, 1, 2]), data=st.binary(max_size=8), due=st.booleans())

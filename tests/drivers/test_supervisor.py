@@ -27,7 +27,7 @@ class FakeArm:
     resolution = Resolution(REST, REST, REST)
 
     def __init__(self, limits=LIMITS):
-        self.limits, self.calls, self.altered, self.t = limits, [], {}, 0.0
+        self.limits, self.calls, self.altered, self.t, self.q = limits, [], {}, 0.0, REST
 
     def __enter__(self):
         self.calls.append("enter")
@@ -45,7 +45,8 @@ class FakeArm:
     def step(self, command):
         self.calls.append("step")
         self.t += 1.0 / RATE
-        plain = JointSample(self.t, REST, REST, REST, np.full(2, self.t), np.array([25.0, np.nan]), np.zeros(2, dtype=np.int64))
+        self.q = self.q + np.asarray(self.altered.get("dq", REST)) / RATE       # as its velocity says
+        plain = JointSample(self.t, self.q, REST, REST, np.full(2, self.t), np.array([25.0, np.nan]), np.zeros(2, dtype=np.int64))
         late = self.altered.get("age")
         changes = {key: value for key, value in self.altered.items() if key != "age"}
         return replace(plain, **changes, **({} if late is None else {"t_joint": self.t - late}))
@@ -79,7 +80,7 @@ def trips(fake, commands=(REST,), **altered):
     with pytest.raises(LimitExceeded) as caught:
         follow(guard, commands)
     assert len(stops(fake)) == 1
-    assert fake.calls[-1] == ("stop", str(caught.value))
+    assert fake.calls[-1] == ("stop", caught.value.fault)
     assert fake.calls[-2] == "step"
     return caught.value
 
@@ -180,7 +181,7 @@ def test_a_command_beyond_a_limit_is_not_sent(fake, command, words):
     guard = supervised(fake)
     with pytest.raises(LimitExceeded, match=words) as caught:
         guard.step(command)
-    assert fake.calls == [("stop", str(caught.value))]
+    assert fake.calls == [("stop", caught.value.fault)]
 
 
 @pytest.mark.parametrize("command", [
@@ -204,7 +205,7 @@ class TestFollowing:
 
     def test_a_joint_that_follows_is_left_alone(self, fake):
         guard = supervised(fake, dq=[0.5, -0.3])
-        for _ in range(500):
+        for _ in range(300):
             guard.step(Command(np.array([0.5, -0.3])))
 
     def test_noise_about_the_command_is_left_alone(self, fake):
@@ -222,6 +223,43 @@ class TestFollowing:
         trips(fake, [[0.5, 0.0]] * 30)
         guard = supervised(fake)
         guard.step(Command(np.array([0.5, 0.0])))
+
+
+class TestPositionAgainstVelocity:
+    """The judge moves the joint; what it reports of that has a scale, a lag or noise of its own."""
+
+    def swing(self, fake, report, seconds=6.0):
+        guard = supervised(fake)
+        t = np.arange(1.0 / RATE, seconds + 3.0, 1.0 / RATE)
+        q, dq = np.stack((1.2 * np.sin(t), 0.0 * t), axis=1), np.stack((1.2 * np.cos(t), 0.0 * t), axis=1)
+        for row in range(round(seconds * RATE)):
+            fake.altered = dict(zip(("q", "dq"), report(row, q, dq), strict=True))
+            guard.step(Command(fake.altered["dq"]))
+
+    @pytest.mark.parametrize("scale", [-1.0, 1.0 / 60.0, 0.5, 2.0, 0.0])
+    def test_a_wrong_sign_or_scale_is_stopped_soon(self, fake, scale):
+        with pytest.raises(LimitExceeded, match=r"position against integrated velocity of turn.* wrong sign or scale") as caught:
+            self.swing(fake, lambda row, q, dq: (q[row], np.clip(scale * dq[row], -2.0, 2.0)))
+        assert caught.value.quantity == "position against integrated velocity"
+        moved = 1.2 * np.sin(fake.t)
+        assert moved < 0.3
+        assert stops(fake) == [caught.value.fault]
+
+    @pytest.mark.parametrize("name", ["true", "ten per cent", "a lag", "noise", "coarse", "a pause"])
+    def test_velocities_as_they_are_are_left_alone(self, fake, name):
+        rng = np.random.default_rng(0)
+
+        def report(row, q, dq):
+            if name == "a pause" and row == 200:
+                fake.t += 2.0                   # in which it moved on
+            shift = 200 if name == "a pause" and row >= 200 else 0
+            now = row + shift
+            return q[now], {"ten per cent": 1.1 * dq[now], "a lag": dq[max(now - 5, 0)],
+                            "noise": dq[now] + 0.1 * rng.standard_normal(2) * [1.0, 0.0],
+                            "coarse": np.round(dq[now] / 0.1) * 0.1}.get(name, dq[now])
+
+        self.swing(fake, report, 3.9)
+        assert stops(fake) == []
 
 
 @pytest.mark.parametrize("key", ["position", "velocity", "acceleration", "torque"])

@@ -212,6 +212,64 @@ def test_after_a_pause_longer_than_the_watchdog_nothing_goes_on(arm, monkeypatch
     assert [axis.q for axis in arm.axes] == before
 
 
+@pytest.mark.parametrize("coasts", [0.4, 9.0])
+def test_brakes_close_once_the_joints_are_at_rest(make_arm, monkeypatch, coasts):
+    """A drive says that it stops as soon as it begins to."""
+    arm = WiredArm(make_arm({"joints": {name: {"stop": "brake"} for name in ("turn", "lift")}}), Loopback)
+    arm.__enter__()
+    arm.enable()
+
+    def slower(axis):
+        axis.state, began, pace = "held", time.monotonic(), axis.velocity
+        ramp = property(lambda axis: max(0.0, pace * (1.0 - (time.monotonic() - began) / coasts)), lambda axis, value: None)
+        monkeypatch.setattr(Ideal, "velocity", ramp, raising=False)
+
+    off = []
+    monkeypatch.setattr(Ideal, "quick_stop", slower)
+    monkeypatch.setattr(Ideal, "disable", lambda axis: (off.append(axis.velocity), setattr(axis, "state", "off")))
+    monkeypatch.setattr(Ideal, "command", lambda axis, mode, value: None)
+    for axis in arm.axes:
+        axis.velocity = 0.5
+    if coasts > 1.0:
+        with pytest.raises(DriverError, match=r"turn still turns 1\.\d+ s after its drive was told to stop"):
+            arm.stop("enough")
+        return
+    arm.stop("enough")
+    assert len(off) == 2
+    assert max(off) < 0.03
+
+
+def test_a_second_ctrl_c_before_the_ladder_holds_it_back_skips_no_rung(make_arm, monkeypatch):
+    """As programs that pass signals on send them."""
+    stop, often = WiredArm.stop, []
+
+    def struck(arm, reason):
+        often.append(reason)
+        if len(often) == 1:
+            raise KeyboardInterrupt
+        stop(arm, reason)
+
+    monkeypatch.setattr(WiredArm, "stop", struck)
+    arm = WiredArm(make_arm(), Loopback)
+
+    def interrupted():
+        with arm:
+            arm.enable()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert [axis.state for axis in arm.axes] == ["held" if axis.joint.falls else "off" for axis in arm.axes]
+    assert often == ["interrupted", "interrupted"]
+
+
+def test_drives_that_nothing_stops_are_named(arm, monkeypatch):
+    monkeypatch.setattr(arm.axes[1], "watched", False)
+    arm.link.failures = 10**9
+    with pytest.raises(DriverError, match="left to their own watchdogs, which lift has not: switch its supply off"):
+        steps(arm, 1)
+
+
 def test_a_joint_that_its_drive_does_not_hold_in_the_end_is_told(make_arm, monkeypatch):
     """The program would end as if all were well, and the joint falls."""
     monkeypatch.setattr(Ideal, "quick_stop", lambda axis: setattr(axis, "state", "fault"))

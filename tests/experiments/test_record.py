@@ -109,7 +109,7 @@ class TestEndedEarly:
         plan = make_plan(arm, speeds=(0.4,) * 6)
         with pytest.raises(LimitExceeded, match="temperature of lift") as caught:
             record(arm, plan, tmp_path)
-        assert stops[0] == str(caught.value)
+        assert stops[0] == caught.value.fault
         run = load_run(find_runs(tmp_path)[0], SIGNALS)
         assert run.closed["reason"] == str(caught.value)
         assert 0.3 * plan.robot_time < run.t[-1] < 0.9 * plan.robot_time

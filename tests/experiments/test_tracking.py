@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from drivers import Command, JointSample, LimitExceeded, Resolution, Supervisor
+from drivers import Command, DriverError, JointSample, LimitExceeded, Resolution, Supervisor
 from drivers.simulated import SimulatedArm
 from experiments.plan import robot_time
 from experiments.tracking import follow
@@ -57,6 +57,23 @@ class Integrator:
 @pytest.fixture
 def arm_file(make_arm):
     return make_arm()
+
+
+def test_on_the_first_way_no_joint_is_told_more_than_its_share(arm_file, make_plan):
+    """Not even one whose position goes the wrong way, after which the tracker runs."""
+    class Backwards(Integrator):
+        def step(self, command):
+            sample = super().step(command)
+            if self.k > 400:
+                raise DriverError("enough")
+            return replace(sample, q=-sample.q)
+
+    arm, plan = Backwards(arm_file.limits(load_mechanism(arm_file))), make_plan(arm_file)
+    with pytest.raises(DriverError, match="enough"):
+        follow(arm, replace(plan, start=(0.5, 0.5)), share=0.1)
+    told = np.abs(arm.commands).max(axis=0)
+    assert (told > 0.099 * arm.limits.velocity).any()
+    assert (told <= 0.1 * arm.limits.velocity * (1.0 + 1e-9)).all()
 
 
 @pytest.fixture
