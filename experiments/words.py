@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import chi2
@@ -10,7 +11,7 @@ from scipy.stats import chi2
 from ident.breakaway import Breakaway
 from ident.calibration import Calibration
 from ident.friction import COMPONENTS
-from ident.gravity import TELLS
+from ident.gravity import ASTRAY, TELLS
 from ident.parameter import Parameter
 
 MISSING = "–"
@@ -151,7 +152,7 @@ def moment(when: datetime) -> str:
 
 def gravity_sentence(calibration: Calibration) -> str:
     """How torque and model agree on gravity, over all joints, and what is known of an unknown tool."""
-    agree, differ, blind = gravity_groups(calibration)
+    agree, differ, loose, astray, blind = gravity_groups(calibration)
     said = [tool_sentence(calibration)] if calibration.model.unknown_tool.parameters else []
     if agree:
         worst = max(0.1, 100.0 * max(abs((scale.value or 0.0) - 1.0) for scale in agree.values()))
@@ -159,26 +160,47 @@ def gravity_sentence(calibration: Calibration) -> str:
     if differ:
         told = listed(f"{plus_minus(scale)} for {name}" for name, scale in differ.items())
         said.append(f"Torque over model is {told}. {_cause(calibration)}")
+    if loose:
+        told = listed(f"{plus_minus(scale)} for {name}" for name, scale in loose.items())
+        said.append(f"Torque over model is told loosely only: {told}.")
+    if astray:
+        said.append(f"Torque does not follow the model's gravity for {listed(astray)}: are its joints' order, direction and "
+                    "zero_offset right, and the tool?")
     if blind:
         said.append(f"The model's torque varies too little to tell for {listed(blind)}.")
     return " ".join(said)
 
 
-def gravity_groups(calibration: Calibration) -> tuple[dict[str, Parameter], dict[str, Parameter], list[str]]:
-    """Joints whose torque and model agree on gravity, those where they differ, and those that cannot tell."""
-    agree, differ, blind = {}, {}, []
+class GravityGroups(NamedTuple):
+    """Joints whose torque and model agree on gravity, or differ by a factor, with that; whose factor is wide; whose torque does
+    not follow the model; and whose gravity varies too little to tell."""
+
+    agree: dict[str, Parameter]
+    differ: dict[str, Parameter]
+    loose: dict[str, Parameter]
+    astray: list[str]
+    blind: list[str]
+
+
+def gravity_groups(calibration: Calibration) -> GravityGroups:
+    """What each joint's scale of torque over gravity says."""
+    groups = GravityGroups({}, {}, {}, [], [])
     for name, joint in calibration.joints.items():
         scale = joint.gravity.get("scale", _UNKNOWN)
         half = half_width(scale)
         if scale.value is None and joint.directional == "driving":
             continue                    # taken for 1
-        if scale.value is None or scale.low is None or scale.high is None or half is None or 2.0 * half > TELLS:
-            blind.append(name)
+        if scale.note.startswith(ASTRAY):
+            groups.astray.append(name)
+        elif scale.value is None or scale.low is None or scale.high is None or half is None:
+            groups.blind.append(name)
+        elif 2.0 * half > TELLS:
+            groups.loose[name] = scale
         elif abs(scale.value - 1.0) <= AGREES or scale.low <= 1.0 <= scale.high:
-            agree[name] = scale
+            groups.agree[name] = scale
         else:
-            differ[name] = scale
-    return agree, differ, blind
+            groups.differ[name] = scale
+    return groups
 
 
 def tool_sentence(calibration: Calibration) -> str:

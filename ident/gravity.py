@@ -21,6 +21,8 @@ SHOWS = 3.0             # the spread of gravity must exceed the scatter of the e
 TELLS = 0.2             # widest interval of the scale that says anything
 _SHIFTED = 0.02         # rad; a smaller shift of the zero is no matter
 _MUCH = 0.1             # a shift of the zero may itself be what gravity and the even part differ by
+_ASTRAY = 0.2           # part of friction by which even parts that follow gravity do not scatter about it
+ASTRAY = "torque does not follow the model's gravity"       # begins the note of a scale that tells nothing for that reason
 SHARED = "half of a constant difference between the directions of friction looks the same"
 
 
@@ -63,13 +65,17 @@ def fit_gravity(even: Array, gravity: Array, friction: Array, group: Groups, pri
         relative = float(half[k]) / max(abs(size), 1e-300)
         note = SHARED if name == "offset" and low * high > 0.0 else ""
         note = note if word == "identified" else more(relative, int(group.max()) + 1)
+        if name == "scale" and 2.0 * half[k] > TELLS and astray(even, gravity, friction):
+            note = ASTRAY
         found[name] = Parameter(value, float(error[k]), low, high, unit(name, prismatic), word, note)
     if not scaled:
         note = "taken for 1: driving and being driven back by the transmitted torque look the same"
         found = {"scale": Parameter(None, None, None, None, "1", "unidentifiable", note), **found}
     elif not shows:
         spread = float(np.ptp(gravity))
-        note = (f"gravity of this joint varies by {spread:.2g} {unit('offset', prismatic)} only" if spread > 1e-3
+        tau = unit("offset", prismatic)
+        note = (f"{ASTRAY}, which varies by {spread:.2g} {tau}" if astray(even, gravity, friction)
+                else f"gravity of this joint varies by {spread:.2g} {tau} only" if spread > 1e-3
                 else "gravity of this joint does not vary with its position")
         found = {"scale": Parameter(None, None, None, None, "1", "unidentifiable", note), **found}
     return found
@@ -121,9 +127,19 @@ def beats(richer: Array, simpler: Array) -> bool:
 
 def shows_scale(even: Array, gravity: Array) -> bool:
     """Whether gravity varies by more than the even parts scatter about it, whatever the scale of the torque is."""
+    return float(np.ptp(gravity)) > SHOWS * max(_scatter(even, gravity), 1e-12)
+
+
+def astray(even: Array, gravity: Array, friction: Array) -> bool:
+    """Whether even parts scatter about a gravity that varies by far more than strokes do: it is not theirs."""
+    most = _ASTRAY * float(np.median(friction))
+    return float(np.ptp(gravity)) > SHOWS * most and _scatter(even, gravity) > most
+
+
+def _scatter(even: Array, gravity: Array) -> float:
+    """Of the even parts about gravity, whatever the scale of the torque is."""
     A = np.column_stack((gravity, np.ones_like(gravity)))
-    scatter = float(np.std(even - A @ np.linalg.lstsq(A, even, rcond=None)[0]))
-    return float(np.ptp(gravity)) > SHOWS * max(scatter, 1e-12)
+    return float(np.std(even - A @ np.linalg.lstsq(A, even, rcond=None)[0]))
 
 
 def even_columns(even: Array, gravity: Array, shows: bool, differences: Mapping[str, Array]) -> tuple[Array, Array]:

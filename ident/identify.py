@@ -22,6 +22,8 @@ from ident.gravity import TELLS
 from ident.health import Finding, check_log, check_reading, check_scale, dead_torques, drift, name_runs
 from ident.joint import JointFit, Options, excited_loads, identify_joint, identify_motion
 from ident.mechanism import Mechanism
+from ident.misplaced import KINDS as MISPLACED
+from ident.misplaced import misplaced
 from ident.motion import agreement
 from ident.moving import OF_STROKES, check_motion
 from ident.parameter import Parameter
@@ -139,6 +141,9 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
         hint = "; general motion can be fitted without them (--motion)" if options.motion == "none" and points.empty else ""
         raise FitError(f"{runs[0].path}: no joint can be calibrated: {reasons or 'no round trips at constant speed found'}{hint}")
     findings += [finding for joint in joints.values() for finding in joint.findings]
+    dq = np.concatenate([reduction.dq for reduction in reductions])
+    if options.motion == "none" and (mistake := misplaced(points, q, dq, mechanism, arm.joints)):
+        findings = [finding for finding in findings if finding.kind not in MISPLACED] + mistake       # others follow from it
     if len({run.arm.tool for run in runs}) > 1:
         findings += _told_by_payload(joints, options)
     joints = _repeated(doubted(joints), parted, runs, points, mechanisms, options, findings)

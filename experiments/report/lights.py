@@ -67,12 +67,14 @@ def _recording(findings: Iterable[Finding], weighty: tuple[str, ...]) -> Light:
 
 
 def _gravity(calibration: Calibration, findings: Iterable[Finding]) -> Light:
-    agree, differ, blind = words.gravity_groups(calibration)
+    agree, differ, loose, astray, blind = words.gravity_groups(calibration)
     if shifted := [finding.joint for finding in findings if finding.kind == _ZERO and finding.joint]:
         return Light("Gravity", MIND, f"Torque looks like gravity at other positions for {words.listed(shifted)}.")
+    if astray:
+        return Light("Gravity", BAD, f"Torque does not follow the model's gravity for {words.listed(astray)}.")
     if differ:
         return Light("Gravity", MIND, f"Torque and model disagree for {words.listed(differ)}.")
     if not agree:
         return Light("Gravity", MIND, "The model's torque varies too little to check that of the drives.")
-    rest = f"; too little of it to tell for {words.listed(blind)}" if blind else ""
+    rest = f"; too little of it to tell for {words.listed((*loose, *blind))}" if loose or blind else ""
     return Light("Gravity", GOOD, f"Torque and model agree for {words.listed(agree)}{rest}.")

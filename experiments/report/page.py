@@ -23,7 +23,7 @@ from ident.health import Finding
 from ident.identify import Identification
 from ident.parameter import IDENTIFIED
 
-_WEIGHTY = ("not calibrated", "dead torque", "torn", "ended", "torque unit", "direction", "late torque", "saturation",
+_WEIGHTY = ("not calibrated", "dead torque", "torn", "ended", "torque unit", "direction", "order", "late torque", "saturation",
             "never moved", "stick-slip", "speed not constant", "left out")       # findings that come first
 
 
