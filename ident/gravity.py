@@ -19,7 +19,8 @@ from ident.selection import RIVAL
 
 SHOWS = 3.0             # the spread of gravity must exceed the scatter of the even part by this factor
 TELLS = 0.2             # widest interval of the scale that says anything
-_SHIFTED = 0.02         # rad; a smaller shift of the zero is no matter
+_SHIFTED = 0.02         # rad; a smaller shift of the zero is no matter,
+_LINEAR = 0.5           # rad; and of a greater one the slope of gravity tells nothing
 _MUCH = 0.1             # a shift of the zero may itself be what gravity and the even part differ by
 _ASTRAY = 0.2           # part of friction by which even parts that follow gravity do not scatter about it
 ASTRAY = "torque does not follow the model's gravity"       # begins the note of a scale that tells nothing for that reason
@@ -106,7 +107,7 @@ def zero_shift(even: Array, gravity: Array, slope: Array, friction: Array, group
         return None
     half = float(cluster_covariance(W, b - W @ whole, group).half_width()[2] / whole[0])
     shift = float(whole[2] / whole[0])
-    return (shift, half) if abs(shift) > max(_SHIFTED, 2.0 * half) else None
+    return (shift, half) if max(_SHIFTED, 2.0 * half) < abs(shift) < _LINEAR else None
 
 
 def held_out(jacobian: Array, residual: Array, group: Groups) -> Array:

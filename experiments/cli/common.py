@@ -1,6 +1,7 @@
 """What commands share: options, consoles, agreement."""
 
 import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -50,7 +51,13 @@ BasisOption = Annotated[str, typer.Option(help="Torque as the drive reports it, 
 
 def console(to_stderr: bool = False) -> "Console":
     """Where text for people goes: standard error if standard output carries JSON."""
-    from rich.console import Console
+    from rich.console import Console as Screen
+
+    class Console(Screen):
+        def on_broken_pipe(self) -> None:
+            """Nobody reads on, as behind `head`; what is done is done all the same."""
+            self.quiet = True
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
     found = Console(stderr=to_stderr, highlight=False, soft_wrap=True, markup=False)
     if found.is_terminal:

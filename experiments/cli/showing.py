@@ -29,6 +29,7 @@ def export(source: Annotated[Path, typer.Argument(metavar="CALIBRATION|RUN", hel
     from ident.errors import InputError
     from ident.run import RECORD
 
+    source = _only_run(source, to)
     if (source / RECORD).is_file():
         from experiments.exporters import export_run
 
@@ -41,6 +42,20 @@ def export(source: Annotated[Path, typer.Argument(metavar="CALIBRATION|RUN", hel
     for line in losses:
         text.print(f"export    {line}")
     text.print(f"wrote     {target}")
+
+
+def _only_run(source: Path, to: str) -> Path:
+    """The run of a campaign that has no calibration, as an import makes it, where a run is wanted."""
+    from experiments.exporters import RUN_EXPORTS
+    from ident.errors import InputError
+    from ident.run import campaign_runs
+
+    if to not in RUN_EXPORTS or not source.is_dir() or (source / "calibration.toml").exists():
+        return source
+    runs = campaign_runs(source)
+    if len(runs) > 1:
+        raise InputError(f"{source}: holds {len(runs)} runs; name the one to export: {', '.join(map(str, runs))}")
+    return runs[0] if runs else source
 
 
 def _export_calibration(source: Path, to: str, out: Path | None, into: Path | None) -> tuple[Path, tuple[str, ...]]:

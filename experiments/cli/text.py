@@ -166,7 +166,7 @@ def result_table(result: "Identification", width: int) -> Table:
     for heading, unit, shown in columns:
         if shown:
             table.add_column(f"{heading}\n{unit}", justify="right", no_wrap=True)
-    table.add_column("verdict", min_width=14)
+    table.add_column("verdict", min_width=14, overflow="fold")
     for name in result.asked_for:
         joint = result.calibration.joints.get(name)
         if joint is None:
@@ -182,10 +182,13 @@ def result_table(result: "Identification", width: int) -> Table:
     return table
 
 
+_SHORT = {"stribeck_velocity": "w_s", "coulomb_coefficient": "Coulomb per load", "static_coefficient": "static per load"}
+
+
 def _weakest(joint: "JointCalibration", word: str) -> str:
     """Which parameters have the joint's verdict, if it is not the best; and what the data cannot show."""
     names = [name for name, p in joint.parameters.items() if p.value is not None and p.verdict == word]
-    said = "" if word == "identified" else f" ({', '.join(names)})"
+    said = "" if word == "identified" else f" ({', '.join(_SHORT.get(name, name) for name in names)})"
     hidden = [name for name, p in joint.parameters.items() if p.value is None]
     return said + (", load part not" if any("_coefficient" in name for name in hidden) else "") + (
         ", Stribeck effect not" if "static" in hidden else "")

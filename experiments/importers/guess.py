@@ -14,17 +14,21 @@ from ident.errors import InputError, unknown_name
 from ident.mechanism import Array, Mechanism
 
 _WORDS = {
-    "q": {"q", "pos", "position", "positions", "angle", "angles", "qpos", "theta", "state", "winkel"},
-    "dq": {"dq", "qd", "vel", "velocity", "velocities", "speed", "qvel", "omega", "drehzahl"},
-    "tau": {"tau", "torque", "torques", "effort", "efforts", "trq", "force", "current", "currents", "curr", "amps", "iq",
-            "moment", "drehmoment", "strom"},
+    "q": {"q", "pos", "position", "positions", "angle", "angles", "qpos", "theta", "state", "winkel", "lage",
+          "istposition", "istlage", "istwinkel"},
+    "dq": {"dq", "qd", "vel", "velocity", "velocities", "speed", "qvel", "omega", "drehzahl", "geschwindigkeit",
+           "istdrehzahl", "istgeschwindigkeit"},
+    "tau": {"tau", "torque", "torques", "effort", "efforts", "eff", "trq", "force", "current", "currents", "curr", "amps", "iq",
+            "moment", "drehmoment", "strom", "istmoment", "istdrehmoment", "iststrom"},
     "temperature": {"temp", "temperature", "temperatures", "temperatur"},
 }
-_CURRENT = {"current", "currents", "curr", "amps", "iq", "strom"}
+_CURRENT = {"current", "currents", "curr", "amps", "iq", "strom", "iststrom"}
 _TIME = ("t", "time", "timestamp", "stamp", "seconds", "sec", "secs", "zeit")
 _NOT_MEASURED = {"target", "cmd", "command", "commands", "commanded", "desired", "des", "ref", "reference", "goal", "set",
                  "setpoint", "action", "error", "err", "tcp", "ext", "external", "stiffness", "limit", "std", "min", "max",
-                 "index", "soll", "sollwert", "ziel"}
+                 "index", "soll", "sollwert", "ziel",
+                 *(f"soll{what}" for what in ("position", "lage", "winkel", "drehzahl", "geschwindigkeit", "moment", "drehmoment",
+                                              "strom"))}
 _NEUTRAL = {"actual", "measured", "meas", "act", "joint", "joints", "j", "axis", "motor", "observation", "ist",
             "istwert", "achse", "gelenk"}
 _SPELLED = {"rad": "rad", "deg": "deg", "degree": "deg", "degrees": "deg", "rads": "rad/s", "degs": "deg/s", "rpm": "rpm",

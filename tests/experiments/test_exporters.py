@@ -1,6 +1,7 @@
 """Runs in formats of other software: public readers find every number as it was recorded."""
 
 import json
+import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -149,3 +150,16 @@ def test_the_command(cli: Callable[..., Any], run: Run) -> None:
     assert outcome.code == 0, outcome.err
     assert "CSV has no units" in outcome.out
     assert cli("export", run.path, "--to", "csv", "--into", "x.urdf").code == 2
+
+
+def test_the_only_run_of_a_campaign_without_calibration_is_taken(cli: Callable[..., Any], run: Run, tmp_path: Path) -> None:
+    """As an import leaves it; of several, one has to be named."""
+    campaign = tmp_path / "campaign"
+    shutil.copytree(run.path, campaign / "runs" / "one")
+    outcome = cli("export", campaign, "--to", "csv", "-o", tmp_path / "one.csv")
+    assert outcome.code == 0, outcome.err
+    assert (tmp_path / "one.csv").read_bytes().startswith(b'"t",')
+    shutil.copytree(run.path, campaign / "runs" / "two")
+    outcome = cli("export", campaign, "--to", "csv", "-o", tmp_path / "two.csv")
+    assert outcome.code == 2
+    assert re.search(r"holds 2 runs; name the one to export: \S+one, \S+two", outcome.err)

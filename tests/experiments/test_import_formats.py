@@ -201,6 +201,10 @@ class TestGuesses:
         ("t,qd_1,qd_2,tau_1,tau_2", "t - - tau_1 tau_2"),
         ("Zeit [s];Winkel 1 [rad];Winkel 2 [rad];Drehmoment 1 [Nm];Drehmoment 2 [Nm]",
          "Zeit [s];Winkel 1 [rad];Winkel 2 [rad];Drehmoment 1 [Nm];Drehmoment 2 [Nm]"),
+        ("Zeit;Istposition Achse 1;Istposition Achse 2;Sollposition Achse 1;Sollposition Achse 2;Iststrom Achse 1;"
+         "Iststrom Achse 2",
+         "Zeit;Istposition Achse 1;Istposition Achse 2;Iststrom Achse 1;Iststrom Achse 2"),
+        ("t,pos_1,pos_2,eff_1,eff_2", "t pos_1 pos_2 eff_1 eff_2"),
         ("temps [s];axe 1 [rad];axe 2 [rad];axe 1 [rad/s];axe 2 [rad/s];couple 1 [Nm];couple 2 [Nm]",     # units speak for them
          "temps [s];axe 1 [rad];axe 2 [rad];couple 1 [Nm];couple 2 [Nm]"),
     ])

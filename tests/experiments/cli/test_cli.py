@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -16,7 +18,7 @@ import pytest
 from drivers.connect import DRIVERS
 from drivers.errors import DriverError
 from drivers.simulated import SimulatedArm
-from experiments.cli.app import _not_lost
+from experiments.cli.app import _Ending, _not_lost
 from experiments.plan import write_plan
 from experiments.recorder import Recorder
 from ident.description import load_mechanism
@@ -310,6 +312,27 @@ class TestBadLog:
 
     def test_an_arm_that_is_not_there(self, refused, tmp_path):
         refused(["import", write_log(tmp_path / "log.csv"), "--arm", "lab7", *MAP], "unknown arm 'lab7'")
+
+
+def test_what_asks_twice_to_end_is_one_wish():
+    ending = _Ending()
+    with pytest.raises(KeyboardInterrupt):
+        ending(signal.SIGTERM, None)
+    ending(signal.SIGTERM, None)            # while the first is on its way to those who stop the arm
+    ending.forget()
+    with pytest.raises(KeyboardInterrupt):
+        ending(signal.SIGINT, None)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no such pipes")
+def test_that_nobody_reads_on_is_no_failure():
+    """As behind `head`."""
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([sys.executable, "-m", "experiments.cli", "loads", "lab6", "--q", "0,0,0,0,0,0"], stdout=write,
+                          stderr=subprocess.PIPE, timeout=120, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_ctrl_c_in_the_end_of_an_object_is_not_lost():
