@@ -145,7 +145,7 @@ FAULTS: dict[str, Required] = {
     "bus error": Required("segment dropped; all joints {alone}", r"the bus failed|cannot be read|does not answer", unheard=True),
     "emulator killed": Required("segment dropped", rf"{NOTHING_HEARD}|the bus failed|cannot be opened"),
     "host stopped": Required("segment dropped; all joints {alone}, and stopped when it goes on",
-                             rf"watchdog expired|{TORN}", unheard=True, harmless_early=True),
+                             rf"watchdog expired|stood at|{TORN}", unheard=True, harmless_early=True),
     "host killed": Required("all joints {alone}; all finished segments on disk", unheard=True, code=-signal.SIGKILL),
     SECOND: Required("tolerated, and refused where the first has power; of two that begin at once none may move, or go on",
                      rf"reads back|was reset|{TAKEN}|{TORN}", tolerated=True, harmless_early=True),

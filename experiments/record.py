@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from drivers import Arm, Command, ReplayEnded, Supervisor, connect
+from drivers import Arm, Command, DriverError, ReplayEnded, Supervisor, connect
 from drivers.replay import ReplayArm
 from drivers.wired import WiredArm
 from experiments.errors import PlanError
@@ -88,9 +88,9 @@ def _checked_way(device: Arm, plan: Plan, arm: ArmFile, mechanism: Mechanism) ->
     def stands_still(stands: np.ndarray) -> None:
         j = int(np.argmax(np.abs(stands - known[-1])))
         if abs(stands[j] - known[-1][j]) > _STOOD:
-            raise PlanError(f"{mechanism.names[j]} stood at {known[-1][j]:.4g} {mechanism.position_unit(j)} and stands at "
-                            f"{stands[j]:.4g} now that it is powered; the way to the start was not checked from there. Start "
-                            "again once the arm is at rest")
+            raise DriverError(f"{mechanism.names[j]} stood at {known[-1][j]:.4g} {mechanism.position_unit(j)} and stands at "
+                              f"{stands[j]:.4g} now that it is powered; the way to the start was not checked from there. Start "
+                              "again once the arm is at rest")
 
     return stands_still
 

@@ -88,7 +88,7 @@ def off_law_figure(data: JointData) -> Markup:
     Over time reference round trips are ringed and the fitted drift is drawn; over position it is removed.
     """
     figure = Figure(figsize=_SMALL)
-    place = {"left": 0.12, "right": 0.975, "top": 0.93, "bottom": 0.13, "hspace": 0.85}
+    place = {"left": 0.12, "right": 0.975, "top": 0.93, "bottom": 0.15, "hspace": 0.95}
     over_time, over_place = figure.subplots(2, 1, gridspec_kw=place)
     level = np.maximum(data.predicted, 1e-3 * float(data.predicted.max()))
     _over_time(over_time, data, level)
@@ -98,7 +98,7 @@ def off_law_figure(data: JointData) -> Markup:
     for axes in (over_time, over_place):
         axes.set_title("measured less law, % of friction")
         axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
-        axes.xaxis.set_label_coords(0.5, -0.24)
+        axes.xaxis.set_label_coords(0.5, -0.32)
         _calm(axes, 3)
     return inline(figure, "Residuals as a part of friction over the time of the session, and over the position of the joint")
 

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from drivers import LimitExceeded, ReplayMismatch
+from drivers import DriverError, LimitExceeded, ReplayMismatch
 from drivers.connect import DRIVERS
 from drivers.simulated import SimulatedArm
 from drivers.wired import WiredArm
@@ -98,7 +98,7 @@ def test_an_arm_that_moved_when_it_was_powered_is_not_driven_along_a_way_that_wa
     device.look = lambda _: [SimpleNamespace(q=q) for q in (np.array([0.1, 0.2]), unknown)]
     check = _checked_way(device, plan, arm, mechanism)
     check(np.array([0.1, 0.21]))
-    with pytest.raises(PlanError, match=r"lift stood at 0.2 rad and stands at 0.25 now that it is powered"):
+    with pytest.raises(DriverError, match=r"lift stood at 0.2 rad and stands at 0.25 now that it is powered"):
         check(np.array([0.1, 0.25]))
 
 
