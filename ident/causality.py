@@ -20,7 +20,7 @@ _CLEAR = 5.0            # standard deviations of the torque that a step must hav
 _LATEST = 0.4           # s; what comes later is gravity that changes along the way
 _GROUPS = 4             # of strokes by their speed; a lag shows in all of them
 _STARTS = 4             # least starts of each
-_MOST = 0.75            # quantile of the starts' lags: noise and a loop that winds up slowly make a torque seem early, never late
+_MOST = 0.9             # quantile of the starts' lags: noise and a loop that winds up slowly make a torque seem early, never late
 _NOISE_ROWS = 20_000    # rows from which the noise of a position is told
 
 

@@ -39,7 +39,7 @@ def strokes_of(torque, lag: float = 0.0, noise: float = 0.0) -> np.ndarray:
     dt, t, dx = 1.0 / RATE, [], []
     for speed in np.repeat(np.geomspace(0.02, 2.0, 10), 2):
         for sign in (1.0, -1.0):
-            ramp = speed / 5.0 * np.sin(np.pi / 2.0 * np.arange(0.0, 1.0, dt / (0.1 + speed / 5.0))) ** 2 * 5.0
+            ramp = speed * np.sin(np.pi / 2.0 * np.linspace(0.0, 1.0, max(4, round(speed / 4.0 / dt)))) ** 2      # 4 rad/s²
             stroke = np.concatenate((np.zeros(75), ramp, np.full(round(max(0.6 / speed, 0.8) / dt), speed), ramp[::-1]))
             dx.extend(sign * stroke)
     t, dx = np.arange(len(dx)) * dt, np.array(dx)
