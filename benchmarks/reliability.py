@@ -496,7 +496,8 @@ def _recorded(case: Case, arm: ArmFile) -> tuple[int, bool, int, list[str]]:
     missed, told = int((run.signals["t"] < run.t[:, None]).sum()), [event for event in run.events if event["event"] == REPLIES]
     if case.code != -signal.SIGKILL and (not told or sum(told[0]["missed"]) < missed):
         lost.append(f"{missed} replies were missed, the run says {told}")
-    return len(finished), len(finished) == PASSES + 2, missed, lost
+    kept = len({event["segment"] for event in finished})
+    return kept, kept == PASSES + 2, missed, lost
 
 
 # the page

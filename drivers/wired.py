@@ -259,13 +259,13 @@ class WiredArm:
                 if not isinstance(found, DriverError):
                     raise found
             if errors:
-                raise DriverError(f"{reason}; then {'; '.join(dict.fromkeys(map(str, errors)))}; {self._left()}")
+                raise DriverError(f"{reason}; then {'; '.join(dict.fromkeys(map(str, errors)))}; {self._out_of_reach()}")
 
-    def _left(self) -> str:
+    def _out_of_reach(self) -> str:
         """What becomes of drives that could not be told to stop."""
         unwatched = [axis.joint.name for axis in self.axes if not axis.watched]
         return ("drives that are out of reach are left to their own watchdogs"
-                + (f", which {', '.join(unwatched)} has not: switch its supply off" if unwatched else ""))
+                + (f"; {', '.join(unwatched)}: none, switch the supply off" if unwatched else ""))
 
     def _fail(self, fault: str) -> None:
         """Stop, then say why."""

@@ -117,7 +117,7 @@ def _counted(device: Arm, recorder: Recorder) -> Iterator[None]:
 
 
 def approach(arm: ArmFile) -> float:
-    """Part of its limits at which an arm drives its first way, from where it stands to the start of the plan."""
+    """Part of its limits within which each joint of an arm moves first: see `follow`."""
     return 1.0 if arm.driver.kind == "simulated" else _FIRST_WAY
 
 

@@ -9,11 +9,13 @@ from numpy.typing import NDArray
 from drivers import Arm, Command, JointSample
 from experiments.plan import DWELL, RAMP_TO, Plan, Segment, profile
 from experiments.recorder import Recorder
+from ident.roundtrips import TO_START
 from ident.run import MOVED, RAMP
 
 Array = NDArray[np.float64]
 GAIN = 8.0              # 1/s: dq = dq_cmd + GAIN (q_cmd - q), so that held joints do not creep
 
+TRIAL = 0.05            # rad or m that a joint first goes slowly, there and back
 GIVES = 2e-3            # rad or m that a joint must go to have broken loose
 ENOUGH = "enough"       # event: why a plan was not followed to its end
 Watch = Callable[[Segment, JointSample, float], None]
@@ -29,7 +31,8 @@ def follow(arm: Arm, plan: Plan, recorder: Recorder | None = None, watch: Watch 
     arm : Arm
         Enabled; usually a `Supervisor`, which stops the motion and raises on a breach.
     plan : Plan
-        A checked plan. The way from where the arm stands to ``plan.start`` is driven first.
+        A checked plan. The way from where the arm stands to ``plan.start`` is driven first; joints that it hardly moves then go
+        a little of their first segment and back.
     recorder : Recorder, optional
         Where samples and events go.
     watch : callable, optional
@@ -37,7 +40,7 @@ def follow(arm: Arm, plan: Plan, recorder: Recorder | None = None, watch: Watch 
     check_arrival : callable, optional
         Called with the position where the arm stands before it moves; raises if the way to the start is not free.
     share : float
-        Part of velocity and acceleration limits used on the way to the start.
+        Part of velocity and acceleration limits used for a joint's first motion; with 1 it is as any other.
     enough : callable, optional
         Called after every segment with its samples; says why the rest of the plan is not needed, or nothing.
 
@@ -50,8 +53,13 @@ def follow(arm: Arm, plan: Plan, recorder: Recorder | None = None, watch: Watch 
     stands = tracker.position()
     if check_arrival:
         check_arrival(stands)
-    tracker.drive(stands, Segment(-1, "move", plan.start, 0), share)
+    tracker.drive(stands, Segment(TO_START, "move", plan.start, 0), share)
+    untried = np.abs(np.array(plan.start) - stands) < TRIAL
     for start, segment in plan.legs():
+        moves = np.array(segment.target) != start
+        if share < 1.0 and segment.kind != "ramp" and (untried & moves).any():
+            tracker.try_out(start, segment, share)
+            untried &= ~moves
         tracker.drive(start, segment)
         if enough and (reason := enough(segment, tracker.kept)):
             if recorder:
@@ -104,6 +112,13 @@ class _Tracker:
             row = max(row + 1, round((sample.t - begin) * arm.rate))
         if recorder:
             recorder.finish(segment)
+
+    def try_out(self, start: Array, segment: Segment, share: float) -> None:
+        """Go the first bit of a segment within a share of the limits, and come back."""
+        way = np.array(segment.target) - start
+        there = start + way * min(1.0, TRIAL / float(np.abs(way).max()))
+        for begin, end in ((start, there), (there, start)):
+            self.drive(begin, Segment(TO_START, "move", tuple(end.tolist()), segment.posture), share)
 
     def _step(self, segment: Segment, command: Command, q_cmd: Array) -> JointSample:
         """One cycle: command, record, show."""

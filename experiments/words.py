@@ -161,8 +161,7 @@ def gravity_sentence(calibration: Calibration) -> str:
         told = listed(f"{plus_minus(scale)} for {name}" for name, scale in differ.items())
         said.append(f"Torque over model is {told}. {_cause(calibration)}")
     if loose:
-        told = listed(f"{plus_minus(scale)} for {name}" for name, scale in loose.items())
-        said.append(f"Torque over model is told loosely only: {told}.")
+        said.append(f"For {listed(loose)} torque over model is told too loosely to say.")
     if astray:
         said.append(f"Torque does not follow the model's gravity for {listed(astray)}: are its joints' order, direction and "
                     "zero_offset right, and the tool?")
@@ -177,14 +176,14 @@ class GravityGroups(NamedTuple):
 
     agree: dict[str, Parameter]
     differ: dict[str, Parameter]
-    loose: dict[str, Parameter]
+    loose: list[str]
     astray: list[str]
     blind: list[str]
 
 
 def gravity_groups(calibration: Calibration) -> GravityGroups:
     """What each joint's scale of torque over gravity says."""
-    groups = GravityGroups({}, {}, {}, [], [])
+    groups = GravityGroups({}, {}, [], [], [])
     for name, joint in calibration.joints.items():
         scale = joint.gravity.get("scale", _UNKNOWN)
         half = half_width(scale)
@@ -195,7 +194,7 @@ def gravity_groups(calibration: Calibration) -> GravityGroups:
         elif scale.value is None or scale.low is None or scale.high is None or half is None:
             groups.blind.append(name)
         elif 2.0 * half > TELLS:
-            groups.loose[name] = scale
+            groups.loose.append(name)
         elif abs(scale.value - 1.0) <= AGREES or scale.low <= 1.0 <= scale.high:
             groups.agree[name] = scale
         else:

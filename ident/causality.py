@@ -8,7 +8,7 @@ from scipy.ndimage import maximum_filter1d, minimum_filter1d
 from ident.health import Finding
 from ident.mechanism import Array
 from ident.run import Run
-from ident.strokes import Stroke, encoder_step, position_noise
+from ident.strokes import Stroke, resolution_of
 
 LATE = 0.025            # s; a torque that late is worth a word,
 _PERIODS = 2.0          # if it is so many periods too
@@ -21,7 +21,6 @@ _LATEST = 0.4           # s; what comes later is gravity that changes along the 
 _GROUPS = 4             # of strokes by their speed; a lag shows in all of them
 _STARTS = 4             # least starts of each
 _MOST = 0.9             # quantile of the starts' lags: noise and a loop that winds up slowly make a torque seem early, never late
-_NOISE_ROWS = 20_000    # rows from which the noise of a position is told
 
 
 def late_torques(run: Run, strokes: Sequence[Stroke]) -> list[Finding]:
@@ -64,10 +63,9 @@ def lags_of_starts(t: Array, x: Array, tau: Array, strokes: Sequence[Stroke]) ->
     sliding.
     """
     window = max(3, round(_RESTS / float(np.median(np.diff(t)))))
-    tolerance = max(2.0 * encoder_step(x), 6.0 * position_noise(x[:_NOISE_ROWS], 0.0))
     up_to = (window - 1) // 2                                               # the rows up to each
     span = maximum_filter1d(x, window, origin=up_to) - minimum_filter1d(x, window, origin=up_to)
-    resting = np.flatnonzero(span <= tolerance)
+    resting = np.flatnonzero(span <= 2.0 * resolution_of(x))
     found = []
     for stroke in strokes:
         first, k = stroke.rows.start, int(np.searchsorted(resting, stroke.rows.start))

@@ -25,7 +25,6 @@ _AMISS = 3.0            # times that from which a joint's torque does not follow
 _EXPLAINS = 0.2         # part of the squares of what is amiss that an explanation may leave,
 _BETTER = 0.6           # and of those of the next best explanation of another kind
 _GRID = 24              # places at which a shift is tried
-_SHIFTED = 0.02         # rad; a smaller shift is no matter
 _PRECISE = 1e-4         # rad
 
 

@@ -13,7 +13,7 @@ from ident.health import GAP, Finding
 from ident.mechanism import Array
 from ident.roundtrips import Reduction
 from ident.run import DONE, Run, read_signal
-from ident.strokes import HELD, Stroke, encoder_step, motions, position_noise
+from ident.strokes import HELD, Stroke, encoder_step, motions, resolution_of
 
 OF_STROKES = ("left out", "speed not constant")     # kinds that matter to round trips only
 RIPPLE = 0.10           # rms of a speed over its mean from which it is not constant
@@ -28,7 +28,6 @@ _RESTS = (2, 3)         # so many times in a planned stroke, or in a motion that
 _BETWEEN = 2.0          # s; no further apart than this
 _STEPS = 12.0           # encoder steps that a window of speed holds
 _WINDOWS = 8            # least windows of a motion whose speed is judged
-_NOISE_ROWS = 20_000    # rows from which the noise of a position is told
 _COMMAND_ROWS = 30_000  # rows of the command that are read for the latency
 _RAMPS = 4              # least ramps of a joint for a latency
 
@@ -154,7 +153,7 @@ def _speeds(run: Run, joint: int, step: float, strokes: list[Stroke], unit: str)
 
 def resolved(x: Array) -> float:
     """Way over which a joint's speed can be told, from its positions [rad or m]."""
-    return float(_STEPS * max(encoder_step(x), 3.0 * position_noise(x[:_NOISE_ROWS], 0.0)))
+    return _STEPS * resolution_of(x)
 
 
 def _windows(t: Array, x: Array, ranges: Sequence[slice], fine: float) -> tuple[Array, np.ndarray, Array]:

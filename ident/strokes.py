@@ -23,6 +23,7 @@ _REMNANT = 0.1         # a stretch shorter than this part of its motion's longes
 _OLD_ROWS = 10         # a sensor slower than the log repeats a position less often than that,
 _SLOW_ROWS = 50         # or up to so often if nearly all are repeated alike: not those of an encoder at many speeds
 _ALIKE = 0.9
+_NOISE_ROWS = 20_000    # rows from which the noise of a position is told
 _MIN_GEAR = 20.0       # gear ratio from which bins are whole motor revolutions
 
 
@@ -262,6 +263,11 @@ def encoder_step(x: Array) -> float:
     least = 1e-7 * float(np.ptp(x))                # finer steps are noise, or rounding of a computed position
     steps = steps[steps > least]
     return float(steps.min()) if len(steps) else max(least, 1e-12)
+
+
+def resolution_of(x: Array) -> float:
+    """What can be told of a joint's positions, at rest or in motion: an encoder step, or as wide as they are noisy."""
+    return max(encoder_step(x), 3.0 * position_noise(x[:_NOISE_ROWS], 0.0))
 
 
 def motor_revolution(gear_ratio: float) -> float:

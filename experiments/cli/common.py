@@ -128,8 +128,9 @@ def agree(plans: "list[Plan]", arm: "ArmFile", mechanism: "Mechanism", yes: bool
         return
     from drivers.check import falling, limits_page
     from drivers.errors import ArmStopped
-    from experiments.cli.text import checked_against, clock, joint_page, motion_table
+    from experiments.cli.text import checked_against, clock, joint_page, motion_table, position_units
     from experiments.record import approach
+    from experiments.tracking import TRIAL
     from ident.errors import InputError
 
     out.print("limits in force", joint_page(limits_page(arm, mechanism, arm.limits(mechanism))), sep="\n")
@@ -139,7 +140,8 @@ def agree(plans: "list[Plan]", arm: "ArmFile", mechanism: "Mechanism", yes: bool
     out.print(motion_table(plans, arm, mechanism))
     start, time = ", ".join(f"{value:.3g}" for value in plans[0].start), sum(plan.robot_time for plan in plans)
     out.print(f"in {clock(time)} of robot time, after the straight way from where the arm stands to {start}, at "
-              f"{100 * approach(arm):.0f} % of its speed; {checked_against(arm, mechanism)}")
+              f"{100 * approach(arm):.0f} % of its speed, at which a joint that is there goes {TRIAL:g} "
+              f"{position_units(mechanism)} and back before it goes faster; {checked_against(arm, mechanism)}")
     if yes:
         return
 

@@ -11,7 +11,7 @@ from experiments.breakaway import USUAL
 from experiments.clearance import relied_on
 from experiments.forecast import richest
 from experiments.plan import profile
-from experiments.words import plus_minus
+from experiments.words import PARAMETER_WORDS, plus_minus
 
 if TYPE_CHECKING:
     from experiments.plan import Plan
@@ -182,13 +182,10 @@ def result_table(result: "Identification", width: int) -> Table:
     return table
 
 
-_SHORT = {"stribeck_velocity": "w_s", "coulomb_coefficient": "Coulomb per load", "static_coefficient": "static per load"}
-
-
 def _weakest(joint: "JointCalibration", word: str) -> str:
     """Which parameters have the joint's verdict, if it is not the best; and what the data cannot show."""
     names = [name for name, p in joint.parameters.items() if p.value is not None and p.verdict == word]
-    said = "" if word == "identified" else f" ({', '.join(_SHORT.get(name, name) for name in names)})"
+    said = "" if word == "identified" else f" ({', '.join(PARAMETER_WORDS.get(name, name) for name in names)})"
     hidden = [name for name, p in joint.parameters.items() if p.value is None]
     return said + (", load part not" if any("_coefficient" in name for name in hidden) else "") + (
         ", Stribeck effect not" if "static" in hidden else "")

@@ -14,7 +14,7 @@ from ident.friction import law_named
 from ident.loads import LOAD_PARTS, load_weights
 from ident.mechanism import Mechanism
 
-# arguments as in `ident.friction`, so that calls follow from the signatures there
+# arguments as in `ident.friction`, so that calls follow from the signatures there; the header says what stands for `double`
 _LAWS = {
     "coulomb_viscous": """
 static inline double @_coulomb_viscous(double w, double c0, double viscous, double c1, double load)
@@ -61,7 +61,23 @@ static inline double @_quadratic_viscous(double w, double c0, double viscous, do
 }
 
 _SIGN = """
-static inline double @_sign(double x) { return (x > 0.0) - (x < 0.0); }
+static inline double @_sign(double x) { return (double)((x > 0.0) - (x < 0.0)); }
+"""
+
+_REAL = """
+/* What it computes in. Before the header is included, `#define @REAL float` makes that single precision; the compiler has to
+   take its constants for float as well then (gcc, clang: -fsingle-precision-constant). */
+#ifndef @REAL
+#define @REAL double
+#endif
+typedef @REAL @_real;
+
+/* functions of math.h for either */
+#ifdef __cplusplus
+#include <math.h>
+#else
+#include <tgmath.h>
+#endif
 """
 
 _VECTORS = """
@@ -123,7 +139,7 @@ static inline void @_loads(const double q[@N], const double dq[@N], const double
             }
             w[j][i] = p < 0 ? 0.0 : w[p][i];
             dw[j][i] = p < 0 ? 0.0 : dw[p][i];
-            a[j][i] = p < 0 ? -gravity[i] : a[p][i];
+            a[j][i] = p < 0 ? -@_gravity[i] : a[p][i];
         }
         if (link[j].slides)
             for (i = 0; i < 3; ++i) r[j][i] += x * n[j][i];
@@ -208,18 +224,18 @@ def to_c(calibration: Calibration) -> Export:
     parts = [j for j, joint in enumerate(joints) if joint is not None and joint.components and "static" in joint.values]
     at = [*range(mechanism.n), *parts]
     laws = dict.fromkeys(_function(joint) for joint in joints if joint is not None)
-    body = "".join((_SIGN, *(_LAWS[law] for law in laws), _VECTORS, _LOADS, _FRICTION))
+    constants = (f"\nenum {{ @_joint_count = {mechanism.n}, @_load_count = {len(at)} }};\n"
+                 f"static const double @_gravity[3] = {_row(mechanism.gravity)};    /* base axes */\n")
+    body = "".join((constants, _SIGN, *(_LAWS[law] for law in laws), _VECTORS, _LOADS, _FRICTION))
     body = body.replace("@LINKS", _links(mechanism)).replace("@WEIGHTS", _weights(mechanism, joints, parts))
     body = body.replace("@LINES", "\n".join(f"    tau[{j}] = {_call(joint, j, at)};" for j, joint in enumerate(joints)))
     body = body.replace("@EXTRA", "\n   What comes after those of the joints raises static friction alone." if parts else "")
-    body = body.replace("@AT", ", ".join(map(str, at))).replace("gravity[i]", f"{prefix}_gravity[i]")
+    body = body.replace("@AT", ", ".join(map(str, at)))
     for mark, count in (("@K", len(at)), ("@N", mechanism.n), ("@M", mechanism.tree.n)):
         body = body.replace(mark, str(count))
+    body = _REAL.replace("@REAL", f"{prefix.upper()}_REAL") + re.sub(r"\bdouble\b", "@_real", body)
     guard = f"{prefix.upper()}_FRICTION_H"
-    constants = (f"enum {{ {prefix}_joint_count = {mechanism.n}, {prefix}_load_count = {len(at)} }};\n"
-                 f"static const double {prefix}_gravity[3] = {_row(mechanism.gravity)};    /* base axes */\n")
-    text = (f"{_comment(calibration, mechanism)}\n#ifndef {guard}\n#define {guard}\n\n#include <math.h>\n\n{constants}"
-            f"{body.replace('@_', prefix + '_')}\n#endif\n")
+    text = (f"{_comment(calibration, mechanism)}\n#ifndef {guard}\n#define {guard}\n{body.replace('@_', prefix + '_')}\n#endif\n")
     return Export(text, ".h", (
         "the C header has no intervals; its loads are those of the calibration's model, gravity and tools",
         *(loss for loss in other_losses(calibration, "the C header") if "unknown tool" not in loss)))

@@ -266,7 +266,7 @@ def test_a_second_ctrl_c_before_the_ladder_holds_it_back_skips_no_rung(make_arm,
 def test_drives_that_nothing_stops_are_named(arm, monkeypatch):
     monkeypatch.setattr(arm.axes[1], "watched", False)
     arm.link.failures = 10**9
-    with pytest.raises(DriverError, match="left to their own watchdogs, which lift has not: switch its supply off"):
+    with pytest.raises(DriverError, match="left to their own watchdogs; lift: none, switch the supply off"):
         steps(arm, 1)
 
 

@@ -8,7 +8,7 @@ import pytest
 from drivers import Command, DriverError, JointSample, LimitExceeded, Resolution, Supervisor
 from drivers.simulated import SimulatedArm
 from experiments.plan import robot_time
-from experiments.tracking import follow
+from experiments.tracking import TRIAL, follow
 from ident.description import load_mechanism
 
 
@@ -74,6 +74,29 @@ def test_on_the_first_way_no_joint_is_told_more_than_its_share(arm_file, make_pl
     told = np.abs(arm.commands).max(axis=0)
     assert (told > 0.099 * arm.limits.velocity).any()
     assert (told <= 0.1 * arm.limits.velocity * (1.0 + 1e-9)).all()
+
+
+@pytest.mark.parametrize("start", [(0.0, 0.0), (0.02, 0.0), (0.5, 0.5)])
+def test_no_joint_moves_fast_before_it_has_moved_slowly(arm_file, make_plan, start):
+    """Wherever the arm stands: the judge is the way that each joint had gone when it was first told more than its share."""
+    plans = [make_plan(arm_file, joint, speeds=(0.8, 0.4), way=0.6) for joint in (0, 1)]
+    segments = [replace(segment, id=k) for k, segment in enumerate((*plans[0].segments, *plans[1].segments))]
+    plan = replace(plans[0], start=start, segments=tuple(replace(s, mirror_of=None) for s in segments))
+    arm, notes = Integrator(arm_file.limits(load_mechanism(arm_file))), Notebook()
+    follow(arm, plan, notes, share=0.1)
+    q, told = notes.signal("q"), np.abs(arm.commands)
+    for joint in (0, 1):
+        fast = int(np.argmax(told[:, joint] > 0.101 * arm.limits.velocity[joint]))
+        assert fast > 0
+        assert np.abs(np.diff(q[:fast, joint])).sum() > TRIAL
+    np.testing.assert_allclose(arm.q, plan.segments[-1].target, atol=2e-3)
+    assert [number for _, number in notes.events if number >= 0] == [k for k in range(len(segments)) for _ in range(2)]
+
+
+def test_a_simulated_arm_is_not_tried(arm_file, limits, make_plan):
+    notes = Notebook()
+    follow(Integrator(limits), replace(make_plan(arm_file), start=(0.0, 0.0)), notes)
+    assert notes.events.count(("started", -1)) == 1
 
 
 @pytest.fixture

@@ -26,35 +26,42 @@ STRICT = ["-O2", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-pe
 MAIN = """
 #include <stdio.h>
 #include "arm.h"
+#ifdef SINGLE
+#define SCAN "%f"
+#else
+#define SCAN "%lf"
+#endif
 
 int main(void)
 {
-    double s[3][N], load[ARM_load_count], rigid[N], tau[N], mean[N];
+    ARM_real s[3][N], load[ARM_load_count], rigid[N], tau[N], mean[N];
     int j, k;
     for (;;) {
-        for (k = 0; k < 3; ++k) for (j = 0; j < N; ++j) if (scanf("%lf", &s[k][j]) != 1) return 0;
+        for (k = 0; k < 3; ++k) for (j = 0; j < N; ++j) if (scanf(SCAN, &s[k][j]) != 1) return 0;
         ARM_loads(s[0], s[1], s[2], load, rigid);
         ARM_friction(s[1], load, rigid, tau);
         ARM_friction(s[1], load, NULL, mean);
-        for (j = 0; j < N; ++j) printf("%.17g %.17g %.17g %.17g\\n", load[j], rigid[j], tau[j], mean[j]);
+        for (j = 0; j < N; ++j)
+            printf("%.17g %.17g %.17g %.17g\\n", (double)load[j], (double)rigid[j], (double)tau[j], (double)mean[j]);
     }
 }
 """
 
 
-def compiled(made: Calibration, folder: Path, compiler: str | None = CC, language: str = "-std=c99") -> Path:
+def compiled(made: Calibration, folder: Path, compiler: str | None = CC, language: str = "-std=c99", *more: str) -> Path:
     (folder / "arm.h").write_text(export(made, "c").text, encoding="utf-8")
     prefix, suffix = identifier(made.arm), ".c" if "99" in language else ".cc"
     source = MAIN.replace("ARM_", f"{prefix}_").replace("N]", f"{made.mechanism.n}]").replace("< N", f"< {made.mechanism.n}")
     (folder / f"main{suffix}").write_text(source, encoding="utf-8")
-    subprocess.run([str(compiler), language, *STRICT, str(folder / f"main{suffix}"), "-o", str(folder / "main"), "-lm"],
+    subprocess.run([str(compiler), language, *STRICT, *more, str(folder / f"main{suffix}"), "-o", str(folder / "main"), "-lm"],
                    check=True, capture_output=True)
     return folder / "main"
 
 
-def run_header(made: Calibration, folder: Path, states: np.ndarray) -> np.ndarray:
+def run_header(made: Calibration, folder: Path, states: np.ndarray, *more: str) -> np.ndarray:
     """Load, rigid torque, friction and its mean over the directions, shape (4, N, n)."""
-    said = subprocess.run([str(compiled(made, folder))], input="\n".join(map(repr, states.transpose(1, 0, 2).ravel().tolist())),
+    given = "\n".join(map(repr, states.transpose(1, 0, 2).ravel().tolist()))
+    said = subprocess.run([str(compiled(made, folder, CC, "-std=c99", *more))], input=given,
                           capture_output=True, text=True, check=True).stdout
     return np.array(said.split(), dtype=float).reshape(states.shape[1], -1, 4).transpose(2, 0, 1)
 
@@ -135,6 +142,24 @@ def test_joints_that_were_not_calibrated_are_nan(make_calibration: Callable[...,
 @pytest.mark.skipif(CXX is None, reason="there is no C++ compiler")
 def test_it_is_cpp_too(make_calibration: Callable[..., Calibration], tmp_path: Path) -> None:
     assert compiled(make_calibration(), tmp_path, CXX, "-std=c++11").is_file()
+
+
+def single(prefix: str) -> tuple[str, ...]:
+    return f"-D{prefix.upper()}_REAL=float", "-DSINGLE", "-fsingle-precision-constant", "-Wdouble-promotion"
+
+
+@pytest.mark.parametrize("arm", ARMS)
+def test_in_single_precision_nothing_is_computed_in_double(make_calibration: Callable[..., Calibration], tmp_path: Path,
+                                                           arm: str) -> None:
+    """The compiler refuses any promotion; what is lost is what a float cannot hold."""
+    made = make_calibration(arm, seed=1, tool=Tool(0.7, (0.02, -0.01, 0.1)))
+    states = np.random.default_rng(1).normal(scale=1.5, size=(3, 40, made.mechanism.n))
+    exact = run_header(made, tmp_path, states)
+    for found, expected in zip(run_header(made, tmp_path, states, *single(identifier(made.arm))), exact, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4 * float(np.nanmax(np.abs(expected))))
+        assert not np.array_equal(found, expected), "it was computed in double"
+    if CXX is not None:
+        assert compiled(made, tmp_path, CXX, "-std=c++11", *single(identifier(made.arm))).is_file()
 
 
 def test_every_law_has_a_translation(make_calibration: Callable[..., Calibration]) -> None:
