@@ -1,14 +1,12 @@
-"""The recorder: the only writer of run folders. What it was given survives a killed process."""
+"""The recorder: the only maker of run folders. What it was given survives a killed process."""
 
 import json
 import os
 import platform
 import re
 import shutil
-import time
-from collections.abc import Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from collections.abc import Mapping
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from pathlib import Path
@@ -20,16 +18,15 @@ import pyarrow as pa
 
 from drivers import JointSample, Resolution
 from drivers.interrupts import uninterrupted
-from experiments.errors import RecordingFailed
+from experiments.disk import Disk
 from experiments.plan import Segment
 from ident.armfile import ArmFile, load_arm
 from ident.description import load_mechanism
 from ident.dynamics import same_dynamics
 from ident.errors import InputError, StribeckError
 from ident.mechanism import Mechanism
-from ident.run import ARM, DONE, EVENTS, RECORD, RUNS, SAMPLES, SCHEMA, arm_sha256, campaign_runs, records
+from ident.run import ARM, DONE, RECORD, RUNS, SCHEMA, arm_sha256, campaign_runs, records
 
-_SYNC_EVERY = 1.0       # s of wall time between fsyncs
 _STAMP = "%Y-%m-%dT%H-%M-%SZ"
 _UNITS = {"q": ("rad", "m"), "dq": ("rad/s", "m/s"), "tau": ("N·m", "N"), "q_cmd": ("rad", "m"),
           "dq_cmd": ("rad/s", "m/s"), "t": ("s", "s"), "temperature": ("°C", "°C"), "raw": ("", "")}
@@ -75,10 +72,7 @@ class Recorder:
         self._names, self._prismatic = mechanism.names, mechanism.prismatic
         self._block_rows = max(1, round(rate))
         self._signals: tuple[str, ...] = ()
-        self._filled = self._written = 0
-        self._writer: pa.RecordBatchStreamWriter | None = None
-        self._failure: str | None = None
-        self._whole = True              # False while samples are being written, and for good if that was broken off
+        self._filled = 0
         _copy_arm(arm, folder)
         _check_copy(arm, folder, mechanism)
         steps = {} if resolution is None else {key: value.tolist() for key, value in vars(resolution).items()
@@ -91,11 +85,7 @@ class Recorder:
                   "continues": continues, **({"options": options} if options else {}), "plan": plan,
                   **({"import": origin} if origin else {})}
         _write_synced(folder / RECORD, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
-        self._samples = (folder / SAMPLES).open("xb")
-        self._events = (folder / EVENTS).open("x", encoding="utf-8")
-        self._synced = time.monotonic()
-        self._disk = ThreadPoolExecutor(1)          # the disk may take its time; the arm does not wait for it
-        self._syncing: Future[None] = self._disk.submit(lambda: None)
+        self._disk = Disk(folder)
 
     def __enter__(self) -> Self:
         return self
@@ -110,20 +100,19 @@ class Recorder:
         self.event("started", segment=segment.id, **mirror)
 
     def finish(self, segment: Segment) -> None:
-        """Note that a segment was driven to its end, after its samples: a killed program loses none of them."""
+        """Note that a segment was driven to its end, after its samples: where that note is found, they all are."""
         self._flush()
         self.event("finished", segment=segment.id)
 
     def event(self, event: str, **details: Any) -> None:
         """Append one line to the events."""
-        with self._writing(EVENTS):
-            self._events.write(json.dumps({"event": event, "row": self.rows, **details}, ensure_ascii=False) + "\n")
-            self._events.flush()
+        self._disk.event({"event": event, "row": self.rows, **details})
 
     def sample(self, sample: JointSample, q_cmd: np.ndarray, dq_cmd: np.ndarray, segment: int) -> None:
-        """Take over one sample with the set-points that it answers."""
-        if self._writer is None:
-            self._open(sample)
+        """Take over one sample with the set-points that it answers; raises what failed of those before."""
+        self._disk.raise_failure()
+        if not self._signals:
+            self._take_columns(sample)
         row = self._filled
         self._t[row], self._segment[row] = sample.t, segment
         block = self._block
@@ -140,49 +129,17 @@ class Recorder:
     def close(self, reason: str) -> None:
         """Write what is left and say how the run ended; safe to call twice.
 
-        Every step is taken, whatever becomes of the others, and Ctrl-C waits; if writing had failed before, nothing more is
-        raised.
+        Ctrl-C waits; if a failure was raised before, nothing more is.
         """
-        if self._events.closed:
-            return
-        with uninterrupted(), suppress(OSError) if self._failure else nullcontext(), ExitStack() as steps:
-            steps.callback(self._events.close)              # last in, first out
-            steps.callback(os.fsync, self._events.fileno())
-            steps.callback(self._say_closed, reason)
-            steps.callback(self._samples.close)
-            steps.callback(os.fsync, self._samples.fileno())
-            steps.callback(self._disk.shutdown)
-            steps.callback(self._end_stream)
+        with uninterrupted(), ExitStack() as steps:
+            steps.callback(self._disk.close, {"event": "closed", "row": self.rows, "rows": None, "reason": reason})
             self._flush()
 
-    def _say_closed(self, reason: str) -> None:
-        """The last event; how many rows there are is unknown (null) where writing them failed."""
-        self.event("closed", rows=self._written if self._whole else None, reason=self._failure or reason)
-
-    def _end_stream(self) -> None:
-        """End the stream, unless what was written last may be torn."""
-        if self._writer is not None and self._whole:
-            with self._writing(SAMPLES):
-                self._writer.close()
-                self._samples.flush()
-
-    @contextmanager
-    def _writing(self, name: str) -> Iterator[None]:
-        """Turns a failed write into an error of ours; what was written before can still be read."""
-        try:
-            yield
-        except OSError as error:
-            self._failure = f"{self.folder / name}: {error.strerror or error}"
-            raise RecordingFailed(f"{self._failure}; what was recorded before is kept") from error
-
-    def _open(self, sample: JointSample) -> None:
+    def _take_columns(self, sample: JointSample) -> None:
         """Columns follow from what the first sample reports."""
         self._signals = ("q", "dq", "tau", "q_cmd", "dq_cmd", "t",
                          *(["raw"] if sample.raw is not None else []),
                          *(["temperature"] if sample.temperature is not None else []))
-        n = len(self._names)
-        self._t, self._segment = np.empty(self._block_rows), np.empty(self._block_rows, dtype=np.int32)
-        self._block = np.empty((len(self._signals), self._block_rows, n))
         fields = [pa.field("t", pa.float64()), pa.field("segment", pa.int32())]
         about = {"t": {"signal": "t", "joint": None, "unit": "s"}, "segment": {"signal": "segment", "joint": None, "unit": ""}}
         for signal in self._signals:
@@ -191,28 +148,16 @@ class Recorder:
                 about[f"{signal}.{name}"] = {"signal": signal, "joint": name, "unit": _UNITS[signal][int(slides)]}
         metadata = {column: json.dumps(entry, ensure_ascii=False) for column, entry in about.items()}
         self._schema = pa.schema(fields, metadata=metadata)
-        with self._writing(SAMPLES):
-            self._writer = pa.ipc.new_stream(self._samples, self._schema,
-                                             options=pa.ipc.IpcWriteOptions(compression="zstd"))
+        self._t, self._segment = np.empty(self._block_rows), np.empty(self._block_rows, dtype=np.int32)
+        self._block = np.empty((len(self._signals), self._block_rows, len(self._names)))
 
     @uninterrupted()
     def _flush(self) -> None:
-        """Hand the block to the operating system, and to the disk about once a second; Ctrl-C takes effect when it is whole."""
-        if self._writer is None or self._filled == 0 or not self._whole:
-            return
-        rows, self._filled = slice(0, self._filled), 0        # at once: a write that is broken off is not repeated
-        arrays = [self._t[rows], self._segment[rows]]
-        arrays += [self._block[s, rows, j] for s in range(len(self._signals)) for j in range(len(self._names))]
-        self._whole = False
-        with self._writing(SAMPLES):
-            self._writer.write_batch(pa.record_batch([pa.array(array) for array in arrays], schema=self._schema))
-            self._samples.flush()
-            self._written += rows.stop
-            self._whole = True
-            if time.monotonic() - self._synced > _SYNC_EVERY and self._syncing.done():
-                self._syncing.result()
-                self._syncing = self._disk.submit(os.fsync, self._samples.fileno())
-                self._synced = time.monotonic()
+        """Hand the block over; Ctrl-C takes effect when that is done."""
+        if rows := self._filled:
+            self._filled = 0
+            signals = self._block[:, :rows].transpose(0, 2, 1).copy().reshape(-1, rows)
+            self._disk.samples(self._schema, [self._t[:rows].copy(), self._segment[:rows].copy(), *signals])
 
 
 def new_run_folder(campaign: Path, experiment: str) -> Path:

@@ -9,11 +9,11 @@ from datetime import datetime
 from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
 import tomlkit
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, NonNegativeFloat, PositiveFloat, model_validator
 
 from ident.armfile import ArmFile, load_arm, parse_table, read_toml, upgrade
 from ident.errors import InputError
@@ -305,12 +305,14 @@ class _RecordedSegment(BaseModel):
     kind: str
     posture: int = 0
     joint: str | None = None
+    target: list[FiniteFloat] | None = None
     reference: bool = False
 
 
 class _RecordedPlan(BaseModel):
     model_config = ConfigDict(extra="allow")
     segments: list[_RecordedSegment]
+    start: list[FiniteFloat] | None = None
     purpose: str = FIT
 
 
@@ -339,6 +341,15 @@ class _RecordTable(BaseModel):
     plan: _RecordedPlan | None = None
     imported: _RecordedImport | None = Field(None, alias="import")
     seed: int | None = None
+
+    @model_validator(mode="after")
+    def _places_of_all_joints(self) -> Self:
+        if self.plan is not None:
+            for word, place in (("plan.start", self.plan.start),
+                                *((f"target of segment {segment.id}", segment.target) for segment in self.plan.segments)):
+                if place is not None and len(place) != len(self.names):
+                    raise ValueError(f"{word} has {len(place)} numbers for {len(self.names)} joints")
+        return self
 
 
 def read_json(path: Path) -> Any:

@@ -6,6 +6,8 @@ import platform
 import signal
 import subprocess
 import sys
+import threading
+import time
 from importlib.metadata import version
 
 import numpy as np
@@ -49,6 +51,13 @@ def assert_rows(run, least, most=None):
         np.testing.assert_array_equal(run.signals[signal_], base + offset)
     np.testing.assert_array_equal(run.signals["q_cmd"], np.tile(k + 0.5, (2, 1)).T)
     np.testing.assert_array_equal(run.signals["dq_cmd"], np.tile(k + 0.6, (2, 1)).T)
+
+
+def wait_for(condition):
+    end = time.monotonic() + 5.0
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(1e-3)
 
 
 @pytest.fixture
@@ -253,7 +262,7 @@ with Recorder(Path(sys.argv[2]), arm, load_mechanism(arm), "a test", {RATE}) as 
         recorder.sample(sample, np.full(2, k + 0.5), np.full(2, k + 0.6), k // 100)
         recorder.event("tick", number=k) if k % 50 == 49 else None
         if (k + 1) % {int(RATE)} == 0:
-            print(k + 1, flush=True)
+            print(recorder._disk.written, flush=True)
 """
 
 
@@ -280,6 +289,7 @@ class TestDamage:
         fill(recorder, 20)
         recorder.finish(segment)
         fill(recorder, 5, 20)                                        # never flushed, never closed
+        wait_for(lambda: "finished" in (tmp_path / "run" / EVENTS).read_text(encoding="utf-8"))
         run = load_run(tmp_path / "run", SIGNALS)
         assert_rows(run, 20)
         assert run.events[-1] == {"event": "finished", "row": 20, "segment": 7}
@@ -357,6 +367,9 @@ class TestDamage:
         (lambda run: edit_record(run, names=["turn", "elbow"]), ["q.elbow"]),
         (lambda run: edit_record(run, names=7), ["run.json", "names"]),
         (lambda run: edit_record(run, arm_file=7), ["run.json", "arm_file"]),
+        (lambda run: edit_record(run, plan={"start": [0.0], "segments": []}), ["plan.start has 1 numbers for 2 joints"]),
+        (lambda run: edit_record(run, plan={"segments": [{"id": 4, "kind": "move", "target": [0.0, 0.0, 0.0]}]}),
+         ["run.json", "target of segment 4 has 3 numbers for 2 joints"]),
         (lambda run: (run / SAMPLES).unlink(), ["samples.arrows", "no samples"]),
         (lambda run: (run / ARM / "pair.toml").unlink(), ["pair.toml", "no such file"]),
         (lambda run: (run / ARM / "pair.urdf").unlink(), ["pair.urdf", "no such file"]),
@@ -406,7 +419,7 @@ class TestBrokenOff:
     def test_rows_before_survive_and_the_run_is_closed_with_its_reason(self, start, tmp_path, room):
         def record():
             with start() as recorder:
-                recorder._samples = self.Disk(recorder._samples, room, OSError(28, "No space left on device"))
+                recorder._disk._samples = self.Disk(recorder._disk._samples, room, OSError(28, "No space left on device"))
                 fill(recorder, 10_000)
 
         with pytest.raises(RecordingFailed) as caught:
@@ -420,6 +433,58 @@ class TestBrokenOff:
         assert_rows(run, 50 if room == 12_000 else 300, 10_000)
         assert "No space left on device" in run.closed["reason"]
         assert run.closed["rows"] in (None, len(run.t))              # unknown rather than wrong
+
+    class Slow:
+        """A file whose writes wait."""
+
+        def __init__(self, file):
+            self.file, self.free = file, threading.Event()
+
+        def write(self, data):
+            assert self.free.wait(20.0)
+            return self.file.write(data)
+
+        def __getattr__(self, name):
+            return getattr(self.file, name)
+
+    def test_the_arm_does_not_wait_for_a_disk_that_takes_its_time(self, start, tmp_path):
+        with start() as recorder:
+            slow = recorder._disk._samples = self.Slow(recorder._disk._samples)
+            fill(recorder, 990)
+            recorder.event("while it waits")
+            assert recorder._disk.written == 0
+            slow.free.set()
+        run = load_run(tmp_path / "run", SIGNALS)
+        assert_rows(run, 990)
+        assert [event["event"] for event in run.events] == ["while it waits", "closed"]
+
+    def test_a_disk_that_takes_nothing_ends_the_motion_in_the_end(self, start, tmp_path, monkeypatch):
+        monkeypatch.setattr("experiments.disk._STUCK", 0.05)
+        def record():
+            with start() as recorder:
+                slow = recorder._disk._samples = self.Slow(recorder._disk._samples)
+                try:
+                    fill(recorder, 10_000)
+                finally:
+                    slow.free.set()
+
+        with pytest.raises(RecordingFailed) as caught:
+            record()
+        assert_one_sentence(caught.value, "the disk took nothing for 0.05 s", "what was recorded before is kept")
+        run = load_run(tmp_path / "run", SIGNALS)
+        assert_rows(run, 60 * int(RATE), 70 * int(RATE))
+        assert run.closed["reason"].endswith("the disk took nothing for 0.05 s")
+
+    @pytest.mark.parametrize(("base", "n"), [("slide", 1), ("pair", 2)])
+    def test_what_comes_later_does_not_change_what_waits(self, make_arm, tmp_path, base, n):
+        arm = make_arm(base=base)
+        with Recorder(tmp_path / "run", arm, load_mechanism(arm), "a test", RATE) as recorder:
+            slow = recorder._disk._samples = self.Slow(recorder._disk._samples)
+            fill(recorder, 330, n=n)
+            slow.free.set()
+        run = load_run(tmp_path / "run", SIGNALS)
+        np.testing.assert_array_equal(run.signals["q"][:, 0], np.arange(330) + 0.01)
+        np.testing.assert_array_equal(run.t, np.arange(330) / RATE)
 
     class Watched:
         """A file during one of whose writes an operator presses Ctrl-C."""
@@ -440,7 +505,7 @@ class TestBrokenOff:
     def test_ctrl_c_in_the_middle_of_a_write_waits_until_it_is_whole(self, start, tmp_path, when):
         def record():
             with start() as recorder:
-                recorder._samples = self.Watched(recorder._samples, when)
+                recorder._disk._samples = self.Watched(recorder._disk._samples, when)
                 fill(recorder, 10_000)
 
         with pytest.raises(KeyboardInterrupt):
