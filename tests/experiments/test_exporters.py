@@ -38,6 +38,7 @@ def run(tmp_path: Path) -> Run:
         writer.write_table(table)
     record = json.loads((tmp_path / "run" / "run.json").read_text(encoding="utf-8"))
     record["names"].append("é 2")
+    del record["plan"]          # of one joint
     (tmp_path / "run" / "run.json").write_text(json.dumps(record), encoding="utf-8")
     events = (tmp_path / "run" / "events.jsonl").read_text(encoding="utf-8").splitlines()[:-1]      # never closed
     (tmp_path / "run" / "events.jsonl").write_text("\n".join(events), encoding="utf-8")
