@@ -1,5 +1,7 @@
 """What emulators of drives on a CAN bus share: the bus, the body, and the loop that serves both."""
 
+import errno
+import socket
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -9,9 +11,10 @@ import can
 
 from drivers.emulators.body import Body, Drive, Electronics
 from ident.armfile import ArmFile
-from ident.errors import unknown_name
+from ident.errors import InputError, unknown_name
 
 Send = Callable[[int, bytes], None]
+_PORT = 43113               # of python-can's udp_multicast
 _POLL = 0.001               # s without a frame after which the drives look at their clocks
 
 
@@ -51,10 +54,22 @@ class CanEmulator(ABC):
     def __init__(self, arm: ArmFile, seed: int | None = None, bus: can.BusABC | None = None) -> None:
         self.body = Body(arm, seed, self.loops)
         extra = dict(arm.driver.model_extra or {})
-        table = {"hop_limit": 0, **extra["bus"]} if extra["bus"].get("interface") == "udp_multicast" else extra["bus"]
+        table, self._place = extra["bus"], socket.socket()
+        self.address = ", ".join(f"{key} {value}" for key, value in table.items())
+        if bus is None and table.get("interface") == "udp_multicast":
+            table = {"hop_limit": 0, "port": _PORT, **table}
+            self._take_place(table["port"], arm)
         self._bus = bus or can.Bus(**{"bitrate": int(extra.get("bit_rate", 1e6)), **table})
-        self.address = ", ".join(f"{key} {value}" for key, value in extra["bus"].items())
         self._nodes = self.nodes(self.body.drives, self._send)
+
+    def _take_place(self, port: int, arm: ArmFile) -> None:
+        """Keep others from playing drives at this port: any number can join a group, and then each frame is answered twice."""
+        try:
+            self._place.bind(("127.0.0.1", port))
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                raise InputError(f"{arm.path}: another emulator listens on {self.address}; end that one, or give driver.bus "
+                                 "another port") from error
 
     @abstractmethod
     def nodes(self, drives: Sequence[Drive], send: Send) -> Sequence[Node]:
@@ -90,3 +105,4 @@ class CanEmulator(ABC):
     def close(self) -> None:
         """Leave the bus."""
         self._bus.shutdown()
+        self._place.close()

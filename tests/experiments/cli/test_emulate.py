@@ -40,6 +40,8 @@ def test_a_fault_comes_when_it_was_asked_for(make_arm, cli):
         found = cli("check", arm.path)
         assert (found.code, "the drive of lift has a fault" in found.err, "--reset" in found.err) == (3, True, True), found.err
         assert cli("check", arm.path, "--reset").code == 0
+        second = cli("emulate", arm.path)
+        assert (second.code, "another emulator listens on interface udp_multicast" in second.err) == (2, True), second.err
         emulator.terminate()
 
 
