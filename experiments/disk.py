@@ -6,23 +6,25 @@ What was handed over survives a killed process as soon as that thread has writte
 import io
 import json
 import os
+import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from drivers.interrupts import uninterrupted
 from experiments.errors import RecordingFailed
 from ident.run import EVENTS, SAMPLES
 
 _SYNC_EVERY = 1.0       # s of wall time between fsyncs
-_BACKLOG = 64           # most batches and events that wait for the disk,
-_STUCK = 10.0           # and s for which the next one waits for room among them
+_BACKLOG = 64           # most batches and events that wait for the disk: of an arm that moves it is a minute or so of them
+_STUCK = 10.0           # s after which a write that is under way is given up
 _KEPT = "what was recorded before is kept"
 _PACKED = pa.ipc.IpcWriteOptions(compression="zstd")
 
@@ -49,19 +51,21 @@ class Disk:
         self._samples, self._events = (folder / SAMPLES).open("xb"), (folder / EVENTS).open("x", encoding="utf-8")
         self._stream: pa.RecordBatchStreamWriter | None = None
         self._whole = True              # False while samples are being written, and for good if that was broken off
-        self._failure: Exception | None = None
+        self._failure: BaseException | None = None
         self._told = False              # whether it was raised
         self._synced = time.monotonic()
-        self._thread, self._room = ThreadPoolExecutor(1), threading.Semaphore(_BACKLOG)
+        self._waiting: queue.Queue[Callable[[], None] | None] = queue.Queue(_BACKLOG)
+        self._thread: threading.Thread | None = None
+        self._began = np.inf            # when the write began that is under way
         _pack_once()
 
     def event(self, event: Mapping[str, Any]) -> None:
         """Hand over a line of the events."""
-        self._hand_over(self._write_event, event)
+        self._hand_over(partial(self._write_event, event))
 
     def samples(self, schema: pa.Schema, columns: Sequence[np.ndarray]) -> None:
         """Hand over a batch of samples; the arrays must not be changed any more."""
-        self._hand_over(self._write_samples, schema, columns)
+        self._hand_over(partial(self._write_samples, schema, columns))
 
     def raise_failure(self) -> None:
         """Raise what failed in the thread that writes, once.
@@ -78,36 +82,69 @@ class Disk:
     def close(self, closed: Mapping[str, Any]) -> None:
         """Write what waits, and how the run ended as its last event; safe to call twice.
 
-        Every step is taken, whatever becomes of the others; if a failure was raised before, nothing more is. How many rows there
-        are is unknown (null) where writing them failed.
+        Every step is taken, whatever becomes of the others, but of a disk that takes nothing; if a failure was raised before,
+        nothing more is. How many rows there are is unknown (null) where writing them failed.
+
+        Raises
+        ------
+        RecordingFailed
+            The disk is full, or gone.
         """
         if self._events.closed:
             return
-        with suppress(OSError) if self._told else nullcontext(), ExitStack() as steps:
-            steps.callback(self._events.close)              # last in, first out
-            steps.callback(os.fsync, self._events.fileno())
-            steps.callback(self._say_closed, closed)
-            steps.callback(self._samples.close)
-            steps.callback(os.fsync, self._samples.fileno())
-            steps.callback(self.raise_failure)
-            steps.callback(self._end_stream)
-            self._thread.shutdown()
+        if self._finished():
+            for name, step in ((SAMPLES, self._end_stream), (SAMPLES, partial(os.fsync, self._samples.fileno())),
+                               (SAMPLES, self._samples.close), (EVENTS, partial(self._say_closed, closed)),
+                               (EVENTS, partial(os.fsync, self._events.fileno())), (EVENTS, self._events.close)):
+                with suppress(RecordingFailed), self._writing(name):
+                    step()
+        self.raise_failure()
 
-    def _hand_over(self, write: Callable[..., None], *what: Any) -> None:
-        if not self._room.acquire(timeout=_STUCK):
-            self._failure, self._told = RecordingFailed(f"{self._folder}: the disk took nothing for {_STUCK:g} s; {_KEPT}"), True
-            raise self._failure
-        self._thread.submit(self._write, write, what)
+    @uninterrupted()
+    def _hand_over(self, write: Callable[[], None]) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._write_all, daemon=True)        # no reason for a program not to end
+            self._thread.start()
+        if self._hangs():
+            self._give_up()
+        try:
+            self._waiting.put(write, timeout=_STUCK)
+        except queue.Full:
+            self._give_up()
+
+    def _finished(self) -> bool:
+        """Whether all that waited was written; one that hangs has another while."""
+        if self._thread is None:
+            return True
+        end = time.monotonic() + _STUCK
+        with suppress(queue.Full):
+            self._waiting.put(None, timeout=_STUCK)
+            while self._thread.is_alive() and (time.monotonic() < end or not self._hangs()):
+                self._thread.join(0.1)
+        if self._thread.is_alive():
+            self._failure = self._failure or self._stuck()
+        return not self._thread.is_alive()
+
+    def _hangs(self) -> bool:
+        return time.monotonic() - self._began > _STUCK
+
+    def _give_up(self) -> None:
+        self._failure, self._told = self._failure or self._stuck(), True
+        raise self._failure
+
+    def _stuck(self) -> RecordingFailed:
+        return RecordingFailed(f"{self._folder}: the disk took nothing for {_STUCK:g} s; {_KEPT}")
 
     # what the thread does
 
-    def _write(self, write: Callable[..., None], what: tuple[Any, ...]) -> None:
-        try:
-            write(*what)
-        except Exception as error:      # raised where somebody hears it
-            self._failure = self._failure or error
-        finally:
-            self._room.release()
+    def _write_all(self) -> None:
+        while (write := self._waiting.get()) is not None:
+            self._began = time.monotonic()
+            try:
+                write()
+            except BaseException as error:      # raised where somebody hears it
+                self._failure = self._failure or error
+            self._began = np.inf
 
     def _write_event(self, event: Mapping[str, Any]) -> None:
         with self._writing(EVENTS):
@@ -146,8 +183,8 @@ class Disk:
         """Turns a failed write into an error of ours; what was written before can still be read."""
         try:
             yield
-        except OSError as error:
-            failed = RecordingFailed(f"{self._folder / name}: {error.strerror or error}; {_KEPT}")
+        except (OSError, pa.ArrowException) as error:
+            failed = RecordingFailed(f"{self._folder / name}: {getattr(error, 'strerror', None) or error}; {_KEPT}")
             self._failure = self._failure or failed
             raise failed from error
 

@@ -1,6 +1,7 @@
 """The run folder: complete and verbatim, and whatever happens to its writer, what was given to it can be read."""
 
 import hashlib
+import io
 import json
 import platform
 import signal
@@ -22,7 +23,7 @@ from ident.armfile import load_arm
 from ident.description import load_mechanism
 from ident.errors import InputError
 from ident.health import check_log
-from ident.run import ARM, EVENTS, RECORD, SAMPLES, SIGNALS, find_runs, load_run
+from ident.run import ARM, DONE, EVENTS, RECORD, SAMPLES, SIGNALS, find_runs, load_run
 
 RATE = 50.0             # rows a batch
 
@@ -51,6 +52,26 @@ def assert_rows(run, least, most=None):
         np.testing.assert_array_equal(run.signals[signal_], base + offset)
     np.testing.assert_array_equal(run.signals["q_cmd"], np.tile(k + 0.5, (2, 1)).T)
     np.testing.assert_array_equal(run.signals["dq_cmd"], np.tile(k + 0.6, (2, 1)).T)
+
+
+class Raw(io.RawIOBase):
+    """A file on a disk with so much room."""
+
+    def __init__(self, file, room):
+        self.file, self.room = file, room
+
+    def writable(self):
+        return True
+
+    def fileno(self):
+        return self.file.fileno()
+
+    def write(self, data):
+        size = min(len(data), self.room)
+        if not size:
+            raise OSError(28, "No space left on device")
+        self.room -= size
+        return self.file.write(bytes(data[:size]))
 
 
 def wait_for(condition):
@@ -474,6 +495,56 @@ class TestBrokenOff:
         run = load_run(tmp_path / "run", SIGNALS)
         assert_rows(run, 60 * int(RATE), 70 * int(RATE))
         assert run.closed["reason"].endswith("the disk took nothing for 0.05 s")
+
+    def test_a_disk_that_hangs_for_good_does_not_keep_the_program(self, start, tmp_path, monkeypatch):
+        monkeypatch.setattr("experiments.disk._STUCK", 0.2)
+        recorder = start()
+        slow = recorder._disk._samples = self.Slow(recorder._disk._samples)
+        fill(recorder, 60)
+        began = time.monotonic()
+        with pytest.raises(RecordingFailed, match=r"the disk took nothing for 0\.2 s"):
+            recorder.close(DONE)
+        assert time.monotonic() - began < 3.0
+        slow.free.set()
+
+    def test_an_arm_is_stopped_as_soon_as_a_write_hangs(self, start, monkeypatch):
+        """And not only when nothing more can wait."""
+        monkeypatch.setattr("experiments.disk._STUCK", 0.2)
+        recorder = start()
+        slow = recorder._disk._samples = self.Slow(recorder._disk._samples)
+        fill(recorder, 60)
+        time.sleep(0.3)
+        began = time.monotonic()
+        with pytest.raises(RecordingFailed, match=r"the disk took nothing for 0\.2 s"):
+            fill(recorder, 60, 60)
+        assert time.monotonic() - began < 0.1
+        slow.free.set()
+        recorder.close("it hung")
+
+    @pytest.mark.parametrize("room", range(0, 6001, 500))
+    def test_a_disk_that_is_full_when_the_last_is_written(self, start, tmp_path, room):
+        """Wherever it is full: one error that names the file, and no count of rows that are not there."""
+        def record():
+            with start() as recorder:
+                recorder._disk._samples = io.BufferedWriter(Raw(recorder._disk._samples.detach(), room), 1 << 16)
+                fill(recorder, 45)
+
+        with pytest.raises(RecordingFailed, match=r"samples\.arrows: No space left on device; what was recorded"):
+            record()
+        closed = json.loads((tmp_path / "run" / EVENTS).read_text(encoding="utf-8").splitlines()[-1])
+        assert closed["event"] == "closed"
+        assert closed["rows"] is None
+        assert closed["reason"].endswith("No space left on device")
+
+    def test_an_error_of_the_program_is_not_swallowed(self, start):
+        def record(schema, columns):
+            raise SystemExit("nobody should")
+
+        recorder = start()
+        recorder._disk._write_samples = record
+        fill(recorder, 60)
+        with pytest.raises(SystemExit):
+            recorder.close(DONE)
 
     @pytest.mark.parametrize(("base", "n"), [("slide", 1), ("pair", 2)])
     def test_what_comes_later_does_not_change_what_waits(self, make_arm, tmp_path, base, n):
