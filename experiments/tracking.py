@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drivers import Arm, Command, JointSample
-from experiments.plan import DWELL, RAMP_TO, Plan, Segment, profile
+from experiments.plan import DWELL, RAMP_TO, Plan, Profile, Segment, Swing, profile
 from experiments.recorder import Recorder
 from ident.roundtrips import TO_START
 from ident.run import MOVED, RAMP
@@ -15,7 +15,7 @@ from ident.run import MOVED, RAMP
 Array = NDArray[np.float64]
 GAIN = 8.0              # 1/s: dq = dq_cmd + GAIN (q_cmd - q), so that held joints do not creep
 
-TRIAL = 0.05            # rad or m that a joint first goes slowly, there and back
+TRIAL = 0.15            # rad or m that a joint first goes slowly: enough for the supervisor to find half or twice its scale
 GIVES = 2e-3            # rad or m that a joint must go to have broken loose
 ENOUGH = "enough"       # event: why a plan was not followed to its end
 Watch = Callable[[Segment, JointSample, float], None]
@@ -31,8 +31,8 @@ def follow(arm: Arm, plan: Plan, recorder: Recorder | None = None, watch: Watch 
     arm : Arm
         Enabled; usually a `Supervisor`, which stops the motion and raises on a breach.
     plan : Plan
-        A checked plan. The way from where the arm stands to ``plan.start`` is driven first; joints that it hardly moves then go
-        a little of their first segment and back.
+        A checked plan. The way from where the arm stands to ``plan.start`` is driven first. Where a segment is fast for a joint
+        that has hardly moved by then, its beginning is driven slowly before, there and back.
     recorder : Recorder, optional
         Where samples and events go.
     watch : callable, optional
@@ -54,17 +54,22 @@ def follow(arm: Arm, plan: Plan, recorder: Recorder | None = None, watch: Watch 
     if check_arrival:
         check_arrival(stands)
     tracker.drive(stands, Segment(TO_START, "move", plan.start, 0), share)
-    untried = np.abs(np.array(plan.start) - stands) < TRIAL
+    owed = TRIAL - np.abs(np.array(plan.start) - stands)
     for start, segment in plan.legs():
-        moves = np.array(segment.target) != start
-        if share < 1.0 and segment.kind != "ramp" and (untried & moves).any():
-            tracker.try_out(start, segment, share)
-            untried &= ~moves
+        if share < 1.0 and segment.kind != "ramp":
+            owed -= tracker.try_out(start, segment, owed, share)
         tracker.drive(start, segment)
         if enough and (reason := enough(segment, tracker.kept)):
             if recorder:
                 recorder.event(ENOUGH, reason=reason)
             return
+
+
+def _course(motion: Profile | Swing, t: Array, start: Array, segment: Segment) -> tuple[Array, Array]:
+    """Positions and velocities of all joints at times of a motion, shape (N, n)."""
+    s, ds = (np.reshape(part, (len(t), -1)) for part in motion(t))
+    way = np.array(segment.target) - start
+    return start + s * way, ds * way
 
 
 class _Tracker:
@@ -86,7 +91,7 @@ class _Tracker:
         return self._sample.q.copy()
 
     def drive(self, start: Array, segment: Segment, share: float = 1.0) -> None:
-        """Track one segment from `start` within a share of the limits; commands are looked up by the arm's own time."""
+        """Track one segment from `start` within a share of the limits."""
         arm, recorder, sample = self._arm, self._recorder, self._sample
         assert sample is not None
         limits = replace(arm.limits, velocity=share * arm.limits.velocity, acceleration=share * arm.limits.acceleration)
@@ -97,28 +102,53 @@ class _Tracker:
             sample = self._break_loose(segment, sample)
             start = sample.q.copy()
         motion = profile(start, segment, arm.names, limits)
-        count = int(np.ceil((motion.duration + DWELL) * arm.rate)) + 1
-        s, ds = (np.reshape(part, (count, -1)) for part in motion(np.arange(1, count + 1) / arm.rate))
-        way = np.array(segment.target) - start
-        q_cmd, dq_ref = start + s * way, ds * way
-        fastest = limits.velocity
+        self._track(segment, *_course(motion, self._clock(motion.duration), start, segment), limits.velocity)
+        if recorder:
+            recorder.finish(segment)
+
+    def try_out(self, start: Array, segment: Segment, owed: Array, share: float) -> Array:
+        """Drive the beginning of a segment slowly, there and back on its own way, if it is fast for a joint that owes slow way.
+
+        Gives how far each joint goes slowly, there or in a segment that is slow for it, shape (n,).
+        """
+        arm = self._arm
+        motion = profile(start, segment, arm.names, arm.limits)
+        t = self._clock(motion.duration)
+        q, dq = _course(motion, t, start, segment)
+        gone, pace = np.maximum.accumulate(np.abs(q - start)), np.abs(dq) / arm.limits.velocity
+        slow = pace.max(axis=0) <= share
+        new = ~slow & (owed > 0.0)
+        if not new.any():
+            return np.where(slow, gone[-1], 0.0)
+        last = int(np.argmax((gone >= np.minimum(owed, gone[-1]))[:, new].all(axis=1)))
+        slower = min(1.0, share / float(pace[:last + 1].max()))
+        duration = np.pi * t[last] / slower
+        phase = 2.0 * np.pi * np.minimum(self._clock(duration), duration) / duration
+        q, dq = _course(motion, 0.5 * t[last] * (1.0 - np.cos(phase)), start, segment)
+        trial = Segment(TO_START, "move", tuple(start.tolist()), segment.posture)
+        if self._recorder:
+            self._recorder.start(trial)
+        self._track(trial, q, dq * (slower * np.sin(phase))[:, None], share * arm.limits.velocity)
+        if self._recorder:
+            self._recorder.finish(trial)
+        return np.where(slow, gone[-1], gone[last])
+
+    def _clock(self, duration: float) -> Array:
+        """Times of the cycles of a motion and the rest after it [s]."""
+        return np.arange(1, int(np.ceil((duration + DWELL) * self._arm.rate)) + 2) / self._arm.rate
+
+    def _track(self, segment: Segment, q_cmd: Array, dq_ref: Array, fastest: Array) -> None:
+        """Follow positions and velocities, shape (N, n); commands are looked up by the arm's own time."""
+        arm, sample = self._arm, self._sample
+        assert sample is not None
         begin = sample.t
         row = 0
-        while row < count:
+        while row < len(q_cmd):
             velocity = dq_ref[row] + GAIN * (q_cmd[row] - sample.q)
             np.minimum(velocity, fastest, out=velocity)
             np.maximum(velocity, -fastest, out=velocity)
             sample = self._step(segment, Command(velocity), q_cmd[row])
             row = max(row + 1, round((sample.t - begin) * arm.rate))
-        if recorder:
-            recorder.finish(segment)
-
-    def try_out(self, start: Array, segment: Segment, share: float) -> None:
-        """Go the first bit of a segment within a share of the limits, and come back."""
-        way = np.array(segment.target) - start
-        there = start + way * min(1.0, TRIAL / float(np.abs(way).max()))
-        for begin, end in ((start, there), (there, start)):
-            self.drive(begin, Segment(TO_START, "move", tuple(end.tolist()), segment.posture), share)
 
     def _step(self, segment: Segment, command: Command, q_cmd: Array) -> JointSample:
         """One cycle: command, record, show."""

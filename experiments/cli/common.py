@@ -140,8 +140,8 @@ def agree(plans: "list[Plan]", arm: "ArmFile", mechanism: "Mechanism", yes: bool
     out.print(motion_table(plans, arm, mechanism))
     start, time = ", ".join(f"{value:.3g}" for value in plans[0].start), sum(plan.robot_time for plan in plans)
     out.print(f"in {clock(time)} of robot time, after the straight way from where the arm stands to {start}, at "
-              f"{100 * approach(arm):.0f} % of its speed, at which a joint that is there goes {TRIAL:g} "
-              f"{position_units(mechanism)} and back before it goes faster; {checked_against(arm, mechanism)}")
+              f"{100 * approach(arm):.0f} % of its speed, at which each joint goes its first {TRIAL:g} "
+              f"{position_units(mechanism)}; {checked_against(arm, mechanism)}")
     if yes:
         return
 

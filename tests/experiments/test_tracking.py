@@ -7,7 +7,7 @@ import pytest
 
 from drivers import Command, DriverError, JointSample, LimitExceeded, Resolution, Supervisor
 from drivers.simulated import SimulatedArm
-from experiments.plan import robot_time
+from experiments.plan import Segment, robot_time
 from experiments.tracking import TRIAL, follow
 from ident.description import load_mechanism
 
@@ -76,21 +76,62 @@ def test_on_the_first_way_no_joint_is_told_more_than_its_share(arm_file, make_pl
     assert (told <= 0.1 * arm.limits.velocity * (1.0 + 1e-9)).all()
 
 
-@pytest.mark.parametrize("start", [(0.0, 0.0), (0.02, 0.0), (0.5, 0.5)])
-def test_no_joint_moves_fast_before_it_has_moved_slowly(arm_file, make_plan, start):
+def tried(limits, plan, start=None):
+    """What a plan's joints did: positions, what they were told over what they may, segments, events."""
+    arm, notes = Integrator(limits), Notebook()
+    arm.q = np.array(plan.start if start is None else start, dtype=float)
+    follow(arm, plan, notes, share=0.1)
+    np.testing.assert_allclose(arm.q, plan.segments[-1].target, atol=2e-3)
+    return notes.signal("q"), np.abs(arm.commands) / limits.velocity, np.array(notes.segment), notes.events
+
+
+def assert_slow_first(q, told, least):
+    """No joint is told more than its share before it has gone so far, from where it stood at first."""
+    for joint in (0, 1):
+        fast = told[:, joint] > 0.101
+        first = int(np.argmax(fast)) if fast.any() else len(fast)
+        assert np.ptp(q[:first + 1, joint]) > 0.97 * least[joint]
+
+
+@pytest.mark.parametrize(("stands", "least"), [
+    ((0.0, 0.0), (TRIAL, TRIAL)), ((0.08, 0.0), (0.1, TRIAL)), ((0.5, 0.5), (0.5, 0.5))])       # 0.08 to the start, then 0.07
+def test_no_joint_moves_fast_before_it_has_moved_slowly(arm_file, limits, make_plan, stands, least):
     """Wherever the arm stands: the judge is the way that each joint had gone when it was first told more than its share."""
     plans = [make_plan(arm_file, joint, speeds=(0.8, 0.4), way=0.6) for joint in (0, 1)]
     segments = [replace(segment, id=k) for k, segment in enumerate((*plans[0].segments, *plans[1].segments))]
-    plan = replace(plans[0], start=start, segments=tuple(replace(s, mirror_of=None) for s in segments))
-    arm, notes = Integrator(arm_file.limits(load_mechanism(arm_file))), Notebook()
-    follow(arm, plan, notes, share=0.1)
-    q, told = notes.signal("q"), np.abs(arm.commands)
-    for joint in (0, 1):
-        fast = int(np.argmax(told[:, joint] > 0.101 * arm.limits.velocity[joint]))
-        assert fast > 0
-        assert np.abs(np.diff(q[:fast, joint])).sum() > TRIAL
-    np.testing.assert_allclose(arm.q, plan.segments[-1].target, atol=2e-3)
-    assert [number for _, number in notes.events if number >= 0] == [k for k in range(len(segments)) for _ in range(2)]
+    plan = replace(plans[0], start=(0.0, 0.0), segments=tuple(replace(s, mirror_of=None) for s in segments))
+    q, told, _, events = tried(limits, plan, stands)
+    assert_slow_first(q, told, least)
+    assert [number for _, number in events if number >= 0] == [k for k in range(len(segments)) for _ in range(2)]
+
+
+def test_a_joint_that_goes_little_in_a_fast_segment_goes_all_of_that_slowly(limits, arm_file, make_plan):
+    plan = replace(make_plan(arm_file), start=(0.0, 0.0), segments=(
+        Segment(0, "sweep", (0.12, 0.06), 0, "turn", 1.0), Segment(1, "move", (0.5, 0.5), 0)))
+    q, told, _, _ = tried(limits, plan)
+    assert_slow_first(q, told, (0.12, 0.06))
+    plan = replace(plan, segments=(Segment(0, "move", (1.0, 0.05), 0), Segment(1, "move", (0.5, 0.5), 0)))
+    q, told, _, _ = tried(limits, plan)
+    assert_slow_first(q, told, (TRIAL, TRIAL))          # 0.05 of them slowly in a segment that was slow for it anyhow
+
+
+def test_what_is_slow_is_not_tried(limits, arm_file, make_plan):
+    slow = make_plan(arm_file, speeds=(0.1,), way=0.5)
+    plan = replace(slow, start=tuple(slow.segments[0].target), segments=slow.segments[1:])
+    assert tried(limits, plan)[3].count(("started", -1)) == 1
+
+
+@pytest.mark.parametrize("swings", [(1, 7), (3, 5)])
+def test_a_swing_is_tried_on_its_own_curve(limits, arm_file, make_plan, swings):
+    target, speed = np.array([0.5, 0.4]), 0.7
+    plan = replace(make_plan(arm_file), start=(0.0, 0.0), segments=(
+        Segment(0, "swing", tuple(target), 0, "lift", speed, swings=swings),))
+    q, told, segment, _ = tried(limits, plan)
+    assert_slow_first(q, told, (TRIAL, TRIAL))
+    phase = np.linspace(0.0, np.pi, 4000)[:, None] * np.array(swings)
+    curve = target * (0.5 - 0.5 * np.cos(phase))
+    assert np.ptp(q[segment == -1], axis=0).max() > TRIAL
+    assert max(np.abs(curve - place).max(axis=1).min() for place in q[segment == -1]) < 2e-3
 
 
 def test_a_simulated_arm_is_not_tried(arm_file, limits, make_plan):
