@@ -4,7 +4,8 @@ import errno
 import socket
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import ClassVar
 
 import can
@@ -14,7 +15,6 @@ from ident.armfile import ArmFile
 from ident.errors import InputError, unknown_name
 
 Send = Callable[[int, bytes], None]
-_PORT = 43113               # of python-can's udp_multicast
 _POLL = 0.001               # s without a frame after which the drives look at their clocks
 
 
@@ -46,6 +46,22 @@ def published(ranges: Mapping[str, tuple[float, ...]], motor: str) -> tuple[floa
     return ranges[motor]
 
 
+@contextmanager
+def only_one(place: str, arm: ArmFile, address: str) -> Iterator[None]:
+    """Keeps other emulators from a multicast group, which any number can join: then each frame would be answered twice.
+
+    A name that Linux forgets with the process; elsewhere nothing is kept.
+    """
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as name:
+        try:
+            name.bind(f"\0stribeck-emulator-{place}")
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                raise InputError(f"{arm.path}: another emulator listens on {address}; end that one, or give driver.bus another "
+                                 "port") from error
+        yield
+
+
 class CanEmulator(ABC):
     """All drives of an arm on one bus, in this process."""
 
@@ -54,22 +70,13 @@ class CanEmulator(ABC):
     def __init__(self, arm: ArmFile, seed: int | None = None, bus: can.BusABC | None = None) -> None:
         self.body = Body(arm, seed, self.loops)
         extra = dict(arm.driver.model_extra or {})
-        table, self._place = extra["bus"], socket.socket()
+        table, self._place = extra["bus"], ExitStack()
         self.address = ", ".join(f"{key} {value}" for key, value in table.items())
         if bus is None and table.get("interface") == "udp_multicast":
-            table = {"hop_limit": 0, "port": _PORT, **table}
-            self._take_place(table["port"], arm)
+            table = {"hop_limit": 0, **table}
+            self._place.enter_context(only_one(f"{table.get('channel')}:{table.get('port')}", arm, self.address))
         self._bus = bus or can.Bus(**{"bitrate": int(extra.get("bit_rate", 1e6)), **table})
         self._nodes = self.nodes(self.body.drives, self._send)
-
-    def _take_place(self, port: int, arm: ArmFile) -> None:
-        """Keep others from playing drives at this port: any number can join a group, and then each frame is answered twice."""
-        try:
-            self._place.bind(("127.0.0.1", port))
-        except OSError as error:
-            if error.errno == errno.EADDRINUSE:
-                raise InputError(f"{arm.path}: another emulator listens on {self.address}; end that one, or give driver.bus "
-                                 "another port") from error
 
     @abstractmethod
     def nodes(self, drives: Sequence[Drive], send: Send) -> Sequence[Node]:

@@ -4,6 +4,7 @@ Written from the e-Manual (Protocol 2.0, its CRC, control tables of the X series
 none of the driver's code is used.
 """
 
+import errno
 import math
 import os
 import select
@@ -353,7 +354,13 @@ class TcpLine:
         parts = urlsplit(url)
         if parts.scheme != "socket" or parts.port is None:
             raise InputError(f"driver.port = {url!r}: an emulator listens on socket://host:port or on a pty of its own")
-        self._listener = socket.create_server((parts.hostname or "127.0.0.1", parts.port))
+        try:
+            self._listener = socket.create_server((parts.hostname or "127.0.0.1", parts.port))
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                raise InputError(f"driver.port = {url!r}: another program, as an emulator, listens there; end that one, or give "
+                                 "another port") from error
+            raise
         self._clients: dict[socket.socket, bytearray] = {}
 
     def receive(self, timeout: float) -> list[tuple[bytearray, Callable[[bytes], None]]]:

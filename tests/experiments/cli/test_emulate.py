@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from contextlib import ExitStack
 
 import pytest
 
@@ -43,6 +44,26 @@ def test_a_fault_comes_when_it_was_asked_for(make_arm, cli):
         second = cli("emulate", arm.path)
         assert (second.code, "another emulator listens on interface udp_multicast" in second.err) == (2, True), second.err
         emulator.terminate()
+
+
+def test_one_port_has_one_emulator(make_arm, cli):
+    arm = make_arm(with_port(PAIR["dynamixel"], free_port()))
+    with subprocess.Popen([*COMMAND, str(arm.path)], stdout=subprocess.PIPE, text=True) as emulator:
+        assert "emulated dynamixel drives listen" in emulator.stdout.readline()
+        second = cli("emulate", arm.path)
+        assert (second.code, "another program, as an emulator, listens there" in second.err) == (2, True), second.err
+        emulator.terminate()
+
+
+def test_groups_of_one_port_are_not_in_each_others_way(make_arm):
+    tables = [with_port(PAIR["damiao"], free_port())] * 2
+    tables[1] = merged(tables[1], {"driver": {"bus": {"channel": "239.74.163.77"}}})
+    with ExitStack() as emulators:
+        for table in tables:
+            arm = make_arm(table)
+            one = emulators.enter_context(subprocess.Popen([*COMMAND, str(arm.path)], stdout=subprocess.PIPE, text=True))
+            emulators.callback(one.terminate)
+            assert "emulated damiao drives listen" in one.stdout.readline()
 
 
 def without_none(table):
