@@ -51,8 +51,7 @@ def agreed_columns(table: "Table", given: Sequence["ColumnMap"], arm: "ArmFile",
     columns = guess_columns(table, given, arm, mechanism)
     guessed = [entry for entry in columns if entry.guess]
     for entry in guessed:
-        unit = f"[{entry.unit}]" if entry.unit else ""
-        text.print(f"guess     --column \"{entry.target}={entry.column}{unit}\"  ({entry.guess})")
+        text.print(f"guess     {entry.option}  ({entry.guess})")
     used = {entry.find(table.names) for entry in columns}
     if guessed and (unused := [name for name in table.names if name not in used and name != table.pieces]):
         text.print(f"not used  {', '.join(unused[:_SHOWN])}{f' and {len(unused) - _SHOWN} more' if len(unused) > _SHOWN else ''}")
@@ -63,7 +62,7 @@ def agreed_columns(table: "Table", given: Sequence["ColumnMap"], arm: "ArmFile",
         try:
             check_complete(columns, mechanism.names)
         except InputError as error:
-            raise InputError(f"{error}{why}; {likely(missing[0], table)}") from None
+            raise InputError("; ".join((f"{error}{why}", likely(missing[0], table), *table.notes))) from None
     if guessed and not yes and sys.stdin.isatty() and not typer.confirm("import with these columns", default=True,
                                                                         err=True):
         raise ArmStopped("called off; nothing was written")

@@ -2,6 +2,7 @@
 
 import math
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +21,14 @@ UNITS = {
 }
 CURRENTS = {"A": 1.0, "mA": 1e-3}       # what a torque signal may be in where a torque constant is known
 SIGNALS = ("q", "dq", "tau", "temperature")
-_ENTRY = re.compile(r"\s*(?P<target>[^=]+?)\s*=\s*(?P<column>[^\[\]]+?(?:\[\d+\][^\[\]]*?)*)\s*"      # q[0] is a name
-                    r"(?:\[\s*(?P<unit>(?!\d+\s*\])[^\]]+?)\s*\])?\s*$")
+_SPELLED = {"rad": "rad", "deg": "deg", "degree": "deg", "degrees": "deg", "rads": "rad/s", "degs": "deg/s", "rpm": "rpm",
+            "ms": "ms", "us": "us", "ns": "ns", "nm": "Nm", "mnm": "mNm", "ma": "mA", "a": "A", "mm": "mm", "s": "s",
+            "ncm": "Ncm", "nmm": "Nmm", "sec": "s", "secs": "s", "seconds": "s", "msec": "ms", "usec": "us", "nsec": "ns"}
+_ENTRY = re.compile(r"\s*(?P<target>[^=]+?)\s*=\s*(?P<column>\S.*?)\s*"                    # a name may hold brackets, too
+                    r"(?:\[\s*(?P<unit>(?!\d+\s*\])[^\[\]]+?)\s*\])?\s*$", re.DOTALL)       # q[0] is a name
 _UNIT = re.compile(r"\s*(?:\[(?!\d+\])([^\]]*)\]|\((?!\d+\))([^)]*)\))\s*$")        # behind a name; a number is none
+_BRACKET = re.compile(r"\[(?!\s*\d+\s*\])([^\[\]]*)\]|\((?!\s*\d+\s*\))([^()]*)\)")    # anywhere in it
+_SHELL = re.compile(r"[\"$`\\!]")       # what a shell or TOML does not leave alone in double quotes
 _RANGE = re.compile(r"(\d{1,6}):(\d{1,6})$")
 
 
@@ -46,14 +52,21 @@ class ColumnMap:
         """``t``, or ``signal.joint``."""
         return self.signal if self.joint is None else f"{self.signal}.{self.joint}"
 
+    @property
+    def option(self) -> str:
+        """The option that gives this entry, in quotes that hold in a shell and in TOML."""
+        text = f"{self.target}={self.column}" + (f"[{self.unit}]" if self.unit else "")
+        return "--column " + (shlex.quote(text) if _SHELL.search(text) else f'"{text}"')
+
     def find(self, names: Iterable[str]) -> str | None:
         """The column among a log's, which may state the unit behind its name: ``pos`` or ``pos [deg]``; None if missing.
 
         A factor holds whatever unit the log states; without unit or factor a column that states one is not meant.
         """
         names = list(names)
-        if self.column in names or self.unit is None:
-            return self.column if self.column in names else None
+        exact = [name for name in names if name == self.column] or [name for name in names if name.strip() == self.column]
+        if exact or self.unit is None:
+            return exact[0] if len(exact) == 1 else None
         free = _is_number(self.unit)
         stated = [name for name in names if bare(name) == self.column and (free or stated_unit(name) == self.unit)]
         return stated[0] if len(stated) == 1 else None
@@ -64,10 +77,42 @@ def bare(name: str) -> str:
     return _UNIT.sub("", name)
 
 
-def stated_unit(name: str) -> str:
-    """The unit in brackets behind a column's name; empty where there is none."""
-    found = _UNIT.search(name)
-    return (found[1] or found[2] or "").strip() if found else ""
+def stated_unit(name: str, joint: str | None = None) -> str:
+    """The last text in brackets in a column's name; empty where there is none.
+
+    A whole number is an index, and so no unit; nor is the joint's own name, unless it is all that stands behind the column's.
+    """
+    found = [(match[1] or match[2] or "").strip() for match in _BRACKET.finditer(name)]
+    units = [text for text in found if joint is None or text.lower() != joint.lower()]
+    return units[-1] if units else found[-1] if found and _UNIT.search(name) else ""
+
+
+def without_units(name: str, joints: Iterable[str] = ()) -> str:
+    """A column's name without the known units in brackets in it, which no joint is called by, nor any bracket behind it."""
+    called = {joint.lower() for joint in joints}
+
+    def kept(match: re.Match[str]) -> str:
+        text = (match[1] or match[2] or "").strip()
+        return " " if _is_unit(text) and text.lower() not in called else match[0]
+
+    return bare(_BRACKET.sub(kept, name))
+
+
+def known_units(signal: str) -> dict[str, float]:
+    """Units that a column of the signal may be in."""
+    return {**UNITS[signal], **(CURRENTS if signal == "tau" else {})}
+
+
+def known_spelling(text: str, known: Iterable[str]) -> str | None:
+    """The unit that a text means, in these or other letters."""
+    if text in set(known):
+        return text
+    unit = None if re.search(r"\d", text) else _SPELLED.get(re.sub(r"[^a-z]", "", text.lower()))
+    return unit if unit in set(known) else None
+
+
+def _is_unit(text: str) -> bool:
+    return any(known_spelling(text, known_units(signal)) for signal in UNITS)
 
 
 def _is_number(text: str) -> bool:
@@ -82,7 +127,8 @@ def parse_columns(entries: Sequence[str], names: tuple[str, ...]) -> tuple[Colum
     """Column map from texts like ``t=time[ms]``, ``q.j1=pos_1[deg]``, ``tau.j1=current_1[0.089 N·m/A]``.
 
     The bracket holds a unit or a factor to SI, with an optional unit behind it that is only read by people; a whole number
-    alone is an index, and so part of the name: ``tau.j1=tau_J[0][Nm]``. Without a joint
+    alone is an index, and so part of the name: ``tau.j1=tau_J[0][Nm]``. A name may hold brackets, the last one is the unit:
+    ``t=Time [s][s]``; a unit within a name (``Pos [deg] j1``) holds where none stands behind it. Without a joint
     an entry is for all of them, in the model's order: ``q=2:7[deg]`` takes six columns of a log without a header.
 
     Raises
@@ -97,16 +143,35 @@ def parse_columns(entries: Sequence[str], names: tuple[str, ...]) -> tuple[Colum
             raise InputError(f"column {entry!r}: write signal.joint=column[unit], e.g. q.{names[0]}=pos[deg] or t=time[ms]")
         signal, _, joint = match["target"].partition(".")
         if signal == "t" and not joint:
-            maps.append(column_map("t", None, match["column"], match["unit"], entry))
+            maps.append(_given(match, "t", None))
             continue
         if signal not in SIGNALS:
             raise unknown_name("signal", signal, ("t", *SIGNALS))
         if joint not in names:
             raise unknown_name("joint", joint, names)
-        maps.append(column_map(signal, joint, match["column"], match["unit"], entry))
+        maps.append(_given(match, signal, joint))
     if len({entry.target for entry in maps}) < len(maps):
         raise InputError("a signal is given twice in the column map")
     return tuple(maps)
+
+
+def check_distinct(columns: Sequence[ColumnMap], table_names: Iterable[str], source: str) -> None:
+    """Refuse a map in which two signals are one column; joints may share a thermometer.
+
+    Raises
+    ------
+    InputError
+        Names the column and both signals.
+    """
+    names, first = list(table_names), dict[str, ColumnMap]()
+    for entry in columns:
+        column = entry.find(names)
+        if column is None:
+            continue
+        other = first.setdefault(column, entry)
+        if other is not entry and {other.signal, entry.signal} != {"temperature"}:
+            raise InputError(f"{source}: column {column!r} is given for {other.target} and for {entry.target}; give each its own "
+                             "column with --column")
 
 
 def missing_targets(columns: Sequence[ColumnMap], names: tuple[str, ...]) -> list[str]:
@@ -152,6 +217,14 @@ def column_map(signal: str, joint: str | None, column: str, unit: str | None, en
     return ColumnMap(signal, joint, column, factor, unit, current, guess)
 
 
+def _given(match: re.Match[str], signal: str, joint: str | None) -> ColumnMap:
+    """An entry as it was given; the unit that the column's name states holds where it gives none."""
+    unit = match["unit"]
+    if unit is None and (stated := stated_unit(match["column"], joint)):
+        unit = known_spelling(stated, known_units(signal)) or stated
+    return column_map(signal, joint, match["column"], unit, match[0])
+
+
 def _singles(text: str, names: tuple[str, ...]) -> list[str]:
     """Entries for single joints of one that takes a range of columns."""
     match = _ENTRY.match(text)
@@ -172,7 +245,7 @@ def _factor(signal: str, unit: str | None, entry: str) -> float:
     if unit in UNITS[signal]:
         return UNITS[signal][unit]
     if not _is_number(unit):
-        known = [*UNITS[signal], *(CURRENTS if signal == "tau" else ())]
+        known = known_units(signal)
         raise InputError(f"column {entry!r}: {unknown_name('unit', unit, known)}; a factor such as [35.15 N/V] works too")
     factor = float(unit.split()[0])
     if not math.isfinite(factor) or factor == 0.0:

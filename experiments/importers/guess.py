@@ -1,13 +1,24 @@
 """Guesses where a column map is silent: signal and joint from names, units from names, steps of time and limits."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 
 import numpy as np
 
-from experiments.importers.columns import CURRENTS, UNITS, ColumnMap, bare, column_map, stated_unit
+from experiments.importers.columns import (
+    CURRENTS,
+    UNITS,
+    ColumnMap,
+    bare,
+    check_distinct,
+    column_map,
+    known_spelling,
+    known_units,
+    stated_unit,
+    without_units,
+)
 from experiments.importers.table import Table
 from ident.armfile import ArmFile
 from ident.errors import InputError, unknown_name
@@ -31,9 +42,6 @@ _NOT_MEASURED = {"target", "cmd", "command", "commands", "commanded", "desired",
                                               "strom"))}
 _NEUTRAL = {"actual", "measured", "meas", "act", "joint", "joints", "j", "axis", "motor", "observation", "ist",
             "istwert", "achse", "gelenk"}
-_SPELLED = {"rad": "rad", "deg": "deg", "degree": "deg", "degrees": "deg", "rads": "rad/s", "degs": "deg/s", "rpm": "rpm",
-            "ms": "ms", "us": "us", "ns": "ns", "nm": "Nm", "mnm": "mNm", "ma": "mA", "a": "A", "mm": "mm", "s": "s",
-            "ncm": "Ncm", "nmm": "Nmm", "sec": "s", "secs": "s", "seconds": "s", "msec": "ms", "usec": "us", "nsec": "ns"}
 _FOREIGN = {"percent", "pct", "perc", "permille", "volt", "volts", "counts", "count", "ticks", "raw", "lsb", "adc", "pu",
             "normalized", "normalised", "ozin", "lbft", "lbin", "kgcm", "gcm"}      # units that need a factor
 _OTHER = {"deg": "rad", "mm": "m", "deg/s": "rad/s", "mm/s": "m/s"}     # the units that numbers may show, and the usual ones
@@ -49,6 +57,7 @@ def guess_columns(table: Table, given: Sequence[ColumnMap], arm: ArmFile, mechan
     Velocity and temperature are guessed like position and torque, but a log need not have them. A unit that a map states
     is never changed; one that neither map nor name states is guessed from the numbers.
     """
+    check_distinct(given, table.names, table.source)
     have, taken = {entry.target for entry in given}, {entry.find(table.names) for entry in given}
     clock = None if "t" in have else _time([name for name in table.names if name not in taken], table)
     joints = []
@@ -81,8 +90,8 @@ def _in_one_unit(entries: Sequence[ColumnMap], table: Table, arm: ArmFile, mecha
             range_ = float(np.ptp(arm.limits(mechanism).position[j]))
             if found > _GOOD_PART * range_:
                 raise InputError(f"{table.source}: positions of {decides.joint} look like {decides.unit}, those of "
-                                 f"{entry.joint}, which span {found:.3g}, like {entry.unit}; state their units: --column "
-                                 f"\"{entry.target}={entry.column}[{entry.unit}]\"")
+                                 f"{entry.joint}, which span {found:.3g}, like {entry.unit}; state their units: "
+                                 f"{entry.option}")
         why = f"{entry.guess.removesuffix(f'; {_USUAL}')}, and that of {decides.joint}" if decides else ""
         yield column_map(entry.signal, entry.joint, entry.column, decides.unit, "", why) if decides and usual else entry
 
@@ -115,7 +124,7 @@ def _clock(column: str, table: Table) -> ColumnMap:
 
 def _of_joints(signal: str, table: Table, joints: tuple[str, ...]) -> tuple[list[str | None], str]:
     """The column of every joint, and by what of its name; all None where two ways to read the names are equally good."""
-    words = {name: set(_tokens(name)) for name in table.names}
+    words = {name: set(_tokens(name, joints)) for name in table.names}
     spoken = set().union(*_WORDS.values())
     measured = [name for name in table.names if not words[name] & _NOT_MEASURED and (
         words[name] & _WORDS[signal] or (not words[name] & spoken and _only(_unit(name, table)) == signal))]
@@ -127,7 +136,7 @@ def _of_joints(signal: str, table: Table, joints: tuple[str, ...]) -> tuple[list
     by_name: dict[tuple[str, ...], dict[str, str]] = {}
     by_number: dict[tuple[str, ...], dict[int, str]] = {}
     for name in measured:
-        tokens = _tokens(name)
+        tokens = _tokens(name, joints)
         if (joint := _named(tokens, joints)) is not None:
             by_name.setdefault(_shape(tokens, _tokens(joint)), {}).setdefault(joint, name)
         if numbers := [token for token in tokens if token.isdigit()]:
@@ -157,14 +166,13 @@ def _of_joints(signal: str, table: Table, joints: tuple[str, ...]) -> tuple[list
 
 
 def _unit(column: str, table: Table) -> str | None:
-    """Unit that the format or the bracket behind a name states."""
+    """Unit that the format or a bracket in the name states."""
     return table.units.get(column) or stated_unit(column) or None
 
 
 def _only(unit: str | None) -> str | None:
     """The signal that alone is measured in a unit."""
-    known = {**UNITS, "tau": {**UNITS["tau"], **CURRENTS}}
-    signals = [signal for signal, units in known.items() if unit in units]
+    signals = [signal for signal in UNITS if unit in known_units(signal)]
     return signals[0] if len(signals) == 1 else None
 
 
@@ -184,7 +192,9 @@ def _by_size(signal: str, joint: int, values: Array, arm: ArmFile, mechanism: Me
     values = values[np.isfinite(values)]
     if signal == "tau":
         return ("N" if slides else "Nm"), f"; {_USUAL}"
-    if signal == "temperature" or not len(values):
+    if signal == "temperature":
+        return "°C", f"; {_USUAL}"
+    if not len(values):
         return None, ""
     found = _span(values) if signal == "q" else float(np.quantile(np.abs(values), 0.99))
     allowed = float(np.ptp(limits.position[joint])) if signal == "q" else float(limits.velocity[joint])
@@ -208,31 +218,26 @@ def with_factor(entry: ColumnMap, factor: float) -> ColumnMap:
 
 
 def _stated(column: str, signal: str, joint: str = "") -> str | None:
-    """Unit that a name ends in: ``pos [deg]``, ``time (ms)``, ``pos_deg``; the joint's own name is none."""
-    known = {**UNITS[signal], **(CURRENTS if signal == "tau" else {})}
-    bracket, last = stated_unit(column), re.split(r"[_./\s]", bare(column))[-1]
+    """Unit that a name holds in brackets or ends in: ``pos [deg]``, ``time (ms)``, ``pos_deg``; the joint's own name is none."""
+    known = known_units(signal)
+    bracket, last = stated_unit(column, joint), re.split(r"[_./\s]", bare(column))[-1]
+    if bracket.lower() in _NEUTRAL:             # Position (ist) Achse 1
+        bracket = ""
     if bracket or last.lower() in _FOREIGN or last.endswith(("%", "‰")):
         text = bracket or last
-        if text not in known and known_spelling(text, known) is None:
+        if (unit := known_spelling(text, known)) is None:
             raise InputError(f"column {column!r}: {unknown_name('unit', text, known)}; state the column's unit, or a factor "
                              f"with --column {signal if signal == 't' else f'{signal}.JOINT'}={bare(column)}"
                              f"[1.5 {next(iter(known))}/{text}]")
-        return text if text in known else known_spelling(text, known)
+        return unit
     if not re.search(r"[_./\s]", column) or (joint and column.lower().endswith(joint.lower())):
         return None
     return known_spelling(last, known)
 
 
-def known_spelling(text: str, known: Iterable[str]) -> str | None:
-    """The unit that a text in other letters means."""
-    unit = None if re.search(r"\d", text) else _SPELLED.get(re.sub(r"[^a-z]", "", text.lower()))
-    return unit if unit in set(known) else None
-
-
-def _tokens(name: str) -> list[str]:
-    """Words and numbers of a column name, without the unit in brackets."""
-    plain = bare(name)
-    plain = re.sub(r"([a-z])([A-Z])", r"\1 \2", plain).lower()
+def _tokens(name: str, joints: tuple[str, ...] = ()) -> list[str]:
+    """Words and numbers of a column name, without units in brackets."""
+    plain = re.sub(r"([a-z])([A-Z])", r"\1 \2", without_units(name, joints)).lower()
     return re.findall(r"[a-z]+|\d+", plain)
 
 

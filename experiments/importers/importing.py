@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drivers import JointSample
-from experiments.importers.columns import ColumnMap, check_complete
+from experiments.importers.columns import ColumnMap, check_complete, check_distinct
 from experiments.importers.constants import SOURCES, torque_constants
 from experiments.importers.guess import with_factor
 from experiments.importers.table import Array, Table
@@ -126,6 +126,7 @@ def checked_signal(signal: str, source: str) -> str:
 
 def _read(table: Table, columns: Sequence[ColumnMap], arm: ArmFile, mechanism: Mechanism) -> _Log:
     """Signals of the mapped columns, checked but for what depends on units."""
+    check_distinct(columns, table.names, table.source)
     found: dict[ColumnMap, str] = {}
     for entry in columns:
         if (column := entry.find(table.names)) is None:

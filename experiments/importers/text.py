@@ -33,7 +33,7 @@ _ALL_UNITS = {unit for units in UNITS.values() for unit in units} | {"A", "mA", 
 class _Layout:
     """How a text table is written: lines above the numbers, names of the columns, separator and decimal mark.
 
-    `trailing` is whether lines end in a separator behind the last column.
+    `trailing` is whether lines end in a separator behind the last column; `notes` say which columns share a name.
     """
 
     skip: int
@@ -41,6 +41,7 @@ class _Layout:
     separator: str
     decimal: str
     trailing: bool
+    notes: tuple[str, ...]
 
 
 def open_csv(path: Path) -> Table:
@@ -52,7 +53,7 @@ def open_csv(path: Path) -> Table:
         encoding = _encoding(path)
         layout = _layout(path, encoding)
     notes = () if encoding == _UTF8 else ("the file is not UTF-8; it was read as Windows-1252",)
-    return Table(str(path), layout.names, lambda names: _read(path, layout, encoding, names), notes=notes)
+    return Table(str(path), layout.names, lambda names: _read(path, layout, encoding, names), notes=(*notes, *layout.notes))
 
 
 def _read(path: Path, layout: _Layout, encoding: str, names: Sequence[str]) -> dict[str, Array]:
@@ -132,7 +133,8 @@ def _layout(path: Path, encoding: str) -> _Layout:
     cells = len(_cells(line, separator))
     named = len(_fields(heads[-1], separator)) if heads else 0
     count = named if len(fields) < named <= cells else len(fields)         # the first values of the last columns may be missing
-    return _Layout(len(above), _names(heads, separator, count), separator, decimal, cells > count)
+    names, notes = _unique(_names(heads, separator, count))
+    return _Layout(len(above), names, separator, decimal, cells > count, notes)
 
 
 def _names(heads: list[str], separator: str, count: int) -> tuple[str, ...]:
@@ -144,15 +146,28 @@ def _names(heads: list[str], separator: str, count: int) -> tuple[str, ...]:
         if rows and count > 1 and _are_units(names):
             names = [f"{name} [{unit.strip('[]()')}]" if unit.strip("[]()") else name
                      for name, unit in zip(rows.pop(), names, strict=True)]
-    seen: dict[str, int] = {}
-    unique = []
-    for k, name in enumerate(names):
-        name = name or str(k + 1)
-        seen[name] = seen.get(name, 0) + 1
-        unique.append(name if seen[name] == 1 else f"{name}.{seen[name]}")
-    if len(set(unique)) < count:
+    return tuple(name or str(k + 1) for k, name in enumerate(names))
+
+
+def _unique(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of which none is there twice, and notes on those that were."""
+    called: dict[str, list[str]] = {}
+    for name in names:
+        own = called.setdefault(name, [])
+        own.append(f"{name}.{len(own) + 1}" if own else name)
+    left = {name: iter(own) for name, own in called.items()}
+    unique = tuple(next(left[name]) for name in names)
+    if len(set(unique)) < len(names):
         raise ValueError("two of its columns have one name")
-    return tuple(unique)
+    return unique, tuple(_repeated(name, own[1:]) for name, own in called.items() if len(own) > 1)
+
+
+def _repeated(name: str, others: Sequence[str]) -> str:
+    """A note on a name that several columns have."""
+    if len(others) == 1:
+        return f"column {name!r} is there twice; the second is called {others[0]!r} (give it as such)"
+    return (f"column {name!r} is there {len(others) + 1} times; the others are called {others[0]!r} to {others[-1]!r} "
+            "(give them as such)")
 
 
 def _are_units(cells: list[str]) -> bool:

@@ -2,6 +2,8 @@
 
 import io
 import json
+import re
+import shlex
 import sqlite3
 import struct
 import tracemalloc
@@ -99,10 +101,10 @@ class TestTables:
         assert_is_the_log(bring(tmp_path / "log.parquet"))
 
     def test_lists_of_different_lengths_are_refused(self, bring, tmp_path):
-        pq.write_table(pa.table({"t": T, "q": [row[: 1 + k % 2] for k, row in enumerate(Q)], "tau": list(TAU)}),
+        pq.write_table(pa.table({"t": T, "q": [row[: 1 + k % 2] for k, row in enumerate(Q)], "p": T, "tau": list(TAU)}),
                        tmp_path / "log.parquet")
         with pytest.raises(InputError, match="lists of 1 to 2 values"):
-            bring(tmp_path / "log.parquet", ["q.turn=q.0", "q.lift=q.0"])
+            bring(tmp_path / "log.parquet", ["q.turn=q.0", "q.lift=p"])
 
     @pytest.mark.parametrize("names", [["turn.pos", "lift.pos"], {"motors": ["turn", "lift"]}, None])
     def test_lerobot_episodes_follow_each_other(self, bring, tmp_path, names):
@@ -122,6 +124,24 @@ class TestTables:
         np.testing.assert_array_equal(run.segment, np.repeat([0, 1], [150, ROWS - 150]))
         assert run.t[150] - run.t[149] == pytest.approx(1.0)
         assert (np.diff(run.t) > 0.0).all()
+
+    @pytest.mark.parametrize("elsewhere", ["../somewhere/list.parquet", "/{}/somewhere/list.parquet"])
+    def test_a_dataset_names_no_files_elsewhere(self, bring, tmp_path, elsewhere):
+        """What is in ``data/`` is read, whatever path its description states."""
+        folder = tmp_path / "dataset"
+        (folder / "meta").mkdir(parents=True)
+        (tmp_path / "somewhere").mkdir()
+        path = elsewhere.format(str(tmp_path).lstrip("/"))
+        (folder / "meta/info.json").write_text(json.dumps({
+            "codebase_version": "v3.0", "data_path": path, "video_path": path, "features": {"q": {"names": None}}}))
+        columns = {"timestamp": T, "q": list(Q), "tau": list(TAU)}
+        pq.write_table(pa.table(columns | {"secret": T, "q": list(2.0 * Q)}), tmp_path / "somewhere/list.parquet")
+        with pytest.raises(InputError, match=r"a LeRobot dataset without data/"):
+            open_log(folder)
+        (folder / "data").mkdir()
+        pq.write_table(pa.table(columns), folder / "data/file-000.parquet")
+        assert "secret" not in open_log(folder).names
+        assert_is_the_log(bring(folder))
 
     def test_a_dataset_without_torque_says_what_is_missing(self, cli, arm, tmp_path):
         folder = tmp_path / "dataset"
@@ -285,6 +305,55 @@ class TestGuesses:
         for line in ('--column "t=t[s]"', '--column "q.lift=q.1[rad]"', '--column "tau.turn=tau.0[Nm]"'):
             assert f"guess     {line}  (name" in outcome.out
         assert outcome.out.index("guess") < outcome.out.index("wrote")
+
+    HEADS = pytest.mark.parametrize("header", [
+        "Time [s],turn Position [deg],lift Position [deg],turn Torque [mNm],lift Torque [mNm],turn Temperature,lift Temperature",
+        "Time [ms],Pos [deg] turn,Pos [deg] lift,Torque [mNm] turn,Torque [mNm] lift",
+        "Time (sec),(deg) pos turn,(deg) pos lift,turn (Nm) torque,lift (Nm) torque",
+        "Zeit [ms];Istwinkel [°] Achse 1;Istwinkel [°] Achse 2;Istmoment (mNm) Achse 1;Istmoment (mNm) Achse 2",
+        "Zeit [s];Lage (ist) Achse 1;Lage (ist) Achse 2;Drehmoment Achse 1 [N·m];Drehmoment Achse 2 [N·m]",
+        "t,q[0] [deg],q[1] [deg],tau_J[0],tau_J[1]",
+        "t,q[0] [Degrees] actual,q[1] [Degrees] actual,tau_J[0] (mNm),tau_J[1] (mNm)",
+        "t,q[turn].pos,q[lift].pos,tau[turn].raw_nm,tau[lift].raw_nm",
+        "$t [us],$pos 1 [deg],$pos 2 [deg],`tau` 1,`tau` 2",
+    ])
+
+    def log_in_units(self, path, header):
+        """The log in the units that its header states."""
+        separator = ";" if ";" in header else ","
+        scale = {"ms": 1e3, "us": 1e6, "deg": np.degrees(1.0), "°": np.degrees(1.0), "Degrees": np.degrees(1.0), "mNm": 1e3}
+        names = header.split(separator)
+        values = np.column_stack((T, Q, TAU, 40.0 + T, 40.0 + T))[:, : len(names)]
+        values = values * [max(factor if f"[{unit}]" in name or f"({unit})" in name else 1.0 for unit, factor in scale.items())
+                           for name in names]
+        path.write_text(header + "\n" + "".join(separator.join(map(repr, row)) + "\n" for row in values.tolist()),
+                        encoding="utf-8")
+        return path
+
+    @HEADS
+    def test_what_is_shown_can_be_given_and_means_the_same(self, cli, arm, tmp_path, header):
+        """Copied into a shell, or into a map."""
+        log = self.log_in_units(tmp_path / "log.csv", header)
+        outcome = cli("import", log, "--arm", arm.path, "--yes", "-o", tmp_path / "guessed")
+        assert outcome.code == 0, outcome.err
+        guessed = load_run(next((tmp_path / "guessed/runs").iterdir()), SIGNALS)
+        assert_is_the_log(guessed, 1e-9)
+        shown = re.findall(r"^guess +(--column .*?)  \(", outcome.out, flags=re.MULTILINE)
+        assert len(shown) == len(guessed.record["import"]["columns"]) == len(re.split("[;,]", header))
+        entries = [option.removeprefix("--column ") for option in shown]
+        (tmp_path / "map.toml").write_text("".join(f'"{entry[1:].partition("=")[0]}" = {entry[0]}{entry.partition("=")[2]}\n'
+                                                   for entry in entries), encoding="utf-8")
+        for name, given in (("shell", shlex.split(" ".join(shown))), ("map", ["--map", tmp_path / "map.toml"])):
+            outcome = cli("import", log, "--arm", arm.path, *given, "-o", tmp_path / name)
+            assert outcome.code == 0, outcome.err
+            assert "guess  " not in outcome.out
+            run = load_run(next((tmp_path / name / "runs").iterdir()), SIGNALS)
+            stated = {target: {key: value for key, value in column.items() if key != "guess"}
+                      for target, column in guessed.record["import"]["columns"].items()}
+            assert run.record["import"]["columns"] == stated
+            assert run.signals.keys() == guessed.signals.keys()
+            for signal, values in guessed.signals.items():
+                np.testing.assert_array_equal(run.signals[signal], values)
 
     @pytest.mark.parametrize("answer", ["y", "n"])
     def test_on_a_terminal_they_are_agreed_to(self, cli, arm, tmp_path, monkeypatch, answer):

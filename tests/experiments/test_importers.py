@@ -172,6 +172,54 @@ class TestReading:
     def test_an_index_is_no_unit(self, bring, tmp_path, header, columns):
         assert_is_the_log(bring(csv(tmp_path / "log.csv", header), columns))
 
+    def test_the_last_bracket_may_be_a_factor(self, bring, tmp_path):
+        values = np.column_stack((T, Q, TAU / 2.0))
+        path = csv(tmp_path / "log.csv", ("Time [s]", "q1", "q2", "Strom [A] 1", "Strom 2 [A]"), values)
+        assert_is_the_log(bring(path, ("t=Time [s][s]", *COLUMNS[1:3], "tau.turn=Strom [A] 1[2.0 N·m/A]",
+                                       "tau.lift=Strom 2 [A][2.0 N·m/A]")))
+
+    @pytest.mark.parametrize("behind", ["", "[deg]", " [0.017453292519943295]"])
+    @pytest.mark.parametrize("name", ["Pos [deg] {}", "Pos (deg) {}", "Pos [0] [deg] {}", "[deg] {}", "{} Pos (deg)",
+                                      "[{}] [deg] Pos"])
+    def test_a_unit_within_a_name(self, bring, tmp_path, name, behind):
+        """It holds where none is given."""
+        header = ("t", name.format("turn"), name.format("lift"), "tau1", "tau2")
+        path = csv(tmp_path / "log.csv", header, np.column_stack((T, np.degrees(Q), TAU)))
+        run = bring(path, ("t=t", f"q.turn={header[1]}{behind}", f"q.lift={header[2]}{behind}", *COLUMNS[3:]))
+        np.testing.assert_allclose(run.signals["q"], Q, atol=1e-12)
+
+    def test_an_unknown_unit_within_a_name_is_not_passed_over(self):
+        with pytest.raises(InputError, match="unknown unit '%'"):
+            parse_columns(["tau.turn=Torque [%] turn"], NAMES)
+        (entry,) = parse_columns(["tau.turn=Torque [%] turn[1.5 Nm/%]"], NAMES)
+        assert (entry.column, entry.factor) == ("Torque [%] turn", 1.5)
+
+    @pytest.mark.parametrize(("stated", "unit"), [("[deg]", "deg"), ("(mNm)", None), ("[turns]", None)])
+    def test_a_unit_within_a_name_is_guessed_by(self, arm, tmp_path, stated, unit):
+        """Degrees even where the numbers could be radians; what is no unit of a position is refused."""
+        table = open_log(csv(tmp_path / "log.csv", ("t", f"Pos {stated} turn", f"Pos {stated} lift", "tau1", "tau2")))
+        if unit is None:
+            with pytest.raises(InputError, match=rf"Pos .{stated[1:-1]}. turn': unknown unit '{stated[1:-1]}'"):
+                guess_columns(table, (), arm, load_mechanism(arm))
+            return
+        found = {entry.target: entry.unit for entry in guess_columns(table, (), arm, load_mechanism(arm))}
+        assert found["q.turn"] == found["q.lift"] == unit
+
+    def test_a_name_that_is_there_twice_is_told(self, bring, cli, arm, tmp_path):
+        path = csv(tmp_path / "log.csv", ("t", "q1", "q1", "tau1", "tau2"))
+        outcome = cli("import", path, "--arm", arm.path)
+        assert outcome.code == 2
+        note = "column 'q1' is there twice; the second is called 'q1.2' (give it as such)"
+        assert "no column is given for q.turn" in outcome.err
+        assert note in " ".join(outcome.err.split())
+        run = bring(path, ("t=t", "q.turn=q1", "q.lift=q1.2", *COLUMNS[3:]))
+        assert_is_the_log(run)
+        assert run.record["import"]["notes"] == [note]
+
+    def test_or_thrice(self, tmp_path):
+        table = open_log(csv(tmp_path / "log.csv", ("t", "q", "q", "q", "tau")))
+        assert table.notes == ("column 'q' is there 3 times; the others are called 'q.2' to 'q.3' (give them as such)",)
+
     def test_indices_are_guessed_as_joints(self, arm, tmp_path):
         table = open_log(csv(tmp_path / "log.csv", ("t", "q[0]", "q[1]", "tau_J[0]", "tau_J[1]")))
         found = guess_columns(table, (), arm, load_mechanism(arm))
@@ -274,6 +322,23 @@ class TestUnits:
         with pytest.raises(InputError) as caught:
             parse_columns(entries, NAMES)
         assert_one_sentence(caught.value, *words)
+
+    @pytest.mark.parametrize(("columns", "words"), [
+        (("t=t", "q.turn=q2", *COLUMNS[2:]), ["column 'q2'", "for q.turn and for q.lift"]),
+        (("t=t", "q.turn=q1[rad]", "q.lift=q1[deg]", *COLUMNS[3:]), ["column 'q1'", "for q.turn and for q.lift"]),
+        ((*COLUMNS[:4], "tau.lift=q2"), ["column 'q2'", "for q.lift and for tau.lift"]),
+        ((*COLUMNS[:4], "tau.lift=t"), ["column 't'", "for t and for tau.lift"]),
+        ((*COLUMNS[:3], "tau.turn=tau2 [Nm]", "tau.lift=tau2[Nm]"), ["column 'tau2'", "for tau.turn and for tau.lift"])])
+    def test_one_column_for_two_signals(self, bring, cli, arm, tmp_path, columns, words):
+        path = csv(tmp_path / "log.csv")
+        assert_refused(lambda path: bring(path, columns), path, tmp_path, *words, "give each its own column")
+        outcome = cli("import", path, "--arm", arm.path, *(part for entry in columns for part in ("--column", entry)))
+        assert (outcome.code, "give each its own column" in " ".join(outcome.err.split())) == (2, True)
+
+    def test_joints_may_share_a_thermometer(self, bring, tmp_path):
+        path = csv(tmp_path / "log.csv", ("t", "q1", "q2", "tau1", "tau2", "case"), np.column_stack((T, Q, TAU, 40.0 + T)))
+        run = bring(path, (*COLUMNS, "temperature.turn=case[°C]", "temperature.lift=case[°C]"))
+        np.testing.assert_array_equal(run.signals["temperature"], np.column_stack((40.0 + T, 40.0 + T)))
 
     @pytest.mark.parametrize("missing", range(5))
     def test_time_and_every_position_and_torque_are_needed(self, missing):
