@@ -128,16 +128,17 @@ def agree(plans: "list[Plan]", arm: "ArmFile", mechanism: "Mechanism", yes: bool
         return
     from drivers.check import falling, limits_page
     from drivers.errors import ArmStopped
+    from experiments.cli.tables import fitted
     from experiments.cli.text import checked_against, clock, joint_page, motion_table, position_units
     from experiments.record import approach
     from experiments.tracking import TRIAL
     from ident.errors import InputError
 
-    out.print("limits in force", joint_page(limits_page(arm, mechanism, arm.limits(mechanism))), sep="\n")
+    out.print("limits in force", fitted(joint_page(limits_page(arm, mechanism, arm.limits(mechanism))), out.width), sep="\n")
     loose = falling(arm, plans[0].names)
     if loose:
         out.print(f"note      {loose}")
-    out.print(motion_table(plans, arm, mechanism))
+    out.print(fitted(motion_table(plans, arm, mechanism), out.width))
     start, time = ", ".join(f"{value:.3g}" for value in plans[0].start), sum(plan.robot_time for plan in plans)
     out.print(f"in {clock(time)} of robot time, after the straight way from where the arm stands to {start}, at "
               f"{100 * approach(arm):.0f} % of its speed, at which each joint goes its first {TRIAL:g} "

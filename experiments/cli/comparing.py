@@ -24,6 +24,7 @@ def compare(calibrations: Annotated[list[Path], typer.Argument(metavar="CALIBRAT
             out: Annotated[Path | None, typer.Option("--out", "-o", help="Plot of the friction (.png, .svg, .pdf).")] = None,
             as_json: JsonOption = False) -> None:
     """What changed beyond intervals and deviation between runs; exit code 1 where something did."""
+    from experiments.cli.tables import fitted
     from experiments.comparison import comparison_table, labels, plot
     from ident.calibration import Calibration
     from ident.compare import compare as compared
@@ -37,7 +38,7 @@ def compare(calibrations: Annotated[list[Path], typer.Argument(metavar="CALIBRAT
     if out is not None:
         plot(loaded, names, out)
     for name, other, comparison in zip(names[1:], others, found, strict=True):
-        text.print(_table(first, other, comparison, names[0], name))
+        text.print(fitted(_table(first, other, comparison, names[0], name), text.width, keys=2))
         for joint in comparison.traded:
             text.print(f"note      {joint}: parameters traded places; the friction that they give stayed")
         for note in comparison.notes:
@@ -64,7 +65,8 @@ def _table(before: "Calibration", after: "Calibration", comparison: "Comparison"
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("joint", "", first, other, "difference", "left open", "unit", ""):
-        table.add_column(heading, justify="right" if heading and heading not in ("joint", "unit") else "left")
+        table.add_column(heading, justify="right" if heading and heading not in ("joint", "unit") else "left",
+                         overflow="fold" if heading in (first, other) else "ellipsis")
     for name in before.joints:
         if name not in after.joints:
             continue

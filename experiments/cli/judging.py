@@ -30,6 +30,7 @@ def validate(run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder
                                                                           "(.svg, .png, .pdf).")] = None,
              as_json: JsonOption = False) -> None:
     """Predicted against measured torque on a run that was not fitted; exit code 1 where a joint fails."""
+    from experiments.cli.tables import fitted
     from ident.calibration import Calibration
     from ident.errors import InputError
     from ident.run import VALIDATION, find_runs, load_run
@@ -43,7 +44,7 @@ def validate(run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder
     found = [judge(recorded, calibration, tolerance) for calibration in loaded]
     names = [str(path) for path in calibrations]
     text.print(f"run       {recorded.path}, {recorded.duration:.0f} s")
-    text.print(_table(names, found, loaded[0].mechanism))
+    text.print(fitted(_table(names, found, loaded[0].mechanism), text.width))
     text.print(f"passes    where the error, without the noise, is within {100.0 * tolerance:g} % of friction (all rms)")
     for path, one in zip(names, found, strict=True):
         for reason in one.left_out.values():
@@ -89,7 +90,8 @@ def _table(names: list[str], validations: "list[Validation]", mechanism: "Mechan
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title="rms of measured less predicted torque", title_justify="left",
                   title_style="")
     for heading in ("joint", "without friction", *names, "noise", "friction", "outside"):
-        table.add_column(heading, justify="left" if heading == "joint" else "right")
+        table.add_column(heading, justify="left" if heading == "joint" else "right",
+                         overflow="fold" if heading in names else "ellipsis")
     for name in dict.fromkeys(name for joints in found for name in joints):
         one = next(joints[name] for joints in found if name in joints)
         cells = [f"{joints[name].error:.3f} ({100.0 * joints[name].error / joints[name].friction:.1f} %"

@@ -146,6 +146,7 @@ def plan(arm: ArmArgument = "lab6",
     """What will move, robot time, load spread, expected intervals; moves nothing."""
     from dataclasses import asdict
 
+    from experiments.cli.tables import fitted
     from experiments.cli.text import checked_against, forecast_table
     from experiments.design import TARGET, load_spread
     from experiments.methods import ROUND_TRIPS, plan_experiment
@@ -170,7 +171,7 @@ def plan(arm: ArmArgument = "lab6",
     if goal:
         text.print("further   calibrate plans the runs after this one by what it tells")
     if made.predicted:
-        text.print(forecast_table(made, TARGET))
+        text.print(fitted(forecast_table(made, TARGET), text.width))
     if out and write:
         write(made, out, arm_file)
         if out.suffix.lower() in (".csv", ".json"):         # stribeck asks nobody before other software moves the arm
@@ -255,12 +256,13 @@ def _greet(text: "Console", arm: "ArmFile", mechanism: "Mechanism", folder: Path
 
 
 def _show(text: "Console", plan: "Plan", arm: "ArmFile", mechanism: "Mechanism") -> None:
+    from experiments.cli.tables import fitted
     from experiments.cli.text import plan_line, spread_table
     from experiments.design import load_spread
     from experiments.plan import check_plan
 
     text.print(f"plan      {plan_line(plan, check_plan(plan, arm, mechanism), mechanism)}")
-    text.print(spread_table(load_spread(plan, mechanism), mechanism))
+    text.print(fitted(spread_table(load_spread(plan, mechanism), mechanism), text.width))
 
 
 def _free(rerun: str | None) -> str | None:

@@ -101,6 +101,7 @@ def loads(model: Annotated[str, typer.Argument(metavar="MODEL", help="Arm, URDF,
     """Joint loads of a posture or of a motion through it."""
     import numpy as np
 
+    from experiments.cli.tables import fitted
     from experiments.cli.text import cut_joints_table, loads_table
     from ident.description import load_mechanism
     from ident.driving import drive
@@ -125,13 +126,13 @@ def loads(model: Annotated[str, typer.Argument(metavar="MODEL", help="Arm, URDF,
                     **({"not_determined": shared} if shared else {})})
         return
     text = console()
-    text.print(loads_table(mechanism, posture, values, tau, friction))
+    text.print(fitted(loads_table(mechanism, posture, values, tau, friction), text.width))
     for j in outside:
         (low, high), place = mechanism.position[j], mechanism.position_unit(int(j))
         text.print(f"note: {mechanism.names[j]} = {posture[j]:.4f} {place} is outside its range, {low:.4f} to {high:.4f} {place}",
                    soft_wrap=True)
     if driving.closed is not None:
-        text.print(cut_joints_table(cut))
+        text.print(fitted(cut_joints_table(cut), text.width))
         text.print(f"loops closed; condition number {driving.closed.condition[0]:.3g}")
     if shared:
         text.print(f"loads of {', '.join(shared)} that are not shown depend on how overconstrained loops share what acts "

@@ -9,11 +9,14 @@ from rich.text import Text
 
 from experiments.breakaway import USUAL
 from experiments.clearance import relied_on
+from experiments.cli.tables import fitted
 from experiments.forecast import richest
 from experiments.plan import profile
 from experiments.words import PARAMETER_WORDS, plus_minus
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from experiments.plan import Plan
     from ident.armfile import ArmFile
     from ident.calibration import Calibration, JointCalibration
@@ -153,33 +156,29 @@ def cut_joints_table(cut: "dict[str, dict[str, list[float | None]]]") -> Table:
     return table
 
 
-def result_table(result: "Identification", width: int) -> Table:
+def result_table(result: "Identification", width: int) -> "RenderableType":
     """The final table: a line a joint, readable at a glance; narrow terminals get fewer columns."""
     tau = " or ".join(sorted({result.mechanism.unit(j) for j in range(result.mechanism.n)}, reverse=True))
     w, x = position_units(result.mechanism, "/s"), position_units(result.mechanism)
     viscous = f"{tau}·s/{x}" if " " not in tau else "SI"
-    columns = [("Coulomb", tau, True), ("static", tau, True), ("w_s", w, width >= 95), ("viscous", viscous, True),
-               ("load part", tau, width >= 110), ("held-out", tau, width >= 120)]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for heading in ("joint", "law", "load"):
         table.add_column(heading, no_wrap=True)
-    for heading, unit, shown in columns:
-        if shown:
-            table.add_column(f"{heading}\n{unit}", justify="right", no_wrap=True)
-    table.add_column("verdict", min_width=14, overflow="fold")
+    for heading, unit in (("Coulomb", tau), ("static", tau), ("w_s", w), ("viscous", viscous), ("load part", tau),
+                          ("held-out", tau)):
+        table.add_column(f"{heading}\n{unit}", justify="right", no_wrap=True)
+    table.add_column("verdict", min_width=14)
     for name in result.asked_for:
         joint = result.calibration.joints.get(name)
         if joint is None:
-            table.add_row(name, *["-"] * (2 + sum(shown for *_, shown in columns)), Text("not calibrated", style="dim"))
+            table.add_row(name, *["-"] * (len(table.columns) - 2), Text("not calibrated", style="dim"))
             continue
         part = "-" if joint.load_part is None else f"{joint.load_part[0]:.1f} ... {joint.load_part[2]:.1f}"
-        cells = [*(plus_minus(joint.parameters.get(key)) for key in ("coulomb", "static", "stribeck_velocity", "viscous")),
-                 part, f"{joint.held_out_rmse:.2g}"]
         word = joint.verdict()
         table.add_row(name, joint.law.replace("coulomb-viscous", "coulomb-v."), joint.load,
-                      *(cell for cell, (*_, shown) in zip(cells, columns, strict=True) if shown),
-                      Text.assemble((word, COLOURS[word]), _weakest(joint, word)))
-    return table
+                      *(plus_minus(joint.parameters.get(key)) for key in ("coulomb", "static", "stribeck_velocity", "viscous")),
+                      part, f"{joint.held_out_rmse:.2g}", Text.assemble((word, COLOURS[word]), _weakest(joint, word)))
+    return fitted(table, width, spare=("held-out", "load part", "load", "law"))
 
 
 def _weakest(joint: "JointCalibration", word: str) -> str:

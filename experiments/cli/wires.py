@@ -92,12 +92,13 @@ def _befalling(emulator: "Emulator", faults: list[tuple[float, str, str]]) -> Ca
 
 def _show(found: "Findings") -> None:
     """A page to read before daring to move."""
+    from experiments.cli.tables import fitted
     from experiments.cli.text import joint_page
 
     text = console()
     text.print(found.summary)
     for title, page in found.pages.items():
-        text.print(f"\n{title}", joint_page(page), sep="\n")
+        text.print(f"\n{title}", fitted(joint_page(page), text.width), sep="\n")
     text.print()
     for line in found.notes:
         text.print(f"note      {line}")
