@@ -12,7 +12,7 @@ from experiments.errors import PlanError
 from experiments.plan import HELD, RAMP, Plan, run_on, silence, weight
 from ident.armfile import ArmFile, Limits, check_against_model
 from ident.description import load_mechanism
-from ident.errors import unknown_name
+from ident.errors import command, unknown_name
 from ident.loads import joint_loads
 from ident.mechanism import Mechanism
 from ident.parameter import IDENTIFIED
@@ -133,7 +133,7 @@ class Design:
         missing = limits.missing(mechanism.names)
         if missing:
             others = f"; missing too: {', '.join(missing[1:])}" if missing[1:] else ""
-            begin = "" if arm.path.suffix == ".toml" else f". stribeck init {arm.path} writes an arm file to fill in"
+            begin = "" if arm.path.suffix == ".toml" else f". {command('init', arm.path)} writes an arm file to fill in"
             raise PlanError(f"{arm.path}: {missing[0]} is missing; nothing moves without it{others}{begin}")
         for name, value, (low, high) in zip(mechanism.names, arm.home(mechanism), limits.position, strict=True):
             if not low <= value <= high:

@@ -19,7 +19,7 @@ from ident.armfile import Name, Tool, Vector, parse_table, read_toml, upgrade
 from ident.breakaway import Breakaway
 from ident.description import mechanism_of
 from ident.directions import DIFFERENCES
-from ident.errors import InputError, unknown_name
+from ident.errors import InputError, command, unknown_name
 from ident.fit import needed_load, prediction_band
 from ident.friction import COMPONENTS, LAWS, components_of, law_named
 from ident.loads import joint_loads
@@ -210,7 +210,7 @@ class Calibration:
         path = Path(path)
         folder, path = path, path / "calibration.toml" if path.is_dir() else path
         if (folder / "runs").is_dir() and not path.exists():
-            raise InputError(f"{folder}: it holds runs, but no calibration yet; stribeck fit {folder} makes it")
+            raise InputError(f"{folder}: it holds runs, but no calibration yet; {command('fit', folder)} makes it")
         table = parse_table(_CalibrationTable, upgrade(read_toml(path), path, SCHEMA), path)
         joints = {name: joint.calibration(f"{path}: joints.{name}") for name, joint in table.joints.items()}
         return cls(table.arm, table.created, table.method, table.torque_basis,

@@ -1,5 +1,6 @@
 """Errors of the package: what went wrong, found against allowed, what to do."""
 
+import shlex
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -39,6 +40,11 @@ def no_file(path: Path) -> InputError:
 def no_text(path: Path) -> InputError:
     """Error for a file that is no text, or text of another kind than the rest of the world writes."""
     return InputError(f"{path}: this is no text in UTF-8; a file saved as UTF-16 or Latin-1 has to be saved as UTF-8")
+
+
+def command(*words: str | Path) -> str:
+    """A command of the program to paste into a shell, whatever its paths hold."""
+    return shlex.join(["stribeck", *map(str, words)])
 
 
 def unknown_name(kind: str, name: str, valid: Iterable[str]) -> InputError:

@@ -1,5 +1,6 @@
 """The command that begins: an arm file for a model."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -23,7 +24,7 @@ def init(model: Annotated[Path, typer.Argument(metavar="MODEL", help="URDF or MJ
     from experiments.init_arm import arm_text
     from ident.armfile import load_arm
     from ident.description import load_mechanism
-    from ident.errors import InputError, StribeckError, no_file
+    from ident.errors import InputError, StribeckError, command, no_file
     from ident.model_file import collision_model
 
     if model.is_dir():
@@ -41,7 +42,7 @@ def init(model: Annotated[Path, typer.Argument(metavar="MODEL", help="URDF or MJ
     content, fixed = (model.read_bytes(), ()) if moving is None else with_fixed_joints(model, moving)
     if fixed and not away:
         raise InputError(f"--joints fixes joints in a copy of the model, which {target} would need in the place of {model}: name "
-                         f"another arm file, as --out {model.stem}-arm.toml")
+                         f"another arm file, as --out {shlex.quote(f'{model.stem}-arm.toml')}")
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(text, encoding="utf-8", newline="\n")
     if away:
@@ -68,6 +69,6 @@ def init(model: Annotated[Path, typer.Argument(metavar="MODEL", help="URDF or MJ
         needed = [f"{', '.join(keys)} of {'every joint' if names == mechanism.names else ', '.join(names)}"
                   for names, keys in joints_of.items()]
         said.print(f"needed    {'; '.join(needed)}: the file says where to find them")
-        said.print(f"next      fill in what is needed in {target}; stribeck plan {target}")
+        said.print(f"next      fill in what is needed in {target}; {command('plan', target)}")
     else:
-        said.print(f"next      check the limits in {target}; stribeck plan {target}")
+        said.print(f"next      check the limits in {target}; {command('plan', target)}")

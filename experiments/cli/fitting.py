@@ -1,5 +1,6 @@
 """Commands that work on recordings: fit, replay, import."""
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -129,6 +130,7 @@ def delivered(text: "Console", delivery: "Delivery", folder: Path, as_json: bool
     """What a fit found and wrote."""
     from experiments.cli.text import notes, result_table
     from experiments.words import breakaway_lines, gravity_sentence, repeat_sentence
+    from ident.errors import command
     from ident.export import calibration_table
     from ident.health import drift
 
@@ -151,6 +153,7 @@ def delivered(text: "Console", delivery: "Delivery", folder: Path, as_json: bool
     written = [str(path.relative_to(folder)) for path in delivery.files]
     text.print(f"wrote     in {folder}/: {'  '.join(written)}")
     to = "json" if any(path.suffix == ".xml" for path in delivery.files) else "mjcf"         # what is not there yet
-    text.print(f"next      open {folder / 'report.html'}; stribeck export {folder / 'calibration.toml'} --to {to}")
+    text.print(f"next      open {shlex.quote(str(folder / 'report.html'))}; "
+               f"{command('export', folder / 'calibration.toml', '--to', to)}")
     if as_json:
         print_json({"robot_time_s": round(delivery.robot_time, 3), "calibration": calibration_table(delivery.calibration)})

@@ -73,6 +73,7 @@ def prospects(run: Path, folder: Path, text: "Console") -> str | None:
     """Say what was imported, what it lacks, and the fit that it is for; returns that command."""
     from experiments.importers.outlook import outlook
     from ident.description import load_mechanism
+    from ident.errors import command
     from ident.run import load_run
 
     recorded = load_run(run, ("q", "dq", "tau", "temperature"))
@@ -90,6 +91,6 @@ def prospects(run: Path, folder: Path, text: "Console") -> str | None:
         return None
     basis = " --torque-basis gravity-corrected" if not seen.options and any(
         "std_error" in constant for constant in origin.get("torque_constants", {}).values()) else ""
-    command = f"stribeck fit {folder}{seen.options}{basis}"
-    text.print(f"next      {command}")
-    return command
+    following = command("fit", folder, *f"{seen.options}{basis}".split())
+    text.print(f"next      {following}")
+    return following

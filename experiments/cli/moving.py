@@ -199,7 +199,7 @@ def run(arm: ArmArgument = "lab6",
     from experiments.recorder import empty_folder, refuse_used
     from ident.armfile import load_arm
     from ident.description import load_mechanism
-    from ident.errors import InputError
+    from ident.errors import InputError, command
     from ident.lowest_speed import lowest_speeds
     from ident.run import LOWEST_SPEED, VALIDATION, WARM_UP, load_run
 
@@ -225,9 +225,9 @@ def run(arm: ArmArgument = "lab6",
     if made.purpose == LOWEST_SPEED:
         found = lowest_sentence(lowest_speeds(load_run(recorded)), mechanism)
         text.print(f"lowest    {found}; joints.NAME.slowest of the arm file keeps it")
-    then = {VALIDATION: f"validate {folder} CALIBRATION...", WARM_UP: f"run {arm}",
-            LOWEST_SPEED: f"calibrate {arm}"}.get(made.purpose, f"fit {folder}")
-    text.print(f"wrote     {recorded}/\nnext      stribeck {then}")
+    then = {VALIDATION: ("validate", folder, "CALIBRATION..."), WARM_UP: ("run", arm),
+            LOWEST_SPEED: ("calibrate", arm)}.get(made.purpose, ("fit", folder))
+    text.print(f"wrote     {recorded}/\nnext      {command(*then)}")
     if as_json:
         print_json({"run": str(recorded), "robot_time_s": round(made.robot_time, 3)})
 
@@ -281,6 +281,7 @@ def _recording(text: "Console", plan: "Plan", folder: Path, mechanism: "Mechanis
     from drivers.errors import ArmStopped
     from drivers.interrupts import uninterrupted
     from experiments.cli.live import live as live_view
+    from ident.errors import command
     from ident.run import FIT, FITTED, campaign_runs, holds_samples
 
     word, before = "run" if plan.purpose == FIT else plan.purpose, set(campaign_runs(folder))
@@ -294,7 +295,7 @@ def _recording(text: "Console", plan: "Plan", folder: Path, mechanism: "Mechanis
     except BaseException as error:
         with uninterrupted(ending=True):
             runs = [run for run in campaign_runs(folder) if run not in before and holds_samples(run)]
-            uses = f", stribeck fit {folder} uses it{also}" if plan.purpose in FITTED else also
+            uses = f", {command('fit', folder)} uses it{also}" if plan.purpose in FITTED else also
             if runs:
                 print(f"stribeck: the run ended early; what was recorded is kept in {runs[-1]}{uses}", file=sys.stderr)
         if isinstance(error, KeyboardInterrupt):
