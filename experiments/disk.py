@@ -9,8 +9,8 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -54,18 +54,18 @@ class Disk:
         self._failure: BaseException | None = None
         self._told = False              # whether it was raised
         self._synced = time.monotonic()
-        self._waiting: queue.Queue[Callable[[], None] | None] = queue.Queue(_BACKLOG)
+        self._waiting: queue.Queue[tuple[str, Callable[[], None]] | None] = queue.Queue(_BACKLOG)
         self._thread: threading.Thread | None = None
         self._began = np.inf            # when the write began that is under way
         _pack_once()
 
     def event(self, event: Mapping[str, Any]) -> None:
         """Hand over a line of the events."""
-        self._hand_over(partial(self._write_event, event))
+        self._hand_over(EVENTS, partial(self._write_event, event))
 
     def samples(self, schema: pa.Schema, columns: Sequence[np.ndarray]) -> None:
         """Hand over a batch of samples; the arrays must not be changed any more."""
-        self._hand_over(partial(self._write_samples, schema, columns))
+        self._hand_over(SAMPLES, partial(self._write_samples, schema, columns))
 
     def raise_failure(self) -> None:
         """Raise what failed in the thread that writes, once.
@@ -96,19 +96,18 @@ class Disk:
             for name, step in ((SAMPLES, self._end_stream), (SAMPLES, partial(os.fsync, self._samples.fileno())),
                                (SAMPLES, self._samples.close), (EVENTS, partial(self._say_closed, closed)),
                                (EVENTS, partial(os.fsync, self._events.fileno())), (EVENTS, self._events.close)):
-                with suppress(RecordingFailed), self._writing(name):
-                    step()
+                self._attempt(name, step)
         self.raise_failure()
 
     @uninterrupted()
-    def _hand_over(self, write: Callable[[], None]) -> None:
+    def _hand_over(self, name: str, step: Callable[[], None]) -> None:
         if self._thread is None:
             self._thread = threading.Thread(target=self._write_all, daemon=True)        # no reason for a program not to end
             self._thread.start()
         if self._hangs():
             self._give_up()
         try:
-            self._waiting.put(write, timeout=_STUCK)
+            self._waiting.put((name, step), timeout=_STUCK)
         except queue.Full:
             self._give_up()
 
@@ -138,55 +137,50 @@ class Disk:
     # what the thread does
 
     def _write_all(self) -> None:
-        while (write := self._waiting.get()) is not None:
+        while (work := self._waiting.get()) is not None:
             self._began = time.monotonic()
-            try:
-                write()
-            except BaseException as error:      # raised where somebody hears it
-                self._failure = self._failure or error
+            self._attempt(*work)
             self._began = np.inf
 
+    def _attempt(self, name: str, step: Callable[[], None]) -> None:
+        """A step of writing a file; what fails first is kept for `raise_failure`, what was written before can still be read."""
+        try:
+            step()
+        except BaseException as error:          # raised where somebody hears it
+            failed: BaseException = error
+            if isinstance(error, OSError | pa.ArrowException):
+                failed = RecordingFailed(f"{self._folder / name}: {getattr(error, 'strerror', None) or error}; {_KEPT}")
+                failed.__cause__ = error
+            self._failure = self._failure or failed
+
     def _write_event(self, event: Mapping[str, Any]) -> None:
-        with self._writing(EVENTS):
-            self._events.write(json.dumps(event, ensure_ascii=False) + "\n")
-            self._events.flush()
+        self._events.write(json.dumps(event, ensure_ascii=False) + "\n")
+        self._events.flush()
 
     def _write_samples(self, schema: pa.Schema, columns: Sequence[np.ndarray]) -> None:
         """A batch to the operating system, and about once a second to the disk."""
         if not self._whole:
             return
-        with self._writing(SAMPLES):
-            self._whole = False
-            if self._stream is None:
-                self._stream = pa.ipc.new_stream(self._samples, schema, options=_PACKED)
-            self._stream.write_batch(_batch(schema, columns))
-            self._samples.flush()
-            self.written += len(columns[0])
-            self._whole = True
-            if time.monotonic() - self._synced > _SYNC_EVERY:
-                os.fsync(self._samples.fileno())
-                self._synced = time.monotonic()
+        self._whole = False
+        if self._stream is None:
+            self._stream = pa.ipc.new_stream(self._samples, schema, options=_PACKED)
+        self._stream.write_batch(_batch(schema, columns))
+        self._samples.flush()
+        self.written += len(columns[0])
+        self._whole = True
+        if time.monotonic() - self._synced > _SYNC_EVERY:
+            os.fsync(self._samples.fileno())
+            self._synced = time.monotonic()
 
     def _end_stream(self) -> None:
         """End the stream, unless what was written last may be torn."""
         if self._stream is not None and self._whole:
-            with self._writing(SAMPLES):
-                self._stream.close()
-                self._samples.flush()
+            self._stream.close()
+            self._samples.flush()
 
     def _say_closed(self, closed: Mapping[str, Any]) -> None:
         failed = {"reason": str(self._failure).removesuffix(f"; {_KEPT}")} if self._failure else {}
         self._write_event({**closed, "rows": self.written if self._whole else None, **failed})
-
-    @contextmanager
-    def _writing(self, name: str) -> Iterator[None]:
-        """Turns a failed write into an error of ours; what was written before can still be read."""
-        try:
-            yield
-        except (OSError, pa.ArrowException) as error:
-            failed = RecordingFailed(f"{self._folder / name}: {getattr(error, 'strerror', None) or error}; {_KEPT}")
-            self._failure = self._failure or failed
-            raise failed from error
 
 
 def _batch(schema: pa.Schema, columns: Sequence[np.ndarray]) -> pa.RecordBatch:

@@ -29,6 +29,7 @@ _BETWEEN = 2.0          # s; no further apart than this
 _STEPS = 12.0           # encoder steps that a window of speed holds
 _WINDOWS = 8            # least windows of a motion whose speed is judged
 _COMMAND_ROWS = 30_000  # rows of the command that are read for the latency
+_WIDEST = 25            # most rows on either side of a speed that tells a latency
 _RAMPS = 4              # least ramps of a joint for a latency
 
 
@@ -263,9 +264,12 @@ def _lags(t: Array, command: Array, x: Array, period: float) -> Array:
     top = float(np.nanmax(np.abs(command), initial=0.0))
     if not top > 0.0:
         return np.empty((0, 2))
-    half = max(1, int(np.ceil(6.0 * encoder_step(x) / (0.1 * top) / period)))       # rows on either side of a measured speed
+    way, least = 6.0 * encoder_step(x), 0.1 * top * period
+    if way > _WIDEST * least:
+        return np.empty((0, 2))
+    half = max(1, int(np.ceil(way / least)))            # rows on either side of a measured speed
     speed = np.zeros(len(x))
-    if len(x) <= 2 * half or half > 25:
+    if len(x) <= 2 * half:
         return np.empty((0, 2))
     speed[half:-half] = (x[2 * half:] - x[:-2 * half]) / (t[2 * half:] - t[:-2 * half])
     lags = []

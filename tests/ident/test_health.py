@@ -183,6 +183,12 @@ def test_a_late_answer() -> None:
     assert float(re.search(r"lift moves (\d+) ms", finding.text)[1]) == pytest.approx(172.0, abs=4.0)
 
 
+@pytest.mark.parametrize("scale", [1e-9, 1e-310, 5e-324])
+def test_commands_too_small_for_a_speed_tell_no_latency(scale: float) -> None:
+    log = there_and_back(speeds=(0.2, 0.3, 0.4))
+    assert findings(changed(log.run(), "dq_cmd", scale * log.velocity)) == []
+
+
 def test_an_answer_whose_lag_varies() -> None:
     log = there_and_back(speeds=(0.2, 0.3, 0.4))
     lag = np.where(log.run().segment >= 4, 15, 0)
