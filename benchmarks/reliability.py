@@ -49,6 +49,8 @@ STILL = 0.005           # rad that it may give all the same where it has to stan
 SLACK = 0.1             # s that physics and a busy computer may take beyond watchdog and braking
 SET_UP = 0.2            # part of the cases in which something fails before joints have power, or a little later
 BEGINNING = 1.5         # s from starting the program to power, about
+FIRST = 0.2             # part of the cases in which something fails while joints go their first way, slowly,
+SLOWLY = 3.0            # s that this takes, about
 ENDING = 0.8            # s from the last sweep to the end of the program, about
 STOPPED = 0.8           # s that a stopped computer stands
 WATCHED = 0.6           # s that joints are watched after the program's end
@@ -286,10 +288,14 @@ def let_fail(arm: ArmFile, fault: str, seed: int) -> Case:
         _until(lambda: len(_rows(trace)) > 0, drives)
         program.start()
         assert starts.wait(PATIENCE)
-        if rng.random() < SET_UP:
+        when = rng.random()
+        if when < SET_UP:
             at = time.monotonic() + rng.uniform(0.0, BEGINNING)
+        elif when < SET_UP + FIRST:
+            _until(lambda: bool(_rows(trace, 1)[0, 1::3].any()), program)
+            at = time.monotonic() + rng.uniform(0.0, SLOWLY)
         else:
-            _until(lambda: bool(_rows(trace)[-1, 1::3].any()), program)
+            _until(lambda: bool((np.abs(_rows(trace, 1)[0, 3::3]) > 0.5 * SPEED).any()), program)
             at = time.monotonic() + rng.uniform(0.0, sweeps(arm).robot_time + ENDING)
         begins.value = at
         if fault in ("emulator killed", "host stopped", "host killed"):
@@ -330,11 +336,12 @@ def _until(happens: Callable[[], bool], process: Any) -> None:
         time.sleep(0.005)
 
 
-def _rows(trace: Path) -> np.ndarray:
-    """Whole rows of a trace of two joints."""
-    columns = 1 + 3 * 2
-    values = np.fromfile(trace, dtype=float)
-    return values[:values.size // columns * columns].reshape(-1, columns)
+def _rows(trace: Path, newest: int | None = None) -> np.ndarray:
+    """Whole rows of a trace of two joints, all or the newest."""
+    columns, size = 1 + 3 * 2, np.dtype(float).itemsize
+    rows = trace.stat().st_size // (columns * size)
+    count = rows if newest is None else min(newest, rows)
+    return np.fromfile(trace, count=count * columns, offset=(rows - count) * columns * size).reshape(-1, columns)
 
 
 def _strike(fault: str, drives: Any, program: Any) -> None:
@@ -505,10 +512,11 @@ def _recorded(case: Case, arm: ArmFile) -> tuple[int, bool, int, list[str]]:
 INTRODUCTION = """\
 `stribeck run` moves two emulated drives at 250 Hz (Dynamixel: 200 Hz), one with a brake, one without (CubeMars: both with),
 each program a process of its own on a loopback bus, or a TCP line for Dynamixel. Something fails at a random instant, in
-{set_up:g} % of the cases about the set-up or the enabling, else while the joints have power, up to the end of the program. What
-frames suffer they suffer from then on, both ways, between the programs: {lost:g} % lost; {delayed:g} % delayed by up to {delay:g}
-ms with all that follow; {doubled:g} % doubled; {swapped:g} % overtaken by the next; of the replies {damaged:g} % with other bits
-or another length. The judge looks at what the emulated joints truly did, and requires in every case:
+{set_up:g} % of the cases about the set-up or the enabling, in {first:g} % while the joints go their first way, slowly, else from
+their first fast motion up to the end of the program. What frames suffer they suffer from then on, both ways, between the
+programs: {lost:g} % lost; {delayed:g} % delayed by up to {delay:g} ms with all that follow; {doubled:g} % doubled; {swapped:g} %
+overtaken by the next; of the replies {damaged:g} % with other bits or another length. The judge looks at what the emulated
+joints truly did, and requires in every case:
 
 - no joint moves under power, by more than {still:g} mrad, later than watchdog ({watchdog:g} s), braking ({braking:.2g} s) and
   {slack:g} s after the fault (Dynamixel: {swings:g} s more, for which the servo's own position loop may swing), or where the
@@ -534,7 +542,7 @@ def _page(results: list[dict[str, Any]]) -> str:
     rows = [INTRODUCTION.format(watchdog=CHANGES["driver"]["watchdog"], slack=SLACK, still=1e3 * STILL,
                                 swings=PROTOCOLS["dynamixel"].swings,
                                 braking=max(joint["velocity"] / joint["acceleration"] for joint in arm_file.values()),
-                                set_up=100 * SET_UP, lost=100 * LOST, delayed=100 * DELAYED, delay=1e3 * DELAY,
+                                set_up=100 * SET_UP, first=100 * FIRST, lost=100 * LOST, delayed=100 * DELAYED, delay=1e3 * DELAY,
                                 doubled=100 * DOUBLED, swapped=100 * SWAPPED, damaged=100 * DAMAGED, stopped=STOPPED,
                                 stood=1e3 * STOOD, again=AGAIN),
             "", "| protocol | fault | must be | cases | as required | seen | powered motion after the fault s, median (most) "

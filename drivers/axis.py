@@ -152,6 +152,15 @@ class Axis(ABC):
         were read back, at the joint. Moves nothing.
         """
 
+    def greet(self) -> None:
+        """Ask it anything; called of all axes before one is configured. Writes nothing, moves nothing.
+
+        Raises
+        ------
+        NoAnswer
+        """
+        return
+
     @abstractmethod
     def configure(self) -> None:
         """Write units, limits, stop reactions and watchdog, read each back. Moves nothing, powers nothing.

@@ -21,7 +21,7 @@ from pydantic import Field, PositiveFloat
 from drivers import cia402
 from drivers.axis import Axis, Joint, Keys, Link, LinkKeys, Power, Reading, Steps, refuse_shared
 from drivers.cia402 import Scale
-from drivers.errors import DriverError
+from drivers.errors import DriverError, NoAnswer
 from drivers.transport import SEND, all_tried, can_bits, open_can
 from ident.errors import InputError
 
@@ -42,6 +42,7 @@ _OFF = 0x80000000           # a PDO that is not used
 _EVERY_SYNC, _AT_ONCE = 1, 255          # transmission types of PDOs
 _NO_RTR = 0x40000000        # some devices set this bit by themselves
 _GARBLED = (struct.error, IndexError, ValueError, AssertionError, RuntimeError)    # what the library makes of damaged answers
+_IN_FRAMES = (0x60FF, 0x6060)           # objects that each cycle sets
 _ABSENT = (0x06020000, 0x06090011)      # no such object or sub-index
 
 
@@ -105,6 +106,8 @@ class CanopenAxis(Axis):
         self._state: tuple[float, int, int, int] | None = None
         self._emergency: str | None = None
         self._booted = False
+        self._to_confirm: list[Setting] = []    # what it was told, but for what each cycle tells it again
+        self._enabled = False               # whether it was to be powered since
         self.ours = False                   # whether it was set up by this program, and may be told to end that
 
     def join(self, network: canopen.Network) -> None:
@@ -198,10 +201,17 @@ class CanopenAxis(Axis):
             yield Setting(index + 0x200, 0, "<B", len(entries), what)
             yield Setting(index, 1, "<I", identifier, what)
 
+    def greet(self) -> None:
+        """Its type. A node that its own error behaviour stopped answers no SDO until it is told to."""
+        try:
+            self.read(0x1000, 0, "<I")
+        except NoAnswer:
+            self.node.nmt.state = "PRE-OPERATIONAL"
+            self.read(0x1000, 0, "<I")
+
     def configure(self) -> None:
         """Write every setting, then read every one back."""
         self.ours, self._goal = False, None
-        self._wake()
         self._check_drive()
         self.ours = True
         self.node.nmt.state = "PRE-OPERATIONAL"
@@ -211,6 +221,7 @@ class CanopenAxis(Axis):
                 last[setting.index, setting.sub] = setting
         for setting in last.values():
             self._verify(setting)
+        self._to_confirm, self._enabled = [setting for setting in last.values() if setting.index not in _IN_FRAMES], False
         self.watched = {(0x1016, 1), (0x6007, 0)} <= set(last)
         end = time.monotonic() + _BOOT
         while (shown := self.read(0x6061, 0, "<b")) != self._profile:
@@ -218,13 +229,11 @@ class CanopenAxis(Axis):
                 raise self._error(f"shows mode {shown} (0x6061) instead of {self._profile}")
             time.sleep(0.01)
 
-    def _wake(self) -> None:
-        """A node that its own error behaviour stopped answers no SDO until it is told to."""
-        try:
-            self.read(0x1000, 0, "<I")
-        except DriverError:
-            self.node.nmt.state = "PRE-OPERATIONAL"
-            self.read(0x1000, 0, "<I")
+    def confirm(self) -> None:
+        """Before it is enabled once more every setting is read back again: a drive that was reset meanwhile has lost them."""
+        if self._enabled:
+            for setting in self._to_confirm:
+                self._verify(setting)
 
     def _check_drive(self) -> None:
         """What cannot be set: the modes it has, its rated torque, that it is free of faults."""
@@ -276,7 +285,7 @@ class CanopenAxis(Axis):
         """Zero the target velocity, by SDO and in the frame, then ask for power."""
         self._velocity = self._torque_target = 0
         self._mode, self._since, self._shown = self._profile, time.monotonic(), None
-        self._emergency = None
+        self._emergency, self._enabled = None, True
         zero = Setting(0x60FF, 0, "<i", 0, "target velocity")
         self.write(zero)
         self._verify(zero)
@@ -433,11 +442,11 @@ class CanopenAxis(Axis):
                 raise self._error(f"refuses 0x{index:04X}:{sub}{f' ({what})' if what else ''}: {error}") from error
             except (canopen.SdoCommunicationError, *_GARBLED) as error:
                 if not left:
-                    raise self._error("does not answer; check power, wiring, bit_rate and node") from error
+                    raise self._error("does not answer; check power, wiring, bit_rate and node", NoAnswer) from error
         raise AssertionError
 
-    def _error(self, words: str) -> DriverError:
-        return DriverError(f"the drive of {self.joint.name} (node {self.drive.node}) {words}")
+    def _error(self, words: str, kind: type[DriverError] = DriverError) -> DriverError:
+        return kind(f"the drive of {self.joint.name} (node {self.drive.node}) {words}")
 
 
 class _NoObject(Exception):
@@ -512,6 +521,7 @@ class CanopenLink(Link):
     def start(self) -> None:
         """Nodes to operational: PDOs run."""
         for axis in self._axes:
+            axis.confirm()
             axis.node.nmt.state = "OPERATIONAL"
 
     def close(self) -> None:

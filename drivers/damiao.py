@@ -63,6 +63,10 @@ class DamiaoAxis(PolledAxis):
 
     # settings
 
+    def greet(self) -> None:
+        """Its identifier."""
+        self.read(mit.MOTOR_ID)
+
     def configure(self) -> None:
         """Compare identifiers and ranges, write mode, ramps, speed limit and time-out, read each back."""
         self.reading, self._goal = None, None

@@ -24,7 +24,7 @@ from pydantic import Field, PositiveFloat, PositiveInt
 from drivers import dynamixel2 as dxl
 from drivers.axis import Axis, Joint, Keys, Link, LinkKeys, Power, Reading, Steps, refuse_shared
 from drivers.dynamixel2 import MODELS, NO_TORQUE, Register, Reply, Scale, State
-from drivers.errors import DriverError
+from drivers.errors import DriverError, NoAnswer
 from ident.errors import InputError, unknown_name
 
 _POLL = 0.002               # s after which a read of the port looks at the clock
@@ -275,6 +275,10 @@ class DynamixelAxis(Axis):
         return (Setting(dxl.PROFILE_ACCELERATION, 0, "profile acceleration"),
                 Setting(dxl.PROFILE_VELOCITY, round(1000.0 * self.keys.span), "profile time"))
 
+    def greet(self) -> None:
+        """Its model number."""
+        self.read(dxl.MODEL_NUMBER)
+
     def configure(self) -> None:
         """Write what differs, then read everything back; a servo that its watchdog holds keeps holding."""
         self.reading = self.state = self._asked = None
@@ -427,14 +431,14 @@ class DynamixelAxis(Axis):
     def _ask(self, instruction: int, parameters: bytes, size: int, what: str) -> bytes:
         reply = self._bus().ask(self.drive.id, instruction, parameters, size)
         if reply is None:
-            raise self._error("does not answer; check power, wiring, baud_rate and id")
+            raise self._error("does not answer; check power, wiring, baud_rate and id", NoAnswer)
         words = dxl.error_words(reply.error)
         if words:
             raise self._error(f"refuses {what}: {words}")
         return reply.data
 
-    def _error(self, words: str) -> DriverError:
-        return DriverError(f"the drive of {self.joint.name} (id {self.drive.id}) {words}")
+    def _error(self, words: str, kind: type[DriverError] = DriverError) -> DriverError:
+        return kind(f"the drive of {self.joint.name} (id {self.drive.id}) {words}")
 
 
 class DynamixelLink(Link):

@@ -9,6 +9,10 @@ class DriverError(StribeckError, RuntimeError):
     """Base of everything that goes wrong between the toolkit and an arm."""
 
 
+class NoAnswer(DriverError):
+    """A drive does not answer."""
+
+
 class ArmStopped(DriverError):
     """The arm was stopped; it moves again only after somebody enables it."""
 

@@ -99,6 +99,10 @@ class OdriveAxis(PolledAxis):
 
     # settings
 
+    def greet(self) -> None:
+        """Its version."""
+        self._get(cansimple.VERSION)
+
     def configure(self) -> None:
         """Compare the firmware; write modes, limits and watchdog, read each back."""
         self.reading = self._goal = self._beat = None

@@ -11,7 +11,7 @@ import can
 from pydantic import Field, PositiveFloat
 
 from drivers.axis import Axis, Joint, Link, LinkKeys, Power, Reading
-from drivers.errors import DriverError
+from drivers.errors import DriverError, NoAnswer
 from drivers.transport import SEND, all_tried, open_can
 
 _REPLY = 0.1            # s for an answer to a question outside the cycles,
@@ -235,8 +235,7 @@ class PolledAxis(Axis):
 
         Raises
         ------
-        DriverError
-            If there is none.
+        NoAnswer
         """
         for _ in range(_TRIES):
             self.link.clear()
@@ -247,11 +246,11 @@ class PolledAxis(Axis):
                 if self.link.listen(lambda: key in self.answers, min(end, now + self.keys.watchdog * _FEED)):
                     return self.answers[key]
                 self.link.feed()
-        raise self.error(f"does not answer{see_to}")
+        raise self.error(f"does not answer{see_to}", NoAnswer)
 
-    def error(self, words: str) -> DriverError:
+    def error(self, words: str, kind: type[DriverError] = DriverError) -> DriverError:
         """An error of this drive."""
-        return DriverError(f"the drive of {self.joint.name} {words}")
+        return kind(f"the drive of {self.joint.name} {words}")
 
 
 class PolledLink(Link):

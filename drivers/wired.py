@@ -11,7 +11,7 @@ import numpy as np
 
 from drivers.arm import Array, Command, JointSample, Resolution, command_fault
 from drivers.axis import Axis, Link, read_joints, read_keys
-from drivers.errors import ArmStopped, DriverError
+from drivers.errors import ArmStopped, DriverError, NoAnswer
 from drivers.interrupts import uninterrupted
 from drivers.realtime import real_time
 from drivers.transport import bus_errors
@@ -114,6 +114,7 @@ class WiredArm:
             with about_file(self.file.path):
                 self.link.open(self._transport)
             undo.callback(self.link.close)
+            self._greet()
             for axis in self.axes:
                 axis.configure()
                 if self._watchdog_needed and not axis.watched:
@@ -124,6 +125,23 @@ class WiredArm:
         self.epoch = time.time()
         self._reason = "it has not been enabled"
         return self
+
+    def _greet(self) -> None:
+        """Nothing is written to any drive before all have answered; all that do not are named."""
+        absent: dict[str, NoAnswer] = {}
+        for axis in self.axes:
+            try:
+                axis.greet()
+            except NoAnswer as error:
+                absent[axis.joint.name] = error
+        if not absent:
+            return
+        first = next(iter(absent.values()))
+        if len(absent) == 1:
+            raise first
+        who = (f"none of {len(absent)} drives answers" if len(absent) == len(self.axes) else
+               f"the drives of {', '.join(absent)} do not answer")
+        raise NoAnswer(f"{who}: {first}")
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  trace: TracebackType | None) -> None:
@@ -229,6 +247,7 @@ class WiredArm:
         with bus_errors(), ExitStack() as undo:
             self.link.open(self._transport)
             undo.callback(self.link.close)
+            self._greet()
             for axis in self.axes:
                 axis.refuse_company()
             for axis in self.axes:

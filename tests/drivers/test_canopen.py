@@ -272,6 +272,19 @@ class TestFaults:
             with pytest.raises(DriverError):
                 arm.enable()
 
+    def test_a_setting_that_is_another_when_it_is_enabled_once_more_is_noticed(self, own):
+        """As after a reset of which nothing was heard."""
+        drives, probe = own()
+        with connect(drives.arm) as arm:
+            for _ in range(2):
+                arm.enable()
+                steps(arm, 5, PACE)
+                arm.stop("enough")
+            probe.write(1, 0x6085, 77)
+            with pytest.raises(DriverError, match=r"drive of turn .* was told quick-stop deceleration = .* reads back 77"):
+                arm.enable()
+            assert probe.state(1) == 0x40
+
     def test_when_all_drives_vanish_the_arm_says_so(self, own):
         drives, _ = own()
         with connect(drives.arm) as arm:

@@ -1,15 +1,17 @@
 """The page that is read before anything moves: the same for every driver, and true."""
 
 import re
+import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from drivers.check import check_arm, falling, limits_page
+from drivers.errors import NoAnswer
 from drivers.simulated import SimulatedArm
 from ident.description import load_mechanism
-from tests.drivers.wires import PAIR
+from tests.drivers.wires import PAIR, free_port, with_port
 
 DEVICES = {"canopen": "device", "dynamixel": "XM430-W210", "damiao": "DM10010L", "odrive": "ODrive", "cubemars": "AK70-10"}
 
@@ -43,6 +45,14 @@ def test_a_joint_that_stands_beyond_its_limits_is_told(bench):
     found = check_arm(drives.arm)
     drives.end()
     assert any(re.match(r"turn stands at .* rad, outside its limits 0.4 ... 1: check zero_offset", note) for note in found.notes)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in PAIR if kind != "dynamixel"])         # whose line has to be there
+def test_all_who_do_not_answer_are_named_at_once(make_arm, kind):
+    began = time.monotonic()
+    with pytest.raises(NoAnswer, match=r"^none of 2 drives answers: the drive of turn .*does not answer; check power, wiring"):
+        check_arm(make_arm(with_port(PAIR[kind], free_port())))
+    assert time.monotonic() - began < 6.0
 
 
 def test_a_simulated_arm_has_no_drives(make_arm):

@@ -133,13 +133,15 @@ class TestSettings:
         with pytest.raises(InputError, match=words):
             connect(make_arm(merged(with_port(PAIR["dynamixel"], 1), changes)))
 
-    def test_nobody_there_is_said_in_time(self, make_arm, pair):
+    def test_nobody_there_is_said_in_time_and_nothing_is_written(self, make_arm, pair, probe):
         missing = make_arm(merged(PAIR["dynamixel"], {"driver": {"port": pair.arm.driver.model_extra["port"]},
                                                       "joints": {"lift": {"drive": {"id": 9}}}}))
         began = time.monotonic()
+        assert probe.write(1, 112, 77) == 0                 # profile velocity
         with pytest.raises(DriverError, match=r"drive of lift \(id 9\) does not answer"), connect(missing):
             pass
         assert time.monotonic() - began < 2.0
+        assert probe.read(1, 112) == 77
 
     def test_another_model_than_the_arm_file_says_is_refused(self, make_arm, pair):
         wrong = make_arm(merged(PAIR["dynamixel"], {"driver": {"port": pair.arm.driver.model_extra["port"]},
