@@ -274,6 +274,7 @@ def sweeps(arm: ArmFile) -> Plan:
 def let_fail(arm: ArmFile, fault: str, seed: int) -> Case:
     """Start emulator and program, let something fail, and see what becomes of it."""
     rng = np.random.default_rng([seed, *fault.encode()])
+    lasts = sweeps(arm).robot_time + ENDING
     struck = int(rng.integers(2)) if fault in DRIVES else None
     folder, begins, listens, starts = arm.path.parent, processes.Value("d", np.inf), processes.Event(), processes.Event()
     trace, said, answer, out = folder / "trace", folder / "said", folder / "answer", folder / "campaign"
@@ -296,8 +297,9 @@ def let_fail(arm: ArmFile, fault: str, seed: int) -> Case:
             at = time.monotonic() + rng.uniform(0.0, SLOWLY)
         else:
             _until(lambda: bool((np.abs(_rows(trace, 1)[0, 3::3]) > 0.5 * SPEED).any()), program)
-            at = time.monotonic() + rng.uniform(0.0, sweeps(arm).robot_time + ENDING)
+            at = time.monotonic() + rng.uniform(0.0, lasts)
         begins.value = at
+        at = max(at, time.monotonic())      # this program waits behind those that it watches
         if fault in ("emulator killed", "host stopped", "host killed"):
             program.join(max(0.0, at - time.monotonic()))
             at = time.monotonic()
