@@ -32,6 +32,7 @@ _REPLY = 0.3                # s for an answer by SDO,
 _ASKED = 3                  # times that it is asked for, since a frame may be lost
 _BOOT = 2.0                 # s for a node to reach the state that it was told, or a mode to be shown
 _SWITCH = 0.1               # s for another mode to be shown in motion
+_LOST, _CALLED = 0.1, 10    # s and cycles without a reply after which a drive may have left its cycles
 _GONE = 1.0                 # s without a reply after which a node is not asked any more
 _BEATS = 4                  # signs of life in the watchdog's time
 _HOLD = 6                   # 0x605A: slow down on the quick-stop ramp and stay powered
@@ -42,7 +43,6 @@ _OFF = 0x80000000           # a PDO that is not used
 _EVERY_SYNC, _AT_ONCE = 1, 255          # transmission types of PDOs
 _NO_RTR = 0x40000000        # some devices set this bit by themselves
 _GARBLED = (struct.error, IndexError, ValueError, AssertionError, RuntimeError)    # what the library makes of damaged answers
-_IN_FRAMES = (0x60FF, 0x6060)           # objects that each cycle sets
 _ABSENT = (0x06020000, 0x06090011)      # no such object or sub-index
 
 
@@ -104,14 +104,14 @@ class CanopenAxis(Axis):
         self._shown: int | None = None      # which it says that it is in
         self._dq: float | None = None       # from the second TPDO, which comes before or after the first
         self._state: tuple[float, int, int, int] | None = None
+        self._unanswered, self._called = 0, 0.0     # cycles since its last reading, and when it was told something by SDO
         self._emergency: str | None = None
         self._booted = False
-        self._to_confirm: list[Setting] = []    # what it was told, but for what each cycle tells it again
-        self._enabled = False               # whether it was to be powered since
-        self.ours = False                   # whether it was set up by this program, and may be told to end that
+        self.ours = False                   # whether it was set up since the bus was opened, and may be told to end that
 
     def join(self, network: canopen.Network) -> None:
         """Be reachable by a network."""
+        self.ours = False
         self.node = network.add_node(canopen.RemoteNode(self.drive.node, canopen.ObjectDictionary()))
         self.node.sdo.RESPONSE_TIMEOUT = _REPLY
         network.subscribe(cia402.EMERGENCY + self.drive.node, self.on_emergency)
@@ -221,19 +221,12 @@ class CanopenAxis(Axis):
                 last[setting.index, setting.sub] = setting
         for setting in last.values():
             self._verify(setting)
-        self._to_confirm, self._enabled = [setting for setting in last.values() if setting.index not in _IN_FRAMES], False
         self.watched = {(0x1016, 1), (0x6007, 0)} <= set(last)
         end = time.monotonic() + _BOOT
         while (shown := self.read(0x6061, 0, "<b")) != self._profile:
             if time.monotonic() > end:
                 raise self._error(f"shows mode {shown} (0x6061) instead of {self._profile}")
             time.sleep(0.01)
-
-    def confirm(self) -> None:
-        """Before it is enabled once more every setting is read back again: a drive that was reset meanwhile has lost them."""
-        if self._enabled:
-            for setting in self._to_confirm:
-                self._verify(setting)
 
     def _check_drive(self) -> None:
         """What cannot be set: the modes it has, its rated torque, that it is free of faults."""
@@ -285,7 +278,7 @@ class CanopenAxis(Axis):
         """Zero the target velocity, by SDO and in the frame, then ask for power."""
         self._velocity = self._torque_target = 0
         self._mode, self._since, self._shown = self._profile, time.monotonic(), None
-        self._emergency, self._enabled = None, True
+        self._emergency = None
         zero = Setting(0x60FF, 0, "<i", 0, "target velocity")
         self.write(zero)
         self._verify(zero)
@@ -341,6 +334,18 @@ class CanopenAxis(Axis):
                cia402.pack_setpoint(self._velocity, self._torque_target if self._torque else None, self._mode))
         if word is not None:
             yield cia402.RPDO[1] + self.drive.node, cia402.pack_control(word)
+        yield from self._call()
+
+    def _call(self) -> Iterator[tuple[int, bytes]]:
+        """A drive that was told to leave its cycles hears no set-points, but our heartbeat all the same, and would go on at its
+        last speed: one that has not replied for long is told to stop by SDO. Nobody waits for its answer.
+        """
+        now = time.monotonic()
+        if self.reading is None or self._unanswered < _CALLED or min(now - self.reading.t, now - self._called) < _LOST:
+            return
+        self._called = now
+        word = cia402.DISABLE_VOLTAGE if self._goal == "off" else cia402.QUICK_STOP
+        yield cia402.SDO + self.drive.node, cia402.pack_control_by_sdo(word)
 
     def _check_mode(self) -> None:
         """Torque is let go of once velocities count again; a drive that stays in another mode than it was told is stopped."""
@@ -376,6 +381,7 @@ class CanopenAxis(Axis):
     def expect(self) -> None:
         """A SYNC goes out: a TPDO that has lost its other half waits no longer, else it would be joined with the next SYNC's."""
         self._state = self._dq = None
+        self._unanswered += 1
 
     def _join(self) -> None:
         """A reading is both TPDOs of one SYNC."""
@@ -387,6 +393,7 @@ class CanopenAxis(Axis):
         self.reading = Reading(t, q, dq, tau, status, float(torque))
         self.replies += 1
         self._state = self._dq = None
+        self._unanswered = 0
         if self._goal == "on" and self.power == "on":
             self._goal = "follow"
 
@@ -520,9 +527,10 @@ class CanopenLink(Link):
 
     def start(self) -> None:
         """Nodes to operational: PDOs run."""
-        for axis in self._axes:
-            axis.confirm()
-            axis.node.nmt.state = "OPERATIONAL"
+        with all_tried() as tried:
+            for axis in self._axes:
+                with tried():
+                    axis.node.nmt.state = "OPERATIONAL"
 
     def close(self) -> None:
         """Release the watchdogs of drives that stand still, then the bus; one that was handed in stays open.

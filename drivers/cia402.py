@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from drivers.errors import DriverError
 
-SYNC, HEARTBEAT, EMERGENCY = 0x080, 0x700, 0x080
+SYNC, HEARTBEAT, EMERGENCY, SDO = 0x080, 0x700, 0x080, 0x600
 TPDO, RPDO = (0x180, 0x280, 0x380, 0x480), (0x200, 0x300, 0x400, 0x500)
 OPERATIONAL = 0x05
 
@@ -91,6 +91,11 @@ class Scale:
 def pack_setpoint(velocity: int, torque: int | None = None, mode: int = 0) -> bytes:
     """First RPDO: target velocity 0x60FF and, where there is torque mode, target torque 0x6071 and mode 0x6060."""
     return struct.pack("<i", velocity) if torque is None else struct.pack("<ihb", velocity, torque, mode)
+
+
+def pack_control_by_sdo(word: int) -> bytes:
+    """Request that writes two bytes to 0x6040."""
+    return struct.pack("<BHBHH", 0x2B, 0x6040, 0, word, 0)
 
 
 def pack_control(controlword: int) -> bytes:

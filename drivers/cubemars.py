@@ -84,11 +84,6 @@ class CubemarsAxis(PolledAxis):
                 "ranges": f"{spans.position:g}, {spans.velocity:g}, {spans.torque:g} (rad, rad/s, N·m; as the arm file says)",
                 "holds": "no limits"}
 
-    def greet(self) -> None:
-        """Its error code, as there is nothing else to ask it for; and rest mode again."""
-        self._state()
-        self.link.send(self._rest())
-
     def configure(self) -> None:
         """There is nothing to write; it must reply, without fault. Then rest mode, which a killed program may have left."""
         self.reading = self._goal = self._ramp = self._told = self._resumed = None

@@ -30,6 +30,7 @@ from ident.errors import InputError, unknown_name
 _POLL = 0.002               # s after which a read of the port looks at the clock
 _FULL = 0.1                 # s for the port to take what is sent
 _REPLY = 0.1                # s for an answer to a single instruction; writing settings takes a servo a while
+_ROLL_CALL = 0.8            # s for servos of any id to answer a ping of all, 3 ms after each other
 _TRIES = 2                  # of a single instruction
 _BOOT = 3.0                 # s for a servo to come back from a reboot
 _FIRMWARE = 42              # first with time-based profiles
@@ -123,6 +124,11 @@ class Bus:
                     return reply
         return None
 
+    def present(self) -> list[int]:
+        """Ids of all servos on the line."""
+        self._send(dxl.EVERYONE, dxl.PING, b"")
+        return [reply.servo for reply in self._replies(time.monotonic() + _ROLL_CALL)]
+
     def sync_write(self, item: Register, values: Mapping[int, int]) -> None:
         """One item of several servos; nobody replies. Leaves with the next one that somebody answers."""
         if values:
@@ -193,7 +199,7 @@ class DynamixelAxis(Axis):
         self.state: State | None = None
         self._asked: str | None = None      # "on", "follow", "held", "off"; None leaves the servo as it is
         self._alert = False
-        self.ours = False                   # whether this program set it up or powered it, and may switch its watchdog off
+        self.ours = False                   # whether it was set up or powered since the line was opened: its watchdog is ours
         self._ramp = self._velocity = 0.0   # joint position up to which set-points have led, and the last of them
         self._commanded = 0.0
 
@@ -201,14 +207,19 @@ class DynamixelAxis(Axis):
 
     @property
     def power(self) -> Power:
-        """By the last reply; a servo that its watchdog stopped holds, and takes no goals."""
+        """By the last reply; a servo that its watchdog stopped holds, and takes no goals.
+
+        Not every hardware error takes its power (register 63): one that keeps it is to be stopped, and then is held or switched
+        off like any other.
+        """
         state = self.state
         if state is None:
             return "off"
-        if state.hardware_error or self._alert:
-            return "fault"
+        faulty = bool(state.hardware_error or self._alert)
         if not state.torque_enable:
-            return "off"
+            return "fault" if faulty else "off"
+        if faulty and self._asked not in ("held", "off"):
+            return "fault"
         return "held" if state.tripped or (self._asked == "held" and self._stands(state)) else "on"
 
     @property
@@ -323,6 +334,9 @@ class DynamixelAxis(Axis):
             name = next((name for name, model in MODELS.items() if model.number == number), "another")
             raise self._error(f"says it is model {number} ({name}), the arm file says {self.drive.model}, which is "
                               f"{self.model.number}; every torque would be wrong. Correct model or id")
+        leader = self.read(dxl.SECONDARY_ID)
+        if leader <= dxl.LAST_ID:
+            raise self._error(f"also follows what servo {leader} is told; set its Secondary ID (register 12) to 255")
         firmware = self.read(dxl.FIRMWARE)
         if firmware < _FIRMWARE:
             raise self._error(f"has firmware {firmware}, which has no time-based profiles; {_FIRMWARE} or later is needed")
@@ -392,9 +406,13 @@ class DynamixelAxis(Axis):
         self._velocity, self._asked = 0.0, "off"
 
     def reset(self) -> None:
-        """A reboot, which alone clears a fault; a servo without one is left as it is."""
-        if not self.read(dxl.HARDWARE_ERROR):
+        """A reboot, which alone clears a fault and takes the power; a servo without fault is left as it is."""
+        fault = self.read(dxl.HARDWARE_ERROR)
+        if not fault:
             return
+        if self.joint.falls and self.read(dxl.TORQUE_ENABLE):
+            raise self._error(f"holds its joint in spite of its fault, {dxl.hardware_words(fault)}, and would let it fall; "
+                              "support the arm, then switch its supply off and on")
         self.write(Setting(dxl.TORQUE_ENABLE, 0, "power"))
         self.write(Setting(dxl.WATCHDOG, 0, "watchdog"))
         self._bus().ask(self.drive.id, dxl.REBOOT, tries=1)
@@ -454,6 +472,7 @@ class DynamixelLink(Link):
         self._by_id = {axis.drive.id: axis for axis in self._axes}
         self._order = list(self._by_id)
         self._bus: Bus | None = None
+        self._others: list[int] | None = None       # servos on the line that are not in the arm file
 
     def _connected(self) -> Bus:
         if self._bus is None:
@@ -464,6 +483,26 @@ class DynamixelLink(Link):
         """Take the line, with the shortest delay that its adapter offers."""
         self._owned, self._line = transport is None, transport or _open_line(self._keys.port, self._keys.baud_rate)
         self._bus = Bus(Port(self._line, self._keys.baud_rate))
+        for axis in self._axes:
+            axis.ours = False
+        try:
+            self._refuse_followers()
+        except BaseException:
+            self.close()
+            raise
+
+    def _refuse_followers(self) -> None:
+        """Servos that are not in the arm file may be there, as of a gripper, but may not follow what a joint's is told."""
+        bus = self._connected()
+        if self._others is None:
+            self._others = [servo for servo in bus.present() if servo not in self._by_id]
+        for servo in self._others:
+            reply = bus.ask(servo, dxl.READ, dxl.read_request(dxl.SECONDARY_ID), dxl.SECONDARY_ID.size)
+            leader = self._by_id.get(dxl.SECONDARY_ID.unpack(reply.data)) if reply and reply.data else None
+            if leader is not None:
+                raise DriverError(f"servo {servo} follows what the drive of {leader.joint.name} (id {leader.drive.id}) is told "
+                                  "(its Secondary ID, register 12); of a joint with two servos the torque of one alone would be "
+                                  "read: such joints cannot be driven")
 
     def start(self) -> None:
         """Servos answer at any time."""
@@ -477,7 +516,7 @@ class DynamixelLink(Link):
             return
         for axis in (axis for axis in self._axes if axis.ours):
             with suppress(DriverError, OSError):
-                if axis.power in ("off", "fault"):
+                if axis.state is None or not axis.state.torque_enable:
                     axis.write(Setting(dxl.WATCHDOG, 0, "watchdog"))
         if self._owned:
             self._line.close()

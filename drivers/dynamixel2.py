@@ -42,6 +42,7 @@ class Register(NamedTuple):
 
 
 MODEL_NUMBER, FIRMWARE = Register(0, 2), Register(6, 1)
+SECONDARY_ID = Register(12, 1)
 RETURN_DELAY, DRIVE_MODE, OPERATING_MODE = Register(9, 1), Register(10, 1), Register(11, 1)
 CURRENT_LIMIT, VELOCITY_LIMIT = Register(38, 2), Register(44, 4)
 TORQUE_ENABLE, STATUS_RETURN, HARDWARE_ERROR = Register(64, 1), Register(68, 1), Register(70, 1)
@@ -52,6 +53,7 @@ VOLTAGE, TEMPERATURE = Register(144, 2), Register(146, 1)
 _INDIRECT_ADDRESS, _INDIRECT_DATA = 168, 224
 
 TIME_BASED = 0x04                               # drive mode: a profile lasts as long as register 112 says, in ms
+LAST_ID = 252
 MODES = {"position": 4, "current-based": 5}     # operating mode: extended position, current-based position
 
 # What one Sync Read fetches: the ten bytes of current, velocity and position, with power, errors and watchdog between them.

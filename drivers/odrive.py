@@ -18,7 +18,7 @@ from drivers.transport import can_bits
 _PATIENCE = 0.25        # s until an axis that was asked for power is asked again
 _BEATS = 0.5            # s in which an axis must have sent a heartbeat, which comes ten times a second and cannot be asked for
 _TOLD_AGAIN = 3         # times that a setting is sent before one that reads back otherwise is an error
-_WARM = 1.0             # s between questions for the temperature
+_WARM, _COLD = 1.0, 0.05    # s between questions for the temperature, and while there is none: samples begin with its column
 _FORMS = {              # endpoints that the driver needs, by their names in flat_endpoints.json
     "axis0.config.enable_watchdog": "?", "axis0.config.watchdog_timeout": "f", "axis0.config.torque_soft_max": "f",
     "axis0.config.torque_soft_min": "f", "axis0.controller.config.vel_limit": "f", "axis0.controller.config.control_mode": "B",
@@ -227,7 +227,7 @@ class OdriveAxis(PolledAxis):
     def questions(self, told: bool) -> Iterator[Frame]:
         """Estimates; seldom the temperature."""
         self._parts.clear()
-        if self._asked - self._warmth > _WARM:
+        if self._asked - self._warmth > (_COLD if math.isnan(self._temperature) else _WARM):
             self._warmth = self._asked
             yield self._frame(cansimple.TEMPERATURE)
         yield self._frame(cansimple.ENCODER)

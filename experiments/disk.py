@@ -38,6 +38,8 @@ class Disk:
     ----------
     folder : Path
         The run folder; neither file may exist.
+    waits : bool
+        Whether whoever hands over waits for a disk that is far behind, as a simulation can; an arm that moves cannot.
 
     Attributes
     ----------
@@ -45,8 +47,8 @@ class Disk:
         Rows that the operating system has.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.written = 0
+    def __init__(self, folder: Path, waits: bool = True) -> None:
+        self.written, self._waits = 0, waits
         self._folder = folder
         self._samples, self._events = (folder / SAMPLES).open("xb"), (folder / EVENTS).open("x", encoding="utf-8")
         self._stream: pa.RecordBatchStreamWriter | None = None
@@ -105,11 +107,12 @@ class Disk:
             self._thread = threading.Thread(target=self._write_all, daemon=True)        # no reason for a program not to end
             self._thread.start()
         if self._hangs():
-            self._give_up()
+            self._give_up(self._stuck())
         try:
-            self._waiting.put((name, step), timeout=_STUCK)
+            self._waiting.put((name, step), self._waits, _STUCK)
         except queue.Full:
-            self._give_up()
+            self._give_up(self._stuck() if self._waits else RecordingFailed(
+                f"{self._folder}: the disk is too slow, {_BACKLOG} batches and events wait for it; {_KEPT}"))
 
     def _finished(self) -> bool:
         """Whether all that waited was written; one that hangs has another while."""
@@ -127,8 +130,8 @@ class Disk:
     def _hangs(self) -> bool:
         return time.monotonic() - self._began > _STUCK
 
-    def _give_up(self) -> None:
-        self._failure, self._told = self._failure or self._stuck(), True
+    def _give_up(self, failure: RecordingFailed) -> None:
+        self._failure, self._told = self._failure or failure, True
         raise self._failure
 
     def _stuck(self) -> RecordingFailed:

@@ -65,8 +65,9 @@ def record(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None, no
     connected = Supervisor(device, mechanism.prismatic)
     together = any(segment.kind == "sweep" for segment in plan.segments)
     folder = new_run_folder(campaign, plan.purpose if plan.purpose != FIT else "whole-arm" if together else "constant-speed")
-    with Recorder(folder, arm, mechanism, plan.method, arm.driver.rate, connected.resolution, plan_table(plan),
-                  seed, note, continues=continues, options=options) as recorder, _counted(device, recorder), connected:
+    with Recorder(folder, arm, mechanism, plan.method, arm.driver.rate, connected.resolution, plan_table(plan), seed, note,
+                  continues=continues, options=options, waits=not isinstance(device, WiredArm)) as recorder, \
+            _counted(device, recorder), connected:
         check = _checked_way(device, plan, arm, mechanism)
         connected.enable()
         follow(connected, plan, recorder, watch, check, approach(arm), enough)

@@ -61,12 +61,14 @@ class Recorder:
         Label of the run whose rest this is.
     options : mapping, optional
         With which its campaign was begun, as plain data.
+    waits : bool
+        See `Disk`.
     """
 
     def __init__(self, folder: Path, arm: ArmFile, mechanism: Mechanism, experiment: str, rate: float,
                  resolution: Resolution | None = None, plan: dict[str, Any] | None = None, seed: int | None = None,
                  note: str = "", origin: Mapping[str, Any] | None = None, continues: str | None = None,
-                 options: Mapping[str, Any] | None = None) -> None:
+                 options: Mapping[str, Any] | None = None, waits: bool = True) -> None:
         self.folder = folder
         self.rows = 0
         self._names, self._prismatic = mechanism.names, mechanism.prismatic
@@ -85,7 +87,7 @@ class Recorder:
                   "continues": continues, **({"options": options} if options else {}), "plan": plan,
                   **({"import": origin} if origin else {})}
         _write_synced(folder / RECORD, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
-        self._disk = Disk(folder)
+        self._disk = Disk(folder, waits)
 
     def __enter__(self) -> Self:
         return self

@@ -121,7 +121,7 @@ class CanopenNode(Node):
             return
         states = {0x01: _OPERATIONAL, 0x02: _STOPPED, 0x80: _PRE_OPERATIONAL}
         before, self.nmt = self.nmt, states.get(command, self.nmt)
-        if before == _OPERATIONAL != self.nmt:
+        if before == _OPERATIONAL and self.nmt == _STOPPED:         # one that is pre-operational goes on at its last set-point
             self._react()
 
     def _hear(self, producer: int) -> None:

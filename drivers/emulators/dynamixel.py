@@ -36,7 +36,7 @@ _MODELS = {                 # number, A a count, stall torque over stall current
     "XH540-W150": (1110, 0.00269, 7.1 / 4.9, 7.3), "XH540-W270": (1100, 0.00269, 9.9 / 4.9, 4.1),
     "XW540-T140": (1180, 0.00269, 6.9 / 4.9, 7.5), "XW540-T260": (1170, 0.00269, 9.5 / 4.9, 4.2)}
 
-_MODEL, _FIRMWARE, _ID, _DELAY, _DRIVE_MODE, _MODE, _TORQUE, _LEVEL, _ERROR = 0, 6, 7, 9, 10, 11, 64, 68, 70
+_MODEL, _FIRMWARE, _ID, _DELAY, _DRIVE_MODE, _MODE, _SHUTDOWN, _TORQUE, _LEVEL, _ERROR = 0, 6, 7, 9, 10, 11, 63, 64, 68, 70
 _WATCHDOG, _GOAL_PWM, _GOAL_CURRENT, _GOAL_VELOCITY, _PROFILE_TIME, _GOAL = 98, 100, 102, 104, 112, 116
 _CURRENT, _VELOCITY, _POSITION, _VOLTAGE, _TEMPERATURE = 126, 128, 132, 144, 146
 _GOALS = (_GOAL_PWM, _GOAL_CURRENT, _GOAL_VELOCITY, _GOAL)
@@ -148,9 +148,10 @@ class Servo(Electronics):
             self._head()
 
     def fault(self, bits: int) -> None:
-        """Shutdown: no power until a reboot."""
+        """What is to shut it down leaves it without power until a reboot."""
         self.values[_ERROR] |= bits
-        self._power(False)
+        if bits & self.values[_SHUTDOWN]:
+            self._power(False)
 
     # motion
 
@@ -266,7 +267,7 @@ class Servo(Electronics):
             return
         before, self.values[address] = self.values[address], value
         if address == _TORQUE and value != before:
-            if value and self.values[_ERROR]:
+            if value and self.values[_ERROR] & self.values[_SHUTDOWN]:
                 self.values[_TORQUE] = 0
                 raise _Refused(_FAIL)
             self._power(bool(value))

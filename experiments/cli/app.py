@@ -134,6 +134,8 @@ def _explain(error: Exception) -> int:
 
     if isinstance(error, StribeckError):
         print(f"stribeck: {error}", file=sys.stderr)
+        if isinstance(error, RecordingFailed) and isinstance(error.__context__, DriverError):     # why the arm had stopped
+            print(f"stribeck: before that, {error.__context__}", file=sys.stderr)
         return STOPPED if isinstance(error, (DriverError, RecordingFailed)) else BAD_INPUT
     if isinstance(error, OSError):
         print(f"stribeck: {error.filename or ''}: {error.strerror or error}".replace(": :", ":"), file=sys.stderr)

@@ -250,6 +250,22 @@ class TestFaults:
             assert said.empty()
             assert abs(probe.read(1, 0x606C)) > 1000
 
+    def test_drives_that_meanwhile_follow_another_program_are_left_alone_by_one_that_comes_again(self, own):
+        drives, probe = own()
+        arm = connect(drives.arm)
+        with arm:
+            arm.enable()
+            steps(arm, 20, PACE)
+            arm.stop("enough")
+        with program_of(drives.arm) as (_, said), can.Bus(**{"hop_limit": 0, **drives.arm.driver.model_extra["bus"]}) as bus:
+            while bus.recv(0) is not None:
+                pass
+            with pytest.raises(DriverError, match="is powered and follows another program"), arm:
+                pass
+            assert not any(frame.arbitration_id == 0 for frame in iter(lambda: bus.recv(0), None))
+            assert said.empty()
+            assert abs(probe.read(2, 0x606C)) > 1000
+
     def test_a_node_that_falls_silent_is_noticed_and_the_others_stop(self, own):
         drives, probe = own()
         with connect(drives.arm) as arm:
@@ -272,18 +288,32 @@ class TestFaults:
             with pytest.raises(DriverError):
                 arm.enable()
 
-    def test_a_setting_that_is_another_when_it_is_enabled_once_more_is_noticed(self, own):
-        """As after a reset of which nothing was heard."""
-        drives, probe = own()
+    @pytest.mark.parametrize("stop", ["brake", "hold"])
+    def test_a_drive_that_was_told_to_leave_its_cycles_stops(self, own, stop):
+        """By another master, or a vendor's tool: it hears heartbeats, which keep its watchdog quiet, but no set-points."""
+        drives, probe = own(driver={"watchdog": 0.5}, joints={"turn": {"stop": stop}})
         with connect(drives.arm) as arm:
-            for _ in range(2):
-                arm.enable()
-                steps(arm, 5, PACE)
-                arm.stop("enough")
-            probe.write(1, 0x6085, 77)
-            with pytest.raises(DriverError, match=r"drive of turn .* was told quick-stop deceleration = .* reads back 77"):
-                arm.enable()
-            assert probe.state(1) == 0x40
+            arm.enable()
+            steps(arm, 20, PACE)
+            before = probe.read(1, 0x6064)
+            probe.bus.send(can.Message(arbitration_id=0, data=b"\x80\x01", is_extended_id=False))
+            with pytest.raises(DriverError, match="turn has not replied for"):
+                until_it_fails(arm)
+            assert probe.state(1) == (0x40 if stop == "brake" else 0x07)
+            ran = abs(probe.read(1, 0x6064) - before) / (100.0 * 65536 / (2.0 * np.pi))
+            assert ran < PACE[0] * 0.4
+        assert probe.state(2) == 0x40
+
+    def test_after_a_pause_a_drive_that_is_silent_keeps_no_other_from_its_brake(self, own):
+        drives, probe = own(driver={"watchdog": 0.2})
+        with connect(drives.arm) as arm:
+            arm.enable()
+            steps(arm, 20, PACE)
+            probe.write(1, TEST_OBJECT, SILENT, "<H")
+            time.sleep(0.5)
+            with pytest.raises(DriverError, match=r"this computer sent nothing for \d+ ms; then turn does not reply"):
+                arm.step(Command(PACE))
+            assert probe.state(2) == 0x40
 
     def test_when_all_drives_vanish_the_arm_says_so(self, own):
         drives, _ = own()

@@ -39,6 +39,7 @@ def test_frames_are_these_bytes():
     assert cia402.pack_setpoint(-1000) == bytes.fromhex("18 fc ff ff")
     assert cia402.pack_setpoint(65536, -2, 10) == bytes.fromhex("00 00 01 00 fe ff 0a")
     assert cia402.pack_control(0x000F) == bytes.fromhex("0f 00")
+    assert cia402.pack_control_by_sdo(0x000F) == bytes.fromhex("2b 40 60 00 0f 00 00 00")
     assert cia402.unpack_state(bytes.fromhex("37 06 00 f0 ff ff d6 ff")) == (0x0637, -4096, -42)
     assert cia402.unpack_velocity(bytes.fromhex("18 fc ff ff")) == (-1000, None)
     assert cia402.mapping((0x6041, 16), (0x6064, 32), (0x6077, 16)) == [0x60410010, 0x60640020, 0x60770010]

@@ -69,6 +69,19 @@ def test_a_program_that_paused_stops_where_the_joints_stand(pair):
         assert abs(arm.look(1)[0].q[0] - before[0] - 0.012) < 0.004      # and does not swing back
 
 
+def test_a_fault_from_before_is_told_and_kept_until_somebody_clears_it(pair):
+    with can.Bus(**{"hop_limit": 0, **pair.arm.driver.model_extra["bus"]}) as bus:
+        bus.send(can.Message(arbitration_id=1, data=FAULT + b"\2", is_extended_id=False))
+    time.sleep(0.1)
+    for _ in range(2):
+        with pytest.raises(DriverError, match=r"drive of turn has a fault: overcurrent; .*check --reset"), connect(pair.arm):
+            pass
+    connect(pair.arm).reset()
+    with connect(pair.arm) as arm:
+        arm.enable()
+        steps(arm, 5)
+
+
 def test_a_fault_stops_all_joints_and_is_told(pair):
     with can.Bus(**{"hop_limit": 0, **pair.arm.driver.model_extra["bus"]}) as bus:
         arm = connect(pair.arm)

@@ -1,6 +1,7 @@
 """The driver that docs/drivers.md shows in full works, and plug-ins are found by their entry point."""
 
 import re
+import socket
 import socketserver
 import threading
 import time
@@ -18,18 +19,20 @@ PAGE = Path(__file__).parents[2] / "docs" / "drivers.md"
 
 
 class TextDrives(socketserver.StreamRequestHandler):
-    """Ideal drives that speak lines: "ID words"."""
+    """Ideal drives that speak lines: "ID NUMBER words"."""
+
+    late = threading.Event()        # the next answer is
 
     def handle(self):
-        drives = {1: [0.0, 0.0, 0], 2: [0.0, 0.0, 0]}
+        drives = {1: [30.0, 0.0, 0], 2: [-40.0, 0.0, 0]}
         before = time.monotonic()
         for line in self.rfile:
             now = time.monotonic()
             for drive in drives.values():
                 drive[0] += drive[1] * (now - before)
             before = now
-            number, word, *value = line.decode().split()
-            drive = drives[int(number)]
+            name, number, word, *value = line.decode().split()
+            drive = drives[int(name)]
             if word == "name":
                 answer = "text drive 1.0"
             elif word == "watchdog":
@@ -40,7 +43,10 @@ class TextDrives(socketserver.StreamRequestHandler):
                 elif word == "velocity" and drive[2] == 1:
                     drive[1] = float(value[0])
                 answer = f"{drive[0]:.6f} {drive[1]:.6f} 1.5 {drive[2]}"
-            self.wfile.write(f"{answer}\n".encode())
+            if self.late.is_set():
+                self.late.clear()
+                time.sleep(0.07)
+            self.wfile.write(f"{name} {number} {answer}\n".encode())
 
 
 @pytest.fixture
@@ -64,8 +70,8 @@ def plugged_in(monkeypatch):
     return code
 
 
-def text_arm(make_arm, port, **drive):
-    joints = {name: {"stop": "brake", "drive": {"id": k, **drive}} for k, name in enumerate(("turn", "lift"), 1)}
+def text_arm(make_arm, port, table=None, **drive):
+    joints = {name: {"stop": "brake", **(table or {}), "drive": {"id": k, **drive}} for k, name in enumerate(("turn", "lift"), 1)}
     return make_arm({"driver": {"kind": "text", "port": port, "watchdog": 0.5}, "joints": joints})
 
 
@@ -78,6 +84,33 @@ def test_the_driver_of_the_page_moves_an_arm(make_arm, plugged_in, port):
         np.testing.assert_allclose(moved, np.array([0.2, -0.1]) * took, rtol=0.1)
         arm.stop("enough")
         assert [axis.power for axis in arm.axes] == ["off", "off"]
+
+
+def test_an_answer_that_comes_late_is_not_taken_for_that_to_the_next_question(make_arm, plugged_in, port):
+    with connect(text_arm(make_arm, port)) as arm:
+        arm.enable()
+        TextDrives.late.set()
+        samples = [arm.step(Command(np.zeros(2))) for _ in range(20)]
+        assert sum(sample.t_joint[0] < sample.t for sample in samples) >= 1          # it came late
+        np.testing.assert_allclose([sample.q for sample in samples], np.tile([0.3, -0.4], (20, 1)))
+
+
+def test_signs_zeros_and_gears_are_the_models(make_arm, plugged_in, port):
+    arm_file = text_arm(make_arm, port, table={"direction": -1, "zero_offset": 0.1, "gear_ratio": 50.0})
+    with connect(arm_file) as arm:
+        arm.enable()
+        first, last = arm.step(Command(np.zeros(2))), [arm.step(Command(np.array([0.2, 0.0]))) for _ in range(20)][-1]
+        np.testing.assert_allclose(first.q, [0.1 - 30.0 / 50.0, 0.1 + 40.0 / 50.0])
+        assert last.q[0] > first.q[0] + 0.01
+        np.testing.assert_allclose(last.dq, [0.2, 0.0], atol=1e-6)
+        np.testing.assert_allclose(last.tau, -1.5 * 50.0)
+
+
+def test_a_drive_that_is_not_there_is_told(make_arm, plugged_in):
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        nobody = text_arm(make_arm, f"socket://127.0.0.1:{mute.getsockname()[1]}")
+        with pytest.raises(DriverError, match="none of 2 drives answers: the drive of turn does not answer"), connect(nobody):
+            pass
 
 
 def test_its_keys_are_checked_like_all_others(make_arm, plugged_in, port):

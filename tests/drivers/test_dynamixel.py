@@ -143,6 +143,19 @@ class TestSettings:
         assert time.monotonic() - began < 2.0
         assert probe.read(1, 112) == 77
 
+    def test_a_joint_with_two_servos_is_refused(self, make_arm, own):
+        """The torque of one alone would be read."""
+        servos, probe = own()
+        alone = merged(PAIR["dynamixel"], {"driver": {"port": servos.arm.driver.model_extra["port"]},
+                                           "joints": {"lift": {"drive": {"id": 9}}}})
+        assert probe.write(2, 12, 1, "<B") == 0             # it follows what servo 1 is told
+        follows = r"servo 2 follows what the drive of turn \(id 1\) is told"
+        with pytest.raises(DriverError, match=follows), connect(make_arm(alone)):
+            pass
+        with pytest.raises(DriverError, match=r"lift \(id 2\) also follows what servo 1 is told; set its Secondary ID"), \
+                connect(servos.arm):
+            pass
+
     def test_another_model_than_the_arm_file_says_is_refused(self, make_arm, pair):
         wrong = make_arm(merged(PAIR["dynamixel"], {"driver": {"port": pair.arm.driver.model_extra["port"]},
                                                     "joints": {"lift": {"torque": 17.0, "drive": {"model": "XM430-W350"}}}}))
@@ -237,6 +250,40 @@ class TestFaults:
         arm = connect(pair.arm)
         arm.reset()
         assert not probe.powered(1)
+        with arm:
+            arm.enable()
+            steps(arm, 5)
+
+    @pytest.mark.parametrize("bits", [0x01, 0x08])
+    def test_an_error_that_takes_no_power_stops_all_joints_and_leaves_none_powered_that_has_a_brake(self, own, bits):
+        """Input voltage and encoder are not among what shuts a servo down (register 63, from the factory)."""
+        servos, probe = own(joints={"lift": {"stop": "hold"}})
+        arm = connect(servos.arm)
+        with arm:
+            arm.enable()
+            steps(arm, 20, PACE)
+            for servo in (1, 2):
+                probe.happen(servo, bits)
+            with pytest.raises(DriverError, match=r"drive of turn stopped by itself: [\w ]+; the arm was stopped$"):
+                until_it_fails(arm)
+            assert (probe.powered(1), probe.powered(2)) == (False, True)
+        time.sleep(0.6)
+        assert probe.read(2, WATCHDOG, "<b") == -1          # held, its goals locked
+        before = probe.read(2, POSITION)
+        arm = connect(servos.arm)
+        for _ in range(2):
+            with pytest.raises(DriverError, match=r"lift .* holds its joint in spite of its fault, .* support the arm"):
+                arm.reset()
+            assert probe.powered(2)
+            assert abs(probe.read(2, POSITION) - before) < 5
+
+    def test_a_reset_clears_an_error_that_took_no_power_where_a_brake_holds(self, own):
+        servos, probe = own()
+        probe.happen(1, 0x01)
+        with pytest.raises(DriverError, match=r"has a fault, input voltage; .* stribeck check --reset"), connect(servos.arm):
+            pass
+        arm = connect(servos.arm)
+        arm.reset()
         with arm:
             arm.enable()
             steps(arm, 5)

@@ -496,6 +496,16 @@ class TestBrokenOff:
         assert_rows(run, RATE, 70 * RATE)                           # it hangs, or nothing more can wait, whatever comes first
         assert run.closed["reason"].endswith("the disk took nothing for 0.05 s")
 
+    def test_an_arm_that_moves_does_not_wait_for_a_disk_that_is_far_behind(self, start):
+        recorder = start(waits=False)
+        slow = recorder._disk._samples = self.Slow(recorder._disk._samples)
+        began = time.monotonic()
+        with pytest.raises(RecordingFailed, match="the disk is too slow, 64 batches and events wait for it; what was recorded"):
+            fill(recorder, 10_000)
+        assert time.monotonic() - began < 3.0
+        slow.free.set()
+        recorder.close("too slow")
+
     def test_a_disk_that_hangs_for_good_does_not_keep_the_program(self, start, tmp_path, monkeypatch):
         monkeypatch.setattr("experiments.disk._STUCK", 0.2)
         recorder = start()

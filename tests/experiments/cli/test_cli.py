@@ -18,7 +18,8 @@ import pytest
 from drivers.connect import DRIVERS
 from drivers.errors import DriverError
 from drivers.simulated import SimulatedArm
-from experiments.cli.app import _Ending, _not_lost
+from experiments.cli.app import _Ending, _explain, _not_lost
+from experiments.errors import RecordingFailed
 from experiments.plan import write_plan
 from experiments.recorder import Recorder
 from ident.description import load_mechanism
@@ -470,6 +471,20 @@ class TestStopped:
         assert outcome.code == code, outcome.err
         assert asked
         assert (tmp_path / "out").exists() == answer
+
+
+    def test_a_disk_that_fails_while_an_arm_is_stopped_hides_not_why_it_was(self, capsys):
+        def fails():
+            try:
+                raise DriverError("turn has not replied for 53 ms")
+            finally:
+                raise RecordingFailed("events.jsonl: No space left on device")
+
+        with pytest.raises(RecordingFailed) as caught:
+            fails()
+        assert _explain(caught.value) == 3
+        assert capsys.readouterr().err.splitlines() == ["stribeck: events.jsonl: No space left on device",
+                                                        "stribeck: before that, turn has not replied for 53 ms"]
 
 
 class TestJson:
