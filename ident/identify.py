@@ -309,9 +309,11 @@ def _check_labels(runs: Sequence[Run]) -> None:
 
 def _without_stubs(runs: Sequence[Run]) -> tuple[list[Run], list[Finding]]:
     """Runs but those that ended with their first sample, as where the way to the start was not free; all if none is left."""
-    whole = [run for run in runs if len(run.t) > 1] or list(runs)
-    return whole, [Finding(None, "ended", f"{run.label} ended with its first sample; there is nothing in it to fit")
-                   for run in runs if run not in whole]
+    stubs = [run for run in runs if len(run.t) <= 1]
+    if len(stubs) == len(runs):
+        return list(runs), []
+    return [run for run in runs if len(run.t) > 1], [
+        Finding(None, "ended", f"{run.label} ended with its first sample; there is nothing in it to fit") for run in stubs]
 
 
 def _without_copies(runs: Sequence[Run]) -> tuple[list[Run], list[Finding]]:

@@ -9,21 +9,31 @@ from pathlib import Path
 
 from ident.armfile import read_toml
 from ident.errors import InputError, unknown_name
+from ident.mechanism import Mechanism
 
 UNITS = {
-    "t": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9},
-    "q": {"rad": 1.0, "deg": math.pi / 180.0, "°": math.pi / 180.0, "rev": 2.0 * math.pi, "turn": 2.0 * math.pi, "m": 1.0,
-          "mm": 1e-3},
-    "dq": {"rad/s": 1.0, "deg/s": math.pi / 180.0, "rev/s": 2.0 * math.pi, "rpm": 2.0 * math.pi / 60.0, "m/s": 1.0,
-           "mm/s": 1e-3},
-    "tau": {"Nm": 1.0, "N·m": 1.0, "N.m": 1.0, "mNm": 1e-3, "Nmm": 1e-3, "Ncm": 1e-2, "N": 1.0, "kN": 1e3},
+    "t": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0},
+    "q": {"rad": 1.0, "mrad": 1e-3, "deg": math.pi / 180.0, "°": math.pi / 180.0, "rev": 2.0 * math.pi, "turn": 2.0 * math.pi,
+          "m": 1.0, "mm": 1e-3},
+    "dq": {"rad/s": 1.0, "mrad/s": 1e-3, "deg/s": math.pi / 180.0, "rev/s": 2.0 * math.pi, "rpm": 2.0 * math.pi / 60.0,
+           "m/s": 1.0, "mm/s": 1e-3},
+    "tau": {"Nm": 1.0, "N·m": 1.0, "N.m": 1.0, "mNm": 1e-3, "Nmm": 1e-3, "Ncm": 1e-2, "kNm": 1e3, "N": 1.0, "kN": 1e3},
     "temperature": {"°C": 1.0, "degC": 1.0},
 }
 CURRENTS = {"A": 1.0, "mA": 1e-3}       # what a torque signal may be in where a torque constant is known
 SIGNALS = ("q", "dq", "tau", "temperature")
-_SPELLED = {"rad": "rad", "deg": "deg", "degree": "deg", "degrees": "deg", "rads": "rad/s", "degs": "deg/s", "rpm": "rpm",
-            "ms": "ms", "us": "us", "ns": "ns", "nm": "Nm", "mnm": "mNm", "ma": "mA", "a": "A", "mm": "mm", "s": "s",
-            "ncm": "Ncm", "nmm": "Nmm", "sec": "s", "secs": "s", "seconds": "s", "msec": "ms", "usec": "us", "nsec": "ns"}
+SLIDES = {"m", "mm", "m/s", "mm/s", "N", "kN"}      # units of joints that slide
+_SPELLED = {            # units as people write them, see `known_spelling`; what is not here letter by letter is not known
+    spelling: unit for unit, spellings in {
+        "s": "s sec secs second seconds sekunde sekunden", "ms": "ms msec msecs millisecond milliseconds",
+        "us": "us usec usecs microsecond microseconds", "ns": "ns nsec nsecs nanosecond nanoseconds", "min": "min minutes",
+        "rad": "rad radian radians", "mrad": "mrad", "deg": "deg degree degrees", "°": "°", "rev": "rev", "turn": "turn",
+        "m": "m", "mm": "mm", "rad/s": "rad/s rads rad/sec rads^1 radians/s", "mrad/s": "mrad/s",
+        "deg/s": "deg/s degs deg/sec degrees/s °/s °/sec", "rev/s": "rev/s",
+        "rpm": "rpm rev/min u/min 1/min min^1 min⁻¹ min1 r/min", "m/s": "m/s m/sec", "mm/s": "mm/s mm/sec",
+        "Nm": "nm", "mNm": "mnm", "Ncm": "ncm", "Nmm": "nmm", "kNm": "knm", "N": "n", "kN": "kn", "A": "a amp amps ampere",
+        "mA": "ma", "°C": "°c celsius", "degC": "degc"}.items() for spelling in spellings.split()}
+_MEANT = {"grad": "deg"}            # German, where it is no gon
 _ENTRY = re.compile(r"\s*(?P<target>[^=]+?)\s*=\s*(?P<column>\S.*?)\s*"                    # a name may hold brackets, too
                     r"(?:\[\s*(?P<unit>(?!\d+\s*\])[^\[\]]+?)\s*\])?\s*$", re.DOTALL)       # q[0] is a name
 _UNIT = re.compile(r"\s*(?:\[(?!\d+\])([^\]]*)\]|\((?!\d+\))([^)]*)\))\s*$")        # behind a name; a number is none
@@ -68,7 +78,9 @@ class ColumnMap:
         if exact or self.unit is None:
             return exact[0] if len(exact) == 1 else None
         free = _is_number(self.unit)
-        stated = [name for name in names if bare(name) == self.column and (free or stated_unit(name) == self.unit)]
+        known = known_units(self.signal)
+        stated = [name for name in names if bare(name) == self.column
+                  and (free or (text := stated_unit(name)) == self.unit or known_spelling(text, known) == self.unit)]
         return stated[0] if len(stated) == 1 else None
 
 
@@ -104,11 +116,18 @@ def known_units(signal: str) -> dict[str, float]:
 
 
 def known_spelling(text: str, known: Iterable[str]) -> str | None:
-    """The unit that a text means, in these or other letters."""
+    """The unit that a text means, in these or other letters: a dot, a hyphen or a blank between them does not matter."""
     if text in set(known):
         return text
-    unit = None if re.search(r"\d", text) else _SPELLED.get(re.sub(r"[^a-z]", "", text.lower()))
+    unit = _SPELLED.get(re.sub(r"[\s·⋅*.-]", "", text.lower().replace("µ", "u").replace("μ", "u")))
     return unit if unit in set(known) else None
+
+
+def unknown_unit(text: str, known: Iterable[str]) -> InputError:
+    """Says which are known, and which may be meant."""
+    if meant := _MEANT.get(text.lower()):
+        return InputError(f"unknown unit {text!r}; if it means {meant}, say so: [{meant}]")
+    return unknown_name("unit", text, known)
 
 
 def _is_unit(text: str) -> bool:
@@ -174,6 +193,22 @@ def check_distinct(columns: Sequence[ColumnMap], table_names: Iterable[str], sou
                              "column with --column")
 
 
+def check_motions(columns: Sequence[ColumnMap], mechanism: Mechanism) -> None:
+    """Refuse units of a slide for a joint that turns, and the other way round.
+
+    Raises
+    ------
+    InputError
+        Names joint and unit.
+    """
+    for entry in columns:
+        if entry.unit in known_units(entry.signal) and not entry.current and entry.signal in ("q", "dq", "tau"):
+            slides = bool(mechanism.prismatic[mechanism.names.index(str(entry.joint))])
+            if slides != (entry.unit in SLIDES):
+                raise InputError(f"column {entry.column!r}: {entry.joint} {'slides' if slides else 'turns'}, {entry.unit} is a "
+                                 f"unit of a joint that {'turns' if slides else 'slides'}")
+
+
 def missing_targets(columns: Sequence[ColumnMap], names: tuple[str, ...]) -> list[str]:
     """What a map leaves out of time, positions and torques."""
     have = {entry.target for entry in columns}
@@ -219,9 +254,9 @@ def column_map(signal: str, joint: str | None, column: str, unit: str | None, en
 
 def _given(match: re.Match[str], signal: str, joint: str | None) -> ColumnMap:
     """An entry as it was given; the unit that the column's name states holds where it gives none."""
-    unit = match["unit"]
-    if unit is None and (stated := stated_unit(match["column"], joint)):
-        unit = known_spelling(stated, known_units(signal)) or stated
+    unit = match["unit"] or stated_unit(match["column"], joint) or None
+    if unit is not None:
+        unit = known_spelling(unit, known_units(signal)) or unit
     return column_map(signal, joint, match["column"], unit, match[0])
 
 
@@ -246,7 +281,7 @@ def _factor(signal: str, unit: str | None, entry: str) -> float:
         return UNITS[signal][unit]
     if not _is_number(unit):
         known = known_units(signal)
-        raise InputError(f"column {entry!r}: {unknown_name('unit', unit, known)}; a factor such as [35.15 N/V] works too")
+        raise InputError(f"column {entry!r}: {unknown_unit(unit, known)}; a factor such as [35.15 N/V] works too")
     factor = float(unit.split()[0])
     if not math.isfinite(factor) or factor == 0.0:
         raise InputError(f"column {entry!r}: a factor of {factor:g} cannot be right")

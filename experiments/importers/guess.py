@@ -17,11 +17,12 @@ from experiments.importers.columns import (
     known_spelling,
     known_units,
     stated_unit,
+    unknown_unit,
     without_units,
 )
 from experiments.importers.table import Table
 from ident.armfile import ArmFile
-from ident.errors import InputError, unknown_name
+from ident.errors import InputError
 from ident.mechanism import Array, Mechanism
 
 _WORDS = {
@@ -226,9 +227,10 @@ def _stated(column: str, signal: str, joint: str = "") -> str | None:
     if bracket or last.lower() in _FOREIGN or last.endswith(("%", "‰")):
         text = bracket or last
         if (unit := known_spelling(text, known)) is None:
-            raise InputError(f"column {column!r}: {unknown_name('unit', text, known)}; state the column's unit, or a factor "
-                             f"with --column {signal if signal == 't' else f'{signal}.JOINT'}={bare(column)}"
-                             f"[1.5 {next(iter(known))}/{text}]")
+            factor = f"1.5 {next(iter(known))}/{text}"
+            entry = ColumnMap(signal, None if signal == "t" else joint or "JOINT", bare(column), 1.5, factor)
+            raise InputError(f"column {column!r}: {unknown_unit(text, known)}; state the column's unit, or a factor, with "
+                             f"{entry.option}")
         return unit
     if not re.search(r"[_./\s]", column) or (joint and column.lower().endswith(joint.lower())):
         return None

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drivers import JointSample
-from experiments.importers.columns import ColumnMap, check_complete, check_distinct
+from experiments.importers.columns import ColumnMap, check_complete, check_distinct, check_motions
 from experiments.importers.constants import SOURCES, torque_constants
 from experiments.importers.guess import with_factor
 from experiments.importers.table import Array, Table
@@ -31,6 +31,8 @@ TORQUE_SIGNALS = {              # what a torque signal may be, and why some cann
 }
 _LARGEST_GAP = 10.0     # periods; a longer hole parts a log into pieces,
 _LONGEST_GAP = 86400.0  # s; a clock that was set, not a hole
+_RATES = 1.0, 1e5       # Hz; of a log that is slower or faster the unit of time is another
+_MOST_CUT = 0.2         # part of the rows that may be incomplete at the log's ends
 _FEW = 0.01             # part of the rows that may be left out between the others
 _PAUSE = 1.0            # s between pieces whose time starts anew
 _IMPLAUSIBLE = 2.0      # times a limit: a wrong unit, not a fast or strong arm
@@ -93,6 +95,7 @@ def import_log(table: Table, arm: ArmFile, columns: Sequence[ColumnMap], campaig
     mechanism = load_mechanism(arm)
     check_against_model(arm, mechanism)
     check_complete(columns, mechanism.names)
+    check_motions(columns, mechanism)
     log = _read(table, columns, arm, mechanism)
     check_velocity(log.q, log.dq, log.t, mechanism.names, log.source)
     ampere = tuple(str(entry.joint) for entry in columns if entry.current)
@@ -157,7 +160,7 @@ def _read(table: Table, columns: Sequence[ColumnMap], arm: ArmFile, mechanism: M
     assert tau is not None
     limits, amperes = arm.limits(mechanism), {entry.joint for entry in columns if entry.current}
     most = np.where([name in amperes for name in mechanism.names], np.nan, _IMPLAUSIBLE * limits.torque)
-    keep, notes = _with_sense(t, q, tau, limits.velocity, most)
+    keep, notes = _with_sense(t, q, tau, limits.velocity, most, table.source)
     if not keep.all():
         t, q, tau = t[keep], q[keep], tau[keep]
         dq, temperature = (None if values is None else values[keep] for values in (dq, temperature))
@@ -179,13 +182,15 @@ def _read(table: Table, columns: Sequence[ColumnMap], arm: ArmFile, mechanism: M
         segment = np.cumsum(np.diff(raw[table.pieces][keep], prepend=raw[table.pieces][keep][:1]) != 0.0)
         t = _one_after_another(t, segment)
     check_time(t, table.source, "; leave out rows whose stamp repeats, and cut the log where its clock goes back")
+    _check_rate(t, segment, table.source)
     segment, gaps = _parted(t, segment, table.source)
     for name, values in (("q", q), ("tau", tau)):
         check_numbers(values, name, mechanism.names, t, table.source, "; leave those rows out, or cut the log there")
     return _Log(table.source, t, segment, q, dq, tau, temperature, (*table.notes, *notes, *gaps))
 
 
-def _with_sense(t: Array, q: Array, tau: Array, fastest: Array, most: Array) -> tuple[NDArray[np.bool_], list[str]]:
+def _with_sense(t: Array, q: Array, tau: Array, fastest: Array, most: Array, source: str) -> tuple[NDArray[np.bool_],
+                                                                                                   list[str]]:
     """Rows but those that hold none of the joints, incomplete ones at the log's ends, and a few bad ones in between."""
     whole = np.isfinite(t) & np.isfinite(q).all(axis=1) & np.isfinite(tau).all(axis=1)
     keep = ~(np.isfinite(t) & np.isnan(q).all(axis=1) & np.isnan(tau).all(axis=1))
@@ -195,6 +200,10 @@ def _with_sense(t: Array, q: Array, tau: Array, fastest: Array, most: Array) -> 
     if whole.any():
         first, last = int(np.argmax(whole)), len(whole) - int(np.argmax(whole[::-1]))
         ends = int(keep[:first].sum() + keep[last:].sum())
+        if ends > _MOST_CUT * keep.sum():
+            raise InputError(f"{source}: {ends} of {keep.sum()} rows, before row {first} and from row {last} on, lack a number "
+                             "in a column that is needed; numbers as 1,016.5 cannot be read, nor a decimal mark that changes; "
+                             "cut the log to where all of its columns are")
         if ends:
             notes.append(f"{ends} row(s) at the log's ends are incomplete and are left out")
         keep[:first] = keep[last:] = False
@@ -230,6 +239,15 @@ def _one_after_another(t: Array, segment: NDArray[np.int64]) -> Array:
     for start in (np.flatnonzero(np.diff(segment)) + 1).tolist():
         t[start:] += t[start - 1] + _PAUSE - t[start]
     return t
+
+
+def _check_rate(t: Array, segment: NDArray[np.int64], source: str) -> None:
+    """Refuse a rate that no log of an arm has."""
+    steps = np.diff(t)[np.diff(segment) == 0]
+    rate = 1.0 / float(np.median(steps)) if len(steps) else np.nan
+    if not np.isnan(rate) and not _RATES[0] <= rate <= _RATES[1]:
+        raise InputError(f"{source}: {len(t)} rows in {np.ptp(t):.4g} s, {rate:.3g} Hz; friction can be found in logs of "
+                         f"{_RATES[0]:g} to {_RATES[1]:g} Hz: check the unit of time")
 
 
 def _parted(t: Array, segment: NDArray[np.int64], source: str) -> tuple[NDArray[np.int64], list[str]]:

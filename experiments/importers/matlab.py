@@ -19,6 +19,7 @@ from ident.errors import InputError
 _INT32, _UINT32, _MATRIX, _COMPRESSED = 5, 6, 14, 15       # types of elements
 _SPARSE = 5                                               # class of a matrix
 _BLOCK = 1 << 20
+_HDF5 = b"\x89HDF\r\n\x1a\n"
 
 
 def open_mat(path: Path) -> Table:
@@ -26,6 +27,10 @@ def open_mat(path: Path) -> Table:
     structures or cells ``name.0.field``, and signals of a scope ``name.LABEL`` where they have labels that differ."""
     from scipy.io import loadmat
 
+    with path.open("rb") as file:
+        head = file.read(520)
+    if head.startswith(b"MATLAB 7.3") or _HDF5 in (head[:8], head[512:]):
+        raise InputError(f"{path}: MAT files of version 7.3 are HDF5, which is not read; save with -v7")
     try:
         _check_sizes(path)
         if not _survived(lambda: loadmat(path)):
@@ -34,8 +39,7 @@ def open_mat(path: Path) -> Table:
     except InputError:
         raise
     except Exception as error:           # SciPy raises whatever a damaged file makes it run into
-        raise InputError(f"{path}: not a MAT file that can be read (version 7.3 files are HDF5; save with -v7): "
-                         f"{' '.join(str(error).split())}") from error
+        raise InputError(f"{path}: not a MAT file that can be read: {' '.join(str(error).split())}") from error
     columns = {name: column for name, values in found.items() for name, column in columns_of(name, values).items()}
 
     def load(names: Sequence[str]) -> dict[str, Array]:

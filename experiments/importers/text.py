@@ -2,10 +2,11 @@
 
 import csv
 import re
-from codecs import getincrementaldecoder
-from collections.abc import Iterator, Sequence
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE, getincrementaldecoder
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from ident.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-_UTF8 = "utf-8-sig"
+_UTF8, _CP1252 = "utf-8-sig", "cp1252"
 _HEAD = 100             # lines among which the first with numbers must be
 _LONGEST = 1 << 20      # characters of a line
 _CHUNK = 100_000        # rows read at a time
@@ -52,7 +53,7 @@ def open_csv(path: Path) -> Table:
     with _readable(path):
         encoding = _encoding(path)
         layout = _layout(path, encoding)
-    notes = () if encoding == _UTF8 else ("the file is not UTF-8; it was read as Windows-1252",)
+    notes = ("the file is not UTF-8; it was read as Windows-1252",) if encoding == _CP1252 else ()
     return Table(str(path), layout.names, lambda names: _read(path, layout, encoding, names), notes=(*notes, *layout.notes))
 
 
@@ -97,15 +98,17 @@ def _readable(path: Path) -> Iterator[None]:
 
 
 def _encoding(path: Path) -> str:
-    """UTF-8, or where the head is not, as spreadsheets write a degree sign, Windows-1252."""
+    """UTF-8; UTF-16 by its first two bytes; or where the head is neither, as spreadsheets write a degree sign, Windows-1252."""
     with path.open("rb") as file:
         head = file.read(_LONGEST)
+    if head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        return "utf-16"
     try:
         getincrementaldecoder("utf-8")().decode(head)
     except UnicodeDecodeError:
         if b"\0" in head:
             raise ValueError("it is no text") from None
-        return "cp1252"
+        return _CP1252
     return _UTF8
 
 
@@ -124,6 +127,8 @@ def _layout(path: Path, encoding: str) -> _Layout:
             above.append(line.strip())
         else:
             raise ValueError(f"no line of numbers among the first {_HEAD}")
+        if separator != ",":            # the first numbers may have no decimals
+            decimal = _decimal((line, *islice(iter(lambda: file.readline(_LONGEST), ""), _HEAD)))
     heads = [text.lstrip("# ") for text in above if text.strip("# ")]
     if not line:                                            # a header and nothing below
         plain = [text for text in above if text and not text.startswith("#")]
@@ -181,7 +186,12 @@ def _marks(line: str, above: list[str]) -> tuple[str, str]:
     header = next((text for text in reversed(above) if text.strip("# ")), line)
     commas = "," in header and not _DECIMAL_COMMAS.match(line)
     separator = next((mark for mark in _SEPARATORS if mark in line and (mark != "," or commas)), r"\s+")
-    return separator, "," if separator != "," and "," in line and "." not in line else "."
+    return separator, "." if separator == "," else _decimal([line])
+
+
+def _decimal(lines: Iterable[str]) -> str:
+    """Decimal mark where a comma does not separate: that of the first line that has one."""
+    return next(("." if "." in line else "," for line in lines if "." in line or "," in line), ".")
 
 
 def _cells(line: str, separator: str) -> list[str]:

@@ -291,10 +291,17 @@ class TestGuesses:
                    header=f"{name},q1,q2,tau1,tau2")
         assert_is_the_log(bring(tmp_path / "log.csv"))
 
+    @pytest.mark.parametrize("at", [0, 512])
+    def test_a_file_of_version_7_3_is_told_by_its_head(self, tmp_path, at):
+        head = b"MATLAB 5.0 MAT-file, Platform: GLNXA64".ljust(at)[:at] + b"\x89HDF\r\n\x1a\n"
+        (tmp_path / "log.mat").write_bytes(head + bytes(2000))
+        with pytest.raises(InputError, match=r"version 7\.3 are HDF5, which is not read; save with -v7"):
+            open_log(tmp_path / "log.mat")
+
     def test_an_unknown_unit_of_time_is_refused_with_a_remedy_that_works(self, bring, tmp_path):
         np.savetxt(tmp_path / "log.csv", np.column_stack((100.0 * T, Q, TAU)), delimiter=",", header="time [cs],q1,q2,tau1,tau2",
                    comments="", fmt="%.17g")
-        with pytest.raises(InputError, match=r"--column t=time\[1.5 s/cs\]"):
+        with pytest.raises(InputError, match=r'--column "t=time\[1.5 s/cs\]"'):
             bring(tmp_path / "log.csv")
         assert_is_the_log(bring(tmp_path / "log.csv", ["t=time[0.01 s/cs]"]))
 

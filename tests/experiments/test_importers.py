@@ -24,6 +24,7 @@ Q = np.column_stack((np.sin(T), 0.3 * np.cos(3.0 * T)))
 TAU = np.column_stack((4.0 * np.cos(T), 2.0 + T))
 COLUMNS = ("t=t", "q.turn=q1", "q.lift=q2", "tau.turn=tau1", "tau.lift=tau2")
 NAMES = ("turn", "lift")
+COLUMN_NAMES = ("t", "q1", "q2", "tau1", "tau2")
 
 
 def csv(path, header=("t", "q1", "q2", "tau1", "tau2"), values=None, separator=",", before="", after="", decimal="."):
@@ -96,6 +97,49 @@ class TestReading:
         run = bring(path, ("t=t", "q.turn=q1[°]", "q.lift=q2", "tau.turn=tau1", "tau.lift=tau2"))
         np.testing.assert_allclose(run.signals["q"], Q, atol=1e-12)
         assert run.record["import"]["notes"][0] == "the file is not UTF-8; it was read as Windows-1252"
+
+    @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
+    def test_unicode_text_of_a_spreadsheet(self, bring, tmp_path, encoding):
+        path = csv(tmp_path / "log.txt", separator="\t", decimal=",", before="\ufeff" if encoding == "utf-16-be" else "")
+        path.write_bytes(path.read_text(encoding="utf-8").encode(encoding))
+        run = bring(path)
+        assert_is_the_log(run)
+        assert run.record["import"]["notes"] == []
+
+    @pytest.mark.parametrize("first", ["0;0;0;0;0", "0;0,5;0;0;0"])
+    def test_the_decimal_mark_may_come_late(self, bring, tmp_path, first):
+        path = csv(tmp_path / "log.csv", separator=";", decimal=",")
+        head, _, *rest = path.read_text(encoding="utf-8").splitlines()
+        path.write_text("\n".join([head, first, *rest]), encoding="utf-8")
+        np.testing.assert_array_equal(bring(path).signals["q"][1:], Q[1:])
+
+    def test_numbers_with_marks_between_thousands_are_not_left_out(self, bring, tmp_path):
+        """As if the log had an incomplete end."""
+        path = csv(tmp_path / "log.csv", separator=";")
+        head, *rows = path.read_text(encoding="utf-8").splitlines()
+        path.write_text("\n".join([head, *rows[:9], *(f"1,00{row}" for row in rows[9:])]), encoding="utf-8")
+        with pytest.raises(InputError, match=r"31 of 40 rows, before row 0 and from row 9 on, lack a number"):
+            bring(path)
+
+    @pytest.mark.parametrize(("unit", "rate"), [("us", "1e+08"), ("min", "0.0167")])
+    def test_a_rate_that_no_log_has_is_refused(self, bring, tmp_path, unit, rate):
+        times = T if unit == "us" else 100.0 * T
+        path = csv(tmp_path / "log.csv", values=np.column_stack((times, Q, TAU)))
+        with pytest.raises(InputError, match=rf"40 rows in .* {re.escape(rate)}\d* Hz; .*check the unit of time"):
+            bring(path, (f"t=t[{unit}]", *COLUMNS[1:]))
+
+    @pytest.mark.parametrize(("name", "factor"), [
+        ("t [µs]", 1e6), ("t [μs]", 1e6), ("t (usec)", 1e6), ("t [min]", 1.0 / 60.0), ("Zeit [Sekunden]", 1.0)])
+    def test_units_of_time_as_people_write_them(self, arm, tmp_path, name, factor):
+        path = csv(tmp_path / "log.csv", (name, *COLUMN_NAMES[1:]), np.column_stack((factor * T, Q, TAU)))
+        columns = guess_columns(open_log(path), (), arm, load_mechanism(arm))
+        run = load_run(import_log(open_log(path), arm, columns, tmp_path / "campaign"), ("t", "q"))
+        np.testing.assert_allclose(run.t, T, atol=1e-12)
+
+    @pytest.mark.parametrize(("unit", "factor"), [("°/s", np.pi / 180.0), ("deg/sec", np.pi / 180.0), ("1/min", np.pi / 30.0),
+                                                  ("U/min", np.pi / 30.0), ("min⁻¹", np.pi / 30.0), ("mrad/s", 1e-3)])
+    def test_units_of_speed_as_people_write_them(self, unit, factor):
+        assert parse_columns([f"dq.turn=speed[{unit}]"], NAMES)[0].factor == pytest.approx(factor)
 
     def test_a_few_bad_rows_are_left_out_and_told(self, bring, tmp_path):
         """A log of 400 rows in which a sample is missing, one was written twice, and one was cut."""
@@ -228,7 +272,9 @@ class TestReading:
 
     @pytest.mark.parametrize(("header", "words"), [
         (("t", "q_1 [turns]", "q_2 [rad]", "tau_1", "tau_2"), r"q_1 \[turns\].*unknown unit 'turns'; did you mean 'turn'"),
-        (("t", "q_1", "q_2", "torque_1 [%]", "torque_2 [%]"), r"torque_1 \[%\].*unknown unit '%' .*torque_1\[1.5 Nm/%\]")])
+        (("t", "q_1", "q_2", "torque_1 [%]", "torque_2 [%]"), r"torque_1 \[%\].*unknown unit '%'.*torque_1\[1.5 Nm/%\]"),
+        *((("t", "q_1", "q_2", f"torque_1 [{unit}]", "torque_2"), f"unknown unit '{unit}'")
+          for unit in ("%Nm", "µNm", "N/m", "Nm²", "m/A", "1/Nm"))])
     def test_a_unit_that_is_stated_and_not_known_is_not_guessed_over(self, arm, tmp_path, header, words):
         table = open_log(csv(tmp_path / "log.csv", header))
         with pytest.raises(InputError, match=words):
@@ -298,8 +344,15 @@ class TestUnits:
         assert np.isnan(run.signals["temperature"][:, 1]).all()
         assert np.isnan(run.signals["dq_cmd"]).all()
 
+    @pytest.mark.parametrize(("entry", "unit"), [("q.turn=q1[mm]", "mm"), ("dq.turn=q1[m/s]", "m/s"), ("tau.turn=tau1[N]", "N")])
+    def test_units_of_a_slide_are_none_of_a_joint_that_turns(self, bring, tmp_path, entry, unit):
+        columns = [*(column for column in COLUMNS if column.partition("=")[0] != entry.partition("=")[0]), entry]
+        with pytest.raises(InputError, match=f"turn turns, {unit} is a unit of a joint that slides"):
+            bring(csv(tmp_path / "log.csv"), columns)
+
     @pytest.mark.parametrize(("entry", "words"), [
-        ("q.turn=q1[degree]", ["unknown unit 'degree'", "did you mean 'deg'"]),
+        ("q.turn=q1[degr]", ["unknown unit 'degr'", "did you mean 'deg'"]),
+        ("q.turn=q1[Grad]", ["unknown unit 'Grad'; if it means deg, say so: [deg]"]),      # or a gon
         ("tau.turn=tau1[V]", ["unknown unit 'V'", "[35.15 N/V]"]),          # volts are no torque: a constant is needed
         ("q.turn=q1[Nm]", ["unknown unit 'Nm'", "rad, deg"]),
         ("t=t[deg]", ["unknown unit 'deg'", "s, ms"]),
