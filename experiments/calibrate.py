@@ -27,6 +27,7 @@ from ident.calibration import Calibration
 from ident.description import load_mechanism
 from ident.errors import InputError
 from ident.export import export
+from ident.files import whole, write_whole
 from ident.identify import Identification, identify
 from ident.joint import Options, check_options
 from ident.lowest_speed import lowest_speeds
@@ -213,7 +214,7 @@ def fit_runs(paths: list[Path], out: Path, options: Options | None = None) -> De
     source = out / calibration.model.file
     exported = export(calibration, "urdf" if source.suffix.lower() == ".urdf" else "mjcf")
     target = source.with_name(f"{source.stem}.calibrated{exported.suffix}")
-    target.write_text(exported.text, encoding="utf-8", newline="")
+    write_whole(target, exported.text)
     report = write_report(result, out, run_notes(runs))
     return Delivery(result, calibration, sum(run.duration for run in runs),
                     (out / CALIBRATION, out / POINTS, report, target, *([] if result.breakaway.empty else [out / RAMPS])),
@@ -224,16 +225,19 @@ def fit_ramps(runs: list[Run], out: Path) -> dict[str, Breakaway]:
     """What holds each joint at rest, from runs of nothing but ramps; writes their table."""
     table, mechanism = breakaway_table(runs), load_mechanism(runs[0].arm)
     found = breakaways(table, {name: mechanism.unit(j) for j, name in enumerate(mechanism.names)})
-    table.to_csv(empty_folder(out) / RAMPS, index=False, float_format="%.9g")
+    with whole(empty_folder(out) / RAMPS) as part:
+        table.to_csv(part, index=False, float_format="%.9g")
     return found
 
 
 def save_results(result: Identification, out: Path) -> Calibration:
     """Write calibration, points and the model they rest on; returns the calibration as read back."""
     source = result.calibration.folder / result.calibration.model.file
-    shutil.copyfile(source, out / source.name)
-    result.points.to_csv(out / POINTS, index=False, float_format="%.9g")
-    if not result.breakaway.empty:
-        result.breakaway.to_csv(out / RAMPS, index=False, float_format="%.9g")
+    with whole(out / source.name) as part:
+        shutil.copyfile(source, part)
+    tables = {POINTS: result.points} | ({} if result.breakaway.empty else {RAMPS: result.breakaway})
+    for name, table in tables.items():
+        with whole(out / name) as part:
+            table.to_csv(part, index=False, float_format="%.9g")
     result.calibration.save(out / CALIBRATION)
     return Calibration.load(out / CALIBRATION)

@@ -9,6 +9,7 @@ import numpy as np
 from ident.calibration import Calibration, JointCalibration
 from ident.compare import Comparison, CurveChange, ParameterChange, loads_agree
 from ident.errors import InputError
+from ident.files import whole
 from ident.mechanism import Array
 
 PLOTS = (".png", ".svg", ".pdf")
@@ -89,7 +90,8 @@ def plot(calibrations: Sequence[Calibration], names: Sequence[str], target: Path
         ax.set_title(f"{name}, load {level:.3g}" if shared and np.ndim(level) == 0 and level else name, loc="left", fontsize=9)
         ax.legend(frameon=False, fontsize=7)
         ax.spines[["top", "right"]].set_visible(False)
-    FigureCanvasAgg(figure).print_figure(str(target))
+    with whole(target) as part:
+        FigureCanvasAgg(figure).print_figure(str(part))
 
 
 def _middle_load(joints: Sequence[JointCalibration]) -> Array:

@@ -25,7 +25,7 @@ from ident.run import EVENTS, SAMPLES
 _SYNC_EVERY = 1.0       # s of wall time between fsyncs
 _BACKLOG = 64           # most batches and events that wait for the disk: of an arm that moves it is a minute or so of them
 _STUCK = 10.0           # s after which a write that is under way is given up
-_KEPT = "what was recorded before is kept"
+KEPT = "what was recorded before is kept"
 _PACKED = pa.ipc.IpcWriteOptions(compression="zstd")
 
 
@@ -112,7 +112,7 @@ class Disk:
             self._waiting.put((name, step), self._waits, _STUCK)
         except queue.Full:
             self._give_up(self._stuck() if self._waits else RecordingFailed(
-                f"{self._folder}: the disk is too slow, {_BACKLOG} batches and events wait for it; {_KEPT}"))
+                f"{self._folder}: the disk is too slow, {_BACKLOG} batches and events wait for it; {KEPT}"))
 
     def _finished(self) -> bool:
         """Whether all that waited was written; one that hangs has another while."""
@@ -135,7 +135,7 @@ class Disk:
         raise self._failure
 
     def _stuck(self) -> RecordingFailed:
-        return RecordingFailed(f"{self._folder}: the disk took nothing for {_STUCK:g} s; {_KEPT}")
+        return RecordingFailed(f"{self._folder}: the disk took nothing for {_STUCK:g} s; {KEPT}")
 
     # what the thread does
 
@@ -152,7 +152,7 @@ class Disk:
         except BaseException as error:          # raised where somebody hears it
             failed: BaseException = error
             if isinstance(error, OSError | pa.ArrowException):
-                failed = RecordingFailed(f"{self._folder / name}: {getattr(error, 'strerror', None) or error}; {_KEPT}")
+                failed = RecordingFailed(f"{self._folder / name}: {getattr(error, 'strerror', None) or error}; {KEPT}")
                 failed.__cause__ = error
             self._failure = self._failure or failed
 
@@ -182,7 +182,7 @@ class Disk:
             self._samples.flush()
 
     def _say_closed(self, closed: Mapping[str, Any]) -> None:
-        failed = {"reason": str(self._failure).removesuffix(f"; {_KEPT}")} if self._failure else {}
+        failed = {"reason": str(self._failure).removesuffix(f"; {KEPT}")} if self._failure else {}
         self._write_event({**closed, "rows": self.written if self._whole else None, **failed})
 
 

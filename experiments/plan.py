@@ -26,6 +26,7 @@ from ident.description import load_mechanism
 from ident.design import Prediction
 from ident.dynamics import inverse_dynamics
 from ident.errors import unknown_name
+from ident.files import write_whole
 from ident.mechanism import Mechanism
 from ident.run import BREAKAWAY, FIT, VALIDATION, arm_sha256
 
@@ -476,7 +477,7 @@ def write_plan(plan: Plan, path: Path) -> None:
             line.update(entry)
             lines.append(f"  {line.as_string()},")
         lines.append("]")
-    path.write_text("\n".join([*lines, ""]), encoding="utf-8")
+    write_whole(path, "\n".join([*lines, ""]))
 
 
 def plan_table(plan: Plan) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from experiments.plan import DWELL, Plan, profile, write_plan
 from ident.armfile import ArmFile, Limits
 from ident.description import load_mechanism
 from ident.errors import unknown_name
+from ident.files import write_whole
 from ident.mechanism import Array
 
 
@@ -89,7 +90,7 @@ def write_joint_trajectory(plan: Plan, path: Path, arm: ArmFile) -> None:
         points.append({"positions": q.round(12).tolist(), "velocities": dq.round(12).tolist(), "accelerations": [], "effort": [],
                        "time_from_start": {"sec": sec, "nanosec": nanosec}})
     message = {"header": {"stamp": {"sec": 0, "nanosec": 0}, "frame_id": ""}, "joint_names": list(plan.names), "points": points}
-    path.write_text(json.dumps(message) + "\n", encoding="utf-8")
+    write_whole(path, json.dumps(message) + "\n")
 
 
 def _write_toml(plan: Plan, path: Path, arm: ArmFile) -> None:

@@ -20,6 +20,7 @@ from ident.breakaway import Breakaway
 from ident.description import mechanism_of
 from ident.directions import DIFFERENCES
 from ident.errors import InputError, command, unknown_name
+from ident.files import write_whole
 from ident.fit import needed_load, prediction_band
 from ident.friction import COMPONENTS, LAWS, components_of, law_named
 from ident.loads import joint_loads
@@ -219,7 +220,7 @@ class Calibration:
 
     def save(self, path: Path) -> None:
         """Write the calibration as TOML, one parameter a line."""
-        path.write_text(tomlkit.dumps(_document(self)), encoding="utf-8")
+        write_whole(path, tomlkit.dumps(_document(self)))
 
     @cached_property
     def mechanism(self) -> Mechanism:

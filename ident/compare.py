@@ -249,6 +249,14 @@ def _common_loads(a: JointCalibration, b: JointCalibration) -> tuple[Array, Arra
 
 def _notes(before: Calibration, after: Calibration, pairs: Mapping[str, tuple[JointCalibration, JointCalibration]],
            curves: Mapping[str, CurveChange]) -> Iterator[str]:
+    if before.arm != after.arm:
+        yield f"these are of arms with different names, {before.arm} and {after.arm}"
+    if before.model.sha256 != after.model.sha256:
+        yield "the models beside them differ, and so may loads and gravity"
+    if before.model.tool != after.model.tool:
+        yield "the tools that they state differ"
+    if shared := {run["sha256"]: run["path"] for run in before.runs if run["sha256"] in {run["sha256"] for run in after.runs}}:
+        yield f"both rest on {', '.join(map(str, shared.values()))}: what they share cannot differ"
     for name, (a, b) in pairs.items():
         units = [joint.parameters["coulomb"].unit for joint in (a, b)]
         if units[0] != units[1]:

@@ -25,6 +25,7 @@ def init(model: Annotated[Path, typer.Argument(metavar="MODEL", help="URDF or MJ
     from ident.armfile import load_arm
     from ident.description import load_mechanism
     from ident.errors import InputError, StribeckError, command, no_file
+    from ident.files import whole, write_whole
     from ident.model_file import collision_model
 
     if model.is_dir():
@@ -44,15 +45,16 @@ def init(model: Annotated[Path, typer.Argument(metavar="MODEL", help="URDF or MJ
         raise InputError(f"--joints fixes joints in a copy of the model, which {target} would need in the place of {model}: name "
                          f"another arm file, as --out {shlex.quote(f'{model.stem}-arm.toml')}")
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(text, encoding="utf-8", newline="\n")
-    if away:
-        copy.write_bytes(content)
     try:
+        write_whole(target, text)
+        if away:
+            with whole(copy) as part:
+                part.write_bytes(content)
         arm = load_arm(target)
         mechanism, unread = load_mechanism(arm), collision_model(arm.model)[1]
-    except StribeckError:
+    except (StribeckError, OSError):
         for path in (target, *([copy] if away else [])):
-            path.unlink()
+            path.unlink(missing_ok=True)
         raise
     lacking = arm.limits(mechanism).lacking(mechanism.names)
     said = console()

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import sys
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 DONE, DIFFERS, BAD_INPUT, STOPPED = 0, 1, 2, 3       # exit codes
 _PIPED_WIDTH = 130      # columns where nobody says how wide the paper is
+_INDENT, _LABELLED = 10, re.compile(r"[a-z ]{9} \S")        # note      of what
+_WHOLE = "next", "wrote", "guess"
 
 ArmArgument = Annotated[str, typer.Argument(metavar="[ARM]", help="Arm file, URDF, MJCF, or the name of a built-in arm.")]
 OutOption = Annotated[Path | None, typer.Option("--out", "-o", help="New folder for the results; default: after the arm's name.")]
@@ -54,6 +57,11 @@ def console(to_stderr: bool = False) -> "Console":
     from rich.console import Console as Screen
 
     class Console(Screen):
+        def print(self, *objects: Any, **options: Any) -> None:
+            """Sentences break between words in a terminal, which itself would break them anywhere."""
+            parts = (hanging(part, self.width) if self.is_terminal and isinstance(part, str) else part for part in objects)
+            super().print(*parts, **options)
+
         def on_broken_pipe(self) -> None:
             """Nobody reads on, as behind `head`; what is done is done all the same."""
             self.quiet = True
@@ -63,6 +71,13 @@ def console(to_stderr: bool = False) -> "Console":
     if found.is_terminal:
         return found
     return Console(stderr=to_stderr, highlight=False, soft_wrap=True, markup=False, width=_PIPED_WIDTH)
+
+
+def hanging(text: str, width: int) -> str:
+    """Lines no longer than the paper, those of a sentence behind its word indented; commands and paths stay as they are."""
+    return "\n".join(line if len(line) <= width or line.startswith(_WHOLE) else textwrap.fill(
+        line, max(width, 2 * _INDENT), subsequent_indent=" " * (_INDENT * bool(_LABELLED.match(line))), break_long_words=False,
+        break_on_hyphens=False) for line in text.split("\n"))
 
 
 def print_json(table: dict[str, Any]) -> None:

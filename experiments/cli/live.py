@@ -11,7 +11,9 @@ from uuid import uuid4
 from experiments.cli.drawer import drawer
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+    from rich.panel import Panel
+    from rich.text import Text
 
     from drivers import JointSample
     from experiments.plan import Plan, Segment
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 VIEW = "view"           # in place of a file for Rerun: open its viewer
 _END = 0.2              # part of a stroke's samples that is left out at either end
 _WIDTH, _HEIGHT = 30, 4         # characters of a curve, of 2 x 4 dots each
+_PANEL = _WIDTH + 6     # and of the panel around it
+_LINE, _NAMED = 64, 8   # characters of a joint's line beside its name, and of that at least
 _DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 
 
@@ -137,20 +141,54 @@ class Joints:
 
     def draw(self) -> "RenderableType":
         """As they are now."""
+        return self
+
+    def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "RenderResult":
+        """A panel for each joint; where the terminal is too small for those, a line."""
         from rich.columns import Columns
-        from rich.console import Group
+        from rich.text import Text
+
+        head, row, room = self._head, self._row, console.size.height - 2
+        done = min(1.0, row["done"] / max(head["total"], 1e-9))
+        yield Text(f"{head['word']:<9} {100.0 * done:3.0f} %  {max(0.0, head['total'] - row['done']):.0f} s left")
+        beside, shown = options.max_width // (_PANEL + 1), head["measured"]
+        if beside and -(-len(shown) // beside) * (_HEIGHT + 3) <= room:
+            yield Columns([self._panel(j) for j in shown])
+            return
+        named = min(max(len(head["names"][j]) for j in shown), max(_NAMED, options.max_width - _LINE))
+        for j in shown if len(shown) <= room else shown[:max(room - 1, 0)]:
+            yield self._line(j, named, options.max_width)
+        if len(shown) > room:
+            yield Text(f"and {len(shown) - max(room - 1, 0)} more, for which this terminal is too small", no_wrap=True)
+
+    def _panel(self, j: int) -> "Panel":
         from rich.panel import Panel
         from rich.text import Text
 
-        head, row, panels = self._head, self._row, list["RenderableType"]()
-        for j in head["measured"]:
-            name, unit, place = (head[key][j] for key in ("names", "units", "position_units"))
-            points = self.curves.points.get(j, [])
-            said = f"q {row['q'][j]:7.3f} {place}  {row['dq'][j]:7.3f} {place}/s"
-            most = max((friction for _, friction in points), default=0.0)
-            panels.append(Panel(Text("\n".join([said, *plot(points)])), title=f"{name}  {row['tau'][j]:.2f} {unit}",
-                                subtitle=f"{len(points)} points, up to {most:.3g} {unit}" if points else "no point yet",
-                                width=_WIDTH + 6))
-        done = min(1.0, row["done"] / max(head["total"], 1e-9))
-        return Group(Text(f"{head['word']:<9} {100.0 * done:3.0f} %  {max(0.0, head['total'] - row['done']):.0f} s left"),
-                     Columns(panels))
+        points, (q, dq, tau) = self.curves.points.get(j, []), self._said(j)
+        title = f"{_cut(self._head['names'][j], _WIDTH - 1 - len(tau))}  {tau}"
+        return Panel(Text("\n".join([f"q {q}  {dq}", *plot(points)])), title=title, subtitle=self._told(points, j), width=_PANEL)
+
+    def _line(self, j: int, named: int, width: int) -> "Text":
+        from rich.text import Text
+
+        points = self.curves.points.get(j, [])
+        said = "  ".join([_cut(self._head["names"][j], named).ljust(named), *self._said(j), self._told(points, j)])
+        left = width - len(said) - 2
+        return Text(f"{said}  {plot(points, min(left, _WIDTH), 1)[0]}" if left > 0 else said, no_wrap=True, overflow="ellipsis")
+
+    def _said(self, j: int) -> tuple[str, str, str]:
+        """Position, speed and torque."""
+        row, unit, place = self._row, self._head["units"][j], self._head["position_units"][j]
+        return f"{row['q'][j]:7.3f} {place}", f"{row['dq'][j]:7.3f} {place}/s", f"{row['tau'][j]:.2f} {unit}"
+
+    def _told(self, points: list[tuple[float, float]], j: int) -> str:
+        if not points:
+            return "no point yet"
+        most = max(friction for _, friction in points)
+        return f"{len(points)} point{'s' * (len(points) > 1)}, up to {most:.3g} {self._head['units'][j]}"
+
+
+def _cut(name: str, length: int) -> str:
+    """A name that fits."""
+    return name if len(name) <= length else f"{name[:max(length - 1, 0)]}…"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -237,7 +237,7 @@ def _check_view(text: "Console", live: bool, rerun: str | None) -> None:
 
     from ident.errors import InputError
 
-    if live and not text.is_terminal:
+    if live and _screen(text) is None:
         raise InputError("--live draws in a terminal and there is none; leave it out")
     if rerun is not None and find_spec("rerun") is None:
         raise InputError("--rerun needs the package rerun-sdk; pip install 'stribeck[rerun]'")
@@ -245,6 +245,11 @@ def _check_view(text: "Console", live: bool, rerun: str | None) -> None:
         raise InputError(f"--rerun {rerun}: a recording for the Rerun viewer ends in .rrd; {VIEW} opens the viewer")
     if rerun is not None and rerun != VIEW and not os.access(Path(rerun).absolute().parent, os.W_OK):
         raise InputError(f"--rerun {rerun}: no folder {Path(rerun).absolute().parent} to write into")
+
+
+def _screen(text: "Console") -> "IO[str] | None":
+    """A terminal to draw in, also where what is printed goes elsewhere; None where there is none."""
+    return text.file if text.is_terminal else sys.stderr if sys.stderr.isatty() else None
 
 
 def _greet(text: "Console", arm: "ArmFile", mechanism: "Mechanism", folder: Path) -> None:
@@ -288,7 +293,7 @@ def _recording(text: "Console", plan: "Plan", folder: Path, mechanism: "Mechanis
     try:
         with ExitStack() as shown:
             if live or rerun is not None:
-                to = text.file if text.is_terminal else shown.enter_context(open(os.devnull, "w", encoding="utf-8"))
+                to = _screen(text) or shown.enter_context(open(os.devnull, "w", encoding="utf-8"))
                 yield shown.enter_context(live_view(plan, word, mechanism, to, _free(rerun)))
             else:
                 yield shown.enter_context(progress(text, plan.robot_time, word, mechanism))

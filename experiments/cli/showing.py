@@ -62,13 +62,14 @@ def _export_calibration(source: Path, to: str, out: Path | None, into: Path | No
     from ident.calibration import Calibration
     from ident.errors import InputError
     from ident.export import export as exported_as
+    from ident.files import write_whole
 
     loaded = Calibration.load(source)
     result = exported_as(loaded, to, into)
     target = out or loaded.folder / f"{loaded.arm}.calibrated{result.suffix}"
     if target.exists():
         raise InputError(f"{target} exists; choose another --out")
-    target.write_text(result.text, encoding="utf-8", newline="")
+    write_whole(target, result.text)
     return target, result.losses
 
 

@@ -1,4 +1,4 @@
-"""Tables as wide as the paper: what is not vital is left out, what is too wide goes on below; no name, number or unit is cut."""
+"""Tables as wide as the paper: what is too wide goes on below; no name, number or unit is cut."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Column
 
 
-def fitted(table: Table, width: int, keys: int = 1, spare: Sequence[str] = ()) -> "RenderableType":
+def fitted(table: Table, width: int, keys: int = 1) -> "RenderableType":
     """The table on paper of a width.
 
     Names in the first column, numbers, which are to the right, and columns without wrapping are never broken, other cells only
@@ -27,8 +27,6 @@ def fitted(table: Table, width: int, keys: int = 1, spare: Sequence[str] = ()) -
         Of the paper, in characters.
     keys : int
         First columns, which say what a row is about; they are repeated where the table goes on below.
-    spare : sequence of str
-        First lines of the headings of columns that can be left out, the most dispensable first.
 
     Returns
     -------
@@ -38,9 +36,6 @@ def fitted(table: Table, width: int, keys: int = 1, spare: Sequence[str] = ()) -
     columns = [replace(table.columns[0], no_wrap=True), *table.columns[1:]]
     if _needed(table, [_most(column) for column in columns]) <= width:
         return table
-    for heading in spare:
-        if _needed(table, [_least(column) for column in columns]) > width:
-            columns = [column for column in columns if str(column.header).split("\n")[0] != heading]
     parts = [columns[:keys]]
     for column in columns[keys:]:
         if len(parts[-1]) > keys and _needed(table, [_least(one) for one in (*parts[-1], column)]) > width:

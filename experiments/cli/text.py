@@ -157,7 +157,7 @@ def cut_joints_table(cut: "dict[str, dict[str, list[float | None]]]") -> Table:
 
 
 def result_table(result: "Identification", width: int) -> "RenderableType":
-    """The final table: a line a joint, readable at a glance; narrow terminals get fewer columns."""
+    """The final table: a line a joint, readable at a glance; in narrow terminals what does not fit goes on below."""
     tau = " or ".join(sorted({result.mechanism.unit(j) for j in range(result.mechanism.n)}, reverse=True))
     w, x = position_units(result.mechanism, "/s"), position_units(result.mechanism)
     viscous = f"{tau}·s/{x}" if " " not in tau else "SI"
@@ -178,7 +178,7 @@ def result_table(result: "Identification", width: int) -> "RenderableType":
         table.add_row(name, joint.law.replace("coulomb-viscous", "coulomb-v."), joint.load,
                       *(plus_minus(joint.parameters.get(key)) for key in ("coulomb", "static", "stribeck_velocity", "viscous")),
                       part, f"{joint.held_out_rmse:.2g}", Text.assemble((word, COLOURS[word]), _weakest(joint, word)))
-    return fitted(table, width, spare=("held-out", "load part", "load", "law"))
+    return fitted(table, width)
 
 
 def _weakest(joint: "JointCalibration", word: str) -> str:

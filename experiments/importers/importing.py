@@ -4,12 +4,15 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from drivers import JointSample
+from experiments.disk import KEPT
+from experiments.errors import RecordingFailed
 from experiments.importers.columns import ColumnMap, check_complete, check_distinct, check_motions
 from experiments.importers.constants import SOURCES, torque_constants
 from experiments.importers.guess import with_factor
@@ -308,11 +311,17 @@ def _write(log: _Log, arm: ArmFile, mechanism: Mechanism, campaign: Path, note: 
     name = Path(log.source).name
     folder = new_run_folder(campaign, f"import-{Path(name).stem}")
     status, unknown = np.zeros(mechanism.n, dtype=np.int64), np.full(mechanism.n, np.nan)
-    rate = 1.0 / float(np.median(np.diff(log.t)))
-    with Recorder(folder, arm, mechanism, f"imported log {name}", min(rate, len(log.t)), note=note, origin=origin) as recorder:
-        for row, t in enumerate(log.t.tolist()):
-            sample = JointSample(t, log.q[row], log.dq[row], log.tau[row], np.full(mechanism.n, t),
-                                 None if log.temperature is None else log.temperature[row], status,
-                                 None if raw is None else raw[row])
-            recorder.sample(sample, unknown, unknown, int(log.segment[row]))
+    rate = min(1.0 / float(np.median(np.diff(log.t))), len(log.t))
+    try:
+        with Recorder(folder, arm, mechanism, f"imported log {name}", rate, note=note, origin=origin) as recorder:
+            for row, t in enumerate(log.t.tolist()):
+                sample = JointSample(t, log.q[row], log.dq[row], log.tau[row], np.full(mechanism.n, t),
+                                     None if log.temperature is None else log.temperature[row], status,
+                                     None if raw is None else raw[row])
+                recorder.sample(sample, unknown, unknown, int(log.segment[row]))
+    except BaseException as error:          # half of a log is no log
+        rmtree(folder, ignore_errors=True)
+        if isinstance(error, RecordingFailed):
+            raise RecordingFailed(f"{str(error).removesuffix(KEPT)}nothing was imported") from error
+        raise
     return folder

@@ -19,6 +19,7 @@ from experiments.report.figures import curve_figure, gravity_figure, load_colour
 from experiments.report.joint import JointData, joint_data
 from experiments.report.lights import lights
 from experiments.report.svg import COLOURS, RAMP, drawing_style
+from ident.files import write_whole
 from ident.health import Finding
 from ident.identify import Identification
 from ident.parameter import IDENTIFIED
@@ -57,7 +58,7 @@ def write_report(result: Identification, folder: Path, run_note: dict[str, Any] 
         The page.
     """
     page = Path(folder) / "report.html"
-    page.write_text(render(result, run_note), encoding="utf-8")
+    write_whole(page, render(result, run_note))
     return page
 
 

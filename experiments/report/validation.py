@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from experiments.report.svg import COLOURS, drawing_style
+from ident.files import whole
 from ident.mechanism import Array, Mechanism
 from ident.validation import JointValidation
 
@@ -29,7 +30,8 @@ def plot_validation(found: Mapping[str, JointValidation], mechanism: Mechanism, 
             axes.set_title(f"{name}, {mechanism.unit(mechanism.names.index(name))}")
         figure.axes[-1].set_xlabel("time, s")
         figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False)
-        figure.savefig(path, dpi=130.0)
+        with whole(path) as part:
+            figure.savefig(part, dpi=130.0)
 
 
 def _broken(t: Array, values: Array) -> tuple[Array, Array]:

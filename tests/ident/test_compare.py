@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import count
 
 import numpy as np
 import pytest
@@ -36,9 +37,12 @@ def joint(values: Mapping[str, float] = TRUTH, temperature: tuple[float, float] 
                                     NAMES, CORRELATION, 1.96), **more)
 
 
+NUMBERS = count()           # of runs, no two of which are the same
+
+
 def calibration(joints: Mapping[str, JointCalibration] | None = None, runs: int = 1, basis: str = "drive") -> Calibration:
     return Calibration("arm", datetime(2026, 1, 1, tzinfo=UTC), "made up", basis,
-                       tuple({"path": str(k), "sha256": ""} for k in range(runs)),
+                       tuple({"path": str(k), "sha256": f"{next(NUMBERS):064x}"} for k in range(runs)),
                        Model("arm.urdf", "", (0.0, 0.0, -9.81), Tool()), {}, joints or {"j1": joint()})
 
 
@@ -192,6 +196,15 @@ def test_temperature_that_differs_is_said() -> None:
     found = compare(calibration(), calibration({"j1": joint(temperature=(18.0, 22.0))}))
     assert any("30 to 35 °C and at 18 to 22 °C; a change may be the temperature's" in note for note in found.notes)
     assert not any("°C" in note for note in compare(calibration(), calibration({"j1": joint(temperature=None)})).notes)
+
+
+def test_what_differs_beside_the_numbers_is_said() -> None:
+    first = calibration()
+    other = replace(calibration(), arm="another", model=replace(first.model, sha256="1", tool=Tool(mass=1.0)))
+    said = " / ".join(compare(first, other).notes)
+    for words in ("different names, arm and another", "the models beside them differ", "the tools that they state differ"):
+        assert words in said
+    assert any("both rest on 0: what they share cannot differ" in note for note in compare(first, first).notes)
 
 
 def test_joints_of_one_side_are_named() -> None:

@@ -1,5 +1,6 @@
 """What is drawn while the arm moves: curves are those of the fit, it never holds up the loop, it ends with it."""
 
+import io
 import json
 import os
 import re
@@ -12,6 +13,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 
 from drivers import JointSample
@@ -122,6 +124,25 @@ def test_a_drawer_that_hangs_or_dies_costs_the_loop_nothing(plan, gantry, monkey
                 watch(Segment(k, "stroke", (0.0, 0.0), 1, "turn", 0.1), sample(0.0), 0.0)
                 took.append(time.perf_counter() - began)
         assert np.median(took) < 1e-3
+
+
+@pytest.mark.parametrize(("width", "height", "panels"), [
+    (80, 24, True), (60, 20, False), (36, 12, False), (30, 8, False), (200, 9, False)])
+def test_it_fits_the_terminal(width, height, panels):
+    """Every joint, or how many more; nothing broken, and its torque beside a long name."""
+    names = ["j1", "shoulder_lift_joint_of_the_left_arm", "j3", "j4", "j5", "j6"]
+    picture = Joints({"total": 10.0, "word": "run", "measured": list(range(6)), "names": names, "units": ["N·m"] * 6,
+                      "position_units": ["rad"] * 6})
+    picture.add({"id": 0, "kind": "stroke", "mirror_of": None, "done": 4.0, "q": [0.1] * 6, "dq": [0.2] * 6, "tau": [-12.34] * 6})
+    screen = Console(width=width, height=height, record=True, file=io.StringIO(), force_terminal=True)
+    screen.print(picture.draw())
+    lines = screen.export_text().rstrip("\n").split("\n")
+    assert len(lines) < height
+    assert max(map(cell_len, lines)) <= width
+    assert ("╭" in "".join(lines)) == panels
+    if width >= 60:
+        assert sum("-12.34 N·m" in line for line in lines) >= 3
+        assert "".join(lines).count("-12.34 N·m") + sum(map(int, re.findall(r"and (\d+) more", lines[-1]))) == 6
 
 
 def test_a_bar_is_drawn_to_its_end_in_a_terminal_only(gantry, tmp_path):
