@@ -309,9 +309,9 @@ def let_fail(arm: ArmFile, fault: str, seed: int) -> Case:
             at = time.monotonic()
             second.start()
             second.join(PATIENCE)
-            told = time.monotonic(), second.exitcode, _said(answer, folder)
+            told = time.monotonic(), _code(second, answer), _said(answer, folder)
         program.join(PATIENCE)
-        over, code = time.monotonic(), program.exitcode
+        over, code = time.monotonic(), _code(program, said)
         time.sleep(WATCHED)
     finally:
         for process in (program, second, drives):
@@ -325,6 +325,16 @@ def let_fail(arm: ArmFile, fault: str, seed: int) -> Case:
 def run_of(arm: ArmFile, out: Path) -> list[str]:
     """Arguments of `stribeck`."""
     return ["run", str(arm.path), "--plan", str(plan_of(arm)), "--out", str(out), "--yes"]
+
+
+def _code(process: Any, said: Path) -> int | None:
+    """Exit code: as the program says it, since threads that start others may take it from the one that waits for it."""
+    code = _code_file(said)
+    return int(code.read_text(encoding="utf-8")) if code.exists() else process.exitcode
+
+
+def _code_file(said: Path) -> Path:
+    return said.with_suffix(".code")
 
 
 def _said(file: Path, folder: Path) -> str:
@@ -395,7 +405,11 @@ def _program(command: list[str], said: Path, fault: str, begins: Any, starts: An
     from experiments.cli.app import main
 
     starts.set()
-    main(command)
+    try:
+        main(command)
+    except SystemExit as end:
+        _code_file(said).write_text(str(int(end.code or 0)), encoding="utf-8")
+        raise
 
 
 # the judge

@@ -256,7 +256,7 @@ def _notes(before: Calibration, after: Calibration, pairs: Mapping[str, tuple[Jo
     if before.model.tool != after.model.tool:
         yield "the tools that they state differ"
     if shared := {run["sha256"]: run["path"] for run in before.runs if run["sha256"] in {run["sha256"] for run in after.runs}}:
-        yield f"both rest on {', '.join(map(str, shared.values()))}: what they share cannot differ"
+        yield f"both rest on {', '.join(map(str, shared.values()))}: what differs comes from the fits, not from the arm"
     for name, (a, b) in pairs.items():
         units = [joint.parameters["coulomb"].unit for joint in (a, b)]
         if units[0] != units[1]:

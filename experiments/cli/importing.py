@@ -46,7 +46,7 @@ def agreed_columns(table: "Table", given: Sequence["ColumnMap"], arm: "ArmFile",
     from drivers.errors import ArmStopped
     from experiments.importers.columns import check_complete, missing_targets
     from experiments.importers.guess import guess_columns, likely
-    from ident.errors import InputError
+    from ident.errors import InputError, command
 
     columns = guess_columns(table, given, arm, mechanism)
     guessed = [entry for entry in columns if entry.guess]
@@ -62,7 +62,12 @@ def agreed_columns(table: "Table", given: Sequence["ColumnMap"], arm: "ArmFile",
         try:
             check_complete(columns, mechanism.names)
         except InputError as error:
-            raise InputError("; ".join((f"{error}{why}", likely(missing[0], table), *table.notes))) from None
+            there = {entry.joint for entry in columns} - {None}
+            moving = [name for name in mechanism.names if name in there]
+            only = (f"; a log of {', '.join(moving)} alone is one of the model that "
+                    f"{command('init', arm.model, '--joints', ','.join(moving), '-o', 'ARM.toml')} makes" if
+                    moving and len(moving) < mechanism.n and "tau" in signals else "")
+            raise InputError("; ".join((f"{error}{why}{only}", likely(missing[0], table), *table.notes))) from None
     if guessed and not yes and sys.stdin.isatty() and not typer.confirm("import with these columns", default=True,
                                                                         err=True):
         raise ArmStopped("called off; nothing was written")
@@ -71,6 +76,8 @@ def agreed_columns(table: "Table", given: Sequence["ColumnMap"], arm: "ArmFile",
 
 def prospects(run: Path, folder: Path, text: "Console") -> str | None:
     """Say what was imported, what it lacks, and the fit that it is for; returns that command."""
+    import numpy as np
+
     from experiments.importers.outlook import outlook
     from ident.description import load_mechanism
     from ident.errors import command
@@ -83,6 +90,8 @@ def prospects(run: Path, folder: Path, text: "Console") -> str | None:
         unit = mechanism.unit(mechanism.names.index(name))
         text.print(f"constant  {name}: {constant['value']:.4g}{error} {unit}/A at the joint ({constant['source']})")
     seen = outlook(recorded, mechanism)
+    rate = 1.0 / float(np.median(np.diff(recorded.t)))
+    text.print(f"log       {rate:.4g} Hz, {recorded.duration:.4g} s, {len(recorded.t)} rows")
     for line in (*origin["notes"], *seen.sentences):
         text.print(f"note      {line}")
     text.print(f"wrote     {run}/")

@@ -10,7 +10,7 @@ from typing import Any
 
 import jinja2
 import numpy as np
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from experiments import words
 from experiments.report import sentences, tables
@@ -144,7 +144,13 @@ def _common_units(calibrated: list[JointData]) -> dict[str, str]:
 def _template() -> jinja2.Template:
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True,
                                      lstrip_blocks=True)
+    environment.filters["breaking"] = _breaking
     return environment.from_string(_resource("report.html.j2"))
+
+
+def _breaking(name: str) -> Markup:
+    """A joint's name that goes on in the next line behind an underscore, where it is too long for its column."""
+    return escape(name).replace("_", Markup("_<wbr>"))
 
 
 def _resource(name: str) -> str:
