@@ -260,6 +260,21 @@ class TestInABrowser:
         assert browser.complaints == []
         assert set(browser.requests) == {shown.as_uri()}
 
+    @pytest.mark.parametrize(("width", "media"), [(375, "screen"), (720, "screen"), (1101, "screen"), (1280, "screen"),
+                                                  (PAPER, "print")])
+    def test_long_names_of_joints_have_room(self, browser: Browser, page: str, tmp_path: Path, width: int, media: str) -> None:
+        path = tmp_path / "long.html"
+        path.write_text(re.sub(r">([^<]*)<", lambda text: re.sub(r"\b(shoulder|slide|wrist)\b", r"left_\1_lift_joint_of_the_arm",
+                                                                 text[0]), page), encoding="utf-8")
+        browser.media(media)
+        try:
+            browser.open(path, width, mobile=width < 400)
+            assert "left_shoulder_lift_joint_of_the_arm" in browser.ask("document.body.innerText")
+            assert browser.ask("document.documentElement.scrollWidth") == width
+            assert browser.ask(self.OUT) == []
+        finally:
+            browser.media("screen")
+
     def test_a_page_that_is_wrong_would_be_found(self, browser: Browser, tmp_path: Path) -> None:
         wrong = tmp_path / "wrong.html"
         wrong.write_text('<meta charset="utf-8"><table style="width:900px"><tr><td>x</td></tr></table><img src="missing.png">'
