@@ -23,7 +23,8 @@ _STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
 _Table = TypeVar("_Table", bound=BaseModel)
 Vector = tuple[float, float, float]
-Name = Annotated[str, Field(pattern=r"^\.*[\w+-][\w.+-]*$")]          # of an arm, and so of files
+_NAME = r"^\.*[\w+-][\w.+-]*$"
+Name = Annotated[str, Field(pattern=_NAME)]         # of an arm, and so of files
 Limit = Annotated[float, Field(gt=0.0, le=1e9)]
 
 
@@ -256,7 +257,8 @@ def upgrade(table: dict[str, Any], path: Path, schema: int = SCHEMA) -> dict[str
     """The one place where older schemas become the present one; newer ones are refused."""
     found = table.get("schema")
     if not isinstance(found, int) or isinstance(found, bool) or found < 1:
-        raise InputError(f"{path}: schema = {found!r}, an integer from 1 to {schema} is needed")
+        states = "no schema is stated" if found is None else f"schema = {found!r}"
+        raise InputError(f"{path}: {states}, an integer from 1 to {schema} is needed; is it another kind of file?")
     if found > schema:
         raise InputError(f"{path}: schema {found} is newer than this stribeck understands ({schema}); update stribeck")
     return table
@@ -281,6 +283,8 @@ def _first_fault(table_type: type[BaseModel], table: dict[str, Any], error: Vali
     if fault["type"] in ("dict_type", "model_type", "dataclass_type"):
         return f"{key} = {fault['input']!r}: a table is needed"
     message = fault["msg"].removeprefix("Value error, ")
+    if fault.get("ctx", {}).get("pattern") == _NAME:
+        message = "a name may hold letters, digits and . _ + -, and no blanks, as files are called by it"
     if not key:
         return message
     if isinstance(fault["input"], dict | list):

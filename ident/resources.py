@@ -20,7 +20,7 @@ def built_in() -> dict[str, Path]:
     root = data_dir()
     arms = {path.stem: path for path in sorted(root.glob("arms/*/*.toml"))}
     mechanisms = {path.stem: path for path in sorted(root.glob("mechanisms/*.toml"))}
-    return {**mechanisms, **arms}
+    return {**arms, **mechanisms}
 
 
 def find(name_or_path: str | Path) -> Path:

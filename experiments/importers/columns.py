@@ -164,6 +164,8 @@ def parse_columns(entries: Sequence[str], names: tuple[str, ...]) -> tuple[Colum
         if signal == "t" and not joint:
             maps.append(_given(match, "t", None))
             continue
+        if signal == "t":
+            raise InputError(f"column {entry!r}: time is one for all joints; write t=column[unit]")
         if signal not in SIGNALS:
             raise unknown_name("signal", signal, ("t", *SIGNALS))
         if joint not in names:

@@ -15,6 +15,8 @@ READERS: dict[str, Callable[..., Table]] = {
     ".csv": open_csv,
     ".tsv": open_csv,
     ".txt": open_csv,
+    ".log": open_csv,
+    ".dat": open_csv,
     ".mat": open_mat,
     ".npz": open_npz,
     ".parquet": open_parquet,

@@ -65,7 +65,7 @@ class TestReading:
         before = "# rig 3, 14:05\n\n# t q1 q2\n"
         assert_is_the_log(bring(csv(tmp_path / "log.csv", before=before, after="# the end\n\n")))
 
-    @pytest.mark.parametrize("suffix", [".csv", ".txt", ".CSV"])
+    @pytest.mark.parametrize("suffix", [".csv", ".txt", ".log", ".dat", ".CSV"])
     def test_the_suffix_tells_the_kind(self, bring, tmp_path, suffix):
         assert_is_the_log(bring(csv(tmp_path / f"log{suffix}")))
 
@@ -363,6 +363,7 @@ class TestUnits:
         ("q.trn=q1", ["unknown joint 'trn'", "did you mean 'turn'", "turn, lift"]),
         ("q=q1", ["unknown joint ''", "turn, lift"]),
         ("torque.turn=tau1", ["unknown signal 'torque'", "tau"]),
+        ("t.turn=t", ["time is one for all joints; write t=column[unit]"]),
         ("q.turn", ["q.turn", "signal.joint=column[unit]"]),
         ("q.turn=", ["signal.joint=column[unit]"]),
         ("=q1", ["signal.joint=column[unit]"]),
@@ -451,7 +452,7 @@ class TestRefusals:
         ("log.mat", b"", ["not a MAT file"]),
         ("log.mat", b"nonsense" * 100, ["not a MAT file"]),
         ("log.mat", b"MATLAB 5.0 MAT-file" + bytes(200), ["not a MAT file"]),
-        ("log.xlsx", b"x", ["unknown kind of log '.xlsx'", ".csv, .tsv, .txt, .mat, .npz, .parquet, .db3, .mcap"]),
+        ("log.xlsx", b"x", ["unknown kind of log '.xlsx'", ".csv, .tsv, .txt, .log, .dat, .mat, .npz, .parquet, .db3, .mcap"]),
         ("log", b"x", ["unknown kind of log ''"]),
     ])
     def test_files_that_hold_no_log(self, bring, tmp_path, name, content, words):
@@ -619,7 +620,7 @@ class TestPage:
         assert known - {"N·m", "N.m", "degC"} == set(re.split(r"[`,\s]+", listed.strip("`")))
 
     def test_kinds_of_logs_and_of_torque(self):
-        for suffix in set(READERS) - {".tsv", ".txt", ".db3", ".mcap"}:
+        for suffix in set(READERS) - {".tsv", ".txt", ".log", ".dat", ".db3", ".mcap"}:
             assert f"log{suffix}" in self.page
         assert all(signal in self.page for signal in TORQUE_SIGNALS)
 

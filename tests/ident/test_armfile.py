@@ -162,7 +162,7 @@ FAULTS = {   # text of the file, the key that the message names, and what it say
     "home outside the limits": (HEAD + "workspace = { home = [0, 0, 0, 0, 9, 0] }", "workspace.home puts j5 at 9",
                                 "[-2.1, 2.1]"),
     "box inside out": (HEAD + "workspace = { box = [[-1, 1], [1, -1], [0, 1]] }", "workspace.box", "y range"),
-    "name with a blank": (HEAD.replace('"lab6"', '"my arm"'), "name = 'my arm'", "pattern"),
+    "name with a blank": (HEAD.replace('"lab6"', '"my arm"'), "name = 'my arm'", "letters, digits"),
     "joints that are no tables": (HEAD + "joints = 3", "joints = 3", "table"),
     "true is no number": (HEAD + "[joints.j1]\nvelocity = true", "joints.j1.velocity = True", "valid number"),
     "text is no number": (HEAD + "[joints.j1]\nvelocity = '1.5'", "joints.j1.velocity = '1.5'", "valid number"),
