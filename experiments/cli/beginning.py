@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from experiments.cli.common import console, split
+from experiments.cli.common import console, out_option, split
 
 
 def register(app: typer.Typer) -> None:
@@ -15,7 +15,7 @@ def register(app: typer.Typer) -> None:
 
 
 def init(model: Annotated[Path, typer.Argument(metavar="MODEL", help="URDF or MJCF of the arm.")],
-         out: Annotated[Path | None, typer.Option("--out", "-o", help="Arm file to write; default beside the model.")] = None,
+         out: Annotated[Path | None, out_option("Arm file to write; default beside the model.")] = None,
          joints: Annotated[str | None, typer.Option(help="Those that the arm's drives move, separated by commas; in the copy of "
                                                          "the model the others, as a gripper's, are fixed. Default all.")] = None,
          ) -> None:

@@ -22,8 +22,19 @@ _PIPED_WIDTH = 130      # columns where nobody says how wide the paper is
 _INDENT, _LABELLED = 10, re.compile(r"[a-z ]{9} \S")        # note      of what
 _WHOLE = "next", "wrote", "guess"
 
+
+def out_option(help: str) -> Any:
+    """Option for a place to write at; an empty text, as of a variable that is not set, would be the present folder."""
+    def place(text: str) -> Path:
+        if not text.strip():
+            raise typer.BadParameter("a place is needed; . is the present folder")
+        return Path(text)
+
+    return typer.Option("--out", "-o", parser=place, metavar="PATH", help=help)
+
+
 ArmArgument = Annotated[str, typer.Argument(metavar="[ARM]", help="Arm file, URDF, MJCF, or the name of a built-in arm.")]
-OutOption = Annotated[Path | None, typer.Option("--out", "-o", help="New folder for the results; default: after the arm's name.")]
+OutOption = Annotated[Path | None, out_option("New folder for the results; default: after the arm's name.")]
 SeedOption = Annotated[int, typer.Option(min=0, help="Seed of the order of speeds and of simulated noise.")]
 JointsOption = Annotated[str | None, typer.Option(help="Joints to move, separated by commas; default all.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, all else on standard error.")]

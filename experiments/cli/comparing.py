@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from experiments.cli.common import DIFFERS, JsonOption, console, print_json
+from experiments.cli.common import DIFFERS, JsonOption, console, out_option, print_json
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -21,7 +21,7 @@ def register(app: typer.Typer) -> None:
 
 def compare(calibrations: Annotated[list[Path], typer.Argument(metavar="CALIBRATION...",
                                                                help="Two or more; each is compared with the first.")],
-            out: Annotated[Path | None, typer.Option("--out", "-o", help="Plot of the friction (.png, .svg, .pdf).")] = None,
+            out: Annotated[Path | None, out_option("Plot of the friction (.png, .svg, .pdf).")] = None,
             as_json: JsonOption = False) -> None:
     """What changed beyond intervals and deviation between runs; exit code 1 where something did."""
     from experiments.cli.tables import fitted

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from experiments.cli.common import DIFFERS, JsonOption, console, print_json
+from experiments.cli.common import DIFFERS, JsonOption, console, out_option, print_json
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -26,7 +26,7 @@ def validate(run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder
              calibrations: Annotated[list[Path], typer.Argument(metavar="CALIBRATION...", help="Calibration files or folders.")],
              tolerance: Annotated[float, typer.Option(min=0.0, help="Rms error of the torque, without its noise, as a part of "
                                                                     "friction's rms, up to which a joint passes.")] = 0.1,
-             out: Annotated[Path | None, typer.Option("--out", "-o", help="File for a plot of the first calibration's torques "
+             out: Annotated[Path | None, out_option("File for a plot of the first calibration's torques "
                                                                           "(.svg, .png, .pdf).")] = None,
              as_json: JsonOption = False) -> None:
     """Predicted against measured torque on a run that was not fitted; exit code 1 where a joint fails."""

@@ -31,6 +31,7 @@ from experiments.cli.common import (
     agree,
     console,
     fraction,
+    out_option,
     print_json,
     seconds,
     split,
@@ -137,7 +138,7 @@ def _stated(context: typer.Context) -> set[str]:
 
 
 def plan(arm: ArmArgument = "lab6",
-         out: Annotated[Path | None, typer.Option("--out", "-o", help="File for the plan: .toml, or for arms that other "
+         out: Annotated[Path | None, out_option("File for the plan: .toml, or for arms that other "
                                                                    "software drives .csv (set-points at the driver's rate) or "
                                                                    ".json (ROS 2 JointTrajectory).")] = None,
          joints: JointsOption = None, seed: SeedOption = 0, method: MethodOption = "whole-arm",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from experiments.cli.common import JsonOption, console, print_json
+from experiments.cli.common import JsonOption, console, out_option, print_json
 
 if TYPE_CHECKING:
     from ident.mechanism import Array, Mechanism
@@ -22,7 +22,7 @@ def register(app: typer.Typer) -> None:
 def export(source: Annotated[Path, typer.Argument(metavar="CALIBRATION|RUN", help="Calibration (file or folder) or run folder.")],
            to: Annotated[str, typer.Option("--to", help="Calibration: urdf, mjcf, sdf, json, csv, ros2 (parameters), c (header), "
                                                         "vendor (fields of a drive). Run: csv, parquet, mcap.")],
-           out: Annotated[Path | None, typer.Option("--out", "-o", help="File to write; default beside the source.")] = None,
+           out: Annotated[Path | None, out_option("File to write; default beside the source.")] = None,
            into: Annotated[Path | None, typer.Option(help="URDF, MJCF or SDF of the arm that a copy of is given the friction; "
                                                           "default: the calibration's model.")] = None) -> None:
     """Write a calibration or a run for other software; says what the target cannot express."""
@@ -74,7 +74,7 @@ def _export_calibration(source: Path, to: str, out: Path | None, into: Path | No
 
 
 def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Campaign folder with runs/.")],
-           out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for report.html; default DIR.")] = None) -> None:
+           out: Annotated[Path | None, out_option("Folder for report.html; default DIR.")] = None) -> None:
     """One self-contained HTML page about a campaign."""
     from experiments.report import write_report
     from experiments.warm_up import run_notes

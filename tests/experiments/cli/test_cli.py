@@ -136,6 +136,15 @@ class TestBadOption:
     def test_a_plan_and_what_it_shall_be_at_once(self, refused, make_arm, tmp_path, option):
         refused(["run", make_arm().path, "--plan", "plan.toml", *option, "-o", "new"], "plan.toml says what moves")
 
+    @pytest.mark.parametrize("command", ["calibrate", "fit", "import", "export", "report"])
+    def test_a_place_without_a_name(self, cli, tmp_path, monkeypatch, command):
+        """As of a variable of the shell that is not set: it would be the present folder."""
+        monkeypatch.chdir(tmp_path)
+        outcome = cli(command, "lab6", "--out", "")
+        assert outcome.code == 2
+        assert "a place is needed" in outcome.err
+        assert tree(tmp_path) == {}
+
     @pytest.mark.parametrize("command", ["calibrate", "run", "plan"])
     def test_a_seed_that_is_none(self, cli, make_arm, tmp_path, command):
         before = tree(tmp_path)
