@@ -137,13 +137,13 @@ class TestBadOption:
         refused(["run", make_arm().path, "--plan", "plan.toml", *option, "-o", "new"], "plan.toml says what moves")
 
     @pytest.mark.parametrize("command", ["calibrate", "fit", "import", "export", "report"])
-    def test_a_place_without_a_name(self, cli, tmp_path, monkeypatch, command):
+    def test_a_place_without_a_name(self, cli, tmp_path, command):
         """As of a variable of the shell that is not set: it would be the present folder."""
-        monkeypatch.chdir(tmp_path)
+        before = tree(tmp_path)
         outcome = cli(command, "lab6", "--out", "")
         assert outcome.code == 2
         assert "a place is needed" in outcome.err
-        assert tree(tmp_path) == {}
+        assert tree(tmp_path) == before
 
     @pytest.mark.parametrize("command", ["calibrate", "run", "plan"])
     def test_a_seed_that_is_none(self, cli, make_arm, tmp_path, command):
