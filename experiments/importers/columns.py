@@ -31,7 +31,7 @@ _SPELLED = {            # units as people write them, see `known_spelling`; what
         "m": "m", "mm": "mm", "rad/s": "rad/s rads rad/sec rads^1 radians/s", "mrad/s": "mrad/s",
         "deg/s": "deg/s degs deg/sec degrees/s °/s °/sec", "rev/s": "rev/s",
         "rpm": "rpm rev/min u/min 1/min min^1 min⁻¹ min1 r/min", "m/s": "m/s m/sec", "mm/s": "mm/s mm/sec",
-        "Nm": "nm", "mNm": "mnm", "Ncm": "ncm", "Nmm": "nmm", "kNm": "knm", "N": "n", "kN": "kn", "A": "a amp amps ampere",
+        "Nm": "nm", "mNm": "mnm", "Ncm": "ncm", "Nmm": "nmm", "kNm": "knm", "kN": "kn", "A": "a amp amps ampere",
         "mA": "ma", "°C": "°c celsius", "degC": "degc"}.items() for spelling in spellings.split()}
 _MEANT = {"grad": "deg"}            # German, where it is no gon
 _ENTRY = re.compile(r"\s*(?P<target>[^=]+?)\s*=\s*(?P<column>\S.*?)\s*"                    # a name may hold brackets, too
