@@ -117,7 +117,8 @@ def _clock(column: str, table: Table) -> ColumnMap:
     why = "name"
     if unit is None:
         t = table.read([column])[column]
-        step = float(np.median(np.abs(np.diff(t[np.isfinite(t)])))) if np.isfinite(t).sum() > 1 else np.nan
+        steps = np.abs(np.diff(t[np.isfinite(t)]))
+        step = float(np.median(steps[steps > 0.0])) if steps.any() else np.nan          # coarse stamps repeat
         unit = next((unit for unit, factor in UNITS["t"].items() if step * factor < 1.0 / _LEAST_RATE), "s")
         why = f"name, and steps of {step:.4g}" if np.isfinite(step) else "name; the usual unit"
     return column_map("t", None, column, unit, column, why)

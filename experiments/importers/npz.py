@@ -12,7 +12,7 @@ from experiments.importers.table import Array, Table, check_size, column_names, 
 from ident.errors import InputError
 
 _DAMAGED = (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, KeyError,
-            MemoryError, OverflowError, SyntaxError)
+            MemoryError, OverflowError, SyntaxError, TypeError)
 
 
 def open_npz(path: Path) -> Table:
@@ -35,12 +35,20 @@ def open_npz(path: Path) -> Table:
             try:
                 with zipfile.ZipFile(path) as archive, archive.open(f"{member}.npy") as file:
                     values = np.lib.format.read_array(file, allow_pickle=False)
+                found |= {name: _floats(column) for name, column in columns_of(member, values).items() if name in names}
             except _DAMAGED as error:
                 raise _unreadable(path, error) from error
-            found |= {name: np.array(column, dtype=float) for name, column in columns_of(member, values).items() if name in names}
         return found
 
-    return Table(str(path), tuple(owner), load)
+    return Table(str(path), tuple(owner), load, {name: "s" for name, member in owner.items() if members[member][1].kind in "mM"})
+
+
+def _floats(values: np.ndarray) -> Array:
+    """Numbers; dates and times in s, dates since 1970."""
+    if values.dtype.kind not in "mM":
+        return np.array(values, dtype=float)
+    ticks = values.astype(f"{values.dtype.kind}8[ns]").astype(np.int64)
+    return np.where(np.isnat(values), np.nan, 1e-9 * ticks)
 
 
 def _shape(archive: zipfile.ZipFile, name: str, path: Path) -> tuple[tuple[int, ...], np.dtype]:

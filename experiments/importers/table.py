@@ -89,7 +89,7 @@ def check_size(source: str, rows: int, columns: int) -> None:
 
 def column_names(name: str, shape: tuple[int, ...], dtype: np.dtype) -> list[str]:
     """A vector is a column; a matrix is one a signal, ``name.0``, ``name.1``, ...: time runs along its longer side."""
-    if dtype.kind not in "iuf" or len(shape) not in (1, 2) or 0 in shape or set(shape) == {1}:
+    if dtype.kind not in "iufmM" or len(shape) not in (1, 2) or 0 in shape or set(shape) == {1}:
         return []
     if len(shape) == 1 or 1 in shape:
         return [name]

@@ -24,7 +24,7 @@ from experiments.importers.outlook import outlook
 from ident.description import load_mechanism
 from ident.dynamics import inverse_dynamics
 from ident.errors import InputError
-from ident.run import SIGNALS, load_run
+from ident.run import SIGNALS, find_runs, load_run
 
 GOLDEN = Path(__file__).parents[2] / "data" / "golden"
 NAMES = ("turn", "lift")
@@ -304,6 +304,17 @@ class TestGuesses:
         with pytest.raises(InputError, match=r'--column "t=time\[1.5 s/cs\]"'):
             bring(tmp_path / "log.csv")
         assert_is_the_log(bring(tmp_path / "log.csv", ["t=time[0.01 s/cs]"]))
+
+    @pytest.mark.parametrize("kind", ["datetime64[ns]", "datetime64[us]", "timedelta64[ms]"])
+    def test_dates_of_numpy_are_times(self, cli, arm, tmp_path, kind):
+        t = (np.round(1e9 * T).astype(np.int64) + (1_760_000_000_000_000_000 if kind.startswith("date") else 0)).astype(
+            f"{kind[:kind.index('6')]}64[ns]").astype(kind)
+        np.savez(tmp_path / "log.npz", stamp=t, q=Q, tau=TAU)
+        outcome = cli("import", tmp_path / "log.npz", "--arm", arm.path, "--out", tmp_path / "out")
+        assert outcome.code == 0, outcome.err
+        assert '--column "t=stamp[s]"' in outcome.out
+        run = load_run(find_runs(tmp_path / "out")[0], ("t", "q"))
+        np.testing.assert_allclose(run.t - run.t[0], T - T[0], atol=1e-6)
 
     def test_they_are_shown_before_they_are_used(self, cli, arm, tmp_path):
         np.savez(tmp_path / "log.npz", t=T, q=Q, tau=TAU)
