@@ -67,7 +67,7 @@ def test_the_picture_says_all(capsys):
     picture.curves.points[0] = [(0.1, 4.2)]
     Console(width=90).print(picture.draw())
     shown = capsys.readouterr().out
-    for words in ("25 %", "8 s left", "turn  5.00 N·m", "slide  6.00 N", "0.300 rad/s", "0.400 m/s", "1 points, up to 4.2",
+    for words in ("25 %", "8 s left", "turn  5.00 N·m", "slide  6.00 N", "0.300 rad/s", "0.400 m/s", "1 point, up to 4.2",
                   "no point yet"):
         assert words in shown
 
