@@ -146,7 +146,6 @@ def program_of(arm: ArmFile) -> Iterator[tuple[Any, Any]]:
     program = processes.Process(target=drive_on, args=(arm.path, said), daemon=True)
     program.start()
     assert said.get(timeout=60.0) == "moving"
-    time.sleep(0.2)
     yield program, said
     if program.is_alive():
         program.kill()
@@ -160,6 +159,9 @@ def drive_on(arm: Path, said: Any) -> None:
     try:
         with connect(load_arm(arm)) as connected:
             connected.enable()
+            start = connected.step(Command(PACE)).q
+            while np.any(np.abs(connected.step(Command(PACE)).q - start) < 0.2 * np.abs(PACE)):
+                pass
             said.put("moving")
             while True:
                 connected.step(Command(PACE))
