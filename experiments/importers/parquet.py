@@ -1,7 +1,7 @@
 """Parquet files, and LeRobot datasets, which are folders of them."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from experiments.importers.table import Array, Table, check_size
+from experiments.importers.text import is_date, is_number, numbers_in
 from ident.errors import InputError
 
 if TYPE_CHECKING:
@@ -50,9 +51,9 @@ def _names(feature: Any) -> list[str] | None:
 
 
 def _table(source: str, files: Sequence[Path], known: Mapping[str, list[str] | None], pieces: str | None = None) -> Table:
-    columns, rows = _columns(files[0], known)
+    columns, times, rows = _columns(files[0], known)
     for path in files[1:]:
-        more, count = _columns(path, known)
+        more, _, count = _columns(path, known)
         rows += count
         columns = {name: place for name, place in columns.items() if more.get(name) == place}
 
@@ -69,19 +70,24 @@ def _table(source: str, files: Sequence[Path], known: Mapping[str, list[str] | N
                         parts[name].append(found[field][:, k])
         return {name: np.concatenate(part) if part else np.empty(0) for name, part in parts.items()}
 
-    return Table(source, tuple(columns), load, pieces=pieces if pieces in columns else None)
+    return Table(source, tuple(columns), load, dict.fromkeys(times & columns.keys(), "s"),
+                 pieces=pieces if pieces in columns else None)
 
 
-def _columns(path: Path, known: Mapping[str, list[str] | None]) -> tuple[dict[str, tuple[str, int]], int]:
-    """Field and place of every column of one file, and its rows."""
+def _columns(path: Path, known: Mapping[str, list[str] | None]) -> tuple[dict[str, tuple[str, int]], set[str], int]:
+    """Field and place of every column of one file, those that are times, and its rows."""
     import pyarrow as pa
 
     columns: dict[str, tuple[str, int]] = {}
+    times: set[str] = set()
     with _readable(path) as file:
         rows = int(file.metadata.num_rows)
         for field in file.schema_arrow:
-            if _is_number(field.type):
+            if _is_number(field.type) or (_is_text(field.type) and _first(file, field.name, is_number)):
                 columns[field.name] = field.name, 0
+            elif _is_time(field.type) or (_is_text(field.type) and _first(file, field.name, is_date)):
+                columns[field.name] = field.name, 0
+                times.add(field.name)
             elif pa.types.is_list(field.type) or pa.types.is_fixed_size_list(field.type) or pa.types.is_large_list(field.type):
                 if not _is_number(field.type.value_type):
                     continue
@@ -94,18 +100,35 @@ def _columns(path: Path, known: Mapping[str, list[str] | None]) -> tuple[dict[st
                 if names is None or len(set(names)) != width:
                     names = [str(k) for k in range(width)]
                 columns |= {f"{field.name}.{name}": (field.name, k) for k, name in enumerate(names)}
-    return columns, rows
+    return columns, times, rows
 
 
 def _is_number(kind: "pa.DataType") -> bool:
     import pyarrow as pa
 
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_timestamp(kind)
-                or pa.types.is_duration(kind))
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def _is_time(kind: "pa.DataType") -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_duration(kind))
+
+
+def _is_text(kind: "pa.DataType") -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _first(file: Any, name: str, test: Callable[[str], bool]) -> bool:
+    """Whether the first text of a column passes a test."""
+    batch = next(file.iter_batches(1, columns=[name]), None)
+    return batch is not None and len(batch) > 0 and test(str(batch.column(name)[0]))
 
 
 def _numbers(column: "pa.Array", name: str = "") -> Array:
-    """Values as floats, shape (N, width): nan where there is none, times in s."""
+    """Values as floats, shape (N, width): nan where there is none, times in s, texts by what they say."""
     import pyarrow as pa
 
     width = 1
@@ -119,8 +142,10 @@ def _numbers(column: "pa.Array", name: str = "") -> Array:
         if column.null_count:
             raise ValueError(f"lists are missing in the column {name}")
         width, column = column.type.list_size, column.flatten()
+    if _is_text(column.type):
+        return numbers_in(column.to_pandas()).reshape(-1, width)
     factor = 1.0
-    if pa.types.is_timestamp(column.type) or pa.types.is_duration(column.type):
+    if _is_time(column.type):
         factor, column = _TICKS[column.type.unit], column.cast(pa.int64())
     values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     return np.asarray(factor * values, dtype=float).reshape(-1, width)

@@ -69,16 +69,16 @@ def _read(path: Path, layout: _Layout, encoding: str, names: Sequence[str]) -> d
             rows += len(chunk)
             check_size(str(path), rows, len(names))
             for name, part in parts.items():
-                part.append(_values(chunk[name]))
+                part.append(numbers_in(chunk[name]))
     return {name: np.concatenate(part) if part else np.empty(0) for name, part in parts.items()}
 
 
-def _values(column: "pd.Series[Any]") -> Array:
-    """Numbers of a column; dates of ISO 8601 as seconds since 1970."""
+def numbers_in(column: "pd.Series[Any]") -> Array:
+    """Numbers of a column of texts; dates of ISO 8601 as seconds since 1970."""
     import pandas as pd
 
     numbers = np.asarray(pd.to_numeric(column, errors="coerce"), dtype=float)
-    if np.isfinite(numbers).any() or not len(column) or not _DATE.match(str(column.iloc[0])):
+    if np.isfinite(numbers).any() or not len(column) or not is_date(str(column.iloc[0])):
         return numbers
     when = pd.to_datetime(column, utc=True, errors="coerce", format="ISO8601")
     return np.asarray((when - pd.Timestamp(0, tz="UTC")).dt.total_seconds(), dtype=float)
@@ -211,12 +211,18 @@ def _fields(line: str, separator: str) -> list[str]:
 
 def _numbers(fields: list[str], decimal: str) -> bool:
     """Whether most fields are numbers; the rest may be text or missing."""
-    return 2 * sum(_is_number(field.replace(decimal, ".")) for field in fields) > len([field for field in fields if field])
+    return 2 * sum(is_number(field.replace(decimal, ".")) for field in fields) > len([field for field in fields if field])
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Whether a text is a number."""
     try:
         float(text)
     except ValueError:
         return False
     return True
+
+
+def is_date(text: str) -> bool:
+    """Whether a text begins as a date and a time of ISO 8601 do."""
+    return _DATE.match(text) is not None

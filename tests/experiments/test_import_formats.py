@@ -86,11 +86,31 @@ class TestTables:
         temperature = pa.array([None] + [40.0] * (ROWS - 1))
         pq.write_table(pa.table({"time": stamps, "q": list(Q), "effort": list(TAU), "mode": ["x"] * ROWS,
                                  "temperature_1": temperature, "temperature_2": temperature}), tmp_path / "log.parquet")
-        run = bring(tmp_path / "log.parquet", ["t=time[s]"])
+        run = bring(tmp_path / "log.parquet")
         np.testing.assert_allclose(run.t - run.t[0], T, atol=1e-6)
         np.testing.assert_array_equal(run.signals["q"], Q)
         assert np.isnan(run.signals["temperature"][0]).all()
         assert (run.signals["temperature"][1:] == 40.0).all()
+
+    @pytest.mark.parametrize("named", ["timestamp_ns", "time"])
+    @pytest.mark.parametrize("as_text", [
+        lambda: pa.array(STAMPS, pa.timestamp("ns")), lambda: [f"{date}Z" for date in STAMPS.astype("M8[ns]")],
+        lambda: [str(date).replace("T", " ") for date in STAMPS.astype("M8[ns]")]], ids=["stamps", "dates", "dates with a blank"])
+    def test_parquet_says_times_whatever_the_column_is_called(self, bring, tmp_path, as_text, named):
+        pq.write_table(pa.table({named: as_text(), "q": list(Q), "effort": list(TAU), "mode": ["x"] * ROWS}),
+                       tmp_path / "log.parquet")
+        run = bring(tmp_path / "log.parquet")
+        np.testing.assert_allclose(run.t - run.t[0], T, atol=1e-6)
+        assert "mode" not in open_log(tmp_path / "log.parquet").names
+
+    def test_parquet_with_numbers_as_texts_and_decimals(self, bring, tmp_path):
+        texts = {f"q_{k + 1}": [f"{value:.9f}" for value in column] for k, column in enumerate(Q.T)}
+        decimals = {f"tau_{k + 1}": pa.array(column, pa.float64()).cast(pa.decimal128(20, 9), safe=False)
+                    for k, column in enumerate(TAU.T)}
+        pq.write_table(pa.table({"t": [f"{value:.6f}" for value in T], **texts, **decimals}), tmp_path / "log.parquet")
+        run = bring(tmp_path / "log.parquet")
+        np.testing.assert_allclose(run.signals["q"], Q, atol=1e-8)
+        np.testing.assert_allclose(run.signals["tau"], TAU, atol=1e-8)
 
     def test_what_is_not_asked_for_may_be_odd(self, bring, tmp_path):
         """Texts in an NPZ, lists that come late in a Parquet file."""
