@@ -36,7 +36,7 @@ from ident.armfile import ArmFile, load_arm
 from ident.description import load_mechanism
 from ident.errors import StribeckError
 from ident.run import DONE, arm_sha256, find_runs, load_run
-from tests.drivers.wires import PAIR, free_port, merged, processes, with_port
+from tests.drivers.wires import PAIR, as_of_another_computer, free_port, merged, processes, with_port
 
 ARM = Path(__file__).parents[1] / "tests" / "arms" / "pair.toml"        # a column that turns, a boom that it lifts
 STRIKES, SPEED, PASSES = ((-0.4, 0.8), (0.4, 1.3)), 1.2, 4             # sweeps between, at the column's speed [rad/s], how many
@@ -402,6 +402,8 @@ def _program(command: list[str], said: Path, fault: str, begins: Any, starts: An
         os.dup2(nothing.fileno(), 1)
     if fault == "bus error":
         break_bus(lambda: float(begins.value))
+    if fault == SECOND:                         # of one computer, whoever comes second is refused at once
+        as_of_another_computer()
     from experiments.cli.app import main
 
     starts.set()
@@ -540,7 +542,7 @@ joints truly did, and requires in every case:
 - no joint that is powered or braked passes a position limit or its highest speed, though the way is as close to the limits as
   a plan may go; no joint without brake is left to fall, but one whose own drive has failed, or whose drive takes its power
   away when it hears nothing (Damiao, ODrive);
-- a second program, `stribeck check --reset`, that comes while the first moves the joints is refused;
+- a second program, `stribeck check --reset`, of another computer, that comes while the first moves the joints is refused;
 - every segment that the run calls finished can be read to its last row, and the run says how it ended and how many replies it
   missed;
 - exit code and message name what failed, without a traceback; nothing hangs.

@@ -34,6 +34,12 @@ class LinkKeys(Keys):
     watchdog: float = 0.2               # s without a frame from the host after which each drive stops by itself
     allow_no_watchdog: bool = False     # move drives that have none
 
+    @property
+    def place(self) -> str:
+        """Where the drives are: the key `port`, or the table `bus`, of drivers that have them."""
+        bus = getattr(self, "bus", {})
+        return getattr(self, "port", ", ".join(f"{key} = {bus[key]}" for key in sorted(bus)))
+
 
 @dataclass(frozen=True)
 class Joint:

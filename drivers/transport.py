@@ -1,6 +1,10 @@
 """Buses: opening them, and what frames cost on the wire."""
 
+import errno
+import hashlib
 import logging
+import socket
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
@@ -39,6 +43,30 @@ def opening(what: str) -> Iterator[None]:
         raise InputError(f"{what} cannot be opened: {error}") from error
     except (can.CanError, OSError) as error:
         raise DriverError(f"{what} cannot be opened: {error}") from error
+
+
+@contextmanager
+def alone(place: str) -> Iterator[None]:
+    """Keep other programs of this computer, if it runs Linux, from the drives at a place meanwhile.
+
+    Drives show that they follow somebody only when they have power. The claim is a socket's name, which ends with its program.
+
+    Raises
+    ------
+    DriverError
+        If another program has them.
+    """
+    if sys.platform != "linux" or not place:
+        yield
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as claim:
+        try:
+            claim.bind(f"\0stribeck {hashlib.sha256(place.encode()).hexdigest()}")
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+            raise DriverError(f"another program has the drives at {place}; end that first") from None
+        yield
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from drivers.axis import Axis, Link, read_joints, read_keys
 from drivers.errors import ArmStopped, DriverError, NoAnswer
 from drivers.interrupts import uninterrupted
 from drivers.realtime import real_time
-from drivers.transport import bus_errors
+from drivers.transport import alone, bus_errors
 from ident.armfile import ArmFile, check_against_model
 from ident.description import load_mechanism
 from ident.errors import InputError, about_file
@@ -88,6 +88,7 @@ class WiredArm:
         self.file = arm
         self.link.mechanism = mechanism
         self.watchdog: float = keys.watchdog
+        self._place = keys.place if transport is None else ""       # an open bus is its owner's affair
         self._watchdog_needed = not keys.allow_no_watchdog
         self.axes, self.modes = self.link.axes, self.link.modes
         load = self.link.load()
@@ -111,6 +112,7 @@ class WiredArm:
     def __enter__(self) -> Self:
         with bus_errors(), ExitStack() as undo:
             self.prompt = undo.enter_context(real_time())
+            undo.enter_context(alone(self._place))
             with about_file(self.file.path):
                 self.link.open(self._transport)
             undo.callback(self.link.close)
@@ -245,6 +247,7 @@ class WiredArm:
     def reset(self) -> None:
         """Clear faults of the drives, unconnected as the arm is, and leave those without power; none if one follows somebody."""
         with bus_errors(), ExitStack() as undo:
+            undo.enter_context(alone(self._place))
             self.link.open(self._transport)
             undo.callback(self.link.close)
             self._greet()

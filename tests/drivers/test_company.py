@@ -9,7 +9,8 @@ import pytest
 
 from drivers import DriverError, connect
 from drivers.check import check_arm
-from tests.drivers.wires import PAIR, program_of, steps
+from ident.armfile import load_arm
+from tests.drivers.wires import PAIR, processes, program_of, steps
 
 
 @pytest.fixture(scope="module", params=PAIR)
@@ -30,6 +31,27 @@ def test_a_second_program_is_refused_and_disturbs_nothing(drives):
         assert said.empty()                     # it moves on,
         os.kill(program.pid, signal.SIGTERM)
         assert said.get(timeout=30.0).startswith("KeyboardInterrupt")       # and ends as it is asked to
+
+
+def test_who_is_connected_is_alone(drives):
+    """Powered or not, to its program's end, whatever that is: drives without power do not show whom they follow."""
+    said = processes.Queue()
+    other = processes.Process(target=connect_and_wait, args=(drives.arm.path, said), daemon=True)
+    other.start()
+    assert said.get(timeout=30.0) == "connected"
+    for reset in (False, True):
+        with pytest.raises(DriverError, match=r"another program has the drives at .*; end that first"):
+            check_arm(drives.arm, reset)
+    other.kill()
+    other.join()
+    assert check_arm(drives.arm).pages["now"]
+
+
+def connect_and_wait(path, said):
+    """A program whose user has not said yes yet."""
+    with connect(load_arm(path)):
+        said.put("connected")
+        time.sleep(60.0)
 
 
 def test_joints_that_were_left_are_checked_and_taken_over_as_they_stand(drives):

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from drivers import Arm, Command, JointSample, connect
+from drivers import Arm, Command, JointSample, connect, wired
 from drivers.emulators import emulate
 from drivers.realtime import real_time
 from ident.armfile import ArmFile, load_arm
@@ -152,8 +152,18 @@ def program_of(arm: ArmFile) -> Iterator[tuple[Any, Any]]:
     program.join()
 
 
+def as_of_another_computer() -> None:
+    """Claim no drives in this process: drives alone can tell that it is there."""
+    @contextmanager
+    def unclaimed(place: str) -> Iterator[None]:
+        yield
+
+    wired.alone = unclaimed
+
+
 def drive_on(arm: Path, said: Any) -> None:
-    """A program of its own that moves the joints until it is stopped."""
+    """A program, as of another computer on the same bus, that moves the joints until it is stopped."""
+    as_of_another_computer()
     for ending in (signal.SIGINT, signal.SIGTERM):
         signal.signal(ending, signal.default_int_handler)
     try:
