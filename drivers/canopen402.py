@@ -84,9 +84,9 @@ class CanopenAxis(Axis):
 
     def __init__(self, joint: Joint, keys: CanopenKeys, drive: DriveKeys) -> None:
         self.joint, self.keys, self.drive = joint, keys, drive
-        velocity_counts = drive.velocity_counts or drive.position_counts
+        self._velocity_counts = drive.velocity_counts or drive.position_counts
         table = joint.table
-        self.scale = Scale.of(drive.position_counts, velocity_counts, drive.rated_torque, joint.gear, table.direction,
+        self.scale = Scale.of(drive.position_counts, self._velocity_counts, drive.rated_torque, joint.gear, table.direction,
                               table.zero_offset)
         self.steps = Steps(abs(self.scale.velocity), abs(self.scale.position), abs(self.scale.torque))
         if joint.torque > _MOST_TORQUE * self.steps.torque:
@@ -108,12 +108,12 @@ class CanopenAxis(Axis):
         self._emergency: str | None = None
         self._booted = False
         self.ours = False                   # whether it was set up since the bus was opened, and may be told to end that
+        self._check_fields()
 
-    def join(self, network: canopen.Network) -> None:
-        """Be reachable by a network."""
+    def join(self, network: canopen.Network, feed: Callable[[], None]) -> None:
+        """Be reachable by a network; `feed` keeps watchdogs quiet while answers are waited for."""
         self.ours = False
-        self.node = network.add_node(canopen.RemoteNode(self.drive.node, canopen.ObjectDictionary()))
-        self.node.sdo.RESPONSE_TIMEOUT = _REPLY
+        self.node = network.add_node(_Node(self.drive.node, feed, min(_REPLY, self.keys.watchdog / _BEATS)))
         network.subscribe(cia402.EMERGENCY + self.drive.node, self.on_emergency)
         network.subscribe(cia402.HEARTBEAT + self.drive.node, self.on_heartbeat)
 
@@ -147,7 +147,9 @@ class CanopenAxis(Axis):
                 "modes": " ".join(name for name, mode in cia402.MODES.items() if supported >> (mode - 1) & 1),
                 "holds": ", ".join(f"{value * step:.3g} {unit}" for value, step, unit in (
                     (self.read(0x607F, 0, "<I"), self.steps.velocity, "rad/s"),
-                    (self.read(0x6072, 0, "<H"), self.steps.torque, "N·m")) if value is not None)}
+                    (self.read(0x6072, 0, "<H"), self.steps.torque, "N·m")) if value is not None),
+                "speed counts": f"{self._velocity_counts:g} at one motor revolution a second, as the "
+                                + ("arm file says; the drive does not (0x60A9)" if self._counts_said() is None else "drive says")}
 
     # settings
 
@@ -187,6 +189,21 @@ class CanopenAxis(Axis):
         for k in (2, 3):
             yield from self._pdo(0x1400 + k, cia402.RPDO[k], [], False)
             yield from self._pdo(0x1800 + k, cia402.TPDO[k], [], False)
+
+    def _check_fields(self) -> None:
+        """Refuse settings that the drive's objects cannot hold, and limits of no count."""
+        try:
+            settings = list(self.settings())
+        except DriverError as error:
+            raise InputError(f"joints.{self.joint.name}: {error}") from error
+        for setting in settings:
+            bits, signed = 8 * struct.calcsize(setting.form), setting.form[-1].islower()
+            most = 2 ** (bits - signed) - 1
+            least = -most - 1 if signed else 1 if "limit" in setting.what or "celeration" in setting.what else 0
+            if not least <= setting.value <= most:
+                raise InputError(f"joints.{self.joint.name}: its {setting.what} is {setting.value} in the drive's counts "
+                                 f"(0x{setting.index:04X}), which holds {least} to {most}; correct the joint's limits, "
+                                 "gear_ratio, position_counts, velocity_counts or rated_torque")
 
     def _pdo(self, index: int, identifier: int, entries: list[int], needed: bool = True,
              kind: int = _EVERY_SYNC) -> Iterator[Setting]:
@@ -246,6 +263,11 @@ class CanopenAxis(Axis):
         if abs(found - stated) > 0.01 * stated:
             raise self._error(f"says its rated torque is {found:g} N·m (0x6076, in {unit}), the arm file says {stated:g} N·m; "
                               "every torque would be wrong by that factor. Correct rated_torque or rated_torque_unit")
+        said = self._counts_said()
+        if said is not None and abs(said[0] - self._velocity_counts) > 0.01 * said[0]:
+            raise self._error(f"counts speeds in {said[1]} (0x60A9), {said[0]:g} at one motor revolution a second, the arm file "
+                              f"says {self._velocity_counts:g} (velocity_counts, by default position_counts); every speed would "
+                              "be wrong by that factor. Correct velocity_counts, or the drive's unit")
         polarity = self.read(0x607E, 0, "<B") or 0
         if (polarity >> 7 ^ polarity >> 6) & 1:
             raise self._error(f"reverses its {'position' if polarity >> 7 else 'velocity'} only (0x607E = 0x{polarity:02X}): the "
@@ -257,6 +279,10 @@ class CanopenAxis(Axis):
                               "stribeck check --reset")
         self.refuse_company()
         self.reading, self._booted = None, False
+
+    def _counts_said(self) -> tuple[float, str] | None:
+        """Counts of speed at one motor revolution a second, and their unit; None where the drive says none that we know."""
+        return cia402.speed_unit(self.read(0x60A9, 0, "<I") or 0, self.drive.position_counts)
 
     def refuse_company(self) -> None:
         """A drive in "operation enabled" follows somebody."""
@@ -460,6 +486,40 @@ class _NoObject(Exception):
     """The drive does not have an object."""
 
 
+class _Sdo(canopen.sdo.SdoClient):
+    """Waits for answers, and calls `feed` every so often meanwhile."""
+
+    def __init__(self, *addresses: Any, feed: Callable[[], None], every: float) -> None:
+        super().__init__(*addresses)
+        self._feed, self._every = feed, every
+
+    def read_response(self) -> bytes:
+        """Like the library's own, in slices of its time."""
+        end = time.monotonic() + _REPLY
+        while True:
+            self._feed()
+            self.RESPONSE_TIMEOUT = min(self._every, max(0.0, end - time.monotonic()))
+            try:
+                return bytes(super().read_response())
+            except canopen.SdoCommunicationError:
+                if time.monotonic() >= end:
+                    raise
+
+
+class _Node(canopen.RemoteNode):
+    """A drive as the library sees it, asked in our way."""
+
+    def __init__(self, node: int, feed: Callable[[], None], every: float) -> None:
+        self._client = partial(_Sdo, feed=feed, every=every)
+        super().__init__(node, canopen.ObjectDictionary())
+
+    def add_sdo(self, rx_cobid: int, tx_cobid: int) -> _Sdo:
+        """The channel of the node, which is made before there is a network."""
+        client = self._client(rx_cobid, tx_cobid, self.object_dictionary)
+        self.sdo_channels.append(client)
+        return client
+
+
 class _Reader(canopen.network.MessageListener):
     """Counts error frames; ends the reader's thread without a traceback where the bus fails."""
 
@@ -518,9 +578,9 @@ class CanopenLink(Link):
     def open(self, transport: can.BusABC | None = None) -> None:
         """Take the bus and begin to read it."""
         self._bus, self._owned = transport or open_can(self._keys.bus, self._keys.bit_rate), transport is None
-        self._network = _Network(self._bus, self)
+        self._network, self._beat = _Network(self._bus, self), 0.0
         for axis in self._axes:
-            axis.join(self._network)
+            axis.join(self._network, self._feed)
             self._network.subscribe(cia402.TPDO[0] + axis.drive.node, partial(self._take, axis, axis.on_state))
             self._network.subscribe(cia402.TPDO[1] + axis.drive.node, partial(self._take, axis, axis.on_velocity))
         self._network.connect()
@@ -559,10 +619,9 @@ class CanopenLink(Link):
                 with tried():
                     for identifier, data in axis.frames():
                         send(identifier, data)
-            if now - self._beat > self._keys.watchdog / _BEATS:
-                self._beat = now
-                with tried():
-                    send(cia402.HEARTBEAT + self._keys.host, bytes([cia402.OPERATIONAL]))
+            self._beat = self._beat or now - self._keys.watchdog
+            with tried():
+                self._feed()
             for axis in self._axes:
                 axis.expect()
             self._arrived.clear()
@@ -572,6 +631,13 @@ class CanopenLink(Link):
                 send(cia402.SYNC, b"")
                 self._arrived.wait(max(0.0, deadline - time.monotonic()))
         return asked
+
+    def _feed(self) -> None:
+        """Our heartbeat where it is due; from the first cycle on, drives watch it."""
+        now = time.monotonic()
+        if self._beat and self._network is not None and now - self._beat > self._keys.watchdog / _BEATS:
+            self._beat = now
+            self._network.send_message(cia402.HEARTBEAT + self._keys.host, bytes([cia402.OPERATIONAL]))
 
     def _take(self, axis: CanopenAxis, listener: canopen.network.Callback, *frame: Any) -> None:
         """In the reader's thread: the last drive that was waited for ends the waiting."""

@@ -29,6 +29,12 @@ _EMERGENCIES = {0x81: "communication lost", 0x80: "monitoring", 0x22: "current i
                 0x43: "temperature of the drive", 0x73: "sensor", 0x86: "following error", 0x84: "speed", 0x83: "torque"}
 
 
+# a revolution in the units that 0x60A9 (CiA 402; codes of CiA 303-2) names, and times
+_ANGLES = {0xB4: (1.0, "revolutions"), 0x41: (360.0, "degrees"), 0x10: (2.0 * math.pi, "radians")}
+_INCREMENTS = 0xB5
+_TIMES = {0x03: (1.0, "s"), 0x47: (60.0, "min")}
+
+
 def state(statusword: int) -> str:
     """State of the power drive system; "unknown" if the bits fit none."""
     return next((name for mask, bits, name in _STATES if statusword & mask == bits), "unknown")
@@ -86,6 +92,20 @@ class Scale:
             raise DriverError(f"a {quantity} of {value:.4g} is {exact:.4g} counts, more than {bits} bits hold; "
                               "check gear_ratio and the counts in the arm file")
         return round(exact)
+
+
+def speed_unit(word: int, increments: float) -> tuple[float, str] | None:
+    """Counts of speed at one revolution a second, of so many increments of position, and their unit in words, by 0x60A9.
+
+    None where it names no speed that is known: zero, as of drives that do not use it, among them.
+    """
+    angle, time_ = word >> 16 & 0xFF, word >> 8 & 0xFF
+    turn, unit = (increments, "increments") if angle == _INCREMENTS else _ANGLES.get(angle, (0.0, ""))
+    if not turn or time_ not in _TIMES:
+        return None
+    seconds, per = _TIMES[time_]
+    power = (word >> 24 ^ 0x80) - 0x80          # signed
+    return turn * seconds / 10.0**power, f"10^{power} {unit} per {per}" if power else f"{unit} per {per}"
 
 
 def pack_setpoint(velocity: int, torque: int | None = None, mode: int = 0) -> bytes:

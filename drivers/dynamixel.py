@@ -32,6 +32,7 @@ _FULL = 0.1                 # s for the port to take what is sent
 _REPLY = 0.1                # s for an answer to a single instruction; writing settings takes a servo a while
 _ROLL_CALL = 0.8            # s for servos of any id to answer a ping of all, 3 ms after each other
 _TRIES = 2                  # of a single instruction
+_AGREE = 4                  # more times that an item is read until two answers agree
 _BOOT = 3.0                 # s for a servo to come back from a reboot
 _FIRMWARE = 42              # first with time-based profiles
 _LEAD = 0.25                # rad of the horn that a ramp may be ahead of it: full effort of the servo's position loop
@@ -241,7 +242,7 @@ class DynamixelAxis(Axis):
         modes = {number: name for name, number in dxl.MODES.items()}
         mode, current = self.read(dxl.OPERATING_MODE), self.read(dxl.CURRENT_LIMIT)
         return {"id": str(self.drive.id), "device": self.drive.model, "firmware": str(self.read(dxl.FIRMWARE)),
-                "mode": modes.get(mode, str(mode)), "supply": f"{0.1 * self.read(dxl.VOLTAGE):.1f} V",
+                "mode": modes.get(mode, str(mode)), "supply": f"{0.1 * self.read_once(dxl.VOLTAGE):.1f} V",
                 "current limit": f"{current * self.model.current_step:.2f} A",
                 "holds": f"{self.read(dxl.VELOCITY_LIMIT) * abs(self.scale.velocity):.3g} rad/s, "
                          f"{current * abs(self.scale.torque):.3g} N·m"}
@@ -270,12 +271,12 @@ class DynamixelAxis(Axis):
         joint, scale = self.joint, self.scale
         speed = min(math.ceil(abs(joint.velocity / scale.velocity)), dxl.MOST_VELOCITY)      # some 24 rad/s, beyond any of them
         current = min(math.ceil(abs(joint.torque / scale.torque)), self.model.most_current)
+        yield Setting(dxl.STATUS_RETURN, 2, "status return level")          # first: at level 1 a servo answers no other write
         yield Setting(dxl.RETURN_DELAY, 0, "return delay")
         yield Setting(dxl.DRIVE_MODE, dxl.TIME_BASED, "drive mode")
         yield Setting(dxl.OPERATING_MODE, dxl.MODES[self.keys.profile], "operating mode")
         yield Setting(dxl.VELOCITY_LIMIT, speed, "velocity limit")
         yield Setting(dxl.CURRENT_LIMIT, current, "current limit")
-        yield Setting(dxl.STATUS_RETURN, 2, "status return level")
         yield Setting(dxl.INDIRECT, dxl.indirect_addresses(), "indirect addresses")
         if self.keys.profile == "current-based":
             yield Setting(dxl.GOAL_CURRENT, current, "torque limit")
@@ -353,9 +354,8 @@ class DynamixelAxis(Axis):
         self._verify(setting)
 
     def _verify(self, setting: Setting) -> None:
-        """Read back, once more where another answer comes: that may be one to an earlier question."""
-        found = self.read(setting.item)
-        if found != setting.value:
+        found = self.read_once(setting.item)
+        if found != setting.value:          # it may be the answer to an earlier question
             found = self.read(setting.item)
         if found != setting.value:
             raise self._error(f"was told {setting.what} = {setting.value} (register {setting.item.address}) and reads back "
@@ -368,14 +368,14 @@ class DynamixelAxis(Axis):
 
         A servo that was reset since it was set up knows its place within a turn only, and is refused.
         """
-        if self.read(dxl.INDIRECT) != dxl.indirect_addresses():
+        if self.read_once(dxl.INDIRECT) != dxl.indirect_addresses():
             raise self._error("was reset after it had been set up: where it is may be off by whole turns. Connect again with the "
                               "horn within half a turn of zero_offset")
         self.ours = True
         for setting in self._profile:
             self._tell(setting)
         self.write(Setting(dxl.WATCHDOG, 0, "watchdog"))
-        here = self.read(dxl.PRESENT_POSITION)
+        here = self.read_once(dxl.PRESENT_POSITION)
         self._tell(Setting(dxl.GOAL_POSITION, here, "goal position"))
         if self.keys.profile == "current-based":
             self._tell(next(setting for setting in self.settings() if setting.item is dxl.GOAL_CURRENT))
@@ -439,7 +439,16 @@ class DynamixelAxis(Axis):
     # single instructions
 
     def read(self, item: Register) -> int:
-        """Value of an item."""
+        """Value of an item that two answers in succession agree on: one that comes twice, late, is taken for the next."""
+        found = self.read_once(item)
+        for _ in range(_AGREE):
+            before, found = found, self.read_once(item)
+            if found == before:
+                return found
+        raise self._error(f"gives another value of register {item.address} each time that it is asked; see to the line")
+
+    def read_once(self, item: Register) -> int:
+        """Value of an item by one answer."""
         return item.unpack(self._ask(dxl.READ, dxl.read_request(item), item.size, f"register {item.address}"))
 
     def write(self, setting: Setting) -> None:
@@ -498,7 +507,10 @@ class DynamixelLink(Link):
             self._others = [servo for servo in bus.present() if servo not in self._by_id]
         for servo in self._others:
             reply = bus.ask(servo, dxl.READ, dxl.read_request(dxl.SECONDARY_ID), dxl.SECONDARY_ID.size)
-            leader = self._by_id.get(dxl.SECONDARY_ID.unpack(reply.data)) if reply and reply.data else None
+            if reply is None or not reply.data:
+                raise DriverError(f"servo {servo}, which is on the line beside those of the arm, does not say whether it follows "
+                                  "one of them (Secondary ID, register 12); check its wiring, or take it off the line")
+            leader = self._by_id.get(dxl.SECONDARY_ID.unpack(reply.data))
             if leader is not None:
                 raise DriverError(f"servo {servo} follows what the drive of {leader.joint.name} (id {leader.drive.id}) is told "
                                   "(its Secondary ID, register 12); of a joint with two servos the torque of one alone would be "

@@ -121,14 +121,22 @@ class _Tracker:
         if not new.any():
             return np.where(slow, gone[-1], 0.0)
         last = int(np.argmax((gone >= np.minimum(owed, gone[-1]))[:, new].all(axis=1)))
+
+        def there_and_back(slower: float) -> tuple[Array, Array]:
+            duration = np.pi * t[last] / slower
+            phase = 2.0 * np.pi * np.minimum(self._clock(duration), duration) / duration
+            q, dq = _course(motion, 0.5 * t[last] * (1.0 - np.cos(phase)), start, segment)
+            return q, dq * (slower * np.sin(phase))[:, None]
+
         slower = min(1.0, share / float(pace[:last + 1].max()))
-        duration = np.pi * t[last] / slower
-        phase = 2.0 * np.pi * np.minimum(self._clock(duration), duration) / duration
-        q, dq = _course(motion, 0.5 * t[last] * (1.0 - np.cos(phase)), start, segment)
+        q, dq = there_and_back(slower)
+        hardest = float((np.abs(np.diff(dq, axis=0, prepend=0.0)) * arm.rate / arm.limits.acceleration).max())
+        if hardest > share:             # of a way so short that it is slow anyway
+            q, dq = there_and_back(slower * np.sqrt(share / hardest))
         trial = Segment(TO_START, "move", tuple(start.tolist()), segment.posture)
         if self._recorder:
             self._recorder.start(trial)
-        self._track(trial, q, dq * (slower * np.sin(phase))[:, None], share * arm.limits.velocity)
+        self._track(trial, q, dq, share * arm.limits.velocity)
         if self._recorder:
             self._recorder.finish(trial)
         return np.where(slow, gone[-1], gone[last])

@@ -33,6 +33,7 @@ _OBJECTS = {                # index, sub-index: type (struct), value at power-on
     (0x607F, 0): ("I", 2**31, True),
     (0x6087, 0): ("I", 1, True),
     (0x607D, 0): ("B", 2, False), (0x607D, 1): ("i", -2**31, True), (0x607D, 2): ("i", 2**31 - 1, True),
+    (0x60A9, 0): ("I", 0, False),
     (0x60C2, 0): ("B", 2, False), (0x60C2, 1): ("B", 1, True), (0x60C2, 2): ("b", -3, True)}
 _TEXTS = {0x1008: "stribeck emulated drive", 0x100A: "1.0"}
 _STATUS = {"switch on disabled": 0x40, "ready to switch on": 0x21, "switched on": 0x23, "operation enabled": 0x27,
@@ -51,14 +52,23 @@ class CanopenNode(Node):
         self._position = turn / keys["position_counts"]                                  # rad at the joint of a count
         self._velocity = turn / keys.get("velocity_counts", keys["position_counts"])
         self._torque = drive.table.direction * keys["rated_torque"] * drive.table.ratio / 1000.0
+        self._speed_unit = self._notation(keys)
         self._rated = round(keys["rated_torque"] / (1e-6 if keys.get("rated_torque_unit", "").startswith("µ") else 1e-3))
         self.boot()
+
+    @staticmethod
+    def _notation(keys: dict[str, Any]) -> int:
+        """Its unit of speed, 0x60A9: increments a second, or a decimal part of revolutions a minute; else none is told."""
+        if "velocity_counts" not in keys:
+            return 0x00B50300
+        power = round(math.log10(60.0 / keys["velocity_counts"]))
+        return (power & 0xFF) << 24 | 0xB44700 if math.isclose(keys["velocity_counts"], 60.0 / 10.0**power) else 0
 
     def boot(self) -> None:
         """Power-on or reset: everything forgotten, no power, no PDO valid but by default."""
         self.types = {key: form for key, (form, _, _) in _OBJECTS.items()}
         self.values: dict[tuple[int, int], int] = {key: value for key, (_, value, _) in _OBJECTS.items()}
-        self.values[0x6076, 0] = self._rated
+        self.values[0x6076, 0], self.values[0x60A9, 0] = self._rated, self._speed_unit
         for k in range(4):
             for parameters, base in ((0x1400, 0x200), (0x1800, 0x180)):
                 for sub, form, value in ((0, "B", 2), (1, "I", base + 0x100 * k + self.id), (2, "B", 255)):

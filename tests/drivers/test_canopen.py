@@ -14,6 +14,7 @@ import time
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
+from unittest.mock import patch
 
 import can
 import canopen
@@ -128,6 +129,11 @@ class TestSettings:
         ({"joints": {"lift": {"drive": {"node": 1}}}}, r"joints.lift.drive.node = 1 is also that of turn"),
         ({"joints": {"lift": {"drive": {"rated_torque": -1}}}}, r"joints.lift.drive.rated_torque = -1"),
         ({"joints": {"lift": {"gear_ratio": None}}}, r"pair.toml: joints.lift.gear_ratio is missing: this drive counts motor"),
+        ({"joints": {"lift": {"acceleration": 5e5}}}, r"joints.lift: its quick-stop deceleration is \d+ in the drive's counts "
+                                                      r"\(0x6085\), which holds 1 to 4294967295"),
+        ({"joints": {"lift": {"drive": {"velocity_counts": 1e-4}}}}, r"joints.lift: its quick-stop deceleration is 0 in the"),
+        ({"joints": {"lift": {"drive": {"position_counts": 1e9, "velocity_counts": 4096}}}},
+         r"joints.lift: a position of .* is .* counts, more than 32 bits"),
         ({"joints": {"lift": {"torque": 1e5}}}, r"joints.lift.torque = 100000 N·m is .* thousandths of the rated torque"),
     ])
     def test_keys_are_checked_before_anybody_is_asked(self, make_arm, changes, words):
@@ -449,12 +455,14 @@ def says(index, value):
     (deaf_to((0x60FF, 0)), None),
     (says(0x6502, 0b100), r"has no mode csv \(0x6502 offers pv\)"),
     (says(0x6076, 600_000), r"rated torque is 600 N·m \(0x6076, in mN·m\), the arm file says 0.6 N·m"),
+    (says(0x60A9, 0x00B44700), r"counts speeds in revolutions per min \(0x60A9\), 60 at one motor revolution a second, the arm "
+                               r"file says \d+ \(velocity_counts, by default position_counts\)"),
     (says(0x607E, 0b0100_0000), r"reverses its velocity only \(0x607E = 0x40\): the joint would move away"),
     (says(0x607E, 0b1000_0000), r"reverses its position only \(0x607E = 0x80\)"),
     (lambda node: node.fault(0x4310), r"has a fault, error 0x4310 \(temperature of the drive\)"),
     (lambda node: node._enter("operation enabled"), "is powered and follows another program"),
 ], ids=["no heartbeat consumer", "no reaction", "no quick stop option", "reaction not taken", "mapping not taken", "zero is zero",
-        "no csv", "unit of torque", "velocity reversed", "position reversed", "fault", "somebody else's"])
+        "no csv", "unit of torque", "unit of speed", "velocity reversed", "position reversed", "fault", "somebody else's"])
 def test_a_drive_that_is_not_as_it_should_be_is_not_powered(make_arm, spoil, words):
     arm = make_arm(merged(with_port(PAIR["canopen"], 1), {"driver": {"modes": ["velocity"]}}))
     with virtual_drives(arm, spoil) as driver:
@@ -532,6 +540,41 @@ def test_settings_arrive_where_answers_are_lost_or_come_twice(make_arm):
         assert all(axis.watched for axis in driver.axes)
 
 
+def test_watchdogs_stay_quiet_while_an_answer_is_waited_for(make_arm):
+    """They are shorter than the time after which a drive is asked again, and run since the first cycle."""
+    nodes = []
+
+    def loses_an_answer(node):
+        transmit, left = node._transmit, [2]
+        nodes.append(node)
+
+        def lossy(identifier, data):
+            asked = identifier == 0x580 + node.id and data[1:3] == b"\xff\x60" and node._watchdog is not None and left[0]
+            left[0] -= bool(asked)
+            if not asked:
+                transmit(identifier, data)
+
+        node._transmit = lossy
+        node.left = left
+
+    arm = make_arm(merged(with_port(PAIR["canopen"], 1), {"driver": {"watchdog": 0.1}}))
+    with virtual_drives(arm, loses_an_answer) as driver, driver:
+        driver.enable()
+        assert nodes[0].left == [0]
+        assert steps(driver, 20, PACE)[-1].dq == pytest.approx(PACE, abs=0.5)
+        assert all(axis._emergency is None for axis in driver.axes)
+
+
+@pytest.mark.parametrize("counts", [60.0, 60_000.0, 123.0])
+def test_other_units_of_speed(make_arm, counts):
+    """Which the drive names, but the last."""
+    arm = make_arm(merged(with_port(PAIR["canopen"], 1), {"joints": {"turn": {"drive": {"velocity_counts": counts}}}}))
+    with virtual_drives(arm, lambda _: None) as driver, driver:
+        told = driver.axes[0].identity()["speed counts"]
+        assert told.startswith(f"{counts:g} at one motor revolution a second, as the ")
+        assert told.endswith("drive says" if counts != 123.0 else "arm file says; the drive does not (0x60A9)")
+
+
 def test_a_drive_that_hears_the_start_late_is_asked_again(make_arm):
     def deaf_once(node):
         nmt, heard = node._nmt, []
@@ -605,8 +648,7 @@ class Garbled(canopen.Network):
     def __init__(self, axis, replies):
         super().__init__()
         self.replies = iter(replies)
-        axis.join(self)
-        axis.node.sdo.RESPONSE_TIMEOUT = 1e-3
+        axis.join(self, lambda: None)
         self.answer = axis.node.sdo.on_response
 
     def send_message(self, can_id, data, remote=False):
@@ -624,7 +666,7 @@ answers = st.one_of(st.binary(max_size=8), st.builds(lambda command, rest: bytes
 @example([b"\x4b\x41\x60"], False)
 def test_damaged_answers_are_asked_for_again_or_told_in_our_words(axis, replies, write):
     Garbled(axis, replies)
-    with suppress(DriverError):
+    with suppress(DriverError), patch("drivers.canopen402._REPLY", 1e-3):
         if write:
             axis.write(Setting(0x6041, 0, "<H", 1, "something"))
         else:

@@ -45,6 +45,20 @@ def test_frames_are_these_bytes():
     assert cia402.mapping((0x6041, 16), (0x6064, 32), (0x6077, 16)) == [0x60410010, 0x60640020, 0x60770010]
 
 
+@pytest.mark.parametrize(("word", "counts", "words"), [
+    (0x00B44700, 60.0, "revolutions per min"), (0xFDB44700, 60_000.0, "10^-3 revolutions per min"),
+    (0x01B44700, 6.0, "10^1 revolutions per min"), (0x00B50300, 4096.0, "increments per s"), (0x00410300, 360.0, "degrees per s"),
+    (0xFD100300, 6283.185, "10^-3 radians per s")])
+def test_units_of_speed_that_drives_name(word, counts, words):
+    """The first two are what EPOS4 and Nanotec drives show for rpm and mrpm."""
+    assert cia402.speed_unit(word, 4096) == (pytest.approx(counts), words)
+
+
+@pytest.mark.parametrize("word", [0, 0x00B40000, 0x00000300, 0x00B44800, 0xFFFFFFFF])
+def test_units_that_are_no_speed_say_nothing(word):
+    assert cia402.speed_unit(word, 4096) is None
+
+
 @given(st.binary(max_size=8))
 def test_whatever_comes_is_a_frame_or_none(data):
     state, velocity = cia402.unpack_state(data), cia402.unpack_velocity(data)

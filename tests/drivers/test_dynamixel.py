@@ -19,6 +19,8 @@ import pytest
 from serial.urlhandler import protocol_socket
 
 from drivers import ArmStopped, Command, DriverError, Supervisor, connect
+from drivers import dynamixel2 as dxl
+from drivers.dynamixel import Setting
 from drivers.emulators.body import RESET, SILENT
 from drivers.emulators.dynamixel import Emulator, frame, frames
 from ident.errors import InputError
@@ -502,6 +504,41 @@ def test_a_joint_without_brake_falls_when_its_servo_has_no_power(make_arm, on_pt
 def test_a_servo_that_is_not_as_it_should_be_is_not_powered(on_pty, spoil, words):
     with servos_here(on_pty, spoil) as driver, pytest.raises(DriverError, match=words), driver:
         pass
+
+
+class Late:
+    """A line on which every answer comes a question late, after one that came twice."""
+
+    def __init__(self, values):
+        self.values, self.waiting = values, []
+
+    def ask(self, servo, instruction, parameters, size):
+        address = int.from_bytes(parameters[:2], "little")
+        self.waiting.append(SimpleNamespace(error=0, data=self.values[address]))
+        if len(self.waiting) == 1:
+            self.waiting *= 2
+        return self.waiting.pop(0)
+
+
+def test_answers_that_come_twice_are_not_taken_for_the_next(make_arm):
+    """Else the firmware's number would be a fault, and "no" the answer to whether there is power."""
+    axis = connect(make_arm(with_port(PAIR["dynamixel"], 1))).axes[0]
+    axis._bus = lambda: late
+    late = Late({12: b"\xff", 6: b"\x2d", 70: b"\x00", 64: b"\x01", 11: b"\x03"})
+    found = [axis.read(item) for item in (dxl.SECONDARY_ID, dxl.FIRMWARE, dxl.HARDWARE_ERROR, dxl.TORQUE_ENABLE)]
+    assert found == [255, 45, 0, 1]
+    axis._verify(Setting(dxl.OPERATING_MODE, 3, "operating mode"))
+    with pytest.raises(DriverError, match=r"operating mode = 4 .* reads back 3"):
+        axis._verify(Setting(dxl.OPERATING_MODE, 4, "operating mode"))
+
+
+def test_a_servo_that_answers_no_writes_is_told_to(on_pty):
+    """Status Return Level 1: the first write is not answered, after which it is 2."""
+    def quiet(servo):
+        servo.values[68] = 1
+
+    with servos_here(on_pty, quiet) as driver, driver:
+        driver.enable()
 
 
 def test_a_pty_serves_as_well_and_its_link_goes_with_it(on_pty, tmp_path):

@@ -115,6 +115,19 @@ def test_a_joint_that_goes_little_in_a_fast_segment_goes_all_of_that_slowly(limi
     assert_slow_first(q, told, (TRIAL, TRIAL))          # 0.05 of them slowly in a segment that was slow for it anyhow
 
 
+@pytest.mark.parametrize("left", [0.15, 0.02, 0.004, 0.0005])
+def test_the_first_motion_is_gentle_however_short_it_is(limits, arm_file, make_plan, left):
+    """Where little of it is left, it is slow anyway, but not by its turn."""
+    plan = replace(make_plan(arm_file), start=(0.0, 0.0), segments=(Segment(0, "move", (1.0, 0.0), 0),))
+    arm, notes = Integrator(limits), Notebook()
+    arm.q = np.array([TRIAL - left, 0.0]) * -1.0        # what is gone on the way to the start counts
+    follow(arm, plan, notes, share=0.1)
+    slow = np.array(notes.segment) == -1
+    told = np.array(notes.dq_cmd)[slow]
+    hardest = np.abs(np.diff(told, axis=0)).max(axis=0) * arm.rate
+    assert (hardest <= 0.2 * limits.acceleration).all()
+
+
 def test_what_is_slow_is_not_tried(limits, arm_file, make_plan):
     slow = make_plan(arm_file, speeds=(0.1,), way=0.5)
     plan = replace(slow, start=tuple(slow.segments[0].target), segments=slow.segments[1:])
