@@ -147,6 +147,7 @@ class ArmFile:
     driver: DriverTable
     joints: Mapping[str, JointTable]
     simulation: Mapping[str, Any]
+    names_torque_signal: bool = True        # else it is the default
 
     def joint(self, name: str) -> JointTable:
         """Table of a joint; defaults where the file has none."""
@@ -201,7 +202,7 @@ def load_arm(arm: str | Path, model_dir: Path | None = None) -> ArmFile:
     if not model.is_file():
         raise InputError(f"{path}: model = {table.model!r}: no such file beside the arm file")
     return ArmFile(path.resolve(), table.name, model, table.gravity, table.torque_signal, table.tool, table.workspace,
-                   table.driver, table.joints, table.simulation)
+                   table.driver, table.joints, table.simulation, "torque_signal" in table.model_fields_set)
 
 
 def check_against_model(arm: ArmFile, mechanism: Mechanism) -> None:

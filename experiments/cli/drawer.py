@@ -81,7 +81,10 @@ def main() -> None:
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)        # Ctrl-C is for the arm; this ends with its input
     lines = _lines(sys.stdin.fileno())
-    picture: Picture = resolve_name(PICTURES[sys.argv[1]])(json.loads(next(line for line in lines if line)))
+    try:
+        picture: Picture = resolve_name(PICTURES[sys.argv[1]])(json.loads(next(line for line in lines if line)))
+    except ImportError as error:
+        raise SystemExit(f"note      there is no picture: {error}") from None
     told = False
     with Live(console=Console(file=sys.stdout, force_terminal=True), auto_refresh=False, transient=not picture.lasting) as screen:
         for line in lines:

@@ -28,7 +28,10 @@ def agreed_signal(stated: str | None, arm: "ArmFile", log: Path, yes: bool, text
         text.print(f"Which torque does {log.name} hold? {', '.join(TORQUE_SIGNALS)}")
         signal = typer.prompt("torque signal", default=signal, err=True)
     checked_signal(signal, str(log))
-    text.print(f"torque    {signal} ({'as the arm file says; --torque-signal states another' if stated is None else 'stated'})")
+    why = ("stated" if stated is not None or signal != arm.torque_signal else
+           "as the arm file says; --torque-signal states another" if arm.names_torque_signal else
+           "by default: the arm file has no torque_signal; --torque-signal states another")
+    text.print(f"torque    {signal} ({why})")
     return signal
 
 
@@ -45,7 +48,7 @@ def agreed_columns(table: "Table", given: Sequence["ColumnMap"], arm: "ArmFile",
     """
     from drivers.errors import ArmStopped
     from experiments.importers.columns import check_complete, missing_targets
-    from experiments.importers.guess import guess_columns, likely
+    from experiments.importers.guess import equally_good, guess_columns, likely
     from ident.errors import InputError, command
 
     columns = guess_columns(table, given, arm, mechanism)
@@ -67,7 +70,8 @@ def agreed_columns(table: "Table", given: Sequence["ColumnMap"], arm: "ArmFile",
             only = (f"; a log of {', '.join(moving)} alone is one of the model that "
                     f"{command('init', arm.model, '--joints', ','.join(moving), '-o', 'ARM.toml')} makes" if
                     moving and len(moving) < mechanism.n and "tau" in signals else "")
-            raise InputError("; ".join((f"{error}{why}{only}", likely(missing[0], table), *table.notes))) from None
+            tie = f"; {said}" if (said := equally_good(table, mechanism.names)) else ""
+            raise InputError("; ".join((f"{error}{why}{only}{tie}", likely(missing[0], table), *table.notes))) from None
     if guessed and not yes and sys.stdin.isatty() and not typer.confirm("import with these columns", default=True,
                                                                         err=True):
         raise ArmStopped("called off; nothing was written")

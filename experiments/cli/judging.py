@@ -72,8 +72,10 @@ def _unstated(name: str, inertia: float, arm: "ArmFile", mechanism: "Mechanism")
     """What an error that follows the acceleration may come from."""
     table, unit = arm.joint(name), "kg" if mechanism.prismatic[mechanism.names.index(name)] else "kg·m²"
     has = f"rotor_inertia = {table.rotor_inertia:g}" if table.rotor_inertia else "no rotor_inertia"
+    counts = (f", and that of the motor counts gear_ratio² = {table.ratio**2:g} times" if table.gear_ratio is not None else
+              ", and no gear_ratio, with whose square that of the motor counts")
     return (f"most of {name}'s error follows its acceleration, as if {inertia:.2g} {unit} were missing at the joint: the arm "
-            f"file has {has}, and that of the motor counts gear_ratio² = {table.ratio**2:g} times")
+            f"file has {has}{counts}")
 
 
 def _numbers(joint: "JointValidation") -> dict[str, float | bool]:

@@ -242,6 +242,8 @@ def _check_view(text: "Console", live: bool, rerun: str | None) -> None:
         raise InputError("--live draws in a terminal and there is none; leave it out")
     if rerun is not None and find_spec("rerun") is None:
         raise InputError("--rerun needs the package rerun-sdk; pip install 'stribeck[rerun]'")
+    if rerun == VIEW and sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        raise InputError(f"--rerun {VIEW} opens a window and there is no display; --rerun FILE.rrd keeps the same for later")
     if rerun is not None and rerun != VIEW and Path(rerun).suffix != ".rrd":
         raise InputError(f"--rerun {rerun}: a recording for the Rerun viewer ends in .rrd; {VIEW} opens the viewer")
     if rerun is not None and rerun != VIEW and not os.access(Path(rerun).absolute().parent, os.W_OK):

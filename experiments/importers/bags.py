@@ -1,8 +1,11 @@
 """ROS 2 bags and MCAP files with joint states: that topic is kept, and lists of numbers beside it, whatever else was recorded."""
 
 import re
+import shutil
 import sqlite3
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -22,6 +25,7 @@ _LARGEST_RECORD = 1 << 30       # bytes of an MCAP record
 _LARGEST_CHUNK = 1 << 28        # bytes of an MCAP chunk, unpacked
 _LARGEST_ROW = 1 << 26          # bytes of a message in SQLite
 _READ = (*TYPES, *multi_array.TYPES)
+_ZSTD = b"\x28\xb5\x2f\xfd"     # how what zstd has compressed begins; no CDR does
 _STEPS = 1_000_000_000          # of SQLite's machine, far more than a query of ours needs: a damaged file may never end
 
 
@@ -54,7 +58,7 @@ def open_bag(path: Path, topic: str | None = None, stamps: str = "auto") -> Tabl
                 beside.add(name, data, receipt)
             if kind not in TYPES:
                 others.add(f"{name} ({kind})")
-            elif topic is None or name == topic:
+            elif topic is None or _same(name, topic):
                 found.setdefault(name, JointStates(str(path), name)).add(data, receipt)
             else:
                 others.add(name)
@@ -62,11 +66,16 @@ def open_bag(path: Path, topic: str | None = None, stamps: str = "auto") -> Tabl
         topic = _USUAL if _USUAL in found else None
         if topic is None:
             raise InputError(f"{path}: joint states under several topics: {', '.join(sorted(found))}; choose one with --topic")
-    states = next(iter(found.values()), None) if topic is None else found.get(topic)
+    states = next((states for name, states in found.items() if topic is None or _same(name, topic)), None)
     if states is None or not len(states):
         wanted = f"sensor_msgs/JointState{f' under {topic}' if topic else ''}"
         raise InputError(f"{path}: no message of {wanted} in it; it holds {', '.join(sorted(others)[:10]) or 'nothing else'}")
     return states.table(stamps, tuple(notes), beside)
+
+
+def _same(topic: str, asked: str) -> bool:
+    """A topic may be asked for without its slash."""
+    return topic.strip("/") == asked.strip("/")
 
 
 def _number(path: Path) -> tuple[str, int]:
@@ -77,14 +86,39 @@ def _number(path: Path) -> tuple[str, int]:
 
 def _messages(file: Path, notes: list[str]) -> Iterator[tuple[str, str, int, bytes]]:
     """Topic, type, time of receipt [ns] and content of messages; of topics that are not read only one, without content."""
-    yield from (_from_sqlite if file.suffix == ".db3" else _from_mcap)(file, notes)
+    for name, kind, receipt, data in (_from_sqlite if file.suffix == ".db3" else _from_mcap)(file, notes):
+        if data.startswith(_ZSTD):
+            raise InputError(f"{file}: the messages are compressed one by one; unpack the bag with ros2 bag convert")
+        yield name, kind, receipt, data
+
+
+@contextmanager
+def _complete(file: Path, notes: list[str]) -> Iterator[str]:
+    """Address of a database with all that belongs to it. One that its recorder has not closed is copied: SQLite puts together
+    what stands beside it, and would write to it.
+    """
+    beside = [journal for end in ("-wal", "-journal")
+              if (journal := file.with_name(file.name + end)).is_file() and journal.stat().st_size > 0]
+    if not beside:
+        yield f"file:{quote(str(file.resolve()))}?mode=ro&immutable=1"
+        return
+    notes.append(f"{file.name} was not closed by its recorder; what stands in {beside[0].name} was read with it")
+    with tempfile.TemporaryDirectory() as folder:
+        for part in (file, *beside):
+            shutil.copyfile(part, Path(folder) / part.name)
+        yield f"file:{quote(str(Path(folder) / file.name))}?mode=rw"
 
 
 def _from_sqlite(file: Path, notes: list[str]) -> Iterator[tuple[str, str, int, bytes]]:
+    with file.open("rb"):                                   # SQLite would say no more than that it cannot
+        pass
+    with _complete(file, notes) as address:
+        yield from _rows(file, address)
+
+
+def _rows(file: Path, address: str) -> Iterator[tuple[str, str, int, bytes]]:
     try:
-        with file.open("rb"):                               # SQLite would say no more than that it cannot
-            pass
-        connection = sqlite3.connect(f"file:{quote(str(file.resolve()))}?mode=ro&immutable=1", uri=True)
+        connection = sqlite3.connect(address, uri=True)
     except sqlite3.Error as error:
         raise InputError(f"{file}: not a ROS 2 bag: {error}") from error
     steps = iter(range(_STEPS // 1_000_000))
@@ -105,8 +139,6 @@ def _from_sqlite(file: Path, notes: list[str]) -> Iterator[tuple[str, str, int, 
             for receipt, data in connection.execute("SELECT timestamp, data FROM messages WHERE topic_id = ?", (number,)):
                 if not isinstance(data, bytes) or not isinstance(receipt, int):
                     raise InputError(f"{file}: a message of {name} is no message")
-                if data[:4] == b"\x28\xb5\x2f\xfd":
-                    raise InputError(f"{file}: the messages are compressed one by one; unpack the bag with ros2 bag convert")
                 yield str(name), str(kind), receipt, data
     except (sqlite3.Error, OverflowError, MemoryError, UnicodeDecodeError) as error:     # the last from a message of its own
         raise InputError(f"{file}: not a ROS 2 bag that can be read: {error}") from error

@@ -104,6 +104,13 @@ def likely(target: str, table: Table) -> str:
     return f"columns are {', '.join(listed[:12])}{', ...' if len(listed) > 12 else ''}"
 
 
+def equally_good(table: Table, joints: tuple[str, ...]) -> str:
+    """Words for a message about columns of which several sets fit the joints, as those of a second arm; none where none do."""
+    found = next((how for signal in ("q", "tau") for columns, how in (_of_joints(signal, table, joints),)
+                  if how and columns[0] is None), "")
+    return f"{found} fit {joints[0]} equally well, and others like them: give those of one arm" if found else ""
+
+
 def _time(free: Sequence[str], table: Table) -> str | None:
     """The column of time by its name, else the only one in a unit of time."""
     named = [name for name in free if name in _TIME] or [name for name in free if set(_tokens(name)) & set(_TIME)]
@@ -125,7 +132,12 @@ def _clock(column: str, table: Table) -> ColumnMap:
 
 
 def _of_joints(signal: str, table: Table, joints: tuple[str, ...]) -> tuple[list[str | None], str]:
-    """The column of every joint, and by what of its name; all None where two ways to read the names are equally good."""
+    """The column of every joint, and by what of its name; all None, and the first columns, where two ways to read the names are
+    equally good.
+    """
+    def strange(shape: tuple[str, ...]) -> int:
+        return len(set(shape) - _NEUTRAL - _WORDS[signal] - {"#"})
+
     words = {name: set(_tokens(name, joints)) for name in table.names}
     spoken = set().union(*_WORDS.values())
     measured = [name for name in table.names if not words[name] & _NOT_MEASURED and (
@@ -152,18 +164,21 @@ def _of_joints(signal: str, table: Table, joints: tuple[str, ...]) -> tuple[list
             ways[shape] = [found[first + k] for k in range(len(joints))]
             if len(found) > len(joints):
                 partly[shape] = f"name; {len(joints)} of its {len(found)} numbers, in order"
+    nothing: list[str | None] = [None] * len(joints)
     if by_name:                         # a joint's own name says more than a number
         shape, named = max(by_name.items(), key=lambda item: (len(item[1]), -len(item[0])))
         if len(named) == len(joints) or not ways:
-            return [named.get(joint) for joint in joints], "name"
-    nothing: list[str | None] = [None] * len(joints)
+            alike = [found[joints[0]] for other, found in by_name.items()
+                     if len(joints) == len(found) == len(named) and len(other) == len(shape)
+                     and strange(other) == strange(shape) > 0]
+            return ([named.get(joint) for joint in joints], "name") if len(alike) < 2 else (nothing, " and ".join(alike))
     if not ways:
         return nothing, ""
-    cost = {shape: (bool(_CURRENT & set(shape)) or _unit(str(way[0]), table) in CURRENTS,
-                    len(set(shape) - _NEUTRAL - _WORDS[signal])) for shape, way in ways.items()}
+    cost = {shape: (bool(_CURRENT & set(shape)) or _unit(str(way[0]), table) in CURRENTS, strange(shape))
+            for shape, way in ways.items()}
     best = sorted(ways, key=lambda shape: cost[shape])
     if len(best) > 1 and cost[best[0]] == cost[best[1]]:
-        return nothing, ""
+        return nothing, " and ".join(str(ways[shape][0]) for shape in best if cost[shape] == cost[best[0]])
     return ways[best[0]], partly.get(best[0], "name; joints by order" if len(joints) > 1 else "name")
 
 

@@ -19,6 +19,7 @@ TYPES = ("sensor_msgs/msg/JointState", "sensor_msgs/JointState")
 STAMPS = ("auto", "header", "receipt")
 SIGNALS = ("position", "velocity", "effort")
 _MOST_JOINTS = 1000
+_UNSET = 0.01           # part of the header stamps that may be zero
 
 
 @dataclass
@@ -78,7 +79,7 @@ class JointStates:
         joints = list(dict.fromkeys(name for layout in self._layouts.values() for name in layout.names))
         check_size(self.source, len(self), 3 * len(joints))
         header, receipt = (np.frombuffer(ticks, dtype=np.int64) for ticks in (self._header, self._receipt))
-        clock, about = _clock(header, receipt, stamps)
+        clock, about, kept = _clock(header, receipt, stamps)
         columns = {f"{signal}.{joint}": np.full(len(self), np.nan) for signal in SIGNALS for joint in joints}
         for layout in self._layouts.values():
             values = np.frombuffer(layout.values).reshape(len(layout.rows), 3, len(layout.names))
@@ -88,26 +89,30 @@ class JointStates:
         for others, note in beside.columns(receipt, MOST_NUMBERS // len(self) - 3 * len(joints)) if beside else ():
             columns |= others
             notes = (*notes, note)
-        t, columns, order = _ordered(clock, columns)
+        t, columns, order = _ordered(clock[kept], {name: column[kept] for name, column in columns.items()})
         found = in_memory(self.source, {"t": t, **columns})
         return Table(found.source, found.names, found.load, {"t": "s"}, notes=(*notes, about, *order))
 
 
-def _clock(header: NDArray[np.int64], receipt: NDArray[np.int64], stamps: str) -> tuple[NDArray[np.int64], str]:
-    """Which time to take, and how even both are."""
+def _clock(header: NDArray[np.int64], receipt: NDArray[np.int64],
+           stamps: str) -> tuple[NDArray[np.int64], str, NDArray[np.bool_]]:
+    """Which time to take, how even both are, and which messages have it."""
     def scatter(ticks: NDArray[np.int64]) -> float:
         steps = np.diff(np.sort(ticks)) * 1e-6
         return float(np.quantile(np.abs(steps - np.median(steps)), 0.95)) if len(steps) else 0.0
 
-    chosen = stamps
+    chosen, stamped = stamps, header != 0
+    unset = int((~stamped).sum())
     if stamps == "auto":
-        chosen = "header" if 10 * len(np.unique(header)) > len(header) else "receipt"
+        chosen = "header" if 10 * len(np.unique(header)) > len(header) and unset <= _UNSET * len(header) else "receipt"
     ticks, other = (header, receipt) if chosen == "header" else (receipt, header)
     said = (f"time is the {chosen} stamp, whose steps scatter by {scatter(ticks):.2g} ms (95 %); those of the "
             f"{'receipt' if chosen == 'header' else 'header'} stamp by {scatter(other):.2g} ms")
     if chosen == "receipt" and stamps == "auto":
-        said += "; the header stamps are not set"
-    return ticks, said
+        said += f"; the header stamps are not set{f' in {unset} of {len(header)} messages' if 0 < unset < len(header) else ''}"
+    if chosen == "receipt" or not unset or unset == len(header):
+        return ticks, said, np.ones(len(header), dtype=bool)
+    return ticks, f"{said}; {unset} message(s) whose header stamp is not set are left out", stamped
 
 
 def _ordered(clock: NDArray[np.int64], columns: dict[str, Array]) -> tuple[Array, dict[str, Array], tuple[str, ...]]:

@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 _BATCH = 65_536         # rows read at a time
 _WIDEST = 256           # values of a list column that can be joints
 _LARGEST_INFO = 1 << 24     # bytes of a dataset's description
+_EPISODE = "episode_index"      # LeRobot's column, also in one file of a dataset
 _TICKS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 
 def open_parquet(path: Path) -> Table:
     """A Parquet file; values of a list column are called ``column.0``, ``column.1``, ..."""
-    return _table(str(path), [path], {})
+    return _table(str(path), [path], {}, _EPISODE)
 
 
 def open_lerobot(folder: Path) -> Table:
@@ -39,7 +40,7 @@ def open_lerobot(folder: Path) -> Table:
     files = sorted(path for path in folder.glob("data/**/*.parquet") if path.is_file())
     if not files:
         raise InputError(f"{folder}: a LeRobot dataset without data/**/*.parquet")
-    return _table(str(folder), files, names, "episode_index")
+    return _table(str(folder), files, names, _EPISODE)
 
 
 def _names(feature: Any) -> list[str] | None:

@@ -24,6 +24,8 @@ READERS: dict[str, Callable[..., Table]] = {
     ".mcap": open_bag,
 }
 
+_PACKED = {".zstd": "zstd -d", ".zst": "zstd -d", ".gz": "gunzip -k", ".xz": "unxz -k", ".bz2": "bunzip2 -k"}
+
 
 def open_log(path: Path, **options: str | None) -> Table:
     """Open a log by its suffix; a folder is a LeRobot dataset or a ROS 2 bag.
@@ -50,15 +52,27 @@ def open_log(path: Path, **options: str | None) -> Table:
     return with_stamps(table)
 
 
+def _is_packed(path: Path) -> bool:
+    return path.suffix in _PACKED and path.with_suffix("").suffix in READERS
+
+
+def _compressed(path: Path) -> InputError:
+    return InputError(f"{path}: the file is compressed as a whole; unpack it with {_PACKED[path.suffix]} and import {path.stem}")
+
+
 def _reader(path: Path) -> Callable[..., Table]:
     if path.is_dir():
         if (path / "meta" / "info.json").is_file():
             return open_lerobot
         if any(file.suffix in SUFFIXES for file in path.iterdir()):
             return open_bag
+        if packed := sorted(file for file in path.iterdir() if _is_packed(file)):
+            raise _compressed(packed[0])
         raise InputError(f"{path}: neither a LeRobot dataset (meta/info.json) nor a ROS 2 bag ({', '.join(SUFFIXES)})")
     if not path.is_file():
         raise no_file(path)
+    if _is_packed(path):
+        raise _compressed(path)
     reader = READERS.get(path.suffix.lower())
     if reader is None:
         raise InputError(f"{path}: {unknown_name('kind of log', path.suffix, READERS)}")

@@ -4,11 +4,13 @@ import io
 import json
 import re
 import shlex
+import shutil
 import sqlite3
 import struct
 import tracemalloc
 import zipfile
 import zlib
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -162,6 +164,33 @@ class TestTables:
         pq.write_table(pa.table(columns), folder / "data/file-000.parquet")
         assert "secret" not in open_log(folder).names
         assert_is_the_log(bring(folder))
+
+    def test_one_file_of_a_dataset_has_its_episodes(self, bring, tmp_path):
+        """Whose time starts anew each time."""
+        pq.write_table(pa.table({"timestamp": np.concatenate((T[:150], T[150:] - T[150])), "observation.state": list(Q),
+                                 "observation.effort": list(TAU), "episode_index": np.repeat([0, 1], [150, ROWS - 150])}),
+                       tmp_path / "file-000.parquet")
+        run = bring(tmp_path / "file-000.parquet")
+        np.testing.assert_array_equal(run.segment, np.repeat([0, 1], [150, ROWS - 150]))
+
+    @pytest.mark.parametrize("names", [("turn", "lift"), ("joint_1", "joint_2")])
+    def test_two_arms_in_one_log_are_not_guessed(self, cli, arm, tmp_path, names):
+        """Whatever their joints are called, the left one is no better than the right one."""
+        sides = {f"{side}_{name}.{what}": values[:, k] for side in ("left", "right") for k, name in enumerate(names)
+                 for what, values in (("pos", Q), ("torque", TAU))}
+        pq.write_table(pa.table({"timestamp": T, **sides}), tmp_path / "log.parquet")
+        outcome = cli("import", tmp_path / "log.parquet", "--arm", arm.path, "--yes", "--out", tmp_path / "runs")
+        assert outcome.code == 2
+        assert (f"left_{names[0]}.pos and right_{names[0]}.pos fit turn equally well, and others like them: give those of one arm"
+                in outcome.err.replace("\n", " "))
+
+    def test_which_torque_it_is_when_nobody_says(self, cli, make_arm, tmp_path):
+        pq.write_table(pa.table({"t": T, "q": list(Q), "tau": list(TAU)}), tmp_path / "log.parquet")
+        for k, (changes, words) in enumerate((({}, "motor current (by default: the arm file has no torque_signal;"),
+                                              ({"torque_signal": "motor current"}, "motor current (as the arm file says;"))):
+            arm = make_arm(changes)
+            outcome = cli("import", tmp_path / "log.parquet", "--arm", arm.path, "--yes", "--out", tmp_path / str(k))
+            assert words in outcome.out.replace("\n          ", " "), outcome.err
 
     def test_a_dataset_without_torque_says_what_is_missing(self, cli, arm, tmp_path):
         folder = tmp_path / "dataset"
@@ -614,6 +643,23 @@ class TestBags:
         assert file.read_bytes() == before
         assert len(list(folder.iterdir())) == 2             # SQLite leaves nothing beside it
 
+    @pytest.mark.parametrize("unset", [(0,), (0, 1, 2), range(0, ROWS, 2)])
+    def test_stamps_that_are_set_in_part(self, bring, tmp_path, kind, unset):
+        """A few are left out; where many are zero, messages were received in order all the same."""
+        messages = [(receipt, 0 if k in unset else stamp, *rest) for k, (receipt, stamp, *rest) in enumerate(states())]
+        run = bring(write_bag(tmp_path / "bag", kind, messages))
+        few = len(unset) <= 0.01 * ROWS
+        kept = np.delete(np.arange(ROWS), list(unset)) if few else np.arange(ROWS)
+        np.testing.assert_array_equal(run.signals["q"], Q[kept])
+        np.testing.assert_allclose(run.t - run.t[0], T[kept] - T[kept[0]], atol=1e-9)
+        (note,) = (note for note in run.record["import"]["notes"] if "not set" in note)
+        assert note.endswith(f"; {len(unset)} message(s) whose header stamp is not set are left out" if few else
+                             f"; the header stamps are not set in {len(unset)} of {ROWS} messages")
+
+    def test_a_topic_is_known_without_its_slash(self, tmp_path, kind):
+        write_bag(tmp_path / "bag", kind, states(), topic="/left/joint_states")
+        assert len(open_log(tmp_path / "bag", topic="left/joint_states").read(["t"])["t"]) == ROWS
+
     def test_duplicates_late_messages_other_publishers_and_parts(self, bring, tmp_path, kind):
         messages = list(states())
         messages[10], messages[11] = messages[11], messages[10]
@@ -779,6 +825,41 @@ class TestMalice:
         (tmp_path / "log.mat").write_bytes(spoilt)
         with pytest.raises(InputError, match=words):
             open_log(tmp_path / "log.mat")
+
+    @pytest.mark.parametrize("mode", ["WAL", "PERSIST"])
+    def test_a_bag_that_its_recorder_did_not_close(self, bring, tmp_path, mode):
+        """What was recorded last stands in a file beside it, or the file beside it says what to take back."""
+        folder = write_bag(tmp_path / "bag", "SQLITE3", states())
+        (file,) = folder.glob("*.db3")
+        with closing(sqlite3.connect(file)) as whole:
+            rows = whole.execute("SELECT * FROM messages ORDER BY timestamp").fetchall()
+            whole.execute("DELETE FROM messages WHERE timestamp > ?", (rows[249][2],))
+            whole.commit()
+        writer = sqlite3.connect(file)
+        writer.execute(f"PRAGMA journal_mode = {mode}")
+        writer.execute("PRAGMA cache_size = 1")             # it writes at once
+        writer.executemany("INSERT INTO messages VALUES (?, ?, ?, ?)", rows[250:])
+        if mode == "WAL":
+            writer.commit()
+        left = tmp_path / "left"
+        shutil.copytree(folder, left)                       # as a recorder that was killed leaves it
+        writer.close()
+        before = {path.name: path.read_bytes() for path in left.iterdir()}
+        run = bring(left)
+        np.testing.assert_array_equal(run.signals["q"], Q if mode == "WAL" else Q[:250])
+        assert {path.name: path.read_bytes() for path in left.iterdir()} == before
+        beside = f"{file.name}-{'wal' if mode == 'WAL' else 'journal'}"
+        assert f"{file.name} was not closed by its recorder; what stands in {beside} was read with it" in \
+            run.record["import"]["notes"]
+
+    @pytest.mark.parametrize(("name", "words"), [
+        ("bag/log_0.db3.zstd", r"log_0.db3.zstd: the file is compressed as a whole; unpack it with zstd -d and import log_0.db3"),
+        ("log.csv.gz", "unpack it with gunzip -k and import log.csv"), ("notes.zip", "unknown kind of log '.zip'")])
+    def test_what_is_packed_is_to_be_unpacked(self, tmp_path, name, words):
+        (tmp_path / "bag").mkdir()
+        (tmp_path / name).write_bytes(b"\x28\xb5\x2f\xfd")
+        with pytest.raises(InputError, match=words):
+            open_log((tmp_path / name).parent if name.startswith("bag") else tmp_path / name)
 
     def test_sqlite_whose_schema_is_no_text(self, tmp_path):
         with sqlite3.connect(tmp_path / "log.db3") as bag:

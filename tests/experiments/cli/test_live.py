@@ -208,6 +208,15 @@ def test_a_recording_needs_a_folder_that_is_there(cli):
     assert not Path("runs").exists()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems always have a screen")
+def test_a_viewer_needs_a_screen(cli, monkeypatch):
+    pytest.importorskip("rerun", reason="the package rerun-sdk has the viewer")
+    for key in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(key, raising=False)
+    outcome = cli("run", "lab6", "--joints", "j6", "--out", "runs", "--rerun", "view")
+    assert (outcome.code, "there is no display; --rerun FILE.rrd" in outcome.err) == (2, True), outcome.err
+
+
 @pytest.mark.parametrize(("given", "words"), [("seen.mcap", "ends in .rrd"), ("seen.rrd", "needs the package rerun-sdk")])
 def test_what_rerun_cannot_take_is_said_before_anything_moves(cli, tmp_path, monkeypatch, given, words):
     monkeypatch.chdir(tmp_path)
