@@ -160,7 +160,8 @@ def find_runs(path: Path, purposes: tuple[str, ...] | None = None) -> list[Path]
     path = Path(path)
     runs = [path] if (path / RECORD).is_file() else campaign_runs(path)
     if not runs:
-        raise InputError(f"{path}: " + ("neither a run folder nor a campaign with runs/" if path.is_dir() else
+        fitted = "; it holds what a fit wrote: name the folder that was fitted" if (path / "calibration.toml").is_file() else ""
+        raise InputError(f"{path}: " + (f"neither a run folder nor a campaign with runs/{fitted}" if path.is_dir() else
                                         "this is a file, no run folder; stribeck import makes one of a log" if path.exists() else
                                         "no such folder"))
     if purposes is None or runs == [path]:
