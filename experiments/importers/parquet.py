@@ -123,9 +123,10 @@ def _is_text(kind: "pa.DataType") -> bool:
 
 
 def _first(file: Any, name: str, test: Callable[[str], bool]) -> bool:
-    """Whether the first text of a column passes a test."""
-    batch = next(file.iter_batches(1, columns=[name]), None)
-    return batch is not None and len(batch) > 0 and test(str(batch.column(name)[0]))
+    """Whether the first text of a column, which may begin with rows without, passes a test."""
+    batch = next(file.iter_batches(_BATCH, columns=[name]), None)
+    texts = [] if batch is None else batch.column(name).drop_null()
+    return len(texts) > 0 and test(str(texts[0]))
 
 
 def _numbers(column: "pa.Array", name: str = "") -> Array:

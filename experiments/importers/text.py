@@ -77,8 +77,8 @@ def numbers_in(column: "pd.Series[Any]") -> Array:
     """Numbers of a column of texts; dates of ISO 8601 as seconds since 1970."""
     import pandas as pd
 
-    numbers = np.asarray(pd.to_numeric(column, errors="coerce"), dtype=float)
-    if np.isfinite(numbers).any() or not len(column) or not is_date(str(column.iloc[0])):
+    numbers, said = np.asarray(pd.to_numeric(column, errors="coerce"), dtype=float), column.dropna()
+    if np.isfinite(numbers).any() or not len(said) or not is_date(str(said.iloc[0])):
         return numbers
     when = pd.to_datetime(column, utc=True, errors="coerce", format="ISO8601")
     return np.asarray((when - pd.Timestamp(0, tz="UTC")).dt.total_seconds(), dtype=float)

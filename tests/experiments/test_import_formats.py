@@ -105,6 +105,13 @@ class TestTables:
         np.testing.assert_allclose(run.t - run.t[0], T, atol=1e-6)
         assert "mode" not in open_log(tmp_path / "log.parquet").names
 
+    def test_dates_that_begin_late(self, tmp_path):
+        texts = [None, None, *(f"{date}Z" for date in STAMPS.astype("M8[ns]")[2:])]
+        pq.write_table(pa.table({"time": texts, "q": list(Q)}), tmp_path / "log.parquet")
+        found = open_log(tmp_path / "log.parquet").read(["time"])["time"]
+        assert np.isnan(found[:2]).all()
+        np.testing.assert_allclose(found[2:], 1e-9 * STAMPS[2:], atol=1e-6)
+
     def test_parquet_with_numbers_as_texts_and_decimals(self, bring, tmp_path):
         texts = {f"q_{k + 1}": [f"{value:.9f}" for value in column] for k, column in enumerate(Q.T)}
         decimals = {f"tau_{k + 1}": pa.array(column, pa.float64()).cast(pa.decimal128(20, 9), safe=False)
