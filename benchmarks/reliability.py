@@ -31,11 +31,10 @@ from drivers.emulators import emulate
 from drivers.emulators.body import POWERS
 from drivers.realtime import real_time
 from experiments.plan import Plan, Segment, robot_time, write_plan
-from experiments.record import REPLIES
 from ident.armfile import ArmFile, load_arm
 from ident.description import load_mechanism
 from ident.errors import StribeckError
-from ident.run import DONE, arm_sha256, find_runs, load_run
+from ident.run import DONE, REPLIES, arm_sha256, find_runs, load_run
 from tests.drivers.wires import PAIR, as_of_another_computer, free_port, merged, processes, with_port
 
 ARM = Path(__file__).parents[1] / "tests" / "arms" / "pair.toml"        # a column that turns, a boom that it lifts

@@ -18,9 +18,8 @@ from experiments.tracking import ENOUGH, Enough, Watch, follow
 from ident.armfile import ArmFile
 from ident.description import load_mechanism
 from ident.mechanism import Mechanism
-from ident.run import DONE, FIT, RECORD, Run
+from ident.run import DONE, FIT, RECORD, REPLIES, Run
 
-REPLIES = "replies"     # event: how a bus did
 _LOOKS = 5              # cycles in which drives are asked where they stand,
 _STOOD = 0.02           # rad or m from which they may then be: less than the room that ways leave
 _FIRST_WAY = 0.1        # of velocity and acceleration limits: real hardware shows first whether it goes where it should

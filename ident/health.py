@@ -2,18 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ident.errors import InputError
 from ident.mechanism import Array
-from ident.run import DONE, Run
+from ident.run import DONE, REPLIES, Run
 from ident.strokes import HELD
 
 GAP = 1.5               # periods from which a step of time is a gap
 JITTER = 0.05           # part of the period by which a step must differ to count as jitter,
 _JITTER_SHARE = 0.01    # and the share of such steps that is worth a word
+_LOST = 0.001           # part of a joint's replies, or of the cycles, that may be missing or late without a word
 _SLOW = 0.05            # by which the true rate may differ from what the driver said
 WARMED = 15.0           # °C over a run from which friction is not that of one temperature
 UNIT = 3.0              # factor between torque and the model's gravity beyond which the unit is in doubt
@@ -58,7 +60,7 @@ def check_log(run: Run) -> tuple[Finding, ...]:
                 f"{float(np.diff(run.t)[gaps].max()):.3f} s at t = {run.t[gaps[0]]:.2f} s" if len(gaps) else ", no gaps"))]
     findings += [Finding(name, "dead torque", f"the torque of {name} never changes though it moves; its signal is dead or was "
                                               "not recorded, and this run tells nothing of it") for name in dead_torques(run)]
-    findings += [*_claimed(run, rate), *_jitter(run.t), *_warming(run)]
+    findings += [*_claimed(run, rate), *_jitter(run.t), *_bus(run), *_warming(run)]
     if run.closed is None:
         findings.append(Finding(None, "torn", f"the recording was cut off after {len(run.t)} samples (no closing event); "
                                               "what was recorded is used"))
@@ -74,6 +76,27 @@ def _claimed(run: Run, rate: float) -> list[Finding]:
         return []
     return [Finding(None, "true rate", f"the driver claims {claimed:.4g} Hz, the log runs at {rate:.4g} Hz; speeds rest on "
                     f"the log's times, but ramps were planned for {claimed:.4g} Hz. Correct the rate in the arm file")]
+
+
+def _bus(run: Run) -> list[Finding]:
+    """Replies that did not come in time, and what disturbed the bus: the arm goes on without a few of them."""
+    told: dict[str, Any] = next((event for event in reversed(run.events) if event.get("event") == REPLIES), {})
+    try:
+        cycles, late, errors = (max(0, int(told[key])) for key in ("cycles", "late", "error_frames"))
+        missed = [max(0, int(count)) for count in told["missed"]]
+    except (KeyError, TypeError, ValueError, OverflowError):        # not on a bus, or a damaged line
+        return []
+    findings = [Finding(name, "bus", f"{count} of {cycles} replies of {name} came too late or not at all "
+                        f"({100.0 * count / cycles:.2g} %); those samples repeat the last one. See to wiring, termination, bit "
+                        "rate and what else is on the bus")
+                for name, count in zip(run.names, missed, strict=False) if count > _LOST * cycles > 0.0]
+    if late > _LOST * cycles > 0.0:
+        findings.append(Finding(None, "bus", f"{late} of {cycles} cycles began more than a period late: this computer was busy; "
+                                "close what else runs on it, or let it run in real time"))
+    if errors:
+        findings.append(Finding(None, "bus", f"{errors} error frame(s) on the bus: wiring, termination or bit rate are not right, "
+                                "or a device was cut off"))
+    return findings
 
 
 def _jitter(t: Array) -> list[Finding]:

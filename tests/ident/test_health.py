@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,7 @@ from ident.health import Finding, check_log, check_reading, check_scale, drift, 
 from ident.identify import identify
 from ident.moving import check_motion
 from ident.roundtrips import reduce_run
-from ident.run import Run, arm_sha256, load_run
+from ident.run import REPLIES, Run, arm_sha256, load_run
 from tests.ident.test_strokes import NAMES, RATE, Log, crane, sweep
 
 LIFT = NAMES.index("lift")
@@ -97,6 +98,27 @@ def test_the_true_rate_is_held_against_the_claimed_one() -> None:
     finding = only(replace(run, record={**run.record, "driver": {"rate": 500.0}}))
     assert finding.kind == "true rate"
     assert "claims 500 Hz, the log runs at 250 Hz" in finding.text
+
+
+@pytest.mark.parametrize(("changes", "joint", "words"), [
+    ({"missed": [9, 11]}, "lift", r"11 of 10000 replies of lift came too late or not at all \(0.11 %\); those samples repeat"),
+    ({"late": 11}, None, "11 of 10000 cycles began more than a period late: this computer was busy"),
+    ({"error_frames": 1}, None, r"1 error frame\(s\) on the bus: wiring, termination or bit rate")])
+def test_a_bus_that_loses_replies(changes: dict[str, Any], joint: str | None, words: str) -> None:
+    run = there_and_back().run()
+    events = (*run.events, {"event": REPLIES, "cycles": 10_000, "late": 3, "missed": [2, 10], "error_frames": 0, **changes})
+    finding = only(replace(run, events=events))
+    assert (finding.kind, finding.joint) == ("bus", joint)
+    assert re.match(words, finding.text)
+
+
+@pytest.mark.parametrize("told", [
+    {"cycles": 10_000, "late": 10, "missed": [0, 10], "error_frames": 0},
+    {"cycles": 0, "late": 0, "missed": [0, 0], "error_frames": 0},
+    {"cycles": 10_000, "late": None, "missed": [99, 99], "error_frames": 1}, {"missed": 7}, {}])
+def test_a_few_lost_replies_and_damaged_counts_are_no_finding(told: dict[str, Any]) -> None:
+    run = there_and_back().run()
+    assert findings(replace(run, events=(*run.events, {"event": REPLIES, **told}))) == []
 
 
 def test_jitter_of_the_clock() -> None:
