@@ -15,7 +15,8 @@ from ident.strokes import HELD
 GAP = 1.5               # periods from which a step of time is a gap
 JITTER = 0.05           # part of the period by which a step must differ to count as jitter,
 _JITTER_SHARE = 0.01    # and the share of such steps that is worth a word
-_LOST = 0.001           # part of a joint's replies, or of the cycles, that may be missing or late without a word
+_LOST = 0.001           # part of a joint's replies that may be missing without a word,
+_LATE = 0.01            # and of the cycles that may begin late
 _SLOW = 0.05            # by which the true rate may differ from what the driver said
 WARMED = 15.0           # °C over a run from which friction is not that of one temperature
 UNIT = 3.0              # factor between torque and the model's gravity beyond which the unit is in doubt
@@ -90,12 +91,12 @@ def _bus(run: Run) -> list[Finding]:
                         f"({100.0 * count / cycles:.2g} %); those samples repeat the last one. See to wiring, termination, bit "
                         "rate and what else is on the bus")
                 for name, count in zip(run.names, missed, strict=False) if count > _LOST * cycles > 0.0]
-    if late > _LOST * cycles > 0.0:
+    if late > _LATE * cycles > 0.0:
         findings.append(Finding(None, "bus", f"{late} of {cycles} cycles began more than a period late: this computer was busy; "
                                 "close what else runs on it, or let it run in real time"))
     if errors:
-        findings.append(Finding(None, "bus", f"{errors} error frame(s) on the bus: wiring, termination or bit rate are not right, "
-                                "or a device was cut off"))
+        findings.append(Finding(None, "bus", f"{errors} error frame(s) on the bus: wiring, termination or bit rate are not "
+                                "right, or a device was cut off"))
     return findings
 
 
