@@ -1,5 +1,5 @@
 """``python -m experiments.cli`` is ``stribeck``."""
 
-from experiments.cli.app import main
+from experiments.cli import main
 
 main()

@@ -336,6 +336,25 @@ def test_what_asks_twice_to_end_is_one_wish():
         ending(signal.SIGINT, None)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="has no such signals")
+@pytest.mark.parametrize("ending", ["SIGINT", "SIGTERM"])
+def test_what_ends_it_while_it_is_being_loaded_is_no_traceback(ending):
+    code = f"""
+import os, signal, sys
+from experiments.cli import main
+
+class Interrupts:
+    def find_spec(self, name, path, target=None):
+        if name == "experiments.cli.app":
+            os.kill(os.getpid(), signal.{ending})
+
+sys.meta_path.insert(0, Interrupts())
+main(["--help"])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "", "stribeck: stopped by the operator\n")
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="has no such pipes")
 def test_that_nobody_reads_on_is_no_failure():
     """As behind `head`."""
