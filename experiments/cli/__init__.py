@@ -1,19 +1,5 @@
 """The command line: a command parses, calls, prints."""
 
-import signal
-import sys
+from experiments.cli.entry import main
 
 __all__ = ["main"]
-
-
-def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit with its code; who ends it while it is still being loaded is told so, too."""
-    try:
-        for ending in ("SIGINT", "SIGTERM", "SIGHUP"):
-            if hasattr(signal, ending):
-                signal.signal(getattr(signal, ending), signal.default_int_handler)
-        from experiments.cli.app import main as run
-    except KeyboardInterrupt:
-        print("stribeck: stopped by the operator", file=sys.stderr)
-        sys.exit(3)
-    run(arguments)
