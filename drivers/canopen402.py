@@ -69,7 +69,11 @@ class DriveKeys(Keys):
 
 @dataclass(frozen=True)
 class Setting:
-    """One object to write and to read back; `needed` says whether a drive without it is refused, and what it is for."""
+    """One object to write and to read back.
+
+    `needed` says whether a drive without it is refused, and `what` what it is for; `least` is the smallest value of one without
+    sign that means anything.
+    """
 
     index: int
     sub: int
@@ -77,6 +81,7 @@ class Setting:
     value: int
     what: str = ""
     needed: bool = True
+    least: int = 0
 
 
 class CanopenAxis(Axis):
@@ -164,15 +169,15 @@ class CanopenAxis(Axis):
         yield Setting(0x6007, 0, "<h", _QUICK_STOP, "reaction to a lost connection", False)
         yield Setting(0x1016, 1, "<I", keys.host << 16 | watchdog, "watchdog", False)
         yield Setting(0x605A, 0, "<h", _HOLD, "quick stop that holds")
-        yield Setting(0x6085, 0, "<I", ramp, "quick-stop deceleration")
-        yield Setting(0x6083, 0, "<I", ramp, "acceleration", keys.profile == "pv")
-        yield Setting(0x6084, 0, "<I", ramp, "deceleration", keys.profile == "pv")
-        yield Setting(0x6072, 0, "<H", round(torque), "torque limit")
+        yield Setting(0x6085, 0, "<I", ramp, "quick-stop deceleration", least=1)
+        yield Setting(0x6083, 0, "<I", ramp, "acceleration", keys.profile == "pv", least=1)
+        yield Setting(0x6084, 0, "<I", ramp, "deceleration", keys.profile == "pv", least=1)
+        yield Setting(0x6072, 0, "<H", round(torque), "torque limit", least=1)
         if self._torque and self._torque_profile == cia402.MODES["tq"]:         # its own ramp is not to be seen behind ours
             yield Setting(0x6087, 0, "<I", round(torque / _TORQUE_RISE), "torque slope", False)
         yield Setting(0x607D, 1, "<i", low, "lower position limit", False)
         yield Setting(0x607D, 2, "<i", high, "upper position limit", False)
-        yield Setting(0x607F, 0, "<I", round(speed), "velocity limit", False)
+        yield Setting(0x607F, 0, "<I", round(speed), "velocity limit", False, least=1)
         yield Setting(0x6060, 0, "<b", self._profile, "mode")
         if self.keys.profile == "csv":              # how far apart set-points come; some drives must know
             tenths = round(1e4 / keys.rate)
@@ -199,7 +204,7 @@ class CanopenAxis(Axis):
         for setting in settings:
             bits, signed = 8 * struct.calcsize(setting.form), setting.form[-1].islower()
             most = 2 ** (bits - signed) - 1
-            least = -most - 1 if signed else 1 if "limit" in setting.what or "celeration" in setting.what else 0
+            least = -most - 1 if signed else setting.least
             if not least <= setting.value <= most:
                 raise InputError(f"joints.{self.joint.name}: its {setting.what} is {setting.value} in the drive's counts "
                                  f"(0x{setting.index:04X}), which holds {least} to {most}; correct the joint's limits, "

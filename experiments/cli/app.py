@@ -12,8 +12,7 @@ import typer
 
 from experiments.cli import beginning, comparing, fitting, judging, moving, showing, wires
 from experiments.cli.common import BAD_INPUT, DONE, STOPPED
-
-_ENDINGS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+from experiments.cli.entry import ENDINGS
 
 _AGAIN = 0.001          # s
 _ONE = 1.0              # s in which all that asks the program to end is one wish
@@ -87,7 +86,7 @@ def _not_lost(unraisable: "sys.UnraisableHookArgs") -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its code."""
-    for ending in _ENDINGS:
+    for ending in ENDINGS:
         signal.signal(ending, _ending)
     sys.unraisablehook = _not_lost
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
@@ -99,7 +98,7 @@ def main(arguments: list[str] | None = None) -> None:
             if not began:
                 began = True
                 code = run(arguments)
-            for ending in _ENDINGS:
+            for ending in ENDINGS:
                 signal.signal(ending, signal.SIG_IGN)
             break
         except KeyboardInterrupt:               # once more, while the first is told

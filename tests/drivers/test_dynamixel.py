@@ -20,7 +20,7 @@ from serial.urlhandler import protocol_socket
 
 from drivers import ArmStopped, Command, DriverError, Supervisor, connect
 from drivers import dynamixel2 as dxl
-from drivers.dynamixel import Setting
+from drivers.dynamixel import Bus, Setting
 from drivers.emulators.body import RESET, SILENT
 from drivers.emulators.dynamixel import Emulator, frame, frames
 from ident.errors import InputError
@@ -503,6 +503,14 @@ def test_a_joint_without_brake_falls_when_its_servo_has_no_power(make_arm, on_pt
 ], ids=["old firmware", "return delay", "drive mode", "watchdog", "indirect", "fault", "somebody else's", "held otherwise"])
 def test_a_servo_that_is_not_as_it_should_be_is_not_powered(on_pty, spoil, words):
     with servos_here(on_pty, spoil) as driver, pytest.raises(DriverError, match=words), driver:
+        pass
+
+
+def test_a_servo_beside_the_arm_must_say_whom_it_follows(on_pty, monkeypatch):
+    """One that was heard and says no more may follow what a joint's is told."""
+    monkeypatch.setattr(Bus, "present", lambda _: [1, 2, 7])
+    with servos_here(on_pty) as driver, pytest.raises(DriverError, match="servo 7, which is on the line beside those of the arm, "
+                                                      "does not say whether it follows"), driver:
         pass
 
 
