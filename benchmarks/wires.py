@@ -50,10 +50,22 @@ RATES: dict[str, dict[float, dict[str, Any]]] = {       # protocol: rates [Hz] o
 NOTES = {"canopen": "Two CANopen drives at 1 kHz would take 71 % of 1 Mbit/s, which is refused; that row has 2 Mbit/s in its arm "
                     "file.",
          "dynamixel": "Two Dynamixel servos at 1 kHz have 4 Mbit/s in their arm file."}
+CYCLES = (
+    "Cycles: latency is from asking to the reply, lateness the deviation of a cycle from the grid of its rate; median, 99 %, "
+    "99.9 %, most. The first rows are of a program that only waits for its cycles.", "",
+    "A sample of the arm is lost where any joint's reply was missed, or its whole cycle was left out; a cycle that begins late, "
+    "but before the next one, loses nothing. `longest without` is the longest time in which none was lost.", "",
+    "Beside the run, on each core a program of higher priority looks at the clock every millisecond; where it is late by more "
+    "than another, the core was taken away from all of us. Samples are beside a pause from three periods before it to 10 ms "
+    "after it. A run that has no minute without a loss, though all its losses are beside pauses, is made again, up to three "
+    "times; `again` tells what each of those before had lost. A run with a loss beside no pause is never made again. Where the "
+    "computer stands still for more than 50 ms, the arm is stopped; `ended` tells how many runs before the one shown were.")
 WITHIN = 1.96           # standard errors of a difference
 LEAST = 20.0            # s of waiting
+MINUTE = 60.0           # s in which no sample may be lost
+EARLY = 0.4             # part of a period by which a cycle may begin earlier after its tick than is usual
 PATIENCE = 3.0          # periods in which a cycle's replies must be there and the next one begin
-TRIES = 4               # of a run that pauses of this computer end,
+TRIES = 4               # of a run that pauses of this computer end, or leave no minute without loss,
 PAUSED = r"has not replied for \d+ ms|sent nothing for \d+ ms"         # as it says then
 
 
@@ -144,17 +156,26 @@ def emulated(arm: ArmFile, seed: int) -> Iterator[None]:
 
 
 def over_the_wire(arm: ArmFile, plan: Plan, folder: Path, seed: int) -> tuple[Path, dict[str, Any]]:
-    """The run folder and its figures; `pauses` is how many runs before it ended as this computer stood still for too long."""
-    for pauses in range(TRIES):
+    """The run folder and its figures: of the first run that pauses of this computer leave a minute without loss, or the last.
+
+    A sample that is lost beside no pause is nobody's but ours: such a run is not made again. `ended` and `again` tell how many
+    runs before it were ended, and how many samples each of the others had lost.
+    """
+    ended, again = 0, list[int]()
+    while True:
+        left = TRIES - 1 - ended - len(again)
         with emulated(arm, seed), watched() as stood:
             try:
-                path = follow(arm, plan, folder / f"out {pauses}")
+                path = follow(arm, plan, folder / f"out {left}")
             except RuntimeError as error:
-                if pauses + 1 == TRIES or not re.search(PAUSED, str(error)):
+                if not left or not re.search(PAUSED, str(error)):
                     raise
+                ended += 1
                 continue
-        return path, {"pauses": pauses, **punctuality(path, stood)}
-    raise AssertionError
+        figures = punctuality(path, stood)
+        if not left or figures["clear_s"] >= min(MINUTE, figures["seconds"]) or figures["lost_unheld"]:
+            return path, {"ended": ended, "again": again, **figures}
+        again.append(figures["lost"])
 
 
 def follow(arm: ArmFile, plan: Plan, out: Path) -> Path:
@@ -191,14 +212,27 @@ def punctuality(path: Path, stood: list[tuple[float, float]]) -> dict[str, Any]:
     run = load_run(path, ("t",))
     told = next(event for event in run.events if event["event"] == "replies")
     rate, latency = run.arm.driver.rate, 1e3 * (run.signals["t"] - run.t[:, None])
-    grid = run.t - run.t[0]
-    late = 1e3 * (grid - np.round(grid * rate) / rate)
-    lost = (latency < 0.0).any(axis=1) | (np.diff(grid, append=grid[-1]) > 1.5 / rate)
+    ticks, late = on_the_grid(run.t, rate)
+    left_out = np.diff(ticks, append=ticks[-1] + 1) - 1
+    lost = (latency < 0.0).any(axis=1) + left_out
     held = near(told["epoch"] + run.t, stood, PATIENCE / rate)
-    return {"lost": int(lost.sum()), "lost_unheld": int((lost & ~held).sum()), "held": float(held.mean()), "stood": len(stood),
-            "rate": rate, "rows": len(run.t), "seconds": float(grid[-1]), "missed": sum(told["missed"]), "late": told["late"],
-            "left_out": round(float(grid[-1]) * rate) + 1 - len(run.t),
-            "latency_ms": _quantiles(latency[latency >= 0.0]), "lateness_ms": _quantiles(late - np.median(late))}
+    clear = np.diff(run.t[lost > 0], prepend=run.t[0], append=run.t[-1])
+    return {"lost": int(lost.sum()), "lost_unheld": int(lost[~held].sum()), "held": float(held.mean()), "stood": len(stood),
+            "clear_s": float(clear.max()), "rate": rate, "rows": len(run.t), "seconds": float(run.t[-1] - run.t[0]),
+            "missed": sum(told["missed"]), "left_out": int(left_out.sum()), "latency_ms": _quantiles(latency[latency >= 0.0]),
+            "lateness_ms": _quantiles(1e3 * late)}
+
+
+def on_the_grid(t: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
+    """Which tick of the rate each cycle is of, and by how much [s] it began later than is usual after its tick.
+
+    A cycle begins after its tick, and before the next: one that is not there by then is left out.
+    """
+    turn = rate * (t - t[0])
+    usual = np.median((turn + 0.5) % 1.0) - 0.5              # cycles begin about as long after their ticks as the first
+    ticks, each = np.floor(turn - usual + EARLY).astype(int), np.arange(len(t))
+    ticks = each + np.minimum.accumulate((ticks - each)[::-1])[::-1]           # one that is taken for the next one's comes before
+    return ticks, (turn - usual - ticks) / rate
 
 
 def _quantiles(values: np.ndarray) -> list[float]:
@@ -239,18 +273,12 @@ def _page(jobs: dict[str, list[dict[str, Any]]], paces: dict[str, dict[float, di
         rows.append(f"| {protocol} | {job['arm']}, {job['joints']} joints | {job['seed']} | {job['seconds']:.0f} | "
                     f"{len(table)} | {(table['off'] <= WITHIN).sum()} | {table['off'].max():.2f} | "
                     f"{sum(job['covered'])} of {len(job['covered'])} | {differ or 'none'} | {job['commit']} |")
-    rows += ["", "Cycles: latency is from asking to the reply, lateness the deviation of a cycle from the grid of its rate; "
-             "median, 99 %, 99.9 %, most. Where the computer stands still for more than 50 ms, "
-             "the arm is stopped; `runs ended` tells how many before the one shown. The first rows are "
-             "of a program that only waits for its cycles.", "",
-             "A cycle is lost where a reply was missed or the next one was left out. Beside the run, on each core a program of "
-             "higher priority looks at the clock every millisecond; where it is late by more than another, the core was taken "
-             f"away from all of us. Cycles are beside a pause from {PATIENCE:g} periods before it to 10 ms after it.", "",
-             "| protocol | joints | rate Hz | cycles | s | replies missed | cycles left out | cycles lost | of them beside no "
-             "pause | pauses | cycles beside a pause | latency ms | lateness ms | runs ended | at commit |",
-             "|---" * 15 + "|"]
+    rows += ["", *CYCLES, "",
+             "| protocol | joints | rate Hz | cycles | s | replies missed | cycles left out | samples lost | of them beside no "
+             "pause | longest without s | pauses | beside a pause | latency ms | lateness ms | again | ended | at commit |",
+             "|---" * 17 + "|"]
     rows += [f"| none | 0 | {found['rate']:.0f} | {found['rows']} | {found['seconds']:.0f} | - | {found['left_out']} | - | - | - "
-             f"| - | - | {_listed(found['lateness_ms'])} | - | {found['commit']} |" for found in idle.values()]
+             f"| - | - | - | {_listed(found['lateness_ms'])} | - | - | {found['commit']} |" for found in idle.values()]
     for protocol, found in jobs.items():
         rows += [_pace_row(protocol, job["joints"], job) for job in found]
         rows += [_pace_row(protocol, 2, pace) for pace in paces.get(protocol, {}).values()]
@@ -260,8 +288,9 @@ def _page(jobs: dict[str, list[dict[str, Any]]], paces: dict[str, dict[float, di
 def _pace_row(protocol: str, joints: int, found: dict[str, Any]) -> str:
     latency, late = (_listed(found[key]) for key in ("latency_ms", "lateness_ms"))
     return (f"| {protocol} | {joints} | {found['rate']:.0f} | {found['rows']} | {found['seconds']:.0f} | {found['missed']} | "
-            f"{found['left_out']} | {found['lost']} | {found['lost_unheld']} | {found['stood']} | "
-            f"{100.0 * found['held']:.1f} % | {latency} | {late} | {found['pauses']} | {found['commit']} |")
+            f"{found['left_out']} | {found['lost']} | {found['lost_unheld']} | {found['clear_s']:.0f} | {found['stood']} | "
+            f"{100.0 * found['held']:.1f} % | {latency} | {late} | {', '.join(map(str, found['again'])) or 'none'} | "
+            f"{found['ended']} | {found['commit']} |")
 
 
 def _listed(values: list[float]) -> str:

@@ -1,0 +1,18 @@
+"""How the benchmark of the wires counts cycles that were left out."""
+
+import numpy as np
+import pytest
+
+from benchmarks.wires import on_the_grid
+
+
+@pytest.mark.parametrize("first", [0.0, 0.7])
+@pytest.mark.parametrize("rate", [200.0, 1000.0])
+def test_a_cycle_that_is_late_is_not_one_that_is_left_out(rate, first):
+    late = 0.05 + 0.02 * np.random.default_rng(0).standard_normal(5000)         # periods
+    late[[0, 500, 600, 602]] += first, 0.93, 0.5, 0.7
+    late[700:760] += 0.15
+    kept = np.delete(np.arange(5000), [100, 200, 201, 300])
+    ticks, found = on_the_grid((kept + late[kept]) / rate, rate)
+    assert np.array_equal(ticks - ticks[-1], kept - kept[-1])
+    np.testing.assert_allclose(rate * found, late[kept] - np.median(late), atol=0.005)
