@@ -54,7 +54,9 @@ ENDING = 0.8            # s from the last sweep to the end of the program, about
 STOPPED = 0.8           # s that a stopped computer stands
 WATCHED = 0.6           # s that joints are watched after the program's end
 STOOD = 0.025           # s from which a pause of this computer may be what an arm is stopped for
-AGAIN = 2               # times that such a case is tried again
+AGAIN = 2               # times that such a case is tried again,
+EXCUSED = ("not tolerated", "not said", "moved under power")       # by how these breaches begin: others are nobody's but ours
+COUNTED = 2.0           # s in which one of a hundred frames lost has to be noticed
 PATIENCE = 300.0        # s after which a program hangs; a crowded computer may take a minute to start one
 NOTHING_HEARD = r"has not replied|does not reply|no drive replies|does not answer"
 SECOND, TAKEN = "second program", r"follows another program|cannot be opened"
@@ -214,16 +216,27 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 
 def judged(cases: Sequence[tuple[str, str, int]], jobs: int) -> list[dict[str, Any]]:
-    """Results of all cases; one in which something was not as required while this computer itself stood still is tried again."""
+    """Results of all cases.
+
+    One in which this computer itself stood still, and nothing was not as required but what follows from that, is tried again;
+    `before` holds what was found in tries before.
+    """
     found: dict[tuple[str, str, int], dict[str, Any]] = {}
     for again in range(AGAIN + 1):
-        waiting = [case for case in cases if case not in found or (found[case]["breaches"] and found[case]["stood"] > STOOD)]
+        waiting = [case for case in cases if case not in found or excused(found[case])]
         with watched() as pauses, ThreadPoolExecutor(jobs) as pool:
             results = list(pool.map(lambda case: fail_and_judge(*case), waiting))
         for case, result in zip(waiting, results, strict=True):
             longest = max((end - begin for begin, end in pauses if begin < result["over"] and end > result["began"]), default=0.0)
-            found[case] = {**result, "stood": longest, "again": again}
+            before = [*found[case]["before"], *found[case]["breaches"]] if case in found else []
+            found[case] = {**result, "stood": longest, "again": again, "before": before}
     return [found[case] for case in cases]
+
+
+def excused(result: dict[str, Any]) -> bool:
+    """Whether all that was not as required may come of this computer's having stood still."""
+    breaches = result["breaches"]
+    return bool(breaches) and result["stood"] > STOOD and all(any(word in breach for word in EXCUSED) for breach in breaches)
 
 
 def fail_and_judge(protocol: str, fault: str, seed: int) -> dict[str, Any]:
@@ -440,31 +453,31 @@ def judge(case: Case, arm: ArmFile) -> dict[str, Any]:
     speed = (np.abs(dq) / limits.velocity)[powered]
     if speed.size and speed.max() > 1.0:
         breaches.append(f"a joint went at {speed.max():.2f} times its highest speed")
-    ends = [_end(powered[-1, j], arm.joint(name).stop == "brake") for j, name in enumerate(mechanism.names)]
-    for j, end in enumerate(ends):
-        left = required.unheard and nature.alone == LET_GO and case.struck in (None, j)
-        alone = (left or (required.falls and j == case.struck) or case.fault == "emulator killed"
-                 or (case.fault == SECOND and early))          # they have set up each other's drives
-        if end == "falls" and powered[:, j].any() and not alone:
-            breaches.append(f"{mechanism.names[j]} was left to fall")
-
-        if case.code == 0 and end == "held" and arm.joint(mechanism.names[j]).stop == "brake":
-            breaches.append(f"{mechanism.names[j]} was left under power")
+    after = t > case.at - SLACK
+    at_rest = not (moving[after].any() and np.ptp(q[after], axis=0).max() > STILL)         # when it began: not yet, or no more
+    brakes = [arm.joint(name).stop == "brake" for name in mechanism.names]
+    ends = [_end(powered[-1, j], brake) for j, brake in enumerate(brakes)]
+    for j, (end, brake) in enumerate(zip(ends, brakes, strict=True)):
+        told = case.fault == "emulator killed" or (case.fault == SECOND and early)     # they have set up each other's drives
+        if powered[:, j].any() and not told and end not in (may := may_end_as(case, nature, j, brake, at_rest)):
+            breaches.append(f"{mechanism.names[j]} was left to fall" if end == "falls" else
+                            f"{mechanism.names[j]} ended {end}, not {' or '.join(sorted(may))}")
 
     # files
     kept, whole, missed, lost = _recorded(case, arm)
     breaches += lost
+    if case.fault == "frames lost" and not missed and case.over - case.at > COUNTED and not early:
+        breaches.append(f"no reply is counted as missed in {case.over - case.at:.1f} s")
 
     # program
-    after = t > case.at - SLACK
-    never, late = not powered.any(), not (moving[after].any() and np.ptp(q[after], axis=0).max() > STILL)
+    never = not powered.any()
     seen = _seen(case, never, whole)
     if "Traceback" in case.said:
         breaches.append("a traceback")
     if seen == "hung":
         breaches.append(f"the program hung: {case.said[-300:]}")
     elif seen == "done":
-        if at_once and not late:
+        if at_once and not at_rest:
             breaches.append("the program went on as if nothing had happened")
     elif case.code != required.code:
         breaches.append(f"exit code {case.code}, not {required.code}: {case.said[-300:]}")
@@ -494,6 +507,24 @@ def _seen(case: Case, never: bool, whole: bool) -> str:
     if case.code == -signal.SIGKILL:
         return "killed"
     return "not powered" if never else "stopped"
+
+
+def may_end_as(case: Case, nature: Nature, j: int, brake: bool, at_rest: bool) -> set[str]:
+    """What may hold a joint in the end that had power: see `_end`.
+
+    One that the program could tell to stop is braked, or held where there is no brake. One that fails while the arm is at rest,
+    while it is powered or when it has just been stopped, may have been told so before.
+    """
+    required, told, without = FAULTS[case.fault], _end(not brake, brake), _end(False, brake)
+    if required.unheard and case.struck in (None, j):
+        alone = "held" if nature.alone == HELD else without
+        if case.fault == "host stopped" and brake:      # it goes on, and stops the arm then
+            alone = told
+    elif required.falls and case.struck == j:
+        alone = without
+    else:
+        return {told}
+    return {alone, told} if at_rest else {alone}
 
 
 def _end(powered: bool, brake: bool) -> str:
@@ -538,6 +569,8 @@ joints truly did, and requires in every case:
 - no joint moves under power, by more than {still:g} mrad, later than watchdog ({watchdog:g} s), braking ({braking:.2g} s) and
   {slack:g} s after the fault (Dynamixel: {swings:g} s more, for which the servo's own position loop may swing), or where the
   fault is tolerated after the end of the program; a computer that stood still for {stopped:g} s moves nothing when it goes on;
+- each joint ends as the table says: one that the program could still tell to stop is braked, or held by its drive where it has
+  no brake;
 - no joint that is powered or braked passes a position limit or its highest speed, though the way is as close to the limits as
   a plan may go; no joint without brake is left to fall, but one whose own drive has failed, or whose drive takes its power
   away when it hears nothing (Damiao, ODrive);
@@ -549,9 +582,10 @@ joints truly did, and requires in every case:
 "Not powered" is a program that refused before any joint had power, "done" one that went on to the end of the plan. On a
 computer with several times more work than cores, replies are read later than the 50 ms after which an arm is stopped: then
 faults that should be tolerated end in a stop. Leave a core to spare, here and before hardware. "Stolen" is the part of this
-computer's time that its host gave to other machines while a case ran, where that was recorded. A case that is not as required
-while a program that only waits for the clock, one on each core and before all others, saw the computer stand still for
-{stood:g} ms or more is tried again, {again} times at most; "again" counts such cases."""
+computer's time that its host gave to other machines while a case ran, where that was recorded. Where a program that only waits
+for the clock, one on each core and before all others, saw the computer stand still for {stood:g} ms or more in a case in which
+nothing else was not as required than that the arm was stopped, came to rest late, or named the silence instead of the fault,
+that case is tried again, {again} times at most; "again" counts such cases, and what was found at first is listed below."""
 
 
 def _page(results: list[dict[str, Any]]) -> str:
@@ -583,6 +617,7 @@ def _page(results: list[dict[str, Any]]) -> str:
                      f"{np.median(stolen):.0f} ({max(stolen):.0f})" if stolen else "-",
                      listed(result["commit"] for result in own)]
             rows.append(f"| {' | '.join(map(str, cells))} |")
-    wrong = [f"- {result['protocol']}, {result['fault']}, seed {result['seed']}: {'; '.join(result['breaches'])}"
-             for result in results if result["breaches"]]
-    return "\n".join([*rows, "", *(["Not as required:", "", *wrong] if wrong else ["Every case was as required."])])
+    wrong, before = ([f"- {result['protocol']}, {result['fault']}, seed {result['seed']}: {'; '.join(result[key])}"
+                      for result in results if result.get(key)] for key in ("breaches", "before"))
+    return "\n".join([*rows, "", *(["Not as required:", "", *wrong] if wrong else ["Every case was as required."]),
+                      *(["", "Tried again, and what was found before:", "", *before] if before else [])])

@@ -50,6 +50,12 @@ RATES: dict[str, dict[float, dict[str, Any]]] = {       # protocol: rates [Hz] o
 NOTES = {"canopen": "Two CANopen drives at 1 kHz would take 71 % of 1 Mbit/s, which is refused; that row has 2 Mbit/s in its arm "
                     "file.",
          "dynamixel": "Two Dynamixel servos at 1 kHz have 4 Mbit/s in their arm file."}
+WITHIN = 1.96           # standard errors of a difference
+LEAST = 20.0            # s of waiting
+EARLY = 0.4             # part of a period by which a cycle may begin earlier after its tick than is usual
+PATIENCE = 3.0          # periods in which a cycle's replies must be there and the next one begin
+TRIES = 6               # of a run that pauses of this computer end, or cost samples,
+PAUSED = r"has not replied for \d+ ms|sent nothing for \d+ ms"         # as it says then
 CYCLES = (
     "Cycles: latency is from asking to the reply, lateness the deviation of a cycle from the grid of its rate; median, 99 %, "
     "99.9 %, most. The first rows are of a program that only waits for its cycles.", "",
@@ -57,16 +63,10 @@ CYCLES = (
     "but before the next one, loses nothing. `longest without` is the longest time in which none was lost.", "",
     "Beside the run, on each core a program of higher priority looks at the clock every millisecond; where it is late by more "
     "than another, the core was taken away from all of us. Samples are beside a pause from three periods before it to 10 ms "
-    "after it. A run that has no minute without a loss, though all its losses are beside pauses, is made again, up to three "
-    "times; `again` tells what each of those before had lost. A run with a loss beside no pause is never made again. Where the "
-    "computer stands still for more than 50 ms, the arm is stopped; `ended` tells how many runs before the one shown were.")
-WITHIN = 1.96           # standard errors of a difference
-LEAST = 20.0            # s of waiting
-MINUTE = 60.0           # s in which no sample may be lost
-EARLY = 0.4             # part of a period by which a cycle may begin earlier after its tick than is usual
-PATIENCE = 3.0          # periods in which a cycle's replies must be there and the next one begin
-TRIES = 4               # of a run that pauses of this computer end, or leave no minute without loss,
-PAUSED = r"has not replied for \d+ ms|sent nothing for \d+ ms"         # as it says then
+    f"after it. A run with two joints that lost samples beside pauses only is made again, up to {TRIES - 1} times; `again` tells "
+    "what each of those before had lost. A run with a loss beside no pause is never made again, nor is one with more joints. "
+    "Where the computer stands still for more than 50 ms, the arm is stopped; `ended` tells how many runs before the one shown "
+    "were.")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -114,7 +114,7 @@ def pace(protocol: str, rate: float, seconds: float) -> dict[str, Any]:
         limits = arm.limits(load_mechanism(arm))
         while robot_time(shorter := replace(plan, segments=plan.segments[:-1]), limits) > seconds:
             plan = shorter
-        return {"commit": commit(), **over_the_wire(arm, plan, folder, 0)[1]}
+        return {"commit": commit(), **over_the_wire(arm, plan, folder, 0, clear=True)[1]}
 
 
 # arms and programs
@@ -155,11 +155,12 @@ def emulated(arm: ArmFile, seed: int) -> Iterator[None]:
             process.kill()
 
 
-def over_the_wire(arm: ArmFile, plan: Plan, folder: Path, seed: int) -> tuple[Path, dict[str, Any]]:
-    """The run folder and its figures: of the first run that pauses of this computer leave a minute without loss, or the last.
+def over_the_wire(arm: ArmFile, plan: Plan, folder: Path, seed: int, clear: bool = False) -> tuple[Path, dict[str, Any]]:
+    """The run folder and its figures: of the first run that pauses of this computer do not end, or the last.
 
-    A sample that is lost beside no pause is nobody's but ours: such a run is not made again. `ended` and `again` tell how many
-    runs before it were ended, and how many samples each of the others had lost.
+    Where it is to be `clear`, a run that lost samples beside such pauses only is made again; one that is lost beside no pause is
+    nobody's but ours. `ended` and `again` tell how many runs before it were ended, and how many samples each of the others had
+    lost.
     """
     ended, again = 0, list[int]()
     while True:
@@ -173,7 +174,7 @@ def over_the_wire(arm: ArmFile, plan: Plan, folder: Path, seed: int) -> tuple[Pa
                 ended += 1
                 continue
         figures = punctuality(path, stood)
-        if not left or figures["clear_s"] >= min(MINUTE, figures["seconds"]) or figures["lost_unheld"]:
+        if not left or not clear or not figures["lost"] or figures["lost_unheld"]:
             return path, {"ended": ended, "again": again, **figures}
         again.append(figures["lost"])
 

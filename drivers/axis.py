@@ -132,6 +132,8 @@ class Axis(ABC):
         Newest values; the link replaces it when a reply arrives.
     replies : int
         Replies received so far.
+    corrupt : int
+        Frames of it so far that were none of those it may send.
     watched : bool
         Whether the drive has confirmed that it stops by itself when the host falls silent; `configure` sets it.
     """
@@ -140,6 +142,7 @@ class Axis(ABC):
     steps: Steps
     reading: Reading | None = None
     replies: int = 0
+    corrupt: int = 0
     watched: bool = False
 
     @property
@@ -234,6 +237,11 @@ class Link(ABC):
     mechanism: Mechanism
     error_frames: int = 0
 
+    @property
+    def corrupt(self) -> int:
+        """Damaged replies so far: those that the bus itself does not sort out."""
+        return sum(axis.corrupt for axis in self.axes)
+
     @abstractmethod
     def __init__(self, joints: tuple[Joint, ...], keys: Any, drives: tuple[Any, ...]) -> None:
         """`drives` are the joints' own checked keys."""
@@ -242,9 +250,9 @@ class Link(ABC):
     def open(self, transport: Any = None) -> None:
         """Take over an open transport, or open the one that the keys name."""
 
-    @abstractmethod
     def start(self) -> None:
         """Make configured drives ready for `exchange`; called before each enabling, moves nothing."""
+        return
 
     @abstractmethod
     def close(self) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import can
 import canopen
@@ -43,6 +43,7 @@ _OFF = 0x80000000           # a PDO that is not used
 _EVERY_SYNC, _AT_ONCE = 1, 255          # transmission types of PDOs
 _NO_RTR = 0x40000000        # some devices set this bit by themselves
 _GARBLED = (struct.error, IndexError, ValueError, AssertionError, RuntimeError)    # what the library makes of damaged answers
+_REVERSED = 0xE0            # 0x607E: position, velocity, torque
 _ABSENT = (0x06020000, 0x06090011)      # no such object or sub-index
 
 
@@ -65,6 +66,7 @@ class DriveKeys(Keys):
     rated_torque_unit: Literal["mN·m", "µN·m"] = "mN·m"     # of 0x6076
     position_counts: PositiveFloat                          # of 0x6064 a motor revolution
     velocity_counts: PositiveFloat | None = None            # of 0x60FF and 0x606C at one motor revolution a second
+    acceleration_counts: PositiveFloat | None = None        # of 0x6083 to 0x6085 at one motor revolution a second squared
 
 
 @dataclass(frozen=True)
@@ -84,12 +86,31 @@ class Setting:
     least: int = 0
 
 
+class _Counts(NamedTuple):
+    """Counts at one motor revolution a second, or a second squared: stated by a key of the arm file, and said by the drive with
+    their unit, None where it names none that we know.
+    """
+
+    what: str
+    per: str
+    index: int
+    key: str
+    stated: float
+    said: tuple[float, str] | None
+
+
+# what moves a drive: its target, and what another program may have left to be added to it and to its torque
+_AT_REST = (Setting(0x60FF, 0, "<i", 0, "target velocity"), Setting(0x60B1, 0, "<i", 0, "velocity offset", False),
+            Setting(0x60B2, 0, "<h", 0, "torque offset", False))
+
+
 class CanopenAxis(Axis):
     """One CiA 402 drive."""
 
     def __init__(self, joint: Joint, keys: CanopenKeys, drive: DriveKeys) -> None:
         self.joint, self.keys, self.drive = joint, keys, drive
         self._velocity_counts = drive.velocity_counts or drive.position_counts
+        self._acceleration_counts = drive.acceleration_counts or self._velocity_counts
         table = joint.table
         self.scale = Scale.of(drive.position_counts, self._velocity_counts, drive.rated_torque, joint.gear, table.direction,
                               table.zero_offset)
@@ -99,7 +120,6 @@ class CanopenAxis(Axis):
                              f"thousandths of the rated torque, more than its field holds ({_MOST_TORQUE}); correct torque, "
                              "rated_torque or gear_ratio")
         self.node: canopen.RemoteNode
-        self.corrupt = 0                    # frames that were not what was mapped
         self._torque = "torque" in keys.modes
         self._profile = cia402.MODES[keys.profile]
         self._torque_profile = cia402.MODES["cst"]
@@ -112,12 +132,13 @@ class CanopenAxis(Axis):
         self._unanswered, self._called = 0, 0.0     # cycles since its last reading, and when it was told something by SDO
         self._emergency: str | None = None
         self._booted = False
+        self._operational = False           # whether it was heard to be, by its PDOs or its heartbeat
         self.ours = False                   # whether it was set up since the bus was opened, and may be told to end that
         self._check_fields()
 
     def join(self, network: canopen.Network, feed: Callable[[], None]) -> None:
         """Be reachable by a network; `feed` keeps watchdogs quiet while answers are waited for."""
-        self.ours = False
+        self.ours = self._operational = False
         self.node = network.add_node(_Node(self.drive.node, feed, min(_REPLY, self.keys.watchdog / _BEATS)))
         network.subscribe(cia402.EMERGENCY + self.drive.node, self.on_emergency)
         network.subscribe(cia402.HEARTBEAT + self.drive.node, self.on_heartbeat)
@@ -153,8 +174,9 @@ class CanopenAxis(Axis):
                 "holds": ", ".join(f"{value * step:.3g} {unit}" for value, step, unit in (
                     (self.read(0x607F, 0, "<I"), self.steps.velocity, "rad/s"),
                     (self.read(0x6072, 0, "<H"), self.steps.torque, "N·m")) if value is not None),
-                "speed counts": f"{self._velocity_counts:g} at one motor revolution a second, as the "
-                                + ("arm file says; the drive does not (0x60A9)" if self._counts_said() is None else "drive says")}
+                **{f"{of.what} counts": f"{of.stated:g} at one motor revolution a {of.per}, as the "
+                   + (f"arm file says; the drive does not (0x{of.index:04X})" if of.said is None else "drive says")
+                   for of in self._counts()}}
 
     # settings
 
@@ -162,10 +184,10 @@ class CanopenAxis(Axis):
         """What a drive is told before it is powered, in order. Limits are those of the joint."""
         keys, joint, scale = self.keys, self.joint, self.scale
         speed, torque = abs(joint.velocity / scale.velocity), abs(joint.torque / scale.torque)
-        ramp = round(abs(joint.acceleration / scale.velocity))
+        ramp = round(abs(joint.acceleration / scale.velocity) * self._acceleration_counts / self._velocity_counts)
         low, high = sorted(scale.counts(end, "position", 32) for end in joint.position)
         watchdog = round(1000.0 * keys.watchdog)
-        yield Setting(0x60FF, 0, "<i", 0, "target velocity")
+        yield from _AT_REST
         yield Setting(0x6007, 0, "<h", _QUICK_STOP, "reaction to a lost connection", False)
         yield Setting(0x1016, 1, "<I", keys.host << 16 | watchdog, "watchdog", False)
         yield Setting(0x605A, 0, "<h", _HOLD, "quick stop that holds")
@@ -224,10 +246,14 @@ class CanopenAxis(Axis):
             yield Setting(index, 1, "<I", identifier, what)
 
     def greet(self) -> None:
-        """Its type. A node that its own error behaviour stopped answers no SDO until it is told to."""
+        """Its type. A node that its own error behaviour stopped answers no SDO until it is told to; nor does it send PDOs, as
+        one does that follows another program and is slow to answer.
+        """
         try:
             self.read(0x1000, 0, "<I")
         except NoAnswer:
+            if self._operational:
+                raise
             self.node.nmt.state = "PRE-OPERATIONAL"
             self.read(0x1000, 0, "<I")
 
@@ -268,15 +294,16 @@ class CanopenAxis(Axis):
         if abs(found - stated) > 0.01 * stated:
             raise self._error(f"says its rated torque is {found:g} N·m (0x6076, in {unit}), the arm file says {stated:g} N·m; "
                               "every torque would be wrong by that factor. Correct rated_torque or rated_torque_unit")
-        said = self._counts_said()
-        if said is not None and abs(said[0] - self._velocity_counts) > 0.01 * said[0]:
-            raise self._error(f"counts speeds in {said[1]} (0x60A9), {said[0]:g} at one motor revolution a second, the arm file "
-                              f"says {self._velocity_counts:g} (velocity_counts, by default position_counts); every speed would "
-                              "be wrong by that factor. Correct velocity_counts, or the drive's unit")
+        for of in self._counts():
+            if of.said is not None and abs(of.said[0] - of.stated) > 0.01 * of.said[0]:
+                raise self._error(f"counts {of.what}s in {of.said[1]} (0x{of.index:04X}), {of.said[0]:g} at one motor revolution "
+                                  f"a {of.per}, the arm file says {of.stated:g} ({of.key}); every {of.what} would be wrong by "
+                                  "that factor. Correct the arm file, or the drive's unit")
         polarity = self.read(0x607E, 0, "<B") or 0
-        if (polarity >> 7 ^ polarity >> 6) & 1:
-            raise self._error(f"reverses its {'position' if polarity >> 7 else 'velocity'} only (0x607E = 0x{polarity:02X}): the "
-                              "joint would move away from where it is sent. Set bits 6 and 7 of its polarity alike")
+        if polarity & _REVERSED:
+            raise self._error(f"reverses what it is told, or what it says (0x607E = 0x{polarity:02X}); drives differ in which "
+                              "of both, and of position, speed and torque. Set that to 0, and direction = -1 in the arm file "
+                              "where the joint turns the other way")
         status = self.read(0x6041, 0, "<H") or 0
         if cia402.state(status) in ("fault", "fault reaction"):
             code = self.read(0x603F, 0, "<H") or 0
@@ -285,9 +312,13 @@ class CanopenAxis(Axis):
         self.refuse_company()
         self.reading, self._booted = None, False
 
-    def _counts_said(self) -> tuple[float, str] | None:
-        """Counts of speed at one motor revolution a second, and their unit; None where the drive says none that we know."""
-        return cia402.speed_unit(self.read(0x60A9, 0, "<I") or 0, self.drive.position_counts)
+    def _counts(self) -> Iterator["_Counts"]:
+        """Of what the drive may count in units of its own: as the arm file states it and as the drive does."""
+        turn = self.drive.position_counts
+        yield _Counts("speed", "second", 0x60A9, "velocity_counts, by default position_counts", self._velocity_counts,
+                      cia402.speed_unit(self.read(0x60A9, 0, "<I") or 0, turn))
+        yield _Counts("acceleration", "second squared", 0x60AA, "acceleration_counts, by default velocity_counts",
+                      self._acceleration_counts, cia402.acceleration_unit(self.read(0x60AA, 0, "<I") or 0, turn))
 
     def refuse_company(self) -> None:
         """A drive in "operation enabled" follows somebody."""
@@ -306,13 +337,13 @@ class CanopenAxis(Axis):
     # orders
 
     def enable(self) -> None:
-        """Zero the target velocity, by SDO and in the frame, then ask for power."""
+        """Zero the target velocity, by SDO and in the frame, and what is added to it, then ask for power."""
         self._velocity = self._torque_target = 0
         self._mode, self._since, self._shown = self._profile, time.monotonic(), None
         self._emergency = None
-        zero = Setting(0x60FF, 0, "<i", 0, "target velocity")
-        self.write(zero)
-        self._verify(zero)
+        for zero in _AT_REST:
+            if self.write(zero):
+                self._verify(zero)
         self._goal = "on"
 
     def command(self, mode: str, value: float) -> None:
@@ -338,7 +369,8 @@ class CanopenAxis(Axis):
         """Rising edge of bit 7 with target velocity zero and nothing else set; one without fault is left as it is."""
         if cia402.state(self.read(0x6041, 0, "<H") or 0) not in ("fault", "fault reaction"):
             return
-        self.write(Setting(0x60FF, 0, "<i", 0, "target velocity"))
+        for zero in _AT_REST:
+            self.write(zero)
         for word in (cia402.DISABLE_VOLTAGE, cia402.FAULT_RESET, cia402.DISABLE_VOLTAGE):
             self.write(Setting(0x6040, 0, "<H", word, "controlword"))
             time.sleep(0.02)
@@ -392,6 +424,7 @@ class CanopenAxis(Axis):
 
     def on_state(self, _: int, data: bytearray, __: float) -> None:
         """First TPDO."""
+        self._operational = True
         values = cia402.unpack_state(bytes(data))
         if values is None:
             self.corrupt += 1
@@ -401,6 +434,7 @@ class CanopenAxis(Axis):
 
     def on_velocity(self, _: int, data: bytearray, __: float) -> None:
         """Second TPDO."""
+        self._operational = True
         values = cia402.unpack_velocity(bytes(data))
         if values is None:
             self.corrupt += 1
@@ -438,6 +472,8 @@ class CanopenAxis(Axis):
         """A node that boots was reset and knows its settings no more."""
         if data and data[0] == 0:
             self._booted = True
+        if data:
+            self._operational = data[0] & 0x7F == cia402.OPERATIONAL
 
     # SDO
 
@@ -600,7 +636,8 @@ class CanopenLink(Link):
     def close(self) -> None:
         """Release the watchdogs of drives that stand still, then the bus; one that was handed in stays open.
 
-        Drives that were never set up may follow another program: nothing is sent to them.
+        Drives that were never set up may follow another program: nothing is sent to them. Those that hold their joints stay
+        "operational", since some take leaving it for a lost connection.
         """
         if self._network is None:
             return
@@ -608,7 +645,8 @@ class CanopenLink(Link):
             with suppress(DriverError, can.CanError, OSError):
                 if axis.power != "on" and axis.reading is not None and time.monotonic() - axis.reading.t < _GONE:
                     axis.write(Setting(0x1016, 1, "<I", 0, "watchdog", False))
-                axis.node.nmt.state = "PRE-OPERATIONAL"
+                if axis.power != "held":
+                    axis.node.nmt.state = "PRE-OPERATIONAL"
         if self._network.notifier is not None:
             self._network.notifier.stop(1.0)
         if self._owned:

@@ -151,6 +151,8 @@ def _notes(arm: WiredArm) -> list[str]:
     if missed:
         notes.append(f"{missed} replies came late or never, {arm.tally.late} cycles began late: lower driver.rate, or see to "
                      "the bus")
+    if arm.link.corrupt:
+        notes.append(f"{arm.link.corrupt} damaged replies: see to wiring, and to what else is on the bus")
     if arm.link.error_frames:
         notes.append(f"{arm.link.error_frames} error frames on the bus: see to wiring, termination and bit_rate")
     return [note for note in notes if note] + ["software is no safety function: keep a hand on the emergency stop"]

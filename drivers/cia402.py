@@ -29,10 +29,13 @@ _EMERGENCIES = {0x81: "communication lost", 0x80: "monitoring", 0x22: "current i
                 0x43: "temperature of the drive", 0x73: "sensor", 0x86: "following error", 0x84: "speed", 0x83: "torque"}
 
 
-# a revolution in the units that 0x60A9 (CiA 402; codes of CiA 303-2) names, and times
-_ANGLES = {0xB4: (1.0, "revolutions"), 0x41: (360.0, "degrees"), 0x10: (2.0 * math.pi, "radians")}
+# a revolution in the units that 0x60A9 and 0x60AA (CiA 402; codes of CiA 303-2) name, and times
 _INCREMENTS = 0xB5
+_ANGLES = {0xB4: (1.0, "revolutions"), 0x41: (360.0, "degrees"), 0x10: (2.0 * math.pi, "radians"),
+           _INCREMENTS: (0.0, "increments")}
+_SPEEDS = {0xC0: (60.0, "revolutions per min")}
 _TIMES = {0x03: (1.0, "s"), 0x47: (60.0, "min")}
+_TIMES_SQUARED = {0x57: (1.0, "s²")}
 
 
 def state(statusword: int) -> str:
@@ -99,13 +102,23 @@ def speed_unit(word: int, increments: float) -> tuple[float, str] | None:
 
     None where it names no speed that is known: zero, as of drives that do not use it, among them.
     """
-    angle, time_ = word >> 16 & 0xFF, word >> 8 & 0xFF
-    turn, unit = (increments, "increments") if angle == _INCREMENTS else _ANGLES.get(angle, (0.0, ""))
-    if not turn or time_ not in _TIMES:
+    return _unit(word, _ANGLES, _TIMES, increments)
+
+
+def acceleration_unit(word: int, increments: float) -> tuple[float, str] | None:
+    """Counts of acceleration at one revolution a second squared, and their unit in words, by 0x60AA; see `speed_unit`."""
+    return _unit(word, _ANGLES, _TIMES_SQUARED, increments) or _unit(word, _SPEEDS, {0x03: _TIMES[0x03]}, increments)
+
+
+def _unit(word: int, above: dict[int, tuple[float, str]], below: dict[int, tuple[float, str]],
+          increments: float) -> tuple[float, str] | None:
+    """What one of these units over one of those times makes of a revolution and a second, times a power of ten."""
+    over, under = word >> 16 & 0xFF, word >> 8 & 0xFF
+    if over not in above or under not in below:
         return None
-    seconds, per = _TIMES[time_]
+    (turn, unit), (seconds, per) = above[over], below[under]
     power = (word >> 24 ^ 0x80) - 0x80          # signed
-    return turn * seconds / 10.0**power, f"10^{power} {unit} per {per}" if power else f"{unit} per {per}"
+    return (turn or increments) * seconds / 10.0**power, f"10^{power} {unit} per {per}" if power else f"{unit} per {per}"
 
 
 def pack_setpoint(velocity: int, torque: int | None = None, mode: int = 0) -> bytes:

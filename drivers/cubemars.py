@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import can
 import numpy as np
 from pydantic import Field
+from scipy.optimize import minimize
 
 from drivers import mit
 from drivers.axis import Joint, Reading, Steps, refuse_shared
@@ -23,7 +24,7 @@ from ident.dynamics import inverse_dynamics
 from ident.errors import InputError
 
 _WEAK = 0.1             # part of the damping torque at the slowest speed that gravity may reach where nothing else holds a joint
-_POSTURES = 500         # in which gravity is looked for
+_POSTURES, _BEST = 500, 5           # in which gravity is looked for, and from how many of which its most is sought
 _LISTEN = 0.1           # s for which nobody else may speak to the motors before they are connected
 _CONFIRMED = 3          # answers after which a motor is in the mode that it was told each time: one may be to what came before
 _STEP = 0.25            # part of the torque limit that a step of the ramp may pull: a frame that is lost makes it two
@@ -32,6 +33,7 @@ _STEP = 0.25            # part of the torque limit that a step of the ramp may p
 class DriveKeys(MotorKeys):
     """Keys of ``drive = {...}`` of a joint."""
 
+    motors = mit.CUBEMARS
     id: Annotated[int, Field(ge=1, le=255)]
     kp: Annotated[float, Field(ge=0.0, le=500.0)]       # N·m/rad at the motor's output shaft
     kd: Annotated[float, Field(gt=0.0, le=5.0)]         # N·m·s/rad
@@ -55,7 +57,6 @@ class CubemarsAxis(PolledAxis):
         slow = 0.0 if drive.kp else mit.step(drive.spans.velocity, 12) / drive.gear        # a ramp goes at any velocity
         self.steps = Steps(slow, self.shaft.steps.position, self.shaft.steps.torque, step / 2.0)
         self.gravity = 0.0                  # of the joint, where it is now
-        self.corrupt = 0
         self.released = True                # there is nothing to release
         self._slope = Slope(self.steps.position)
         self._powered = False
@@ -270,12 +271,22 @@ class CubemarsLink(PolledLink):
         if slowest is None:
             raise InputError(f"joints.{name}.drive.kp = 0: joints.{name}.slowest is needed to say whether damping alone would do")
         low, high = np.array([other.joint.position for other in self._motors]).T
-        postures = np.random.default_rng(0).uniform(low, high, (_POSTURES, len(self._motors)))
-        found = float(np.abs(inverse_dynamics(self.mechanism, postures)[:, j]).max())
+        found = self._most_gravity(j, low, high)
         allowed = _WEAK * axis.drive.kd * axis.drive.gear**2 * slowest
         if found > allowed:
             raise InputError(f"joints.{name}.drive.kp = 0: gravity of {found:.3g} N·m would drag it away from {slowest:g} rad/s; "
                              f"without kp at most {allowed:.3g} N·m are allowed (0.1 kd slowest)")
+
+    def _most_gravity(self, j: int, low: np.ndarray, high: np.ndarray) -> float:
+        """The greatest torque of gravity at a joint within these limits."""
+        def spared(q: np.ndarray) -> float:
+            return -abs(float(inverse_dynamics(self.mechanism, q[None])[0, j]))
+
+        postures = np.random.default_rng(0).uniform(low, high, (_POSTURES, len(low)))
+        at_random = np.abs(inverse_dynamics(self.mechanism, postures)[:, j])
+        best = postures[np.argsort(at_random)[-_BEST:]]
+        sought = [minimize(spared, q, bounds=list(zip(low, high, strict=True))).fun for q in best]
+        return max(float(at_random.max()), -min(map(float, sought)))
 
     def exchange(self, deadline: float) -> float:
         """With the model's gravity where the arm is."""

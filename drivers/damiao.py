@@ -19,12 +19,14 @@ from drivers.transport import can_bits
 from ident.errors import InputError
 
 _RAMP_ROOM = 2.0            # the motor's own ramps are so much steeper than ours, so that they bind only if ours fail
+_LOOK, _TURNS = 0.05, 0.02  # s between two looks at a motor that has power, and rad/s of its joint from which somebody turns it
 _STATE = "state"
 
 
 class DriveKeys(MotorKeys):
     """Keys of ``drive = {...}`` of a joint."""
 
+    motors = mit.DAMIAO
     id: Annotated[int, Field(ge=1, le=15)]          # ESC_ID: replies have four bits for it
     reply: Annotated[int, Field(ge=1, le=0x7FE)]    # MST_ID, the identifier of its replies
 
@@ -37,7 +39,6 @@ class DamiaoAxis(PolledAxis):
         self.drive, self.shaft = drive, Shaft(joint, drive)
         step = self.shaft.steps
         self.steps = Steps(float(np.spacing(np.float32(joint.velocity * drive.gear))) / drive.gear, step.position, step.torque)
-        self.corrupt = 0                    # frames under its identifier that were none of its own
         self._slope = Slope(step.position)
 
     # what the motor says
@@ -91,12 +92,19 @@ class DamiaoAxis(PolledAxis):
         self.try_watchdog(holds)
 
     def refuse_company(self) -> None:
-        """A powered motor with a time-out follows somebody."""
+        """A powered motor with a time-out follows somebody, and so does one that turns."""
         self._refuse_leader(self.state().status == mit.ENABLED)
 
     def _refuse_leader(self, powered: bool) -> None:
-        if powered and (self.read(mit.TIMEOUT) != 0 or self.read(mit.MODE) != mit.VELOCITY_MODE):
+        if powered and (self.read(mit.TIMEOUT) != 0 or self.read(mit.MODE) != mit.VELOCITY_MODE or self._turns()):
             raise self.error("is powered and follows another program, or one that ended without stopping it; stop that first")
+
+    def _turns(self) -> bool:
+        """Whether its joint moves, by more than one that is held by a velocity loop creeps."""
+        before, _, _ = self.shaft.measured(self.state())
+        time.sleep(_LOOK)
+        after, _, _ = self.shaft.measured(self.state())
+        return abs(after - before) > max(_TURNS * _LOOK, 2.0 * self.steps.position)
 
     def _compare_ranges(self) -> None:
         found, stated = Ranges(*(self.read(register) for register in mit.RANGES)), self.drive.spans

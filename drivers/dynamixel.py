@@ -483,6 +483,11 @@ class DynamixelLink(Link):
         self._bus: Bus | None = None
         self._others: list[int] | None = None       # servos on the line that are not in the arm file
 
+    @property
+    def corrupt(self) -> int:
+        """Damaged packets: whose they were meant to be is not known."""
+        return self._bus.corrupt if self._bus else 0
+
     def _connected(self) -> Bus:
         if self._bus is None:
             raise DriverError("the servos' line is not open")

@@ -1,4 +1,4 @@
-"""What must not be broken off by an impatient operator."""
+"""How a program that moves an arm is ended: as by Ctrl-C, and not while it does what must not be broken off."""
 
 import signal
 import threading
@@ -29,3 +29,23 @@ def uninterrupted(ending: bool = False) -> Iterator[None]:
             signal.signal(number, handler)
     if held and not ending:
         signal.raise_signal(held[0])
+
+
+@contextmanager
+def endings_raised() -> Iterator[None]:
+    """What asks a program to end raises KeyboardInterrupt meanwhile, as Ctrl-C does, where it would end it at once.
+
+    Only the main thread may say so; what has a handler of its own keeps it.
+    """
+    ours: list[int] = []
+    if threading.current_thread() is threading.main_thread():
+        asked = (getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP"))
+        ours = [number for number in asked if number is not None and signal.getsignal(number) is signal.SIG_DFL]
+    for number in ours:
+        signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number in ours:
+            if signal.getsignal(number) is signal.default_int_handler:
+                signal.signal(number, signal.SIG_DFL)

@@ -40,13 +40,15 @@ class Ranges:
 
 
 # as their makers publish them; a motor's own registers decide where it has some
-MOTORS = {
+DAMIAO = {
     "DM3507": Ranges(12.566, 50.0, 5.0), "DM4310": Ranges(12.5, 30.0, 10.0), "DM4310P": Ranges(12.5, 50.0, 10.0),
     "DM4340": Ranges(12.5, 10.0, 28.0), "DM4340P": Ranges(12.5, 10.0, 28.0), "DM6006": Ranges(12.5, 45.0, 20.0),
     "DM8006": Ranges(12.5, 45.0, 40.0), "DM8009": Ranges(12.5, 45.0, 54.0), "DM10010": Ranges(12.5, 20.0, 200.0),
-    "DM10010L": Ranges(12.5, 25.0, 200.0), "AK10-9": Ranges(12.5, 50.0, 65.0), "AK60-6": Ranges(12.5, 45.0, 15.0),
-    "AK70-10": Ranges(12.5, 50.0, 25.0), "AK80-6": Ranges(12.5, 76.0, 12.0), "AK80-9": Ranges(12.5, 50.0, 18.0),
-    "AK80-64": Ranges(12.5, 8.0, 144.0), "AK80-8": Ranges(12.5, 37.5, 32.0)}
+    "DM10010L": Ranges(12.5, 25.0, 200.0)}
+CUBEMARS = {
+    "AK10-9": Ranges(12.5, 50.0, 65.0), "AK60-6": Ranges(12.5, 45.0, 15.0), "AK70-10": Ranges(12.5, 50.0, 25.0),
+    "AK80-6": Ranges(12.5, 76.0, 12.0), "AK80-9": Ranges(12.5, 50.0, 18.0), "AK80-64": Ranges(12.5, 8.0, 144.0),
+    "AK80-8": Ranges(12.5, 37.5, 32.0)}
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,6 @@ class OdriveAxis(PolledAxis):
         self._torque = direction * gear
         self.steps = Steps(float(np.spacing(np.float32(joint.velocity / abs(self._turn)))) * abs(self._turn),
                            abs(self._turn) / drive.encoder_counts, float(np.spacing(np.float32(joint.torque / gear))) * gear)
-        self.corrupt = 0
         self._beat: tuple[int, int] | None = None               # error word and state, and when they came
         self._heard = 0.0
         self._parts: dict[int, tuple[float, float]] = {}

@@ -18,6 +18,7 @@ _REPLY = 0.1            # s for an answer to a question outside the cycles,
 _TRIES = 3              # which is put so often
 _SWAY = 0.0005          # rad within which a joint at rest stays, or two steps of its position,
 _STILL = 0.1            # s for which it has to: one that swings is at rest for moments, and velocities are noisy
+_CREEP, _PATIENT = 0.002, 0.5       # rad that it may go meanwhile, s after it was to be held: some velocity loops creep, or hunt
 _FEED = 0.25            # part of the watchdog's time after which drives that are armed hear of us again while others are asked
 _BACKLOG = 1000         # frames that are read before a cycle begins; a bus that brings more is full of noise
 
@@ -73,6 +74,7 @@ class PolledAxis(Axis):
         self._doubtful: list[Hashable] = []         # settings that were not read back since power came
         self._goal: str | None = None       # "on", "follow", "held", "off"; None leaves the drive as it is
         self._velocity = 0.0
+        self._told_to_hold = math.inf       # since when it is to be held
         self._zeroed = False                # it has answered a set-point of zero since it was to be powered
         self._asked = 0.0                   # when its state was asked for last,
         self._seen = self._moved = 0.0      # when it was answered last, and when the joint was last seen moving,
@@ -145,6 +147,7 @@ class PolledAxis(Axis):
     def enable(self) -> None:
         """Arm the watchdog; then, cycle by cycle: zero velocity, its answer, only then power, and at last its settings."""
         self._velocity, self._zeroed, self._goal = 0.0, False, "on"          # before it is armed: it is fed while it is asked
+        self._told_to_hold = math.inf
         if self.watched:
             self.watch(True)
 
@@ -154,8 +157,11 @@ class PolledAxis(Axis):
         self._velocity = value
 
     def quick_stop(self) -> None:
-        """Zero velocity; at rest the watchdog is released."""
+        """Zero velocity; at rest the watchdog is released. One that creeps is held by no more than its drive's velocity loop, but
+        would fall where its watchdog stayed armed.
+        """
         self._velocity, self._goal = 0.0, "held"
+        self._told_to_hold = min(self._told_to_hold, time.monotonic())
 
     def disable(self) -> None:
         """Power off."""
@@ -218,7 +224,8 @@ class PolledAxis(Axis):
     def measured(self, reading: Reading) -> None:
         """The answer of this cycle."""
         self.due, self.reading, self._seen = False, reading, self._asked
-        if not abs(reading.q - self._place) <= max(_SWAY, 2.0 * self.steps.position):
+        sway = _CREEP if self._asked - self._told_to_hold > _PATIENT else _SWAY
+        if not abs(reading.q - self._place) <= max(sway, 2.0 * self.steps.position):
             self._place, self._moved = reading.q, self._asked
         self.replies += 1
         self._zeroed = self._goal == "on"
@@ -243,9 +250,9 @@ class PolledAxis(Axis):
             self.link.send(frame)
             end = time.monotonic() + _REPLY
             while (now := time.monotonic()) < end:
+                self.link.feed()
                 if self.link.listen(lambda: key in self.answers, min(end, now + self.keys.watchdog * _FEED)):
                     return self.answers[key]
-                self.link.feed()
         raise self.error(f"does not answer{see_to}", NoAnswer)
 
     def error(self, words: str, kind: type[DriverError] = DriverError) -> DriverError:
@@ -262,6 +269,7 @@ class PolledLink(Link):
             axis.link = self
         self._bus: can.BusABC | None = None
         self._sent: set[tuple[int, bytes]] = set()
+        self._fed = 0.0
 
     def open(self, transport: can.BusABC | None = None) -> None:
         """Take the bus."""
@@ -297,10 +305,13 @@ class PolledLink(Link):
         return asked
 
     def feed(self) -> None:
-        """Drives that are to have power are told to rest once more: their watchdogs run while others are asked."""
-        for axis in self._axes:
-            if axis.rests_armed:
-                self.send(axis.setpoint(0.0))
+        """Drives that are to have power are told to rest once more, now and then: their watchdogs run while others are asked."""
+        now = time.monotonic()
+        if now - self._fed > self._keys.watchdog * _FEED:
+            self._fed = now
+            for axis in self._axes:
+                if axis.rests_armed:
+                    self.send(axis.setpoint(0.0))
 
     def clear(self) -> None:
         """Read away what came unasked, or too late."""

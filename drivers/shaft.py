@@ -1,5 +1,8 @@
 """What MIT motors have in common: keys of the arm file, and what lies between their output shaft and the joint."""
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from pydantic import PositiveFloat, model_validator
 
 from drivers import mit
@@ -9,8 +12,9 @@ from ident.errors import InputError
 
 
 class MotorKeys(Keys):
-    """Keys of ``drive = {...}`` of a joint that MIT motors share."""
+    """Keys of ``drive = {...}`` of a joint that MIT motors share; `motors` are the ranges that their maker publishes."""
 
+    motors: ClassVar[Mapping[str, Ranges]]
     id: int
     motor: str | None = None                # its ranges by name,
     ranges: tuple[PositiveFloat, PositiveFloat, PositiveFloat] | None = None       # or stated: rad, rad/s, N·m of full fields
@@ -20,14 +24,14 @@ class MotorKeys(Keys):
     def _one_of_both(self) -> "MotorKeys":
         if (self.motor is None) == (self.ranges is None):
             raise ValueError("motor or ranges is needed, not both")
-        if self.motor is not None and self.motor not in mit.MOTORS:
-            raise ValueError(f"motor {self.motor!r} is not known; state ranges, or one of {', '.join(mit.MOTORS)}")
+        if self.motor is not None and self.motor not in self.motors:
+            raise ValueError(f"motor {self.motor!r} is not known; state ranges, or one of {', '.join(self.motors)}")
         return self
 
     @property
     def spans(self) -> Ranges:
         """What full fields mean."""
-        return Ranges(*self.ranges) if self.ranges is not None else mit.MOTORS[self.motor or ""]
+        return Ranges(*self.ranges) if self.ranges is not None else self.motors[self.motor or ""]
 
 
 class Shaft:

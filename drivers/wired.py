@@ -12,7 +12,7 @@ import numpy as np
 from drivers.arm import Array, Command, JointSample, Resolution, command_fault
 from drivers.axis import Axis, Link, read_joints, read_keys
 from drivers.errors import ArmStopped, DriverError, NoAnswer
-from drivers.interrupts import uninterrupted
+from drivers.interrupts import endings_raised, uninterrupted
 from drivers.realtime import real_time
 from drivers.transport import alone, bus_errors
 from ident.armfile import ArmFile, check_against_model
@@ -57,7 +57,8 @@ class Tally:
 class WiredArm:
     """Drives on a bus behind the `Arm` interface. Guard it by a `Supervisor`, which checks what it measures.
 
-    A sample's `t` is the instant at which replies were asked for, since entering.
+    While it is connected, SIGTERM and SIGHUP raise KeyboardInterrupt where they would end the program at once: the arm is stopped
+    first. A sample's `t` is the instant at which replies were asked for, since entering.
 
     Parameters
     ----------
@@ -111,6 +112,7 @@ class WiredArm:
 
     def __enter__(self) -> Self:
         with bus_errors(), ExitStack() as undo:
+            undo.enter_context(endings_raised())
             self.prompt = undo.enter_context(real_time())
             undo.enter_context(alone(self._place))
             with about_file(self.file.path):

@@ -97,14 +97,16 @@ def _checked_way(device: Arm, plan: Plan, arm: ArmFile, mechanism: Mechanism) ->
 
 @contextmanager
 def _counted(device: Arm, recorder: Recorder) -> Iterator[None]:
-    """However motion on a bus ends, note when it began, its cycles, how many of them late, replies missed, and error frames.
+    """However motion on a bus ends, note when it began, its cycles, how many of them late, replies missed or damaged, and error
+    frames.
 
     Noted once the arm was stopped: a disk may take its time. An arm that could not be connected has nothing to note.
     """
     if not isinstance(device, WiredArm):
         yield
         return
-    before, errors = replace(device.tally, missed=device.tally.missed.copy()), device.link.error_frames
+    before, link = replace(device.tally, missed=device.tally.missed.copy()), device.link
+    errors, corrupt = link.error_frames, link.corrupt
     epoch = device.epoch
     try:
         yield
@@ -113,7 +115,7 @@ def _counted(device: Arm, recorder: Recorder) -> Iterator[None]:
         if device.epoch != epoch:
             recorder.event(REPLIES, epoch=round(device.epoch, 6), cycles=tally.cycles - before.cycles,
                            late=tally.late - before.late, missed=(tally.missed - before.missed).tolist(),
-                           error_frames=device.link.error_frames - errors)
+                           corrupt=link.corrupt - corrupt, error_frames=link.error_frames - errors)
 
 
 def approach(arm: ArmFile) -> float:

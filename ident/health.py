@@ -83,7 +83,8 @@ def _bus(run: Run) -> list[Finding]:
     """Replies that did not come in time, and what disturbed the bus: the arm goes on without a few of them."""
     told: dict[str, Any] = next((event for event in reversed(run.events) if event.get("event") == REPLIES), {})
     try:
-        cycles, late, errors = (max(0, int(told[key])) for key in ("cycles", "late", "error_frames"))
+        cycles, late, errors, corrupt = (max(0, int({"corrupt": 0, **told}[key]))          # older runs count no damaged replies
+                                         for key in ("cycles", "late", "error_frames", "corrupt"))
         missed = [max(0, int(count)) for count in told["missed"]]
     except (KeyError, TypeError, ValueError, OverflowError):        # not on a bus, or a damaged line
         return []
@@ -94,6 +95,9 @@ def _bus(run: Run) -> list[Finding]:
     if late > _LATE * cycles > 0.0:
         findings.append(Finding(None, "bus", f"{late} of {cycles} cycles began more than a period late: this computer was busy; "
                                 "close what else runs on it, or let it run in real time"))
+    if corrupt > _LOST * cycles > 0.0:
+        findings.append(Finding(None, "bus", f"{corrupt} damaged replies in {cycles} cycles; none of them was used. See to "
+                                "wiring, and to what else is on the bus"))
     if errors:
         findings.append(Finding(None, "bus", f"{errors} error frame(s) on the bus: wiring, termination or bit rate are not "
                                 "right, or a device was cut off"))

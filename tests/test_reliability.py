@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import reliability
 from benchmarks.between import DELAY, WIRES, Way, damaged
-from benchmarks.reliability import FAULTS, SECOND, Case, fail_and_judge, judge, small_arm
+from benchmarks.reliability import FAULTS, PROTOCOLS, SECOND, Case, fail_and_judge, judge, small_arm
 
 FEW = {("canopen", "frames lost"): 15, ("canopen", "cable out"): 8, ("canopen", "drive reset"): 6, ("canopen", "host killed"): 4,
        ("dynamixel", "cable out"): 8, ("damiao", "drive fault"): 2, ("odrive", "host stopped"): 1,
@@ -66,6 +66,11 @@ def test_a_case_as_required_has_no_breach(arm, tmp_path):
     ({"trace": trace(q=0.612)}, "turn passed its limit by 0.015 rad"),
     ({"trace": trace(speed=2.5)}, "times its highest speed"),
     ({"trace": trace(ends=(0, 0))}, "lift was left to fall"),
+    ({"fault": "replies damaged"}, "turn ended held, not braked"),
+    ({"fault": "host stopped"}, "turn ended held, not braked"),
+    ({"fault": "drive fault", "struck": 1, "trace": trace(ends=(0, 1))}, "lift ended held, not falls"),
+    ({"fault": "drive silent", "struck": 1}, "turn ended held, not braked"),
+    ({"fault": "frames lost"}, "no reply is counted as missed in 4.0 s"),
     ({"code": 0}, "exit code 0, not 3"),
     ({"code": -11}, "exit code -11"),
     ({"code": None}, "the program hung"),
@@ -79,6 +84,28 @@ def test_a_case_as_required_has_no_breach(arm, tmp_path):
 def test_the_judge_finds_out(arm, tmp_path, changes, words):
     found = judged(replace(CABLE_OUT, **changes), arm, tmp_path)
     assert any(words in breach for breach in found), found
+
+
+@pytest.mark.parametrize(("protocol", "fault", "ends"), [
+    ("canopen", "host killed", ("held", "held")), ("damiao", "host killed", ("braked", "falls")),
+    ("odrive", "host stopped", ("braked", "falls")), ("dynamixel", "cable out", ("held", "held")),
+    ("damiao", "frames lost", ("braked", "held")), ("odrive", "drive reset", ("braked", "falls"))])
+def test_how_joints_have_to_end(protocol, fault, ends):
+    """With a brake and without; one at rest may have been told so before it was struck."""
+    for at_rest in (False, True):
+        for j, end in enumerate(ends):
+            case = replace(CABLE_OUT, fault=fault, struck=j if fault in reliability.DRIVES else None)
+            may = reliability.may_end_as(case, PROTOCOLS[protocol], j, brake=not j, at_rest=at_rest)
+            assert may == ({end, ("braked", "held")[j]} if at_rest else {end})
+
+
+@pytest.mark.parametrize(("breaches", "stood", "again"), [
+    (["not tolerated: stribeck: turn has not replied for 61 ms"], 0.03, True), ([], 0.03, False),
+    (["not tolerated: stribeck: turn has not replied for 61 ms"], 0.02, False),
+    (["lift moved under power 0.70 s after the fault", "not said: "], 0.03, True),
+    (["lift was left to fall"], 0.5, False), (["turn passed its limit by 0.015 rad", "not tolerated: "], 0.5, False)])
+def test_no_pause_of_the_computer_excuses_what_does_not_follow_from_it(breaches, stood, again):
+    assert reliability.excused({"breaches": breaches, "stood": stood}) == again
 
 
 def test_every_fault_has_somebody_who_makes_it():

@@ -28,12 +28,14 @@ _OBJECTS = {                # index, sub-index: type (struct), value at power-on
     (0x6007, 0): ("h", 1, True), (0x605A, 0): ("h", 2, True), (0x605E, 0): ("h", 2, True),
     (0x6060, 0): ("b", 0, True), (0x6061, 0): ("b", 0, False), (0x6502, 0): ("I", 0b11_0000_1100, False),
     (0x6064, 0): ("i", 0, False), (0x606C, 0): ("i", 0, False), (0x6077, 0): ("h", 0, False),
-    (0x60FF, 0): ("i", 0, True), (0x6071, 0): ("h", 0, True), (0x6072, 0): ("H", 1000, True), (0x6076, 0): ("I", 0, False),
+    (0x60FF, 0): ("i", 0, True),
+    (0x60B1, 0): ("i", 0, True), (0x60B2, 0): ("h", 0, True),
+    (0x6071, 0): ("h", 0, True), (0x6072, 0): ("H", 1000, True), (0x6076, 0): ("I", 0, False),
     (0x6083, 0): ("I", 1, True), (0x6084, 0): ("I", 1, True), (0x6085, 0): ("I", 1, True), (0x607E, 0): ("B", 0, True),
     (0x607F, 0): ("I", 2**31, True),
     (0x6087, 0): ("I", 1, True),
     (0x607D, 0): ("B", 2, False), (0x607D, 1): ("i", -2**31, True), (0x607D, 2): ("i", 2**31 - 1, True),
-    (0x60A9, 0): ("I", 0, False),
+    (0x60A9, 0): ("I", 0, False), (0x60AA, 0): ("I", 0, False),
     (0x60C2, 0): ("B", 2, False), (0x60C2, 1): ("B", 1, True), (0x60C2, 2): ("b", -3, True)}
 _TEXTS = {0x1008: "stribeck emulated drive", 0x100A: "1.0"}
 _STATUS = {"switch on disabled": 0x40, "ready to switch on": 0x21, "switched on": 0x23, "operation enabled": 0x27,
@@ -51,24 +53,31 @@ class CanopenNode(Node):
         turn = drive.table.direction * 2.0 * math.pi / drive.table.ratio
         self._position = turn / keys["position_counts"]                                  # rad at the joint of a count
         self._velocity = turn / keys.get("velocity_counts", keys["position_counts"])
+        self._acceleration = abs(turn / keys["acceleration_counts"]) if "acceleration_counts" in keys else abs(self._velocity)
         self._torque = drive.table.direction * keys["rated_torque"] * drive.table.ratio / 1000.0
-        self._speed_unit = self._notation(keys)
+        self._units = self._notation(keys)
         self._rated = round(keys["rated_torque"] / (1e-6 if keys.get("rated_torque_unit", "").startswith("µ") else 1e-3))
         self.boot()
 
     @staticmethod
-    def _notation(keys: dict[str, Any]) -> int:
-        """Its unit of speed, 0x60A9: increments a second, or a decimal part of revolutions a minute; else none is told."""
-        if "velocity_counts" not in keys:
-            return 0x00B50300
-        power = round(math.log10(60.0 / keys["velocity_counts"]))
-        return (power & 0xFF) << 24 | 0xB44700 if math.isclose(keys["velocity_counts"], 60.0 / 10.0**power) else 0
+    def _notation(keys: dict[str, Any]) -> tuple[int, int]:
+        """Its units of speed and acceleration, 0x60A9 and 0x60AA: increments a second (squared), or a decimal part of revolutions
+        a minute (and second); else none is told.
+        """
+        speeds = keys.get("velocity_counts", keys["position_counts"])
+        found = []
+        for counts, by_increments, by_minutes in ((speeds, 0x00B50300, 0xB44700),
+                                                  (keys.get("acceleration_counts", speeds), 0x00B55700, 0xC00300)):
+            power = round(math.log10(60.0 / counts))
+            decimal = (power & 0xFF) << 24 | by_minutes if math.isclose(counts, 60.0 / 10.0**power) else 0
+            found.append(by_increments if counts == keys["position_counts"] else decimal)
+        return found[0], found[1]
 
     def boot(self) -> None:
         """Power-on or reset: everything forgotten, no power, no PDO valid but by default."""
         self.types = {key: form for key, (form, _, _) in _OBJECTS.items()}
         self.values: dict[tuple[int, int], int] = {key: value for key, (_, value, _) in _OBJECTS.items()}
-        self.values[0x6076, 0], self.values[0x60A9, 0] = self._rated, self._speed_unit
+        self.values[0x6076, 0], (self.values[0x60A9, 0], self.values[0x60AA, 0]) = self._rated, self._units
         for k in range(4):
             for parameters, base in ((0x1400, 0x200), (0x1800, 0x180)):
                 for sub, form, value in ((0, "B", 2), (1, "I", base + 0x100 * k + self.id), (2, "B", 255)):
@@ -256,7 +265,7 @@ class CanopenNode(Node):
         self.values[key] = struct.unpack("<" + self.types[key], data)[0]
         if key == (0x6040, 0):
             self._control(self.values[key])
-        elif key in ((0x60FF, 0), (0x6071, 0), (0x6060, 0)) and self.state == "operation enabled":
+        elif key in ((0x60FF, 0), (0x60B1, 0), (0x6071, 0), (0x60B2, 0), (0x6060, 0)) and self.state == "operation enabled":
             self._follow()
         elif key == (0x1016, 1):
             self._watchdog = None
@@ -300,17 +309,18 @@ class CanopenNode(Node):
             self._let_go()
 
     def _follow(self) -> None:
-        """The mode's own target: whatever stands in it, also if it is old."""
+        """The mode's own target, and its offset in the cyclic modes: whatever stands in them, also if it is old."""
         drive, mode = self.drive, self.values[0x6060, 0]
         if mode in (4, 10):
-            drive.power, drive.target = "torque", self.values[0x6071, 0] * self._torque
+            drive.power, drive.target = "torque", (self.values[0x6071, 0] + self.values[0x60B2, 0] * (mode == 10)) * self._torque
         else:
-            drive.power, drive.target = "velocity", self.values[0x60FF, 0] * self._velocity
-            drive.ramp = math.inf if mode == 9 else self.values[0x6083, 0] * abs(self._velocity)
+            offset = self.values[0x60B1, 0] * (mode == 9)
+            drive.power, drive.target = "velocity", (self.values[0x60FF, 0] + offset) * self._velocity
+            drive.ramp = math.inf if mode == 9 else self.values[0x6083, 0] * self._acceleration
 
     def _brake(self) -> None:
         self.drive.power, self.drive.target = "velocity", 0.0
-        self.drive.ramp = self.values[0x6085, 0] * abs(self._velocity)
+        self.drive.ramp = self.values[0x6085, 0] * self._acceleration
 
     def _let_go(self) -> None:
         self.drive.power, self.drive.target = "off", 0.0

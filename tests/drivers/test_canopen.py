@@ -9,7 +9,6 @@ import os
 import re
 import signal
 import struct
-import threading
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import islice
@@ -25,12 +24,11 @@ from hypothesis import strategies as st
 
 import drivers
 from drivers import ArmStopped, Command, DriverError, connect
-from drivers.canopen402 import CanopenLink, Setting
+from drivers.canopen402 import Setting
 from drivers.emulators.body import RESET, SILENT
-from drivers.emulators.canopen import Emulator
-from drivers.wired import WiredArm
+from ident.armfile import load_arm
 from ident.errors import InputError
-from tests.drivers.wires import PACE, PAIR, REST, merged, program_of, steps, until_it_fails, with_port
+from tests.drivers.wires import PACE, PAIR, REST, merged, processes, program_of, steps, until_it_fails, virtual_drives, with_port
 
 TEST_OBJECT = 0x2FFF
 
@@ -184,25 +182,28 @@ class TestMotion:
 
 
 class TestStaleVelocity:
-    """Somebody left a velocity in the drive."""
+    """Somebody left a velocity in the drive, as its target or to be added to that."""
 
     STALE = 20000       # counts/s: 0.02 rad/s at the joint
 
-    def test_the_driver_never_lets_it_move(self, pair, probe):
+    @pytest.mark.parametrize("index", [0x60FF, 0x60B1])
+    def test_the_driver_never_lets_it_move(self, pair, probe, index):
         with connect(pair.arm) as arm:
             before = arm.look(5)[-1].q
-            probe.write(1, 0x60FF, 50 * self.STALE)
-            assert probe.read(1, 0x60FF) == 50 * self.STALE
+            probe.write(1, index, 50 * self.STALE)
+            assert probe.read(1, index) == 50 * self.STALE
             arm.enable()
+            assert probe.read(1, index) == 0
             samples = steps(arm, 20)
             np.testing.assert_allclose([sample.q for sample in samples], np.tile(before, (20, 1)), atol=2e-4)
 
-    def test_without_the_driver_it_does(self, own):
+    @pytest.mark.parametrize("index", [0x60FF, 0x60B1])
+    def test_without_the_driver_it_does(self, own, index):
         """Else the test above would prove nothing."""
         _, probe = own()
         before = probe.read(1, 0x6064)
         probe.write(1, 0x6060, 9, "<b")
-        probe.write(1, 0x60FF, 50 * self.STALE)
+        probe.write(1, index, 50 * self.STALE)
         for word in (0x06, 0x07, 0x0F):
             probe.write(1, 0x6040, word, "<H")
         time.sleep(0.2)
@@ -401,6 +402,31 @@ class TestHost:
         assert abs(probe.read(2, 0x606C)) < 2000
 
 
+def script(arm, said):
+    """As a user may write it: nothing in it cares for signals."""
+    try:
+        with connect(load_arm(arm)) as connected:
+            connected.enable()
+            steps(connected, 5)
+            said.put("moving")
+            while True:
+                connected.step(Command(PACE))
+    except KeyboardInterrupt:
+        said.put("interrupted")
+
+
+def test_a_script_that_is_asked_to_end_stops_the_arm_first(own):
+    drives, probe = own(joints={"lift": {"stop": "hold"}})
+    said = processes.Queue()
+    program = processes.Process(target=script, args=(drives.arm.path, said), daemon=True)
+    program.start()
+    assert said.get(timeout=60.0) == "moving"
+    os.kill(program.pid, signal.SIGTERM)
+    assert said.get(timeout=10.0) == "interrupted"
+    assert [probe.state(node) for node in (1, 2)] == [0x40, 0x07]          # brake; held by its drive
+    program.join()
+
+
 def test_a_joint_without_brake_falls_when_its_drive_has_no_power(own):
     """The emulated drives do what real ones do; else "hold" would not be needed."""
     _, probe = own(joints={"lift": {"stop": "hold"}})
@@ -411,25 +437,6 @@ def test_a_joint_without_brake_falls_when_its_drive_has_no_power(own):
 
 # drives as they should not be, on a virtual bus
 
-@contextmanager
-def virtual_drives(arm, spoil):
-    """Emulated drives in this process, spoilt, and the driver on a bus that is already open."""
-    channel = f"drives-{os.getpid()}-{time.monotonic_ns()}"
-    theirs, ours = (can.Bus(interface="virtual", channel=channel) for _ in range(2))
-    emulator = Emulator(arm, bus=theirs)
-    spoil(emulator._nodes[0])
-    going = threading.Event()
-    thread = threading.Thread(target=emulator.serve, args=(lambda: not going.is_set(),))
-    thread.start()
-    try:
-        yield WiredArm(arm, CanopenLink, ours)
-    finally:
-        going.set()
-        thread.join()
-        theirs.shutdown()
-        ours.shutdown()
-
-
 def without(*key):
     return lambda node: node.types.pop(key)
 
@@ -439,6 +446,14 @@ def deaf_to(key):
     def spoil(node):
         set_ = node._set
         node._set = lambda found, data: None if found == key else set_(found, data)
+    return spoil
+
+
+def stuck_at(key, value):
+    """Keeps a value that another program left."""
+    def spoil(node):
+        node.values[key] = value
+        deaf_to(key)(node)
     return spoil
 
 
@@ -457,12 +472,17 @@ def says(index, value):
     (says(0x6076, 600_000), r"rated torque is 600 N·m \(0x6076, in mN·m\), the arm file says 0.6 N·m"),
     (says(0x60A9, 0x00B44700), r"counts speeds in revolutions per min \(0x60A9\), 60 at one motor revolution a second, the arm "
                                r"file says \d+ \(velocity_counts, by default position_counts\)"),
-    (says(0x607E, 0b0100_0000), r"reverses its velocity only \(0x607E = 0x40\): the joint would move away"),
-    (says(0x607E, 0b1000_0000), r"reverses its position only \(0x607E = 0x80\)"),
+    (says(0x60AA, 0x00C00300), r"counts accelerations in revolutions per min per s \(0x60AA\), 60 at one motor revolution a "
+                               r"second squared, the arm file says \d+ \(acceleration_counts, by default velocity_counts\)"),
+    *[(says(0x607E, 1 << bit), rf"reverses what it is told, or what it says \(0x607E = 0x{1 << bit:02X}\)") for bit in (5, 6, 7)],
+    (says(0x607E, 0b1100_0000), r"reverses what it is told, or what it says \(0x607E = 0xC0\).* direction = -1"),
+    (deaf_to((0x60B1, 0)), None),
+    (stuck_at((0x60B1, 0), 5), r"was told velocity offset = 0 \(0x60B1:0\) and reads back 5"),
     (lambda node: node.fault(0x4310), r"has a fault, error 0x4310 \(temperature of the drive\)"),
     (lambda node: node._enter("operation enabled"), "is powered and follows another program"),
 ], ids=["no heartbeat consumer", "no reaction", "no quick stop option", "reaction not taken", "mapping not taken", "zero is zero",
-        "no csv", "unit of torque", "unit of speed", "velocity reversed", "position reversed", "fault", "somebody else's"])
+        "no csv", "unit of torque", "unit of speed", "unit of acceleration", "torque reversed", "velocity reversed",
+        "position reversed", "all reversed", "no offset is zero", "offset not taken", "fault", "somebody else's"])
 def test_a_drive_that_is_not_as_it_should_be_is_not_powered(make_arm, spoil, words):
     arm = make_arm(merged(with_port(PAIR["canopen"], 1), {"driver": {"modes": ["velocity"]}}))
     with virtual_drives(arm, spoil) as driver:
@@ -573,6 +593,48 @@ def test_other_units_of_speed(make_arm, counts):
         told = driver.axes[0].identity()["speed counts"]
         assert told.startswith(f"{counts:g} at one motor revolution a second, as the ")
         assert told.endswith("drive says" if counts != 123.0 else "arm file says; the drive does not (0x60A9)")
+
+
+def test_ramps_are_counted_in_units_of_their_own(make_arm):
+    """Else a drive whose computer falls silent would stop a thousand times too slowly, or at once."""
+    nodes = []
+    arm = make_arm(merged(with_port(PAIR["canopen"], 1), {"joints": {"turn": {"drive": {
+        "velocity_counts": 60.0, "acceleration_counts": 65536.0}}}}))
+    with virtual_drives(arm, nodes.append) as driver, driver:
+        assert nodes[0].values[0x6085, 0] == round(8.0 * 100.0 * 65536 / (2.0 * np.pi))
+        told = driver.axes[0].identity()["acceleration counts"]
+        assert told == "65536 at one motor revolution a second squared, as the drive says"
+        driver.enable()
+        steps(driver, 20, PACE)
+        began = time.monotonic()
+        driver.stop("enough")
+        assert time.monotonic() - began < 1.0
+
+
+class TestGreeting:
+    """A node that answers nothing."""
+
+    def silent(self, make_arm, talks):
+        heard = []
+
+        def spoil(node):
+            transmit, receive = node._transmit, node.receive
+            node._transmit = lambda identifier, data: None if identifier == 0x580 + node.id else transmit(identifier, data)
+            node.receive = lambda identifier, data: (heard.append((identifier, data)), receive(identifier, data))
+            if talks:
+                node.nmt = 5
+                node.values[0x1017, 0] = 50
+
+        arm = make_arm(with_port(PAIR["canopen"], 1))
+        with virtual_drives(arm, spoil) as driver, pytest.raises(DriverError, match=r"turn \(node 1\) does not answer"), driver:
+            pass
+        return (0, b"\x80\x01") in heard
+
+    def test_one_that_may_have_stopped_is_told_to_answer(self, make_arm):
+        assert self.silent(make_arm, talks=False)
+
+    def test_one_that_works_for_somebody_is_told_nothing(self, make_arm):
+        assert not self.silent(make_arm, talks=True)
 
 
 def test_a_drive_that_hears_the_start_late_is_asked_again(make_arm):

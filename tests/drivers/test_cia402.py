@@ -54,6 +54,19 @@ def test_units_of_speed_that_drives_name(word, counts, words):
     assert cia402.speed_unit(word, 4096) == (pytest.approx(counts), words)
 
 
+@pytest.mark.parametrize(("word", "counts", "words"), [
+    (0xFAB45700, 1e6, "10^-6 revolutions per s²"), (0x00C00300, 60.0, "revolutions per min per s"),
+    (0xFDC00300, 60_000.0, "10^-3 revolutions per min per s"), (0x00B55700, 4096.0, "increments per s²"),
+    (0x00415700, 360.0, "degrees per s²")])
+def test_units_of_acceleration_that_drives_name(word, counts, words):
+    assert cia402.acceleration_unit(word, 4096) == (pytest.approx(counts), words)
+
+
+@pytest.mark.parametrize("word", [0, 0x00B40300, 0x00C04700, 0x00B45800, 0xFFFFFFFF])
+def test_units_that_are_no_acceleration_say_nothing(word):
+    assert cia402.acceleration_unit(word, 4096) is None
+
+
 @pytest.mark.parametrize("word", [0, 0x00B40000, 0x00000300, 0x00B44800, 0xFFFFFFFF])
 def test_units_that_are_no_speed_say_nothing(word):
     assert cia402.speed_unit(word, 4096) is None

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drivers import Command, DriverError, connect
-from drivers.mit import MOTORS, pack_command
+from drivers.mit import CUBEMARS, pack_command
 from drivers.polled import Frame
 from ident.errors import InputError
 from tests.drivers.wires import PAIR, merged, program_of, steps, until_it_fails, with_port
@@ -104,7 +104,8 @@ ON, OFF = (b"\xff" * 7 + bytes([last]) for last in (0xFC, 0xFD))
 
 def pulls(bus, motor):
     """Whether a motor pulls when it is told to: the torque in its second reply, else that of before, in counts."""
-    frame = can.Message(arbitration_id=motor, data=pack_command(MOTORS["AK70-10"], 0.0, 0.0, 0.0, 0.0, 0.5), is_extended_id=False)
+    data = pack_command(CUBEMARS["AK70-10"], 0.0, 0.0, 0.0, 0.0, 0.5)
+    frame = can.Message(arbitration_id=motor, data=data, is_extended_id=False)
     while bus.recv(0) is not None:
         pass
     for _ in range(2):

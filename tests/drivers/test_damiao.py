@@ -20,7 +20,7 @@ from drivers.emulators.body import RESET, SILENT
 from drivers.emulators.damiao import TEST
 from drivers.polled import Frame
 from ident.errors import InputError
-from tests.drivers.wires import PACE, PAIR, REST, merged, program_of, steps, until_it_fails, with_port
+from tests.drivers.wires import PACE, PAIR, REST, merged, program_of, steps, until_it_fails, virtual_drives, with_port
 
 TIMEOUT, MODE, VELOCITY_MODE = 9, 10, 3
 
@@ -247,6 +247,59 @@ class TestFaults:
         probe.send(0x001, b"\xff" * 7 + b"\xfd")
         time.sleep(0.02)
         assert probe.state(1)[0] == 0
+
+
+class TestCreep:
+    """A velocity loop that is told zero creeps."""
+
+    @staticmethod
+    def creeping(speed):
+        def spoil(node):
+            follow = node._follow
+
+            def creep():
+                follow()
+                if node.status == 1 and node.velocity == 0.0:
+                    node.drive.target = speed
+
+            node._follow = creep
+        return spoil
+
+    @pytest.mark.parametrize("speed", [0.0, 0.012])
+    def test_a_joint_that_creeps_is_held_all_the_same(self, make_arm, speed):
+        """Else its watchdog would let it fall, though drive and bus are well."""
+        arm = make_arm(merged(with_port(PAIR["damiao"], 1), {"joints": {"turn": {"stop": "hold"}}}))
+        with virtual_drives(arm, self.creeping(speed)) as driver, driver:
+            driver.enable()
+            steps(driver, 20, PACE)
+            driver.stop("enough")
+            assert [axis.power for axis in driver.axes] == ["held", "off"]
+
+    def test_one_that_turns_is_not_said_to_be_held(self, make_arm):
+        arm = make_arm(merged(with_port(PAIR["damiao"], 1), {"joints": {"turn": {"stop": "hold"}}}))
+        with virtual_drives(arm, self.creeping(0.1)) as driver, driver:
+            driver.enable()
+            with pytest.raises(DriverError, match=r"drive of turn is 'on' after 1\.\d+ s, not 'held'"):
+                driver.stop("enough")
+
+
+class TestLeader:
+    """Somebody else's motor without a time-out: it shows whom it follows by turning only."""
+
+    @pytest.mark.parametrize(("speed", "follows"), [(0.2, True), (0.0, False)])
+    def test_one_that_turns_follows_somebody(self, make_arm, speed, follows):
+        def spoil(node):
+            node.registers[MODE] = VELOCITY_MODE
+            node.status, node.velocity = 1, speed
+            node._follow()
+
+        with virtual_drives(make_arm(with_port(PAIR["damiao"], 1)), spoil) as driver:
+            if follows:
+                with pytest.raises(DriverError, match="turn is powered and follows another program"), driver:
+                    pass
+            else:
+                with driver:
+                    assert driver.look(3)
 
 
 class TestHost:

@@ -9,7 +9,6 @@ import signal
 import socket
 import struct
 import sys
-import threading
 import time
 from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
@@ -24,7 +23,7 @@ from drivers.dynamixel import Bus, Setting
 from drivers.emulators.body import RESET, SILENT
 from drivers.emulators.dynamixel import Emulator, frame, frames
 from ident.errors import InputError
-from tests.drivers.wires import PACE, PAIR, REST, merged, program_of, steps, until_it_fails, with_port
+from tests.drivers.wires import PACE, PAIR, REST, merged, program_of, served, steps, until_it_fails, with_port
 
 SLOW = 2                # counts: 0.016 rad/s at the joint
 HAPPEN = 1000           # the emulator's own item
@@ -396,30 +395,21 @@ def servos_here(arm, spoil=lambda servo: None):
     """Emulated servos in this process, spoilt."""
     emulator = Emulator(arm)
     spoil(emulator._servos[0])
-    done = threading.Event()
-    thread = threading.Thread(target=emulator.serve, args=(lambda: not done.is_set(),))
-    thread.start()
     try:
-        yield connect(arm)
+        with served(emulator):
+            yield connect(arm)
     finally:
-        done.set()
-        thread.join()
         emulator.close()
 
 
 def test_a_line_that_is_unplugged_is_an_error_of_ours(on_pty):
     """The other end of a pty is gone, which the system tells by errors of several kinds."""
     emulator = Emulator(on_pty)
-    done = threading.Event()
-    thread = threading.Thread(target=emulator.serve, args=(lambda: not done.is_set(),))
-    thread.start()
-    with ExitStack() as leaving:
-        leaving.enter_context(pytest.raises(DriverError, match=r"the bus failed|has not replied"))
-        arm = leaving.enter_context(connect(on_pty))
-        arm.enable()
-        steps(arm, 5)
-        done.set()
-        thread.join()
+    with pytest.raises(DriverError, match=r"the bus failed|has not replied"), ExitStack() as leaving:
+        with served(emulator):
+            arm = leaving.enter_context(connect(on_pty))
+            arm.enable()
+            steps(arm, 5)
         emulator.close()
         until_it_fails(arm)
 

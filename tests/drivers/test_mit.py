@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drivers import DriverError, mit
-from drivers.mit import MOTORS, Ranges
+from drivers.mit import DAMIAO, Ranges
 from drivers.slope import Slope
 
-DM4310, DM4340 = MOTORS["DM4310"], MOTORS["DM4340"]
+DM4310, DM4340 = DAMIAO["DM4310"], DAMIAO["DM4340"]
 
 
 @pytest.mark.parametrize(("ranges", "values", "frame"), [       # as the makers' documents and the SDK's tests print them

@@ -1,16 +1,20 @@
 """Small arms behind device emulators, each in a process of its own on a loopback bus, and what tests do with them."""
 
 import multiprocessing
+import os
 import random
 import signal
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import can
 import numpy as np
 import pytest
 
@@ -179,3 +183,36 @@ def drive_on(arm: Path, said: Any) -> None:
         for ending in (signal.SIGINT, signal.SIGTERM):
             signal.signal(ending, signal.SIG_IGN)
         said.put(f"{type(error).__name__}: {error}")
+
+
+@contextmanager
+def served(emulator: Any) -> Iterator[None]:
+    """An emulator answers in a thread of its own, as promptly as one in another process."""
+    over = threading.Event()
+
+    def serve() -> None:
+        with real_time():
+            emulator.serve(lambda: not over.is_set())
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+@contextmanager
+def virtual_drives(arm: ArmFile, spoil: Callable[[Any], None]) -> Iterator[wired.WiredArm]:
+    """Emulated drives in this process, the first of them spoilt, and the driver on a CAN bus that is already open."""
+    channel = f"drives-{os.getpid()}-{time.monotonic_ns()}"
+    theirs, ours = (can.Bus(interface="virtual", channel=channel) for _ in range(2))
+    emulator = import_module(f"drivers.emulators.{arm.driver.kind}").Emulator(arm, bus=theirs)
+    spoil(emulator._nodes[0])
+    try:
+        with served(emulator):
+            yield wired.WiredArm(arm, type(connect(arm).link), ours)
+    finally:
+        theirs.shutdown()
+        ours.shutdown()

@@ -103,6 +103,7 @@ def test_the_true_rate_is_held_against_the_claimed_one() -> None:
 @pytest.mark.parametrize(("changes", "joint", "words"), [
     ({"missed": [9, 11]}, "lift", r"11 of 10000 replies of lift came too late or not at all \(0.11 %\); those samples repeat"),
     ({"late": 101}, None, "101 of 10000 cycles began more than a period late: this computer was busy"),
+    ({"corrupt": 11}, None, "11 damaged replies in 10000 cycles; none of them was used"),
     ({"error_frames": 1}, None, r"1 error frame\(s\) on the bus: wiring, termination or bit rate")])
 def test_a_bus_that_loses_replies(changes: dict[str, Any], joint: str | None, words: str) -> None:
     run = there_and_back().run()
@@ -113,7 +114,7 @@ def test_a_bus_that_loses_replies(changes: dict[str, Any], joint: str | None, wo
 
 
 @pytest.mark.parametrize("told", [
-    {"cycles": 10_000, "late": 100, "missed": [0, 10], "error_frames": 0},
+    {"cycles": 10_000, "late": 100, "missed": [0, 10], "error_frames": 0, "corrupt": 10},
     {"cycles": 0, "late": 0, "missed": [0, 0], "error_frames": 0},
     {"cycles": 10_000, "late": None, "missed": [99, 99], "error_frames": 1}, {"missed": 7}, {}])
 def test_a_few_lost_replies_and_damaged_counts_are_no_finding(told: dict[str, Any]) -> None:
