@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 import can
 import canopen
@@ -86,7 +86,8 @@ class Setting:
     least: int = 0
 
 
-class _Counts(NamedTuple):
+@dataclass(frozen=True)
+class _Counts:
     """Counts at one motor revolution a second, or a second squared: stated by a key of the arm file, and said by the drive with
     their unit, None where it names none that we know.
     """

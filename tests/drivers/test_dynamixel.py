@@ -405,7 +405,8 @@ def servos_here(arm, spoil=lambda servo: None):
 def test_a_line_that_is_unplugged_is_an_error_of_ours(on_pty):
     """The other end of a pty is gone, which the system tells by errors of several kinds."""
     emulator = Emulator(on_pty)
-    with pytest.raises(DriverError, match=r"the bus failed|has not replied"), ExitStack() as leaving:
+    with ExitStack() as leaving:
+        leaving.enter_context(pytest.raises(DriverError, match=r"the bus failed|has not replied"))
         with served(emulator):
             arm = leaving.enter_context(connect(on_pty))
             arm.enable()
