@@ -55,7 +55,7 @@ STOPPED = 0.8           # s that a stopped computer stands
 WATCHED = 0.6           # s that joints are watched after the program's end
 STOOD = 0.025           # s from which a pause of this computer may be what an arm is stopped for
 AGAIN = 2               # times that such a case is tried again,
-EXCUSED = ("not tolerated", "not said", "moved under power")       # by how these breaches begin: others are nobody's but ours
+EXCUSED = ("not tolerated", "not said", "moved under power")       # if all that was not as required was that
 COUNTED = 2.0           # s in which one of a hundred frames lost has to be noticed
 PATIENCE = 300.0        # s after which a program hangs; a crowded computer may take a minute to start one
 NOTHING_HEARD = r"has not replied|does not reply|no drive replies|does not answer"
@@ -458,8 +458,8 @@ def judge(case: Case, arm: ArmFile) -> dict[str, Any]:
     brakes = [arm.joint(name).stop == "brake" for name in mechanism.names]
     ends = [_end(powered[-1, j], brake) for j, brake in enumerate(brakes)]
     for j, (end, brake) in enumerate(zip(ends, brakes, strict=True)):
-        told = case.fault == "emulator killed" or (case.fault == SECOND and early)     # they have set up each other's drives
-        if powered[:, j].any() and not told and end not in (may := may_end_as(case, nature, j, brake, at_rest)):
+        nobodys = case.fault == "emulator killed" or (case.fault == SECOND and early)      # they have set up each other's drives
+        if powered[:, j].any() and not nobodys and end not in (may := may_end_as(case, nature, j, brake, at_rest)):
             breaches.append(f"{mechanism.names[j]} was left to fall" if end == "falls" else
                             f"{mechanism.names[j]} ended {end}, not {' or '.join(sorted(may))}")
 
