@@ -20,7 +20,6 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh
-from scipy.signal import lfilter
 
 from drivers.arm import Array, Command, JointSample, Resolution, command_fault
 from drivers.errors import ArmStopped, DriverError
@@ -307,6 +306,8 @@ class SimulatedArm:
         truth, n = self.truth, len(self.names)
         draws = self._rng.standard_normal((_NOISE_BLOCK, 2, n))
         time = truth.column("torque_noise_time")
+        if time.any():
+            from scipy.signal import lfilter  # loads scipy.stats, which takes as long as all the rest
         for j in np.flatnonzero(time > 0.0):
             memory = np.exp(-1.0 / (self.rate * time[j]))
             if self._cycle == 0:            # noise that has been there for long

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.special import chdtri
 
 from ident.breakaway import Breakaway
 from ident.calibration import Calibration
@@ -232,7 +232,7 @@ def repeat_sentence(calibration: Calibration) -> str:
             if deviation is None or not value or not error:
                 continue
             greatest = max(greatest, (deviation / abs(value), f"{100.0 * deviation / abs(value):.1f} % ({key} of {name})"))
-            if (count - 1) * deviation**2 > chi2.ppf(_SURE, count - 1) * count * error**2:
+            if (count - 1) * deviation**2 > chdtri(count - 1, 1.0 - _SURE) * count * error**2:
                 beyond.append(f"{key} of {name} {number(deviation, 2)}{'' if entry.unit == '1' else ' ' + entry.unit}")
     if not greatest[1]:
         return ""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from ident.mechanism import Array
 from ident.parameter import Parameter, verdict
@@ -80,7 +80,7 @@ def breakaways(table: pd.DataFrame, units: dict[str, str], scales: dict[str, flo
         if len(friction) < _LEAST:
             continue
         mean, error = float(friction.mean()), float(friction.std(ddof=1) / np.sqrt(len(friction)))
-        half = float(student.ppf(0.975, len(friction) - 1)) * error
+        half = float(stdtrit(len(friction) - 1, 0.975)) * error
         found[str(name)] = Breakaway(
             Parameter(mean, error, mean - half, mean + half, units[str(name)], verdict(mean, mean - half, mean + half)),
             (float(friction.min()), float(friction.max())), float(rows["rate"].mean()),

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import chi2, norm, t
+from scipy.special import chdtri, ndtri, stdtrit
 
 from ident.calibration import Calibration, JointCalibration
 from ident.errors import InputError
@@ -143,7 +143,7 @@ def compare(before: Calibration, after: Calibration) -> Comparison:
     runs = max(1, before.passes), max(1, after.passes)
     pairs = {name: (before.joints[name], after.joints[name]) for name in joints}
     common = {name: list(_comparable(a, b)) for name, (a, b) in pairs.items()}
-    z = float(norm.ppf(1.0 - LEVEL / 4.0 / max(1, sum(map(len, common.values())))))
+    z = float(ndtri(1.0 - LEVEL / 4.0 / max(1, sum(map(len, common.values())))))
     parameters = tuple(ParameterChange(name, key, p.unit, float(p.value or 0.0), float(q.value or 0.0),
                                        z / _Z * _half_width(p, q, runs))
                        for name in joints for key, p, q in common[name])
@@ -192,7 +192,7 @@ def _between(a: Parameter, b: Parameter, runs: tuple[int, int]) -> float:
     if not freedom:
         return 0.0
     pooled = np.sqrt(sum((n - 1) * deviation**2 for deviation, n in known) / freedom)
-    return float(t.ppf(0.975, freedom) * pooled * np.sqrt(1.0 / runs[0] + 1.0 / runs[1]))
+    return float(stdtrit(freedom, 0.975) * pooled * np.sqrt(1.0 / runs[0] + 1.0 / runs[1]))
 
 
 def _curve(name: str, a: JointCalibration, b: JointCalibration, runs: tuple[int, int], level: float) -> CurveChange | None:
@@ -205,7 +205,7 @@ def _curve(name: str, a: JointCalibration, b: JointCalibration, runs: tuple[int,
     loads = [np.repeat(level, _SPEEDS, axis=0) for level in levels]
     before, after = (joint.torque(w, load) for joint, load in zip((a, b), loads, strict=True))
     variance = sum(_variance(joint, other, w, load, runs) for joint, other, load in zip((a, b), (b, a), loads, strict=True))
-    width = np.sqrt(chi2.ppf(1.0 - level, max(1, len(a.names), len(b.names))))
+    width = np.sqrt(chdtri(max(1, len(a.names), len(b.names)), level))
     allowed = np.maximum(width * np.sqrt(variance), 1e-9 * np.abs(before))
     worst = int(np.argmax(np.abs(after - before) / allowed))
     load = float(loads[0][worst]) if (a.load != "none" or b.load != "none") and loads[0].ndim == 1 else None

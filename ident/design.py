@@ -21,7 +21,7 @@ from functools import cache
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from ident.fit import FitResult
 from ident.friction import components_of, law_named, load_at, load_part
@@ -281,7 +281,7 @@ class Outlook:
 
 @cache
 def _student(freedom: int) -> float:
-    return float(student.ppf(0.975, freedom))
+    return float(stdtrit(freedom, 0.975))
 
 
 def _norm(variances: Array) -> Array:

@@ -15,7 +15,6 @@ from itertools import pairwise
 
 import numpy as np
 from scipy.ndimage import maximum_filter1d
-from scipy.signal import butter, sosfiltfilt
 from scipy.sparse import csr_array
 
 from ident.dynamics import inverse_dynamics
@@ -118,6 +117,8 @@ def low_pass(values: Array, cutoff: float) -> Array:
     """Butterworth low-pass forward and backward along the rows: no phase; `cutoff` is a fraction of the sampling rate."""
     if cutoff >= 0.5:
         return values
+    from scipy.signal import butter, sosfiltfilt  # loads scipy.stats, which takes as long as all the rest
+
     return np.asarray(sosfiltfilt(butter(_ORDER, cutoff, fs=1.0, output="sos"), values, axis=0))
 
 

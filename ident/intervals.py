@@ -21,8 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.signal import lfilter
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from ident.mechanism import Array
 from ident.projection import Moments, Optimum, as_they_are, combined, level_rows, residual_sums
@@ -83,7 +82,7 @@ def spread(whole: Moments, noise: Noise, values: Mapping[str, float], free: Sequ
         if serial > 0.0:
             variance = np.maximum(variance, autoregressive(model, [rows[:, list(free)] for rows in levels], serial))
     wider = np.sqrt(variance)
-    factor = float(student.ppf(0.975, max(1, len(sums) - p)))
+    factor = float(stdtrit(max(1, len(sums) - p), 0.975))
     return Spread(model * np.outer(wider, wider), factor * wider, factor, serial)
 
 
@@ -100,6 +99,8 @@ def correlation(levels: Sequence[Array], parameters: int) -> float:
 
 def autoregressive(model: Array, levels: Sequence[Array], serial: float) -> Array:
     """Variance of each parameter over the noise model's, if the levels of round trips i and j of a run correlate by r^|i - j|."""
+    from scipy.signal import lfilter  # loads scipy.stats, which takes as long as all the rest
+
     added = np.zeros(len(model))
     for run in levels:
         weight = run @ model

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from ident.mechanism import Array
 
@@ -206,7 +206,7 @@ class Intervals:
 
     def half_width(self, level: float = 0.95) -> Array:
         """Half width of each parameter's interval, shape (p,)."""
-        return np.asarray(student.ppf(0.5 + level / 2.0, self.freedom) * self.std_error)
+        return np.asarray(stdtrit(self.freedom, 0.5 + level / 2.0) * self.std_error)
 
 
 def cluster_covariance(jacobian: Array, residual: Array, group: Groups) -> Intervals:
