@@ -19,9 +19,9 @@ AT, OVER = 10.0, 14.0
 
 @pytest.fixture(scope="module")
 def cases():
-    """Two side by side: most of a case is waiting."""
+    """Three side by side: most of a case is waiting."""
     wanted = [(protocol, fault, seed) for (protocol, fault), seed in FEW.items()]
-    with ThreadPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(3) as pool:
         return dict(zip(wanted, pool.map(lambda case: fail_and_judge(*case), wanted), strict=True))
 
 
