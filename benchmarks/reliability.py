@@ -441,7 +441,8 @@ def judge(case: Case, arm: ArmFile) -> dict[str, Any]:
     watchdog = float(arm.driver.model_dump()["watchdog"])
     braking = float((limits.velocity / limits.acceleration).max())
     early = case.at < (t[powered.any(axis=1)][0] if powered.any() else np.inf)         # before any joint had power
-    at_once = not (required.tolerated or required.may_end or (required.harmless_early and early))
+    harmless = required.harmless_early and early
+    at_once = not (required.tolerated or required.may_end or harmless)
     quiet = case.at + watchdog + braking + nature.swings + SLACK if at_once and case.at < case.over else case.over
     for j in map(int, np.flatnonzero(moving[t > quiet].any(axis=0))):
         if np.ptp(q[(t > quiet) & powered[:, j], j]) > STILL:
@@ -459,7 +460,7 @@ def judge(case: Case, arm: ArmFile) -> dict[str, Any]:
     ends = [_end(powered[-1, j], brake) for j, brake in enumerate(brakes)]
     for j, (end, brake) in enumerate(zip(ends, brakes, strict=True)):
         nobodys = case.fault == "emulator killed" or (case.fault == SECOND and early)      # they have set up each other's drives
-        if powered[:, j].any() and not nobodys and end not in (may := may_end_as(case, nature, j, brake, at_rest)):
+        if powered[:, j].any() and not nobodys and end not in (may := may_end_as(case, nature, j, brake, at_rest or harmless)):
             breaches.append(f"{mechanism.names[j]} was left to fall" if end == "falls" else
                             f"{mechanism.names[j]} ended {end}, not {' or '.join(sorted(may))}")
 
@@ -481,7 +482,7 @@ def judge(case: Case, arm: ArmFile) -> dict[str, Any]:
             breaches.append("the program went on as if nothing had happened")
     elif case.code != required.code:
         breaches.append(f"exit code {case.code}, not {required.code}: {case.said[-300:]}")
-    elif required.tolerated and not never and not (required.harmless_early and early):
+    elif required.tolerated and not never and not harmless:
         breaches.append(f"not tolerated: {case.said[-300:]}")
     elif case.code == 3 and not re.search(f"^stribeck: .*({required.words.format(fault=nature.fault) or TORN})", case.said,
                                           re.MULTILINE):
@@ -509,11 +510,11 @@ def _seen(case: Case, never: bool, whole: bool) -> str:
     return "not powered" if never else "stopped"
 
 
-def may_end_as(case: Case, nature: Nature, j: int, brake: bool, at_rest: bool) -> set[str]:
+def may_end_as(case: Case, nature: Nature, j: int, brake: bool, unmoved: bool) -> set[str]:
     """What may hold a joint in the end that had power: see `_end`.
 
-    One that the program could tell to stop is braked, or held where there is no brake. One that fails while the arm is at rest,
-    while it is powered or when it has just been stopped, may have been told so before.
+    One that the program could tell to stop is braked, or held where there is no brake. What fails while the arm is `unmoved` may
+    leave it so: when it has just been stopped, while it is being powered, or before that where it does no harm then.
     """
     required, told, without = FAULTS[case.fault], _end(not brake, brake), _end(False, brake)
     if required.unheard and case.struck in (None, j):
@@ -524,7 +525,7 @@ def may_end_as(case: Case, nature: Nature, j: int, brake: bool, at_rest: bool) -
         alone = without
     else:
         return {told}
-    return {alone, told} if at_rest else {alone}
+    return {alone, told} if unmoved else {alone}
 
 
 def _end(powered: bool, brake: bool) -> str:

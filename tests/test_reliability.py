@@ -91,12 +91,12 @@ def test_the_judge_finds_out(arm, tmp_path, changes, words):
     ("odrive", "host stopped", ("braked", "falls")), ("dynamixel", "cable out", ("held", "held")),
     ("damiao", "frames lost", ("braked", "held")), ("odrive", "drive reset", ("braked", "falls"))])
 def test_how_joints_have_to_end(protocol, fault, ends):
-    """With a brake and without; one at rest may have been told so before it was struck."""
-    for at_rest in (False, True):
+    """With a brake and without; one that is struck while it does not move may have been told so before, or be told later."""
+    for unmoved in (False, True):
         for j, end in enumerate(ends):
             case = replace(CABLE_OUT, fault=fault, struck=j if fault in reliability.DRIVES else None)
-            may = reliability.may_end_as(case, PROTOCOLS[protocol], j, brake=not j, at_rest=at_rest)
-            assert may == ({end, ("braked", "held")[j]} if at_rest else {end})
+            may = reliability.may_end_as(case, PROTOCOLS[protocol], j, brake=not j, unmoved=unmoved)
+            assert may == ({end, ("braked", "held")[j]} if unmoved else {end})
 
 
 @pytest.mark.parametrize(("breaches", "stood", "again"), [
@@ -106,6 +106,13 @@ def test_how_joints_have_to_end(protocol, fault, ends):
     (["lift was left to fall"], 0.5, False), (["turn passed its limit by 0.015 rad", "not tolerated: "], 0.5, False)])
 def test_no_pause_of_the_computer_excuses_what_does_not_follow_from_it(breaches, stood, again):
     assert reliability.excused({"breaches": breaches, "stood": stood}) == again
+
+
+def test_a_drive_that_was_reset_before_it_had_power_does_as_it_is_told(arm, tmp_path):
+    before = replace(CABLE_OUT, fault="drive reset", struck=1, at=7.5, code=3, trace=trace(ends=(0, 1)))
+    assert not any("ended" in breach for breach in judged(before, arm, tmp_path))
+    after = judged(replace(before, at=AT), arm, tmp_path)
+    assert "lift ended held, not falls" in after
 
 
 def test_every_fault_has_somebody_who_makes_it():
