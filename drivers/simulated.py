@@ -307,7 +307,7 @@ class SimulatedArm:
         draws = self._rng.standard_normal((_NOISE_BLOCK, 2, n))
         time = truth.column("torque_noise_time")
         if time.any():
-            from scipy.signal import lfilter  # loads scipy.stats, which takes as long as all the rest
+            from scipy.signal import lfilter  # takes a while to load
         for j in np.flatnonzero(time > 0.0):
             memory = np.exp(-1.0 / (self.rate * time[j]))
             if self._cycle == 0:            # noise that has been there for long

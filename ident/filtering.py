@@ -117,7 +117,7 @@ def low_pass(values: Array, cutoff: float) -> Array:
     """Butterworth low-pass forward and backward along the rows: no phase; `cutoff` is a fraction of the sampling rate."""
     if cutoff >= 0.5:
         return values
-    from scipy.signal import butter, sosfiltfilt  # loads scipy.stats, which takes as long as all the rest
+    from scipy.signal import butter, sosfiltfilt  # takes a while to load
 
     return np.asarray(sosfiltfilt(butter(_ORDER, cutoff, fs=1.0, output="sos"), values, axis=0))
 

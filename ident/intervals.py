@@ -99,7 +99,7 @@ def correlation(levels: Sequence[Array], parameters: int) -> float:
 
 def autoregressive(model: Array, levels: Sequence[Array], serial: float) -> Array:
     """Variance of each parameter over the noise model's, if the levels of round trips i and j of a run correlate by r^|i - j|."""
-    from scipy.signal import lfilter  # loads scipy.stats, which takes as long as all the rest
+    from scipy.signal import lfilter  # takes a while to load
 
     added = np.zeros(len(model))
     for run in levels:
