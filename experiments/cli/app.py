@@ -5,7 +5,6 @@ import logging
 import math
 import signal
 import sys
-import threading
 import time
 
 import typer
@@ -76,12 +75,25 @@ _ending = _Ending()
 
 
 def _not_lost(unraisable: "sys.UnraisableHookArgs") -> None:
-    """Ctrl-C that met a place from which nothing is raised, as the end of an object, comes again."""
-    if unraisable.exc_type is KeyboardInterrupt:
-        _ending.forget()
-        threading.Timer(_AGAIN, _thread.interrupt_main).start()
-    else:
+    """Ctrl-C that met a place from which nothing is raised, as the end of an object, comes again.
+
+    It may come before this has ended, which is such a place, too.
+    """
+    if unraisable.exc_type is not KeyboardInterrupt:
         sys.__unraisablehook__(unraisable)
+        return
+    while True:
+        try:
+            _ending.forget()
+            _thread.start_new_thread(_interrupt_again, ())      # no Timer, whose start waits for its thread
+            return
+        except KeyboardInterrupt:
+            continue
+
+
+def _interrupt_again() -> None:
+    time.sleep(_AGAIN)
+    _thread.interrupt_main()
 
 
 def main(arguments: list[str] | None = None) -> None:
