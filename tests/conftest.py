@@ -16,8 +16,9 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 from ident.armfile import ArmFile, load_arm  # noqa: E402  # NumPy reads the variables when it is imported
 
 ARMS = Path(__file__).parent / "arms"
-LONGEST = ("test_main_job", "test_minute", "test_company", "test_campaign", "test_dynamixel", "test_clearance", "test_forecast",
-           "test_gravity", "test_manual", "test_canopen", "test_reliability", "test_arm_contract", "test_agreement")
+LONGEST = ("test_main_job", "test_minute", "test_resumed", "test_company", "test_campaign", "test_dynamixel", "test_clearance",
+           "test_forecast", "test_gravity", "test_manual", "test_canopen", "test_reliability", "test_arm_contract",
+           "test_agreement")
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
