@@ -82,7 +82,7 @@ def check_arm(arm: ArmFile, reset: bool = False) -> Findings:
     latency = 1e3 * (np.array([sample.t_joint for sample in samples]) - t[:, None])
     pages = {"drives": identity,
              "now": {name: {"state": state[name], "position": f"{_way(np.array([sample.q[j] for sample in samples]))} {place[j]}",
-                            "velocity": f"{last.dq[j]:.4f} {place[j]}/s", "torque": f"{last.tau[j]:.2f} {mechanism.unit(j)}",
+                            "velocity": f"{last.dq[j]:z.4f} {place[j]}/s", "torque": f"{last.tau[j]:z.2f} {mechanism.unit(j)}",
                             "replies": f"{replied[j]} of {made.tally.cycles}",
                             "latency": f"{np.nanmedian(latency[:, j]):.2f} ms, at most {np.nanmax(latency[:, j]):.2f} ms"}
                      for j, name in enumerate(made.names)}} | pages
@@ -113,7 +113,7 @@ def _way(q: Array) -> str:
     """Where a joint is, or from where to where somebody turned it meanwhile."""
     known = q[np.isfinite(q)] if np.isfinite(q).any() else q[-1:]
     turned = np.ptp(known) > _TURNED
-    return f"{known[0]:.4f} → {known[-1]:.4f}" if turned else f"{known[-1]:.4f}"
+    return f"{known[0]:z.4f} → {known[-1]:z.4f}" if turned else f"{known[-1]:z.4f}"
 
 
 def _beyond(arm: ArmFile, mechanism: Mechanism, limits: Limits) -> list[str]:

@@ -180,7 +180,7 @@ class Joints:
     def _said(self, j: int) -> tuple[str, str, str]:
         """Position, speed and torque."""
         row, unit, place = self._row, self._head["units"][j], self._head["position_units"][j]
-        return f"{row['q'][j]:7.3f} {place}", f"{row['dq'][j]:7.3f} {place}/s", f"{row['tau'][j]:.2f} {unit}"
+        return f"{row['q'][j]:z7.3f} {place}", f"{row['dq'][j]:z7.3f} {place}/s", f"{row['tau'][j]:z.2f} {unit}"
 
     def _told(self, points: list[tuple[float, float]], j: int) -> str:
         if not points:

@@ -56,7 +56,7 @@ def motion(segment: "Segment", sample: "JointSample", mechanism: "Mechanism") ->
     if segment.joint is None:
         return f"{'to posture ' + str(segment.posture):<46}"
     joint = mechanism.names.index(segment.joint)
-    tau = f"tau {sample.tau[joint]:7.1f} {mechanism.unit(joint):<3}"
+    tau = f"tau {sample.tau[joint]:z7.1f} {mechanism.unit(joint):<3}"
     if segment.kind == "ramp":
         return f"{segment.joint:<8} torque {'grows' if (segment.rate or 0.0) > 0.0 else 'falls':<20} {tau}"
     way = "to and fro" if segment.kind == "swing" else "forward" if segment.mirror_of is None else "back"

@@ -140,7 +140,7 @@ def loads_table(mechanism: "Mechanism", posture: "Array", values: dict[str, dict
 
 
 def _cell(row: dict[str, float], key: str) -> str:
-    return f"{row[key] + 0.0:.3f}" if key in row else "-"
+    return f"{row[key]:z.3f}" if key in row else "-"
 
 
 def cut_joints_table(cut: "dict[str, dict[str, list[float | None]]]") -> Table:
@@ -151,7 +151,7 @@ def cut_joints_table(cut: "dict[str, dict[str, list[float | None]]]") -> Table:
         for axis in "xyz":
             table.add_column(f"{quantity} {axis}\n{unit}", justify="right")
     for name, row in cut.items():
-        table.add_row(name, *("-" if value is None else f"{round(value, 3) + 0.0:.3f}"
+        table.add_row(name, *("-" if value is None else f"{value:z.3f}"
                              for value in (*row["force"], *row["moment"])))
     return table
 
