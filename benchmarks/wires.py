@@ -74,13 +74,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--protocols", nargs="*", default=list(MAIN_JOBS), choices=[*MAIN_JOBS, []])
     parser.add_argument("--small", action="store_true", help="the main job with the small arm of two joints, in about a minute")
     parser.add_argument("--seconds", type=float, default=60.0, help="of robot time for each rate, about; 0 leaves rates out")
-    parser.add_argument("--seeds", type=int, nargs="*", default=[1, 2, 3], help="of the main jobs")
+    parser.add_argument("--seeds", type=int, nargs="*", default=[1, 2, 3], help="of the main jobs; none leaves them out")
     parser.add_argument("--add", type=Path, nargs="*", default=[], help="results of earlier runs that the page shall hold, too")
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Calibrate both ways, compare, then run at each rate."""
-    jobs = {protocol: [main_job(protocol, options.small, seed) for seed in options.seeds] for protocol in options.protocols}
+    jobs = {protocol: [main_job(protocol, options.small, seed) for seed in options.seeds]
+            for protocol in options.protocols if options.seeds}
     paces = {protocol: {rate: pace(protocol, rate, options.seconds) for rate in RATES[protocol]}
              for protocol in options.protocols if options.seconds}
     rates = sorted({rate for rates in RATES.values() for rate in rates})
