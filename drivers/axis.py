@@ -7,17 +7,24 @@ Transport (an open python-can bus or serial port) -> codec (pure functions betwe
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, create_model
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from drivers.arm import Array
 from ident.armfile import ArmFile, JointTable, Limits, parse_table
 from ident.errors import InputError
 from ident.mechanism import Mechanism
 
+# keys of `bus` that say how it is spoken on, not where it is
+_MANNERS = {"bitrate", "data_bitrate", "fd", "hop_limit", "receive_own_messages", "local_loopback", "ignore_rx_error_frames",
+            "listen_only", "timeout", "poll_interval", "sleep_after_open", "rtscts", "tty_baudrate", "ttyBaudrate"}
+
 Power = Literal["off", "on", "held", "fault"]     # without power; follows set-points; stopped, holds by itself; needs a reset
+
+
+Counts = Annotated[float, Field(gt=0.0, le=1e12)]           # of a drive, in a revolution or the like
 
 
 class Keys(BaseModel):
@@ -38,7 +45,7 @@ class LinkKeys(Keys):
     def place(self) -> str:
         """Where the drives are: the key `port`, or the table `bus`, of drivers that have them."""
         bus = getattr(self, "bus", {})
-        return getattr(self, "port", ", ".join(f"{key} = {bus[key]}" for key in sorted(bus)))
+        return getattr(self, "port", ", ".join(f"{key} = {bus[key]}" for key in sorted(bus) if key not in _MANNERS))
 
 
 @dataclass(frozen=True)
@@ -55,6 +62,8 @@ class Joint:
         Largest magnitudes.
     table : JointTable
         Its table in the arm file: direction, zero_offset, gear_ratio, stop.
+    position_unit, torque_unit : str
+        "rad" and "N·m", or "m" and "N".
     """
 
     name: str
@@ -63,6 +72,8 @@ class Joint:
     acceleration: float
     torque: float
     table: JointTable
+    position_unit: str = "rad"
+    torque_unit: str = "N·m"
 
     @property
     def falls(self) -> bool:
@@ -314,5 +325,6 @@ def read_joints(arm: ArmFile, mechanism: Mechanism, limits: Limits) -> tuple[Joi
         return float(values[j])
 
     return tuple(Joint(name, (float(limits.position[j, 0]), float(limits.position[j, 1])), row(limits.velocity, j),
-                       row(limits.acceleration, j), row(limits.torque, j), arm.joint(name))
+                       row(limits.acceleration, j), row(limits.torque, j), arm.joint(name), mechanism.position_unit(j),
+                       mechanism.unit(j))
                  for j, name in enumerate(mechanism.names))

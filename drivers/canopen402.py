@@ -19,10 +19,10 @@ import canopen
 from pydantic import Field, PositiveFloat
 
 from drivers import cia402
-from drivers.axis import Axis, Joint, Keys, Link, LinkKeys, Power, Reading, Steps, refuse_shared
+from drivers.axis import Axis, Counts, Joint, Keys, Link, LinkKeys, Power, Reading, Steps, refuse_shared
 from drivers.cia402 import Scale
 from drivers.errors import DriverError, NoAnswer
-from drivers.transport import SEND, all_tried, can_bits, open_can
+from drivers.transport import SEND, all_tried, can_bits, open_can, readable
 from ident.errors import InputError
 
 logging.getLogger("canopen").setLevel(logging.CRITICAL)          # what it calls errors we ask again, or raise
@@ -64,9 +64,9 @@ class DriveKeys(Keys):
     node: Node
     rated_torque: PositiveFloat                             # N·m at the motor, of which 0x6077 counts thousandths
     rated_torque_unit: Literal["mN·m", "µN·m"] = "mN·m"     # of 0x6076
-    position_counts: PositiveFloat                          # of 0x6064 a motor revolution
-    velocity_counts: PositiveFloat | None = None            # of 0x60FF and 0x606C at one motor revolution a second
-    acceleration_counts: PositiveFloat | None = None        # of 0x6083 to 0x6085 at one motor revolution a second squared
+    position_counts: Counts                                 # of 0x6064 a motor revolution
+    velocity_counts: Counts | None = None                   # of 0x60FF and 0x606C at one motor revolution a second
+    acceleration_counts: Counts | None = None               # of 0x6083 to 0x6085 at one motor revolution a second squared
 
 
 @dataclass(frozen=True)
@@ -173,8 +173,8 @@ class CanopenAxis(Axis):
                 "firmware": self._text(0x100A) or "-",
                 "modes": " ".join(name for name, mode in cia402.MODES.items() if supported >> (mode - 1) & 1),
                 "holds": ", ".join(f"{value * step:.3g} {unit}" for value, step, unit in (
-                    (self.read(0x607F, 0, "<I"), self.steps.velocity, "rad/s"),
-                    (self.read(0x6072, 0, "<H"), self.steps.torque, "N·m")) if value is not None),
+                    (self.read(0x607F, 0, "<I"), self.steps.velocity, f"{self.joint.position_unit}/s"),
+                    (self.read(0x6072, 0, "<H"), self.steps.torque, self.joint.torque_unit)) if value is not None),
                 **{f"{of.what} counts": f"{of.stated:g} at one motor revolution a {of.per}, as the "
                    + (f"arm file says; the drive does not (0x{of.index:04X})" if of.said is None else "drive says")
                    for of in self._counts()}}
@@ -595,9 +595,9 @@ class _Network(canopen.Network):
         with self.send_lock:
             self.bus.send(can.Message(arbitration_id=can_id, data=data, is_remote_frame=remote, is_extended_id=False),
                           timeout=SEND)
-        self.check()
 
     def check(self) -> None:
+        """Apart from sending: who cannot be heard any more may still hear that it is to stop."""
         failure = None if self.notifier is None else self.notifier.exception
         if failure is not None:
             raise DriverError(f"the CAN bus cannot be read any more: {failure}") from failure
@@ -619,7 +619,7 @@ class CanopenLink(Link):
 
     def open(self, transport: can.BusABC | None = None) -> None:
         """Take the bus and begin to read it."""
-        self._bus, self._owned = transport or open_can(self._keys.bus, self._keys.bit_rate), transport is None
+        self._bus, self._owned = readable(transport or open_can(self._keys.bus, self._keys.bit_rate)), transport is None
         self._network, self._beat = _Network(self._bus, self), 0.0
         for axis in self._axes:
             axis.join(self._network, self._feed)
@@ -677,11 +677,14 @@ class CanopenLink(Link):
         return asked
 
     def _feed(self) -> None:
-        """Our heartbeat where it is due; from the first cycle on, drives watch it."""
+        """Our heartbeat where it is due, which drives watch from the first cycle on; raises where none can be heard any more."""
+        if self._network is None:
+            return
         now = time.monotonic()
-        if self._beat and self._network is not None and now - self._beat > self._keys.watchdog / _BEATS:
+        if self._beat and now - self._beat > self._keys.watchdog / _BEATS:
             self._beat = now
             self._network.send_message(cia402.HEARTBEAT + self._keys.host, bytes([cia402.OPERATIONAL]))
+        self._network.check()
 
     def _take(self, axis: CanopenAxis, listener: canopen.network.Callback, *frame: Any) -> None:
         """In the reader's thread: the last drive that was waited for ends the waiting."""

@@ -6,7 +6,7 @@ from pkgutil import resolve_name
 
 from drivers.arm import Arm
 from ident.armfile import ArmFile
-from ident.errors import unknown_name
+from ident.errors import InputError, about_file, unknown_name
 
 Connect = Callable[[ArmFile, int | None], Arm]
 
@@ -59,6 +59,12 @@ def connect(arm: ArmFile, seed: int | None = None) -> Arm:
         return DRIVERS[kind](arm, seed)
     plugins = {entry.name: entry for entry in metadata.entry_points(group="stribeck.drivers")}
     if kind not in plugins:
-        raise unknown_name("driver kind", kind, [*DRIVERS, *plugins])
-    made: Arm = plugins[kind].load()(arm, seed)
+        with about_file(arm.path):
+            raise unknown_name("driver kind", kind, [*DRIVERS, *plugins])
+    try:
+        plugin = plugins[kind].load()
+    except Exception as error:              # it is anybody's
+        raise InputError(f"{arm.path}: driver.kind = \"{kind}\": the plug-in {plugins[kind].value} cannot be loaded: "
+                         f"{error!r}") from error
+    made: Arm = plugin(arm, seed)
     return made

@@ -60,7 +60,7 @@ class DamiaoAxis(PolledAxis):
         spans = ", ".join(f"{self.read(register):g}" for register in mit.RANGES)
         return {"id": str(self.drive.id), "device": self.drive.motor or "Damiao", "firmware": f"{self.read(mit.FIRMWARE):.0f}",
                 "modes": "velocity", "ranges": f"{spans} (rad, rad/s, N·m)", "own gear": f"{self.read(mit.GEAR):g}",
-                "holds": f"{self.read(mit.MAX_SPEED) / self.drive.gear:.3g} rad/s"}
+                "holds": f"{self.read(mit.MAX_SPEED) / self.drive.gear:.3g} {self.joint.position_unit}/s"}
 
     # settings
 

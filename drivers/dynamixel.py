@@ -9,6 +9,7 @@ interpolates between goals; a host that falls silent leaves a goal that is at mo
 
 import math
 import os
+import re
 import socket
 import time
 from collections import deque
@@ -244,8 +245,8 @@ class DynamixelAxis(Axis):
         return {"id": str(self.drive.id), "device": self.drive.model, "firmware": str(self.read(dxl.FIRMWARE)),
                 "mode": modes.get(mode, str(mode)), "supply": f"{0.1 * self.read_once(dxl.VOLTAGE):.1f} V",
                 "current limit": f"{current * self.model.current_step:.2f} A",
-                "holds": f"{self.read(dxl.VELOCITY_LIMIT) * abs(self.scale.velocity):.3g} rad/s, "
-                         f"{current * abs(self.scale.torque):.3g} N·m"}
+                "holds": f"{self.read(dxl.VELOCITY_LIMIT) * abs(self.scale.velocity):.3g} {self.joint.position_unit}/s, "
+                         f"{current * abs(self.scale.torque):.3g} {self.joint.torque_unit}"}
 
     @staticmethod
     def _stands(state: State) -> bool:
@@ -341,6 +342,9 @@ class DynamixelAxis(Axis):
         firmware = self.read(dxl.FIRMWARE)
         if firmware < _FIRMWARE:
             raise self._error(f"has firmware {firmware}, which has no time-based profiles; {_FIRMWARE} or later is needed")
+        if self.read(dxl.DRIVE_MODE) & dxl.REVERSE:
+            raise self._error("counts the other way (Reverse Mode, bit 0 of register 10); that would be set back, and other "
+                              "software would then turn the joint the other way. Clear it, and state direction in the arm file")
         fault = self.read(dxl.HARDWARE_ERROR)
         if fault:
             raise self._error(f"has a fault, {dxl.hardware_words(fault)}; see to its cause, then clear it with "
@@ -561,6 +565,8 @@ class DynamixelLink(Link):
 def _open_line(port: str, baud_rate: int) -> serial.SerialBase:
     """A serial device, for this program alone, or a network socket."""
     alone = {} if "://" in port else {"exclusive": True}
+    if port.startswith("socket://") and not re.fullmatch(r"socket://[^/?]+:\d+/?(\?.*)?", port):
+        raise InputError(f"the port {port} cannot be opened: it is to be socket://host:port, with the number of the port")
     try:
         line = serial.serial_for_url(port, baudrate=baud_rate, timeout=_POLL, write_timeout=_FULL, **alone)
     except ValueError as error:

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import Field, PositiveFloat, field_validator
+from pydantic import Field, field_validator
 
 from drivers import cansimple
-from drivers.axis import Joint, Keys, Reading, Steps, refuse_shared
+from drivers.axis import Counts, Joint, Keys, Reading, Steps, refuse_shared
 from drivers.polled import Condition, Frame, PolledAxis, PolledKeys, PolledLink
 from drivers.transport import can_bits
 
@@ -50,7 +50,7 @@ class DriveKeys(Keys):
     """Keys of ``drive = {...}`` of a joint."""
 
     node: Annotated[int, Field(ge=0, le=62)]
-    encoder_counts: PositiveFloat       # a motor revolution
+    encoder_counts: Counts              # a motor revolution
 
 
 class OdriveAxis(PolledAxis):
@@ -94,7 +94,8 @@ class OdriveAxis(PolledAxis):
         """Hardware, firmware, limits that it holds."""
         hardware, firmware = self._get(cansimple.VERSION)
         return {"node": str(self.drive.node), "device": f"ODrive {hardware}", "firmware": firmware, "modes": "velocity",
-                "holds": f"{self.read(_SPEED) * abs(self._turn):.3g} rad/s, {self.read(_MOST) * abs(self._torque):.3g} N·m"}
+                "holds": f"{self.read(_SPEED) * abs(self._turn):.3g} {self.joint.position_unit}/s, "
+                         f"{self.read(_MOST) * abs(self._torque):.3g} {self.joint.torque_unit}"}
 
     # settings
 

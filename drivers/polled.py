@@ -12,7 +12,7 @@ from pydantic import Field, PositiveFloat
 
 from drivers.axis import Axis, Joint, Link, LinkKeys, Power, Reading
 from drivers.errors import DriverError, NoAnswer
-from drivers.transport import SEND, all_tried, open_can
+from drivers.transport import SEND, all_tried, open_can, readable
 
 _REPLY = 0.1            # s for an answer to a question outside the cycles,
 _TRIES = 3              # which is put so often
@@ -273,7 +273,7 @@ class PolledLink(Link):
 
     def open(self, transport: can.BusABC | None = None) -> None:
         """Take the bus."""
-        self._bus, self._owned = transport or open_can(self._keys.bus, self._keys.bit_rate), transport is None
+        self._bus, self._owned = readable(transport or open_can(self._keys.bus, self._keys.bit_rate)), transport is None
 
     def start(self) -> None:
         """Nothing that came before counts any more."""

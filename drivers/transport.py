@@ -7,7 +7,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import Any, cast
 
 import can
 
@@ -15,6 +15,7 @@ from drivers.errors import DriverError
 from ident.errors import InputError, StribeckError
 
 SEND = 0.05             # s that an interface may take for a frame: the ladder must go on, and some wait for ever
+_UNREADABLE = 100       # times in a row that an interface may stumble over what it reads
 
 logging.getLogger("can.bus").setLevel(logging.ERROR)        # a bus that could not be opened is said to be left open
 
@@ -27,9 +28,43 @@ def open_can(table: dict[str, Any], bit_rate: float) -> can.BusABC:
     InputError, DriverError
         If there is no such interface, if it cannot be opened; says which and why.
     """
+    if table.get("bitrate", bit_rate) != bit_rate:
+        raise InputError(f"driver.bus.bitrate = {table['bitrate']} is another than driver.bit_rate = {bit_rate:g}, by which the "
+                         "load of the bus is judged; state driver.bit_rate alone")
     local = {"hop_limit": 0} if table.get("interface") == "udp_multicast" else {}      # else frames leave the machine
     with opening(f"the CAN bus ({', '.join(f'{key} = {value}' for key, value in table.items())})"):
         return can.Bus(**{"bitrate": int(bit_rate), **local, **table})
+
+
+def readable(bus: can.BusABC) -> can.BusABC:
+    """The bus, with an error frame in place of what its interface stumbles over.
+
+    As one on a serial line does where a byte was lost: it raises whatever its parser met. One that does so again and again has
+    failed.
+    """
+    return cast(can.BusABC, _Readable(bus))
+
+
+class _Readable:
+
+    def __init__(self, bus: can.BusABC) -> None:
+        self._bus, self._stumbled = bus, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._bus, name)
+
+    def recv(self, timeout: float | None = None) -> can.Message | None:
+        try:
+            message = self._bus.recv(timeout)
+        except (can.CanError, OSError):
+            raise
+        except Exception as error:
+            self._stumbled += 1
+            if self._stumbled > _UNREADABLE:
+                raise can.CanOperationError(f"what comes from it cannot be read: {error!r}") from error
+            return can.Message(is_error_frame=True)
+        self._stumbled = 0
+        return message
 
 
 @contextmanager
@@ -39,10 +74,12 @@ def opening(what: str) -> Iterator[None]:
         yield
     except StribeckError:
         raise
-    except (can.CanInterfaceNotImplementedError, ValueError, TypeError, ImportError, NotImplementedError) as error:
+    except can.CanInterfaceNotImplementedError as error:
         raise InputError(f"{what} cannot be opened: {error}") from error
     except (can.CanError, OSError) as error:
         raise DriverError(f"{what} cannot be opened: {error}") from error
+    except Exception as error:              # keys of another kind, software that is missing: interfaces raise what they will
+        raise InputError(f"{what} cannot be opened: {error}") from error
 
 
 @contextmanager
@@ -87,7 +124,7 @@ def all_tried() -> Iterator[Callable[[], AbstractContextManager[None]]]:
     def tried() -> Iterator[None]:
         try:
             yield
-        except (can.CanError, OSError, DriverError) as error:
+        except Exception as error:
             failures.append(error)
 
     yield tried

@@ -11,8 +11,9 @@ import typer
 
 from experiments.cli import beginning, comparing, fitting, judging, moving, showing, wires
 from experiments.cli.common import BAD_INPUT, DONE, STOPPED
-from experiments.cli.entry import ENDINGS
+from experiments.cli.entry import ENDINGS, leave
 
+_STOPPED = "stribeck: stopped by the operator"
 _AGAIN = 0.001          # s
 _ONE = 1.0              # s in which all that asks the program to end is one wish
 
@@ -58,10 +59,10 @@ class _Ending:
     """
 
     def __init__(self) -> None:
-        self._last = -math.inf
+        self._last, self.asked = -math.inf, False
 
     def __call__(self, number: int, frame: object) -> None:
-        now = time.monotonic()
+        now, self.asked = time.monotonic(), True
         if now - self._last > _ONE:
             self._last = now
             raise KeyboardInterrupt
@@ -98,36 +99,43 @@ def _interrupt_again() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its code."""
+    code, began = STOPPED, False
+    while True:
+        try:
+            if not began:
+                _prepare()
+                began = True
+                code = run(arguments)
+            for ending in ENDINGS:
+                signal.signal(ending, signal.SIG_IGN)
+            break
+        except KeyboardInterrupt:               # once more, while the first is told; or before there was anything to end
+            if not began:
+                began = True
+                print(_STOPPED, file=sys.stderr)
+    leave(code)
+
+
+def _prepare() -> None:
+    """What asks the program to end, and what it says beside its output."""
     for ending in ENDINGS:
         signal.signal(ending, _ending)
     sys.unraisablehook = _not_lost
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
     for handler in logging.getLogger().handlers:
         handler.addFilter(_Once())
-    code, began = STOPPED, False
-    while True:
-        try:
-            if not began:
-                began = True
-                code = run(arguments)
-            for ending in ENDINGS:
-                signal.signal(ending, signal.SIG_IGN)
-            break
-        except KeyboardInterrupt:               # once more, while the first is told
-            continue
-    sys.exit(code)
 
 
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    command = typer.main.get_command(app)
     try:                                      # not command.main(): it turns Ctrl-C into an exit code of its own
+        command = typer.main.get_command(app)
         with command.make_context("stribeck", sys.argv[1:] if arguments is None else list(arguments)) as context:
             code = command.invoke(context)
     except typer.Exit as stop:
         return int(stop.exit_code)
     except (KeyboardInterrupt, typer.Abort):
-        print("stribeck: stopped by the operator", file=sys.stderr)
+        print(_STOPPED, file=sys.stderr)
         return STOPPED
     except Exception as error:
         return _explain(error)
@@ -151,4 +159,7 @@ def _explain(error: Exception) -> int:
     if isinstance(error, OSError):
         print(f"stribeck: {error.filename or ''}: {error.strerror or error}".replace(": :", ":"), file=sys.stderr)
         return BAD_INPUT
+    if _ending.asked:               # what is written in C fails in words of its own where its loading is broken off
+        print(_STOPPED, file=sys.stderr)
+        return STOPPED
     raise error

@@ -2,17 +2,39 @@
 
 import signal
 import sys
+from collections import namedtuple
 
 ENDINGS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its code; who ends it while it is still being loaded is told so, too."""
+    asked: list[int] = []
+
+    def end(number: int, _: object) -> None:
+        asked.append(number)
+        raise KeyboardInterrupt
+
     try:
         for ending in ENDINGS:
-            signal.signal(ending, signal.default_int_handler)
+            signal.signal(ending, end)
         from experiments.cli.app import main as run
-    except KeyboardInterrupt:
+    except BaseException:       # what is written in C fails in words of its own where its loading is broken off
+        if not asked:
+            raise
+    if asked:
+        for ending in ENDINGS:
+            signal.signal(ending, signal.SIG_IGN)
         print("stribeck: stopped by the operator", file=sys.stderr)
-        sys.exit(3)
+        leave(3)
     run(arguments)
+
+
+def leave(code: int) -> None:
+    """End with this code, not as killed by an interrupt.
+
+    Python does so after one that passed through text that was run as code, though it was handled; until the next such text, as
+    named tuples are made of.
+    """
+    namedtuple("_", "")
+    sys.exit(code)

@@ -126,6 +126,7 @@ class TestSettings:
         ({"joints": {"lift": {"drive": {"nod": 1}}}}, r"joints.lift.drive.nod: unknown key 'nod'; did you mean 'node'"),
         ({"joints": {"lift": {"drive": {"node": 1}}}}, r"joints.lift.drive.node = 1 is also that of turn"),
         ({"joints": {"lift": {"drive": {"rated_torque": -1}}}}, r"joints.lift.drive.rated_torque = -1"),
+        ({"joints": {"lift": {"drive": {"position_counts": 1e300}}}}, r"joints.lift.drive.position_counts = 1e\+300"),
         ({"joints": {"lift": {"gear_ratio": None}}}, r"pair.toml: joints.lift.gear_ratio is missing: this drive counts motor"),
         ({"joints": {"lift": {"acceleration": 5e5}}}, r"joints.lift: its quick-stop deceleration is \d+ in the drive's counts "
                                                       r"\(0x6085\), which holds 1 to 4294967295"),
@@ -733,9 +734,20 @@ def test_damaged_answers_are_asked_for_again_or_told_in_our_words(axis, replies,
 
 def test_the_emulator_shares_no_code_with_the_driver():
     for path in (Path(drivers.__file__).parent / "emulators").glob("*.py"):
-        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
-        imported = {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)}
-        imported |= {name.name for node in nodes if isinstance(node, ast.Import) for name in node.names}
-        ours = {name for name in imported if name.startswith("drivers.") and not name.startswith("drivers.emulators.")}
-        assert ours <= {"drivers.arm", "drivers.simulated"}
-        assert "canopen" not in imported
+        imported = imported_by(path.read_text(encoding="utf-8"))
+        ours = {name for name in imported if name.startswith("drivers.") and not name.startswith("drivers.emulators")}
+        assert {name.rsplit(".", 1)[0] for name in ours} <= {"drivers.arm", "drivers.simulated"}, path
+        assert not {name.partition(".")[0] for name in imported} & {"canopen", "dynamixel_sdk", "odrive_can"}, path
+
+
+def imported_by(text):
+    """Names that a module imports, in full."""
+    nodes = list(ast.walk(ast.parse(text)))
+    return {f"{node.module}.{name.name}" for node in nodes if isinstance(node, ast.ImportFrom) for name in node.names} | {
+        f"{name.name}." for node in nodes if isinstance(node, ast.Import) for name in node.names}
+
+
+@pytest.mark.parametrize("line", ["from drivers import cia402", "from drivers.cia402 import Scale", "import drivers.cia402"])
+def test_no_way_of_importing_is_overlooked(line):
+    (name,) = imported_by(line)
+    assert name.startswith("drivers.cia402")

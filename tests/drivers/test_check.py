@@ -69,6 +69,17 @@ def test_slides_have_metres(make_arm):
     assert page["lift"]["torque"].endswith(" N·m")
 
 
+@pytest.mark.parametrize("kind", ["canopen", "damiao", "odrive", "dynamixel"])
+def test_drives_of_slides_hold_metres(bench, kind, monkeypatch):
+    slides = np.array([True, False])
+    monkeypatch.setattr("drivers.wired.load_mechanism", lambda arm: replace(load_mechanism(arm), prismatic=slides))
+    drives = bench(kind)
+    page = check_arm(drives.arm).pages["drives"]
+    drives.end()
+    assert re.match(r"[\d.]+ m/s(, [\d.]+ N)?$", page["turn"]["holds"])
+    assert re.match(r"[\d.]+ rad/s(, [\d.]+ N·m)?$", page["lift"]["holds"])
+
+
 def test_who_falls_is_named(make_arm):
     arm = make_arm({"joints": {"turn": {"stop": "brake"}, "lift": {"stop": "hold"}}})
     assert falling(arm, ("turn", "lift")).startswith("lift: no brake; may fall")

@@ -21,6 +21,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "drivers.md"
 class TextDrives(socketserver.StreamRequestHandler):
     """Ideal drives that speak lines: "ID NUMBER words"."""
 
+    disable_nagle_algorithm = True
     late = threading.Event()        # the next answer is
 
     def handle(self):
@@ -45,7 +46,7 @@ class TextDrives(socketserver.StreamRequestHandler):
                 answer = f"{drive[0]:.6f} {drive[1]:.6f} 1.5 {drive[2]}"
             if self.late.is_set():
                 self.late.clear()
-                time.sleep(0.07)
+                time.sleep(0.02)
             self.wfile.write(f"{name} {number} {answer}\n".encode())
 
 
@@ -128,6 +129,13 @@ def test_the_page_keeps_its_promise_of_forty_lines(plugged_in):
     assert len(logic) <= 40
 
 
+def test_a_plug_in_that_cannot_be_loaded_is_named(make_arm, monkeypatch):
+    entry = EntryPoint("text", "no_such_drives:connect", "stribeck.drivers")
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [entry])
+    with pytest.raises(InputError, match=r'driver.kind = "text": the plug-in no_such_drives:connect cannot be loaded: .*no_such'):
+        connect(make_arm({"driver": {"kind": "text"}}))
+
+
 def test_drivers_that_nobody_has_are_named(make_arm, plugged_in):
-    with pytest.raises(InputError, match=r"simulated, canopen, .*text"):
+    with pytest.raises(InputError, match=r"pair.toml: unknown driver kind .*simulated, canopen, .*text"):
         connect(make_arm({"driver": {"kind": "telepathy"}}))

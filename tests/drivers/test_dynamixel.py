@@ -157,6 +157,13 @@ class TestSettings:
                 connect(servos.arm):
             pass
 
+    def test_one_that_counts_the_other_way_is_refused_and_not_set_back(self, own):
+        servos, probe = own()
+        assert probe.write(2, 10, 1, "<B") == 0
+        with pytest.raises(DriverError, match=r"drive of lift \(id 2\) counts the other way \(Reverse Mode"), connect(servos.arm):
+            pass
+        assert probe.read(2, 10, "<B") == 1
+
     def test_another_model_than_the_arm_file_says_is_refused(self, make_arm, pair):
         wrong = make_arm(merged(PAIR["dynamixel"], {"driver": {"port": pair.arm.driver.model_extra["port"]},
                                                     "joints": {"lift": {"torque": 17.0, "drive": {"model": "XM430-W350"}}}}))
@@ -168,6 +175,11 @@ class TestSettings:
         """Else a Sync Read waits 40 ms for the acknowledgement of the Sync Write before it, once a reply was lost."""
         with connect(pair.arm) as arm, socket.socket(fileno=os.dup(arm.link._line.fileno())) as line:
             assert line.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+    def test_a_socket_without_port_is_said(self, make_arm):
+        with pytest.raises(InputError, match=r"pair.toml: the port socket://127.0.0.1 cannot be opened: .*number of the port"), \
+                connect(make_arm(merged(PAIR["dynamixel"], {"driver": {"port": "socket://127.0.0.1"}}))):
+            pass
 
     def test_a_port_that_cannot_be_opened_is_said(self, make_arm):
         for port in ("socket://127.0.0.1:9", "/dev/nothing-here"):

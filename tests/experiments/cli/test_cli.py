@@ -356,6 +356,32 @@ main(["--help"])
     assert (done.returncode, done.stdout, done.stderr) == (3, "", "stribeck: stopped by the operator\n")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="has no such signals")
+@pytest.mark.parametrize(("module", "becomes"), [
+    *(("experiments.cli.app", becomes) for becomes in ("raise", "raise ImportError('initialization failed')", "pass")),
+    *(("ident.description", becomes) for becomes in ("raise", "raise ImportError('initialization failed')"))])
+def test_whatever_becomes_of_ctrl_c_in_what_is_being_loaded(tmp_path, module, becomes):
+    """Modules that are written in C raise what they will, or nothing; Python ends as killed by what passed through `exec`."""
+    (tmp_path / "interrupted.py").write_text(f"""
+import os, signal, sys
+
+class Interrupts:
+    def find_spec(self, name, path, target=None):
+        if name == {module!r}:
+            try:
+                os.kill(os.getpid(), signal.SIGINT)
+                exec("for _ in range(1000): pass")
+            except KeyboardInterrupt:
+                {becomes}
+
+sys.meta_path.insert(0, Interrupts())
+from experiments.cli import main
+main(["loads", "lab6", "--q", "0,0,0,0,0,0"])
+""", encoding="utf-8")
+    done = subprocess.run([sys.executable, "-m", "interrupted"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "", "stribeck: stopped by the operator\n")
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="has no such pipes")
 def test_that_nobody_reads_on_is_no_failure():
     """As behind `head`."""
