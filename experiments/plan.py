@@ -254,8 +254,8 @@ def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
                         f"found {', '.join(str(id_) for id_ in sorted(ids) if id_ < 0 or ids.count(id_) > 1)}")
     together = any(np.count_nonzero(np.array(segment.target) != start) > 1 for start, segment in plan.legs())
     if together and not may_move_together(arm, mechanism):
-        alone = {FIT: ", or move one at a time from home (--method single)",
-                 BREAKAWAY: ""}.get(plan.purpose, ", or move one at a time from home (--joints NAME)")      # it needs postures
+        option = "--method single" if plan.purpose == FIT else "--joints NAME"
+        alone = "" if plan.purpose == BREAKAWAY else f", or move one at a time from home ({option})"     # that takes postures
         raise PlanError(f"{arm.path}: real hardware moves several joints at once only where a workspace box, or shapes of all "
                         f"links in the model, say what is clear; state workspace.box{alone}")
     units = [mechanism.position_unit(j) for j in range(mechanism.n)]

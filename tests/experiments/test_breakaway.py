@@ -122,6 +122,11 @@ class TestPlan:
         arm = make_arm({"driver": {"kind": "bench", "watchdog": 0.3}, "workspace": {"box": [[-1.0, 1.0]] * 3}})
         check_plan(plan_breakaway(arm, seed=seed), arm, load_mechanism(arm))
 
+    def test_one_joint_alone_is_no_way_out_where_nothing_says_what_is_clear(self, make_arm):
+        """It is measured in several postures, whichever joint."""
+        with pytest.raises(PlanError, match=r"what is clear; state workspace\.box$"):
+            plan_breakaway(make_arm({"driver": {"kind": "bench"}}), ("turn",))
+
     def test_no_room_names_the_joint(self, make_arm):
         with pytest.raises(PlanError, match=r"joint turn has no place 0\.05 rad from both of its limits"):
             plan_breakaway(make_arm({"joints": {"turn": {"position": [-0.04, 0.04]}}}))
