@@ -266,7 +266,7 @@ class WiredArm:
         Raises
         ------
         DriverError
-            After the last rung, if a drive did not confirm that it stopped.
+            After the last rung, if a drive did not confirm that it stopped, or has a fault that the reason does not name.
         """
         errors: list[BaseException] = []
         with uninterrupted():
@@ -284,6 +284,13 @@ class WiredArm:
                     raise found
             if errors:
                 raise DriverError(f"{reason}; then {'; '.join(dict.fromkeys(map(str, errors)))}; {self._out_of_reach()}")
+            if faults := self._faults_beside(reason):
+                raise DriverError(f"{reason}; the arm was stopped; {'; '.join(faults)}")
+
+    def _faults_beside(self, reason: str) -> list[str]:
+        """Faults of drives that a reason does not name, though they may be why: some tell theirs late."""
+        return [f"the drive of {axis.joint.name} has a fault: {axis.trouble or axis.power}" for axis in self.axes
+                if axis.power == "fault" and f"drive of {axis.joint.name} " not in reason]
 
     def _out_of_reach(self) -> str:
         """What becomes of drives that could not be told to stop."""

@@ -83,6 +83,8 @@ def _checked_way(device: Arm, plan: Plan, arm: ArmFile, mechanism: Mechanism) ->
     known = [sample.q for sample in places if np.isfinite(sample.q).all()]
     if not known:
         return lambda stands: check_way(stands, plan, arm, mechanism)
+    if isinstance(device, WiredArm) and (outside := device.outside()):      # a damaged reply may tell a place that is no place
+        raise DriverError(f"{outside[0]}; nothing was powered")
     check_way(known[-1], plan, arm, mechanism)
 
     def stands_still(stands: np.ndarray) -> None:

@@ -97,6 +97,28 @@ def test_an_arm_that_stands_beyond_its_limits_is_not_powered(make_arm):
         assert [axis.power for axis in made.axes] == ["off", "off"]
 
 
+@pytest.fixture
+def faulty(make_arm, monkeypatch):
+    """An arm with brakes whose first drive tells a fault after it was told to stop."""
+    with WiredArm(make_arm({"joints": {name: {"stop": "brake"} for name in ("turn", "lift")}}), Loopback) as arm:
+        arm.enable()
+        steps(arm, 3)
+        monkeypatch.setattr(Ideal, "trouble", "overcurrent")
+        monkeypatch.setattr(Ideal, "disable", lambda axis: setattr(axis, "state", "fault" if axis is arm.axes[0] else "off"))
+        yield arm
+
+
+def test_a_fault_that_is_told_late_is_named_beside_what_was_seen_of_it(faulty):
+    """As by an ODrive, whose heartbeat comes ten times a second: its joint has fallen behind by then."""
+    with pytest.raises(DriverError, match=r"^turn fell behind; the arm was stopped; the drive of turn has a fault: overcurrent$"):
+        faulty.stop("turn fell behind")
+
+
+def test_a_fault_that_is_the_reason_is_named_once(faulty):
+    faulty.stop("the drive of turn stopped by itself")
+    assert faulty.axes[0].power == "fault"
+
+
 def test_a_bus_on_which_nobody_speaks_is_told(arm):
     for axis in arm.axes:
         axis.mute = True

@@ -23,6 +23,7 @@ from ident.errors import FitError, InputError
 from ident.health import check_log
 from ident.identify import identify
 from ident.run import EVENTS, RECORD, SAMPLES, SIGNALS, find_runs, load_run
+from tests.drivers.test_wired import Loopback
 
 resource = pytest.importorskip("resource")
 COMMAND = [sys.executable, "-m", "experiments.cli"]
@@ -48,6 +49,15 @@ def stops(monkeypatch):
 
 
 class TestRecord:
+    def test_a_place_that_is_none_is_refused_before_the_way_from_there_is_looked_at(self, make_arm, make_plan, tmp_path):
+        """A damaged reply may tell one; along such a way there are more places than a computer holds."""
+        arm = make_arm({"driver": {"kind": "bench"}, "workspace": {"box": [[-1.0, 1.0]] * 3}})
+        device = WiredArm(arm, Loopback)
+        device.axes[0].q = 1e30
+        with pytest.raises(DriverError, match=r"turn stands at 1e\+30 rad, outside its limits .*; nothing was powered"):
+            record(arm, make_plan(arm), tmp_path, device=device)
+        assert [axis.power for axis in device.axes] == ["off", "off"]
+
     def test_a_run_holds_the_plan_and_what_the_arm_did(self, arm, make_plan, tmp_path):
         plan = make_plan(arm, speeds=(0.8, 0.4))
         folder = record(arm, plan, tmp_path / "campaign", seed=3, note="a test")
