@@ -60,7 +60,7 @@ def found(arms, tmp_path_factory) -> dict[str, tuple[Path, dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("kind", RATES)
-def test_no_sample_is_lost(found, kind):
+def test_next_to_no_sample_is_lost(found, kind):
     """But beside a pause of this computer, which a program that only waits sees, too, and even so not one of a hundred; other
     tests have programs of the same priority, to which one of two thousand may go.
     """
