@@ -22,8 +22,8 @@ LONGEST = ("test_main_job", "test_minute", "test_resumed", "test_company", "test
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """One more than cores: tests of drives over a wire wait most of their time."""
-    return (os.cpu_count() or 1) + 1
+    """Two more than cores: tests of drives over a wire wait most of their time."""
+    return (os.cpu_count() or 1) + 2
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -69,7 +69,7 @@ def test_slides_have_metres(make_arm):
     assert page["lift"]["torque"].endswith(" N·m")
 
 
-@pytest.mark.parametrize("kind", ["canopen", "damiao", "odrive", "dynamixel"])
+@pytest.mark.parametrize("kind", ["canopen", "dynamixel"])
 def test_drives_of_slides_hold_metres(bench, kind, monkeypatch):
     slides = np.array([True, False])
     monkeypatch.setattr("drivers.wired.load_mechanism", lambda arm: replace(load_mechanism(arm), prismatic=slides))

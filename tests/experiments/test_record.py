@@ -106,6 +106,7 @@ def test_an_arm_that_moved_when_it_was_powered_is_not_driven_along_a_way_that_wa
     plan, mechanism, unknown = make_plan(arm), load_mechanism(arm), np.array([np.nan, 0.0])
     device = object.__new__(WiredArm)
     device.look = lambda _: [SimpleNamespace(q=q) for q in (np.array([0.1, 0.2]), unknown)]
+    device.outside = list
     check = _checked_way(device, plan, arm, mechanism)
     check(np.array([0.1, 0.21]))
     with pytest.raises(DriverError, match=r"lift stood at 0.2 rad and stands at 0.25 now that it is powered"):

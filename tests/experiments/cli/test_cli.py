@@ -358,8 +358,8 @@ main(["--help"])
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no such signals")
 @pytest.mark.parametrize(("module", "becomes"), [
-    *(("experiments.cli.app", becomes) for becomes in ("raise", "raise ImportError('initialization failed')", "pass")),
-    *(("ident.description", becomes) for becomes in ("raise", "raise ImportError('initialization failed')"))])
+    ("experiments.cli.app", "raise ImportError('initialization failed')"), ("experiments.cli.app", "pass"),
+    ("ident.description", "raise"), ("ident.description", "raise ImportError('initialization failed')")])
 def test_whatever_becomes_of_ctrl_c_in_what_is_being_loaded(tmp_path, module, becomes):
     """Modules that are written in C raise what they will, or nothing; Python ends as killed by what passed through `exec`."""
     (tmp_path / "interrupted.py").write_text(f"""
