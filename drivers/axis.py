@@ -22,8 +22,6 @@ _MANNERS = {"bitrate", "data_bitrate", "fd", "hop_limit", "receive_own_messages"
             "listen_only", "timeout", "poll_interval", "sleep_after_open", "rtscts", "tty_baudrate", "ttyBaudrate"}
 
 Power = Literal["off", "on", "held", "fault"]     # without power; follows set-points; stopped, holds by itself; needs a reset
-
-
 Counts = Annotated[float, Field(gt=0.0, le=1e12)]           # of a drive, in a revolution or the like
 
 

@@ -52,7 +52,7 @@ PRESENT_CURRENT, PRESENT_VELOCITY, PRESENT_POSITION = Register(126, 2, True), Re
 VOLTAGE, TEMPERATURE = Register(144, 2), Register(146, 1)
 _INDIRECT_ADDRESS, _INDIRECT_DATA = 168, 224
 
-REVERSE, TIME_BASED = 0x01, 0x04                               # drive mode: a profile lasts as long as register 112 says, in ms
+REVERSE, TIME_BASED = 0x01, 0x04                # drive mode: counts the other way; a profile lasts register 112, in ms
 LAST_ID = 252
 MODES = {"position": 4, "current-based": 5}     # operating mode: extended position, current-based position
 

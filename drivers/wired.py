@@ -103,7 +103,7 @@ class WiredArm:
         self._reason: str | None = "it is not connected"
         self._period, self._began, self._tick, self._asked = 1.0 / self.rate, 0.0, 0.0, 0.0
         self._sent = np.zeros(len(self.names))
-        self._failure: Exception | None = None        # of the ladder's last cycle
+        self._failure: Exception | None = None          # of the ladder's last cycle
         self._gap = 0.0                     # between the last two times that replies were asked for [s]
         self._leave = ExitStack()
         self.epoch = 0.0                    # when t = 0 was, in s since 1970

@@ -12,8 +12,8 @@ import typer
 from experiments.cli import beginning, comparing, fitting, judging, moving, showing, wires
 from experiments.cli.common import BAD_INPUT, DONE, STOPPED
 from experiments.cli.entry import ENDINGS, leave
+from experiments.cli.entry import STOPPED as TOLD
 
-_STOPPED = "stribeck: stopped by the operator"
 _AGAIN = 0.001          # s
 _ONE = 1.0              # s in which all that asks the program to end is one wish
 
@@ -112,7 +112,7 @@ def main(arguments: list[str] | None = None) -> None:
         except KeyboardInterrupt:               # once more, while the first is told; or before there was anything to end
             if not began:
                 began = True
-                print(_STOPPED, file=sys.stderr)
+                print(TOLD, file=sys.stderr)
     leave(code)
 
 
@@ -135,7 +135,7 @@ def run(arguments: list[str] | None = None) -> int:
     except typer.Exit as stop:
         return int(stop.exit_code)
     except (KeyboardInterrupt, typer.Abort):
-        print(_STOPPED, file=sys.stderr)
+        print(TOLD, file=sys.stderr)
         return STOPPED
     except Exception as error:
         return _explain(error)
@@ -160,6 +160,6 @@ def _explain(error: Exception) -> int:
         print(f"stribeck: {error.filename or ''}: {error.strerror or error}".replace(": :", ":"), file=sys.stderr)
         return BAD_INPUT
     if _ending.asked:               # what is written in C fails in words of its own where its loading is broken off
-        print(_STOPPED, file=sys.stderr)
+        print(TOLD, file=sys.stderr)
         return STOPPED
     raise error

@@ -4,6 +4,7 @@ import signal
 import sys
 from collections import namedtuple
 
+STOPPED = "stribeck: stopped by the operator"
 ENDINGS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
@@ -25,16 +26,16 @@ def main(arguments: list[str] | None = None) -> None:
     if asked:
         for ending in ENDINGS:
             signal.signal(ending, signal.SIG_IGN)
-        print("stribeck: stopped by the operator", file=sys.stderr)
+        print(STOPPED, file=sys.stderr)
         leave(3)
     run(arguments)
 
 
 def leave(code: int) -> None:
-    """End with this code, not as killed by an interrupt.
+    """End with this code.
 
-    Python does so after one that passed through text that was run as code, though it was handled; until the next such text, as
-    named tuples are made of.
+    After an interrupt that passed through text that is run as code, `python -m` ends as killed by it, handled or not, unless
+    another such text was run since: named tuples are made of one.
     """
     namedtuple("_", "")
     sys.exit(code)

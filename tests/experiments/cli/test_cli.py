@@ -363,14 +363,13 @@ main(["--help"])
 def test_whatever_becomes_of_ctrl_c_in_what_is_being_loaded(tmp_path, module, becomes):
     """Modules that are written in C raise what they will, or nothing; Python ends as killed by what passed through `exec`."""
     (tmp_path / "interrupted.py").write_text(f"""
-import os, signal, sys
+import sys
 
 class Interrupts:
     def find_spec(self, name, path, target=None):
         if name == {module!r}:
             try:
-                os.kill(os.getpid(), signal.SIGINT)
-                exec("for _ in range(1000): pass")
+                exec("import os, signal; os.kill(os.getpid(), signal.SIGINT); [None for _ in range(1000)]")
             except KeyboardInterrupt:
                 {becomes}
 
