@@ -40,6 +40,8 @@ def command_fault(command: Command, names: tuple[str, ...], modes: frozenset[str
         return f"the velocity command of {names[int(np.argmin(np.isfinite(command.velocity)))]} is not a finite number"
     if command.mode is None:
         return None
+    if command.torque is not None and command.torque.shape != (len(names),):
+        return f"the torque command has {command.torque.size} value(s) for {joints}"
     if len(command.mode) != len(names):
         return f"the command has {len(command.mode)} mode(s) for {joints}"
     for j, (name, mode) in enumerate(zip(names, command.mode, strict=True)):

@@ -145,6 +145,8 @@ class Axis(ABC):
         Frames of it so far that were none of those it may send.
     watched : bool
         Whether the drive has confirmed that it stops by itself when the host falls silent; `configure` sets it.
+    unwatched : str
+        What becomes of its joint then where it does not.
     """
 
     joint: Joint
@@ -153,6 +155,7 @@ class Axis(ABC):
     replies: int = 0
     corrupt: int = 0
     watched: bool = False
+    unwatched: str = "goes on at its last speed"
 
     @property
     @abstractmethod

@@ -648,11 +648,13 @@ class CanopenLink(Link):
                     axis.write(Setting(0x1016, 1, "<I", 0, "watchdog", False))
                 if axis.power != "held":
                     axis.node.nmt.state = "PRE-OPERATIONAL"
-        if self._network.notifier is not None:
-            self._network.notifier.stop(1.0)
-        if self._owned:
-            self._bus.shutdown()
-        self._network = None
+        notifier, self._network = self._network.notifier, None
+        try:
+            if notifier is not None:
+                notifier.stop(1.0)
+        finally:
+            if self._owned:
+                self._bus.shutdown()
 
     def exchange(self, deadline: float) -> float:
         """RPDOs, heartbeat, SYNC, at which drives measure; then wait for the TPDOs. What goes wrong meanwhile is raised last."""

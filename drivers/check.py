@@ -7,6 +7,7 @@ import numpy as np
 
 from drivers.arm import Array, JointSample
 from drivers.connect import connect
+from drivers.transport import bus_errors
 from drivers.wired import WiredArm
 from ident.armfile import ArmFile, Limits
 from ident.description import load_mechanism
@@ -73,7 +74,7 @@ def check_arm(arm: ArmFile, reset: bool = False) -> Findings:
         return Findings(summary, pages, ("there are no drives to ask",))
     if reset:
         made.reset()
-    with made:
+    with made, bus_errors():
         identity = {axis.joint.name: axis.identity() for axis in made.axes}
         samples = made.look(max(10, round(_CYCLES * made.rate)))
         state = {axis.joint.name: axis.trouble or axis.power for axis in made.axes}
@@ -142,9 +143,17 @@ def falling(arm: ArmFile, names: tuple[str, ...]) -> str:
     return f"{', '.join(loose)}: no brake; may fall when power goes (stop = \"hold\")" if loose else ""
 
 
+def unguarded(arm: ArmFile) -> str:
+    """That drives which have no watchdog may move; empty where they may not."""
+    allowed = (arm.driver.model_extra or {}).get("allow_no_watchdog")
+    return "driver.allow_no_watchdog: nothing stops a joint whose drive has no watchdog if this computer hangs" if allowed else ""
+
+
 def _notes(arm: WiredArm) -> list[str]:
-    unwatched = ", ".join(axis.joint.name for axis in arm.axes if not axis.watched)
-    notes = [falling(arm.file, arm.names), f"{unwatched}: no watchdog; stays powered if this computer hangs" if unwatched else ""]
+    notes = [falling(arm.file, arm.names)]
+    for fate in sorted({axis.unwatched for axis in arm.axes}):
+        names = ", ".join(axis.joint.name for axis in arm.axes if not axis.watched and axis.unwatched == fate)
+        notes.append(f"{names}: no watchdog; {fate} if this computer hangs" if names else "")
     if not arm.prompt:
         notes.append("this computer grants no real-time priority; cycles may be late when it is busy (rtprio in limits.conf)")
     missed = int(arm.tally.missed.sum())

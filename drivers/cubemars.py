@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 
 from drivers import mit
 from drivers.axis import Joint, Reading, Steps, refuse_shared
-from drivers.errors import DriverError
+from drivers.interrupts import uninterrupted
 from drivers.polled import Condition, Frame, PolledAxis, PolledKeys, PolledLink
 from drivers.shaft import MotorKeys, Shaft
 from drivers.slope import Slope
@@ -59,6 +59,8 @@ class CubemarsAxis(PolledAxis):
         self.gravity = 0.0                  # of the joint, where it is now
         self.released = True                # there is nothing to release
         self._slope = Slope(self.steps.position)
+        if drive.kp:
+            self.unwatched = "stays powered at its last place"
         self._powered = False
         self._fault = 0                     # error code under power: rest mode, which comes then, forgets it
         self._rested = self._entered = 0    # answers to rest mode since power was to go, to motor mode since it was to come
@@ -92,19 +94,23 @@ class CubemarsAxis(PolledAxis):
         if error:
             raise self.error(f"has a fault: {mit.cubemars_words(error)}; see to its cause, then clear it with stribeck "
                              "check --reset")
-        self.ask(self._rest(), "error")
         self._powered = False
 
     def _state(self) -> int:
         """Its error code, asked for outside the cycles with gains of zero, which leave a motor that has power limp.
 
-        Rest mode, in which its brake closes, has to come next; so it does here where nothing is answered.
+        So rest mode, in which its brake closes, comes next, whatever becomes of the question; but for a motor with a fault, which
+        has no power and would forget it.
         """
-        try:
-            return int(self.ask(self._idle(), "error"))
-        except DriverError:
-            self.link.send(self._rest())
-            raise
+        with uninterrupted():
+            try:
+                error = int(self.ask(self._idle(), "error"))
+            except BaseException:
+                self.link.send(self._rest())
+                raise
+            if not error:
+                self.ask(self._rest(), "error")
+            return error
 
     def _idle(self) -> Frame:
         return Frame(self.drive.id, mit.pack_command(self.drive.spans, 0.0, 0.0, 0.0, 0.0, 0.0))
@@ -188,12 +194,11 @@ class CubemarsAxis(PolledAxis):
             yield self._rest() if self._powered and self._goal in ("held", "off") else self._idle()
 
     def reset(self) -> None:
-        """Rest mode, in which faults that are over are forgotten: for a motor without fault, too, which asking left limp."""
+        """Rest mode, in which faults that are over are forgotten."""
         self._state()
         self.ask(self._rest(), "error")
         time.sleep(0.02)
         error = self._fault = self._state()
-        self.ask(self._rest(), "error")
         if error:
             raise self.error(f"keeps its fault: {mit.cubemars_words(error)}")
 
@@ -246,11 +251,7 @@ class CubemarsLink(PolledLink):
             if axis.drive.kp == 0.0:
                 self._refuse_to_sag(j, axis)
         super().open(transport)
-        try:
-            self._refuse_company()
-        except BaseException:
-            self.close()
-            raise
+        self._refuse_company()
 
     def _refuse_company(self) -> None:
         """What is sent while another program moves the arm would disturb it, and connecting takes the motors' power."""

@@ -119,6 +119,7 @@ class DamiaoAxis(PolledAxis):
         """The time-out's register; a motor that holds by itself has heard nothing for long, and would trip at once."""
         if on:
             self.link.send(self.setpoint(0.0))
+            self.released = False           # before it is written: it may be, though nothing comes back
         self.write(mit.TIMEOUT, round(self.keys.watchdog / mit.TICK) if on else 0, "watchdog")
         self.released = not on
 

@@ -39,6 +39,7 @@ _FIRMWARE = 42              # first with time-based profiles
 _LEAD = 0.25                # rad of the horn that a ramp may be ahead of it: full effort of the servo's position loop
 _FRESH = 0.05               # s for which a reply says where it is
 _FULL_CURRENT = 1.0 + 1e-6  # of rounding
+_TREMBLE = 4                # counts by which a servo that holds may tremble between two answers
 _STANDING = 1               # counts of velocity up to which a servo stands
 
 
@@ -378,13 +379,13 @@ class DynamixelAxis(Axis):
         self.ours = True
         for setting in self._profile:
             self._tell(setting)
+        here = self.read(dxl.PRESENT_POSITION, _TREMBLE)
+        self._ramp, self._velocity = (here - dxl.CENTRE) * self.scale.position + self.scale.zero, 0.0
         self.write(Setting(dxl.WATCHDOG, 0, "watchdog"))
-        here = self.read_once(dxl.PRESENT_POSITION)
+        self._watch()
         self._tell(Setting(dxl.GOAL_POSITION, here, "goal position"))
         if self.keys.profile == "current-based":
             self._tell(next(setting for setting in self.settings() if setting.item is dxl.GOAL_CURRENT))
-        self._watch()
-        self._ramp, self._velocity = (here - dxl.CENTRE) * self.scale.position + self.scale.zero, 0.0
         self._asked = "on"
 
     def command(self, mode: str, value: float) -> None:
@@ -408,6 +409,13 @@ class DynamixelAxis(Axis):
     def disable(self) -> None:
         """Power off."""
         self._velocity, self._asked = 0.0, "off"
+
+    def rest(self) -> None:
+        """Leave it: its watchdog is released where it has no power, else is to trip, also where it was only just taken over."""
+        if self.state is None or not self.state.torque_enable:
+            self.write(Setting(dxl.WATCHDOG, 0, "watchdog"))
+        elif not self.state.tripped:
+            self._watch()
 
     def reset(self) -> None:
         """A reboot, which alone clears a fault and takes the power; a servo without fault is left as it is."""
@@ -442,12 +450,12 @@ class DynamixelAxis(Axis):
 
     # single instructions
 
-    def read(self, item: Register) -> int:
+    def read(self, item: Register, apart: int = 0) -> int:
         """Value of an item that two answers in succession agree on: one that comes twice, late, is taken for the next."""
         found = self.read_once(item)
         for _ in range(_AGREE):
             before, found = found, self.read_once(item)
-            if found == before:
+            if abs(found - before) <= apart:
                 return found
         raise self._error(f"gives another value of register {item.address} each time that it is asked; see to the line")
 
@@ -503,11 +511,7 @@ class DynamixelLink(Link):
         self._bus = Bus(Port(self._line, self._keys.baud_rate))
         for axis in self._axes:
             axis.ours = False
-        try:
-            self._refuse_followers()
-        except BaseException:
-            self.close()
-            raise
+        self._refuse_followers()
 
     def _refuse_followers(self) -> None:
         """Servos that are not in the arm file may be there, as of a gripper, but may not follow what a joint's is told."""
@@ -537,11 +541,10 @@ class DynamixelLink(Link):
             return
         for axis in (axis for axis in self._axes if axis.ours):
             with suppress(DriverError, OSError):
-                if axis.state is None or not axis.state.torque_enable:
-                    axis.write(Setting(dxl.WATCHDOG, 0, "watchdog"))
+                axis.rest()
+        self._bus = None
         if self._owned:
             self._line.close()
-        self._bus = None
 
     def exchange(self, deadline: float) -> float:
         """Sync Write of power where it changes and of goals, Sync Read of the state, which is also the sign of life."""

@@ -17,6 +17,7 @@ from drivers.transport import can_bits
 
 _PATIENCE = 0.25        # s until an axis that was asked for power is asked again
 _BEATS = 0.5            # s in which an axis must have sent a heartbeat, which comes ten times a second and cannot be asked for
+_FASTEST = float(np.finfo(np.float32).max)      # revolutions a second that a frame can hold
 _TOLD_AGAIN = 3         # times that a setting is sent before one that reads back otherwise is an error
 _WARM, _COLD = 1.0, 0.05    # s between questions for the temperature, and while there is none: samples begin with its column
 _FORMS = {              # endpoints that the driver needs, by their names in flat_endpoints.json
@@ -146,6 +147,7 @@ class OdriveAxis(PolledAxis):
     def watch(self, on: bool) -> None:
         """A set-point of zero, then the switch of the watchdog."""
         self._tell(self.setpoint(0.0), {_TOLD: 0.0})
+        self.released &= not on             # before it is written: it may be, though nothing comes back
         self.write(_WATCHDOG, on)
         self.released = not on
 
@@ -206,6 +208,8 @@ class OdriveAxis(PolledAxis):
 
     def setpoint(self, velocity: float) -> Frame:
         """Set_Input_Vel."""
+        if not abs(velocity / self._turn) <= _FASTEST:
+            raise self.error(f"cannot be told {velocity:.4g} rad/s, {velocity / self._turn:.4g} revolutions a second")
         return self._frame(cansimple.VELOCITY, cansimple.pack_velocity(velocity / self._turn))
 
     def power_on(self) -> Iterator[Frame]:

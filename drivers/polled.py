@@ -282,9 +282,9 @@ class PolledLink(Link):
 
     def close(self) -> None:
         """Let go of the bus; one that was handed in stays open."""
-        if self._bus is not None and self._owned:
-            self._bus.shutdown()
-        self._bus = None
+        bus, self._bus = self._bus, None
+        if bus is not None and self._owned:
+            bus.shutdown()
 
     def exchange(self, deadline: float) -> float:
         """Every axis' frames out, then wait for the answers. What came before is no answer and only read away.

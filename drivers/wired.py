@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -29,6 +29,7 @@ _POWER_ON = 5.0             # s to power all drives
 _REST = 0.005               # rad/s below which a joint counts as at rest, or two velocity steps
 _FIRST = 3                  # cycles in which drives must have replied before any is powered,
 _FIRST_REPLY = 1.0          # s for which they are asked: nothing is powered yet
+_NOT_CONNECTED = "it is not connected", "disconnected"
 _AGE = 0.05                 # s, or ten periods: values that were older when the next were asked for are no sign of life
 
 
@@ -100,7 +101,7 @@ class WiredArm:
         self.resolution = Resolution(*(np.array([getattr(step, key) for step in steps])
                                        for key in ("velocity", "position", "torque", "viscous")))
         self._transport = transport
-        self._reason: str | None = "it is not connected"
+        self._reason: str | None = _NOT_CONNECTED[0]
         self._period, self._began, self._tick, self._asked = 1.0 / self.rate, 0.0, 0.0, 0.0
         self._sent = np.zeros(len(self.names))
         self._failure: Exception | None = None          # of the ladder's last cycle
@@ -114,21 +115,32 @@ class WiredArm:
         with bus_errors(), ExitStack() as undo:
             undo.enter_context(endings_raised())
             self.prompt = undo.enter_context(real_time())
-            undo.enter_context(alone(self._place))
-            with about_file(self.file.path):
-                self.link.open(self._transport)
-            undo.callback(self.link.close)
-            self._greet()
+            self._open(undo)
             for axis in self.axes:
                 axis.configure()
                 if self._watchdog_needed and not axis.watched:
-                    raise DriverError(f"the drive of {axis.joint.name} has no watchdog: if this computer hangs, the joint goes "
-                                      "on. driver.allow_no_watchdog = true moves it all the same")
+                    raise DriverError(f"the drive of {axis.joint.name} has no watchdog: if this computer hangs, the joint "
+                                      f"{axis.unwatched}. driver.allow_no_watchdog = true moves it all the same")
             self._leave = undo.pop_all()
         self._began = self._tick = self._asked = time.monotonic()
         self.epoch = time.time()
         self._reason = "it has not been enabled"
         return self
+
+    def _open(self, undo: ExitStack) -> None:
+        """Take the bus, for this program alone, and greet all drives."""
+        undo.enter_context(alone(self._place))
+        undo.callback(self._close)
+        with about_file(self.file.path):
+            self.link.open(self._transport)
+        self._greet()
+
+    def _close(self) -> None:
+        """Let go of the bus. Drives have stopped, or were told all that there is: what an interface that failed says now tells no
+        more, and would hide why the arm was stopped.
+        """
+        with uninterrupted(), suppress(Exception):
+            self.link.close()
 
     def _greet(self) -> None:
         """Nothing is written to any drive before all have answered; all that do not are named."""
@@ -153,7 +165,7 @@ class WiredArm:
             try:
                 self._stop_whatever_comes("interrupted" if kind is KeyboardInterrupt else "disconnected")
             finally:
-                self._reason = "disconnected"
+                self._reason = _NOT_CONNECTED[1]
 
     def _stop_whatever_comes(self, reason: str) -> None:
         """A second Ctrl-C may come before the ladder has begun to hold it back: then it has yet to be gone down."""
@@ -171,8 +183,6 @@ class WiredArm:
         DriverError
             If a drive does not come to power; those that did are stopped again.
         """
-        if self._reason in ("it is not connected", "disconnected"):
-            raise ArmStopped("the arm is not connected; it has to be entered first")
         self._sent[:] = 0.0
         end = time.monotonic() + _FIRST_REPLY
         self.look(_FIRST)
@@ -240,7 +250,19 @@ class WiredArm:
         return max(time.monotonic() - self._asked, self._gap) > self.watchdog + self._period
 
     def look(self, cycles: int) -> list[JointSample]:
-        """Cycles without set-points, of drives as they are; moves nothing."""
+        """Cycles without set-points, of drives as they are; moves nothing.
+
+        Raises
+        ------
+        ArmStopped
+            Before the arm was entered.
+        DriverError
+            After the arm was stopped, where it was enabled: its drives would follow their last set-points.
+        """
+        if self._reason in _NOT_CONNECTED:
+            raise ArmStopped("the arm is not connected; it has to be entered first")
+        if self._reason is None:
+            self._fail("the arm is enabled: only step() goes on from there, or stop()")
         with bus_errors():
             self.link.start()
             self._tick = time.monotonic()
@@ -249,10 +271,7 @@ class WiredArm:
     def reset(self) -> None:
         """Clear faults of the drives, unconnected as the arm is, and leave those without power; none if one follows somebody."""
         with bus_errors(), ExitStack() as undo:
-            undo.enter_context(alone(self._place))
-            self.link.open(self._transport)
-            undo.callback(self.link.close)
-            self._greet()
+            self._open(undo)
             for axis in self.axes:
                 axis.refuse_company()
             for axis in self.axes:

@@ -152,7 +152,7 @@ def agree(plans: "list[Plan]", arm: "ArmFile", mechanism: "Mechanism", yes: bool
     """
     if arm.driver.kind == "simulated":
         return
-    from drivers.check import falling, limits_page
+    from drivers.check import falling, limits_page, unguarded
     from drivers.errors import ArmStopped
     from experiments.cli.tables import fitted
     from experiments.cli.text import checked_against, clock, joint_page, motion_table, position_units
@@ -161,9 +161,8 @@ def agree(plans: "list[Plan]", arm: "ArmFile", mechanism: "Mechanism", yes: bool
     from ident.errors import InputError
 
     out.print("limits in force", fitted(joint_page(limits_page(arm, mechanism, arm.limits(mechanism))), out.width), sep="\n")
-    loose = falling(arm, plans[0].names)
-    if loose:
-        out.print(f"note      {loose}")
+    for note in filter(None, (falling(arm, plans[0].names), unguarded(arm))):
+        out.print(f"note      {note}")
     out.print(fitted(motion_table(plans, arm, mechanism), out.width))
     start, time = ", ".join(f"{value:.3g}" for value in plans[0].start), sum(plan.robot_time for plan in plans)
     out.print(f"in {clock(time)} of robot time, after the straight way from where the arm stands to {start}, at "

@@ -289,8 +289,9 @@ class TestArm:
     @pytest.mark.parametrize(("torque", "mode"), [
         (np.array([0.0, np.nan]), ("velocity", "torque")),
         (None, ("velocity", "torque")),
+        (np.zeros(1), ("velocity", "torque")),
         (np.zeros(2), ("velocity", "position")),
-    ], ids=["nan", "no torque given", "unknown mode"])
+    ], ids=["nan", "no torque given", "a torque missing", "unknown mode"])
     def test_a_mode_that_cannot_be_is_refused_and_stops(self, enabled, torque, mode):
         if "torque" not in enabled.arm.modes:
             pytest.skip("takes no torques")

@@ -133,6 +133,17 @@ def test_connecting_puts_to_rest_what_a_killed_program_left_under_power(pair, bu
     assert not pulls(bus, 1)
 
 
+def test_what_another_program_told_last_moves_no_joint_when_it_is_enabled(pair, bus):
+    far = pack_command(CUBEMARS["AK70-10"], 2.0, 0.0, 80.0, 5.0, 0.0)
+    for data in (ON, far, OFF):
+        bus.send(can.Message(arbitration_id=1, data=data, is_extended_id=False))
+    time.sleep(0.15)
+    with connect(pair.arm) as arm:
+        before = arm.look(5)[-1].q
+        arm.enable()
+        np.testing.assert_allclose([sample.q for sample in steps(arm, 40)], np.tile(before, (40, 1)), atol=2e-3)
+
+
 def test_a_reset_leaves_no_motor_limp_under_power(pair, bus):
     """To ask a motor for faults is to tell it to pull with nothing: one that holds its joint lets go of it, its brake open."""
     bus.send(can.Message(arbitration_id=1, data=ON, is_extended_id=False))

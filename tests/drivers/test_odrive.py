@@ -399,3 +399,8 @@ def test_whatever_comes_on_the_bus_the_reader_lives(axis, command, data, due):
     assert axis.power in ("off", "on", "held", "fault")
     assert isinstance(axis.trouble, str)
     assert list(axis.frames())
+
+
+def test_a_velocity_that_no_frame_holds_is_refused(axis):
+    with pytest.raises(DriverError, match=r"cannot be told 1e\+40 rad/s"):
+        axis.command("velocity", 1e40)

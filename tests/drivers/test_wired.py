@@ -1,12 +1,16 @@
 """What the loop of a wired arm makes of pauses and silence, with drives in this process that reply at once or not at all."""
 
+import signal
+import sys
 import time
 
+import can
 import numpy as np
 import pytest
 
-from drivers import Command, DriverError, connect
+from drivers import ArmStopped, Command, DriverError, connect
 from drivers.axis import Axis, Link, Reading, Steps
+from drivers.interrupts import uninterrupted
 from drivers.wired import WiredArm
 from tests.drivers.wires import PAIR, REST, steps
 
@@ -117,6 +121,71 @@ def test_a_fault_that_is_told_late_is_named_beside_what_was_seen_of_it(faulty):
 def test_a_fault_that_is_the_reason_is_named_once(faulty):
     faulty.stop("the drive of turn stopped by itself")
     assert faulty.axes[0].power == "fault"
+
+
+@pytest.mark.parametrize("why", [RuntimeError("a fault of the script"), KeyboardInterrupt()], ids=["fault", "Ctrl-C"])
+def test_an_interface_that_cannot_be_closed_hides_nothing(make_arm, monkeypatch, why):
+    """As one that was unplugged, which was why the arm was stopped."""
+    def close(link):
+        raise can.CanOperationError("could not write to serial device")
+
+    def move():
+        with WiredArm(make_arm(), Loopback) as made:
+            made.enable()
+            raise why
+
+    monkeypatch.setattr(Loopback, "close", close)
+    with pytest.raises(type(why)) as raised:
+        move()
+    assert raised.value is why
+    WiredArm(make_arm(), Loopback).reset()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no such signals")
+def test_ctrl_c_while_the_bus_is_let_go_of_comes_afterwards(make_arm, monkeypatch):
+    closed = []
+
+    def close(link):
+        signal.raise_signal(signal.SIGINT)
+        closed.append(link)
+
+    monkeypatch.setattr(Loopback, "close", close)
+    with pytest.raises(KeyboardInterrupt), WiredArm(make_arm(), Loopback):
+        pass
+    assert len(closed) == 1
+
+
+def resized_and_ended(seen):
+    with uninterrupted():
+        for number in (signal.SIGWINCH, signal.SIGINT, signal.SIGWINCH):
+            signal.raise_signal(number)
+        assert not seen
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no such signals")
+def test_no_other_signal_takes_the_place_of_ctrl_c():
+    """As that of a terminal that was resized."""
+    seen, before = [], signal.signal(signal.SIGWINCH, lambda *_: seen.append("resized"))
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            resized_and_ended(seen)
+    finally:
+        signal.signal(signal.SIGWINCH, before)
+    assert seen == ["resized"]
+
+
+@pytest.mark.parametrize("again", ["look", "enable"])
+def test_an_arm_that_moves_is_stopped_before_anything_but_a_step(arm, again):
+    """Its drives would go on at the last velocity, and be told that somebody is there."""
+    steps(arm, 3, np.array([0.3, 0.2]))
+    with pytest.raises(DriverError, match=r"the arm is enabled: .*; the arm was stopped"):
+        arm.look(3) if again == "look" else arm.enable()
+    assert [axis.velocity for axis in arm.axes] == [0.0, 0.0]
+
+
+def test_an_arm_that_was_not_entered_has_nothing_to_look_at(make_arm):
+    with pytest.raises(ArmStopped, match="has to be entered first"):
+        WiredArm(make_arm(), Loopback).look(1)
 
 
 def test_a_bus_on_which_nobody_speaks_is_told(arm):
