@@ -15,6 +15,7 @@ from ident.mechanism import Mechanism
 from ident.ratings import rated_torques, rated_velocities
 
 _CYCLES = 1.0           # s of cycles whose replies are timed
+_POWERLESS = "damiao", "odrive"     # kinds of drives that lose power when they hear nothing for their watchdog's time
 _TURNED = 0.01          # rad or m by which a joint was turned by hand
 
 Page = dict[str, dict[str, str]]        # joint: column: what stands there
@@ -140,7 +141,8 @@ def _unseen(arm: WiredArm, samples: Sequence[JointSample]) -> list[str]:
 def falling(arm: ArmFile, names: tuple[str, ...]) -> str:
     """Which joints nothing holds without power; empty where brakes hold all."""
     loose = [name for name in names if arm.joint(name).stop == "hold"]
-    return f"{', '.join(loose)}: no brake; may fall when power goes (stop = \"hold\")" if loose else ""
+    silence = ", as it does if this computer hangs" if arm.driver.kind in _POWERLESS else ""
+    return f"{', '.join(loose)}: no brake; may fall when power goes{silence} (stop = \"hold\")" if loose else ""
 
 
 def unguarded(arm: ArmFile) -> str:

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from drivers.check import check_arm, falling, limits_page
+from drivers.check import check_arm, falling, limits_page, unguarded
 from drivers.errors import NoAnswer
 from drivers.simulated import SimulatedArm
 from ident.description import load_mechanism
-from tests.drivers.wires import PAIR, free_port, with_port
+from tests.drivers.wires import PAIR, free_port, merged, with_port
 
 DEVICES = {"canopen": "device", "dynamixel": "XM430-W210", "damiao": "DM10010L", "odrive": "ODrive", "cubemars": "AK70-10"}
 
@@ -80,7 +80,21 @@ def test_drives_of_slides_hold_metres(bench, kind, monkeypatch):
     assert re.match(r"[\d.]+ rad/s(, [\d.]+ N·m)?$", page["lift"]["holds"])
 
 
+@pytest.mark.parametrize("kind", ["damiao", "odrive"])
+def test_who_falls_when_the_computer_hangs_is_named(make_arm, kind):
+    arm = make_arm(merged(with_port(PAIR[kind], 1), {"joints": {"lift": {"stop": "hold"}}}))
+    assert falling(arm, ("turn", "lift")) == ('lift: no brake; may fall when power goes, as it does if this computer hangs '
+                                              '(stop = "hold")')
+
+
+@pytest.mark.parametrize(("kind", "allowed"), [("canopen", False), ("canopen", True), ("cubemars", True)])
+def test_that_nothing_may_stop_a_joint_is_said(make_arm, kind, allowed):
+    arm = make_arm(merged(with_port(PAIR[kind], 1), {"driver": {"allow_no_watchdog": allowed}}))
+    assert unguarded(arm).startswith("driver.allow_no_watchdog: nothing stops a joint") == allowed
+    assert bool(unguarded(arm)) == allowed
+
+
 def test_who_falls_is_named(make_arm):
     arm = make_arm({"joints": {"turn": {"stop": "brake"}, "lift": {"stop": "hold"}}})
-    assert falling(arm, ("turn", "lift")).startswith("lift: no brake; may fall")
+    assert falling(arm, ("turn", "lift")) == 'lift: no brake; may fall when power goes (stop = "hold")'
     assert falling(make_arm({"joints": {"turn": {"stop": "brake"}, "lift": {"stop": "brake"}}}), ("turn", "lift")) == ""
