@@ -85,10 +85,10 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     paces = {protocol: {rate: pace(protocol, rate, options.seconds) for rate in RATES[protocol]}
              for protocol in options.protocols if options.seconds}
     rates = sorted({rate for rates in RATES.values() for rate in rates})
-    idle = {rate: waiting(rate, min(options.seconds, LEAST)) for rate in rates if options.seconds}
+    idle = {str(rate): waiting(rate, min(options.seconds, LEAST)) for rate in rates if options.seconds}
     for path in options.add:
         before = json.loads(path.read_text(encoding="utf-8"))["figures"]
-        jobs, paces = before["main_job"] | jobs, before["rates"] | paces
+        jobs, paces, idle = before["main_job"] | jobs, before["rates"] | paces, before["waiting"] | idle
     return {"main_job": jobs, "rates": paces, "waiting": idle}, _page(jobs, paces, idle)
 
 
@@ -261,7 +261,7 @@ def compared(run: Run, inside: Run) -> dict[str, Any]:
 
 
 def _page(jobs: dict[str, list[dict[str, Any]]], paces: dict[str, dict[float, dict[str, Any]]],
-          idle: dict[float, dict[str, Any]]) -> str:
+          idle: dict[str, dict[str, Any]]) -> str:
     all_jobs = [(protocol, job) for protocol, found in jobs.items() for job in found]
     every = [row["off"] <= WITHIN for _, job in all_jobs for row in job["parameters"]]
     rows = ["The same plan over the wire and in process, whose noise and scatter of strokes are other draws; a difference is "
