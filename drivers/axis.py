@@ -74,6 +74,11 @@ class Joint:
     torque_unit: str = "N·m"
 
     @property
+    def small(self) -> float:
+        """What thresholds in rad count in its own unit: a tenth of that in m."""
+        return 1.0 if self.position_unit == "rad" else 0.1
+
+    @property
     def falls(self) -> bool:
         """Whether nothing but the drive's power holds it."""
         return self.table.stop == "hold"
@@ -89,7 +94,7 @@ class Joint:
         """
         if self.table.gear_ratio is None:
             raise InputError(f"joints.{self.name}.gear_ratio is missing: this drive counts motor revolutions; say 1.0 where "
-                             "there is no gear")
+                             "there is no gear, 2 pi over the way of a revolution [m] of a slide")
         return self.table.gear_ratio
 
 

@@ -117,9 +117,9 @@ class CanopenAxis(Axis):
                               table.zero_offset)
         self.steps = Steps(abs(self.scale.velocity), abs(self.scale.position), abs(self.scale.torque))
         if joint.torque > _MOST_TORQUE * self.steps.torque:
-            raise InputError(f"joints.{joint.name}.torque = {joint.torque:g} N·m is {joint.torque / self.steps.torque:.3g} "
-                             f"thousandths of the rated torque, more than its field holds ({_MOST_TORQUE}); correct torque, "
-                             "rated_torque or gear_ratio")
+            raise InputError(f"joints.{joint.name}.torque = {joint.torque:g} {joint.torque_unit} is "
+                             f"{joint.torque / self.steps.torque:.3g} thousandths of the rated torque, more than its field "
+                             f"holds ({_MOST_TORQUE}); correct torque, rated_torque or gear_ratio")
         self.node: canopen.RemoteNode
         self._torque = "torque" in keys.modes
         self._profile = cia402.MODES[keys.profile]

@@ -47,9 +47,10 @@ class CubemarsAxis(PolledAxis):
         self.drive, self.shaft = drive, Shaft(joint, drive)
         step = drive.kp * drive.gear**2 / keys.rate         # N·m·s/rad: torque of a step of the ramp, by velocity
         if (pull := step * joint.velocity) > _STEP * joint.torque:
-            raise InputError(f"joints.{joint.name}.drive.kp = {drive.kp:g}: at {joint.velocity:g} rad/s each step of the ramp "
-                             f"would pull {pull:.3g} N·m harder, and a lost frame twice that; {_STEP * joint.torque:.3g} N·m, "
-                             f"{_STEP:g} of the torque limit, are allowed. Lower kp or velocity, or raise driver.rate")
+            raise InputError(f"joints.{joint.name}.drive.kp = {drive.kp:g}: at {joint.velocity:g} {joint.position_unit}/s "
+                             f"each step of the ramp would pull {pull:.3g} {joint.torque_unit} harder, and a lost frame twice "
+                             f"that; {_STEP * joint.torque:.3g} {joint.torque_unit}, {_STEP:g} of the torque limit, are allowed. "
+                             "Lower kp or velocity, or raise driver.rate")
         if drive.kp and drive.kd > drive.kp * keys.watchdog:
             raise InputError(f"joints.{joint.name}.drive.kd = {drive.kd:g}: a joint whose computer falls silent runs on for up "
                              f"to kd / kp = {drive.kd / drive.kp:.2g} s at its speed, which plans leave driver.watchdog = "

@@ -194,9 +194,9 @@ class DynamixelAxis(Axis):
                               table.direction, table.zero_offset)
         most = self.model.most_current * abs(self.scale.torque)
         if joint.torque > most * _FULL_CURRENT:
-            raise InputError(f"joints.{joint.name}.torque = {joint.torque:g} N·m is beyond what {drive.model} gives there, "
-                             f"{most:.3g} N·m: the limit would never be seen to be passed. Lower torque, or correct model, "
-                             "reduction or torque_constant")
+            raise InputError(f"joints.{joint.name}.torque = {joint.torque:g} {joint.torque_unit} is beyond what {drive.model} "
+                             f"gives there, {most:.3g} {joint.torque_unit}: the limit would never be seen to be passed. Lower "
+                             "torque, or correct model, reduction or torque_constant")
         position = abs(self.scale.position)
         self.steps = Steps(position / keys.span, position, abs(self.scale.torque))
         self.state: State | None = None

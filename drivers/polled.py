@@ -16,7 +16,7 @@ from drivers.transport import SEND, all_tried, open_can, readable
 
 _REPLY = 0.1            # s for an answer to a question outside the cycles,
 _TRIES = 3              # which is put so often
-_SWAY = 0.0005          # rad within which a joint at rest stays, or two steps of its position,
+_SWAY = 0.0005          # rad, of slides a tenth in m, within which a joint at rest stays, or two steps of its position,
 _STILL = 0.1            # s for which it has to: one that swings is at rest for moments, and velocities are noisy
 _CREEP, _PATIENT = 0.002, 0.5       # rad that it may go meanwhile, s after it was to be held: some velocity loops creep, or hunt
 _FEED = 0.25            # part of the watchdog's time after which drives that are armed hear of us again while others are asked
@@ -224,7 +224,7 @@ class PolledAxis(Axis):
     def measured(self, reading: Reading) -> None:
         """The answer of this cycle."""
         self.due, self.reading, self._seen = False, reading, self._asked
-        sway = _CREEP if self._asked - self._told_to_hold > _PATIENT else _SWAY
+        sway = self.joint.small * (_CREEP if self._asked - self._told_to_hold > _PATIENT else _SWAY)
         if not abs(reading.q - self._place) <= max(sway, 2.0 * self.steps.position):
             self._place, self._moved = reading.q, self._asked
         self.replies += 1

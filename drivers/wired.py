@@ -23,10 +23,10 @@ MOST_LOAD = 0.7             # part of a bus that cycles may take
 _PATIENCE = 2.0             # periods in which a reply must have come
 _RAMP = 0.5                 # s that a joint may take to rest beyond its braking time, before its own quick stop is asked for
 _QUICK_STOP = 1.0           # s for the drive's quick stop, beyond its braking time,
-_TURNS = 0.02               # rad/s from which a joint is not yet held though its drive says so, or four velocity steps
+_TURNS = 0.02               # rad/s, of slides a tenth in m/s, from which a joint is not yet held, or four velocity steps
 _POWER_OFF = 1.0            # s for its brake,
 _POWER_ON = 5.0             # s to power all drives
-_REST = 0.005               # rad/s below which a joint counts as at rest, or two velocity steps
+_REST = 0.005               # rad/s, of slides a tenth in m/s, below which a joint counts as at rest, or two velocity steps
 _FIRST = 3                  # cycles in which drives must have replied before any is powered,
 _FIRST_REPLY = 1.0          # s for which they are asked: nothing is powered yet
 _NOT_CONNECTED = "it is not connected", "disconnected"
@@ -100,10 +100,12 @@ class WiredArm:
         steps = [axis.steps for axis in self.axes]
         self.resolution = Resolution(*(np.array([getattr(step, key) for step in steps])
                                        for key in ("velocity", "position", "torque", "viscous")))
+        self._small = np.array([joint.small for joint in self.joints])
         self._transport = transport
         self._reason: str | None = _NOT_CONNECTED[0]
         self._period, self._began, self._tick, self._asked = 1.0 / self.rate, 0.0, 0.0, 0.0
         self._sent = np.zeros(len(self.names))
+        self._stood = np.zeros(len(self.names))             # where joints were when they came to power
         self._failure: Exception | None = None          # of the ladder's last cycle
         self._gap = 0.0                     # between the last two times that replies were asked for [s]
         self._leave = ExitStack()
@@ -183,15 +185,7 @@ class WiredArm:
         DriverError
             If a drive does not come to power; those that did are stopped again.
         """
-        self._sent[:] = 0.0
-        end = time.monotonic() + _FIRST_REPLY
-        self.look(_FIRST)
-        while (silent := self._silent()) and time.monotonic() < end:
-            self.look(_FIRST)
-        if silent:
-            raise DriverError(f"{silent[0]} does not reply; nothing was powered")
-        if outside := self.outside():
-            raise DriverError(f"{outside[0]}; nothing was powered")
+        self._stood[:], self._sent[:] = self.stands(), 0.0
         self._reason = None
         try:
             with bus_errors():
@@ -204,6 +198,24 @@ class WiredArm:
         except BaseException:
             self.stop("enabling was broken off")
             raise
+
+    def stands(self) -> Array:
+        """Where all joints are, shape (n,), by drives that are asked as they are, for up to a second; moves nothing.
+
+        Raises
+        ------
+        DriverError
+            If a drive does not reply, or a joint stands beyond its limits.
+        """
+        end = time.monotonic() + _FIRST_REPLY
+        places = self.look(_FIRST)
+        while (silent := self._silent()) and time.monotonic() < end:
+            places = self.look(_FIRST)
+        if silent:
+            raise DriverError(f"{silent[0]} does not reply; nothing was powered")
+        if outside := self.outside():               # a damaged reply may tell a place that is no place
+            raise DriverError(f"{outside[0]}; nothing was powered")
+        return places[-1].q
 
     def outside(self) -> list[str]:
         """Joints that stand beyond their limits, by their last replies, in words."""
@@ -350,7 +362,7 @@ class WiredArm:
         velocity, n = np.zeros_like(self._sent) if self._paused() else self._sent.copy(), len(self.axes)
         braking = np.abs(velocity) / self.limits.acceleration
         end, drop = time.monotonic() + float(braking.max()) + _RAMP, self.limits.acceleration * self._period
-        rest = np.maximum(_REST, 2.0 * self.resolution.velocity_step)
+        rest = np.maximum(_REST * self._small, 2.0 * self.resolution.velocity_step)
         while time.monotonic() < end:
             velocity -= np.clip(velocity, -drop, drop)
             for axis, value in zip(self.axes, velocity, strict=True):
@@ -385,6 +397,7 @@ class WiredArm:
                 broken = next((axis for axis in axes if axis.power == "fault"), None)
                 if broken is not None:
                     raise DriverError(f"the drive of {broken.joint.name} has a fault: {broken.trouble}")
+                self._refuse_to_leave()
             if time.monotonic() > end:
                 self._raise_failure()
                 silent = self._silent(axes)
@@ -400,9 +413,22 @@ class WiredArm:
             else:
                 self._try_cycle()
 
+    def _refuse_to_leave(self) -> None:
+        """A joint rests from when its drive has come to power until all have: nothing else looks after it meanwhile."""
+        for j, axis in enumerate(self.axes):
+            if axis.reading is None:
+                continue
+            if axis.power != "on":
+                self._stood[j] = axis.reading.q
+            unit, allowed = self.link.mechanism.position_unit(j), self.limits.following_error[j]
+            if not abs(axis.reading.q - self._stood[j]) <= allowed:
+                raise DriverError(f"{self.names[j]} went from {self._stood[j]:.4g} to {axis.reading.q:.4g} {unit} once its drive "
+                                  f"had come to power, more than its following_error of {allowed:g} {unit}: see to how the drive "
+                                  "is tuned and commutated, and to its brake")
+
     def _turning(self) -> list[str]:
         """Joints that move while their drives stop them: to say so, a drive need not have come to rest."""
-        most = np.maximum(_TURNS, 4.0 * self.resolution.velocity_step)
+        most = np.maximum(_TURNS * self._small, 4.0 * self.resolution.velocity_step)
         return [axis.joint.name for axis, pace in zip(self.axes, most, strict=True)
                 if axis.power == "held" and axis.reading is not None and abs(axis.reading.dq) > pace]
 

@@ -28,6 +28,7 @@ from ident.dynamics import inverse_dynamics
 from ident.errors import unknown_name
 from ident.files import write_whole
 from ident.mechanism import Mechanism
+from ident.roundtrips import TO_START
 from ident.run import BREAKAWAY, FIT, VALIDATION, arm_sha256
 
 Array = NDArray[np.float64]
@@ -409,7 +410,8 @@ def _check_silence(segment: Segment, start: Array, names: tuple[str, ...], limit
         gap = np.where(end > begin, high - end, np.where(end < begin, end - low, np.inf))
         worst = int(np.argmax(needed - gap))
         if needed[worst] - gap[worst] > 1e-9:
-            raise PlanError(f"segment {segment.id} takes {names[worst]} at {speed[worst]:.3g} {units[worst]}/s to "
+            way = f"segment {segment.id}" if segment.id != TO_START else "the way to the start"
+            raise PlanError(f"{way} takes {names[worst]} at {speed[worst]:.3g} {units[worst]}/s to "
                             f"{gap[worst]:.3g} {units[worst]} before its limit, {needed[worst]:.3g} {units[worst]} are needed: "
                             f"should the computer fall silent, the drive goes on for {silent:.3g} s (driver.watchdog and "
                             f"{_ACTING} cycles)")
@@ -442,8 +444,9 @@ def _check_ramp(segment: Segment, start: Array, mechanism: Mechanism, limits: Li
                         f"{fastest:g} {unit}/s: joints.{segment.joint}.torque in {_RAMP_LEAST:g} s")
 
 
-def check_way(stands: Array, plan: Plan, arm: ArmFile, mechanism: Mechanism) -> None:
-    """Refuse the straight way from where the arm stands, shape (n,), to the start of the plan if it is not clear.
+def check_way(stands: Array, plan: Plan, arm: ArmFile, mechanism: Mechanism, share: float = 1.0) -> None:
+    """Refuse the straight way from where the arm stands, shape (n,), to the start of the plan if it is not clear, or if a joint
+    that goes it within a share of its limits would pass a limit, should the computer fall silent.
 
     Raises
     ------
@@ -460,6 +463,10 @@ def check_way(stands: Array, plan: Plan, arm: ArmFile, mechanism: Mechanism) -> 
         raise PlanError(f"the straight way from where the arm stands, {np.round(stands, 3).tolist()}, to the start of the plan, "
                         f"{np.round(start, 3).tolist()}, {fault}; nothing moved. "
                         "Bring the arm near the start by hand")
+    limits = arm.limits(mechanism)
+    slow = replace(limits, velocity=share * limits.velocity, acceleration=share * limits.acceleration)
+    units = [mechanism.position_unit(j) for j in range(mechanism.n)]
+    _check_silence(Segment(TO_START, "move", plan.start, 0), stands, mechanism.names, slow, units, silence(arm))
 
 
 def write_plan(plan: Plan, path: Path) -> None:

@@ -20,8 +20,7 @@ from ident.description import load_mechanism
 from ident.mechanism import Mechanism
 from ident.run import DONE, FIT, RECORD, REPLIES, Run
 
-_LOOKS = 5              # cycles in which drives are asked where they stand,
-_STOOD = 0.02           # rad or m from which they may then be: less than the room that ways leave
+_STOOD = 0.02           # rad or m from where they stood, when they may then be: less than the room that ways leave
 _FIRST_WAY = 0.1        # of velocity and acceleration limits: real hardware shows first whether it goes where it should
 
 
@@ -65,7 +64,7 @@ def record(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None, no
     together = any(segment.kind == "sweep" for segment in plan.segments)
     folder = new_run_folder(campaign, plan.purpose if plan.purpose != FIT else "whole-arm" if together else "constant-speed")
     with Recorder(folder, arm, mechanism, plan.method, arm.driver.rate, connected.resolution, plan_table(plan), seed, note,
-                  continues=continues, options=options, waits=not isinstance(device, WiredArm)) as recorder, \
+                  continues=continues, options=options, waits=arm.driver.kind == "simulated") as recorder, \
             _counted(device, recorder), connected:
         check = _checked_way(device, plan, arm, mechanism)
         connected.enable()
@@ -79,18 +78,15 @@ def _checked_way(device: Arm, plan: Plan, arm: ArmFile, mechanism: Mechanism) ->
     To look for shapes in the way takes a while, in which drives on a bus hear nothing: they are asked where they stand before
     they are powered, and then must stand there still.
     """
-    places = device.look(_LOOKS) if isinstance(device, WiredArm) else []
-    known = [sample.q for sample in places if np.isfinite(sample.q).all()]
-    if not known:
-        return lambda stands: check_way(stands, plan, arm, mechanism)
-    if isinstance(device, WiredArm) and (outside := device.outside()):      # a damaged reply may tell a place that is no place
-        raise DriverError(f"{outside[0]}; nothing was powered")
-    check_way(known[-1], plan, arm, mechanism)
+    if not isinstance(device, WiredArm):
+        return lambda stands: check_way(stands, plan, arm, mechanism, approach(arm))
+    stood = device.stands()
+    check_way(stood, plan, arm, mechanism, approach(arm))
 
     def stands_still(stands: np.ndarray) -> None:
-        j = int(np.argmax(np.abs(stands - known[-1])))
-        if abs(stands[j] - known[-1][j]) > _STOOD:
-            raise DriverError(f"{mechanism.names[j]} stood at {known[-1][j]:.4g} {mechanism.position_unit(j)} and stands at "
+        j = int(np.argmax(np.abs(stands - stood)))
+        if abs(stands[j] - stood[j]) > _STOOD:
+            raise DriverError(f"{mechanism.names[j]} stood at {stood[j]:.4g} {mechanism.position_unit(j)} and stands at "
                               f"{stands[j]:.4g} now that it is powered; the way to the start was not checked from there. Start "
                               "again once the arm is at rest")
 

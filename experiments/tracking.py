@@ -9,11 +9,13 @@ from numpy.typing import NDArray
 from drivers import Arm, Command, JointSample
 from experiments.plan import DWELL, RAMP_TO, Plan, Profile, Segment, Swing, profile
 from experiments.recorder import Recorder
+from ident.armfile import Limits
 from ident.roundtrips import TO_START
 from ident.run import MOVED, RAMP
 
 Array = NDArray[np.float64]
 GAIN = 8.0              # 1/s: dq = dq_cmd + GAIN (q_cmd - q), so that held joints do not creep
+_HARDER = 2.0           # times the acceleration limit: as fast commands may change, to bring joints back to their course
 
 TRIAL = 0.15            # rad or m that a joint first goes slowly: enough for the supervisor to find half or twice its scale
 GIVES = 2e-3            # rad or m that a joint must go to have broken loose
@@ -79,6 +81,7 @@ class _Tracker:
         self._arm, self._recorder, self._watch, self._keep = arm, recorder, watch, keep
         self.kept: list[JointSample] = []
         self._sample: JointSample | None = None
+        self._told = np.zeros(len(arm.names))           # the last velocity
         self._every = max(1, round(arm.rate / 10.0))
         self._cycles = 0
 
@@ -102,7 +105,7 @@ class _Tracker:
             sample = self._break_loose(segment, sample)
             start = sample.q.copy()
         motion = profile(start, segment, arm.names, limits)
-        self._track(segment, *_course(motion, self._clock(motion.duration), start, segment), limits.velocity)
+        self._track(segment, *_course(motion, self._clock(motion.duration), start, segment), limits)
         if recorder:
             recorder.finish(segment)
 
@@ -136,7 +139,7 @@ class _Tracker:
         trial = Segment(TO_START, "move", tuple(start.tolist()), segment.posture)
         if self._recorder:
             self._recorder.start(trial)
-        self._track(trial, q, dq, share * arm.limits.velocity)
+        self._track(trial, q, dq, replace(arm.limits, velocity=share * arm.limits.velocity))
         if self._recorder:
             self._recorder.finish(trial)
         return np.where(slow, gone[-1], gone[last])
@@ -145,22 +148,27 @@ class _Tracker:
         """Times of the cycles of a motion and the rest after it [s]."""
         return np.arange(1, int(np.ceil((duration + DWELL) * self._arm.rate)) + 2) / self._arm.rate
 
-    def _track(self, segment: Segment, q_cmd: Array, dq_ref: Array, fastest: Array) -> None:
-        """Follow positions and velocities, shape (N, n); commands are looked up by the arm's own time."""
-        arm, sample = self._arm, self._sample
+    def _track(self, segment: Segment, q_cmd: Array, dq_ref: Array, limits: Limits) -> None:
+        """Follow positions and velocities, shape (N, n); commands are looked up by the arm's own time.
+
+        After a pause of this computer the course is elsewhere: commands go there without a leap.
+        """
+        arm, sample, fastest = self._arm, self._sample, limits.velocity
         assert sample is not None
-        begin = sample.t
+        begin, velocity, change = sample.t, self._told, _HARDER * limits.acceleration / arm.rate
         row = 0
         while row < len(q_cmd):
+            slowest, most = np.maximum(velocity - change, -fastest), np.minimum(velocity + change, fastest)
             velocity = dq_ref[row] + GAIN * (q_cmd[row] - sample.q)
-            np.minimum(velocity, fastest, out=velocity)
-            np.maximum(velocity, -fastest, out=velocity)
+            np.minimum(velocity, most, out=velocity)
+            np.maximum(velocity, slowest, out=velocity)
             sample = self._step(segment, Command(velocity), q_cmd[row])
             row = max(row + 1, round((sample.t - begin) * arm.rate))
 
     def _step(self, segment: Segment, command: Command, q_cmd: Array) -> JointSample:
         """One cycle: command, record, show."""
         sample = self._sample = self._arm.step(command)
+        self._told = command.velocity
         if self._recorder:
             self._recorder.sample(sample, q_cmd, command.velocity, segment.id)
         if self._keep:

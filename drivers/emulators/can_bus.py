@@ -66,6 +66,15 @@ def only_one(place: str, arm: ArmFile, address: str) -> Iterator[None]:
         yield
 
 
+def _refuse_real(arm: ArmFile, table: Mapping[str, object]) -> None:
+    """Emulated drives answer for real ones, and beside them, where any listen."""
+    interface, channel = table.get("interface"), str(table.get("channel", ""))
+    if interface not in ("udp_multicast", "virtual") and not (interface == "socketcan" and channel.startswith("vcan")):
+        raise InputError(f"{arm.path}: driver.bus is {interface} {channel}, where real drives may listen; emulated ones would "
+                         "answer beside them. Emulate them on a bus of this computer alone, by a copy of the arm file with "
+                         "bus = {interface = \"udp_multicast\", channel = \"239.74.163.2\", port = 43113}")
+
+
 class CanEmulator(ABC):
     """All drives of an arm on one bus, in this process."""
 
@@ -76,6 +85,8 @@ class CanEmulator(ABC):
         extra = dict(arm.driver.model_extra or {})
         table, self._place = extra["bus"], ExitStack()
         self.address = ", ".join(f"{key} {value}" for key, value in table.items())
+        if bus is None:
+            _refuse_real(arm, table)
         if bus is None and table.get("interface") == "udp_multicast":
             table = {"hop_limit": 0, **table}
             self._place.enter_context(only_one(f"{table.get('channel')}:{table.get('port')}", arm, self.address))

@@ -175,4 +175,4 @@ def agree(plans: "list[Plan]", arm: "ArmFile", mechanism: "Mechanism", yes: bool
         raise InputError("real hardware moves without a terminal only with --yes")
     out.print("Is the space around it free, and a hand on the emergency stop?")
     if not typer.confirm("move", err=True):
-        raise ArmStopped("called off; nothing moved")
+        raise ArmStopped("called off; nothing moves from here on")

@@ -6,6 +6,8 @@ from collections import namedtuple
 
 STOPPED = "stribeck: stopped by the operator"
 ENDINGS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    ENDINGS.remove(signal.SIGHUP)           # nohup: it is to outlive its terminal
 
 
 def main(arguments: list[str] | None = None) -> None:

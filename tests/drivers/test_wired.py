@@ -3,6 +3,7 @@
 import signal
 import sys
 import time
+from dataclasses import replace
 
 import can
 import numpy as np
@@ -181,6 +182,26 @@ def test_an_arm_that_moves_is_stopped_before_anything_but_a_step(arm, again):
     with pytest.raises(DriverError, match=r"the arm is enabled: .*; the arm was stopped"):
         arm.look(3) if again == "look" else arm.enable()
     assert [axis.velocity for axis in arm.axes] == [0.0, 0.0]
+
+
+def test_a_joint_that_leaves_while_others_come_to_power_stops_all(make_arm, monkeypatch):
+    """As one whose motor is commutated wrongly; before its drive has power nobody says where a joint is to be."""
+    ready = time.monotonic() + 0.2
+    with WiredArm(make_arm(), Loopback) as arm:
+        arm.axes[0].q = 0.1
+        monkeypatch.setattr(Ideal, "enable", lambda axis: setattr(axis, "velocity", 1.0))
+        monkeypatch.setattr(Ideal, "power", property(lambda axis: "on" if axis.state == "off" and time.monotonic() > ready + (
+            0.5 if axis is arm.axes[1] else 0.0) else axis.state))
+        with pytest.raises(DriverError, match=r"^turn went from 0.\d+ to 0.\d+ rad once its drive had come to power, more than "
+                                              r"its following_error of 0.05 rad: .*; the arm was stopped"):
+            arm.enable()
+        assert [axis.velocity for axis in arm.axes] == [0.0, 0.0]
+
+
+def test_a_slide_at_two_centimetres_a_second_is_not_held(make_arm):
+    assert [joint.small for joint in WiredArm(make_arm(), Loopback).joints] == [1.0, 1.0]
+    slide = replace(WiredArm(make_arm(), Loopback).joints[0], position_unit="m")
+    assert slide.small == 0.1
 
 
 def test_an_arm_that_was_not_entered_has_nothing_to_look_at(make_arm):

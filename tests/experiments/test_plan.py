@@ -190,6 +190,18 @@ class TestSilence:
         with pytest.raises(PlanError, match=r"turn, lift stand elsewhere than at the start of the plan, .* nothing moved"):
             check_way(np.array(plan.start) + np.array([0.3, -0.3]), plan, bare, load_mechanism(bare))
 
+    @pytest.mark.parametrize(("share", "room", "free"), [(0.1, 0.06, True), (1.0, 0.06, False), (0.1, 0.005, False)])
+    def test_the_way_to_the_start_leaves_it_too(self, wired, share, room, free):
+        mechanism = load_mechanism(wired)
+        start = np.array([wired.limits(mechanism).position[0, 1] - room, 0.0])
+        plan = replace(plan_whole_arm(wired, None, 0, SMALL), start=tuple(start.tolist()))
+        stands = start - [0.5, 0.0]
+        if free:
+            check_way(stands, plan, wired, mechanism, share)
+            return
+        with pytest.raises(PlanError, match=r"the way to the start takes turn at .* before its limit, .* fall silent"):
+            check_way(stands, plan, wired, mechanism, share)
+
     def test_plans_keep_the_way_free(self, wired, make_arm):
         assert silence(wired) == pytest.approx(0.3 + 2.0 / wired.driver.rate)
         assert silence(make_arm()) == 0.0

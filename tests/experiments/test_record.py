@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -103,10 +102,9 @@ class TestRecord:
 def test_an_arm_that_moved_when_it_was_powered_is_not_driven_along_a_way_that_was_not_checked(make_arm, make_plan):
     """Drives on a bus are asked where they stand before they have power, and would hear nothing while shapes are looked at."""
     arm = make_arm()
-    plan, mechanism, unknown = make_plan(arm), load_mechanism(arm), np.array([np.nan, 0.0])
+    plan, mechanism = make_plan(arm), load_mechanism(arm)
     device = object.__new__(WiredArm)
-    device.look = lambda _: [SimpleNamespace(q=q) for q in (np.array([0.1, 0.2]), unknown)]
-    device.outside = list
+    device.stands = lambda: np.array([0.1, 0.2])
     check = _checked_way(device, plan, arm, mechanism)
     check(np.array([0.1, 0.21]))
     with pytest.raises(DriverError, match=r"lift stood at 0.2 rad and stands at 0.25 now that it is powered"):

@@ -59,6 +59,18 @@ def arm_file(make_arm):
     return make_arm()
 
 
+@pytest.mark.parametrize("cycle", [15, 40, 80, 130])
+def test_after_a_pause_of_the_computer_commands_go_on_without_a_leap(arm_file, make_plan, cycle):
+    """Drives keep their last velocity meanwhile, and the course is elsewhere by then."""
+    arm = Integrator(arm_file.limits(load_mechanism(arm_file)), ticks=lambda k: 19 if k == cycle else 1)
+    plan = make_plan(arm_file, speeds=(0.8,))
+    follow(arm, plan)
+    change = np.abs(np.diff(arm.commands, axis=0, prepend=0.0)) * arm.rate
+    assert (change <= 2.0 * arm.limits.acceleration + 1e-9).all()
+    assert change[:cycle].max() > 0.5 * arm.limits.acceleration.min() or cycle == 15
+    np.testing.assert_allclose(arm.q, plan.segments[-1].target, atol=2e-3)
+
+
 def test_on_the_first_way_no_joint_is_told_more_than_its_share(arm_file, make_plan):
     """Not even one whose position goes the wrong way, after which the tracker runs."""
     class Backwards(Integrator):

@@ -381,6 +381,14 @@ main(["loads", "lab6", "--q", "0,0,0,0,0,0"])
     assert (done.returncode, done.stdout, done.stderr) == (3, "", "stribeck: stopped by the operator\n")
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="has no such signal")
+@pytest.mark.parametrize(("start", "endings"), [("", 3), ("trap '' HUP; ", 2)])
+def test_nohup_outlives_its_terminal(start, endings):
+    code = "from experiments.cli.entry import ENDINGS; print(len(ENDINGS))"
+    done = subprocess.run(f'{start}exec "{sys.executable}" -c "{code}"', shell=True, capture_output=True, text=True, check=True)
+    assert int(done.stdout) == endings
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="has no such pipes")
 def test_that_nobody_reads_on_is_no_failure():
     """As behind `head`."""

@@ -14,7 +14,9 @@ COMMAND = [sys.executable, "-m", "experiments.cli", "emulate"]
 @pytest.mark.parametrize(("changes", "code", "words"), [
     ({"driver": {"bus": None}}, 2, "driver.bus"),
     ({"joints": {"lift": {"drive": {"node": None}}}}, 2, "joints.lift.drive.node"),
-    ({"driver": {"bus": {"interface": "no such"}}}, 2, "the bus of the emulated drives cannot be opened"),
+    ({"driver": {"bus": {"port": "no number"}}}, 2, "cannot be opened"),
+    ({"driver": {"bus": {"interface": "socketcan", "channel": "can0"}}}, 2, "socketcan can0, where real drives may listen"),
+    ({"driver": {"bus": {"interface": "slcan", "channel": "/dev/ttyACM0"}}}, 2, "where real drives may listen"),
     ({"driver": {"kind": "simulated"}}, 2, "a simulated arm has no drives to play"),
 ])
 def test_what_cannot_be_emulated_is_said(make_arm, cli, changes, code, words):
