@@ -11,6 +11,7 @@ driving the link (Spong, J. Dyn. Syst. Meas. Control 109 (1987) 310; joint flexi
 """
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import copysign, sqrt
 from types import TracebackType
@@ -114,6 +115,11 @@ class SimulatedArm:
         """A joint in torque mode goes on in velocity mode from its torque, without a jump, as when a brake closes."""
         loop = self._loops[joint]
         loop.integral = loop.integral if loop.told is None else loop.told
+
+    def allow(self, torque: Sequence[float]) -> None:
+        """The torque that each drive may give from now on, as far as it can [N·m or N]."""
+        for loop, most, peak in zip(self._loops, torque, self.limits.torque.tolist(), strict=True):
+            loop.torque_limit = most if not most > peak else peak
 
     def _take_torques(self, command: Command) -> None:
         """Of the joints in torque mode: the drive gives what its own reading calls by that number."""

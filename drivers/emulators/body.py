@@ -17,6 +17,7 @@ from ident.armfile import ArmFile, JointTable
 
 _RATE = 500.0           # Hz of the physics' steps; positions between them follow the velocity.
 _LOOP_RATE = 2000.0     # Where drives close a loop of their own around it, a step is as long as one of theirs
+_PEAK = 3.0             # times the torque limit of the arm file that a motor can give: what it may give its drive has to be told
 _MOST_BEHIND = 0.1      # s that the physics makes up after a pause; beyond it the arm stood still
 
 
@@ -67,6 +68,8 @@ class Drive:
         From position and velocity to the torque that becomes the target at each step while power is "torque".
     ramp : float
         Acceleration with which a velocity is approached.
+    most : float
+        Torque that its settings let it give.
     q, dq, tau : float
         Measured.
     """
@@ -76,6 +79,7 @@ class Drive:
     target: float = 0.0
     loop: Callable[[float, float], float] | None = None
     ramp: float = np.inf
+    most: float = np.inf
     q: float = 0.0
     dq: float = 0.0
     tau: float = 0.0
@@ -113,7 +117,9 @@ class Body:
 
     def __init__(self, arm: ArmFile, seed: int | None = None, loops: bool = False) -> None:
         self._period = 1.0 / (_LOOP_RATE if loops else _RATE)
-        plain = {name: replace(table, direction=1, zero_offset=0.0) for name, table in arm.joints.items()}
+        plain = {name: replace(table, direction=1, zero_offset=0.0, acceleration=None,
+                               torque=None if table.torque is None else _PEAK * table.torque)
+                 for name, table in arm.joints.items()}
         driver = arm.driver.model_copy(update={"rate": 1.0 / self._period})
         self._arm = SimulatedArm(replace(arm, joints=plain, driver=driver), seed)
         self._arm.enable()
@@ -151,6 +157,7 @@ class Body:
                 drive.target = drive.loop(float(self._sample.q[j]), drive.dq)
             if drive.power == "off" and drive.braked:
                 self._arm.hand_over(j)
+        self._arm.allow([drive.most for drive in self.drives])
         falling = [drive.power == "off" and not drive.braked for drive in self.drives]
         mode = tuple("torque" if fall or drive.power == "torque" else "velocity"
                      for fall, drive in zip(falling, self.drives, strict=True))

@@ -267,6 +267,8 @@ class CanopenNode(Node):
             self._control(self.values[key])
         elif key in ((0x60FF, 0), (0x60B1, 0), (0x6071, 0), (0x60B2, 0), (0x6060, 0)) and self.state == "operation enabled":
             self._follow()
+        elif key == (0x6072, 0):
+            self.drive.most = self.values[key] * abs(self._torque)
         elif key == (0x1016, 1):
             self._watchdog = None
         elif key == (_TEST, 0):

@@ -105,7 +105,9 @@ class Motor(Node):
         most = self.registers[6]
         self.drive.power = "velocity"
         self.drive.target = max(-most, min(most, self.velocity)) * self._turn
-        self.drive.ramp = self.registers[4] * abs(self._turn)
+        slower = abs(self.drive.target) < abs(self.drive.setpoint)
+        self.drive.ramp = abs(self.registers[5 if slower else 4] * self._turn)
+        self.drive.most = self.registers[23] / abs(self._turn)
 
     def _let_go(self) -> None:
         self.drive.power, self.drive.target, self.drive.ramp = "off", 0.0, math.inf

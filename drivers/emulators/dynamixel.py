@@ -266,6 +266,8 @@ class Servo(Electronics):
             self.suffer(value)
             return
         before, self.values[address] = self.values[address], value
+        current = min(self.values[38], self.values[_GOAL_CURRENT]) if self.values[_MODE] == 5 else self.values[38]
+        self.drive.most = abs(current * self._torque)
         if address == _TORQUE and value != before:
             if value and self.values[_ERROR] & self.values[_SHUTDOWN]:
                 self.values[_TORQUE] = 0

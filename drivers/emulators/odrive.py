@@ -46,6 +46,7 @@ class Axis(Node):
         self.values: dict[str, Any] = {name: value for name, (_, value) in _START.items()}
         self.error, self.active, self.state = 0, 0, _IDLE       # why it was disarmed, and what is wrong still
         self._fed = self._beat = time.monotonic()
+        self._limit()
         self._let_go()
 
     def requested(self, identifier: int) -> None:
@@ -113,9 +114,15 @@ class Axis(Node):
             form = "<" + _START[name][0]
             if code == 1:
                 self.values[name] = struct.unpack_from(form, data, 4)[0]
+                self._limit()
             else:
                 value = struct.pack(form, self.values[name])
                 self._answer(0x05, struct.pack("<BHB", 0, endpoint, 0) + value.ljust(4, b"\0"))
+
+    def _limit(self) -> None:
+        """The smaller of its torque limits."""
+        self.drive.most = abs(self._torque) * min(self.values["axis0.config.torque_soft_max"],
+                                                  -self.values["axis0.config.torque_soft_min"])
 
     def _request(self, state: int) -> None:
         if state == _IDLE:
