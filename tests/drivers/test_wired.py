@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from drivers import ArmStopped, Command, DriverError, connect
-from drivers.axis import Axis, Link, Reading, Steps
+from drivers.axis import Axis, Link, Reading, Steps, read_joints
 from drivers.interrupts import uninterrupted
 from drivers.wired import WiredArm
 from tests.drivers.wires import PAIR, REST, steps
@@ -198,10 +198,16 @@ def test_a_joint_that_leaves_while_others_come_to_power_stops_all(make_arm, monk
         assert [axis.velocity for axis in arm.axes] == [0.0, 0.0]
 
 
-def test_a_slide_at_two_centimetres_a_second_is_not_held(make_arm):
-    assert [joint.small for joint in WiredArm(make_arm(), Loopback).joints] == [1.0, 1.0]
-    slide = replace(WiredArm(make_arm(), Loopback).joints[0], position_unit="m")
-    assert slide.small == 0.1
+@pytest.mark.parametrize(("unit", "turning"), [("rad", []), ("m", ["turn"])])
+def test_what_is_slow_in_rad_is_not_in_metres(make_arm, monkeypatch, unit, turning):
+    """A slide at a centimetre a second is not held yet, whatever its drive says."""
+    def joints(*of):
+        return tuple(replace(joint, position_unit=unit) for joint in read_joints(*of))
+
+    monkeypatch.setattr("drivers.wired.read_joints", joints)
+    with WiredArm(make_arm(), Loopback) as arm:
+        arm.axes[0].state, arm.axes[0].reading = "held", Reading(time.monotonic(), 0.0, 0.01, 0.0)
+        assert arm._turning() == turning
 
 
 def test_an_arm_that_was_not_entered_has_nothing_to_look_at(make_arm):
