@@ -30,7 +30,7 @@ from benchmarks.provenance import commit, listed
 from drivers.emulators import emulate
 from drivers.emulators.body import POWERS
 from drivers.realtime import real_time
-from experiments.plan import Plan, Segment, robot_time, write_plan
+from experiments.plan import Plan, Segment, robot_time, run_on, silence, write_plan
 from ident.armfile import ArmFile, load_arm
 from ident.description import load_mechanism
 from ident.errors import StribeckError
@@ -39,10 +39,12 @@ from tests.drivers.wires import PAIR, as_of_another_computer, free_port, merged,
 
 ARM = Path(__file__).parents[1] / "tests" / "arms" / "pair.toml"        # a column that turns, a boom that it lifts
 STRIKES, SPEED, PASSES = ((-0.4, 0.8), (0.4, 1.3)), 1.2, 4             # sweeps between, at the column's speed [rad/s], how many
+PACES = SPEED, SPEED * abs(STRIKES[1][1] - STRIKES[0][1]) / abs(STRIKES[1][0] - STRIKES[0][0])          # of both [rad/s]
+ROOM = 0.005            # rad beyond the way that a joint may run on for
 CHANGES: dict[str, Any] = {     # the boom hangs, so that friction holds it until it is powered; it has no brake
     "workspace": {"box": [[-2.0, 2.0], [-2.0, 2.0], [-2.0, 2.0]], "home": [0.0, 1.2]},
     "driver": {"watchdog": 0.2},
-    "joints": {"turn": {"position": [-0.597, 0.597], "stop": "brake"}, "lift": {"position": [0.661, 1.439]}}}
+    "joints": {"turn": {"stop": "brake"}, "lift": {}}}
 MOVING = 0.02           # rad/s from which a joint moves,
 STILL = 0.005           # rad that it may give all the same where it has to stand
 SLACK = 0.1             # s that physics and a busy computer may take beyond watchdog and braking
@@ -259,6 +261,11 @@ def small_arm(protocol: str, folder: Path) -> ArmFile:
         joint["following_error"] = PROTOCOLS[protocol].behind
     table["joints"]["lift"]["stop"] = "brake" if PROTOCOLS[protocol].brakes else "hold"
     path = folder / ARM.name
+    path.write_text(tomlkit.dumps(table), encoding="utf-8")
+    silent = silence(load_arm(path))
+    for joint, *strikes, pace in zip(table["joints"].values(), *STRIKES, PACES, strict=True):
+        beyond = float(run_on(np.array(pace), np.array(joint["acceleration"]), silent)) + ROOM
+        joint["position"] = [min(strikes) - beyond, max(strikes) + beyond]
     path.write_text(tomlkit.dumps(table), encoding="utf-8")
     arm = load_arm(path)
     write_plan(sweeps(arm), plan_of(arm))

@@ -21,6 +21,7 @@ from ident.mechanism import Mechanism
 _MANNERS = {"bitrate", "data_bitrate", "fd", "hop_limit", "receive_own_messages", "local_loopback", "ignore_rx_error_frames",
             "listen_only", "timeout", "poll_interval", "sleep_after_open", "rtscts", "tty_baudrate", "ttyBaudrate"}
 
+BRAKE_CLOSES = 0.1          # s that a brake takes at most, as a rule, until it holds a joint whose power is gone
 Power = Literal["off", "on", "held", "fault"]     # without power; follows set-points; stopped, holds by itself; needs a reset
 Counts = Annotated[float, Field(gt=0.0, le=1e12)]           # of a drive, in a revolution or the like
 

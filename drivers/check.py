@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from drivers.arm import Array, JointSample
-from drivers.connect import connect
+from drivers.connect import POWERLESS, connect
 from drivers.transport import bus_errors
 from drivers.wired import WiredArm
 from ident.armfile import ArmFile, Limits
@@ -15,7 +15,6 @@ from ident.mechanism import Mechanism
 from ident.ratings import rated_torques, rated_velocities
 
 _CYCLES = 1.0           # s of cycles whose replies are timed
-_POWERLESS = "damiao", "odrive"     # kinds of drives that lose power when they hear nothing for their watchdog's time
 _TURNED = 0.01          # rad or m by which a joint was turned by hand
 
 Page = dict[str, dict[str, str]]        # joint: column: what stands there
@@ -141,7 +140,7 @@ def _unseen(arm: WiredArm, samples: Sequence[JointSample]) -> list[str]:
 def falling(arm: ArmFile, names: tuple[str, ...]) -> str:
     """Which joints nothing holds without power; empty where brakes hold all."""
     loose = [name for name in names if arm.joint(name).stop == "hold"]
-    silence = ", as it does if this computer hangs" if arm.driver.kind in _POWERLESS else ""
+    silence = ", as it does if this computer hangs" if arm.driver.kind in POWERLESS else ""
     return f"{', '.join(loose)}: no brake; may fall when power goes{silence} (stop = \"hold\")" if loose else ""
 
 

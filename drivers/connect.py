@@ -35,6 +35,8 @@ DRIVERS: dict[str, Connect] = {
     "odrive": _wired("drivers.odrive:OdriveLink"),
     "cubemars": _wired("drivers.cubemars:CubemarsLink")}
 
+POWERLESS = frozenset({"damiao", "odrive"})         # that lose power when they hear nothing for their watchdog's time
+
 
 def connect(arm: ArmFile, seed: int | None = None) -> Arm:
     """Arm of the kind that ``[driver]`` names, not yet connected.

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from drivers.arm import Array, Command, JointSample, Resolution, command_fault
-from drivers.axis import Axis, Link, read_joints, read_keys
+from drivers.axis import BRAKE_CLOSES, Axis, Link, read_joints, read_keys
 from drivers.errors import ArmStopped, DriverError, NoAnswer
 from drivers.interrupts import endings_raised, uninterrupted
 from drivers.realtime import real_time
@@ -24,7 +24,8 @@ _PATIENCE = 2.0             # periods in which a reply must have come
 _RAMP = 0.5                 # s that a joint may take to rest beyond its braking time, before its own quick stop is asked for
 _QUICK_STOP = 1.0           # s for the drive's quick stop, beyond its braking time,
 _TURNS = 0.02               # rad/s, of slides a tenth in m/s, from which a joint is not yet held, or four velocity steps
-_POWER_OFF = 1.0            # s for its brake,
+_POWER_OFF = 1.0            # s to let go of a joint that has a brake,
+_GRIPS = 0.5                # s after which its brake has to hold
 _POWER_ON = 5.0             # s to power all drives
 _REST = 0.005               # rad/s, of slides a tenth in m/s, below which a joint counts as at rest, or two velocity steps
 _FIRST = 3                  # cycles in which drives must have replied before any is powered,
@@ -304,7 +305,7 @@ class WiredArm:
             if self._reason is not None:
                 return
             self._reason = reason
-            for rung in (self._take_back, self._slow_down, self._quick_stop, self._power_off):
+            for rung in (self._take_back, self._slow_down, self._quick_stop, self._power_off, self._see_brakes):
                 try:
                     with bus_errors():
                         rung()
@@ -386,6 +387,25 @@ class WiredArm:
             axis.disable()
         self._until("off", _POWER_OFF, braked)
 
+    def _see_brakes(self) -> None:
+        """Only now is a joint without power at rest, or what was taken for its brake does not hold it."""
+        braked = [j for j, axis in enumerate(self.axes) if not axis.joint.falls and axis.power in ("off", "fault")]
+        begin, stood, moving = time.monotonic(), self._places(), list[int]()
+        while braked and time.monotonic() < begin + _GRIPS:
+            self._try_cycle()
+            moving = [j for j in braked if self._turns(j) and not self._silent([self.axes[j]])]
+            if not moving and time.monotonic() > begin + BRAKE_CLOSES:
+                return
+        for j in moving:
+            unit = self.link.mechanism.position_unit(j)
+            sunk = abs(self._places()[j] - stood[j])
+            raise DriverError(f"{self.names[j]} went {sunk:.2g} {unit} in {_GRIPS:g} s without power and moves still: its brake "
+                              'does not hold it, or it has none (stop = "brake" in the arm file); support it, then come near')
+
+    def _places(self) -> list[float]:
+        """By the last replies."""
+        return [axis.reading.q if axis.reading else np.nan for axis in self.axes]
+
     # one cycle
 
     def _until(self, power: str, patience: float, axes: Sequence[Axis] | None = None) -> None:
@@ -428,9 +448,12 @@ class WiredArm:
 
     def _turning(self) -> list[str]:
         """Joints that move while their drives stop them: to say so, a drive need not have come to rest."""
-        most = np.maximum(_TURNS * self._small, 4.0 * self.resolution.velocity_step)
-        return [axis.joint.name for axis, pace in zip(self.axes, most, strict=True)
-                if axis.power == "held" and axis.reading is not None and abs(axis.reading.dq) > pace]
+        return [axis.joint.name for j, axis in enumerate(self.axes) if axis.power == "held" and self._turns(j)]
+
+    def _turns(self, j: int) -> bool:
+        """Whether a joint moved when it last replied."""
+        reading = self.axes[j].reading
+        return reading is not None and abs(reading.dq) > max(_TURNS * self._small[j], 4.0 * self.resolution.velocity_step[j])
 
     def _try_cycle(self) -> Array:
         """A cycle of the ladder: what fails in it is no reason to end a rung before its time. Velocities, nan where it failed."""

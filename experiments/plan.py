@@ -18,7 +18,8 @@ import tomlkit
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from drivers.axis import LinkKeys
+from drivers.axis import BRAKE_CLOSES, LinkKeys
+from drivers.connect import POWERLESS
 from experiments.clearance import in_the_way, may_move_together, ways_are_clear
 from experiments.errors import PlanError
 from ident.armfile import ArmFile, Limits, parse_table, read_toml, upgrade
@@ -340,10 +341,14 @@ def _check_weight(plan: Plan, mechanism: Mechanism, limits: Limits) -> None:
 
 
 def silence(arm: ArmFile) -> float:
-    """Time that drives go on by themselves once the computer falls silent, until their watchdogs act [s]; 0 if simulated."""
+    """Time that drives go on by themselves once the computer falls silent, until their watchdogs act [s]; 0 if simulated.
+
+    Where watchdogs take the power brakes have still to close.
+    """
     if arm.driver.kind == "simulated":
         return 0.0
-    return float(arm.driver.model_dump().get("watchdog", LinkKeys.model_fields["watchdog"].default)) + _ACTING / arm.driver.rate
+    watchdog = float(arm.driver.model_dump().get("watchdog", LinkKeys.model_fields["watchdog"].default))
+    return watchdog + _ACTING / arm.driver.rate + (BRAKE_CLOSES if arm.driver.kind in POWERLESS else 0.0)
 
 
 def run_on(speed: Array, acceleration: Array, silent: float) -> Array:
@@ -414,7 +419,7 @@ def _check_silence(segment: Segment, start: Array, names: tuple[str, ...], limit
             raise PlanError(f"{way} takes {names[worst]} at {speed[worst]:.3g} {units[worst]}/s to "
                             f"{gap[worst]:.3g} {units[worst]} before its limit, {needed[worst]:.3g} {units[worst]} are needed: "
                             f"should the computer fall silent, the drive goes on for {silent:.3g} s (driver.watchdog and "
-                            f"{_ACTING} cycles)")
+                            f"{_ACTING} cycles; where it loses power then, {BRAKE_CLOSES:g} s until a brake holds)")
 
 
 def _check_mirrors(plan: Plan) -> None:

@@ -18,6 +18,7 @@ from ident.armfile import ArmFile, JointTable
 _RATE = 500.0           # Hz of the physics' steps; positions between them follow the velocity.
 _LOOP_RATE = 2000.0     # Where drives close a loop of their own around it, a step is as long as one of theirs
 _PEAK = 3.0             # times the torque limit of the arm file that a motor can give: what it may give its drive has to be told
+_CLOSES = 0.05          # s that a brake takes to close once its current is gone
 _MOST_BEHIND = 0.1      # s that the physics makes up after a pause; beyond it the arm stood still
 
 
@@ -62,6 +63,8 @@ class Drive:
         Direction, zero, gear and drive keys, from which an emulator makes the drive's own counts.
     power : str
         "off" leaves the joint to its brake, or to gravity where it has none; "velocity" and "torque" follow `target`.
+    opened : float
+        How long its brake would take to close, or still takes [s]; until then a joint without power falls.
     target : float
         Velocity or torque.
     loop : callable, optional
@@ -76,6 +79,7 @@ class Drive:
 
     table: JointTable
     power: Literal["off", "velocity", "torque"] = "off"
+    opened: float = 0.0
     target: float = 0.0
     loop: Callable[[float, float], float] | None = None
     ramp: float = np.inf
@@ -85,10 +89,21 @@ class Drive:
     tau: float = 0.0
     setpoint: float = 0.0
 
+    def let_go(self, braked: bool = False) -> None:
+        """Power goes: at once, or after the drive has seen to it that a brake, if there is one, holds the joint."""
+        self.power, self.target = "off", 0.0
+        self.opened = 0.0 if braked else self.opened
+
+    def pass_time(self, period: float) -> None:
+        """Power holds a brake open."""
+        self.opened = _CLOSES if self.power != "off" else max(0.0, self.opened - period)
+
     @property
-    def braked(self) -> bool:
-        """Whether a brake holds it while it is off."""
-        return self.table.stop == "brake"
+    def held_by(self) -> Literal["drive", "brake", "nothing"]:
+        """What acts on the joint beside friction and gravity."""
+        if self.power != "off":
+            return "drive"
+        return "brake" if self.table.stop == "brake" and self.opened <= 0.0 else "nothing"
 
 
 POWERS = ("off", "velocity", "torque")
@@ -148,17 +163,18 @@ class Body:
 
     def _step(self) -> None:
         for j, drive in enumerate(self.drives):
+            drive.pass_time(self._period)
             if drive.power == "velocity":
                 change = drive.ramp * self._period
                 drive.setpoint += min(max(drive.target - drive.setpoint, -change), change)
             else:
-                drive.setpoint = drive.dq if drive.power == "torque" or not drive.braked else 0.0
+                drive.setpoint = 0.0 if drive.held_by == "brake" else drive.dq
             if drive.power == "torque" and drive.loop:
                 drive.target = drive.loop(float(self._sample.q[j]), drive.dq)
-            if drive.power == "off" and drive.braked:
+            if drive.held_by == "brake":
                 self._arm.hand_over(j)
-        self._arm.allow([drive.most for drive in self.drives])
-        falling = [drive.power == "off" and not drive.braked for drive in self.drives]
+        self._arm.allow([drive.most if drive.power != "off" else np.inf for drive in self.drives])
+        falling = [drive.held_by == "nothing" for drive in self.drives]
         mode = tuple("torque" if fall or drive.power == "torque" else "velocity"
                      for fall, drive in zip(falling, self.drives, strict=True))
         torque = np.array([0.0 if fall else drive.target for fall, drive in zip(falling, self.drives, strict=True)])

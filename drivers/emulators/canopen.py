@@ -15,7 +15,8 @@ from drivers.emulators.can_bus import CanEmulator, Node, Send
 
 _TEST = 0x2FFF              # the emulator's own object: what is written there happens to the drive,
 
-_OVERCURRENT = 0x2310
+_OVERCURRENT, _NOBODY = 0x2310, 0x8130      # error codes; nobody's heartbeat
+_BRAKES_BY_ITSELF = (0x4, 0x8)              # first digits of those with which a drive can still brake: temperature, communication
 _PRE_OPERATIONAL, _OPERATIONAL, _STOPPED = 0x7F, 0x05, 0x04
 _ABSENT, _READ_ONLY, _LENGTH, _STATE, _COMMAND, _VALUE = (0x06020000, 0x06010002, 0x06070010, 0x08000022, 0x05040001,
                                                           0x06090030)
@@ -90,7 +91,8 @@ class CanopenNode(Node):
         self._upload: bytes | None = None
         self._toggle, self._beat = 0, 0.0
         self._watchdog: float | None = None
-        self._let_go()
+        self._letting_go = 0.0, 0.0             # since when, from which torque
+        self.drive.let_go()
         self._transmit(0x700 + self.id, b"\0")
 
     # frames
@@ -129,10 +131,12 @@ class CanopenNode(Node):
         if self._watchdog is not None and now > self._watchdog:
             self._watchdog = None
             self._lost_connection()
-        if self.state == "quick stop active" and self.values[0x605A, 0] in (1, 2) and abs(self.drive.dq) < 1e-3:
+        if self.drive.power == "torque" and self.state != "operation enabled":
+            self._let_torque_go(now)
+        if self.state == "quick stop active" and self.values[0x605A, 0] in (1, 2) and self._over():
             self._enter("switch on disabled")
-        if self.state == "fault" and self.drive.power != "off" and abs(self.drive.dq) < 1e-3:
-            self._let_go()
+        if self.state == "fault" and self.drive.power != "off" and self._over():
+            self.drive.let_go(braked=True)
 
     def _nmt(self, command: int) -> None:
         if command in (0x81, 0x82):
@@ -150,7 +154,7 @@ class CanopenNode(Node):
             self._watchdog = time.monotonic() + (entry & 0xFFFF) / 1000.0
 
     def _lost_connection(self) -> None:
-        self._emergency(0x8130)
+        self._emergency(_NOBODY)
         self._react()
         self.nmt = _PRE_OPERATIONAL
 
@@ -158,9 +162,9 @@ class CanopenNode(Node):
         """Abort connection option code."""
         option = self.values[0x6007, 0]
         if option == 1:
-            self.fault(0x8130)
+            self.fault(_NOBODY)
         elif option == 2:
-            self._enter("switch on disabled")
+            self._disable_voltage()
         elif option == 3 and self.state == "operation enabled":
             self._enter("quick stop active")
 
@@ -283,8 +287,8 @@ class CanopenNode(Node):
                 self.values[0x603F, 0] = 0
                 self._enter("switch on disabled")
             return
-        if not word & 2:                                                   # disable voltage
-            self._enter("switch on disabled")
+        if not word & 2:
+            self._disable_voltage()
         elif not word & 4:                                                 # quick stop
             if self.state == "operation enabled":
                 self._enter("quick stop active")
@@ -308,7 +312,13 @@ class CanopenNode(Node):
         elif state == "quick stop active":
             self._brake()
         else:
-            self._let_go()
+            self.drive.let_go(braked=True)
+
+    def _disable_voltage(self) -> None:
+        """Unlike all other ways without power: a joint that moves coasts, one at rest is braked first."""
+        if not self._at_rest():
+            self.drive.let_go()
+        self._enter("switch on disabled")
 
     def _follow(self) -> None:
         """The mode's own target, and its offset in the cyclic modes: whatever stands in them, also if it is old."""
@@ -321,16 +331,31 @@ class CanopenNode(Node):
             drive.ramp = math.inf if mode == 9 else self.values[0x6083, 0] * self._acceleration
 
     def _brake(self) -> None:
-        self.drive.power, self.drive.target = "velocity", 0.0
-        self.drive.ramp = self.values[0x6085, 0] * self._acceleration
+        """Quick stop. In the torque modes it is the torque that goes to zero by its slope, as with most drives."""
+        if self.drive.power == "torque":
+            self._letting_go = time.monotonic(), self.drive.target
+        else:
+            self.drive.power, self.drive.target = "velocity", 0.0
+            self.drive.ramp = self.values[0x6085, 0] * self._acceleration
 
-    def _let_go(self) -> None:
-        self.drive.power, self.drive.target = "off", 0.0
+    def _let_torque_go(self, now: float) -> None:
+        since, torque = self._letting_go
+        gone = (now - since) * self.values[0x6087, 0] * abs(self._torque)
+        self.drive.target = math.copysign(max(0.0, abs(torque) - gone), torque)
+
+    def _at_rest(self) -> bool:
+        return abs(self.drive.dq) < 1e-3
+
+    def _over(self) -> bool:
+        """Whether a quick stop has done what it can."""
+        return self.drive.target == 0.0 if self.drive.power == "torque" else self._at_rest()
 
     def fault(self, code: int) -> None:
-        """Fault reaction: down the quick-stop ramp, then without power; a drive that has none gets none."""
+        """Down the quick-stop ramp if the drive still can, then without power; one that has none gets none."""
         self.state = "fault"
-        if self.drive.power != "off":
+        if code >> 12 not in _BRAKES_BY_ITSELF:
+            self.drive.let_go()
+        elif self.drive.power != "off":
             self._brake()
         self._emergency(code)
 

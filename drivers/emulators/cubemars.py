@@ -57,7 +57,11 @@ class Motor(Node):
 
     def tick(self) -> None:
         """Powered, or not."""
-        self.drive.power, self.drive.loop = ("torque", self._torque) if self.on else ("off", None)
+        self.drive.loop = self._torque
+        if self.on:
+            self.drive.power = "torque"
+        else:
+            self.drive.let_go()
 
     def _torque(self, q: float, dq: float) -> float:
         """By stiffness and damping, as far as the motor has it; at the joint, as its position and velocity are."""

@@ -4,7 +4,6 @@ Written from the published frames, registers and status codes alone: everything 
 the driver's code is used.
 """
 
-import math
 import struct
 import time
 from collections.abc import Sequence
@@ -41,7 +40,7 @@ class Motor(Node):
         """Power-on: what was written is forgotten, no power."""
         self.registers: dict[int, float] = dict(self._factory)
         self.status, self.velocity, self._heard = 0, 0.0, time.monotonic()
-        self._let_go()
+        self.drive.let_go()
 
     @property
     def id(self) -> int:
@@ -95,7 +94,7 @@ class Motor(Node):
             self._follow()                      # whatever velocity was told last, also if that is long ago
         elif what == 0xFD and self.status <= 1:
             self.status = 0
-            self._let_go()
+            self.drive.let_go()
         elif what == 0xFB and self.status > 1:
             self.status = 0
 
@@ -109,13 +108,10 @@ class Motor(Node):
         self.drive.ramp = abs(self.registers[5 if slower else 4] * self._turn)
         self.drive.most = self.registers[23] / abs(self._turn)
 
-    def _let_go(self) -> None:
-        self.drive.power, self.drive.target, self.drive.ramp = "off", 0.0, math.inf
-
     def fault(self, status: int) -> None:
         """No power from now on."""
         self.status = status
-        self._let_go()
+        self.drive.let_go()
 
     def _reply(self) -> None:
         drive, zero = self.drive, self.drive.table.zero_offset

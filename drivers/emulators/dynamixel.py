@@ -142,9 +142,11 @@ class Servo(Electronics):
 
     def _power(self, on: bool) -> None:
         self.values[_TORQUE] = int(on)
-        self.drive.power, self.drive.target = ("velocity" if on else "off"), 0.0
+        if not on:
+            self.drive.let_go()
         self._place, self._rate, self._until = float(round(self._horn)), 0.0, 0.0
         if on:
+            self.drive.power, self.drive.target = "velocity", 0.0
             self._head()
 
     def fault(self, bits: int) -> None:

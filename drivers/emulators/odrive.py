@@ -17,11 +17,14 @@ from ident.armfile import ArmFile
 TEST = 0xFFFF               # the emulator's own endpoint: what is written there (uint32) happens to the axis,
 
 _IDLE, _CLOSED_LOOP = 1, 8
-_OVERCURRENT, _EXPIRED, _ESTOP = 1 << 10, 1 << 24, 1 << 25
+_OVERCURRENT, _TOO_FAST, _EXPIRED, _ESTOP = 1 << 10, 1 << 15, 1 << 24, 1 << 25
+_PASSING = 1 << 10 | 1 << 15        # what is over once there is no power
+_TOLERANCE = 1.2                    # times vel_limit at which an axis disarms itself; what it is told is cut off at once of it
 _BEAT = 0.1                 # s between heartbeats
+_MOST = "axis0.controller.config.vel_limit"
 _START = {"axis0.config.enable_watchdog": ("?", False), "axis0.config.watchdog_timeout": ("f", 0.0),
           "axis0.config.torque_soft_max": ("f", math.inf), "axis0.config.torque_soft_min": ("f", -math.inf),
-          "axis0.controller.config.vel_limit": ("f", 2.0), "axis0.controller.config.control_mode": ("B", 3),
+          _MOST: ("f", 2.0), "axis0.controller.config.control_mode": ("B", 3),
           "axis0.controller.config.input_mode": ("B", 1), "axis0.controller.input_vel": ("f", 0.0),
           "axis0.controller.config.absolute_setpoints": ("?", True)}
 
@@ -47,7 +50,7 @@ class Axis(Node):
         self.error, self.active, self.state = 0, 0, _IDLE       # why it was disarmed, and what is wrong still
         self._fed = self._beat = time.monotonic()
         self._limit()
-        self._let_go()
+        self.drive.let_go()
 
     def requested(self, identifier: int) -> None:
         """Remote frames: what may be asked for."""
@@ -98,6 +101,8 @@ class Axis(Node):
             self._heartbeat()
         if self.values["axis0.config.enable_watchdog"] and now - self._fed > self.values["axis0.config.watchdog_timeout"]:
             self.fault(_EXPIRED)
+        if self.state == _CLOSED_LOOP and abs(self.drive.dq / self._turn) > _TOLERANCE * self.values[_MOST]:
+            self.fault(_TOO_FAST)
 
     def _answer(self, command: int, data: bytes) -> None:
         self._send(self.node << 5 | command, data)
@@ -127,7 +132,7 @@ class Axis(Node):
     def _request(self, state: int) -> None:
         if state == _IDLE:
             self.state = _IDLE
-            self._let_go()
+            self.drive.let_go()
         elif state == _CLOSED_LOOP and not self.error:
             self.state = _CLOSED_LOOP
             self._follow()                      # whatever velocity was told last, also if that is long ago
@@ -135,18 +140,15 @@ class Axis(Node):
     def _follow(self) -> None:
         if self.state != _CLOSED_LOOP:
             return
-        most, told = self.values["axis0.controller.config.vel_limit"], self.values["axis0.controller.input_vel"]
+        most, told = self.values[_MOST], self.values["axis0.controller.input_vel"]
         self.drive.power, self.drive.target = "velocity", max(-most, min(most, told)) * self._turn
 
-    def _let_go(self) -> None:
-        self.drive.power, self.drive.target = "off", 0.0
-
     def fault(self, error: int) -> None:
-        """Disarmed: no power from now on. Currents are over then, other errors stay until they are cleared."""
+        """Disarmed: no power from now on. Currents and speeds are over then, other errors stay until they are cleared."""
         self.error |= error
-        self.active |= error & ~_OVERCURRENT
+        self.active |= error & ~_PASSING
         self.state = _IDLE
-        self._let_go()
+        self.drive.let_go()
 
 
 class Emulator(CanEmulator):

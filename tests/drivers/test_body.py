@@ -45,3 +45,39 @@ def test_each_drive_is_told_its_torque_limit_or_has_its_own(make_arm, kind):
         arm.enable()
         most, allowed = nodes[0].drive.most, arm.limits.torque[0]
     assert most == pytest.approx(allowed, rel=0.01) if kind != "damiao" else np.isfinite(most)
+
+
+@pytest.fixture
+def braked(make_arm):
+    """The boom stands level and powered, and has a brake."""
+    made = Body(make_arm({"joints": {"lift": {"stop": "brake"}}}))
+    for drive in made.drives:
+        drive.power = "velocity"
+    after(made, 0.1)
+    return made
+
+
+def test_a_brake_takes_its_time_to_close(braked):
+    """The joint falls meanwhile, as fast as without one."""
+    lift = braked.drives[1]
+    lift.let_go()
+    (_, falls), _ = after(braked, 0.04)
+    assert abs(falls) > 0.1
+    assert lift.held_by == "nothing"
+    (_, held), _ = after(braked, 0.05)
+    assert abs(held) < 1e-3
+    assert lift.held_by == "brake"
+
+
+def test_a_drive_that_closes_its_brake_first_lets_nothing_fall(braked):
+    braked.drives[1].let_go(braked=True)
+    (_, dq), _ = after(braked, 0.04)
+    assert abs(dq) < 1e-3
+
+
+def test_a_brake_holds_with_more_than_its_drive_was_allowed(braked):
+    lift = braked.drives[1]
+    lift.most = 1.0
+    lift.let_go()
+    after(braked, 0.1)
+    assert abs(lift.dq) < 1e-3

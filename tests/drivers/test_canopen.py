@@ -236,6 +236,34 @@ class TestFaults:
             arm.enable()
             steps(arm, 5)
 
+    @pytest.mark.parametrize(("code", "power"), [(0x2310, "off"), (0x8611, "velocity")], ids=["overcurrent", "following error"])
+    def test_an_emulated_drive_brakes_after_faults_that_leave_it_its_current(self, make_arm, code, power):
+        """Else programs would only have met drives that can always brake."""
+        nodes = []
+        with virtual_drives(make_arm(with_port(PAIR["canopen"], 1)), nodes.append) as arm:
+            with arm:
+                arm.enable()
+                steps(arm, 20, PACE)
+                nodes[0].fault(code)
+                assert nodes[0].drive.power == power
+                with pytest.raises(DriverError, match="drive of turn stopped by itself"):
+                    until_it_fails(arm)
+            assert (nodes[0].drive.power, nodes[0].drive.held_by) == ("off", "brake")
+
+    def test_a_drive_in_torque_mode_lets_its_torque_go_when_it_hears_nothing(self, own):
+        """And the joint with it, where there is no brake."""
+        drives, probe = own(joints={"lift": {"stop": "hold"}})
+        with connect(drives.arm) as arm:
+            arm.enable()
+            for _ in range(20):
+                arm.step(Command(np.array([0.0, 0.0]), np.array([0.0, 5.0]), ("velocity", "torque")))
+            before = probe.read(2, 0x6064)
+            probe.write(2, 0x6040, 0x02, "<H")              # quick stop
+            with pytest.raises(DriverError, match="lift"):
+                until_it_fails(arm)
+            time.sleep(0.3)
+            assert abs(probe.read(2, 0x6064) - before) > 1000
+
     def test_a_reset_leaves_a_joint_that_is_held_as_it_is(self, own):
         drives, probe = own(joints={"lift": {"stop": "hold"}})
         with connect(drives.arm) as arm:

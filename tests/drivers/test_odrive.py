@@ -24,6 +24,7 @@ from ident.errors import InputError
 from tests.drivers.wires import ENDPOINTS, PACE, PAIR, merged, program_of, steps, until_it_fails, with_port
 
 WATCHDOG, TOLD = "axis0.config.enable_watchdog", "axis0.controller.input_vel"
+MOST = "axis0.controller.config.vel_limit"
 IDLE, CLOSED_LOOP = 1, 8
 
 
@@ -311,6 +312,17 @@ class TestFaults:
         with connect(pair.arm) as arm, pytest.raises(DriverError, match=words):
             arm.enable()
         assert probe.state(1) == (0, IDLE)
+
+    def test_one_that_goes_faster_than_its_limit_disarms_itself(self, pair, probe):
+        """Else an emulated axis would forgive limits that a real one takes its power for."""
+        arm = connect(pair.arm)
+        with arm:
+            arm.enable()
+            steps(arm, 100, PACE)
+            probe.send(1, 0x04, struct.pack("<BHBf", 1, ENDPOINTS[MOST], 0, 1e-3))
+            with pytest.raises(DriverError, match="velocity limit"):
+                until_it_fails(arm)
+        connect(pair.arm).reset()
 
     def test_one_that_falls_silent_while_it_is_asked_for_its_state_is_not_told_to_send_heartbeats(self, bench):
         drives = bench("odrive")

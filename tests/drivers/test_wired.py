@@ -113,6 +113,31 @@ def faulty(make_arm, monkeypatch):
         yield arm
 
 
+def test_a_brake_that_does_not_hold_is_told(make_arm, monkeypatch):
+    """Worn, or not there: nothing else would say so, and the program would end as if all were well."""
+    with WiredArm(make_arm({"joints": {name: {"stop": "brake"} for name in ("turn", "lift")}}), Loopback) as arm:
+        arm.enable()
+        steps(arm, 3)
+        sinks = lambda axis: setattr(axis, "state", "off") or setattr(axis, "velocity", 0.2 * (axis is arm.axes[1]))     # noqa: E731
+        monkeypatch.setattr(Ideal, "disable", sinks)
+        with pytest.raises(DriverError, match=r"enough; then lift went 0\.\d+ rad in 0\.5 s without power and moves still: its "
+                                              r"brake does not hold it, or it has none"):
+            arm.stop("enough")
+
+
+def test_a_joint_that_sinks_until_its_brake_holds_is_waited_for(make_arm, monkeypatch):
+    with WiredArm(make_arm({"joints": {name: {"stop": "brake"} for name in ("turn", "lift")}}), Loopback) as arm:
+        arm.enable()
+        steps(arm, 3)
+        gone = time.monotonic() + 0.3
+        sinks = property(lambda axis: 0.2 * (time.monotonic() < gone), lambda axis, value: None)
+        monkeypatch.setattr(Ideal, "velocity", sinks, raising=False)
+        monkeypatch.setattr(Ideal, "quick_stop", lambda axis: setattr(axis, "state", "off"))
+        arm._reason = None
+        arm.stop("enough")
+        assert time.monotonic() > gone
+
+
 def test_a_fault_that_is_told_late_is_named_beside_what_was_seen_of_it(faulty):
     """As by an ODrive, whose heartbeat comes ten times a second: its joint has fallen behind by then."""
     with pytest.raises(DriverError, match=r"^turn fell behind; the arm was stopped; the drive of turn has a fault: overcurrent$"):

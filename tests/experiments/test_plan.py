@@ -205,6 +205,8 @@ class TestSilence:
     def test_plans_keep_the_way_free(self, wired, make_arm):
         assert silence(wired) == pytest.approx(0.3 + 2.0 / wired.driver.rate)
         assert silence(make_arm()) == 0.0
+        coasts = replace(wired, driver=wired.driver.model_copy(update={"kind": "odrive"}))
+        assert silence(coasts) == pytest.approx(silence(wired) + 0.1)           # until brakes hold
         mechanism = load_mechanism(wired)
         limits, plan = wired.limits(mechanism), plan_whole_arm(wired, None, 0, SMALL)
         assert checked(plan, wired) > 0.0
@@ -215,7 +217,7 @@ class TestSilence:
 
     def test_a_plan_of_somebody_else_that_does_not_is_refused(self, wired, make_plan):
         with pytest.raises(PlanError, match=r"segment 1 takes turn at 1 rad/s to 0\.1 rad before its limit, 0\.268 rad are "
-                                            r"needed: .* goes on for 0\.31 s \(driver\.watchdog and 2 cycles\)"):
+                                            r"needed: .* goes on for 0\.31 s \(driver\.watchdog and 2 cycles; "):
             checked(make_plan(wired, speeds=(1.0,), posture=(2.1, 0.3)), wired)
         checked(make_plan(wired, speeds=(0.3,), posture=(2.1, 0.3)), wired)
 
