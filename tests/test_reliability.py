@@ -63,7 +63,7 @@ def test_a_case_as_required_has_no_breach(arm, tmp_path):
 
 @pytest.mark.parametrize(("changes", "words"), [
     ({"trace": trace(rest_after=1.0)}, "moved under power 1.00 s after the fault"),
-    ({"trace": trace(q=0.612)}, "turn passed its limit by 0.015 rad"),
+    ({"trace": trace(q=0.612)}, "turn passed its limit by 0.017 rad"),
     ({"trace": trace(speed=2.5)}, "times its highest speed"),
     ({"trace": trace(ends=(0, 0))}, "lift was left to fall"),
     ({"fault": "replies damaged"}, "turn ended held, not braked"),
