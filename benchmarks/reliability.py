@@ -63,7 +63,8 @@ PATIENCE = 300.0        # s after which a program hangs; a crowded computer may 
 NOTHING_HEARD = r"has not replied|does not reply|no drive replies|does not answer"
 SECOND, TAKEN = "second program", r"follows another program|cannot be opened"
 TORN = rf"{NOTHING_HEARD}|stopped by itself|the bus failed|this computer sent nothing|is 'fault' after|does not hold it"
-HELD, LET_GO = "held by their drives", "without power by their drives' watchdogs: braked, or falling"
+HELD, BRAKED = "held by their drives", "stopped by their drives, then braked or held"
+LET_GO = "without power by their drives' watchdogs: braked, or falling"
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class Nature:
     Attributes
     ----------
     alone : str
-        What becomes of joints whose drives hear nothing any more: `HELD` or `LET_GO`.
+        What becomes of joints whose drives hear nothing any more: `HELD`, `BRAKED` or `LET_GO`.
     fault : str
         Pattern of how the fault that they may have is told.
     rate : float
@@ -94,7 +95,7 @@ class Nature:
     brakes: bool = False
 
 
-PROTOCOLS = {"canopen": Nature(HELD, r"error 0x2310 \(overcurrent\)"), "dynamixel": Nature(HELD, "overload", 200.0, 0.1, 0.6),
+PROTOCOLS = {"canopen": Nature(BRAKED, r"error 0x2310 \(overcurrent\)"), "dynamixel": Nature(HELD, "overload", 200.0, 0.1, 0.6),
              "damiao": Nature(LET_GO, "overcurrent"), "odrive": Nature(LET_GO, "bus overcurrent"),
              "cubemars": Nature(HELD, "temperature of the motor", brakes=True)}
 
@@ -135,9 +136,9 @@ class Required:
 
 FAULTS: dict[str, Required] = {
     "frames lost": Required("tolerated and counted", tolerated=True),
-    "frames delayed": Required("tolerated and counted", tolerated=True),
+    "frames delayed": Required("tolerated, late replies counted", tolerated=True),
     "frames doubled": Required("tolerated", tolerated=True),
-    "frames swapped": Required("tolerated and counted", tolerated=True),
+    "frames swapped": Required("tolerated, late replies counted", tolerated=True),
     "replies damaged": Required("counted, or segment dropped and all joints stopped", rf"limit|the drive of|{TORN}",
                                 may_end=True),
     "cable out": Required("segment dropped; all joints {alone}", rf"{NOTHING_HEARD}|stopped by itself", unheard=True),
@@ -472,10 +473,11 @@ def judge(case: Case, arm: ArmFile) -> dict[str, Any]:
                             f"{mechanism.names[j]} ended {end}, not {' or '.join(sorted(may))}")
 
     # files
-    kept, whole, missed, lost = _recorded(case, arm)
+    kept, whole, missed, damaged, lost = _recorded(case, arm)
     breaches += lost
-    if case.fault == "frames lost" and not missed and case.over - case.at > COUNTED and not early:
-        breaches.append(f"no reply is counted as missed in {case.over - case.at:.1f} s")
+    counted = {"frames lost": missed, "replies damaged": missed + damaged}.get(case.fault, 1)
+    if not counted and case.over - case.at > COUNTED and not early:
+        breaches.append(f"no reply is counted as missed or damaged in {case.over - case.at:.1f} s")
 
     # program
     never = not powered.any()
@@ -503,7 +505,8 @@ def judge(case: Case, arm: ArmFile) -> dict[str, Any]:
     moved = t[moving.any(axis=1) & (t > case.at)]
     rest_after = (float(moved[-1] - case.at) if moved.size else 0.0) if at_once else None
     return {"seen": seen, "ends": ends, "struck": case.struck, "rest_after": rest_after,
-            "room": float(room.min()), "segments": kept, "missed": missed, "code": case.code, "breaches": breaches}
+            "room": float(room.min()), "segments": kept, "missed": missed, "damaged": damaged, "code": case.code,
+            "breaches": breaches}
 
 
 def _seen(case: Case, never: bool, whole: bool) -> str:
@@ -525,7 +528,7 @@ def may_end_as(case: Case, nature: Nature, j: int, brake: bool, unmoved: bool) -
     """
     required, told, without = FAULTS[case.fault], _end(not brake, brake), _end(False, brake)
     if required.unheard and case.struck in (None, j):
-        alone = "held" if nature.alone == HELD else without
+        alone = {HELD: "held", BRAKED: told, LET_GO: without}[nature.alone]
         if case.fault == "host stopped" and brake:      # it goes on, and stops the arm then
             alone = told
     elif required.falls and case.struck == j:
@@ -540,15 +543,17 @@ def _end(powered: bool, brake: bool) -> str:
     return "held" if powered else "braked" if brake else "falls"
 
 
-def _recorded(case: Case, arm: ArmFile) -> tuple[int, bool, int, list[str]]:
-    """Segments finished, whether those are all, replies that were not there in time, and what was lost."""
+def _recorded(case: Case, arm: ArmFile) -> tuple[int, bool, int, int, list[str]]:
+    """Segments finished, whether those are all, replies that were not there in time, those that the run says were damaged, and
+    what was lost.
+    """
     events = list(case.campaign.glob("runs/*/events.jsonl"))
     if not events or '"finished"' not in events[0].read_text(encoding="utf-8"):
-        return 0, False, 0, []
+        return 0, False, 0, 0, []
     try:
         run = load_run(find_runs(case.campaign)[0], ("q", "t"))
     except StribeckError as error:
-        return 0, False, 0, [f"the run cannot be read: {error}"]
+        return 0, False, 0, 0, [f"the run cannot be read: {error}"]
     finished = [event for event in run.events if event["event"] == "finished"]
     lost = [f"segment {event['segment']} ended at row {event['row']}, {len(run.t)} are on disk" for event in finished
             if event["row"] > len(run.t)]
@@ -560,7 +565,7 @@ def _recorded(case: Case, arm: ArmFile) -> tuple[int, bool, int, list[str]]:
     if case.code != -signal.SIGKILL and (not told or sum(told[0]["missed"]) < missed):
         lost.append(f"{missed} replies were missed, the run says {told}")
     kept = len({event["segment"] for event in finished})
-    return kept, kept == PASSES + 2, missed, lost
+    return kept, kept == PASSES + 2, missed, sum(event["corrupt"] for event in told), lost
 
 
 # the page

@@ -47,8 +47,8 @@ RATES: dict[str, dict[float, dict[str, Any]]] = {       # protocol: rates [Hz] o
     "canopen": {250.0: {}, 500.0: {}, 1000.0: {"driver": {"bit_rate": 2e6}}},
     "dynamixel": {200.0: {}, 500.0: {}, 1000.0: {"driver": {"baud_rate": 4_000_000}}},
 }
-NOTES = {"canopen": "Two CANopen drives at 1 kHz would take 71 % of 1 Mbit/s, which is refused; that row has 2 Mbit/s in its arm "
-                    "file.",
+NOTES = {"canopen": "Two CANopen drives at 1 kHz would take 71 % of 1 Mbit/s, or 79 % with torque mode, which is refused; that "
+                    "row has 2 Mbit/s in its arm file.",
          "dynamixel": "Two Dynamixel servos at 1 kHz have 4 Mbit/s in their arm file."}
 WITHIN = 1.96           # standard errors of a difference
 LEAST = 20.0            # s of waiting

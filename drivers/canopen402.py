@@ -35,7 +35,7 @@ _SWITCH = 0.1               # s for another mode to be shown in motion
 _LOST, _CALLED = 0.1, 10    # s and cycles without a reply after which a drive may have left its cycles
 _GONE = 1.0                 # s without a reply after which a node is not asked any more
 _BEATS = 4                  # signs of life in the watchdog's time
-_HOLD = 6                   # 0x605A: slow down on the quick-stop ramp and stay powered
+_HOLD, _LET_BRAKE = 6, 2     # 0x605A: slow down on the quick-stop ramp; stay powered, or leave the joint to its brake
 _QUICK_STOP = 3             # 0x6007: reaction to a lost connection
 _MOST_TORQUE = 0x7FFF       # thousandths of the rated torque in a signed 0x6077
 _TORQUE_RISE = 0.01         # s to full torque in profile torque mode
@@ -191,12 +191,13 @@ class CanopenAxis(Axis):
         yield from _AT_REST
         yield Setting(0x6007, 0, "<h", _QUICK_STOP, "reaction to a lost connection", False)
         yield Setting(0x1016, 1, "<I", keys.host << 16 | watchdog, "watchdog", False)
-        yield Setting(0x605A, 0, "<h", _HOLD, "quick stop that holds")
+        yield (Setting(0x605A, 0, "<h", _HOLD, "quick stop that holds") if joint.falls else
+               Setting(0x605A, 0, "<h", _LET_BRAKE, "quick stop that ends in the brake"))
         yield Setting(0x6085, 0, "<I", ramp, "quick-stop deceleration", least=1)
         yield Setting(0x6083, 0, "<I", ramp, "acceleration", keys.profile == "pv", least=1)
         yield Setting(0x6084, 0, "<I", ramp, "deceleration", keys.profile == "pv", least=1)
         yield Setting(0x6072, 0, "<H", round(torque), "torque limit", least=1)
-        if self._torque and self._torque_profile == cia402.MODES["tq"]:         # its own ramp is not to be seen behind ours
+        if self._torque:            # by which a quick stop lets torque go; in profile torque not to be seen behind our own ramp
             yield Setting(0x6087, 0, "<I", round(torque / _TORQUE_RISE), "torque slope", False)
         yield Setting(0x607D, 1, "<i", low, "lower position limit", False)
         yield Setting(0x607D, 2, "<i", high, "upper position limit", False)

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from drivers.arm import Array, JointSample
-from drivers.connect import POWERLESS, connect
+from drivers.connect import HOLDING, connect
 from drivers.transport import bus_errors
 from drivers.wired import WiredArm
 from ident.armfile import ArmFile, Limits
@@ -140,7 +140,7 @@ def _unseen(arm: WiredArm, samples: Sequence[JointSample]) -> list[str]:
 def falling(arm: ArmFile, names: tuple[str, ...]) -> str:
     """Which joints nothing holds without power; empty where brakes hold all."""
     loose = [name for name in names if arm.joint(name).stop == "hold"]
-    silence = ", as it does if this computer hangs" if arm.driver.kind in POWERLESS else ""
+    silence = ", as it does if this computer hangs" if arm.driver.kind not in HOLDING else ""
     return f"{', '.join(loose)}: no brake; may fall when power goes{silence} (stop = \"hold\")" if loose else ""
 
 

@@ -35,7 +35,7 @@ DRIVERS: dict[str, Connect] = {
     "odrive": _wired("drivers.odrive:OdriveLink"),
     "cubemars": _wired("drivers.cubemars:CubemarsLink")}
 
-POWERLESS = frozenset({"damiao", "odrive"})         # that lose power when they hear nothing for their watchdog's time
+HOLDING = frozenset({"simulated", "canopen", "dynamixel", "cubemars"})  # that hear nothing for long, and stop; others lose power
 
 
 def connect(arm: ArmFile, seed: int | None = None) -> Arm:

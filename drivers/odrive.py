@@ -3,6 +3,7 @@ each cycle. An axis that meets no set-point in its watchdog's time is disarmed.
 """
 
 import math
+import re
 import time
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
@@ -34,6 +35,14 @@ class OdriveKeys(PolledKeys):
     firmware: str                       # whose endpoints these are; another is refused
     relative_positions: bool = False    # whether positions may begin anew where an axis stands when its supply comes
     endpoints: dict[str, Annotated[int, Field(ge=0, le=0xFFFF)]]
+
+    @field_validator("firmware")
+    @classmethod
+    def _spoken(cls, firmware: str) -> str:
+        found = re.match(r"(\d+)\.(\d+)\.", firmware)
+        if not found or (int(found[1]), int(found[2])) < (0, 6):
+            raise ValueError("a version from 0.6.0 on is needed: older firmware takes no settings by endpoint over CAN")
+        return firmware
 
     @field_validator("endpoints")
     @classmethod

@@ -25,7 +25,8 @@ _RAMP = 0.5                 # s that a joint may take to rest beyond its braking
 _QUICK_STOP = 1.0           # s for the drive's quick stop, beyond its braking time,
 _TURNS = 0.02               # rad/s, of slides a tenth in m/s, from which a joint is not yet held, or four velocity steps
 _POWER_OFF = 1.0            # s to let go of a joint that has a brake,
-_GRIPS = 0.5                # s after which its brake has to hold
+_GRIPS = 0.5                # s after which its brake has to hold,
+_SWAY = 0.002               # rad, of slides a tenth in m, within which it rests then, or two position steps
 _POWER_ON = 5.0             # s to power all drives
 _REST = 0.005               # rad/s, of slides a tenth in m/s, below which a joint counts as at rest, or two velocity steps
 _FIRST = 3                  # cycles in which drives must have replied before any is powered,
@@ -102,6 +103,7 @@ class WiredArm:
         self.resolution = Resolution(*(np.array([getattr(step, key) for step in steps])
                                        for key in ("velocity", "position", "torque", "viscous")))
         self._small = np.array([joint.small for joint in self.joints])
+        self._sway = np.maximum(_SWAY * self._small, 2.0 * self.resolution.position_step)
         self._transport = transport
         self._reason: str | None = _NOT_CONNECTED[0]
         self._period, self._began, self._tick, self._asked = 1.0 / self.rate, 0.0, 0.0, 0.0
@@ -298,14 +300,15 @@ class WiredArm:
         Raises
         ------
         DriverError
-            After the last rung, if a drive did not confirm that it stopped, or has a fault that the reason does not name.
+            After the last rung, if a drive did not confirm that it stopped, has a fault that the reason does not name, or a brake
+            does not hold its joint.
         """
         errors: list[BaseException] = []
         with uninterrupted():
             if self._reason is not None:
                 return
             self._reason = reason
-            for rung in (self._take_back, self._slow_down, self._quick_stop, self._power_off, self._see_brakes):
+            for rung in (self._take_back, self._slow_down, self._quick_stop, self._power_off):
                 try:
                     with bus_errors():
                         rung()
@@ -314,10 +317,12 @@ class WiredArm:
             for found in errors:
                 if not isinstance(found, DriverError):
                     raise found
+            loose = self._loose()
             if errors:
-                raise DriverError(f"{reason}; then {'; '.join(dict.fromkeys(map(str, errors)))}; {self._out_of_reach()}")
-            if faults := self._faults_beside(reason):
-                raise DriverError(f"{reason}; the arm was stopped; {'; '.join(faults)}")
+                told = dict.fromkeys(map(str, errors))
+                raise DriverError("; ".join([f"{reason}; then {'; '.join(told)}", self._out_of_reach(), *loose]))
+            if beside := [*self._faults_beside(reason), *loose]:
+                raise DriverError("; ".join([reason, "the arm was stopped", *beside]))
 
     def _faults_beside(self, reason: str) -> list[str]:
         """Faults of drives that a reason does not name, though they may be why: some tell theirs late."""
@@ -387,24 +392,28 @@ class WiredArm:
             axis.disable()
         self._until("off", _POWER_OFF, braked)
 
-    def _see_brakes(self) -> None:
-        """Only now is a joint without power at rest, or what was taken for its brake does not hold it."""
-        braked = [j for j, axis in enumerate(self.axes) if not axis.joint.falls and axis.power in ("off", "fault")]
-        begin, stood, moving = time.monotonic(), self._places(), list[int]()
-        while braked and time.monotonic() < begin + _GRIPS:
-            self._try_cycle()
-            moving = [j for j in braked if self._turns(j) and not self._silent([self.axes[j]])]
-            if not moving and time.monotonic() > begin + BRAKE_CLOSES:
-                return
-        for j in moving:
-            unit = self.link.mechanism.position_unit(j)
-            sunk = abs(self._places()[j] - stood[j])
-            raise DriverError(f"{self.names[j]} went {sunk:.2g} {unit} in {_GRIPS:g} s without power and moves still: its brake "
-                              'does not hold it, or it has none (stop = "brake" in the arm file); support it, then come near')
+    def _loose(self) -> list[str]:
+        """Joints that move on although their brakes should hold them, in words.
 
-    def _places(self) -> list[float]:
+        Each is watched, by its place, for as long as a brake takes to close, and again while it moves: velocities are noisy, and
+        at rest for moments.
+        """
+        begin, stood = time.monotonic(), self._places()
+        loose = [j for j, axis in enumerate(self.axes) if not axis.joint.falls and axis.power in ("off", "fault")]
+        places = stood
+        while loose and time.monotonic() < begin + _GRIPS:
+            before, end = places, time.monotonic() + BRAKE_CLOSES
+            while time.monotonic() < end:
+                self._try_cycle()
+            places = self._places()
+            loose = [j for j in loose if abs(places[j] - before[j]) > self._sway[j]]
+        return [f"{self.names[j]} went {abs(places[j] - stood[j]):.2g} {self.link.mechanism.position_unit(j)} in {_GRIPS:g} s "
+                'without power and moves still: its brake does not hold it, or it has none (stop = "brake" in the arm file); '
+                "support it, then come near" for j in loose]
+
+    def _places(self) -> Array:
         """By the last replies."""
-        return [axis.reading.q if axis.reading else np.nan for axis in self.axes]
+        return np.array([axis.reading.q if axis.reading else np.nan for axis in self.axes])
 
     # one cycle
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from drivers.axis import BRAKE_CLOSES, LinkKeys
-from drivers.connect import POWERLESS
+from drivers.connect import HOLDING
 from experiments.clearance import in_the_way, may_move_together, ways_are_clear
 from experiments.errors import PlanError
 from ident.armfile import ArmFile, Limits, parse_table, read_toml, upgrade
@@ -343,12 +343,14 @@ def _check_weight(plan: Plan, mechanism: Mechanism, limits: Limits) -> None:
 def silence(arm: ArmFile) -> float:
     """Time that drives go on by themselves once the computer falls silent, until their watchdogs act [s]; 0 if simulated.
 
-    Where watchdogs take the power brakes have still to close.
+    Where watchdogs take the power, as those of plug-ins may, brakes have still to close: by friction alone a joint goes on for
+    so long at most, as it does after any fault that takes the power of a drive at once.
     """
     if arm.driver.kind == "simulated":
         return 0.0
     watchdog = float(arm.driver.model_dump().get("watchdog", LinkKeys.model_fields["watchdog"].default))
-    return watchdog + _ACTING / arm.driver.rate + (BRAKE_CLOSES if arm.driver.kind in POWERLESS else 0.0)
+    acts = watchdog + _ACTING / arm.driver.rate
+    return max(acts, BRAKE_CLOSES) if arm.driver.kind in HOLDING else acts + BRAKE_CLOSES
 
 
 def run_on(speed: Array, acceleration: Array, silent: float) -> Array:

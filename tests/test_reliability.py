@@ -38,7 +38,7 @@ def arm(tmp_path_factory):
     return small_arm("canopen", tmp_path_factory.mktemp("arm"))
 
 
-def trace(rest_after=0.3, ends=(1, 1), q=0.0, speed=1.0):
+def trace(rest_after=0.3, ends=(0, 1), q=0.0, speed=1.0):
     """Both joints powered from 8 s on, moving until so long after the fault."""
     t = np.arange(8.0, 16.0, 0.002)
     row = np.zeros((len(t), 2, 3))
@@ -50,6 +50,7 @@ def trace(rest_after=0.3, ends=(1, 1), q=0.0, speed=1.0):
     return np.hstack((t[:, None], row.reshape(len(t), 6)))
 
 
+HELD = trace(ends=(1, 1))
 CABLE_OUT = Case("cable out", None, AT, OVER, 3, "stribeck: turn has not replied for 52 ms; the arm was stopped\n", trace(), None)
 
 
@@ -66,11 +67,13 @@ def test_a_case_as_required_has_no_breach(arm, tmp_path):
     ({"trace": trace(q=0.612)}, "turn passed its limit by 0.017 rad"),
     ({"trace": trace(speed=2.5)}, "times its highest speed"),
     ({"trace": trace(ends=(0, 0))}, "lift was left to fall"),
-    ({"fault": "replies damaged"}, "turn ended held, not braked"),
-    ({"fault": "host stopped"}, "turn ended held, not braked"),
+    ({"trace": HELD}, "turn ended held, not braked"),
+    ({"fault": "replies damaged", "trace": HELD}, "turn ended held, not braked"),
+    ({"fault": "host stopped", "trace": HELD}, "turn ended held, not braked"),
     ({"fault": "drive fault", "struck": 1, "trace": trace(ends=(0, 1))}, "lift ended held, not falls"),
-    ({"fault": "drive silent", "struck": 1}, "turn ended held, not braked"),
-    ({"fault": "frames lost"}, "no reply is counted as missed in 4.0 s"),
+    ({"fault": "drive silent", "struck": 1, "trace": HELD}, "turn ended held, not braked"),
+    ({"fault": "frames lost"}, "no reply is counted as missed or damaged in 4.0 s"),
+    ({"fault": "replies damaged"}, "no reply is counted as missed or damaged in 4.0 s"),
     ({"code": 0}, "exit code 0, not 3"),
     ({"code": -11}, "exit code -11"),
     ({"code": None}, "the program hung"),
@@ -87,7 +90,8 @@ def test_the_judge_finds_out(arm, tmp_path, changes, words):
 
 
 @pytest.mark.parametrize(("protocol", "fault", "ends"), [
-    ("canopen", "host killed", ("held", "held")), ("damiao", "host killed", ("braked", "falls")),
+    ("canopen", "host killed", ("braked", "held")), ("cubemars", "host killed", ("held", "held")),
+    ("damiao", "host killed", ("braked", "falls")),
     ("odrive", "host stopped", ("braked", "falls")), ("dynamixel", "cable out", ("held", "held")),
     ("damiao", "frames lost", ("braked", "held")), ("odrive", "drive reset", ("braked", "falls"))])
 def test_how_joints_have_to_end(protocol, fault, ends):

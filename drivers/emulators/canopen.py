@@ -136,7 +136,7 @@ class CanopenNode(Node):
         if self.state == "quick stop active" and self.values[0x605A, 0] in (1, 2) and self._over():
             self._enter("switch on disabled")
         if self.state == "fault" and self.drive.power != "off" and self._over():
-            self.drive.let_go(braked=True)
+            self.drive.let_go(braked=self._at_rest())
 
     def _nmt(self, command: int) -> None:
         if command in (0x81, 0x82):
@@ -164,7 +164,7 @@ class CanopenNode(Node):
         if option == 1:
             self.fault(_NOBODY)
         elif option == 2:
-            self._disable_voltage()
+            self._enter("switch on disabled")
         elif option == 3 and self.state == "operation enabled":
             self._enter("quick stop active")
 
@@ -288,7 +288,7 @@ class CanopenNode(Node):
                 self._enter("switch on disabled")
             return
         if not word & 2:
-            self._disable_voltage()
+            self._enter("switch on disabled")
         elif not word & 4:                                                 # quick stop
             if self.state == "operation enabled":
                 self._enter("quick stop active")
@@ -311,14 +311,8 @@ class CanopenNode(Node):
             self._follow()
         elif state == "quick stop active":
             self._brake()
-        else:
-            self.drive.let_go(braked=True)
-
-    def _disable_voltage(self) -> None:
-        """Unlike all other ways without power: a joint that moves coasts, one at rest is braked first."""
-        if not self._at_rest():
-            self.drive.let_go()
-        self._enter("switch on disabled")
+        else:                   # a joint that moves coasts until its brake has closed
+            self.drive.let_go(braked=self._at_rest())
 
     def _follow(self) -> None:
         """The mode's own target, and its offset in the cyclic modes: whatever stands in them, also if it is old."""
@@ -326,9 +320,11 @@ class CanopenNode(Node):
         if mode in (4, 10):
             drive.power, drive.target = "torque", (self.values[0x6071, 0] + self.values[0x60B2, 0] * (mode == 10)) * self._torque
         else:
-            offset = self.values[0x60B1, 0] * (mode == 9)
-            drive.power, drive.target = "velocity", (self.values[0x60FF, 0] + offset) * self._velocity
-            drive.ramp = math.inf if mode == 9 else self.values[0x6083, 0] * self._acceleration
+            cyclic, told, fastest = mode == 9, self.values[0x60FF, 0], self.values[0x607F, 0]
+            told = told + self.values[0x60B1, 0] if cyclic else min(max(told, -fastest), fastest)
+            drive.power, drive.target = "velocity", told * self._velocity
+            slower = abs(drive.target) < abs(drive.setpoint)
+            drive.ramp = math.inf if cyclic else self.values[0x6084 if slower else 0x6083, 0] * self._acceleration
 
     def _brake(self) -> None:
         """Quick stop. In the torque modes it is the torque that goes to zero by its slope, as with most drives."""
@@ -353,7 +349,7 @@ class CanopenNode(Node):
     def fault(self, code: int) -> None:
         """Down the quick-stop ramp if the drive still can, then without power; one that has none gets none."""
         self.state = "fault"
-        if code >> 12 not in _BRAKES_BY_ITSELF:
+        if code >> 12 not in _BRAKES_BY_ITSELF or self.values[0x605E, 0] == 0:
             self.drive.let_go()
         elif self.drive.power != "off":
             self._brake()

@@ -28,7 +28,19 @@ from drivers.canopen402 import Setting
 from drivers.emulators.body import RESET, SILENT
 from ident.armfile import load_arm
 from ident.errors import InputError
-from tests.drivers.wires import PACE, PAIR, REST, merged, processes, program_of, steps, until_it_fails, virtual_drives, with_port
+from tests.drivers.wires import (
+    PACE,
+    PAIR,
+    REST,
+    drives_here,
+    merged,
+    processes,
+    program_of,
+    steps,
+    until_it_fails,
+    virtual_drives,
+    with_port,
+)
 
 TEST_OBJECT = 0x2FFF
 
@@ -99,7 +111,7 @@ class TestSettings:
             for node, torque in ((1, 1000), (2, 1000)):
                 assert probe.read(node, 0x1016, 1, "<I") == 127 << 16 | 500                  # host and ms
                 assert probe.read(node, 0x6007, 0, "<h") == 3                                # quick stop
-                assert probe.read(node, 0x605A, 0, "<h") == 6                                # which holds
+                assert probe.read(node, 0x605A, 0, "<h") == 2                                # which ends in the brake
                 assert probe.read(node, 0x60FF) == 0
                 assert probe.read(node, 0x6060, 0, "<b") == 9
                 assert probe.read(node, 0x6072, 0, "<H") == torque                           # 60 and 40 N·m
@@ -250,19 +262,34 @@ class TestFaults:
                     until_it_fails(arm)
             assert (nodes[0].drive.power, nodes[0].drive.held_by) == ("off", "brake")
 
-    def test_a_drive_in_torque_mode_lets_its_torque_go_when_it_hears_nothing(self, own):
-        """And the joint with it, where there is no brake."""
-        drives, probe = own(joints={"lift": {"stop": "hold"}})
-        with connect(drives.arm) as arm:
+    @pytest.mark.parametrize(("stop", "state"), [("brake", "switch on disabled"), ("hold", "quick stop active")])
+    def test_a_drive_in_torque_mode_that_hears_nothing_lets_its_torque_go(self, make_arm, stop, state):
+        """A joint with a brake is left to that; one without falls."""
+        changes = {"driver": {"watchdog": 0.2}, "joints": {"lift": {"stop": stop}}}
+        with drives_here(make_arm, "canopen", changes) as (file, emulator), connect(file) as arm:
+            lift = emulator._nodes[1]
             arm.enable()
             for _ in range(20):
-                arm.step(Command(np.array([0.0, 0.0]), np.array([0.0, 5.0]), ("velocity", "torque")))
-            before = probe.read(2, 0x6064)
-            probe.write(2, 0x6040, 0x02, "<H")              # quick stop
-            with pytest.raises(DriverError, match="lift"):
+                arm.step(Command(np.zeros(2), np.array([0.0, 5.0]), ("velocity", "torque")))
+            assert lift.drive.tau == pytest.approx(5.0, abs=0.2)
+            time.sleep(0.2 + 0.1)                       # the program hangs
+            assert (lift.state, lift.drive.tau) == (state, pytest.approx(0.0, abs=0.2))
+            time.sleep(0.1)
+            there = lift.drive.q
+            time.sleep(0.1)
+            assert (abs(lift.drive.q - there) > 0.01) == (stop == "hold")
+
+    @pytest.mark.parametrize(("word", "coasts"), [(0x00, True), (0x02, False)], ids=["disable voltage", "quick stop"])
+    def test_an_emulated_drive_that_loses_its_power_in_motion_coasts_until_its_brake_has_closed(self, make_arm, word, coasts):
+        nodes = []
+        with virtual_drives(make_arm(with_port(PAIR["canopen"], 1)), nodes.append) as arm, arm:
+            arm.enable()
+            steps(arm, 40, PACE)
+            nodes[0]._control(word)
+            assert nodes[0].drive.held_by == ("nothing" if coasts else "drive")
+            with pytest.raises(DriverError, match="drive of turn stopped by itself"):
                 until_it_fails(arm)
-            time.sleep(0.3)
-            assert abs(probe.read(2, 0x6064) - before) > 1000
+            assert nodes[0].drive.held_by == "brake"
 
     def test_a_reset_leaves_a_joint_that_is_held_as_it_is(self, own):
         drives, probe = own(joints={"lift": {"stop": "hold"}})
@@ -374,7 +401,7 @@ class TestFaults:
         time.sleep(0.6)
         for node in (1, 2):
             assert abs(probe.read(node, 0x606C)) < 2000
-            assert probe.state(node) == 0x07
+            assert probe.state(node) == 0x40
 
     def test_a_drive_that_leaves_power_by_itself_is_not_brought_back(self, pair, probe):
         """Another master, or a key switch."""
@@ -382,7 +409,7 @@ class TestFaults:
             arm.enable()
             steps(arm, 10)
             probe.write(1, 0x6040, 0x02, "<H")
-            with pytest.raises(DriverError, match="turn stopped by itself: quick stop"):
+            with pytest.raises(DriverError, match=r"turn stopped by itself: (quick stop|switch on disabled)"):
                 until_it_fails(arm, REST)
             with pytest.raises(ArmStopped):
                 arm.step(Command(REST))
@@ -403,9 +430,9 @@ class TestHost:
         program, _, probe = host
         program.kill()
         time.sleep(0.2 + 0.3)                       # watchdog, and braking from 0.3 rad/s at 8 rad/s²
-        for node in (1, 2):
+        for node, state in ((1, 0x40), (2, 0x07)):  # braked; the one without brake held: quick stop active
             assert abs(probe.read(node, 0x606C)) < 2000
-            assert probe.state(node) == 0x07        # quick stop active: held, also the one without brake
+            assert probe.state(node) == state
 
     def test_hung_it_is_stopped_and_does_not_resume(self, host):
         program, said, probe = host
@@ -494,7 +521,7 @@ def says(index, value):
 @pytest.mark.parametrize(("spoil", "words"), [
     (without(0x1016, 1), r"turn has no watchdog.*allow_no_watchdog"),
     (without(0x6007, 0), r"turn has no watchdog.*allow_no_watchdog"),
-    (without(0x605A, 0), r"turn \(node 1\) has no object 0x605A:0 \(quick stop that holds\)"),
+    (without(0x605A, 0), r"turn \(node 1\) has no object 0x605A:0 \(quick stop that ends in the brake\)"),
     (deaf_to((0x6007, 0)), r"was told reaction to a lost connection = 3 \(0x6007:0\) and reads back 1"),
     (deaf_to((0x1A00, 2)), r"was told PDO 0x1800"),
     (deaf_to((0x60FF, 0)), None),

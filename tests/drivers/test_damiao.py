@@ -347,6 +347,20 @@ class TestHost:
         assert probe.state(2)[0] == 1                                       # held
 
 
+def test_a_bus_that_brings_more_than_can_be_read_is_told_and_the_motors_stop(make_arm, monkeypatch):
+    """Somebody who babbles; what we send still arrives."""
+    nodes = []
+    with virtual_drives(make_arm(with_port(PAIR["damiao"], 1)), nodes.append) as arm, arm:
+        arm.enable()
+        steps(arm, 40, PACE)
+        assert abs(nodes[0].drive.dq) > 0.2
+        monkeypatch.setattr(arm.link._bus, "recv", lambda patience: can.Message(arbitration_id=0x6F0, is_extended_id=False))
+        with pytest.raises(DriverError, match="the CAN bus brings frames faster than they can be read; see what else is on it"):
+            arm.step(Command(PACE))
+        assert nodes[0].drive.power == "off"
+        assert abs(nodes[0].drive.dq) < 0.01
+
+
 @pytest.fixture(scope="module")
 def axis(make_arm):
     return connect(make_arm(with_port(PAIR["damiao"], 1))).axes[0]

@@ -111,7 +111,7 @@ def test_settings_arrive_and_pdos_are_mapped(drives):
             assert [read(0x1600, k) for k in range(4)] == [3, 0x60FF0020, 0x60710010, 0x60600008]
             assert (read(0x1800, 1) & 0x7FF, read(0x1800, 2)) == (0x180 + node, 1)
             assert read(0x1802, 1) >> 31                        # those that are not used stay off
-            assert (read(0x60FF, 0), read(0x6061, 0), read(0x605A, 0)) == (0, CSV, 6)
+            assert (read(0x60FF, 0), read(0x6061, 0), read(0x605A, 0)) == (0, CSV, 2)
             assert read(0x607D, 1) < 0 < read(0x607D, 2)
 
 

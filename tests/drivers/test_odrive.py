@@ -190,6 +190,8 @@ class TestSettings:
             probe.write(1, name, b"\1")
 
     @pytest.mark.parametrize(("changes", "words"), [
+        ({"driver": {"firmware": "0.5.6"}}, r"driver.firmware.*from 0.6.0 on is needed"),
+        ({"driver": {"firmware": "newest"}}, r"driver.firmware.*from 0.6.0 on is needed"),
         ({"driver": {"endpoints": {"axis0.config.gpio": 1}}}, r"driver.endpoints.*axis0.config.gpio: not needed"),
         ({"driver": {"bit_rate": 250e3}}, r"200 Hz would take \d+ % of the bus, at most 70 % is safe"),
         ({"joints": {"lift": {"drive": {"node": 1}}}}, r"joints.lift.drive.node = 1 is also that of turn"),

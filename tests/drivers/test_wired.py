@@ -1,5 +1,6 @@
 """What the loop of a wired arm makes of pauses and silence, with drives in this process that reply at once or not at all."""
 
+import itertools
 import signal
 import sys
 import time
@@ -24,7 +25,7 @@ class Ideal(Axis):
     steps, watched = Steps(1e-6, 1e-6, 1e-6), True
 
     def __init__(self, joint):
-        self.joint, self.state, self.velocity, self.q, self.mute = joint, "off", 0.0, 0.0, False
+        self.joint, self.state, self.velocity, self.q, self.mute, self.noise = joint, "off", 0.0, 0.0, False, None
 
     @property
     def power(self):
@@ -82,7 +83,7 @@ class Loopback(Link):
         for axis in self.axes:
             axis.q += axis.velocity * 0.005
             if not axis.mute:
-                axis.reading = Reading(time.monotonic(), axis.q, axis.velocity, 0.0)
+                axis.reading = Reading(time.monotonic(), axis.q, next(axis.noise) if axis.noise else axis.velocity, 0.0)
         return asked
 
 
@@ -120,8 +121,8 @@ def test_a_brake_that_does_not_hold_is_told(make_arm, monkeypatch):
         steps(arm, 3)
         sinks = lambda axis: setattr(axis, "state", "off") or setattr(axis, "velocity", 0.2 * (axis is arm.axes[1]))     # noqa: E731
         monkeypatch.setattr(Ideal, "disable", sinks)
-        with pytest.raises(DriverError, match=r"enough; then lift went 0\.\d+ rad in 0\.5 s without power and moves still: its "
-                                              r"brake does not hold it, or it has none"):
+        with pytest.raises(DriverError, match=r"enough; the arm was stopped; lift went 0\.\d+ rad in 0\.5 s without power and "
+                                              r"moves still: its brake does not hold it, or it has none"):
             arm.stop("enough")
 
 
@@ -129,13 +130,41 @@ def test_a_joint_that_sinks_until_its_brake_holds_is_waited_for(make_arm, monkey
     with WiredArm(make_arm({"joints": {name: {"stop": "brake"} for name in ("turn", "lift")}}), Loopback) as arm:
         arm.enable()
         steps(arm, 3)
-        gone = time.monotonic() + 0.3
-        sinks = property(lambda axis: 0.2 * (time.monotonic() < gone), lambda axis, value: None)
-        monkeypatch.setattr(Ideal, "velocity", sinks, raising=False)
-        monkeypatch.setattr(Ideal, "quick_stop", lambda axis: setattr(axis, "state", "off"))
-        arm._reason = None
+        gone = []
+
+        def disable(axis):
+            gone.append(time.monotonic() + 0.3)
+            axis.state = "off"
+            monkeypatch.setattr(Ideal, "velocity", property(lambda axis: 0.2 * (time.monotonic() < gone[0]),
+                                                            lambda axis, value: None), raising=False)
+
+        monkeypatch.setattr(Ideal, "disable", disable)
         arm.stop("enough")
-        assert time.monotonic() > gone
+        assert time.monotonic() > gone[0]
+
+
+def test_a_noisy_velocity_is_no_brake_that_slips(make_arm, monkeypatch):
+    with WiredArm(make_arm({"joints": {name: {"stop": "brake"} for name in ("turn", "lift")}}), Loopback) as arm:
+        arm.enable()
+        steps(arm, 3)
+        noise = itertools.cycle([0.4, -0.4])
+        monkeypatch.setattr(Ideal, "disable", lambda axis: setattr(axis, "state", "off") or setattr(axis, "noise", noise))
+        arm.stop("enough")
+        assert abs(next(axis.reading.dq for axis in arm.axes)) == 0.4
+
+
+def test_each_brake_is_watched_for_itself(make_arm, monkeypatch):
+    """One that slips is told, and the others' silence or rest is not laid to it."""
+    with WiredArm(make_arm({"joints": {name: {"stop": "brake"} for name in ("turn", "lift")}}), Loopback) as arm:
+        arm.enable()
+        steps(arm, 3)
+
+        def disable(axis):
+            axis.state, axis.velocity, axis.mute = "off", 0.2, axis is arm.axes[0]
+
+        monkeypatch.setattr(Ideal, "disable", disable)
+        with pytest.raises(DriverError, match=r"^enough; the arm was stopped; lift went 0\.\d+ rad in 0\.5 s [^;]*; support it"):
+            arm.stop("enough")
 
 
 def test_a_fault_that_is_told_late_is_named_beside_what_was_seen_of_it(faulty):
