@@ -116,8 +116,8 @@ class Required:
         Whether the program must go on to the end of the plan.
     may_end : bool
         Whether it may go on, or stop.
-    harmless_early : bool
-        Whether it does nothing before drives are configured, and the program may go on.
+    harmless : str
+        Until when it does no harm, and the program may go on: before "power", before "motion", or never "".
     falls : bool
         Whether the joint whose drive is struck may lose power, and without a brake fall.
     code : int
@@ -129,7 +129,7 @@ class Required:
     unheard: bool = False
     tolerated: bool = False
     may_end: bool = False
-    harmless_early: bool = False
+    harmless: str = ""
     falls: bool = False
     code: int = 3
 
@@ -145,16 +145,16 @@ FAULTS: dict[str, Required] = {
     "drive silent": Required("segment dropped; that joint {alone}, the others stopped", NOTHING_HEARD, unheard=True),
     "drive reset": Required("segment dropped; that joint braked, or falls; the others stopped",
                             r"was reset|outside its limits|watchdog expired|following error|position with stopping distance|"
-                            rf"{TORN}", falls=True, harmless_early=True),
+                            rf"{TORN}", falls=True, harmless="motion"),
     "drive fault": Required("segment dropped; that joint braked, or falls; the others stopped",
                             "{fault}", falls=True),
     "bus error": Required("segment dropped; all joints {alone}", r"the bus failed|cannot be read|does not answer", unheard=True),
     "emulator killed": Required("segment dropped", rf"{NOTHING_HEARD}|the bus failed|cannot be opened"),
     "host stopped": Required("segment dropped; all joints {alone}, and stopped when it goes on",
-                             rf"watchdog expired|stood at|{TORN}", unheard=True, harmless_early=True),
+                             rf"watchdog expired|stood at|{TORN}", unheard=True, harmless="power"),
     "host killed": Required("all joints {alone}; all finished segments on disk", unheard=True, code=-signal.SIGKILL),
     SECOND: Required("tolerated, and refused where the first has power; of two that begin at once none may move, or go on",
-                     rf"reads back|was reset|{TAKEN}|{TORN}", tolerated=True, harmless_early=True),
+                     rf"reads back|was reset|{TAKEN}|{TORN}", tolerated=True, harmless="power"),
 }
 DRIVES = {"drive silent": "silent", "drive reset": "reset", "drive fault": "fault"}
 
@@ -448,8 +448,8 @@ def judge(case: Case, arm: ArmFile) -> dict[str, Any]:
     # joints
     watchdog = float(arm.driver.model_dump()["watchdog"])
     braking = float((limits.velocity / limits.acceleration).max())
-    early = case.at < (t[powered.any(axis=1)][0] if powered.any() else np.inf)         # before any joint had power
-    harmless = required.harmless_early and early
+    early = case.at < _first(t, powered)                    # before any joint had power
+    harmless = early if required.harmless == "power" else required.harmless == "motion" and case.at < _first(t, moving)
     at_once = not (required.tolerated or required.may_end or harmless)
     quiet = case.at + watchdog + braking + nature.swings + SLACK if at_once and case.at < case.over else case.over
     for j in map(int, np.flatnonzero(moving[t > quiet].any(axis=0))):
@@ -507,6 +507,11 @@ def judge(case: Case, arm: ArmFile) -> dict[str, Any]:
     return {"seen": seen, "ends": ends, "struck": case.struck, "rest_after": rest_after,
             "room": float(room.min()), "segments": kept, "missed": missed, "damaged": damaged, "code": case.code,
             "breaches": breaches}
+
+
+def _first(t: np.ndarray, happens: np.ndarray) -> float:
+    """When something first happens to a joint."""
+    return float(min(t[happens.any(axis=1)], default=np.inf))
 
 
 def _seen(case: Case, never: bool, whole: bool) -> str:
@@ -590,7 +595,8 @@ joints truly did, and requires in every case:
 - a second program, `stribeck check --reset`, of another computer, that comes while the first moves the joints is refused;
 - every segment that the run calls finished can be read to its last row, and the run says how it ended and how many replies it
   missed;
-- exit code and message name what failed, without a traceback; nothing hangs.
+- exit code and message name what failed, without a traceback; nothing hangs. (A drive that is reset while the arm is being
+  powered may be powered again by that.)
 
 "Not powered" is a program that refused before any joint had power, "done" one that went on to the end of the plan. On a
 computer with several times more work than cores, replies are read later than the 50 ms after which an arm is stopped: then

@@ -443,17 +443,20 @@ class WiredArm:
                 self._try_cycle()
 
     def _refuse_to_leave(self) -> None:
-        """A joint rests from when its drive has come to power until all have: nothing else looks after it meanwhile."""
+        """A joint rests until all drives have come to power: nothing else looks after it meanwhile. One that no brake holds may
+        sink before its own has; one that a brake holds and that is elsewhere now lost its zero, as by a reset.
+        """
         for j, axis in enumerate(self.axes):
             if axis.reading is None:
                 continue
-            if axis.power != "on":
+            if axis.power != "on" and axis.joint.falls:
                 self._stood[j] = axis.reading.q
             unit, allowed = self.link.mechanism.position_unit(j), self.limits.following_error[j]
             if not abs(axis.reading.q - self._stood[j]) <= allowed:
-                raise DriverError(f"{self.names[j]} went from {self._stood[j]:.4g} to {axis.reading.q:.4g} {unit} once its drive "
-                                  f"had come to power, more than its following_error of {allowed:g} {unit}: see to how the drive "
-                                  "is tuned and commutated, and to its brake")
+                when = "once its drive had come to power" if axis.power == "on" else "before its drive had come to power"
+                raise DriverError(f"{self.names[j]} went from {self._stood[j]:.4g} to {axis.reading.q:.4g} {unit} {when}, more "
+                                  f"than its following_error of {allowed:g} {unit}: see to how the drive is tuned and "
+                                  "commutated, to its zero, and to its brake")
 
     def _turning(self) -> list[str]:
         """Joints that move while their drives stop them: to say so, a drive need not have come to rest."""

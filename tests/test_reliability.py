@@ -119,6 +119,16 @@ def test_a_drive_that_was_reset_before_it_had_power_does_as_it_is_told(arm, tmp_
     assert "lift ended held, not falls" in after
 
 
+@pytest.mark.parametrize(("fault", "at", "may"), [
+    ("drive reset", 8.2, True), ("drive reset", 8.5, False), ("host stopped", 8.2, False), ("host stopped", 7.5, True)])
+def test_what_comes_while_the_arm_is_being_powered_may_do_no_harm(arm, tmp_path, fault, at, may):
+    """It has power from 8 s on and moves from 8.4 s on."""
+    rows = trace(rest_after=2.0)
+    rows[rows[:, 0] < 8.4, 3::3] = 0.0
+    found = judged(replace(CABLE_OUT, fault=fault, struck=1, at=at, over=12.5, code=3, trace=rows), arm, tmp_path)
+    assert any("moved under power" in breach for breach in found) != may, found
+
+
 def test_every_fault_has_somebody_who_makes_it():
     assert {*WIRES, *reliability.DRIVES, "bus error", "emulator killed", "host stopped", "host killed", SECOND} == set(FAULTS)
 

@@ -252,6 +252,24 @@ def test_a_joint_that_leaves_while_others_come_to_power_stops_all(make_arm, monk
         assert [axis.velocity for axis in arm.axes] == [0.0, 0.0]
 
 
+@pytest.mark.parametrize("stop", ["brake", "hold"])
+def test_a_braked_joint_that_is_elsewhere_before_its_drive_has_power_lost_its_zero(make_arm, monkeypatch, stop):
+    """As by a reset after the drives were looked at; one without brake may have sunk."""
+    def enable(axis):
+        axis.q, axis.ready = axis.q + 0.3, time.monotonic() + 0.1
+
+    with WiredArm(make_arm({"joints": {name: {"stop": stop} for name in ("turn", "lift")}}), Loopback) as arm:
+        monkeypatch.setattr(Ideal, "enable", enable)
+        monkeypatch.setattr(Ideal, "power", property(
+            lambda axis: "on" if axis.state == "off" and time.monotonic() > getattr(axis, "ready", np.inf) else axis.state))
+        if stop == "hold":
+            arm.enable()
+            return
+        with pytest.raises(DriverError, match=r"^turn went from 0 to 0.3 rad before its drive had come to power, more than its "
+                                              r"following_error of 0.05 rad: .* to its zero, and to its brake; the arm was"):
+            arm.enable()
+
+
 @pytest.mark.parametrize(("unit", "turning"), [("rad", []), ("m", ["turn"])])
 def test_what_is_slow_in_rad_is_not_in_metres(make_arm, monkeypatch, unit, turning):
     """A slide at a centimetre a second is not held yet, whatever its drive says."""
