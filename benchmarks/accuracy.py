@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks import spoiled
-from ident import FitResult
+from stribeck import FitResult
 
 WHITE, SCATTER, RIPPLE = 0.02, 0.03, 0.03       # of Coulomb friction: each point, each round trip, along the position
 BINS = 6
@@ -229,8 +229,8 @@ def _no_stribeck(fit: FitResult) -> bool:
 
 def _trial(of: tuple[str, int]) -> list[dict[str, Any]]:
     """Whether the estimator says the right thing of a scenario."""
-    from ident import fit_friction
-    from ident.errors import FitError
+    from stribeck import fit_friction
+    from stribeck.ident.errors import FitError
 
     case, right = scenario(*of)
     try:
@@ -254,13 +254,13 @@ def bounds(case: Case) -> dict[str, float]:
 
 def _efficiency(seed: int) -> list[dict[str, Any]]:
     """Errors of a fit whose law and load are known, in units of the truth, beside their bounds."""
-    from ident.fit import fit_law
-    from ident.friction import LAWS
-    from ident.projection import Data
+    from stribeck.ident.fit.law_fit import fit_law
+    from stribeck.ident.fit.points import FitPoints
+    from stribeck.ident.laws.friction import LAWS
 
     loaded = seed % 2 == 0
     case = random_case(seed, True, loaded)
-    fit = fit_law(Data(case.w, case.tau, case.load if loaded else None, case.group), LAWS["stribeck"], "load")
+    fit = fit_law(FitPoints(case.w, case.tau, case.load if loaded else None, case.group), LAWS["stribeck"], "load")
     best = bounds(case)
     error = case.tau - friction(case.w, case.load, case.truth)
     reached, true = (float(np.sum(fit.noise.whiten(rest, case.group) ** 2)) for rest in (fit.residual, error))
@@ -270,7 +270,7 @@ def _efficiency(seed: int) -> list[dict[str, Any]]:
 
 def _auto(seed: int, kind: str = "as above") -> list[dict[str, Any]]:
     """What a fit that chooses by itself says of a random joint, parameter by parameter."""
-    from ident import fit_friction
+    from stribeck import fit_friction
 
     rng = np.random.default_rng(10_000_000 + seed)
     stribeck, loaded, few = bool(rng.integers(2)), bool(rng.integers(2)), rng.random() < 0.25
@@ -295,7 +295,7 @@ def _auto(seed: int, kind: str = "as above") -> list[dict[str, Any]]:
 
 def _small(of: tuple[bool, float, int]) -> list[dict[str, Any]]:
     """What a fit that chooses by itself says of Coulomb friction, where the drop is so many standard errors."""
-    from ident import fit_friction
+    from stribeck import fit_friction
 
     few, drop, seed = of
     case = random_case(3_000_000 + seed, drop > 0.0, False, few, drop=0.2)
@@ -410,9 +410,9 @@ def _speed(scatter: float, samples: int = 100_000, rounds: int = 5) -> dict[str,
     """One joint, six parameters with intervals, against SciPy's least squares with a numerical Jacobian, in turn."""
     from scipy.optimize import least_squares
 
-    from ident.fit import fit_law
-    from ident.friction import LAWS, stribeck
-    from ident.projection import Data
+    from stribeck.ident.fit.law_fit import fit_law
+    from stribeck.ident.fit.points import FitPoints
+    from stribeck.ident.laws.friction import LAWS, stribeck
 
     rng = np.random.default_rng(0)
     truth = {"coulomb": 4.0, "static": 6.0, "stribeck_velocity": 0.06, "viscous": 5.0, "coulomb_coefficient": 0.1,
@@ -429,7 +429,7 @@ def _speed(scatter: float, samples: int = 100_000, rounds: int = 5) -> dict[str,
     seconds: dict[str, list[float]] = {"stribeck": [], "scipy": []}
     for _ in range(rounds):
         began = time.perf_counter()
-        fit_law(Data(w, tau, load, group), LAWS["stribeck"], "load")
+        fit_law(FitPoints(w, tau, load, group), LAWS["stribeck"], "load")
         seconds["stribeck"].append(time.perf_counter() - began)
         began = time.perf_counter()
         least_squares(residual, [3.0, 5.0, 0.1, 3.0, 0.05, 0.1], bounds=(1e-9, np.inf))

@@ -12,14 +12,14 @@ import pandas as pd
 
 from benchmarks.judge import Verdict, coldness, judge_parameters
 from benchmarks.main_job import motions_of_points
-from drivers.simulated import SimulatedArm
-from experiments.methods import plan_method
-from experiments.record import record
-from ident.armfile import ArmFile, load_arm
-from ident.friction import load_at
-from ident.identify import Identification, identify
-from ident.joint import JointFit
-from ident.run import load_run
+from stribeck.drivers.simulation.simulated_arm import SimulatedArm
+from stribeck.experiments.methods.registry import plan_method
+from stribeck.experiments.recording.record import record
+from stribeck.ident.arm.arm_file import ArmFile, load_arm
+from stribeck.ident.fit.joint.fit_joint import JointFit
+from stribeck.ident.identify import Identification, identify
+from stribeck.ident.laws.friction import load_at
+from stribeck.ident.log.run import load_run
 
 SPOILT: dict[str, dict[str, Any]] = {
     "as it is": {},

@@ -12,7 +12,7 @@ from can.interfaces import BACKENDS
 from can.interfaces.udp_multicast import UdpMulticastBus
 from serial.urlhandler import protocol_socket
 
-from drivers.emulators import dynamixel
+from stribeck.drivers.emulators import dynamixel
 
 LOST = 0.01                 # part of the frames that is lost,
 DELAYED = 0.05              # delayed, with all that follow them,

@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from drivers import Command
-from drivers.simulated import SimulatedArm
-from ident import Calibration, Feedforward
-from ident.armfile import ArmFile, load_arm
-from ident.dynamics import mass_matrix
-from ident.export.approximation import approximate
-from ident.mechanism import Array
+from stribeck import Calibration, Feedforward
+from stribeck.drivers.arm import Command
+from stribeck.drivers.simulation.simulated_arm import SimulatedArm
+from stribeck.ident.arm.arm_file import ArmFile, load_arm
+from stribeck.ident.arrays import Array
+from stribeck.ident.export.approximation import approximate
+from stribeck.ident.model.dynamics import mass_matrix
 
 SPEEDS = (0.02, 0.05, 0.2)
 _AMPLITUDE = 0.1        # rad
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Calibrate, follow, tabulate."""
     with tempfile.TemporaryDirectory() as folder:
         campaign = Path(folder) / "campaign"
-        subprocess.run([sys.executable, "-m", "experiments.cli", "calibrate", options.arm, "--seed", str(options.seed), "--out",
+        subprocess.run([sys.executable, "-m", "stribeck", "calibrate", options.arm, "--seed", str(options.seed), "--out",
                         str(campaign)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ})
         calibration = Calibration.load(campaign)
         return _table(options.arm, calibration)

@@ -63,9 +63,9 @@ def _motion(samples: int, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def _memory(samples: int) -> dict[str, float]:
     import resource
 
-    from ident.armfile import load_arm
-    from ident.description import load_mechanism
-    from ident.dynamics import joint_wrenches
+    from stribeck.ident.arm.arm_file import load_arm
+    from stribeck.ident.arm.load_mechanism import load_mechanism
+    from stribeck.ident.model.dynamics import joint_wrenches
 
     mechanism = load_mechanism(load_arm("lab6").model)
     motion = _motion(samples, mechanism.n)
@@ -80,10 +80,10 @@ def _times(samples: int, rounds: int) -> dict[str, Any]:
     import mujoco
     import pinocchio as pin
 
-    from ident.armfile import load_arm
-    from ident.description import load_mechanism
-    from ident.dynamics import inverse_dynamics, joint_wrenches
-    from ident.model_file import read_model
+    from stribeck.ident.arm.arm_file import load_arm
+    from stribeck.ident.arm.load_mechanism import load_mechanism
+    from stribeck.ident.model.dynamics import inverse_dynamics, joint_wrenches
+    from stribeck.ident.model.files.urdf_mjcf import read_model
 
     path = load_arm("lab6").model
     mechanism = load_mechanism(path)

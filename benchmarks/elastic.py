@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drivers import Command
-from drivers.simulated import SimulatedArm
-from ident.armfile import ArmFile, load_arm
-from ident.description import load_mechanism
-from ident.dynamics import inverse_dynamics
-from ident.loads import joint_loads
+from stribeck.drivers.arm import Command
+from stribeck.drivers.simulation.simulated_arm import SimulatedArm
+from stribeck.ident.arm.arm_file import ArmFile, load_arm
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.model.dynamics import inverse_dynamics
+from stribeck.ident.model.loads import joint_loads
 
 Array = NDArray[np.float64]
 REFERENCE = Path(__file__).parent.parent / "data" / "reference" / "f_flexjoint.json"

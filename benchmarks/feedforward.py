@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ident import Calibration, Feedforward
-from ident.armfile import load_arm
-from ident.calibration import JointCalibration, Model, file_sha256
-from ident.friction import unit
-from ident.loads import LOADS
-from ident.mechanism import Bearing
-from ident.parameter import Parameter
+from stribeck import Calibration, Feedforward
+from stribeck.ident.arm.arm_file import load_arm
+from stribeck.ident.calibration.calibration import JointCalibration, Model, file_sha256
+from stribeck.ident.laws.friction import unit
+from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.model.loads import LOADS
+from stribeck.ident.model.mechanism import Bearing
 
 _PARAMETERS = {"coulomb": 5.0, "static": 7.0, "viscous": 4.0, "stribeck_velocity": 0.05, "coulomb_coefficient": 0.1,
                "static_coefficient": 0.12}

@@ -11,22 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from drivers import JointSample
-from drivers.replay import ALL_SIGNALS
-from experiments.constant_speed import plan_constant_speed
-from experiments.plan import plan_table
-from experiments.record import record
-from experiments.recorder import Recorder
-from ident.armfile import load_arm
-from ident.description import load_mechanism
-from ident.run import load_run
+from stribeck.drivers.arm import JointSample
+from stribeck.drivers.replay import ALL_SIGNALS
+from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
+from stribeck.experiments.plans.plan import plan_table
+from stribeck.experiments.recording.record import record
+from stribeck.experiments.recording.run_writer import Recorder
+from stribeck.ident.arm.arm_file import load_arm
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.log.run import load_run
 
 _CHILD = """
 import json, resource, sys, time
 from pathlib import Path
 import lmfit, pandas, pyarrow, mujoco, scipy.optimize
-from ident.identify import identify
-from ident.run import load_run
+from stribeck.ident.identify import identify
+from stribeck.ident.log.run import load_run
 base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 began = time.perf_counter()
 result = identify([load_run(Path(sys.argv[1]))])
@@ -34,7 +34,7 @@ result.calibration.save(Path(sys.argv[2]))
 took = time.perf_counter() - began
 print(json.dumps({"s": took, "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, "joints": len(result.joints)}))
 """
-_WHOLE = "from experiments.cli import main; main()"
+_WHOLE = "from stribeck.experiments.cli.entry import main; main()"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

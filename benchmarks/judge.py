@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from drivers.simulated import SimulatedArm
-from ident.calibration import Calibration
-from ident.friction import load_at
-from ident.identify import Identification
+from stribeck.drivers.simulation.simulated_arm import SimulatedArm
+from stribeck.ident.calibration.calibration import Calibration
+from stribeck.ident.identify import Identification
+from stribeck.ident.laws.friction import load_at
 
 SCALE_PARAMETERS = ("coulomb", "static", "viscous", "stribeck_velocity", "coulomb_coefficient", "static_coefficient")
 

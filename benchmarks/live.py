@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from drivers import Command, JointSample
-from drivers.realtime import real_time
-from drivers.simulated import SimulatedArm
-from experiments.cli.live import live
-from experiments.cli.progress import progress
-from experiments.constant_speed import plan_constant_speed
-from experiments.design import ConstantSpeed
-from experiments.plan import Plan
-from experiments.record import approach
-from experiments.tracking import Watch, follow
-from ident.armfile import load_arm
-from ident.description import load_mechanism
-from ident.mechanism import Mechanism
+from stribeck.drivers.arm import Command, JointSample
+from stribeck.drivers.simulation.simulated_arm import SimulatedArm
+from stribeck.drivers.wire.realtime import real_time
+from stribeck.experiments.cli.screen.live import live
+from stribeck.experiments.cli.screen.progress import progress
+from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
+from stribeck.experiments.plans.plan import Plan
+from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
+from stribeck.experiments.recording.follow import Watch, follow
+from stribeck.experiments.recording.record import approach
+from stribeck.ident.arm.arm_file import load_arm
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.model.mechanism import Mechanism
 
 
 class Paced(SimulatedArm):

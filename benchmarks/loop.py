@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from experiments.constant_speed import plan_constant_speed
-from experiments.design import ConstantSpeed
-from experiments.record import record
-from ident.armfile import load_arm
+from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
+from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
+from stribeck.experiments.recording.record import record
+from stribeck.ident.arm.arm_file import load_arm
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -14,13 +14,13 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.judge import Motions, friction_error, judge_parameters
-from drivers.simulated import SimulatedArm
-from experiments.methods import DEFAULT, METHODS
-from ident.armfile import load_arm
-from ident.description import load_mechanism
-from ident.identify import identify
-from ident.roundtrips import reduce_run
-from ident.run import Run, find_runs, load_run
+from stribeck.drivers.simulation.simulated_arm import SimulatedArm
+from stribeck.experiments.methods.registry import DEFAULT, METHODS
+from stribeck.ident.arm.arm_file import load_arm
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.identify import identify
+from stribeck.ident.log.round_trips import reduce_run
+from stribeck.ident.log.run import Run, find_runs, load_run
 
 WIDE = 0.10
 
@@ -46,7 +46,7 @@ def calibrate_and_judge(arm: str, seed: int, method: str = DEFAULT) -> dict[str,
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "campaign"
         began = time.perf_counter()
-        subprocess.run([sys.executable, "-m", "experiments.cli", "calibrate", arm, "--seed", str(seed), "--method", method,
+        subprocess.run([sys.executable, "-m", "stribeck", "calibrate", arm, "--seed", str(seed), "--method", method,
                         "--out", str(out)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ})
         wall = time.perf_counter() - began
         return {"arm": arm, "seed": seed, "wall_s": round(wall, 2), **judge(out, arm)}

@@ -27,9 +27,9 @@ from typing import Any
 
 import numpy as np
 
-from ident.armfile import ArmFile, load_arm
-from ident.export import EXPORTS
-from ident.run import ARM, EVENTS, RECORD, SAMPLES, arm_sha256, load_run
+from stribeck.ident.arm.arm_file import ArmFile, load_arm
+from stribeck.ident.export.formats import EXPORTS
+from stribeck.ident.log.run import ARM, EVENTS, RECORD, SAMPLES, arm_sha256, load_run
 
 _RAM = Path("/dev/shm")     # where there is such a place, no case waits for a disk
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"
@@ -92,8 +92,8 @@ def schedule(cases: Iterable[str]) -> list[str]:
 
 def _trip(arm: ArmFile, file: Path) -> Path:
     """A plan of one short round trip."""
-    from experiments.plan import Plan, Segment, robot_time, write_plan
-    from ident.description import load_mechanism
+    from stribeck.experiments.plans.plan import Plan, Segment, robot_time, write_plan
+    from stribeck.ident.arm.load_mechanism import load_mechanism
 
     mechanism, (home,) = load_mechanism(arm), arm.home(load_mechanism(arm))
     segments = (Segment(0, "move", (home,), 1), Segment(1, "stroke", (home + 0.3,), 1, JOINT, 0.4),
@@ -104,9 +104,9 @@ def _trip(arm: ArmFile, file: Path) -> Path:
 
 
 def _short_run(folder: Path) -> Path:
-    from drivers import JointSample
-    from experiments.recorder import Recorder
-    from ident.description import load_mechanism
+    from stribeck.drivers.arm import JointSample
+    from stribeck.experiments.recording.run_writer import Recorder
+    from stribeck.ident.arm.load_mechanism import load_mechanism
 
     golden = load_run(next((GOLDEN / "runs").iterdir()))
     mechanism, zero = load_mechanism(golden.arm), np.zeros(len(golden.names))
@@ -242,7 +242,7 @@ def _change_word(out: bytearray, rng: np.random.Generator, whole: bool) -> None:
 
 def _case(number: int, cases: dict[str, tuple[Path, list[str]]], kinds: list[str], root: Path) -> tuple[str, str]:
     """Damage, run, restore: the kind of input, and what was wrong ("" if nothing)."""
-    from experiments.cli.app import run
+    from stribeck.experiments.cli.app import run
 
     kind = kinds[number % len(kinds)]
     file, command = cases[kind]

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ident.mechanism import Array
+from stribeck.ident.arrays import Array
 
 _EVERY = 1e-3           # s between two looks at the clock
 _PAUSE = 1e-3           # s by which one that is late tells of a pause
-_PRIORITY = 20          # before drives and drivers (`drivers.realtime`)
+_PRIORITY = 20          # before drives and drivers (`realtime`)
 _STAT, _STOLEN = Path("/proc/stat"), 8       # where Linux counts ticks of all cores together, and the field of stolen ones
 _AFTER = 0.01           # s in which what has piled up is worked off
 

@@ -21,21 +21,21 @@ import mujoco
 import numpy as np
 import tomlkit
 
-from experiments.breakaway import plan_breakaway
-from experiments.constant_speed import plan_constant_speed
-from experiments.design import ConstantSpeed, Design, Goal
-from experiments.errors import PlanError
-from experiments.forecast import expectations, ways_of
-from experiments.lowest_speed import plan_lowest_speed
-from experiments.plan import Plan, Segment, check_way, profile
-from experiments.validation import plan_validation
-from experiments.warm_up import plan_warm_up
-from experiments.whole_arm import plan_whole_arm
-from ident.armfile import ArmFile, load_arm
-from ident.description import load_mechanism
-from ident.errors import InputError
+from stribeck.experiments.errors import PlanError
+from stribeck.experiments.methods.breakaway_ramps import plan_breakaway
+from stribeck.experiments.methods.lowest_speed_search import plan_lowest_speed
+from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
+from stribeck.experiments.methods.validation_motion import plan_validation
+from stribeck.experiments.methods.warm_up import plan_warm_up
+from stribeck.experiments.methods.whole_arm import plan_whole_arm
+from stribeck.experiments.plans.forecast import expectations, ways_of
+from stribeck.experiments.plans.plan import Plan, Segment, check_way, profile
+from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed, Design, Goal
+from stribeck.ident.arm.arm_file import ArmFile, load_arm
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.errors import InputError
 
-INSIDE = 1.1e-4         # m; the planner's own promise for the box, see experiments/clearance.py
+INSIDE = 1.1e-4         # m; the planner's own promise for the box, see experiments/plans/clearance.py
 APART = 0.005           # m; shapes that come no closer at home may not touch
 _STEPS, _PLACES = 300, 60   # of a segment, at which it is judged; and at which shapes are
 _SHAPES = 0.1           # part of the arms that have shapes

@@ -27,14 +27,14 @@ import tomlkit
 from benchmarks.between import DAMAGED, DELAY, DELAYED, DOUBLED, LOST, SWAPPED, WIRES, break_bus, spoil_frames
 from benchmarks.pauses import robbed, watched
 from benchmarks.provenance import commit, listed
-from drivers.emulators import emulate
-from drivers.emulators.body import POWERS
-from drivers.realtime import real_time
-from experiments.plan import Plan, Segment, robot_time, run_on, silence, write_plan
-from ident.armfile import ArmFile, load_arm
-from ident.description import load_mechanism
-from ident.errors import StribeckError
-from ident.run import DONE, REPLIES, arm_sha256, find_runs, load_run
+from stribeck.drivers.emulators.body import POWERS
+from stribeck.drivers.emulators.emulator import emulate
+from stribeck.drivers.wire.realtime import real_time
+from stribeck.experiments.plans.plan import Plan, Segment, robot_time, run_on, silence, write_plan
+from stribeck.ident.arm.arm_file import ArmFile, load_arm
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.errors import StribeckError
+from stribeck.ident.log.run import DONE, REPLIES, arm_sha256, find_runs, load_run
 from tests.drivers.wires import PAIR, as_of_another_computer, free_port, merged, processes, with_port
 
 ARM = Path(__file__).parents[1] / "tests" / "arms" / "pair.toml"        # a column that turns, a boom that it lifts
@@ -388,10 +388,11 @@ def _strike(fault: str, drives: Any, program: Any) -> None:
         os.kill(program.pid, signal.SIGCONT)
 
 
-processes.set_forkserver_preload(["experiments.cli.app", "experiments.cli.text", "experiments.methods", "experiments.record",
-                                  "drivers.canopen402", "drivers.cubemars", "drivers.damiao", "drivers.dynamixel",
-                                  "drivers.odrive", "drivers.wired",
-                                  *(f"drivers.emulators.{protocol}" for protocol in PROTOCOLS), __name__])
+processes.set_forkserver_preload([
+    *(f"stribeck.experiments.{module}" for module in ("cli.app", "cli.screen.text", "methods.registry", "recording.record")),
+    *(f"stribeck.drivers.{module}" for module in ("canopen.canopen402", "mit.cubemars", "mit.damiao",
+                                                  "dynamixel.dynamixel_link", "odrive.odrive_link", "wire.wired_arm")),
+    *(f"stribeck.drivers.emulators.{protocol}" for protocol in PROTOCOLS), __name__])
 
 
 def _drives(arm: Path, trace: Path, fault: str, struck: int | None, seed: int, begins: Any, listens: Any) -> None:
@@ -424,7 +425,7 @@ def _program(command: list[str], said: Path, fault: str, begins: Any, starts: An
         break_bus(lambda: float(begins.value))
     if fault == SECOND:                         # of one computer, whoever comes second is refused at once
         as_of_another_computer()
-    from experiments.cli.app import main
+    from stribeck.experiments.cli.app import main
 
     starts.set()
     try:

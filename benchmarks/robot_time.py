@@ -12,19 +12,19 @@ from typing import Any
 import numpy as np
 
 from benchmarks.judge import coldness
-from drivers.simulated import SimulatedArm
-from experiments.calibrate import calibrate
-from experiments.design import ConstantSpeed, Design, Trip
-from experiments.order import Writer
-from experiments.plan import RAMP, Plan, check_plan, with_robot_time
-from experiments.record import record
-from experiments.refine import band
-from ident.armfile import ArmFile, DriverTable, load_arm
-from ident.description import load_mechanism
-from ident.friction import load_at
-from ident.identify import Identification, identify
-from ident.roundtrips import reduce_run
-from ident.run import Run, arm_sha256, find_runs, load_run
+from stribeck.drivers.simulation.simulated_arm import SimulatedArm
+from stribeck.experiments.calibrate import calibrate
+from stribeck.experiments.methods.refine import band
+from stribeck.experiments.plans.order import Writer
+from stribeck.experiments.plans.plan import RAMP, Plan, check_plan, with_robot_time
+from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed, Design, Trip
+from stribeck.experiments.recording.record import record
+from stribeck.ident.arm.arm_file import ArmFile, DriverTable, load_arm
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.identify import Identification, identify
+from stribeck.ident.laws.friction import load_at
+from stribeck.ident.log.round_trips import reduce_run
+from stribeck.ident.log.run import Run, arm_sha256, find_runs, load_run
 
 SLOWEST, SPEEDS, TRAVEL = 0.005, 15, 0.5        # of the paper's sweep: rad/s, how many, rad
 ROUGH, LOADED, SERVOS = "rough lab6", "loaded lab6", "desk4"

@@ -13,19 +13,19 @@ import numpy as np
 import pandas as pd
 import tomlkit
 
-from drivers import connect
-from experiments.design import ConstantSpeed
-from experiments.plan import Plan, plan_table
-from experiments.record import record
-from experiments.recorder import Recorder, new_run_folder
-from experiments.tracking import follow
-from experiments.whole_arm import WHOLE_ARM, plan_whole_arm
-from ident.armfile import ArmFile, load_arm
-from ident.description import load_mechanism
-from ident.errors import FitError
-from ident.friction import load_at
-from ident.identify import Identification, identify
-from ident.run import Run, load_run
+from stribeck.drivers.connect import connect
+from stribeck.experiments.methods.whole_arm import WHOLE_ARM, plan_whole_arm
+from stribeck.experiments.plans.plan import Plan, plan_table
+from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
+from stribeck.experiments.recording.follow import follow
+from stribeck.experiments.recording.record import record
+from stribeck.experiments.recording.run_writer import Recorder, new_run_folder
+from stribeck.ident.arm.arm_file import ArmFile, load_arm
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.errors import FitError
+from stribeck.ident.identify import Identification, identify
+from stribeck.ident.laws.friction import load_at
+from stribeck.ident.log.run import Run, load_run
 
 ARM = Path(__file__).parents[1] / "tests" / "arms" / "pair.toml"        # a column that turns, a boom that it lifts
 BASES = 8               # runs that are recorded

@@ -19,7 +19,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     seconds = []
     for _ in range(options.runs + 1):
         began = time.perf_counter()
-        subprocess.run([sys.executable, "-c", "from experiments.cli import main; main()", "--help"], check=True,
+        subprocess.run([sys.executable, "-c", "from stribeck.experiments.cli.entry import main; main()", "--help"], check=True,
                        capture_output=True)
         seconds.append(time.perf_counter() - began)
     seconds = seconds[1:]

@@ -26,14 +26,14 @@ from benchmarks.judge import judge_parameters
 from benchmarks.main_job import motions_of_points
 from benchmarks.pauses import near, watched
 from benchmarks.provenance import commit
-from drivers.realtime import real_time
-from drivers.simulated import SimulatedArm
-from experiments.plan import Plan, robot_time, write_plan
-from experiments.whole_arm import WHOLE_ARM, plan_whole_arm
-from ident.armfile import ArmFile, load_arm
-from ident.description import load_mechanism
-from ident.identify import identify
-from ident.run import Run, arm_sha256, load_run
+from stribeck.drivers.simulation.simulated_arm import SimulatedArm
+from stribeck.drivers.wire.realtime import real_time
+from stribeck.experiments.methods.whole_arm import WHOLE_ARM, plan_whole_arm
+from stribeck.experiments.plans.plan import Plan, robot_time, write_plan
+from stribeck.ident.arm.arm_file import ArmFile, load_arm
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.identify import identify
+from stribeck.ident.log.run import Run, arm_sha256, load_run
 from tests.drivers.wires import PAIR, free_port, merged, with_port
 
 SMALL = Path(__file__).parents[1] / "tests" / "arms" / "pair.toml"
@@ -146,7 +146,7 @@ def _changed(arm: ArmFile, folder: Path, changes: dict[str, Any], replaced: tupl
 @contextmanager
 def emulated(arm: ArmFile, seed: int) -> Iterator[None]:
     """`stribeck emulate` as long as it is needed."""
-    command = [sys.executable, "-m", "experiments.cli", "emulate", str(arm.path), "--seed", str(seed)]
+    command = [sys.executable, "-m", "stribeck", "emulate", str(arm.path), "--seed", str(seed)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -184,7 +184,7 @@ def follow(arm: ArmFile, plan: Plan, out: Path) -> Path:
     """`stribeck run` with a plan; gives the run folder."""
     path = arm.path.with_name("plan.toml")
     write_plan(plan, path)
-    command = [sys.executable, "-m", "experiments.cli", "run", str(arm.path), "--plan", str(path), "--out", str(out),
+    command = [sys.executable, "-m", "stribeck", "run", str(arm.path), "--plan", str(path), "--out", str(out),
                "--seed", str(plan.seed), "--yes", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:

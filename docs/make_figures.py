@@ -14,7 +14,7 @@ import pandas as pd
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from ident import Calibration
+from stribeck import Calibration
 
 WIDE = 128
 INK, QUIET, LEAST, MOST = "#1c2b3a", "#7a8794", "#5ab4ac", "#1b3a5c"

@@ -12,10 +12,10 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from benchmarks.compensation import follow, told
-from experiments.report.validation import plot_validation
-from ident import Calibration
-from ident.run import VALIDATION, find_runs, load_run
-from ident.validation import validate
+from stribeck import Calibration
+from stribeck.experiments.report.validation_plot import plot_validation
+from stribeck.ident.calibration.validation import validate
+from stribeck.ident.log.run import VALIDATION, find_runs, load_run
 
 IMAGES = Path(__file__).parent / "images"
 STYLE = {"font.family": "DejaVu Sans", "font.size": 8.5, "axes.edgecolor": QUIET, "text.color": INK, "axes.labelcolor": INK,

@@ -9,17 +9,17 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from experiments.report.svg import COLOURS, RAMP, drawing_style
-from ident.bodies import ConstraintSet
-from ident.branch import PostureError
-from ident.description import load_mechanism
-from ident.driving import Driving, closed_driving_torque, driving_torque
-from ident.dynamics import joint_origins
-from ident.elastic import equilibrium, flexible_link
-from ident.loops import close_loops, closed_loads
-from ident.maximal import constraint_rank, maximal_dynamics
-from ident.mechanism import JointFriction, Mechanism
-from ident.simulation import simulate
+from stribeck.experiments.report.svg import COLOURS, RAMP, drawing_style
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.model.chains.closed_chain import close_loops, closed_loads
+from stribeck.ident.model.chains.posture_following import PostureError
+from stribeck.ident.model.driven.driving_torques import Driving, closed_driving_torque, driving_torque
+from stribeck.ident.model.driven.forward_simulation import simulate
+from stribeck.ident.model.dynamics import joint_origins
+from stribeck.ident.model.elastic_joints import equilibrium, flexible_link
+from stribeck.ident.model.maximal.bodies import ConstraintSet
+from stribeck.ident.model.maximal.constraint_forces import constraint_rank, maximal_dynamics
+from stribeck.ident.model.mechanism import JointFriction, Mechanism
 
 FOLDER = Path(__file__).parent
 G = 9.80665

@@ -7,7 +7,7 @@ from typing import Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from ident.armfile import Limits
+from stribeck.ident.arm.arm_file import Limits
 
 Array = NDArray[np.float64]
 

@@ -5,14 +5,14 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from drivers.arm import Array, JointSample
-from drivers.connect import HOLDING, connect
-from drivers.transport import bus_errors
-from drivers.wired import WiredArm
-from ident.armfile import ArmFile, Limits
-from ident.description import load_mechanism
-from ident.mechanism import Mechanism
-from ident.ratings import rated_torques, rated_velocities
+from stribeck.drivers.arm import Array, JointSample
+from stribeck.drivers.connect import HOLDING, connect
+from stribeck.drivers.wire.transport import bus_errors
+from stribeck.drivers.wire.wired_arm import WiredArm
+from stribeck.ident.arm.arm_file import ArmFile, Limits
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.model.files.drive_ratings import rated_torques, rated_velocities
+from stribeck.ident.model.mechanism import Mechanism
 
 _CYCLES = 1.0           # s of cycles whose replies are timed
 _TURNED = 0.01          # rad or m by which a joint was turned by hand

@@ -4,15 +4,15 @@ from collections.abc import Callable
 from importlib import metadata
 from pkgutil import resolve_name
 
-from drivers.arm import Arm
-from ident.armfile import ArmFile
-from ident.errors import InputError, about_file, unknown_name
+from stribeck.drivers.arm import Arm
+from stribeck.ident.arm.arm_file import ArmFile
+from stribeck.ident.errors import InputError, about_file, unknown_name
 
 Connect = Callable[[ArmFile, int | None], Arm]
 
 
 def _simulated(arm: ArmFile, seed: int | None) -> Arm:
-    from drivers.simulated import SimulatedArm
+    from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 
     return SimulatedArm(arm, seed=seed)
 
@@ -20,7 +20,7 @@ def _simulated(arm: ArmFile, seed: int | None) -> Arm:
 def _wired(link: str) -> Connect:
     """Connects an arm by a link, "module:class", which is imported when it is needed."""
     def made(arm: ArmFile, seed: int | None) -> Arm:
-        from drivers.wired import WiredArm
+        from stribeck.drivers.wire.wired_arm import WiredArm
 
         return WiredArm(arm, resolve_name(link))
 
@@ -29,11 +29,11 @@ def _wired(link: str) -> Connect:
 
 DRIVERS: dict[str, Connect] = {
     "simulated": _simulated,
-    "canopen": _wired("drivers.canopen402:CanopenLink"),
-    "dynamixel": _wired("drivers.dynamixel:DynamixelLink"),
-    "damiao": _wired("drivers.damiao:DamiaoLink"),
-    "odrive": _wired("drivers.odrive:OdriveLink"),
-    "cubemars": _wired("drivers.cubemars:CubemarsLink")}
+    "canopen": _wired("stribeck.drivers.canopen.canopen402:CanopenLink"),
+    "dynamixel": _wired("stribeck.drivers.dynamixel.dynamixel_link:DynamixelLink"),
+    "damiao": _wired("stribeck.drivers.mit.damiao:DamiaoLink"),
+    "odrive": _wired("stribeck.drivers.odrive.odrive_link:OdriveLink"),
+    "cubemars": _wired("stribeck.drivers.mit.cubemars:CubemarsLink")}
 
 HOLDING = frozenset({"simulated", "canopen", "dynamixel", "cubemars"})  # that hear nothing for long, and stop; others lose power
 

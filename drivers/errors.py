@@ -2,7 +2,7 @@
 
 from typing import Self
 
-from ident.errors import StribeckError
+from stribeck.ident.errors import StribeckError
 
 
 class DriverError(StribeckError, RuntimeError):

@@ -6,11 +6,11 @@ from typing import Self
 
 import numpy as np
 
-from drivers.arm import Command, JointSample, Resolution
-from drivers.errors import ArmStopped, ReplayEnded, ReplayMismatch
-from ident.description import load_mechanism
-from ident.errors import InputError
-from ident.run import SIGNALS, Run
+from stribeck.drivers.arm import Command, JointSample, Resolution
+from stribeck.drivers.errors import ArmStopped, ReplayEnded, ReplayMismatch
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.errors import InputError
+from stribeck.ident.log.run import SIGNALS, Run
 
 ALL_SIGNALS = SIGNALS      # what a run must be loaded with to be replayed
 _TOLERANCE = 1e-9          # rad/s by which a command may differ from the recorded one

@@ -6,9 +6,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from drivers.arm import Arm, Command, JointSample
-from drivers.errors import DriverError, LimitExceeded
-from ident.errors import InputError
+from stribeck.drivers.arm import Arm, Command, JointSample
+from stribeck.drivers.errors import DriverError, LimitExceeded
+from stribeck.ident.errors import InputError
 
 _REACTION_TIME = 0.02      # s, on top of a period, for which a joint still follows its last command before it brakes
 _FOLLOWING_TIME = 0.2      # s over which a joint may fall behind its commands,

@@ -1,1 +1,1 @@
-"""Experiments: plans, motion, recording, and the main job."""
+"""Experiments: plans, motion, recording, foreign logs, reports and the command line."""

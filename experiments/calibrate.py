@@ -9,29 +9,29 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.breakaway import USUAL, plan_breakaway
-from experiments.campaign import Campaign
-from experiments.errors import TooShort
-from experiments.lowest_speed import lowest_sentence, plan_lowest_speed, with_slowest
-from experiments.methods import DEFAULT, plan_method
-from experiments.plan import Plan
-from experiments.record import check_modes
-from experiments.recorder import empty_folder, refuse_used
-from experiments.refine import Refinement, precision
-from experiments.report import write_report
-from experiments.tracking import Watch
-from experiments.warm_up import Settling, ended, plan_warm_up, run_notes
-from ident.armfile import ArmFile
-from ident.breakaway import Breakaway, breakaway_table, breakaways
-from ident.calibration import Calibration
-from ident.description import load_mechanism
-from ident.errors import InputError
-from ident.export import export
-from ident.files import whole, write_whole
-from ident.identify import Identification, identify
-from ident.joint import Options, check_options
-from ident.lowest_speed import lowest_speeds
-from ident.run import FITTED, Run, find_runs, load_run
+from stribeck.experiments.errors import TooShort
+from stribeck.experiments.methods.breakaway_ramps import USUAL, plan_breakaway
+from stribeck.experiments.methods.lowest_speed_search import lowest_sentence, plan_lowest_speed, with_slowest
+from stribeck.experiments.methods.refine import Refinement, precision
+from stribeck.experiments.methods.registry import DEFAULT, plan_method
+from stribeck.experiments.methods.warm_up import Settling, ended, plan_warm_up, run_notes
+from stribeck.experiments.plans.plan import Plan
+from stribeck.experiments.recording.campaign import Campaign
+from stribeck.experiments.recording.follow import Watch
+from stribeck.experiments.recording.record import check_modes
+from stribeck.experiments.recording.run_writer import empty_folder, refuse_used
+from stribeck.experiments.report.page import write_report
+from stribeck.ident.arm.arm_file import ArmFile
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.calibration.calibration import Calibration
+from stribeck.ident.errors import InputError
+from stribeck.ident.export.formats import export
+from stribeck.ident.fit.joint.fit_joint import Options, check_options
+from stribeck.ident.identify import Identification, identify
+from stribeck.ident.log.breakaway import Breakaway, breakaway_table, breakaways
+from stribeck.ident.log.lowest_speed import lowest_speeds
+from stribeck.ident.log.run import FITTED, Run, find_runs, load_run
+from stribeck.ident.whole_files import whole, write_whole
 
 Say = Callable[[str, str], None]
 Agree = Callable[[list[Plan]], None]

@@ -1,6 +1,6 @@
 """Errors of experiments."""
 
-from ident.errors import InputError, StribeckError
+from stribeck.ident.errors import InputError, StribeckError
 
 
 class PlanError(InputError):

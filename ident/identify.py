@@ -10,27 +10,29 @@ from importlib.metadata import version
 import numpy as np
 import pandas as pd
 
-from ident.advice import VARIED
-from ident.armfile import ArmFile, Tool
-from ident.breakaway import breakaway_table, breakaways
-from ident.calibration import Calibration, JointCalibration, Model, file_sha256
-from ident.description import load_mechanism
-from ident.errors import FitError, InputError
-from ident.filtering import Log, filtered
-from ident.friction import load_at, load_part
-from ident.gravity import TELLS
-from ident.health import Finding, check_log, check_reading, check_scale, dead_torques, drift, name_runs
-from ident.joint import JointFit, Options, excited_loads, identify_joint, identify_motion
-from ident.mechanism import Mechanism
-from ident.misplaced import KINDS as MISPLACED
-from ident.misplaced import misplaced
-from ident.motion import agreement
-from ident.moving import OF_STROKES, check_motion
-from ident.parameter import Parameter
-from ident.repeats import passes, with_deviation
-from ident.roundtrips import Reduction, reduce_run
-from ident.run import BREAKAWAY, Run, arm_sha256
-from ident.tool import ToolFit, UnknownTool, seek_tool
+from stribeck.ident.arm.arm_file import ArmFile, Tool
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.calibration.calibration import Calibration, JointCalibration, Model, file_sha256
+from stribeck.ident.errors import FitError, InputError
+from stribeck.ident.fit.arm.between_runs import passes, with_deviation
+from stribeck.ident.fit.arm.unknown_tool import ToolFit, UnknownTool, seek_tool
+from stribeck.ident.fit.joint.advice import VARIED
+from stribeck.ident.fit.joint.fit_joint import JointFit, Options, excited_loads, identify_joint, identify_motion
+from stribeck.ident.fit.joint.general_motion import agreement
+from stribeck.ident.fit.joint.gravity import TELLS
+from stribeck.ident.laws.friction import load_at, load_part
+from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.log.breakaway import breakaway_table, breakaways
+from stribeck.ident.log.finding import Finding
+from stribeck.ident.log.health.log_health import check_log, check_reading, check_scale, drift, name_runs
+from stribeck.ident.log.health.motion_health import OF_STROKES, check_motion
+from stribeck.ident.log.health.wrong_zero_or_sign import KINDS as MISPLACED
+from stribeck.ident.log.health.wrong_zero_or_sign import misplaced
+from stribeck.ident.log.motion_points import Log, filtered
+from stribeck.ident.log.round_trips import Reduction, reduce_run
+from stribeck.ident.log.run import BREAKAWAY, Run, arm_sha256
+from stribeck.ident.log.signal_checks import dead_torques
+from stribeck.ident.model.mechanism import Mechanism
 
 STRONG_DRIFT = 0.10     # change of friction over a run from which a warning is due
 CONTRADICTED = 0.10     # torque over the model's gravity that far from 1 puts the model's loads in doubt

@@ -4,18 +4,19 @@ import os
 import shutil
 import tomllib
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 import tomlkit
 
+from tests.places import TEST_ARMS
+
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
-from ident.armfile import ArmFile, load_arm  # noqa: E402  # NumPy reads the variables when it is imported
+from stribeck.ident.arm.arm_file import ArmFile, load_arm  # noqa: E402  # NumPy reads the variables when it is imported
 
-ARMS = Path(__file__).parent / "arms"
+ARMS = TEST_ARMS
 LONGEST = ("test_main_job", "test_minute", "test_resumed", "test_company", "test_campaign", "test_dynamixel", "test_clearance",
            "test_forecast", "test_gravity", "test_manual", "test_canopen", "test_reliability", "test_arm_contract",
            "test_agreement")

@@ -4,7 +4,7 @@ from types import ModuleType
 
 import numpy as np
 
-from ident.mechanism import Mechanism
+from stribeck.ident.model.mechanism import Mechanism
 
 # a gripper: the right finger turns as the left one slides
 HAND = """<?xml version="1.0"?>

@@ -20,9 +20,10 @@ from typing import Any
 import tomlkit
 import typer
 
-from experiments.cli.app import app, run
+from stribeck.experiments.cli.app import app, run
+from tests.places import DOCS
 
-MANUAL = Path(__file__).parent.parent / "docs" / "manual"
+MANUAL = DOCS / "manual"
 _BLOCK = re.compile(r"(<!-- [^>]* -->\n)?^```(\w*)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _FAR = 0.05             # part by which numbers may differ, beside two of their last digits

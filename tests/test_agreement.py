@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.agreement import SPOILT, compare
-from experiments.methods import METHODS
-from ident.armfile import ArmFile
+from stribeck.experiments.methods.registry import METHODS
+from stribeck.ident.arm.arm_file import ArmFile
 
 QUICK = {"gear_ratio": 400.0, "rotor_inertia": 2.5e-6}
 KNOBS = {"torque_noise": 0.05, "ripple": 0.02, "ripple_period": 0.0157, "stroke_scatter": 0.01, "encoder_step": 1e-5}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.elastic import REFERENCE, beam, experiment, phases, spring, truth
-from ident.armfile import load_arm
+from stribeck.ident.arm.arm_file import load_arm
 
 ARM = load_arm("elastic1")
 TRUE = truth(ARM)

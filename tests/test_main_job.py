@@ -15,12 +15,12 @@ import pytest
 
 from benchmarks.compensation import follow, told
 from benchmarks.main_job import judge
-from experiments.cli.app import run
-from ident import Calibration
-from ident.export.approximation import approximate
+from stribeck import Calibration
+from stribeck.experiments.cli.app import run
+from stribeck.ident.export.approximation import approximate
 from tests.manual import run_page
+from tests.places import ROOT
 
-ROOT = Path(__file__).parent.parent
 SEED = "1"
 PRINTED = "printed.txt"
 
@@ -169,11 +169,11 @@ def test_the_wheel_runs_the_main_job_outside_the_tree(tmp_path):
     subprocess.run([*pip, "install", "--no-deps", "-q", "--target", site, str(wheel)], check=True)
     parts = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
     (Path(site) / "dependencies.pth").write_text("\n".join(parts) + "\n", encoding="utf-8")   # plain paths: no editable hooks
-    done = subprocess.run([str(python), "-c", "import ident; print(ident.__file__); from experiments.cli import main; main()",
-                           "calibrate", "lab6", "--joints", "j6", "--budget", "90s", "--seed", SEED, "--out", "out"],
-                          cwd=tmp_path, capture_output=True, text=True, check=False)
+    code = "import stribeck; print(stribeck.__file__); from stribeck.__main__ import main; main()"
+    done = subprocess.run([str(python), "-c", code, "calibrate", "lab6", "--joints", "j6", "--budget", "90s", "--seed", SEED,
+                           "--out", "out"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith(str(Path(site) / "ident"))
+    assert done.stdout.startswith(str(Path(site) / "stribeck"))
     assert Calibration.load(tmp_path / "out").joints["j6"].verdict() == "identified"
 
 
@@ -188,6 +188,6 @@ def test_the_snippet_of_the_readme_runs(campaign, monkeypatch, capsys):
 def test_the_help_has_every_command_of_the_readme():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     written = set(re.findall(r"^\| `stribeck (\w+)", readme, flags=re.MULTILINE))
-    done = subprocess.run([sys.executable, "-m", "experiments.cli", "--help"], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-m", "stribeck", "--help"], capture_output=True, text=True, check=True)
     assert written == {command for command in written if f" {command} " in done.stdout}
     assert len(written) == 14

@@ -7,17 +7,18 @@ from unittest.mock import patch
 
 import pytest
 
-from experiments.importers.readers import READERS
-from ident.export.formats import NUMBERS
-from ident.friction import LAWS
+from stribeck.experiments.importers.readers import READERS
+from stribeck.ident.export.formats import NUMBERS
+from stribeck.ident.laws.friction import LAWS
 from tests.drivers.wires import play, processes
 from tests.manual import MANUAL, alike, assert_printed, blocks, run_page
+from tests.places import DATA, SHARED
 
 TRIES = 3
 ELSEWHERE = {"example-lab6"}            # run with the campaign of tests/test_main_job.py
 PAGES = {path.stem for path in MANUAL.glob("*.md")} - {"README", "faq"}
-EMPS = Path(__file__).parents[2] / "shared" / "data" / "emps" / "DATA_EMPS.mat"
-ARMS = Path(__file__).parents[1] / "data" / "arms"
+EMPS = SHARED / "emps" / "DATA_EMPS.mat"
+ARMS = DATA / "arms"
 
 
 @pytest.fixture(scope="module")

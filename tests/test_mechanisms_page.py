@@ -2,11 +2,11 @@
 
 import importlib.util
 import re
-from pathlib import Path
 
 import pytest
 
-DOCS = Path(__file__).parent.parent / "docs"
+from tests.places import DOCS
+
 SECTIONS = ("five_axis_tree", "three_loop_chain", "six_cylinders", "planar_3_prr", "gough_stewart", "flexible_arm")
 
 

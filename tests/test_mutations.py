@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import mutations
 from benchmarks.mutations import damaged, judged, make_inputs, schedule
-from experiments.cli.app import run
+from stribeck.experiments.cli.app import run
 
 CASES = 500
 
@@ -46,7 +46,7 @@ def test_a_fault_would_be_seen(monkeypatch, tmp_path, what, word):
         kept.append(np.ones(100_000_000 if what == "takes" else 1))
         return 2
 
-    monkeypatch.setattr("experiments.cli.app.run", command)
+    monkeypatch.setattr("stribeck.experiments.cli.app.run", command)
     _, fault = mutations._case(0, cases, schedule(cases), tmp_path / "in")
     assert word in fault
 

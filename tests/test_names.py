@@ -2,24 +2,24 @@
 
 import dataclasses
 import re
-from pathlib import Path
 
 import pytest
 
-from drivers import dynamixel
-from drivers.truth import FlexibleLink, JointTruth, Knobs, _ArmTruth
-from experiments.plan import Plan, Segment
-from ident.armfile import JointTable, _ArmTable
-from ident.calibration import _CalibrationTable, _JointTable, _ParameterTable
-from ident.design import Prediction
-from ident.friction import AUTO, LAWS, UNITS
-from ident.mechanism import Bearing, Spring
-from ident.mechanismfile import _EndTable, _FrictionTable, _LoopTable, _MechanismTable
-from ident.mechanismfile import _JointTable as _MechanismJointTable
-from ident.roundtrips import COLUMNS
-from ident.run import SIGNALS
+from stribeck.drivers.dynamixel import dynamixel_link as dynamixel
+from stribeck.drivers.simulation.truth import FlexibleLink, JointTruth, Knobs, _ArmTruth
+from stribeck.experiments.plans.plan import Plan, Segment
+from stribeck.ident.arm.arm_file import JointTable, _ArmTable
+from stribeck.ident.calibration.calibration import _CalibrationTable, _JointTable, _ParameterTable
+from stribeck.ident.fit.information import Prediction
+from stribeck.ident.laws.friction import AUTO, LAWS, UNITS
+from stribeck.ident.log.round_trips import COLUMNS
+from stribeck.ident.log.run import SIGNALS
+from stribeck.ident.model.files.mechanism_toml import _EndTable, _FrictionTable, _LoopTable, _MechanismTable
+from stribeck.ident.model.files.mechanism_toml import _JointTable as _MechanismJointTable
+from stribeck.ident.model.mechanism import Bearing, Spring
+from tests.places import DOCS
 
-PAGE = (Path(__file__).parent.parent / "docs" / "names.md").read_text(encoding="utf-8")
+PAGE = (DOCS / "names.md").read_text(encoding="utf-8")
 
 
 def keys(model) -> set[str]:

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks import spoiled
 from benchmarks.spoiled import HEAVY, SCENARIOS, Spoiled, changed, judge, record_base
-from ident.run import Run
+from stribeck.ident.log.run import Run
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,9 @@ from typing import BinaryIO, ClassVar, Literal
 
 import numpy as np
 
-from drivers.arm import Command, JointSample
-from drivers.simulated import SimulatedArm
-from ident.armfile import ArmFile, JointTable
+from stribeck.drivers.arm import Command, JointSample
+from stribeck.drivers.simulation.simulated_arm import SimulatedArm
+from stribeck.ident.arm.arm_file import ArmFile, JointTable
 
 _RATE = 500.0           # Hz of the physics' steps; positions between them follow the velocity.
 _LOOP_RATE = 2000.0     # Where drives close a loop of their own around it, a step is as long as one of theirs

@@ -11,9 +11,9 @@ from typing import ClassVar
 
 import can
 
-from drivers.emulators.body import Body, Drive, Electronics
-from ident.armfile import ArmFile
-from ident.errors import InputError, unknown_name
+from stribeck.drivers.emulators.body import Body, Drive, Electronics
+from stribeck.ident.arm.arm_file import ArmFile
+from stribeck.ident.errors import InputError, unknown_name
 
 Send = Callable[[int, bytes], None]
 _POLL = 0.001               # s without a frame after which the drives look at their clocks

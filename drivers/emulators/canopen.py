@@ -10,8 +10,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from drivers.emulators.body import Drive
-from drivers.emulators.can_bus import CanEmulator, Node, Send
+from stribeck.drivers.emulators.body import Drive
+from stribeck.drivers.emulators.can_bus import CanEmulator, Node, Send
 
 _TEST = 0x2FFF              # the emulator's own object: what is written there happens to the drive,
 

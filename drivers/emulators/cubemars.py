@@ -7,8 +7,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from drivers.emulators.body import Drive
-from drivers.emulators.can_bus import CanEmulator, Node, Send, published
+from stribeck.drivers.emulators.body import Drive
+from stribeck.drivers.emulators.can_bus import CanEmulator, Node, Send, published
 
 _PUBLISHED: dict[str, tuple[float, ...]] = {
     "AK10-9": (12.5, 50.0, 65.0), "AK60-6": (12.5, 45.0, 15.0), "AK70-10": (12.5, 50.0, 25.0), "AK80-6": (12.5, 76.0, 12.0),

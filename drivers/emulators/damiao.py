@@ -9,8 +9,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from drivers.emulators.body import Drive
-from drivers.emulators.can_bus import CanEmulator, Node, Send, published
+from stribeck.drivers.emulators.body import Drive
+from stribeck.drivers.emulators.can_bus import CanEmulator, Node, Send, published
 
 TEST = 0xEE                 # the emulator's own register: what is written there happens to the motor,
 

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from drivers.emulators.body import Body, Drive, Electronics
-from ident.armfile import ArmFile
-from ident.errors import InputError
+from stribeck.drivers.emulators.body import Body, Drive, Electronics
+from stribeck.ident.arm.arm_file import ArmFile
+from stribeck.ident.errors import InputError
 
 _POLL = 0.001               # s without a byte after which the servos look at their clocks
 _TEST = 1000                # the emulator's own item: what is written there happens to the servo,

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from pkgutil import resolve_name
 from typing import Protocol
 
-from drivers.emulators.body import Body
-from ident.armfile import ArmFile
-from ident.errors import InputError, unknown_name
+from stribeck.drivers.emulators.body import Body
+from stribeck.ident.arm.arm_file import ArmFile
+from stribeck.ident.errors import InputError, unknown_name
 
 
 class Emulator(Protocol):
@@ -49,5 +49,5 @@ def emulate(arm: ArmFile, seed: int | None = None) -> Emulator:
                          f"{', '.join(EMULATORS)}, as lab6-canopen")
     if arm.driver.kind not in EMULATORS:
         raise unknown_name("kind of emulator", arm.driver.kind, EMULATORS)
-    made: Emulator = resolve_name(f"drivers.emulators.{arm.driver.kind}:Emulator")(arm, seed)
+    made: Emulator = resolve_name(f"stribeck.drivers.emulators.{arm.driver.kind}:Emulator")(arm, seed)
     return made

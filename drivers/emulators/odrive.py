@@ -10,9 +10,9 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from drivers.emulators.body import Drive
-from drivers.emulators.can_bus import CanEmulator, Node, Send
-from ident.armfile import ArmFile
+from stribeck.drivers.emulators.body import Drive
+from stribeck.drivers.emulators.can_bus import CanEmulator, Node, Send
+from stribeck.ident.arm.arm_file import ArmFile
 
 TEST = 0xFFFF               # the emulator's own endpoint: what is written there (uint32) happens to the axis,
 

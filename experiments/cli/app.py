@@ -9,10 +9,16 @@ import time
 
 import typer
 
-from experiments.cli import beginning, comparing, fitting, judging, moving, showing, wires
-from experiments.cli.common import BAD_INPUT, DONE, STOPPED
-from experiments.cli.entry import ENDINGS, leave
-from experiments.cli.entry import STOPPED as TOLD
+from stribeck.experiments.cli.commands import compare as comparing
+from stribeck.experiments.cli.commands import drives as wires
+from stribeck.experiments.cli.commands import fit as fitting
+from stribeck.experiments.cli.commands import init as beginning
+from stribeck.experiments.cli.commands import move as moving
+from stribeck.experiments.cli.commands import show as showing
+from stribeck.experiments.cli.commands import validate as judging
+from stribeck.experiments.cli.common import BAD_INPUT, DONE, STOPPED
+from stribeck.experiments.cli.endings import ENDINGS, leave
+from stribeck.experiments.cli.endings import STOPPED as TOLD
 
 _AGAIN = 0.001          # s
 _ONE = 1.0              # s in which all that asks the program to end is one wish
@@ -147,9 +153,9 @@ def _explain(error: Exception) -> int:
     if hasattr(error, "show") and hasattr(error, "exit_code"):      # the parser's own, which shows its usage
         error.show()
         return BAD_INPUT
-    from drivers.errors import DriverError
-    from experiments.errors import RecordingFailed
-    from ident.errors import StribeckError
+    from stribeck.drivers.errors import DriverError
+    from stribeck.experiments.errors import RecordingFailed
+    from stribeck.ident.errors import StribeckError
 
     if isinstance(error, StribeckError):
         print(f"stribeck: {error}", file=sys.stderr)

@@ -13,9 +13,9 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from experiments.plan import Plan
-    from ident.armfile import ArmFile
-    from ident.mechanism import Mechanism
+    from stribeck.experiments.plans.plan import Plan
+    from stribeck.ident.arm.arm_file import ArmFile
+    from stribeck.ident.model.mechanism import Mechanism
 
 DONE, DIFFERS, BAD_INPUT, STOPPED = 0, 1, 2, 3       # exit codes
 _PIPED_WIDTH = 130      # columns where nobody says how wide the paper is
@@ -101,7 +101,7 @@ def split(text: str | None) -> tuple[str, ...] | None:
     """Names separated by commas."""
     if text is None:
         return None
-    from ident.errors import InputError
+    from stribeck.ident.errors import InputError
 
     names = tuple(part.strip() for part in text.split(",") if part.strip())
     if not names:
@@ -134,7 +134,7 @@ def _quantity(text: str, units: dict[str, float], option: str, allowed: str, lim
     except (ValueError, KeyError):
         value = 0.0
     if not 0.0 < value < limit:
-        from ident.errors import InputError
+        from stribeck.ident.errors import InputError
 
         raise InputError(f"{option} {text!r} is no such value; give {allowed}")
     return value
@@ -152,13 +152,13 @@ def agree(plans: "list[Plan]", arm: "ArmFile", mechanism: "Mechanism", yes: bool
     """
     if arm.driver.kind == "simulated":
         return
-    from drivers.check import falling, limits_page, unguarded
-    from drivers.errors import ArmStopped
-    from experiments.cli.tables import fitted
-    from experiments.cli.text import checked_against, clock, joint_page, motion_table, position_units
-    from experiments.record import approach
-    from experiments.tracking import TRIAL
-    from ident.errors import InputError
+    from stribeck.drivers.check import falling, limits_page, unguarded
+    from stribeck.drivers.errors import ArmStopped
+    from stribeck.experiments.cli.screen.tables import fitted
+    from stribeck.experiments.cli.screen.text import checked_against, clock, joint_page, motion_table, position_units
+    from stribeck.experiments.recording.follow import TRIAL
+    from stribeck.experiments.recording.record import approach
+    from stribeck.ident.errors import InputError
 
     out.print("limits in force", fitted(joint_page(limits_page(arm, mechanism, arm.limits(mechanism))), out.width), sep="\n")
     for note in filter(None, (falling(arm, plans[0].names), unguarded(arm))):

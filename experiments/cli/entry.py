@@ -2,12 +2,8 @@
 
 import signal
 import sys
-from collections import namedtuple
 
-STOPPED = "stribeck: stopped by the operator"
-ENDINGS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
-    ENDINGS.remove(signal.SIGHUP)           # nohup: it is to outlive its terminal
+from stribeck.experiments.cli.endings import ENDINGS, STOPPED, leave
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -21,7 +17,7 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         for ending in ENDINGS:
             signal.signal(ending, end)
-        from experiments.cli.app import main as run
+        from stribeck.experiments.cli.app import main as run
     except BaseException:       # what is written in C fails in words of its own where its loading is broken off
         if not asked:
             raise
@@ -31,13 +27,3 @@ def main(arguments: list[str] | None = None) -> None:
         print(STOPPED, file=sys.stderr)
         leave(3)
     run(arguments)
-
-
-def leave(code: int) -> None:
-    """End with this code.
-
-    After an interrupt that passed through text that is run as code, `python -m` ends as killed by it, handled or not, unless
-    another such text was run since: named tuples are made of one.
-    """
-    namedtuple("_", "")
-    sys.exit(code)

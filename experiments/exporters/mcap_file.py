@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ident.errors import InputError
-from ident.run import ARM, EVENTS, RECORD, Run, load_run
+from stribeck.ident.errors import InputError
+from stribeck.ident.log.run import ARM, EVENTS, RECORD, Run, load_run
 
 _HEADER = "builtin_interfaces/Time stamp\nstring frame_id\n"
 _TIME = "int32 sec\nuint32 nanosec\n"

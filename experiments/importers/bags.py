@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from experiments.importers import multi_array
-from experiments.importers.joint_state import STAMPS, TYPES, JointStates
-from experiments.importers.multi_array import MultiArrays
-from experiments.importers.table import Table
-from ident.errors import InputError, unknown_name
+from stribeck.experiments.importers import multi_array
+from stribeck.experiments.importers.joint_state import STAMPS, TYPES, JointStates
+from stribeck.experiments.importers.multi_array import MultiArrays
+from stribeck.experiments.importers.table import Table
+from stribeck.ident.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
     from mcap.records import Chunk

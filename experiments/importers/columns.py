@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ident.armfile import read_toml
-from ident.errors import InputError, unknown_name
-from ident.mechanism import Mechanism
+from stribeck.ident.errors import InputError, unknown_name
+from stribeck.ident.model.mechanism import Mechanism
+from stribeck.ident.toml_tables import read_toml
 
 UNITS = {
     "t": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0},

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 import numpy as np
 
-from experiments.importers.columns import (
+from stribeck.experiments.importers.columns import (
     CURRENTS,
     UNITS,
     ColumnMap,
@@ -20,10 +20,11 @@ from experiments.importers.columns import (
     unknown_unit,
     without_units,
 )
-from experiments.importers.table import Table
-from ident.armfile import ArmFile
-from ident.errors import InputError
-from ident.mechanism import Array, Mechanism
+from stribeck.experiments.importers.table import Table
+from stribeck.ident.arm.arm_file import ArmFile
+from stribeck.ident.arrays import Array
+from stribeck.ident.errors import InputError
+from stribeck.ident.model.mechanism import Mechanism
 
 _WORDS = {
     "q": {"q", "pos", "position", "positions", "angle", "angles", "qpos", "theta", "state", "winkel", "lage",

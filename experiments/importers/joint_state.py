@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.importers import cdr
-from experiments.importers.multi_array import MultiArrays
-from experiments.importers.table import MOST_NUMBERS, Array, Table, check_size, in_memory
-from ident.errors import InputError
+from stribeck.experiments.importers import cdr
+from stribeck.experiments.importers.multi_array import MultiArrays
+from stribeck.experiments.importers.table import MOST_NUMBERS, Array, Table, check_size, in_memory
+from stribeck.ident.errors import InputError
 
 TYPES = ("sensor_msgs/msg/JointState", "sensor_msgs/JointState")
 STAMPS = ("auto", "header", "receipt")

@@ -13,8 +13,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from experiments.importers.table import MOST_NUMBERS, Array, Table, check_size, columns_of
-from ident.errors import InputError
+from stribeck.experiments.importers.table import MOST_NUMBERS, Array, Table, check_size, columns_of
+from stribeck.ident.errors import InputError
 
 _INT32, _UINT32, _MATRIX, _COMPRESSED = 5, 6, 14, 15       # types of elements
 _SPARSE = 5                                               # class of a matrix

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.importers import cdr
-from experiments.importers.table import MOST_NUMBERS, Array
+from stribeck.experiments.importers import cdr
+from stribeck.experiments.importers.table import MOST_NUMBERS, Array
 
 TYPES = ("std_msgs/msg/Float64MultiArray", "std_msgs/Float64MultiArray")
 _WIDEST = 1000          # values of a message, and dimensions

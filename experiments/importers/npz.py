@@ -8,8 +8,8 @@ from typing import IO
 
 import numpy as np
 
-from experiments.importers.table import Array, Table, check_size, column_names, columns_of
-from ident.errors import InputError
+from stribeck.experiments.importers.table import Array, Table, check_size, column_names, columns_of
+from stribeck.ident.errors import InputError
 
 _DAMAGED = (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, KeyError,
             MemoryError, OverflowError, SyntaxError, TypeError)

@@ -4,13 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ident.filtering import BANDWIDTH
-from ident.fit import LEAST_ROUND_TRIPS
-from ident.health import check_scale, check_time, dead_torques, opposing
-from ident.mechanism import Mechanism
-from ident.roundtrips import reduce_run
-from ident.run import Run
-from ident.strokes import HELD
+from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS
+from stribeck.ident.log.health.log_health import check_scale, opposing
+from stribeck.ident.log.motion_points import BANDWIDTH
+from stribeck.ident.log.round_trips import reduce_run
+from stribeck.ident.log.run import Run
+from stribeck.ident.log.signal_checks import check_time, dead_torques
+from stribeck.ident.log.strokes import HELD
+from stribeck.ident.model.mechanism import Mechanism
 
 _LEAST_SPEEDS = 3       # from which viscous friction is more than a line through two points
 _SAME = 1.1             # ratio within which speeds are one

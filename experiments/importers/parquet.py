@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from experiments.importers.table import Array, Table, check_size
-from experiments.importers.text import is_date, is_number, numbers_in
-from ident.errors import InputError
+from stribeck.experiments.importers.table import Array, Table, check_size
+from stribeck.experiments.importers.text_tables import is_date, is_number, numbers_in
+from stribeck.ident.errors import InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from experiments.importers.bags import SUFFIXES, open_bag
-from experiments.importers.matlab import open_mat
-from experiments.importers.npz import open_npz
-from experiments.importers.parquet import open_lerobot, open_parquet
-from experiments.importers.table import Table, with_stamps
-from experiments.importers.text import open_csv
-from ident.errors import InputError, no_file, unknown_name
+from stribeck.experiments.importers.bags import SUFFIXES, open_bag
+from stribeck.experiments.importers.matlab import open_mat
+from stribeck.experiments.importers.npz import open_npz
+from stribeck.experiments.importers.parquet import open_lerobot, open_parquet
+from stribeck.experiments.importers.table import Table, with_stamps
+from stribeck.experiments.importers.text_tables import open_csv
+from stribeck.ident.errors import InputError, no_file, unknown_name
 
 READERS: dict[str, Callable[..., Table]] = {
     ".csv": open_csv,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ident.errors import InputError
+from stribeck.ident.errors import InputError
 
 Array = NDArray[np.float64]
 _SECONDS = re.compile(r"(.*?)(?:secs?|seconds)", re.IGNORECASE)

@@ -1,5 +1,1 @@
-"""The report: one self-contained HTML page about a calibration."""
-
-from experiments.report.page import write_report
-
-__all__ = ["write_report"]
+"""Reports: the HTML page, its figures and tables, and the words for results."""

@@ -2,8 +2,8 @@
 
 from markupsafe import Markup
 
-from experiments import words
-from experiments.report.joint import JointData
+from stribeck.experiments.report import words
+from stribeck.experiments.report.joint_data import JointData
 
 _STRIBECK = ("{lhs} = [<i>C</i> + (<i>S</i> − <i>C</i>) <i>e</i><sup>−(|{w}|/{stribeck_velocity})"
              '<span class="up">{exponent}</span></sup>] sgn {w} + {viscous} {w}')

@@ -10,10 +10,10 @@ from matplotlib.colors import Colormap, LinearSegmentedColormap, Normalize, to_h
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter
 
-from experiments.report.joint import JointData
-from experiments.report.svg import COLOURS, RAMP, inline
-from experiments.words import load_word
-from ident.mechanism import Array
+from stribeck.experiments.report.joint_data import JointData
+from stribeck.experiments.report.svg import COLOURS, RAMP, inline
+from stribeck.experiments.report.words import load_word
+from stribeck.ident.arrays import Array
 
 _RASTER = 600           # points from which marks become a picture, so that the page stays small
 _LARGE, _SMALL = (4.7, 5.3), (3.6, 2.9)      # inches; about the width at which a page shows them

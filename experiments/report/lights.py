@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from experiments import words
-from experiments.report.joint import JointData
-from ident.calibration import Calibration
-from ident.health import Finding
+from stribeck.experiments.report import words
+from stribeck.experiments.report.joint_data import JointData
+from stribeck.ident.calibration.calibration import Calibration
+from stribeck.ident.log.finding import Finding
 
 GOOD, MIND, BAD = "good", "mind", "bad"
 _ZERO = "zero"

@@ -12,17 +12,17 @@ import jinja2
 import numpy as np
 from markupsafe import Markup, escape
 
-from experiments import words
-from experiments.report import sentences, tables
-from experiments.report.equation import equation
-from experiments.report.figures import curve_figure, gravity_figure, load_colours, off_law_figure
-from experiments.report.joint import JointData, joint_data
-from experiments.report.lights import lights
-from experiments.report.svg import COLOURS, RAMP, drawing_style
-from ident.files import write_whole
-from ident.health import Finding
-from ident.identify import Identification
-from ident.parameter import IDENTIFIED
+from stribeck.experiments.report import report_tables as tables
+from stribeck.experiments.report import sentences, words
+from stribeck.experiments.report.equation import equation
+from stribeck.experiments.report.figures import curve_figure, gravity_figure, load_colours, off_law_figure
+from stribeck.experiments.report.joint_data import JointData, joint_data
+from stribeck.experiments.report.lights import lights
+from stribeck.experiments.report.svg import COLOURS, RAMP, drawing_style
+from stribeck.ident.identify import Identification
+from stribeck.ident.laws.parameter import IDENTIFIED
+from stribeck.ident.log.finding import Finding
+from stribeck.ident.whole_files import write_whole
 
 _WEIGHTY = ("not calibrated", "dead torque", "torn", "ended", "torque unit", "direction", "order", "late torque", "saturation",
             "never moved", "stick-slip", "speed not constant", "left out")       # findings that come first
@@ -155,4 +155,4 @@ def _breaking(name: str) -> Markup:
 
 def _resource(name: str) -> str:
     """A file of this package, also from an installed wheel."""
-    return files("experiments.report").joinpath(name).read_text(encoding="utf-8")
+    return files("stribeck.experiments.report").joinpath(name).read_text(encoding="utf-8")

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from experiments import words
-from experiments.report.joint import JointData
+from stribeck.experiments.report import words
+from stribeck.experiments.report.joint_data import JointData
 
 _CORRELATED = 0.8       # correlation from which two estimates trade against each other
 

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
-from ident.mechanism import Array
+from stribeck.ident.arrays import Array
 
 COLOURS = SimpleNamespace(ink="#1b2733", muted="#5c6975", faint="#98a3ad", line="#dde3e8", band="#c9d6df",
                           point="#2f6f94", measured="#a9cbe0", accent="#b8501f")

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ident.calibration import Calibration, JointCalibration
-from ident.friction import load_part
-from ident.mechanism import Array
+from stribeck.ident.arrays import Array
+from stribeck.ident.calibration.calibration import Calibration, JointCalibration
+from stribeck.ident.laws.friction import load_part
 
 LOSSES = ("growth with load", "the Stribeck effect", "the quadratic part", "the difference between the directions")
 _SPEEDS, _LOADS = 200, 21        # nodes of the grid over the calibrated range

@@ -6,15 +6,15 @@ import re
 
 import numpy as np
 
-from ident.calibration import Calibration, JointCalibration
-from ident.errors import InputError
-from ident.export.approximation import other_losses
-from ident.export.result import Export
-from ident.friction import law_named
-from ident.loads import LOAD_PARTS, load_weights
-from ident.mechanism import Mechanism
+from stribeck.ident.calibration.calibration import Calibration, JointCalibration
+from stribeck.ident.errors import InputError
+from stribeck.ident.export.approximation import other_losses
+from stribeck.ident.export.result import Export
+from stribeck.ident.laws.friction import law_named
+from stribeck.ident.model.loads import LOAD_PARTS, load_weights
+from stribeck.ident.model.mechanism import Mechanism
 
-# arguments as in `ident.friction`, so that calls follow from the signatures there; the header says what stands for `double`
+# arguments as in `friction`, so that calls follow from the signatures there; the header says what stands for `double`
 _LAWS = {
     "coulomb_viscous": """
 static inline double @_coulomb_viscous(double w, double c0, double viscous, double c1, double load)

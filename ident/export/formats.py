@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from ident.calibration import Calibration
-from ident.errors import InputError, unknown_name
-from ident.export.c_header import to_c
-from ident.export.models import to_mjcf, to_sdf, to_urdf
-from ident.export.plain import to_csv, to_json, to_ros2, to_vendor
-from ident.export.result import Export
+from stribeck.ident.calibration.calibration import Calibration
+from stribeck.ident.errors import InputError, unknown_name
+from stribeck.ident.export.c_header import to_c
+from stribeck.ident.export.numbers import to_csv, to_json, to_ros2, to_vendor
+from stribeck.ident.export.result import Export
+from stribeck.ident.export.robot_descriptions import to_mjcf, to_sdf, to_urdf
 
 DESCRIPTIONS: dict[str, Callable[[Calibration, Path | None], Export]] = {"urdf": to_urdf, "mjcf": to_mjcf, "sdf": to_sdf}
 NUMBERS: dict[str, Callable[[Calibration], Export]] = {

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from drivers import Arm, Command, JointSample
-from drivers.simulated import SimulatedArm
-from ident.armfile import ArmFile
+from stribeck.drivers.arm import Arm, Command, JointSample
+from stribeck.drivers.simulation.simulated_arm import SimulatedArm
+from stribeck.ident.arm.arm_file import ArmFile
 from tests.drivers.wires import Bench, benches
 
 
@@ -19,8 +19,8 @@ def bench(make_arm: Callable[..., ArmFile]) -> Iterator[Callable[..., Bench]]:
     Tests share their computer with others: replies may be three times as old as usual before an arm is stopped.
     """
     with pytest.MonkeyPatch.context() as patience:
-        patience.setattr("drivers.wired._AGE", 0.15)
-        patience.setattr("drivers.supervisor._STALE_TIME", 0.15)
+        patience.setattr("stribeck.drivers.wire.wired_arm._AGE", 0.15)
+        patience.setattr("stribeck.drivers.supervisor._STALE_TIME", 0.15)
         yield from benches(make_arm)
 
 

@@ -7,12 +7,15 @@ from functools import cache
 import numpy as np
 import pytest
 
-from drivers import Arm, ArmStopped, Command, DriverError, Supervisor, connect
-from drivers.replay import ALL_SIGNALS, ReplayArm
-from drivers.simulated import SimulatedArm
-from experiments.recorder import Recorder
-from ident.description import load_mechanism
-from ident.run import load_run
+from stribeck.drivers.arm import Arm, Command
+from stribeck.drivers.connect import connect
+from stribeck.drivers.errors import ArmStopped, DriverError
+from stribeck.drivers.replay import ALL_SIGNALS, ReplayArm
+from stribeck.drivers.simulation.simulated_arm import SimulatedArm
+from stribeck.drivers.supervisor import Supervisor
+from stribeck.experiments.recording.run_writer import Recorder
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.log.run import load_run
 from tests.drivers.wires import benches
 
 MOTION = 60             # cycles of the motion that every backend can be asked for

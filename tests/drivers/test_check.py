@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from drivers.check import check_arm, falling, limits_page, unguarded
-from drivers.errors import NoAnswer
-from drivers.simulated import SimulatedArm
-from ident.description import load_mechanism
+from stribeck.drivers.check import check_arm, falling, limits_page, unguarded
+from stribeck.drivers.errors import NoAnswer
+from stribeck.drivers.simulation.simulated_arm import SimulatedArm
+from stribeck.ident.arm.load_mechanism import load_mechanism
 from tests.drivers.wires import PAIR, free_port, merged, with_port
 
 DEVICES = {"canopen": "device", "dynamixel": "XM430-W210", "damiao": "DM10010L", "odrive": "ODrive", "cubemars": "AK70-10"}
@@ -72,7 +72,8 @@ def test_slides_have_metres(make_arm):
 @pytest.mark.parametrize("kind", ["canopen", "dynamixel"])
 def test_drives_of_slides_hold_metres(bench, kind, monkeypatch):
     slides = np.array([True, False])
-    monkeypatch.setattr("drivers.wired.load_mechanism", lambda arm: replace(load_mechanism(arm), prismatic=slides))
+    monkeypatch.setattr("stribeck.drivers.wire.wired_arm.load_mechanism",
+                        lambda arm: replace(load_mechanism(arm), prismatic=slides))
     drives = bench(kind)
     page = check_arm(drives.arm).pages["drives"]
     drives.end()

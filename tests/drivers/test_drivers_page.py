@@ -6,16 +6,18 @@ import socketserver
 import threading
 import time
 from importlib.metadata import EntryPoint
-from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
 
-from drivers import Command, DriverError, connect
-from ident.errors import InputError
+from stribeck.drivers.arm import Command
+from stribeck.drivers.connect import connect
+from stribeck.drivers.errors import DriverError
+from stribeck.ident.errors import InputError
+from tests.places import DOCS
 
-PAGE = Path(__file__).parents[2] / "docs" / "drivers.md"
+PAGE = DOCS / "drivers.md"
 
 
 class TextDrives(socketserver.StreamRequestHandler):

@@ -8,13 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from drivers import ArmStopped, Command, ReplayEnded, ReplayMismatch
-from drivers.replay import ALL_SIGNALS, ReplayArm
-from drivers.simulated import SimulatedArm
-from experiments.recorder import Recorder
-from ident.description import load_mechanism
-from ident.errors import InputError
-from ident.run import SAMPLES, load_run
+from stribeck.drivers.arm import Command
+from stribeck.drivers.errors import ArmStopped, ReplayEnded, ReplayMismatch
+from stribeck.drivers.replay import ALL_SIGNALS, ReplayArm
+from stribeck.drivers.simulation.simulated_arm import SimulatedArm
+from stribeck.experiments.recording.run_writer import Recorder
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.errors import InputError
+from stribeck.ident.log.run import SAMPLES, load_run
 
 CYCLES = 50
 

@@ -8,10 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from drivers import Command, DriverError, JointSample, LimitExceeded, Resolution, Supervisor
-from drivers.simulated import SimulatedArm
-from ident.armfile import Limits
-from ident.errors import InputError
+from stribeck.drivers.arm import Command, JointSample, Resolution
+from stribeck.drivers.errors import DriverError, LimitExceeded
+from stribeck.drivers.simulation.simulated_arm import SimulatedArm
+from stribeck.drivers.supervisor import Supervisor
+from stribeck.ident.arm.arm_file import Limits
+from stribeck.ident.errors import InputError
 
 RATE = 100.0
 LIMITS = Limits(position=np.array([[-2.0, 2.0], [-1.0, 1.5]]), velocity=np.array([2.0, 1.0]), acceleration=np.array([8.0, 4.0]),

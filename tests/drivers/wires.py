@@ -12,21 +12,24 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import can
 import numpy as np
 import pytest
 
-from drivers import Arm, Command, JointSample, connect, wired
-from drivers.emulators import emulate
-from drivers.realtime import real_time
-from ident.armfile import ArmFile, load_arm
+from stribeck.drivers.arm import Arm, Command, JointSample
+from stribeck.drivers.connect import connect
+from stribeck.drivers.emulators.emulator import emulate
+from stribeck.drivers.wire import wired_arm as wired
+from stribeck.drivers.wire.realtime import real_time
+from stribeck.ident.arm.arm_file import ArmFile, load_arm
 
 processes = multiprocessing.get_context("forkserver")       # imports once, starts in no time
-processes.set_forkserver_preload(["drivers.canopen402", "drivers.damiao", "drivers.dynamixel", "drivers.odrive",
-                                  "drivers.emulators.canopen", "drivers.emulators.damiao", "drivers.emulators.dynamixel",
-                                  "drivers.emulators.odrive", "drivers.wired", __name__])
+processes.set_forkserver_preload([
+    *(f"stribeck.drivers.{module}" for module in ("canopen.canopen402", "mit.damiao", "dynamixel.dynamixel_link",
+                                                  "odrive.odrive_link", "wire.wired_arm")),
+    *(f"stribeck.drivers.emulators.{kind}" for kind in ("canopen", "damiao", "dynamixel", "odrive")), __name__])
 
 REST = np.zeros(2)
 PACE = np.array([0.3, -0.2])
@@ -220,11 +223,11 @@ def virtual_drives(arm: ArmFile, spoil: Callable[[Any], None]) -> Iterator[wired
     """Emulated drives in this process, the first of them spoilt, and the driver on a CAN bus that is already open."""
     channel = f"drives-{os.getpid()}-{time.monotonic_ns()}"
     theirs, ours = (can.Bus(interface="virtual", channel=channel) for _ in range(2))
-    emulator = import_module(f"drivers.emulators.{arm.driver.kind}").Emulator(arm, bus=theirs)
+    emulator = import_module(f"stribeck.drivers.emulators.{arm.driver.kind}").Emulator(arm, bus=theirs)
     spoil(emulator._nodes[0])
     try:
         with served(emulator):
-            yield wired.WiredArm(arm, type(connect(arm).link), ours)
+            yield wired.WiredArm(arm, type(cast(wired.WiredArm, connect(arm)).link), ours)
     finally:
         theirs.shutdown()
         ours.shutdown()

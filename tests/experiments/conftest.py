@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.cli.app import run
-from experiments.methods import METHODS
-from experiments.plan import Plan, Segment, with_robot_time
-from ident.armfile import ArmFile
-from ident.run import arm_sha256
+from stribeck.experiments.cli.app import run
+from stribeck.experiments.methods.registry import METHODS
+from stribeck.experiments.plans.plan import Plan, Segment, with_robot_time
+from stribeck.ident.arm.arm_file import ArmFile
+from stribeck.ident.log.run import arm_sha256
 
 
 @pytest.fixture(scope="session")

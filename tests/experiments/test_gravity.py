@@ -11,25 +11,26 @@ import numpy as np
 import pytest
 import tomlkit
 
-from drivers.simulated import SimulatedArm
-from experiments import words
-from experiments.calibrate import fit_runs
-from experiments.constant_speed import plan_constant_speed
-from experiments.design import ConstantSpeed
-from experiments.record import record
-from experiments.whole_arm import plan_whole_arm
-from ident.armfile import Tool, load_arm
-from ident.calibration import Calibration
-from ident.errors import InputError
-from ident.export import export
-from ident.feedforward import Feedforward
-from ident.joint import Options
-from ident.loads import joint_loads
-from ident.resources import data_dir
-from ident.run import arm_sha256
+from stribeck.drivers.simulation.simulated_arm import SimulatedArm
+from stribeck.experiments.calibrate import fit_runs
+from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
+from stribeck.experiments.methods.whole_arm import plan_whole_arm
+from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
+from stribeck.experiments.recording.record import record
+from stribeck.experiments.report import words
+from stribeck.ident.arm.arm_file import Tool, load_arm
+from stribeck.ident.arm.built_in import data_dir
+from stribeck.ident.calibration.calibration import Calibration
+from stribeck.ident.calibration.feedforward import Feedforward
+from stribeck.ident.errors import InputError
+from stribeck.ident.export.formats import export
+from stribeck.ident.fit.joint.fit_joint import Options
+from stribeck.ident.log.run import arm_sha256
+from stribeck.ident.model.loads import joint_loads
+from tests.places import TEST_ARMS
 
 PAYLOAD = {"mass": 1.5, "com": [0.03, -0.02, 0.08]}
-ARMS = Path(__file__).parents[1] / "arms"
+ARMS = TEST_ARMS
 EFFICIENCY = 0.7
 JOINTS = ("j2", "j3", "j5")
 CORRECTED = Options(torque_basis="gravity-corrected")

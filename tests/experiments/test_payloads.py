@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from experiments.calibrate import fit_runs
-from experiments.plan import Plan
-from experiments.record import record
-from ident.armfile import ArmFile
-from ident.errors import InputError
-from ident.identify import identify
-from ident.joint import Options
-from ident.run import Run, load_run
+from stribeck.experiments.calibrate import fit_runs
+from stribeck.experiments.plans.plan import Plan
+from stribeck.experiments.recording.record import record
+from stribeck.ident.arm.arm_file import ArmFile
+from stribeck.ident.errors import InputError
+from stribeck.ident.fit.joint.fit_joint import Options
+from stribeck.ident.identify import identify
+from stribeck.ident.log.run import Run, load_run
 
 BEARING = {"pin_radius": 0.04, "friction_arm": 0.03, "bending_arm": 0.08}
 TRUTH = {"coulomb": 1.0, "coulomb_coefficient": 0.5, "viscous": 1.5}

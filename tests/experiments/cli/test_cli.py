@@ -15,18 +15,19 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from drivers.connect import DRIVERS
-from drivers.errors import DriverError
-from drivers.simulated import SimulatedArm
-from experiments.cli import app
-from experiments.cli.app import _Ending, _explain
-from experiments.errors import RecordingFailed
-from experiments.plan import write_plan
-from experiments.recorder import Recorder
-from ident.description import load_mechanism
-from ident.run import ARM, EVENTS, RECORD, SAMPLES, find_runs, load_run
+from stribeck.drivers.connect import DRIVERS
+from stribeck.drivers.errors import DriverError
+from stribeck.drivers.simulation.simulated_arm import SimulatedArm
+from stribeck.experiments.cli import app
+from stribeck.experiments.cli.app import _Ending, _explain
+from stribeck.experiments.errors import RecordingFailed
+from stribeck.experiments.plans.plan import write_plan
+from stribeck.experiments.recording.run_writer import Recorder
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.log.run import ARM, EVENTS, RECORD, SAMPLES, find_runs, load_run
+from tests.places import DATA
 
-GOLDEN = Path(__file__).parents[3] / "data" / "golden"
+GOLDEN = DATA / "golden"
 HEAVY = {"numpy", "lmfit", "matplotlib", "mujoco", "pyarrow", "pandas", "scipy", "can", "canopen"}
 COMMANDS = ("init", "calibrate", "plan", "run", "fit", "replay", "import", "export", "report", "loads", "compare", "validate")
 
@@ -342,11 +343,11 @@ def test_what_asks_twice_to_end_is_one_wish():
 def test_what_ends_it_while_it_is_being_loaded_is_no_traceback(ending):
     code = f"""
 import os, signal, sys
-from experiments.cli import main
+from stribeck.experiments.cli.entry import main
 
 class Interrupts:
     def find_spec(self, name, path, target=None):
-        if name == "experiments.cli.app":
+        if name == "stribeck.experiments.cli.app":
             os.kill(os.getpid(), signal.{ending})
 
 sys.meta_path.insert(0, Interrupts())
@@ -358,8 +359,9 @@ main(["--help"])
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no such signals")
 @pytest.mark.parametrize(("module", "becomes"), [
-    ("experiments.cli.app", "raise ImportError('initialization failed')"), ("experiments.cli.app", "pass"),
-    ("ident.description", "raise"), ("ident.description", "raise ImportError('initialization failed')")])
+    ("stribeck.experiments.cli.app", "raise ImportError('initialization failed')"), ("stribeck.experiments.cli.app", "pass"),
+    ("stribeck.ident.arm.load_mechanism", "raise"),
+    ("stribeck.ident.arm.load_mechanism", "raise ImportError('initialization failed')")])
 def test_whatever_becomes_of_ctrl_c_in_what_is_being_loaded(tmp_path, module, becomes):
     """Modules that are written in C raise what they will, or nothing; Python ends as killed by what passed through `exec`."""
     (tmp_path / "interrupted.py").write_text(f"""
@@ -374,7 +376,7 @@ class Interrupts:
                 {becomes}
 
 sys.meta_path.insert(0, Interrupts())
-from experiments.cli import main
+from stribeck.experiments.cli.entry import main
 main(["loads", "lab6", "--q", "0,0,0,0,0,0"])
 """, encoding="utf-8")
     done = subprocess.run([sys.executable, "-m", "interrupted"], cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -384,7 +386,7 @@ main(["loads", "lab6", "--q", "0,0,0,0,0,0"])
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="has no such signal")
 @pytest.mark.parametrize(("start", "endings"), [("", 3), ("trap '' HUP; ", 2)])
 def test_nohup_outlives_its_terminal(start, endings):
-    code = "from experiments.cli.entry import ENDINGS; print(len(ENDINGS))"
+    code = "from stribeck.experiments.cli.endings import ENDINGS; print(len(ENDINGS))"
     done = subprocess.run(f'{start}exec "{sys.executable}" -c "{code}"', shell=True, capture_output=True, text=True, check=True)
     assert int(done.stdout) == endings
 
@@ -394,7 +396,7 @@ def test_that_nobody_reads_on_is_no_failure():
     """As behind `head`."""
     read, write = os.pipe()
     os.close(read)
-    done = subprocess.run([sys.executable, "-m", "experiments.cli", "loads", "lab6", "--q", "0,0,0,0,0,0"], stdout=write,
+    done = subprocess.run([sys.executable, "-m", "stribeck", "loads", "lab6", "--q", "0,0,0,0,0,0"], stdout=write,
                           stderr=subprocess.PIPE, timeout=120, check=False)
     os.close(write)
     assert (done.returncode, done.stderr) == (0, b"")
@@ -634,7 +636,7 @@ class TestHelp:
         code = f"""
 import sys
 import time
-from experiments.cli.app import run
+from stribeck.experiments.cli.app import run
 assert run(["--help"]) == 0
 print("LOADED", *sorted({HEAVY!r} & sys.modules.keys()))
 """
@@ -647,7 +649,7 @@ print("LOADED", *sorted({HEAVY!r} & sys.modules.keys()))
         """Processor time of the fastest of five, so that what else the machine does is not measured."""
         def seconds():
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            subprocess.run([sys.executable, "-m", "experiments.cli", "--help"], capture_output=True, check=True)
+            subprocess.run([sys.executable, "-m", "stribeck", "--help"], capture_output=True, check=True)
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
             return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -727,7 +729,7 @@ def change_column(run, name, change):
 
 def make_rest_run(arm, folder):
     """A run in which nothing moves."""
-    from drivers import JointSample
+    from stribeck.drivers.arm import JointSample
 
     with Recorder(folder, arm, load_mechanism(arm), "a test", 100.0) as recorder:
         for k in range(300):

@@ -11,14 +11,14 @@ import mujoco
 import numpy as np
 import pytest
 
-from ident import Calibration, load_mechanism
-from ident.armfile import Tool
-from ident.calibration import JointCalibration, Model, file_sha256
-from ident.friction import LAWS, UNITS
-from ident.loads import LOADS
-from ident.mechanism import Bearing
-from ident.parameter import Parameter
-from ident.resources import data_dir
+from stribeck import Calibration, load_mechanism
+from stribeck.ident.arm.arm_file import Tool
+from stribeck.ident.arm.built_in import data_dir
+from stribeck.ident.calibration.calibration import JointCalibration, Model, file_sha256
+from stribeck.ident.laws.friction import LAWS, UNITS
+from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.model.loads import LOADS
+from stribeck.ident.model.mechanism import Bearing
 
 PUBLIC = {"ur5": "ur_description/urdf/ur5_robot.urdf", "panda": "panda_description/urdf/panda.urdf"}
 ARMS = ("lab6", *PUBLIC)

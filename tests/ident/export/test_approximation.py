@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ident import Calibration
-from ident.export import export
-from ident.export.approximation import approximate
-from ident.tool import UnknownTool
+from stribeck import Calibration
+from stribeck.ident.export.approximation import approximate
+from stribeck.ident.export.formats import export
+from stribeck.ident.fit.arm.unknown_tool import UnknownTool
 from tests.ident.export.conftest import known, made_joint
 
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ident import Calibration, joint_loads, load_mechanism
-from ident.armfile import Tool
-from ident.calibration import Model, file_sha256
-from ident.errors import InputError
-from ident.export import export
-from ident.export.c_header import _LAWS, identifier
-from ident.friction import LAWS
+from stribeck import Calibration, joint_loads, load_mechanism
+from stribeck.ident.arm.arm_file import Tool
+from stribeck.ident.calibration.calibration import Model, file_sha256
+from stribeck.ident.errors import InputError
+from stribeck.ident.export.c_header import _LAWS, identifier
+from stribeck.ident.export.formats import export
+from stribeck.ident.laws.friction import LAWS
 from tests.ident.export.conftest import ARMS, known, made_joint
 from tests.judges import tree
 

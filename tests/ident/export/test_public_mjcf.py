@@ -9,10 +9,10 @@ import mujoco
 import numpy as np
 import pytest
 
-from ident import Calibration, load_mechanism
-from ident.export import export
-from ident.export.approximation import approximate
-from ident.friction import LAWS
+from stribeck import Calibration, load_mechanism
+from stribeck.ident.export.approximation import approximate
+from stribeck.ident.export.formats import export
+from stribeck.ident.laws.friction import LAWS
 from tests.ident.export.conftest import made_joint, resistance
 
 try:

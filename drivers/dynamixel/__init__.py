@@ -1,0 +1,1 @@
+"""Dynamixel X servos over Protocol 2.0."""

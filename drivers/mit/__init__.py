@@ -1,0 +1,1 @@
+"""Damiao and CubeMars AK motors, which speak MIT frames."""

@@ -1,0 +1,232 @@
+"""Damiao motors in their own velocity mode: settings by register and read back, then a velocity frame out and a state in each
+cycle. A motor that meets no frame in its time-out loses power.
+"""
+
+import time
+from collections.abc import Iterator
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from stribeck.drivers.mit import mit_frames as mit
+from stribeck.drivers.mit.mit_frames import Ranges, State
+from stribeck.drivers.mit.mit_motor import MotorKeys, Shaft
+from stribeck.drivers.wire.axis import Joint, Reading, Steps
+from stribeck.drivers.wire.polled import Condition, Frame, PolledAxis, PolledKeys, PolledLink
+from stribeck.drivers.wire.transport import can_bits
+from stribeck.drivers.wire.velocity_from_positions import Slope
+from stribeck.ident.errors import InputError
+
+_RAMP_ROOM = 2.0            # the motor's own ramps are so much steeper than ours, so that they bind only if ours fail
+_LOOK, _TURNS = 0.05, 0.02  # s between two looks at a motor that has power, and rad/s of its joint from which somebody turns it
+_STATE = "state"
+
+
+class DriveKeys(MotorKeys):
+    """Keys of ``drive = {...}`` of a joint."""
+
+    motors = mit.DAMIAO
+    id: Annotated[int, Field(ge=1, le=15)]          # ESC_ID: replies have four bits for it
+    reply: Annotated[int, Field(ge=1, le=0x7FE)]    # MST_ID, the identifier of its replies
+
+
+class DamiaoAxis(PolledAxis):
+    """One Damiao motor."""
+
+    def __init__(self, joint: Joint, keys: PolledKeys, drive: DriveKeys) -> None:
+        super().__init__(joint, keys)
+        self.drive, self.shaft = drive, Shaft(joint, drive)
+        step = self.shaft.steps
+        self.steps = Steps(float(np.spacing(np.float32(joint.velocity * drive.gear))) / drive.gear, step.position, step.torque)
+        self._slope = Slope(step.position)
+
+    # what the motor says
+
+    @property
+    def condition(self) -> Condition:
+        """By the status of its last reply."""
+        if self.reading is None:
+            return "unknown"
+        return {0: "off", mit.ENABLED: "powered"}.get(self.reading.status, "fault")        # type: ignore[return-value]
+
+    @property
+    def trouble(self) -> str | None:
+        """Its status in words."""
+        return "silent" if self.reading is None else mit.damiao_words(self.reading.status)
+
+    def identity(self) -> dict[str, str]:
+        """Motor, firmware, ranges in its registers."""
+        spans = ", ".join(f"{self.read(register):g}" for register in mit.RANGES)
+        return {"id": str(self.drive.id), "device": self.drive.motor or "Damiao", "firmware": f"{self.read(mit.FIRMWARE):.0f}",
+                "modes": "velocity", "ranges": f"{spans} (rad, rad/s, N·m)", "own gear": f"{self.read(mit.GEAR):g}",
+                "holds": f"{self.read(mit.MAX_SPEED) / self.drive.gear:.3g} {self.joint.position_unit}/s"}
+
+    # settings
+
+    def greet(self) -> None:
+        """Its identifier."""
+        self.read(mit.MOTOR_ID)
+
+    def configure(self) -> None:
+        """Compare identifiers and ranges, write mode, ramps, speed limit and time-out, read each back."""
+        self.reading, self._goal = None, None
+        for register, stated, key in ((mit.MOTOR_ID, self.drive.id, "id"), (mit.REPLY_ID, self.drive.reply, "reply")):
+            found = self.read(register)
+            if found != stated:
+                raise self.error(f"has {key} {found:.0f} in its register {register}, the arm file says {stated}")
+        self._compare_ranges()
+        status = self.state().status
+        if status not in (0, mit.ENABLED):
+            raise self.error(f"has a fault: {mit.damiao_words(status)}; see to its cause, then clear it with stribeck check "
+                             "--reset")
+        holds = status == mit.ENABLED
+        self._refuse_leader(holds)
+        self.settings[mit.MODE] = self._question(mit.READ, mit.MODE), mit.VELOCITY_MODE
+        ramp = _RAMP_ROOM * self.joint.acceleration * self.drive.gear
+        for register, value, what in ((mit.MODE, mit.VELOCITY_MODE, "mode"), (mit.ACCELERATION, ramp, "acceleration"),
+                                      (mit.DECELERATION, -ramp, "deceleration"),
+                                      (mit.MAX_SPEED, self.joint.velocity * self.drive.gear, "speed limit")):
+            if not (holds and register == mit.MODE):
+                self.write(register, value, what)
+        self.try_watchdog(holds)
+
+    def refuse_company(self) -> None:
+        """A powered motor with a time-out follows somebody, and so does one that turns."""
+        self._refuse_leader(self.state().status == mit.ENABLED)
+
+    def _refuse_leader(self, powered: bool) -> None:
+        if powered and (self.read(mit.TIMEOUT) != 0 or self.read(mit.MODE) != mit.VELOCITY_MODE or self._turns()):
+            raise self.error("is powered and follows another program, or one that ended without stopping it; stop that first")
+
+    def _turns(self) -> bool:
+        """Whether its joint moves, by more than one that is held by a velocity loop creeps."""
+        before, _, _ = self.shaft.measured(self.state())
+        time.sleep(_LOOK)
+        after, _, _ = self.shaft.measured(self.state())
+        return abs(after - before) > max(_TURNS * _LOOK, 2.0 * self.steps.position)
+
+    def _compare_ranges(self) -> None:
+        found, stated = Ranges(*(self.read(register) for register in mit.RANGES)), self.drive.spans
+        for key, unit in (("position", "rad"), ("velocity", "rad/s"), ("torque", "N·m")):
+            is_, says = getattr(found, key), getattr(stated, key)
+            if not abs(is_ - says) <= 1e-3 * says:
+                raise self.error(f"scales its {key} by {is_:g} {unit} (registers 21-23: {found.position:g}, {found.velocity:g}, "
+                                 f"{found.torque:g}), the arm file says {says:g} {unit}; every {key} would be wrong by that "
+                                 "factor. Correct motor or ranges")
+
+    def watch(self, on: bool) -> None:
+        """The time-out's register; a motor that holds by itself has heard nothing for long, and would trip at once."""
+        if on:
+            self.link.send(self.setpoint(0.0))
+            self.released = False           # before it is written: it may be, though nothing comes back
+        self.write(mit.TIMEOUT, round(self.keys.watchdog / mit.TICK) if on else 0, "watchdog")
+        self.released = not on
+
+    def write(self, register: int, value: float, what: str) -> None:
+        """Write a register and read it back."""
+        self.settings[register] = self._question(mit.READ, register), value
+        self.ask(self._question(mit.WRITE, register, value), register)
+        found = self.read(register)
+        if not self.has(register, found):
+            raise self.error(f"was told {what} = {value:g} (register {register}) and reads back {found:g}")
+
+    def read(self, register: int) -> float:
+        """Value of a register."""
+        value: float = self.ask(self._question(mit.READ, register), register)
+        return value
+
+    def state(self) -> State:
+        """Its state, asked for outside the cycles."""
+        found: State = self.ask(self._question(mit.STATE), _STATE)
+        return found
+
+    def _question(self, what: int, register: int = 0, value: float | None = None) -> Frame:
+        return Frame(mit.SERVICE, mit.pack_question(self.drive.id, what, register, value))
+
+    # orders
+
+    def setpoint(self, velocity: float) -> Frame:
+        """Velocity frame."""
+        shaft = self.shaft.velocity(velocity)
+        if not abs(shaft) <= self.shaft.spans.velocity:
+            raise self.error(f"cannot turn at {velocity:.4g} rad/s, {shaft:.4g} rad/s at its shaft: its range ends at "
+                             f"{self.shaft.spans.velocity:.4g}")
+        return Frame(mit.VELOCITY + self.drive.id, mit.pack_velocity(shaft))
+
+    def power_on(self) -> Iterator[Frame]:
+        """Enable frame."""
+        yield Frame(self.drive.id, mit.ENABLE)
+
+    def power_off(self) -> Iterator[Frame]:
+        """Disable frame."""
+        yield Frame(self.drive.id, mit.DISABLE)
+
+    def release(self) -> Iterator[Frame]:
+        """A time-out of zero."""
+        yield self._question(mit.WRITE, mit.TIMEOUT, 0)
+
+    def questions(self, told: bool) -> Iterator[Frame]:
+        """It answers what it is told; else it is asked."""
+        if not told:
+            yield self._question(mit.STATE)
+
+    def reset(self) -> None:
+        """Clear a fault; the motor is left without power. One without fault is left as it is."""
+        if self.state().status in (0, mit.ENABLED):
+            return
+        for data in (mit.CLEAR, mit.DISABLE):
+            self.link.send(Frame(self.drive.id, data))
+            time.sleep(0.02)
+        status = self.state().status
+        if status != 0:
+            raise self.error(f"keeps its fault: {mit.damiao_words(status)}")
+
+    # what comes
+
+    def forget(self) -> None:
+        """Positions from before a pause tell no velocity."""
+        super().forget()
+        self._slope.clear()
+
+    def take(self, frame: Frame) -> None:
+        """A state or a register."""
+        if frame.identifier != self.drive.reply:
+            return
+        answer = mit.unpack_register(self.drive.id, frame.data)
+        if answer is not None:
+            register, value = answer
+            self.answers[register] = value
+            if register == mit.TIMEOUT and self._goal in ("held", "off"):
+                self.released = value == 0
+            return
+        state = mit.unpack_damiao(frame.data)
+        if state is None or state.motor != self.drive.id:
+            self.corrupt += 1
+            return
+        self.answers[_STATE] = state
+        if self.due:
+            q, _, tau = self.shaft.measured(state)
+            self.measured(Reading(time.monotonic(), q, self._slope.add(self._asked, q), tau, state.status, float(state.torque),
+                                  state.temperature))
+
+
+class DamiaoLink(PolledLink):
+    """Damiao motors on one CAN bus."""
+
+    keys, joint_keys = PolledKeys, DriveKeys
+
+    def __init__(self, joints: tuple[Joint, ...], keys: PolledKeys, drives: tuple[DriveKeys, ...]) -> None:
+        taken: dict[int, str] = {mit.SERVICE: "questions to all motors"}
+        for joint, drive in zip(joints, drives, strict=True):
+            for identifier, what in ((drive.id, "id"), (mit.VELOCITY + drive.id, "velocity frames"), (drive.reply, "reply")):
+                if identifier in taken:
+                    raise InputError(f"joints.{joint.name}.drive: its {what} would have the identifier 0x{identifier:X}, like "
+                                     f"{taken[identifier]}")
+                taken[identifier] = f"{what} of {joint.name}"
+        super().__init__(joints, keys, tuple(DamiaoAxis(joint, keys, drive) for joint, drive in zip(joints, drives, strict=True)))
+
+    def load(self) -> float:
+        """A velocity frame and a state of each motor each cycle, with the most stuff bits."""
+        return 2 * can_bits(8) * len(self.axes) * self._keys.rate / self._keys.bit_rate
+

@@ -1,0 +1,1 @@
+"""ODrive axes over CAN Simple."""

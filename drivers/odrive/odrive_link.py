@@ -1,0 +1,325 @@
+"""ODrive axes by CAN Simple, firmware 0.6: settings by endpoint and read back, then a velocity out and estimates asked for in
+each cycle. An axis that meets no set-point in its watchdog's time is disarmed.
+"""
+
+import math
+import re
+import time
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field, field_validator
+
+from stribeck.drivers.odrive import can_simple as cansimple
+from stribeck.drivers.wire.axis import Counts, Joint, Keys, Reading, Steps, refuse_shared
+from stribeck.drivers.wire.polled import Condition, Frame, PolledAxis, PolledKeys, PolledLink
+from stribeck.drivers.wire.transport import can_bits
+
+_PATIENCE = 0.25        # s until an axis that was asked for power is asked again
+_BEATS = 0.5            # s in which an axis must have sent a heartbeat, which comes ten times a second and cannot be asked for
+_FASTEST = float(np.finfo(np.float32).max)      # revolutions a second that a frame can hold
+_TOLD_AGAIN = 3         # times that a setting is sent before one that reads back otherwise is an error
+_WARM, _COLD = 1.0, 0.05    # s between questions for the temperature, and while there is none: samples begin with its column
+_FORMS = {              # endpoints that the driver needs, by their names in flat_endpoints.json
+    "axis0.config.enable_watchdog": "?", "axis0.config.watchdog_timeout": "f", "axis0.config.torque_soft_max": "f",
+    "axis0.config.torque_soft_min": "f", "axis0.controller.config.vel_limit": "f", "axis0.controller.config.control_mode": "B",
+    "axis0.controller.config.input_mode": "B", "axis0.controller.input_vel": "f",
+    "axis0.controller.config.absolute_setpoints": "?"}
+_WATCHDOG, _TIMEOUT, _MOST, _LEAST, _SPEED, _MODE, _INPUT, _TOLD, _ABSOLUTE = _FORMS
+
+
+class OdriveKeys(PolledKeys):
+    """Keys of ``[driver]``."""
+
+    firmware: str                       # whose endpoints these are; another is refused
+    relative_positions: bool = False    # whether positions may begin anew where an axis stands when its supply comes
+    endpoints: dict[str, Annotated[int, Field(ge=0, le=0xFFFF)]]
+
+    @field_validator("firmware")
+    @classmethod
+    def _spoken(cls, firmware: str) -> str:
+        found = re.match(r"(\d+)\.(\d+)\.", firmware)
+        if not found or (int(found[1]), int(found[2])) < (0, 6):
+            raise ValueError("a version from 0.6.0 on is needed: older firmware takes no settings by endpoint over CAN")
+        return firmware
+
+    @field_validator("endpoints")
+    @classmethod
+    def _all(cls, endpoints: dict[str, int]) -> dict[str, int]:
+        missing, unknown = sorted(set(_FORMS) - set(endpoints)), sorted(set(endpoints) - set(_FORMS))
+        if missing or unknown:
+            raise ValueError(f"{', '.join(missing or unknown)}: {'missing' if missing else 'not needed'}; the numbers are the "
+                             "ids in flat_endpoints.json of this firmware")
+        if twice := [name for name, number in endpoints.items() if list(endpoints.values()).count(number) > 1]:
+            raise ValueError(f"{' and '.join(twice)} have the same number; each has its own id in flat_endpoints.json")
+        return endpoints
+
+
+class DriveKeys(Keys):
+    """Keys of ``drive = {...}`` of a joint."""
+
+    node: Annotated[int, Field(ge=0, le=62)]
+    encoder_counts: Counts              # a motor revolution
+
+
+class OdriveAxis(PolledAxis):
+    """One ODrive axis."""
+
+    keys: OdriveKeys
+
+    def __init__(self, joint: Joint, keys: OdriveKeys, drive: DriveKeys) -> None:
+        super().__init__(joint, keys)
+        self.drive = drive
+        gear, direction = joint.gear, joint.table.direction
+        self._turn = direction * 2.0 * math.pi / gear           # rad at the joint of a revolution
+        self._torque = direction * gear
+        self.steps = Steps(float(np.spacing(np.float32(joint.velocity / abs(self._turn)))) * abs(self._turn),
+                           abs(self._turn) / drive.encoder_counts, float(np.spacing(np.float32(joint.torque / gear))) * gear)
+        self._beat: tuple[int, int] | None = None               # error word and state, and when they came
+        self._heard = 0.0
+        self._parts: dict[int, tuple[float, float]] = {}
+        self._temperature = math.nan
+        self._warmth = self._requested = 0.0
+
+    # what the axis says
+
+    @property
+    def condition(self) -> Condition:
+        """By its last heartbeat; an old one tells nothing."""
+        if self._beat is None or self._asked - self._heard > _BEATS:
+            return "unknown"
+        error, state = self._beat
+        return "fault" if error else "powered" if state == cansimple.CLOSED_LOOP else "off"
+
+    @property
+    def trouble(self) -> str | None:
+        """Errors, else state, in words."""
+        if self._beat is None or self._asked - self._heard > _BEATS:
+            return "no heartbeat"
+        error, state = self._beat
+        return cansimple.error_words(error) if error else cansimple.state_words(state)
+
+    def identity(self) -> dict[str, str]:
+        """Hardware, firmware, limits that it holds."""
+        hardware, firmware = self._get(cansimple.VERSION)
+        return {"node": str(self.drive.node), "device": f"ODrive {hardware}", "firmware": firmware, "modes": "velocity",
+                "holds": f"{self.read(_SPEED) * abs(self._turn):.3g} {self.joint.position_unit}/s, "
+                         f"{self.read(_MOST) * abs(self._torque):.3g} {self.joint.torque_unit}"}
+
+    # settings
+
+    def greet(self) -> None:
+        """Its version."""
+        self._get(cansimple.VERSION)
+
+    def configure(self) -> None:
+        """Compare the firmware; write modes, limits and watchdog, read each back."""
+        self.reading = self._goal = self._beat = None
+        self._compare_firmware()
+        error, state = self._error(), self._state()
+        if error:
+            raise self.error(f"has a fault: {cansimple.error_words(error)}; see to its cause, then clear it with stribeck check "
+                             "--reset")
+        if state not in (cansimple.IDLE, cansimple.CLOSED_LOOP):
+            raise self.error(f"is busy: {cansimple.state_words(state)}")
+        self._refuse_leader(state)
+        if not (self.keys.relative_positions or self.read(_ABSOLUTE)):
+            raise self.error("counts positions from where it stood when its supply came (absolute_setpoints is false): in "
+                             "another posture zero_offset would be wrong, and with it every limit. Set absolute_setpoints on "
+                             "the ODrive; or say driver.relative_positions = true and bring the arm to one posture before "
+                             "each power-up")
+        torque = self.joint.torque / abs(self._torque)
+        mode = self._frame(cansimple.MODE, cansimple.pack_mode(cansimple.VELOCITY_CONTROL, cansimple.PASSTHROUGH))
+        self._tell(mode if state == cansimple.IDLE else None, {_MODE: cansimple.VELOCITY_CONTROL, _INPUT: cansimple.PASSTHROUGH})
+        for name, value in ((_SPEED, self.joint.velocity / abs(self._turn)), (_MOST, torque), (_LEAST, -torque),
+                            (_TIMEOUT, self.keys.watchdog)):
+            self.write(name, value)
+        self.try_watchdog(state == cansimple.CLOSED_LOOP)
+
+    def refuse_company(self) -> None:
+        """A closed loop that is fed or turns follows somebody."""
+        self._compare_firmware()
+        self._refuse_leader(self._state())
+
+    def _refuse_leader(self, state: int) -> None:
+        if state == cansimple.CLOSED_LOOP and (self.read(_WATCHDOG) or self.read(_TOLD)):
+            raise self.error("is powered and follows another program, or one that ended without stopping it; stop that first")
+
+    def _compare_firmware(self) -> None:
+        """Before anything is written by endpoint."""
+        _, firmware = self._get(cansimple.VERSION)
+        if firmware != self.keys.firmware:
+            raise self.error(f"has firmware {firmware}, the arm file's endpoints are those of {self.keys.firmware}; written to "
+                             "other firmware they would set something else. Correct firmware and endpoints")
+
+    def watch(self, on: bool) -> None:
+        """A set-point of zero, then the switch of the watchdog."""
+        self._tell(self.setpoint(0.0), {_TOLD: 0.0})
+        self.released &= not on             # before it is written: it may be, though nothing comes back
+        self.write(_WATCHDOG, on)
+        self.released = not on
+
+    def write(self, name: str, value: float) -> None:
+        """Write an endpoint and read it back."""
+        data = cansimple.pack_sdo(self.keys.endpoints[name], _FORMS[name], value)
+        self._tell(self._frame(cansimple.RX_SDO, data), {name: value})
+
+    def read(self, name: str) -> float:
+        """Value of an endpoint."""
+        value: float = self.ask(self._question(name), name,
+                                f" when asked for endpoint {self.keys.endpoints[name]}, which driver.endpoints says is {name}; "
+                                "compare it with flat_endpoints.json of this firmware")
+        return value
+
+    def _question(self, name: str) -> Frame:
+        return self._frame(cansimple.RX_SDO, cansimple.pack_sdo(self.keys.endpoints[name], _FORMS[name]))
+
+    def _tell(self, frame: Frame | None, values: Mapping[str, float]) -> None:
+        """Send what sets endpoints, which nothing acknowledges, and read them back; once more where it may have been lost."""
+        self.settings |= {name: (self._question(name), value) for name, value in values.items()}
+        for left in reversed(range(_TOLD_AGAIN)):
+            if frame is not None:
+                self.link.send(frame)
+            found = {name: self.read(name) for name in values}
+            wrong = [name for name in values if not self.has(name, found[name])]
+            if not wrong:
+                return
+            if not left:
+                raise self.error(f"was told {wrong[0]} = {values[wrong[0]]:g} and reads back {found[wrong[0]]:g}")
+
+    def _error(self) -> int:
+        """Its errors, those that are over but keep it disarmed among them."""
+        return int(self._get(cansimple.ERROR))
+
+    def _state(self) -> int:
+        """Its state, as the next heartbeat says it.
+
+        Raises
+        ------
+        DriverError
+            If none comes.
+        """
+        self._beat = None
+        for _ in range(2):                  # this computer may have paused meanwhile
+            if self.link.listen(lambda: self._beat is not None, time.monotonic() + _BEATS) and self._beat is not None:
+                return self._beat[1]
+        self._error()                       # raises where it is silent altogether
+        raise self.error("sends no heartbeat; set its heartbeat_msg_rate_ms to 100")
+
+    def _get(self, command: int) -> Any:
+        return self.ask(self._frame(command), command)
+
+    def _frame(self, command: int, data: bytes = b"") -> Frame:
+        return Frame(cansimple.identifier(self.drive.node, command), data, remote=not data)
+
+    # orders
+
+    def setpoint(self, velocity: float) -> Frame:
+        """Set_Input_Vel."""
+        if not abs(velocity / self._turn) <= _FASTEST:
+            raise self.error(f"cannot be told {velocity:.4g} rad/s, {velocity / self._turn:.4g} revolutions a second")
+        return self._frame(cansimple.VELOCITY, cansimple.pack_velocity(velocity / self._turn))
+
+    def power_on(self) -> Iterator[Frame]:
+        """Closed loop, asked for once in a while: the axis takes its time."""
+        if time.monotonic() - self._requested > _PATIENCE:
+            self._requested, self._beat = time.monotonic(), None        # what it said before tells nothing any more
+            yield self._frame(cansimple.STATE, cansimple.pack_state(cansimple.CLOSED_LOOP))
+
+    def power_off(self) -> Iterator[Frame]:
+        """Idle."""
+        yield self._frame(cansimple.STATE, cansimple.pack_state(cansimple.IDLE))
+
+    def release(self) -> Iterator[Frame]:
+        """The watchdog's switch, and the question whether it is off."""
+        endpoint, form = self.keys.endpoints[_WATCHDOG], _FORMS[_WATCHDOG]
+        for value in (0.0, None):
+            yield self._frame(cansimple.RX_SDO, cansimple.pack_sdo(endpoint, form, value))
+
+    def questions(self, told: bool) -> Iterator[Frame]:
+        """Estimates; seldom the temperature."""
+        self._parts.clear()
+        if self._asked - self._warmth > (_COLD if math.isnan(self._temperature) else _WARM):
+            self._warmth = self._asked
+            yield self._frame(cansimple.TEMPERATURE)
+        yield self._frame(cansimple.ENCODER)
+        yield self._frame(cansimple.TORQUES)
+
+    def reset(self) -> None:
+        """Clear a fault; the axis is left idle. One without fault is left as it is."""
+        self._compare_firmware()
+        if not self._error():
+            return
+        self.link.send(self.setpoint(0.0))
+        self.write(_WATCHDOG, False)
+        self.link.send(self._frame(cansimple.CLEAR, b"\0"))
+        time.sleep(0.02)
+        if error := self._error():
+            raise self.error(f"keeps its fault: {cansimple.error_words(error)}")
+
+    # what comes
+
+    def forget(self) -> None:
+        """A heartbeat from before a pause tells nothing."""
+        super().forget()
+        self._beat, self._requested = None, 0.0
+
+    def take(self, frame: Frame) -> None:
+        """A heartbeat, an estimate, an endpoint's value."""
+        node, command = frame.identifier >> 5, frame.identifier & 0x1F
+        if node != self.drive.node:
+            return
+        if command == cansimple.TX_SDO:
+            self._take_endpoint(frame.data)
+            return
+        parse = {cansimple.VERSION: cansimple.unpack_version, cansimple.HEARTBEAT: cansimple.unpack_heartbeat,
+                 cansimple.ERROR: cansimple.unpack_error,
+                 cansimple.ENCODER: cansimple.unpack_pair, cansimple.TORQUES: cansimple.unpack_pair,
+                 cansimple.TEMPERATURE: cansimple.unpack_pair}.get(command)
+        if parse is None:
+            return
+        found: Any = parse(frame.data)
+        if found is None:
+            self.corrupt += 1
+            return
+        self.answers[command] = found
+        if command == cansimple.HEARTBEAT:
+            self._beat, self._heard = found, time.monotonic()
+        elif command == cansimple.TEMPERATURE:
+            self._temperature = found[1]
+        elif command in (cansimple.ENCODER, cansimple.TORQUES) and self.due:
+            self._parts[command] = found
+            if len(self._parts) == 2:
+                self._join()
+
+    def _join(self) -> None:
+        """A reading is both estimates of one cycle."""
+        (position, velocity), (_, torque) = self._parts[cansimple.ENCODER], self._parts[cansimple.TORQUES]
+        error, state = self._beat or (0, 0)
+        self.measured(Reading(time.monotonic(), position * self._turn + self.joint.table.zero_offset, velocity * self._turn,
+                              torque * self._torque, error << 8 | state, torque, self._temperature))
+
+    def _take_endpoint(self, data: bytes) -> None:
+        endpoint = cansimple.sdo_endpoint(data)
+        for name, number in self.keys.endpoints.items():
+            value = cansimple.unpack_sdo(data, _FORMS[name]) if number == endpoint else None
+            if value is not None:
+                self.answers[name] = value
+                if name == _WATCHDOG and self._goal in ("held", "off"):
+                    self.released = not value
+
+
+class OdriveLink(PolledLink):
+    """ODrive axes on one CAN bus."""
+
+    keys, joint_keys = OdriveKeys, DriveKeys
+
+    def __init__(self, joints: tuple[Joint, ...], keys: OdriveKeys, drives: tuple[DriveKeys, ...]) -> None:
+        refuse_shared(joints, "node", [drive.node for drive in drives])
+        super().__init__(joints, keys, tuple(OdriveAxis(joint, keys, drive) for joint, drive in zip(joints, drives, strict=True)))
+
+    def load(self) -> float:
+        """A set-point, two questions and their answers of each axis each cycle, ten heartbeats a second, the most stuff bits."""
+        cycle = 3 * can_bits(8) + 2 * can_bits(0)
+        return len(self.axes) * (cycle * self._keys.rate + 10.0 * can_bits(8)) / self._keys.bit_rate

@@ -1,0 +1,105 @@
+"""A simulated joint between two physics steps: the velocity loop of its drive, and its friction.
+
+Numbers are plain floats, one object a joint: for a handful of joints that is less work than arrays.
+"""
+
+from dataclasses import dataclass
+from math import exp, isfinite, nan, pi, sin
+
+from stribeck.drivers.simulation.truth import JointTruth, gear_loss
+
+STANDSTILL = 1e-4         # rad/s below which a joint counts as at rest
+_FAR = 1e6                 # Stribeck velocities; beyond, nothing is left to fade, and a power could overflow
+
+
+@dataclass(slots=True)
+class VelocityLoop:
+    """A PI controller whose set-point changes within the acceleration limit and whose torque within the torque limit.
+
+    Attributes
+    ----------
+    kp, ki : float
+        Gains [N·m·s/rad, N·m/rad a step].
+    torque_limit : float
+        Of torque and integral [N·m].
+    ramp : float
+        What the set-point may change in a step [rad/s].
+    integral, setpoint : float
+        The state [N·m, rad/s].
+    told : float or None
+        The torque that the drive gives in torque mode [N·m].
+    """
+
+    kp: float
+    ki: float
+    torque_limit: float
+    ramp: float
+    integral: float
+    setpoint: float = 0.0
+    told: float | None = None
+
+    def torque(self, target: float, dq: float) -> float:
+        """Torque for the next step [N·m]."""
+        change, limit = target - self.setpoint, self.torque_limit
+        self.setpoint += self.ramp if change > self.ramp else -self.ramp if change < -self.ramp else change
+        error = self.setpoint - dq
+        integral = self.integral + self.ki * error
+        self.integral = integral = limit if integral > limit else -limit if integral < -limit else integral
+        torque = self.kp * error + integral if self.told is None else self.told
+        return limit if torque > limit else -limit if torque < -limit else torque
+
+
+class Friction:
+    """Friction of one joint by its truth, with ripple, warm-up, ageing at rest and the scatter of strokes.
+
+    Parameters
+    ----------
+    truth : JointTruth
+        Law and knobs.
+    phase : float
+        Of the ripple at the joint's zero [rad].
+    dt : float
+        Of a physics step [s].
+
+    Attributes
+    ----------
+    stroke : float
+        Level of the present stroke; 1 is the truth's.
+    """
+
+    __slots__ = ("_breakaway", "_breakaway_time", "_coulomb", "_drop", "_dt", "_exponent", "_phase", "_rest", "_slowness",
+                 "_truth", "stroke")
+
+    def __init__(self, truth: JointTruth, phase: float, dt: float) -> None:
+        self.stroke = 1.0
+        self._truth, self._phase, self._dt = truth, phase, dt
+        self._slowness, self._exponent = 1.0 / truth.stribeck_velocity, truth.stribeck_exponent
+        self._breakaway, self._breakaway_time = truth.breakaway, truth.breakaway_time
+        self._coulomb, self._drop, self._rest = 0.0, 0.0, 0.0
+
+    def settle(self, time: float, q: float, dq: float, load: float, transmitted: float) -> float:
+        """Take load, temperature and place of the present cycle; returns the damping of it [N·m·s/rad]."""
+        truth, level = self._truth, self.stroke
+        if truth.warm_up:
+            level *= 1.0 + truth.warm_up * exp(-time / truth.warm_up_time)
+        damping = truth.viscous * level
+        if truth.ripple:
+            place = 2.0 * pi / truth.ripple_period * q + self._phase
+            level *= 1.0 + truth.ripple * (sin(place) if isfinite(place) else nan)      # of a simulation that diverged
+        coulomb = (truth.coulomb + truth.coulomb_coefficient * load) * level
+        static = (truth.static + truth.static_coefficient * load) * level
+        self._coulomb, self._drop = coulomb, static - coulomb
+        if truth.efficiency < 1.0:
+            self._coulomb += float(gear_loss(truth.efficiency, dq, transmitted)) * level
+        return damping
+
+    def dry(self, dq: float) -> float:
+        """What dry friction can hold in the next step [N·m]."""
+        level = self._coulomb
+        if self._drop:
+            speed = abs(dq) * self._slowness
+            level += self._drop * exp(-speed * speed if self._exponent == 2.0 else -min(speed, _FAR) ** self._exponent)
+        if self._breakaway:
+            self._rest = self._rest + self._dt if abs(dq) < STANDSTILL else 0.0
+            level *= 1.0 + self._breakaway * self._rest / (self._rest + self._breakaway_time)
+        return level

@@ -1,0 +1,183 @@
+"""The truth of the simulated arm: the ``[simulation]`` table and the friction that follows from it.
+
+Written apart from the estimator: the laws, loads and bearings here are those of the simulated world, and
+nothing in ``ident`` reads them.
+"""
+
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
+
+from stribeck.ident.arm.arm_file import ArmFile, Tool
+from stribeck.ident.errors import InputError, unknown_name
+from stribeck.ident.model.mechanism import Bearing
+from stribeck.ident.toml_tables import parse_table
+
+Array = NDArray[np.float64]
+_STRICT = ConfigDict(extra="forbid", allow_inf_nan=False, frozen=True)
+
+
+class Knobs(BaseModel):
+    """Imperfections of a joint and its drive; set for the arm or for a joint. Joint side, SI."""
+
+    model_config = _STRICT
+    torque_noise: NonNegativeFloat = Field(0.0, description="standard deviation of the torque signal's noise, N·m")
+    torque_noise_time: NonNegativeFloat = Field(0.0, description="its correlation time, s; 0 is white noise")
+    torque_step: NonNegativeFloat = Field(0.0, description="resolution of the torque signal, N·m")
+    torque_delay: NonNegativeFloat = Field(0.0, description="lag of the torque signal behind the position, s")
+    torque_scale: PositiveFloat = Field(1.0, description="reported torque over true torque")
+    offset: float = Field(0.0, description="added to the reported torque, N·m")
+    encoder_step: NonNegativeFloat = Field(0.0, description="resolution of the position, rad")
+    velocity_noise: NonNegativeFloat = Field(0.0, description="standard deviation of the velocity signal's noise, rad/s")
+    ripple: Annotated[float, Field(ge=0.0, lt=1.0)] = Field(
+        0.0, description="amplitude of the position-dependent part of friction, as a fraction of it")
+    ripple_period: PositiveFloat = Field(0.0628318530718, description="its period, rad")
+    stroke_scatter: NonNegativeFloat = Field(
+        0.0, description="standard deviation of the friction level from stroke to stroke, as a fraction")
+    warm_up: NonNegativeFloat = Field(0.0, description="how much more friction a cold joint has, as a fraction")
+    warm_up_time: PositiveFloat = Field(900.0, description="time constant of the warm-up, s")
+    breakaway: NonNegativeFloat = Field(0.0, description="how much more than its static level a joint holds after a long rest, "
+                                                         "as a fraction")
+    breakaway_time: PositiveFloat = Field(1.0, description="rest after which half of that is there, s")
+    bandwidth: PositiveFloat = Field(25.0, description="bandwidth of the drive's velocity loop, Hz")
+    efficiency: Annotated[float, Field(gt=0.0, le=1.0)] = Field(
+        1.0, description="of the gear: the drive gives 1/efficiency of the transmitted torque when driving, efficiency if driven")
+    stiffness: PositiveFloat | None = Field(
+        None, description="of the spring between drive and link, N·m/rad; a joint without is rigid")
+    stiffness_damping: NonNegativeFloat = Field(0.0, description="damping of that spring, N·m·s/rad")
+
+
+class FlexibleLink(BaseModel):
+    """A link that bends: a uniform rod from its joint's origin on, as a beam."""
+
+    model_config = _STRICT
+    bending_stiffness: PositiveFloat = Field(description="E I, the same about both axes, N·m²")
+    segments: PositiveInt = Field(4, description="how many pairs of elastic hinges the beam has")
+    relaxation_time: NonNegativeFloat = Field(0.0, description="material damping over stiffness, s")
+
+
+class JointTruth(Knobs):
+    """Friction of one joint, and its own knobs."""
+
+    load: Literal["none", "torque", "bending", "normal"] = "none"
+    bearing: Bearing | None = None
+    coulomb: NonNegativeFloat = 0.0
+    coulomb_coefficient: NonNegativeFloat = 0.0
+    static: NonNegativeFloat = 0.0
+    static_coefficient: NonNegativeFloat = 0.0
+    stribeck_velocity: PositiveFloat = 0.05
+    stribeck_exponent: PositiveFloat = 2.0
+    viscous: NonNegativeFloat = 0.0
+    armature: NonNegativeFloat | None = Field(None, description="of rotor and gear at the joint, kg·m²; default is gear_ratio² "
+                                                                "rotor_inertia of the arm file")
+    flexible_link: FlexibleLink | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _level_without_drop(cls, table: dict[str, Any]) -> dict[str, Any]:
+        """Where no static level is stated, there is no Stribeck drop."""
+        return {"static" + end: table["coulomb" + end] for end in ("", "_coefficient") if "coulomb" + end in table} | table
+
+
+class _ArmTruth(Knobs):
+    seed: NonNegativeInt = 0
+    payload: Tool = Tool()
+    mass_error: Annotated[float, Field(gt=-1.0)] = 0.0
+    joints: dict[str, dict[str, Any]] = {}
+
+
+class _Border(BaseModel):
+    simulation: _ArmTruth
+
+
+class _JointBorder(BaseModel):
+    joints: dict[str, JointTruth]
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What the simulated arm is really like; arrays have one value per joint.
+
+    Attributes
+    ----------
+    seed : int
+        Seed of every random number.
+    payload : Tool
+        Mass on the last link that the model does not know.
+    mass_error : float
+        Fraction by which all link masses and inertias exceed the model's.
+    joints : tuple of JointTruth
+        Friction and knobs.
+    """
+
+    seed: int
+    payload: Tool
+    mass_error: float
+    joints: tuple[JointTruth, ...]
+    _columns: dict[str, Array] = field(default_factory=dict, repr=False, compare=False)
+
+    def column(self, knob: str) -> Array:
+        """One knob or friction parameter of all joints, shape (n,)."""
+        if knob not in self._columns:
+            self._columns[knob] = np.array([getattr(joint, knob) for joint in self.joints], dtype=float)
+        return self._columns[knob]
+
+    def friction(self, dq: Array, load: Array, transmitted: Array) -> Array:
+        """Sliding friction torque of every joint, shape (..., n), without scatter, ripple and warm-up [N·m].
+
+        Parameters
+        ----------
+        dq, load, transmitted : ndarray, shape (..., n)
+            Velocity, load of the truth's kind, and signed torque behind the gear.
+        """
+        loss = gear_loss(self.column("efficiency"), dq, transmitted)
+        coulomb = self.column("coulomb") + self.column("coulomb_coefficient") * load + loss
+        static = self.column("static") + self.column("static_coefficient") * load + loss
+        fading = np.exp(-np.abs(dq / self.column("stribeck_velocity")) ** self.column("stribeck_exponent"))
+        return np.asarray((coulomb + (static - coulomb) * fading) * np.sign(dq) + self.column("viscous") * dq)
+
+
+def gear_loss(efficiency: Array | float, dq: Array | float, transmitted: Array | float) -> Array:
+    """Part of the transmitted torque that a gear takes, more when the drive drives, shapes alike [N·m]."""
+    return np.asarray(np.abs(transmitted) * np.where(dq * transmitted > 0.0, 1.0 / efficiency - 1.0, 1.0 - efficiency))
+
+
+def read_truth(arm: ArmFile, names: tuple[str, ...]) -> Truth:
+    """Truth from the arm file's ``[simulation]`` table.
+
+    Raises
+    ------
+    InputError
+        On an unknown knob, an impossible value, or a joint that the model lacks.
+    """
+    table = parse_table(_Border, {"simulation": dict(arm.simulation)}, arm.path).simulation
+    for name in table.joints:
+        if name not in names:
+            raise InputError(f"{arm.path}: [simulation.joints.{name}]: {unknown_name('joint', name, names)}")
+    shared = {knob: value for knob, value in table.model_dump(exclude_unset=True).items() if knob in Knobs.model_fields}
+    joints = parse_table(_JointBorder, {"joints": {name: {**shared, **table.joints.get(name, {})} for name in names}},
+                         arm.path).joints
+    for name, joint in joints.items():
+        if joint.load == "normal" and joint.bearing is None:
+            raise InputError(f"{arm.path}: simulation.joints.{name}: load = \"normal\" needs a bearing")
+        _check_springs(arm, name, joint)
+    return Truth(table.seed, table.payload, table.mass_error, tuple(joints[name] for name in names))
+
+
+def armature(arm: ArmFile, name: str, joint: JointTruth) -> float:
+    """Inertia of rotor and gear at a joint [kg·m²]."""
+    table = arm.joint(name)
+    return table.ratio**2 * table.rotor_inertia if joint.armature is None else joint.armature
+
+
+def _check_springs(arm: ArmFile, name: str, joint: JointTruth) -> None:
+    """A spring acts between two inertias: without a rotor there is nothing on the drive's side."""
+    if joint.stiffness is None and joint.stiffness_damping > 0.0:
+        raise InputError(f"{arm.path}: simulation.joints.{name}: stiffness_damping is that of a spring; state its stiffness too")
+    for key, what in (("stiffness", "rotor and link"), ("flexible_link", "rotor and the link's pieces")):
+        if getattr(joint, key) is not None and armature(arm, name, joint) == 0.0:
+            raise InputError(f"{arm.path}: simulation.joints.{name}: {key} puts a spring between {what}; "
+                             f"joints.{name}.rotor_inertia must be more than zero")

@@ -1,0 +1,1 @@
+"""What all drives on a bus share: transports, the cycle, the ladder that ends motion."""

@@ -1,0 +1,1 @@
+"""Arm files made from models."""

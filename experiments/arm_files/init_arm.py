@@ -1,0 +1,143 @@
+"""An arm file for a URDF or MJCF: what the model knows is taken over, what it cannot know is marked."""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from stribeck.experiments.recording.run_writer import refuse_parts
+from stribeck.ident.arm.load_mechanism import mechanism_of
+from stribeck.ident.errors import InputError, no_file
+from stribeck.ident.model.files.drive_ratings import rated_torques, rated_velocities
+from stribeck.ident.model.mechanism import Mechanism
+from stribeck.ident.toml_tables import key_of
+
+_DECIMALS = 4           # of limits, rounded inwards
+_COMMENT = 34           # column of comments
+
+_HEADER = """\
+# Arm file of {name}, made from {file}. A key behind '#' is not known: one that is needed has to be filled in before
+# anything is planned or moves, an optional one can wait. SI units, at the joint. Every key: docs/names.md of stribeck.
+schema = 1
+name = {name}
+model = {model}
+gravity = {gravity}    # m/s², in axes of the model's root: turn it for an arm on a wall or a ceiling
+torque_signal = "motor current"    # or "commanded"; "joint sensor" is refused: it does not see the gear's friction
+# tool = {{ mass = 0.0, com = [0.0, 0.0, 0.0] }}    # optional, kg and m in the last link's frame: weigh what is mounted
+# workspace = {{ box = [[-1.0, 1.0], [-1.0, 1.0], [0.05, 1.5]], home = {home} }}
+#     # optional, m: room that all joint origins may use, by tape measure from the base; home: a posture surely free of obstacles
+
+[driver]
+kind = "simulated"    # how the arm is reached; hardware: canopen, dynamixel, damiao, odrive, cubemars; bus or port here
+rate = 250.0          # Hz, control cycles: what the drives' interface can keep up
+"""
+
+
+_TRIAL = """
+# What the simulated arm is truly like: guesses from the torque limits, to try things out with. Hardware does not read it.
+[simulation]
+torque_noise = {noise}
+stroke_scatter = 0.01
+
+[simulation.joints]
+"""
+_GUESS = {"armature": 0.005, "coulomb": 0.05, "static": 0.07, "viscous": 0.05}     # of the torque limit; viscous: at full speed
+
+
+def arm_text(model: Path, beside: str = "", joints: Sequence[str] | None = None) -> str:
+    """Text of an arm file beside a model.
+
+    Parameters
+    ----------
+    model : Path
+        URDF or MJCF.
+    beside : str
+        What it will be called beside the arm file; default: the same.
+    joints : sequence of str, optional
+        Those that drives move, default all; in the model that will stand beside the file the others are fixed.
+
+    Raises
+    ------
+    InputError
+        If it is no usable URDF or MJCF.
+    """
+    if model.suffix.lower() == ".toml":
+        raise InputError(f"{model}: this is a TOML file; init makes one from a URDF or MJCF")
+    if not model.is_file():
+        raise no_file(model)
+    refuse_parts(model)
+    mechanism = mechanism_of(model, model.stem, None)
+    moving = [j for j, name in enumerate(mechanism.names) if joints is None or name in joints]
+    head = _HEADER.format(name=_quoted(re.sub(r"[^\w.+-]", "_", model.stem)), file=_quoted(model.name),
+                          model=_quoted(beside or model.name), gravity=_list(mechanism.gravity), home=[0.0] * len(moving))
+    torque, velocity = rated_torques(model, [mechanism.names[j] for j in moving]), rated_velocities(model)
+    tables = [_joint(mechanism, j, torque.get(mechanism.names[j]), velocity.get(mechanism.names[j])) for j in moving]
+    return head + "".join(tables) + _trial(mechanism, moving, torque, velocity)
+
+
+def _trial(mechanism: Mechanism, moving: Sequence[int], torque: dict[str, float], velocity: dict[str, float]) -> str:
+    """A truth for the simulated arm; a joint whose torque limit is not known is taken to have 10."""
+    lines = []
+    for j in moving:
+        name = mechanism.names[j]
+        guess = {key: part * torque.get(name, 10.0) for key, part in _GUESS.items()}
+        guess["viscous"] /= velocity.get(name, 1.0)
+        guess["stribeck_velocity"] = 0.02 if mechanism.prismatic[j] else 0.05
+        lines.append(f"{key_of(name)} = {{ {', '.join(f'{key} = {value:.3g}' for key, value in guess.items())} }}\n")
+    return _TRIAL.format(noise=f"{0.002 * min(torque.values(), default=10.0):.3g}") + "".join(lines)
+
+
+def _joint(mechanism: Mechanism, j: int, torque: float | None, velocity: float | None) -> str:
+    """Table of one joint."""
+    name, slides, (low, high) = mechanism.names[j], bool(mechanism.prismatic[j]), mechanism.position[j]
+    place, force = ("m", "N") if slides else ("rad", "N·m")
+    lines = [f"\n[joints.{key_of(name)}]"]
+    if mechanism.mass[j] <= 0.0:
+        lines.append("# the model has no mass for this link: loads are wrong until it has one (data sheet, CAD, scales)")
+    if np.isfinite([low, high]).all():
+        lines.append(_line(f"position = {_list(_inside(low, high))}",
+                           f"{place}, the model's; less where cables or the room are in the way"))
+    else:
+        lines.append(_line("# position =",
+                           f"needed, [lower, upper] {place}: the model states none; how far may it go, cables included?"))
+    lines += [_known("velocity", velocity, f"{place}/s", "data sheet, or the limit set in the drive"),
+              _line("# acceleration =", f"needed, {place}/s²: the limit set in the drive; stopping distances count on it"),
+              _known("torque", torque, force, "data sheet, largest torque at the joint; the arm stops beyond it"),
+              _line("# temperature =", "optional, °C: largest drive temperature, where the drive reports one (data sheet)"),
+              _line("# gear_ratio =", f"{'2π over the lead' if slides else 'motor revolutions a joint revolution'} (data sheet): "
+                                      "needed where drives count at the motor (canopen, odrive); else optional: against ripple"),
+              _line("# rotor_inertia =", "optional, kg·m² on the motor side (motor's data sheet)"),
+              _line("# direction = -1", "optional: where the drive counts against the model; its zero is zero_offset"),
+              _line("# torque_constant =", "optional, N·m/A at the motor: for logs in ampere (motor's data sheet)"),
+              _line("# following_error = 0.05",
+                    f"optional, {place}: how far it may fall behind its commands"),
+              _line("# stop = \"brake\"", "hardware: where a brake holds it without power; without one it may fall"),
+              _line("# drive = { }", "hardware: which drive it has, node or id, counts (docs/names.md, by driver)")]
+    return "\n".join(lines) + "\n"
+
+
+def _inside(low: float, high: float) -> list[float]:
+    """A range rounded inwards, so that it does not reach outside the model's."""
+    factor = 10.0**_DECIMALS
+    rounded = [float(np.ceil(low * factor - 1e-6) / factor), float(np.floor(high * factor + 1e-6) / factor)]
+    return rounded if rounded[0] < rounded[1] else [low, high]
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _known(key: str, value: float | None, unit: str, where: str) -> str:
+    if value is None:
+        return _line(f"# {key} =", f"needed, {unit}: {where}")
+    return _line(f"{key} = {float(f'{value:.6g}')!r}", f"{unit}, the model's; check: {where}")
+
+
+def _line(entry: str, comment: str) -> str:
+    return f"{entry:<{_COMMENT}}# {comment}"
+
+
+def _list(values: Iterable[float]) -> str:
+    return f"[{', '.join(repr(float(value) + 0.0) for value in values)}]"

@@ -1,5 +1,0 @@
-"""``python -m experiments.cli`` is ``stribeck``."""
-
-from experiments.cli import main
-
-main()

@@ -1,0 +1,95 @@
+"""The command that compares calibrations."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from stribeck.experiments.cli.common import DIFFERS, JsonOption, console, out_option, print_json
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from stribeck.ident.calibration.calibration import Calibration
+    from stribeck.ident.calibration.compare import Comparison
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command()(compare)
+
+
+def compare(calibrations: Annotated[list[Path], typer.Argument(metavar="CALIBRATION...",
+                                                               help="Two or more; each is compared with the first.")],
+            out: Annotated[Path | None, out_option("Plot of the friction (.png, .svg, .pdf).")] = None,
+            as_json: JsonOption = False) -> None:
+    """What changed beyond intervals and deviation between runs; exit code 1 where something did."""
+    from stribeck.experiments.cli.screen.tables import fitted
+    from stribeck.experiments.report.comparison import comparison_table, labels, plot
+    from stribeck.ident.calibration.calibration import Calibration
+    from stribeck.ident.calibration.compare import compare as compared
+    from stribeck.ident.errors import InputError
+
+    if len(calibrations) < 2:
+        raise InputError("one calibration has nothing to be compared with; name two or more")
+    text, names = console(as_json), labels(calibrations)
+    first, *others = loaded = [Calibration.load(path) for path in calibrations]
+    found = [compared(first, other) for other in others]
+    if out is not None:
+        plot(loaded, names, out)
+    for name, other, comparison in zip(names[1:], others, found, strict=True):
+        text.print(fitted(_table(first, other, comparison, names[0], name), text.width, keys=2))
+        for joint in comparison.traded:
+            text.print(f"note      {joint}: parameters traded places; the friction that they give stayed")
+        for note in comparison.notes:
+            text.print(f"note      {note}")
+        verdict = "changed" if comparison.changed else "the same" if comparison.curves else "unknown"
+        text.print(f"{verdict:<9} {_sentence(comparison, names[0], name)}")
+    if out is not None:
+        text.print(f"wrote     {out}")
+    changed = any(comparison.changed for comparison in found)
+    if as_json:
+        print_json({"changed": changed, "first": names[0],
+                    "others": [{"name": name, **comparison_table(first, other, comparison)}
+                               for name, other, comparison in zip(names[1:], others, found, strict=True)]})
+    if changed:
+        raise typer.Exit(DIFFERS)
+
+
+def _table(before: "Calibration", after: "Calibration", comparison: "Comparison", first: str, other: str) -> "Table":
+    """A line a parameter, below them the friction itself and the temperature."""
+    from rich import box
+    from rich.table import Table
+
+    from stribeck.experiments.report.words import degrees, number
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("joint", "", first, other, "difference", "left open", "unit", ""):
+        table.add_column(heading, justify="right" if heading and heading not in ("joint", "unit") else "left",
+                         overflow="fold" if heading in (first, other) else "ellipsis")
+    for name in before.joints:
+        if name not in after.joints:
+            continue
+        for change in (entry for entry in comparison.parameters if entry.joint == name):
+            table.add_row(name, change.name, number(change.before, 4), number(change.after, 4), number(change.difference, 2),
+                          number(change.allowed, 2), change.unit, "changed" if change.changed else "")
+        if curve := comparison.curves.get(name):
+            at = f" at {curve.speed:.3g} {'m/s' if curve.unit == 'N' else 'rad/s'}"
+            at += "" if curve.load is None else f", load {curve.load:.3g}"
+            table.add_row(name, f"friction{at}", number(curve.before, 4), number(curve.after, 4), number(curve.difference, 2),
+                          number(curve.allowed, 2), curve.unit, "changed" if curve.changed else "")
+        table.add_row(name, "temperature", *(degrees(one.joints[name].temperature_range) for one in (before, after)),
+                      end_section=True)
+    return table
+
+
+def _sentence(comparison: "Comparison", first: str, other: str) -> str:
+    moved = [f"{joint} ({100.0 * curve.rms:.1f} % rms)" for joint, curve in comparison.curves.items() if curve.changed]
+    shown = [f"{change.name} of {change.joint}" for change in comparison.parameters
+             if change.changed and change.joint not in {joint for joint, curve in comparison.curves.items() if curve.changed}
+             and change.joint not in comparison.traded]
+    apart = f"; not compared: friction of {', '.join(comparison.apart)}" if comparison.apart else ""
+    if not comparison.changed:
+        agree = "agree within intervals and deviation between runs" if comparison.curves else "have no speeds and loads in common"
+        return f"{other} and {first} {agree}{apart}"
+    return "; ".join(([f"friction of {', '.join(moved)}"] if moved else []) + ([", ".join(shown)] if shown else [])) + apart

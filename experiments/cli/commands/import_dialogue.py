@@ -1,0 +1,109 @@
+"""What import shows and asks: which column is what, which torque it is, and which fit comes next."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from stribeck.experiments.importers.columns import ColumnMap
+    from stribeck.experiments.importers.table import Table
+    from stribeck.ident.arm.arm_file import ArmFile
+    from stribeck.ident.model.mechanism import Mechanism
+
+
+_SHOWN = 12             # columns that are not used
+
+
+def agreed_signal(stated: str | None, arm: "ArmFile", log: Path, yes: bool, text: "Console") -> str:
+    """Which torque the log holds: stated, asked for on a terminal, or else what the arm file says; refused if useless."""
+    from stribeck.experiments.importers.import_log import TORQUE_SIGNALS, checked_signal
+
+    signal = stated or arm.torque_signal
+    if stated is None and not yes and sys.stdin.isatty():
+        text.print(f"Which torque does {log.name} hold? {', '.join(TORQUE_SIGNALS)}")
+        signal = typer.prompt("torque signal", default=signal, err=True)
+    checked_signal(signal, str(log))
+    why = ("stated" if stated is not None or signal != arm.torque_signal else
+           "as the arm file says; --torque-signal states another" if arm.names_torque_signal else
+           "by default: the arm file has no torque_signal; --torque-signal states another")
+    text.print(f"torque    {signal} ({why})")
+    return signal
+
+
+def agreed_columns(table: "Table", given: Sequence["ColumnMap"], arm: "ArmFile", mechanism: "Mechanism", yes: bool,
+                   text: "Console") -> tuple["ColumnMap", ...]:
+    """The whole column map; guesses are shown, and on a terminal agreed to, before they are used.
+
+    Raises
+    ------
+    InputError
+        If something is missing.
+    ArmStopped
+        If the answer is no.
+    """
+    from stribeck.drivers.errors import ArmStopped
+    from stribeck.experiments.importers.columns import check_complete, missing_targets
+    from stribeck.experiments.importers.guess import equally_good, guess_columns, likely
+    from stribeck.ident.errors import InputError, command
+
+    columns = guess_columns(table, given, arm, mechanism)
+    guessed = [entry for entry in columns if entry.guess]
+    for entry in guessed:
+        text.print(f"guess     {entry.option}  ({entry.guess})")
+    used = {entry.find(table.names) for entry in columns}
+    if guessed and (unused := [name for name in table.names if name not in used and name != table.pieces]):
+        text.print(f"not used  {', '.join(unused[:_SHOWN])}{f' and {len(unused) - _SHOWN} more' if len(unused) > _SHOWN else ''}")
+    if missing := missing_targets(columns, mechanism.names):
+        signals = {entry.signal for entry in columns}
+        why = "" if "tau" in signals or "q" not in signals else (
+            "; positions alone show no friction, a torque or current is needed")
+        try:
+            check_complete(columns, mechanism.names)
+        except InputError as error:
+            there = {entry.joint for entry in columns} - {None}
+            moving = [name for name in mechanism.names if name in there]
+            only = (f"; a log of {', '.join(moving)} alone is one of the model that "
+                    f"{command('init', arm.model, '--joints', ','.join(moving), '-o', 'ARM.toml')} makes" if
+                    moving and len(moving) < mechanism.n and "tau" in signals else "")
+            tie = f"; {said}" if (said := equally_good(table, mechanism.names)) else ""
+            raise InputError("; ".join((f"{error}{why}{only}{tie}", likely(missing[0], table), *table.notes))) from None
+    if guessed and not yes and sys.stdin.isatty() and not typer.confirm("import with these columns", default=True,
+                                                                        err=True):
+        raise ArmStopped("called off; nothing was written")
+    return columns
+
+
+def prospects(run: Path, folder: Path, text: "Console") -> str | None:
+    """Say what was imported, what it lacks, and the fit that it is for; returns that command."""
+    import numpy as np
+
+    from stribeck.experiments.importers.outlook import outlook
+    from stribeck.ident.arm.load_mechanism import load_mechanism
+    from stribeck.ident.errors import command
+    from stribeck.ident.log.run import load_run
+
+    recorded = load_run(run, ("q", "dq", "tau", "temperature"))
+    origin, mechanism = recorded.record["import"], load_mechanism(recorded.arm)
+    for name, constant in origin.get("torque_constants", {}).items():
+        error = f" ± {1.96 * constant['std_error']:.2g}" if "std_error" in constant else ""
+        unit = mechanism.unit(mechanism.names.index(name))
+        text.print(f"constant  {name}: {constant['value']:.4g}{error} {unit}/A at the joint ({constant['source']})")
+    seen = outlook(recorded, mechanism)
+    rate = 1.0 / float(np.median(np.diff(recorded.t)))
+    text.print(f"log       {rate:.4g} Hz, {recorded.duration:.4g} s, {len(recorded.t)} rows")
+    for line in (*origin["notes"], *seen.sentences):
+        text.print(f"note      {line}")
+    text.print(f"wrote     {run}/")
+    if seen.options is None:
+        text.print("next      nothing can be fitted: no joint moves")
+        return None
+    basis = " --torque-basis gravity-corrected" if not seen.options and any(
+        "std_error" in constant for constant in origin.get("torque_constants", {}).values()) else ""
+    following = command("fit", folder, *f"{seen.options}{basis}".split())
+    text.print(f"next      {following}")
+    return following

@@ -1,0 +1,76 @@
+"""The command that begins: an arm file for a model."""
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from stribeck.experiments.cli.common import console, out_option, split
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command()(init)
+
+
+def init(model: Annotated[Path, typer.Argument(metavar="MODEL", help="URDF or MJCF of the arm.")],
+         out: Annotated[Path | None, out_option("Arm file to write; default beside the model.")] = None,
+         joints: Annotated[str | None, typer.Option(help="Those that the arm's drives move, separated by commas; in the copy of "
+                                                         "the model the others, as a gripper's, are fixed. Default all.")] = None,
+         ) -> None:
+    """An arm file for a URDF or MJCF, with the unknowns marked."""
+    from stribeck.experiments.arm_files.fixed_joints import with_fixed_joints
+    from stribeck.experiments.arm_files.init_arm import arm_text
+    from stribeck.ident.arm.arm_file import load_arm
+    from stribeck.ident.arm.load_mechanism import load_mechanism
+    from stribeck.ident.errors import InputError, StribeckError, command, no_file
+    from stribeck.ident.model.files.urdf_mjcf import collision_model
+    from stribeck.ident.whole_files import whole, write_whole
+
+    if model.is_dir():
+        raise no_file(model)
+    target = out or model.with_suffix(".toml")
+    if target.suffix.lower() != ".toml":
+        raise InputError(f"--out {target}: an arm file is TOML and ends in .toml")
+    moving = split(joints)
+    copy = target.parent / model.name if moving is None else target.with_suffix(model.suffix)
+    away = copy.resolve() != model.resolve()            # an arm file and its model stay together
+    for path in (target, *([copy] if away else [])):
+        if path.exists():
+            raise InputError(f"{path} exists; choose another --out")
+    text = arm_text(model, copy.name, moving)
+    content, fixed = (model.read_bytes(), ()) if moving is None else with_fixed_joints(model, moving)
+    if fixed and not away:
+        raise InputError(f"--joints fixes joints in a copy of the model, which {target} would need in the place of {model}: name "
+                         f"another arm file, as --out {shlex.quote(f'{model.stem}-arm.toml')}")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        write_whole(target, text)
+        if away:
+            with whole(copy) as part:
+                part.write_bytes(content)
+        arm = load_arm(target)
+        mechanism, unread = load_mechanism(arm), collision_model(arm.model)[1]
+    except (StribeckError, OSError):
+        for path in (target, *([copy] if away else [])):
+            path.unlink(missing_ok=True)
+        raise
+    lacking = arm.limits(mechanism).lacking(mechanism.names)
+    said = console()
+    said.print(f"wrote     {target}{f' and {copy}' if away else ''}: {mechanism.n} joints, {', '.join(mechanism.names)}")
+    if fixed:
+        said.print(f"fixed     {', '.join(fixed)}: in {copy}, as the model draws them")
+    if unread:
+        said.print(f"meshes    of {', '.join(unread)} cannot be read from {copy.parent}/: put them where the model looks for "
+                   f"them{', or leave --out away' if away else ''}; else nothing keeps these links from touching others")
+    if lacking:
+        joints_of: dict[tuple[str, ...], list[str]] = {}
+        for key, names in lacking.items():
+            joints_of.setdefault(tuple(names), []).append(key)
+        needed = [f"{', '.join(keys)} of {'every joint' if names == mechanism.names else ', '.join(names)}"
+                  for names, keys in joints_of.items()]
+        said.print(f"needed    {'; '.join(needed)}: the file says where to find them")
+        said.print(f"next      fill in what is needed in {target}; {command('plan', target)}")
+    else:
+        said.print(f"next      check the limits in {target}; {command('plan', target)}")

@@ -1,0 +1,311 @@
+"""Commands that move or plan to: calibrate, plan, run."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from itertools import chain, count
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from stribeck.experiments.cli.common import (
+    ArmArgument,
+    BasisOption,
+    BudgetOption,
+    DirectionalOption,
+    DriftOption,
+    ExperimentOption,
+    JointsOption,
+    JsonOption,
+    LawOption,
+    LiveOption,
+    LoadOption,
+    MethodOption,
+    OutOption,
+    RerunOption,
+    SeedOption,
+    TargetOption,
+    YesOption,
+    agree,
+    console,
+    fraction,
+    out_option,
+    print_json,
+    seconds,
+    split,
+)
+from stribeck.experiments.cli.screen.live import VIEW
+from stribeck.experiments.cli.screen.progress import progress
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from stribeck.experiments.plans.plan import Plan
+    from stribeck.experiments.recording.follow import Watch
+    from stribeck.ident.arm.arm_file import ArmFile
+    from stribeck.ident.model.mechanism import Mechanism
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the application."""
+    app.command()(calibrate)
+    app.command()(plan)
+    app.command()(run)
+
+
+def calibrate(context: typer.Context, arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOption = None,
+              seed: SeedOption = 0, law: LawOption = "auto", load: LoadOption = "auto", directional: DirectionalOption = "auto",
+              torque_basis: BasisOption = "drive", drift: DriftOption = "auto", method: MethodOption = "whole-arm",
+              repeats: Annotated[int, typer.Option(min=1, help="How often the plan is run; the calibration then states the "
+                                                               "deviation between the runs.")] = 1,
+              resume: Annotated[bool, typer.Option("--resume", help="Go on with the campaign in --out, with the options that "
+                                                                    "it was begun with; round trips that are finished are not "
+                                                                    "driven again.")] = False,
+              warm_up: Annotated[float, typer.Option(min=0.0, help="Minutes that the arm may move before each run, until its "
+                                                                   "friction settles; 3 at least tell whether it did.")] = 0.0,
+              lowest_speed: Annotated[bool | None, typer.Option(help="Find the lowest speed that each velocity loop holds first; "
+                                                                    "default on hardware.")] = None,
+              breakaway: Annotated[bool, typer.Option("--breakaway", help="Measure last what holds each joint at rest; needs a "
+                                                                          "torque mode.")] = False,
+              target: TargetOption = None, budget: BudgetOption = None,
+              live: LiveOption = False, rerun: RerunOption = None, yes: YesOption = False,
+              as_json: JsonOption = False) -> None:
+    """The main job: plan, move, record, fit, export, report."""
+    from dataclasses import fields
+
+    from stribeck.experiments.calibrate import calibrate as calibrate_arm
+    from stribeck.experiments.cli.commands.fit import delivered
+    from stribeck.experiments.cli.screen.text import clock
+    from stribeck.experiments.recording.campaign import begun_with
+    from stribeck.ident.arm.arm_file import load_arm
+    from stribeck.ident.arm.load_mechanism import load_mechanism
+    from stribeck.ident.errors import InputError
+    from stribeck.ident.fit.joint.fit_joint import Options
+    from stribeck.ident.log.run import BREAKAWAY, FIT, LOWEST_SPEED, WARM_UP
+
+    text = console(as_json)
+    _check_view(text, live, rerun)
+    arm_file = load_arm(arm)
+    mechanism = load_mechanism(arm_file)
+    folder = out or Path(f"calibration-{arm_file.name}")
+    search = arm_file.driver.kind != "simulated" if lowest_speed is None else lowest_speed
+    asked: dict[str, Any] = {
+        "joints": split(joints), "seed": seed, "method": method, "repeats": repeats, "search": search, "breakaway": breakaway,
+        "warm_up": 60.0 * warm_up, "target": fraction(target), "budget": seconds(budget), "law": law, "load": load,
+        "directional": directional, "torque_basis": torque_basis, "drift": drift}
+    if resume:
+        stated, begun = _stated(context), begun_with(folder)
+        if not begun and not stated & asked.keys():
+            raise InputError(f"nothing in {folder} says with which options it was begun; state them again, or begin anew with "
+                             "another --out")
+        asked |= {name: value for name, value in begun.items() if name in asked and name not in stated}
+    options = Options(**{field.name: asked.pop(field.name) for field in fields(Options) if field.name in asked})
+    if asked["repeats"] > 1 and (asked["target"] or asked["budget"]):
+        raise InputError("--repeats runs one plan several times, --target and --budget change it from run to run; choose one")
+    _greet(text, arm_file, mechanism, folder)
+
+    def shown_and_agreed(made: "list[Plan]") -> None:
+        if not made:
+            text.print("plan      everything is recorded; nothing moves")
+            return
+        runs = [one for one in made if one.purpose == FIT]
+        if runs:
+            _show(text, runs[0], arm_file, mechanism)
+        if len(runs) > 1:
+            text.print(f"repeats   {len(runs)} runs, {clock(sum(one.robot_time for one in runs))} of robot time")
+        purposes = {one.purpose for one in made}
+        if LOWEST_SPEED in purposes:
+            text.print("lowest    first, around home: the lowest speed that each joint holds; slower strokes are dropped")
+        if BREAKAWAY in purposes:
+            text.print("breakaway at the end: the torque of each joint grows until it moves, in several postures")
+        if WARM_UP in purposes:
+            text.print(f"warm-up   before each run, around home, until friction settles, {asked['warm_up'] / 60.0:g} min at "
+                       "most")
+        agree(made, arm_file, mechanism, yes, text)
+
+    delivery = calibrate_arm(arm_file, folder, agree=shown_and_agreed, resume=resume,
+                             display=lambda made: _recording(text, made, folder, mechanism, live, rerun, " and --resume goes on"),
+                             say=lambda heading, sentence: text.print(f"{heading:<9} {sentence}"), options=options, **asked)
+    delivered(text, delivery, folder, as_json)
+
+
+def _stated(context: typer.Context) -> set[str]:
+    """What the command line says something about, by the names of `calibrate`."""
+    sources = {"search" if name == "lowest_speed" else name: context.get_parameter_source(name) for name in context.params}
+    return {name for name, source in sources.items() if source and source.name != "DEFAULT"}
+
+
+def plan(arm: ArmArgument = "lab6",
+         out: Annotated[Path | None, out_option("File for the plan: .toml, or for arms that other "
+                                                                   "software drives .csv (set-points at the driver's rate) or "
+                                                                   ".json (ROS 2 JointTrajectory).")] = None,
+         joints: JointsOption = None, seed: SeedOption = 0, method: MethodOption = "whole-arm",
+         experiment: ExperimentOption = "round-trips", target: TargetOption = None, budget: BudgetOption = None,
+         as_json: JsonOption = False) -> None:
+    """What will move, robot time, load spread, expected intervals; moves nothing."""
+    from dataclasses import asdict
+
+    from stribeck.experiments.cli.screen.tables import fitted
+    from stribeck.experiments.cli.screen.text import checked_against, forecast_table
+    from stribeck.experiments.methods.refine import first_goal
+    from stribeck.experiments.methods.registry import ROUND_TRIPS, plan_experiment
+    from stribeck.experiments.plans.plan_export import plan_writer
+    from stribeck.experiments.plans.speeds_and_postures import TARGET, load_spread
+    from stribeck.ident.arm.arm_file import load_arm
+    from stribeck.ident.arm.load_mechanism import load_mechanism
+    from stribeck.ident.errors import InputError
+
+    text = console(as_json)
+    if out and out.exists():
+        raise InputError(f"{out} exists; choose another --out")
+    write = plan_writer(out) if out else None
+    arm_file = load_arm(arm)
+    mechanism = load_mechanism(arm_file)
+    wanted = fraction(target), seconds(budget)
+    if any(wanted) and experiment != ROUND_TRIPS:
+        raise InputError(f"--target and --budget are for round trips; leave them out with --experiment {experiment}")
+    goal = first_goal(*wanted) if any(wanted) else None
+    made = plan_experiment(experiment, method, arm_file, split(joints), seed, goal)
+    _show(text, made, arm_file, mechanism)
+    if goal:
+        text.print("further   calibrate plans the runs after this one by what it tells")
+    if made.predicted:
+        text.print(fitted(forecast_table(made, TARGET), text.width))
+    if out and write:
+        write(made, out, arm_file)
+        if out.suffix.lower() in (".csv", ".json"):         # stribeck asks nobody before other software moves the arm
+            text.print(f"note      {checked_against(arm_file, mechanism)}")
+        text.print(f"wrote     {out}")
+    if as_json:
+        print_json({"robot_time_s": round(made.robot_time, 3), "segments": len(made.segments), "method": made.method,
+                    "load_spread": {joint: {kind: list(ends) for kind, ends in loads.items()}
+                                    for joint, loads in load_spread(made, mechanism).items()},
+                    "predicted": [asdict(told) for told in made.predicted]})
+
+
+def run(arm: ArmArgument = "lab6",
+        plan: Annotated[Path | None, typer.Option(help="Plan file; default: a fresh plan.")] = None,
+        out: OutOption = None, joints: JointsOption = None, seed: SeedOption = 0,
+        method: MethodOption = "whole-arm", experiment: ExperimentOption = "round-trips",
+        note: Annotated[str, typer.Option(help="Kept with the run.")] = "", live: LiveOption = False, rerun: RerunOption = None,
+        yes: YesOption = False, as_json: JsonOption = False) -> None:
+    """Move and record, without fitting."""
+    from stribeck.drivers.connect import connect
+    from stribeck.experiments.methods.lowest_speed_search import lowest_sentence
+    from stribeck.experiments.methods.registry import DEFAULT, ROUND_TRIPS, UNTIL, plan_experiment
+    from stribeck.experiments.plans.plan import check_plan, read_plan, with_robot_time
+    from stribeck.experiments.recording.record import check_modes, record
+    from stribeck.experiments.recording.run_writer import empty_folder, refuse_used
+    from stribeck.ident.arm.arm_file import load_arm
+    from stribeck.ident.arm.load_mechanism import load_mechanism
+    from stribeck.ident.errors import InputError, command
+    from stribeck.ident.log.lowest_speed import lowest_speeds
+    from stribeck.ident.log.run import LOWEST_SPEED, VALIDATION, WARM_UP, load_run
+
+    text = console(as_json)
+    _check_view(text, live, rerun)
+    if plan and (joints, method, experiment) != (None, DEFAULT, ROUND_TRIPS):
+        raise InputError(f"{plan} says what moves; leave out --joints, --method and --experiment")
+    arm_file = load_arm(arm)
+    mechanism = load_mechanism(arm_file)
+    folder = out or Path(f"campaign-{arm_file.name}")
+    refuse_used(folder)
+    device = connect(arm_file, seed)     # a driver that cannot be set up is refused before anything is written
+    _greet(text, arm_file, mechanism, folder)
+    made = read_plan(plan) if plan else plan_experiment(experiment, method, arm_file, split(joints), seed)
+    check_plan(made, arm_file, mechanism)
+    made = with_robot_time(made, arm_file)          # whatever a file says
+    check_modes(made, device, arm_file)
+    _show(text, made, arm_file, mechanism)
+    agree([made], arm_file, mechanism, yes, text)
+    empty_folder(folder)
+    with _recording(text, made, folder, mechanism, live, rerun) as watch:
+        recorded = record(arm_file, made, folder, seed, note, watch, enough=UNTIL.get(made.purpose, lambda: None)())
+    if made.purpose == LOWEST_SPEED:
+        found = lowest_sentence(lowest_speeds(load_run(recorded)), mechanism)
+        text.print(f"lowest    {found}; joints.NAME.slowest of the arm file keeps it")
+    then = {VALIDATION: ("validate", folder, "CALIBRATION..."), WARM_UP: ("run", arm),
+            LOWEST_SPEED: ("calibrate", arm)}.get(made.purpose, ("fit", folder))
+    text.print(f"wrote     {recorded}/\nnext      {command(*then)}")
+    if as_json:
+        print_json({"run": str(recorded), "robot_time_s": round(made.robot_time, 3)})
+
+
+def _check_view(text: "Console", live: bool, rerun: str | None) -> None:
+    from importlib.util import find_spec
+
+    from stribeck.ident.errors import InputError
+
+    if live and _screen(text) is None:
+        raise InputError("--live draws in a terminal and there is none; leave it out")
+    if rerun is not None and find_spec("rerun") is None:
+        raise InputError("--rerun needs the package rerun-sdk; pip install 'stribeck[rerun]'")
+    if rerun == VIEW and sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        raise InputError(f"--rerun {VIEW} opens a window and there is no display; --rerun FILE.rrd keeps the same for later")
+    if rerun is not None and rerun != VIEW and Path(rerun).suffix != ".rrd":
+        raise InputError(f"--rerun {rerun}: a recording for the Rerun viewer ends in .rrd; {VIEW} opens the viewer")
+    if rerun is not None and rerun != VIEW and not os.access(Path(rerun).absolute().parent, os.W_OK):
+        raise InputError(f"--rerun {rerun}: no folder {Path(rerun).absolute().parent} to write into")
+
+
+def _screen(text: "Console") -> "IO[str] | None":
+    """A terminal to draw in, also where what is printed goes elsewhere; None where there is none."""
+    return text.file if text.is_terminal else sys.stderr if sys.stderr.isatty() else None
+
+
+def _greet(text: "Console", arm: "ArmFile", mechanism: "Mechanism", folder: Path) -> None:
+    from importlib.metadata import version
+
+    from stribeck.experiments.cli.screen.text import arm_line
+
+    text.print(f"stribeck {version('stribeck')}  {arm_line(arm, mechanism)}  ->  {folder}/")
+
+
+def _show(text: "Console", plan: "Plan", arm: "ArmFile", mechanism: "Mechanism") -> None:
+    from stribeck.experiments.cli.screen.tables import fitted
+    from stribeck.experiments.cli.screen.text import plan_line, spread_table
+    from stribeck.experiments.plans.plan import check_plan
+    from stribeck.experiments.plans.speeds_and_postures import load_spread
+
+    text.print(f"plan      {plan_line(plan, check_plan(plan, arm, mechanism), mechanism)}")
+    text.print(fitted(spread_table(load_spread(plan, mechanism), mechanism), text.width))
+
+
+def _free(rerun: str | None) -> str | None:
+    """The file for this run: runs of a campaign have one each, numbered, and none is written over."""
+    if rerun is None or rerun == VIEW:
+        return rerun
+    path = Path(rerun)
+    names = chain([path], (path.with_stem(f"{path.stem}-{number}") for number in count(2)))
+    return str(next(name for name in names if not name.exists()))
+
+
+@contextmanager
+def _recording(text: "Console", plan: "Plan", folder: Path, mechanism: "Mechanism", live: bool, rerun: str | None,
+               also: str = "") -> Iterator["Watch | None"]:
+    """Progress while the arm moves, or a live picture of its joints; whatever ends it early, say where the samples are."""
+    from stribeck.drivers.errors import ArmStopped
+    from stribeck.drivers.interrupts import uninterrupted
+    from stribeck.experiments.cli.screen.live import live as live_view
+    from stribeck.ident.errors import command
+    from stribeck.ident.log.run import FIT, FITTED, campaign_runs, holds_samples
+
+    word, before = "run" if plan.purpose == FIT else plan.purpose, set(campaign_runs(folder))
+    try:
+        with ExitStack() as shown:
+            if live or rerun is not None:
+                to = _screen(text) or shown.enter_context(open(os.devnull, "w", encoding="utf-8"))
+                yield shown.enter_context(live_view(plan, word, mechanism, to, _free(rerun)))
+            else:
+                yield shown.enter_context(progress(text, plan.robot_time, word, mechanism))
+    except BaseException as error:
+        with uninterrupted(ending=True):
+            runs = [run for run in campaign_runs(folder) if run not in before and holds_samples(run)]
+            uses = f", {command('fit', folder)} uses it{also}" if plan.purpose in FITTED else also
+            if runs:
+                print(f"stribeck: the run ended early; what was recorded is kept in {runs[-1]}{uses}", file=sys.stderr)
+        if isinstance(error, KeyboardInterrupt):
+            raise ArmStopped("stopped by the operator") from None
+        raise

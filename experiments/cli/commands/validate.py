@@ -1,0 +1,104 @@
+"""Commands that judge a calibration: validate."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from stribeck.experiments.cli.common import DIFFERS, JsonOption, console, out_option, print_json
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from stribeck.ident.arm.arm_file import ArmFile
+    from stribeck.ident.calibration.validation import JointValidation, Validation
+    from stribeck.ident.model.mechanism import Mechanism
+
+_FORMATS = (".svg", ".png", ".pdf")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the application."""
+    app.command()(validate)
+
+
+def validate(run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder, or a campaign with a validation run.")],
+             calibrations: Annotated[list[Path], typer.Argument(metavar="CALIBRATION...", help="Calibration files or folders.")],
+             tolerance: Annotated[float, typer.Option(min=0.0, help="Rms error of the torque, without its noise, as a part of "
+                                                                    "friction's rms, up to which a joint passes.")] = 0.1,
+             out: Annotated[Path | None, out_option("File for a plot of the first calibration's torques "
+                                                                          "(.svg, .png, .pdf).")] = None,
+             as_json: JsonOption = False) -> None:
+    """Predicted against measured torque on a run that was not fitted; exit code 1 where a joint fails."""
+    from stribeck.experiments.cli.screen.tables import fitted
+    from stribeck.ident.calibration.calibration import Calibration
+    from stribeck.ident.calibration.validation import validate as judge
+    from stribeck.ident.errors import InputError
+    from stribeck.ident.log.run import VALIDATION, find_runs, load_run
+
+    if out is not None and (out.exists() or out.suffix not in _FORMATS):
+        raise InputError(f"{out} exists; choose another --out" if out.exists()
+                         else f"{out}: a plot is a file in one of {', '.join(_FORMATS)}")
+    text, recorded = console(as_json), load_run(find_runs(run, (VALIDATION,))[-1])
+    loaded = [Calibration.load(path) for path in calibrations]
+    found = [judge(recorded, calibration, tolerance) for calibration in loaded]
+    names = [str(path) for path in calibrations]
+    text.print(f"run       {recorded.path}, {recorded.duration:.0f} s")
+    text.print(fitted(_table(names, found, loaded[0].mechanism), text.width))
+    text.print(f"passes    where the error, without the noise, is within {100.0 * tolerance:g} % of friction (all rms)")
+    for path, one in zip(names, found, strict=True):
+        for reason in one.left_out.values():
+            text.print(f"note      {path}: {reason}; it is not judged")
+        for name, joint in one.joints.items():
+            if joint.inertia:
+                text.print(f"note      {path}: {_unstated(name, joint.inertia, recorded.arm, loaded[0].mechanism)}")
+        missing = f"; {', '.join(one.left_out)} not judged" if one.left_out else ""
+        text.print(f"verdict   {path}: {'fails for ' + ', '.join(one.failed) if one.failed else 'passes'}{missing}")
+    if out is not None:
+        from stribeck.experiments.report.validation_plot import plot_validation
+
+        plot_validation(found[0].joints, loaded[0].mechanism, out)
+        text.print(f"wrote     {out}")
+    passed = not any(one.failed for one in found)
+    if as_json:
+        print_json({"run": str(recorded.path), "tolerance": tolerance, "passed": passed, "calibrations": [
+            {"path": path, "joints": {name: _numbers(joint) for name, joint in one.joints.items()}, "left_out": one.left_out}
+            for path, one in zip(names, found, strict=True)]})
+    if not passed:
+        raise typer.Exit(DIFFERS)
+
+
+def _unstated(name: str, inertia: float, arm: "ArmFile", mechanism: "Mechanism") -> str:
+    """What an error that follows the acceleration may come from."""
+    table, unit = arm.joint(name), "kg" if mechanism.prismatic[mechanism.names.index(name)] else "kg·m²"
+    has = f"rotor_inertia = {table.rotor_inertia:g}" if table.rotor_inertia else "no rotor_inertia"
+    counts = (f", and that of the motor counts gear_ratio² = {table.ratio**2:g} times" if table.gear_ratio is not None else
+              ", and no gear_ratio, with whose square that of the motor counts")
+    return (f"most of {name}'s error follows its acceleration, as if {inertia:.2g} {unit} were missing at the joint: the arm "
+            f"file has {has}{counts}")
+
+
+def _numbers(joint: "JointValidation") -> dict[str, float | bool]:
+    keys = ("error", "without_friction", "friction", "noise", "outside", "inertia", "passed")
+    return {key: getattr(joint, key) for key in keys}
+
+
+def _table(names: list[str], validations: "list[Validation]", mechanism: "Mechanism") -> "Table":
+    """A line a joint: rms error of the torque without friction and with each calibration, and the noise."""
+    from rich import box
+    from rich.table import Table
+
+    found = [one.joints for one in validations]
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title="rms of measured less predicted torque", title_justify="left",
+                  title_style="")
+    for heading in ("joint", "without friction", *names, "noise", "friction", "outside"):
+        table.add_column(heading, justify="left" if heading == "joint" else "right",
+                         overflow="fold" if heading in names else "ellipsis")
+    for name in dict.fromkeys(name for joints in found for name in joints):
+        one = next(joints[name] for joints in found if name in joints)
+        cells = [f"{joints[name].error:.3f} ({100.0 * joints[name].error / joints[name].friction:.1f} %"
+                 f"{'' if joints[name].passed else ', fails'})" if name in joints else "-" for joints in found]
+        unit = mechanism.unit(mechanism.names.index(name))
+        table.add_row(name, f"{one.without_friction:.3f} {unit}", *cells, f"{one.noise:.3f}", f"{one.friction:.3f}",
+                      f"{100.0 * one.outside:.0f} %")
+    return table

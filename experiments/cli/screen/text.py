@@ -1,0 +1,217 @@
+"""Text for people: plans, result tables, findings."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from stribeck.experiments.cli.screen.tables import fitted
+from stribeck.experiments.methods.breakaway_ramps import USUAL
+from stribeck.experiments.plans.clearance import relied_on
+from stribeck.experiments.plans.forecast import richest
+from stribeck.experiments.plans.plan import profile
+from stribeck.experiments.report.words import PARAMETER_WORDS, plus_minus
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from stribeck.experiments.plans.plan import Plan
+    from stribeck.ident.arm.arm_file import ArmFile
+    from stribeck.ident.arrays import Array
+    from stribeck.ident.calibration.calibration import Calibration, JointCalibration
+    from stribeck.ident.identify import Identification
+    from stribeck.ident.model.mechanism import Mechanism
+
+COLOURS = {"identified": "green", "weak": "yellow", "at bound": "yellow", "unidentifiable": "red"}
+
+
+def clock(seconds: float) -> str:
+    """Time to the second."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02d} s" if seconds >= 60.0 else f"{seconds:.1f} s"
+
+
+def plan_line(plan: "Plan", room: float, mechanism: "Mechanism") -> str:
+    """The plan in a line."""
+    unit = position_units(mechanism)
+    every = [(start, segment) for start, segment in plan.legs() if segment.kind != "move"]
+    if all(segment.kind == "ramp" for _, segment in every):
+        return (f"{plan.method}: {len(every)} ramps in {len({segment.posture for _, segment in every})} postures, at most "
+                f"{clock(plan.robot_time)} of robot time, usually {clock(USUAL * plan.robot_time)}; limits keep {room:.2f} "
+                f"{unit} of room")
+    if all(segment.kind == "swing" for _, segment in every):
+        moving = [name for j, name in enumerate(plan.names) if any(segment.target[j] != start[j] for start, segment in every)]
+        who = "all joints" if len(moving) == len(plan.names) else ", ".join(moving)
+        return (f"{plan.method}: {who} to and fro{' at once' * (len(moving) > 1)} in {len(every)} places, "
+                f"{clock(plan.robot_time)} of robot time; limits keep {room:.2f} {unit} of room")
+    strokes = [(start, segment) for start, segment in every if not segment.reference] or every
+    speeds, whole = (np.array([segment.speeds(start, plan.names) for start, segment in some]) for some in (strokes, every))
+    postures = {segment.posture for _, segment in strokes}
+    trips, in_all = (int(np.count_nonzero(some, axis=0).max()) // 2 for some in (speeds, whole))
+    again = f" and {in_all - trips} for reference" if in_all > trips else ""
+    slow, fast = speeds[speeds > 0.0].min(), speeds.max()
+    together = "all joints at once, " if any(segment.kind == "sweep" for _, segment in strokes) else ""
+    places = "1 posture" if len(postures) == 1 else f"{len(postures)} postures"
+    return (f"{together}{places}, {trips} round trips a joint from {slow:.3f} to {fast:.2f} "
+            f"{position_units(mechanism, '/s')}{again}, {clock(plan.robot_time)} of robot time; limits keep {room:.2f} "
+            f"{unit} of room")
+
+
+def checked_against(arm: "ArmFile", mechanism: "Mechanism") -> str:
+    """What says that the ways of a plan are clear."""
+    return ("checked against the limits and "
+            f"{' and '.join(relied_on(arm, mechanism)) or 'nothing else: neither box nor geometry is stated'}")
+
+
+def position_units(mechanism: "Mechanism", per: str = "") -> str:
+    """Those of all joints."""
+    return " or ".join(sorted({mechanism.position_unit(j) + per for j in range(mechanism.n)}, reverse=True))
+
+
+def motion_table(plans: "list[Plan]", arm: "ArmFile", mechanism: "Mechanism") -> Table:
+    """Which joints will move, how far and how fast, beside their limits."""
+    limits, legs = arm.limits(mechanism), [leg for plan in plans for leg in plan.legs()]
+    ends = np.array([[start, segment.target] for start, segment in legs])
+    fastest = np.max([np.abs(np.array(segment.target) - start) * profile(start, segment, mechanism.names, limits).fastest
+                      for start, segment in legs], axis=0)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=f"{arm.name} will move", title_justify="left", title_style="")
+    for heading in ("joint", "from", "to", "limits", "at up to", "limit", "torque limit"):
+        table.add_column(heading, justify="left" if heading == "joint" else "right")
+    for j, name in enumerate(mechanism.names):
+        x, (low, high) = mechanism.position_unit(j), limits.position[j]
+        table.add_row(name, f"{ends[:, :, j].min():.3f}", f"{ends[:, :, j].max():.3f} {x}", f"{low:g} … {high:g} {x}",
+                      f"{fastest[j]:.3f}", f"{limits.velocity[j]:g} {x}/s", f"{limits.torque[j]:g} {mechanism.unit(j)}")
+    return table
+
+
+def spread_table(spread: dict[str, dict[str, tuple[float, float]]], mechanism: "Mechanism") -> Table:
+    """Least and greatest of every load over each joint's strokes."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title="load spread over the plan", title_justify="left",
+                  title_style="")
+    kinds = list(dict.fromkeys(kind for loads in spread.values() for kind in loads))
+    drive = " or ".join(sorted({mechanism.unit(mechanism.names.index(joint)) for joint in spread}))
+    units = {"torque": drive, "bending": "N·m", "radial": "N", "axial": "N", "normal": drive}
+    table.add_column("joint")
+    for kind in kinds:
+        table.add_column(f"{kind} {units[kind]}", justify="right")
+    for joint, loads in spread.items():
+        cells = []
+        for kind in kinds:
+            low, high = loads.get(kind, (float("nan"),) * 2)
+            varies = high - low > 0.05 * max(high, 1e-9)
+            cells.append("-" if low != low else f"{low:.1f} ... {high:.1f}" if varies else f"{high:.1f}")
+        table.add_row(joint, *cells)
+    return table
+
+
+def forecast_table(plan: "Plan", target: float) -> Table:
+    """What the plan will tell of every joint: expected 95 % half widths, in per cent."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title="expected 95 % half widths in per cent, should friction grow with "
+                  "the load that is hardest to tell", title_justify="left", title_style="")
+    names = ("coulomb", "static", "stribeck_velocity", "viscous", "coulomb_coefficient", "static_coefficient")
+    for heading in ("joint", "load", "friction", "Coulomb", "static", "w_s", "viscous", "Coulomb/load", "static/load",
+                    "round trips", f"needed for {100.0 * target:g} %"):
+        table.add_column(heading, justify="left" if heading in ("joint", "load") else "right")
+    worst = richest(plan.predicted)
+    for told in (worst[name] for name in plan.names if name in worst):
+        cells = [told.friction, *(told.parameters.get(name) for name in names)]
+        table.add_row(told.joint, told.load, *("-" if cell is None else f"{100.0 * cell:.1f}" for cell in cells),
+                      str(told.round_trips), str(told.needed(target)))
+    return table
+
+
+def loads_table(mechanism: "Mechanism", posture: "Array", values: dict[str, dict[str, float]], tau: dict[str, float],
+                friction: dict[str, float]) -> Table:
+    """Loads of every joint; driving torques and friction where there are any."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("joint")
+    drive = " or ".join(sorted({mechanism.unit(j) for j in range(mechanism.n)}))
+    place = position_units(mechanism)
+    headings = [f"q\n{place}", f"tau\n{drive}", *([f"friction\n{drive}"] if friction else []), f"torque\n{drive}", "bending\nN·m",
+                "radial\nN", "axial\nN", f"normal\n{drive}"]
+    for heading in headings:
+        table.add_column(heading, justify="right")
+    for j, (name, row) in enumerate(values.items()):
+        cells = [f"{posture[j]:.4f}", _cell(tau, name), *([_cell(friction, name)] if friction else []),
+                 *(_cell(row, load) for load in ("torque", "bending", "radial", "axial", "normal"))]
+        table.add_row(name, *cells)
+    return table
+
+
+def _cell(row: dict[str, float], key: str) -> str:
+    return f"{row[key]:z.3f}" if key in row else "-"
+
+
+def cut_joints_table(cut: "dict[str, dict[str, list[float | None]]]") -> Table:
+    """Forces and moments in the joints at which loops were cut."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("cut joint")
+    for quantity, unit in (("force", "N"), ("moment", "N·m")):
+        for axis in "xyz":
+            table.add_column(f"{quantity} {axis}\n{unit}", justify="right")
+    for name, row in cut.items():
+        table.add_row(name, *("-" if value is None else f"{value:z.3f}"
+                             for value in (*row["force"], *row["moment"])))
+    return table
+
+
+def result_table(result: "Identification", width: int) -> "RenderableType":
+    """The final table: a line a joint, readable at a glance; in narrow terminals what does not fit goes on below."""
+    tau = " or ".join(sorted({result.mechanism.unit(j) for j in range(result.mechanism.n)}, reverse=True))
+    w, x = position_units(result.mechanism, "/s"), position_units(result.mechanism)
+    viscous = f"{tau}·s/{x}" if " " not in tau else "SI"
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for heading in ("joint", "law", "load"):
+        table.add_column(heading, no_wrap=True)
+    for heading, unit in (("Coulomb", tau), ("static", tau), ("w_s", w), ("viscous", viscous), ("load part", tau),
+                          ("held-out", tau)):
+        table.add_column(f"{heading}\n{unit}", justify="right", no_wrap=True)
+    table.add_column("verdict", min_width=14)
+    for name in result.asked_for:
+        joint = result.calibration.joints.get(name)
+        if joint is None:
+            table.add_row(name, *["-"] * (len(table.columns) - 2), Text("not calibrated", style="dim"))
+            continue
+        part = "-" if joint.load_part is None else f"{joint.load_part[0]:.1f} ... {joint.load_part[2]:.1f}"
+        word = joint.verdict()
+        table.add_row(name, joint.law.replace("coulomb-viscous", "coulomb-v."), joint.load,
+                      *(plus_minus(joint.parameters.get(key)) for key in ("coulomb", "static", "stribeck_velocity", "viscous")),
+                      part, f"{joint.held_out_rmse:.2g}", Text.assemble((word, COLOURS[word]), _weakest(joint, word)))
+    return fitted(table, width)
+
+
+def _weakest(joint: "JointCalibration", word: str) -> str:
+    """Which parameters have the joint's verdict, if it is not the best; and what the data cannot show."""
+    names = [name for name, p in joint.parameters.items() if p.value is not None and p.verdict == word]
+    said = "" if word == "identified" else f" ({', '.join(PARAMETER_WORDS.get(name, name) for name in names)})"
+    hidden = [name for name, p in joint.parameters.items() if p.value is None]
+    return said + (", load part not" if any("_coefficient" in name for name in hidden) else "") + (
+        ", Stribeck effect not" if "static" in hidden else "")
+
+
+def notes(calibration: "Calibration") -> list[str]:
+    """Why coefficients are unidentifiable and what would show them, one line a joint."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for name, joint in calibration.joints.items():
+        for parameter, entry in joint.parameters.items():
+            if entry.note:
+                found.setdefault((name, entry.note), []).append(parameter)
+    return [f"{name}: {' and '.join(parameters)}: {note}" for (name, note), parameters in found.items()]
+
+
+def arm_line(arm: "ArmFile", mechanism: "Mechanism") -> str:
+    """Which arm."""
+    return f"arm {arm.name} ({mechanism.n} joint{'s' if mechanism.n > 1 else ''}, {arm.driver.kind}, {arm.driver.rate:g} Hz)"
+
+
+def joint_page(page: "dict[str, dict[str, str]]") -> Table:
+    """A table of texts with a row a joint."""
+    columns = list(dict.fromkeys(column for row in page.values() for column in row))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in ("joint", *columns):
+        table.add_column(column)
+    for joint, row in page.items():
+        table.add_row(joint, *(row.get(column, "-") for column in columns))
+    return table

@@ -1,0 +1,327 @@
+"""Writing a foreign log as a run folder, unchanged but for units."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from shutil import rmtree
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stribeck.drivers.arm import JointSample
+from stribeck.experiments.errors import RecordingFailed
+from stribeck.experiments.importers.columns import ColumnMap, check_complete, check_distinct, check_motions
+from stribeck.experiments.importers.guess import with_factor
+from stribeck.experiments.importers.table import Array, Table
+from stribeck.experiments.importers.torque_constant import SOURCES, torque_constants
+from stribeck.experiments.recording.disk import KEPT
+from stribeck.experiments.recording.run_writer import Recorder, new_run_folder
+from stribeck.ident.arm.arm_file import ArmFile, check_against_model
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.errors import InputError, unknown_name
+from stribeck.ident.log.run import Run
+from stribeck.ident.log.signal_checks import check_numbers, check_time, check_velocity
+from stribeck.ident.model.mechanism import Mechanism
+
+TORQUE_SIGNALS = {              # what a torque signal may be, and why some cannot show the friction of a gear
+    "motor current": "",
+    "commanded": "",
+    "joint sensor": "a sensor behind the gear does not see the gear's friction; import the motor current or the commanded torque",
+    "compensated": "friction that the drive compensates is no longer in it; import the motor current or the commanded torque "
+                   "with the compensation in it",
+}
+_LARGEST_GAP = 10.0     # periods; a longer hole parts a log into pieces,
+_LONGEST_GAP = 86400.0  # s; a clock that was set, not a hole
+_RATES = 1.0, 1e5       # Hz; of a log that is slower or faster the unit of time is another
+_MOST_CUT = 0.2         # part of the rows that may be incomplete at the log's ends
+_FEW = 0.01             # part of the rows that may be left out between the others
+_PAUSE = 1.0            # s between pieces whose time starts anew
+_IMPLAUSIBLE = 2.0      # times a limit: a wrong unit, not a fast or strong arm
+_AROUND = 7             # rows whose median tells where a joint was,
+_JUMP = 10.0            # times the step that 1 % of a joint's steps exceed, and times its way in a row at the highest speed
+
+
+@dataclass(frozen=True)
+class _Log:
+    """What a log says of an arm, in SI and in the model's signs; nan is not reported."""
+
+    source: str
+    t: Array
+    segment: NDArray[np.int64]
+    q: Array
+    dq: Array
+    tau: Array
+    temperature: Array | None
+    notes: tuple[str, ...]
+
+
+def import_log(table: Table, arm: ArmFile, columns: Sequence[ColumnMap], campaign: Path, note: str = "",
+               torque_signal: str | None = None, torque_constant: str = "arm file") -> Path:
+    """Write a foreign log as a run folder.
+
+    Values are multiplied to SI, brought to the model's sign and zero by the arm file's ``direction`` and
+    ``zero_offset``, and otherwise left as they are. A log with values that are no numbers, with time
+    that does not increase, or with a hole is refused before anything is written.
+
+    Parameters
+    ----------
+    table : Table
+        The log, see `open_log`.
+    arm : ArmFile
+        The arm it was recorded on.
+    columns : sequence of ColumnMap
+        Which column is what.
+    campaign : Path
+        Folder whose ``runs/`` takes the run.
+    note : str
+        The operator's note.
+    torque_signal : str, optional
+        What the torque is, a name in `TORQUE_SIGNALS`; default is what the arm file says.
+    torque_constant : str
+        Where the torque constant of columns in ampere comes from: "arm file", or "gravity", to which the current is fitted.
+
+    Returns
+    -------
+    Path
+        The run folder.
+
+    Raises
+    ------
+    InputError
+        One sentence: file, column, row.
+    """
+    signal = checked_signal(torque_signal or arm.torque_signal, table.source)
+    if torque_constant not in SOURCES:
+        raise unknown_name("torque constant", torque_constant, SOURCES)
+    mechanism = load_mechanism(arm)
+    check_against_model(arm, mechanism)
+    check_complete(columns, mechanism.names)
+    check_motions(columns, mechanism)
+    log = _read(table, columns, arm, mechanism)
+    check_velocity(log.q, log.dq, log.t, mechanism.names, log.source)
+    ampere = tuple(str(entry.joint) for entry in columns if entry.current)
+    sign = np.array([arm.joint(name).direction for name in mechanism.names])
+    raw = np.where(np.isin(mechanism.names, ampere), sign * log.tau, np.nan) if ampere else None
+    constants = torque_constants(torque_constant, _as_run(log, arm, mechanism), mechanism, ampere)
+    if constants:
+        log = replace(log, tau=log.tau * [constants[name]["value"] if name in constants else 1.0 for name in mechanism.names])
+    columns = [with_factor(entry, constants[str(entry.joint)]["value"]) if entry.current else entry for entry in columns]
+    _check_units(log, arm, mechanism)
+    origin = {"log": Path(table.source).name, "sha256": _sha256(Path(table.source)), "torque_signal": signal,
+              "columns": {entry.target: _described(entry) for entry in columns}, "notes": list(log.notes),
+              **({"torque_constants": constants} if constants else {})}
+    return _write(log, arm, mechanism, campaign, note, origin, raw)
+
+
+def checked_signal(signal: str, source: str) -> str:
+    """A torque signal that can show the friction of a gear.
+
+    Raises
+    ------
+    InputError
+        If it is unknown, or cannot.
+    """
+    if signal not in TORQUE_SIGNALS:
+        raise unknown_name("torque signal", signal, TORQUE_SIGNALS)
+    if reason := TORQUE_SIGNALS[signal]:
+        raise InputError(f"{source}: torque signal \"{signal}\": {reason}")
+    return signal
+
+
+def _read(table: Table, columns: Sequence[ColumnMap], arm: ArmFile, mechanism: Mechanism) -> _Log:
+    """Signals of the mapped columns, checked but for what depends on units."""
+    check_distinct(columns, table.names, table.source)
+    found: dict[ColumnMap, str] = {}
+    for entry in columns:
+        if (column := entry.find(table.names)) is None:
+            raise InputError(f"{table.source}: {unknown_name('column', entry.column, table.names)}")
+        found[entry] = column
+    wanted = [*found.values(), *([table.pieces] if table.pieces else [])]
+    raw = table.read(wanted)
+    lengths = {len(raw[name]) for name in wanted}
+    if len(lengths) > 1:
+        raise InputError(f"{table.source}: columns of different lengths ({', '.join(map(str, sorted(lengths)))} rows)")
+    (rows,) = lengths
+
+    def signal(name: str, joints: tuple[str | None, ...] = mechanism.names) -> Array | None:
+        mine = [(entry, column) for entry, column in found.items() if entry.signal == name]
+        if not mine:
+            return None
+        values = np.full((rows, len(joints)), np.nan)
+        for entry, column in mine:
+            with np.errstate(over="ignore", invalid="ignore"):      # what overflows is refused below as no finite number
+                np.multiply(raw[column], entry.factor, out=values[:, joints.index(entry.joint)])
+        return values
+
+    clock = signal("t", (None,))
+    assert clock is not None
+    t = clock[:, 0]
+    q, dq, tau, temperature = (signal(name) for name in ("q", "dq", "tau", "temperature"))
+    assert q is not None
+    assert tau is not None
+    limits, amperes = arm.limits(mechanism), {entry.joint for entry in columns if entry.current}
+    most = np.where([name in amperes for name in mechanism.names], np.nan, _IMPLAUSIBLE * limits.torque)
+    keep, notes = _with_sense(t, q, tau, limits.velocity, most, table.source)
+    if not keep.all():
+        t, q, tau = t[keep], q[keep], tau[keep]
+        dq, temperature = (None if values is None else values[keep] for values in (dq, temperature))
+    tables = [arm.joint(name) for name in mechanism.names]
+    sign, zero = np.array([table.direction for table in tables]), np.array([table.zero_offset for table in tables])
+    q *= sign
+    q += zero
+    tau *= sign
+    dq = np.broadcast_to(np.nan, q.shape) if dq is None else sign * dq
+    if len(t) > 1 and not np.isfinite(t).any():
+        column = next(column for entry, column in found.items() if entry.target == "t")
+        raise InputError(f"{table.source}: column {column!r} holds no times that can be read; numbers can, and dates as "
+                         "2026-11-22T10:59:59.5 (ISO 8601)")
+    if not np.isfinite(t).all():
+        raise InputError(f"{table.source}: time is not a finite number in row "
+                         f"{int(np.argmin(np.isfinite(t)))}; leave that row out, or cut the log there")
+    segment = np.zeros(len(t), dtype=np.int64)
+    if table.pieces:
+        segment = np.cumsum(np.diff(raw[table.pieces][keep], prepend=raw[table.pieces][keep][:1]) != 0.0)
+        t = _one_after_another(t, segment)
+    check_time(t, table.source, "; leave out rows whose stamp repeats, and cut the log where its clock goes back")
+    _check_rate(t, segment, table.source)
+    segment, gaps = _parted(t, segment, table.source)
+    for name, values in (("q", q), ("tau", tau)):
+        check_numbers(values, name, mechanism.names, t, table.source, "; leave those rows out, or cut the log there")
+    return _Log(table.source, t, segment, q, dq, tau, temperature, (*table.notes, *notes, *gaps))
+
+
+def _with_sense(t: Array, q: Array, tau: Array, fastest: Array, most: Array, source: str) -> tuple[NDArray[np.bool_],
+                                                                                                   list[str]]:
+    """Rows but those that hold none of the joints, incomplete ones at the log's ends, and a few bad ones in between."""
+    whole = np.isfinite(t) & np.isfinite(q).all(axis=1) & np.isfinite(tau).all(axis=1)
+    keep = ~(np.isfinite(t) & np.isnan(q).all(axis=1) & np.isnan(tau).all(axis=1))
+    notes = []
+    if (empty := int((~keep).sum())) and keep.any():
+        notes.append(f"{empty} row(s) hold neither position nor torque of this arm and are left out")
+    if whole.any():
+        first, last = int(np.argmax(whole)), len(whole) - int(np.argmax(whole[::-1]))
+        ends = int(keep[:first].sum() + keep[last:].sum())
+        if ends > _MOST_CUT * keep.sum():
+            raise InputError(f"{source}: {ends} of {keep.sum()} rows, before row {first} and from row {last} on, lack a number "
+                             "in a column that is needed; numbers as 1,016.5 cannot be read, nor a decimal mark that changes; "
+                             "cut the log to where all of its columns are")
+        if ends:
+            notes.append(f"{ends} row(s) at the log's ends are incomplete and are left out")
+        keep[:first] = keep[last:] = False
+        for rows, word in ((np.flatnonzero(keep & ~whole), "are incomplete"),
+                           (np.flatnonzero(keep)[1:][np.diff(t[keep]) == 0.0], "repeat the stamp of the row before"),
+                           (np.flatnonzero(keep & whole)[_jumps(t[keep & whole], q[keep & whole], fastest)],
+                            "hold a position far from those before and after"),
+                           (np.flatnonzero(keep & whole & (np.abs(tau) > most).any(axis=1)),
+                            "hold a torque far beyond the arm's limit")):
+            if 0 < len(rows) <= _FEW * keep.sum():
+                notes.append(f"{len(rows)} row(s), the first of them row {rows[0]}, {word} and are left out")
+                keep[rows] = False
+    return (keep if keep.any() else np.ones(len(t), dtype=bool)), notes
+
+
+def _jumps(t: Array, q: Array, fastest: Array) -> NDArray[np.bool_]:
+    """Rows in which a joint is where it cannot have been, as a damaged message puts it; none where no highest speed is known."""
+    from scipy.ndimage import median_filter
+
+    found = np.zeros(len(t), dtype=bool)
+    for values, speed in zip(q.T, fastest, strict=True):
+        if len(t) > _AROUND and np.isfinite(speed):
+            with np.errstate(over="ignore", invalid="ignore"):
+                usual = float(np.quantile(np.abs(np.diff(values)), 1.0 - _FEW))
+                farthest = _JUMP * max(usual, speed * float(np.median(np.diff(t))))
+                found |= np.abs(values - median_filter(values, _AROUND, mode="nearest")) > farthest
+    return found
+
+
+def _one_after_another(t: Array, segment: NDArray[np.int64]) -> Array:
+    """Time that goes on from piece to piece, after a pause."""
+    t = t.copy()
+    for start in (np.flatnonzero(np.diff(segment)) + 1).tolist():
+        t[start:] += t[start - 1] + _PAUSE - t[start]
+    return t
+
+
+def _check_rate(t: Array, segment: NDArray[np.int64], source: str) -> None:
+    """Refuse a rate that no log of an arm has."""
+    steps = np.diff(t)[np.diff(segment) == 0]
+    rate = 1.0 / float(np.median(steps)) if len(steps) else np.nan
+    if not np.isnan(rate) and not _RATES[0] <= rate <= _RATES[1]:
+        raise InputError(f"{source}: {len(t)} rows in {np.ptp(t):.4g} s, {rate:.3g} Hz; friction can be found in logs of "
+                         f"{_RATES[0]:g} to {_RATES[1]:g} Hz: check the unit of time")
+
+
+def _parted(t: Array, segment: NDArray[np.int64], source: str) -> tuple[NDArray[np.int64], list[str]]:
+    """Pieces that end at holes, too, and a note that says so."""
+    steps = np.where(np.diff(segment) == 0, np.diff(t), 0.0)
+    gaps, row = steps > _LARGEST_GAP * float(np.median(steps)), int(np.argmax(steps))
+    if steps[row] > _LONGEST_GAP:
+        raise InputError(f"{source}: a gap of {steps[row]:.3g} s after row {row} (t = {t[row]:.3f} s): the clock was set there; "
+                         "cut the log and import the pieces")
+    if not gaps.any():
+        return segment, []
+    note = (f"{gaps.sum()} gap(s), the longest of {steps[row]:.3f} s after row {row} (t = {t[row]:.3f} s): what lies between "
+            "them is taken for pieces of one run")
+    return segment + np.concatenate(([0], np.cumsum(gaps))), [note]
+
+
+def _check_units(log: _Log, arm: ArmFile, mechanism: Mechanism) -> None:
+    """Refuse values so far beyond what the arm can do that their unit must be another."""
+    limits = arm.limits(mechanism)
+    span = np.ptp(limits.position, axis=1)
+    for word, found, allowed in (("position", np.ptp(log.q, axis=0), span),
+                                 ("torque", np.abs(log.tau).max(axis=0), limits.torque)):
+        beyond = found > _IMPLAUSIBLE * allowed             # an unknown limit is nan or infinite
+        if beyond.any():
+            joint = int(np.argmax(beyond))
+            unit = mechanism.unit(joint) if word == "torque" else mechanism.position_unit(joint)
+            verb = "spans" if word == "position" else "reaches"
+            raise InputError(f"{log.source}: the {word} of {mechanism.names[joint]} {verb} {found[joint]:.4g} {unit}, "
+                             f"the arm file allows {allowed[joint]:.4g} {unit}; check the unit in its column")
+    middle, away = limits.position.mean(axis=1), np.abs(log.q - limits.position.mean(axis=1)).max(axis=0) - 0.5 * span
+    if (far := away > _IMPLAUSIBLE * span).any():
+        j = int(np.argmax(far))
+        unit, where = mechanism.position_unit(j), log.q[int(np.argmax(np.abs(log.q[:, j] - middle[j]))), j]
+        raise InputError(f"{log.source}: the position of {mechanism.names[j]} is {where:.4g} {unit}, far outside its limits, "
+                         f"{limits.position[j, 0]:.4g} ... {limits.position[j, 1]:.4g} {unit}; check the unit in its column, and "
+                         "zero_offset in the arm file")
+
+
+def _as_run(log: _Log, arm: ArmFile, mechanism: Mechanism) -> Run:
+    """The log as a run that lies nowhere yet."""
+    return Run(Path(log.source), {}, arm, (), mechanism.names, log.t, log.segment, {"q": log.q, "tau": log.tau})
+
+
+def _described(entry: ColumnMap) -> dict[str, Any]:
+    return {"column": entry.column, "unit": entry.unit, "factor": entry.factor} | ({"guess": entry.guess} if entry.guess else {})
+
+
+def _sha256(path: Path) -> str | None:
+    """Digest of a log; none of a folder."""
+    if not path.is_file():
+        return None
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _write(log: _Log, arm: ArmFile, mechanism: Mechanism, campaign: Path, note: str, origin: Mapping[str, Any],
+           raw: Array | None) -> Path:
+    name = Path(log.source).name
+    folder = new_run_folder(campaign, f"import-{Path(name).stem}")
+    status, unknown = np.zeros(mechanism.n, dtype=np.int64), np.full(mechanism.n, np.nan)
+    rate = min(1.0 / float(np.median(np.diff(log.t))), len(log.t))
+    try:
+        with Recorder(folder, arm, mechanism, f"imported log {name}", rate, note=note, origin=origin) as recorder:
+            for row, t in enumerate(log.t.tolist()):
+                sample = JointSample(t, log.q[row], log.dq[row], log.tau[row], np.full(mechanism.n, t),
+                                     None if log.temperature is None else log.temperature[row], status,
+                                     None if raw is None else raw[row])
+                recorder.sample(sample, unknown, unknown, int(log.segment[row]))
+    except BaseException as error:          # half of a log is no log
+        rmtree(folder, ignore_errors=True)
+        if isinstance(error, RecordingFailed):
+            raise RecordingFailed(f"{str(error).removesuffix(KEPT)}nothing was imported") from error
+        raise
+    return folder

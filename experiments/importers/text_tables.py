@@ -1,0 +1,228 @@
+"""Text tables: any separator, with or without a header, whatever stands above the numbers."""
+
+import csv
+import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE, getincrementaldecoder
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stribeck.experiments.importers.columns import UNITS
+from stribeck.experiments.importers.table import Array, Table, check_size
+from stribeck.ident.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_UTF8, _CP1252 = "utf-8-sig", "cp1252"
+_HEAD = 100             # lines among which the first with numbers must be
+_LONGEST = 1 << 20      # characters of a line
+_CHUNK = 100_000        # rows read at a time
+_SEPARATORS = "\t;,|"   # the first that is found; else blanks
+_DECIMAL_COMMAS = re.compile(r"\s*([-+]?\d+(,\d+)?([eE][-+]?\d+)?(\s+|$)){2,}$")
+_DATE = re.compile(r"\s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
+_EMPTY = "behind the last separator"
+_ALL_UNITS = {unit for units in UNITS.values() for unit in units} | {"A", "mA", "-", "1", ""}
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """How a text table is written: lines above the numbers, names of the columns, separator and decimal mark.
+
+    `trailing` is whether lines end in a separator behind the last column; `notes` say which columns share a name.
+    """
+
+    skip: int
+    names: tuple[str, ...]
+    separator: str
+    decimal: str
+    trailing: bool
+    notes: tuple[str, ...]
+
+
+def open_csv(path: Path) -> Table:
+    """CSV and other text: separated by tab, semicolon, comma, bar or blanks; ``#`` starts a comment.
+
+    Columns of a file without a header are called 1, 2, ...; a line of units below the header belongs to the names.
+    """
+    with _readable(path):
+        encoding = _encoding(path)
+        layout = _layout(path, encoding)
+    notes = ("the file is not UTF-8; it was read as Windows-1252",) if encoding == _CP1252 else ()
+    return Table(str(path), layout.names, lambda names: _read(path, layout, encoding, names), notes=(*notes, *layout.notes))
+
+
+def _read(path: Path, layout: _Layout, encoding: str, names: Sequence[str]) -> dict[str, Array]:
+    import pandas as pd
+
+    parts: dict[str, list[Array]] = {name: [] for name in names}
+    rows = 0
+    with _readable(path), pd.read_csv(path, sep=layout.separator, decimal=layout.decimal, comment="#", skipinitialspace=True,
+                                      encoding=encoding, skiprows=layout.skip, header=None, chunksize=_CHUNK,
+                                      names=[*layout.names, *([_EMPTY] if layout.trailing else ())]) as chunks:
+        for chunk in chunks:            # all columns: told which, pandas passes over rows that are longer than the others
+            rows += len(chunk)
+            check_size(str(path), rows, len(names))
+            for name, part in parts.items():
+                part.append(numbers_in(chunk[name]))
+    return {name: np.concatenate(part) if part else np.empty(0) for name, part in parts.items()}
+
+
+def numbers_in(column: "pd.Series[Any]") -> Array:
+    """Numbers of a column of texts; dates of ISO 8601 as seconds since 1970."""
+    import pandas as pd
+
+    numbers, said = np.asarray(pd.to_numeric(column, errors="coerce"), dtype=float), column.dropna()
+    if np.isfinite(numbers).any() or not len(said) or not is_date(str(said.iloc[0])):
+        return numbers
+    when = pd.to_datetime(column, utc=True, errors="coerce", format="ISO8601")
+    return np.asarray((when - pd.Timestamp(0, tz="UTC")).dt.total_seconds(), dtype=float)
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """What a damaged file makes pandas run into, as one sentence."""
+    try:
+        yield
+    except InputError:
+        raise
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not a CSV table: it is text neither in UTF-8 nor in Windows-1252") from None
+    except (ValueError, OverflowError, csv.Error) as error:            # pandas' own errors among them
+        raise InputError(f"{path}: not a CSV table: {' '.join(str(error).split())}") from error
+
+
+def _encoding(path: Path) -> str:
+    """UTF-8; UTF-16 by its first two bytes; or where the head is neither, as spreadsheets write a degree sign, Windows-1252."""
+    with path.open("rb") as file:
+        head = file.read(_LONGEST)
+    if head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        return "utf-16"
+    try:
+        getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        if b"\0" in head:
+            raise ValueError("it is no text") from None
+        return _CP1252
+    return _UTF8
+
+
+def _layout(path: Path, encoding: str) -> _Layout:
+    """Found from the first line with numbers and the lines above it."""
+    above: list[str] = []
+    with path.open(encoding=encoding) as file:
+        for skip in range(_HEAD):
+            line = file.readline(_LONGEST)
+            if len(line) == _LONGEST:
+                raise ValueError(f"line {skip + 1} is longer than {_LONGEST} characters")
+            separator, decimal = _marks(line, above)
+            fields = _fields(line, separator)
+            if not line or (fields and not line.startswith("#") and _numbers(fields, decimal)):
+                break
+            above.append(line.strip())
+        else:
+            raise ValueError(f"no line of numbers among the first {_HEAD}")
+        if separator != ",":            # the first numbers may have no decimals
+            decimal = _decimal((line, *islice(iter(lambda: file.readline(_LONGEST), ""), _HEAD)))
+    heads = [text.lstrip("# ") for text in above if text.strip("# ")]
+    if not line:                                            # a header and nothing below
+        plain = [text for text in above if text and not text.startswith("#")]
+        if not plain:
+            raise ValueError("no line of numbers in it")
+        fields = _fields(plain[-1], separator := _marks(plain[-1], [])[0])
+    cells = len(_cells(line, separator))
+    named = len(_fields(heads[-1], separator)) if heads else 0
+    count = named if len(fields) < named <= cells else len(fields)         # the first values of the last columns may be missing
+    names, notes = _unique(_names(heads, separator, count))
+    return _Layout(len(above), names, separator, decimal, cells > count, notes)
+
+
+def _names(heads: list[str], separator: str, count: int) -> tuple[str, ...]:
+    """Names from the last lines above the numbers that have as many fields; else numbers."""
+    rows = [fields for text in heads if len(fields := _fields(text, separator)) == count]
+    names = [str(k + 1) for k in range(count)]
+    if rows and heads and _fields(heads[-1], separator) == rows[-1]:
+        names = rows.pop()
+        if rows and count > 1 and _are_units(names):
+            names = [f"{name} [{unit.strip('[]()')}]" if unit.strip("[]()") else name
+                     for name, unit in zip(rows.pop(), names, strict=True)]
+    return tuple(name or str(k + 1) for k, name in enumerate(names))
+
+
+def _unique(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of which none is there twice, and notes on those that were."""
+    called: dict[str, list[str]] = {}
+    for name in names:
+        own = called.setdefault(name, [])
+        own.append(f"{name}.{len(own) + 1}" if own else name)
+    left = {name: iter(own) for name, own in called.items()}
+    unique = tuple(next(left[name]) for name in names)
+    if len(set(unique)) < len(names):
+        raise ValueError("two of its columns have one name")
+    return unique, tuple(_repeated(name, own[1:]) for name, own in called.items() if len(own) > 1)
+
+
+def _repeated(name: str, others: Sequence[str]) -> str:
+    """A note on a name that several columns have."""
+    if len(others) == 1:
+        return f"column {name!r} is there twice; the second is called {others[0]!r} (give it as such)"
+    return (f"column {name!r} is there {len(others) + 1} times; the others are called {others[0]!r} to {others[-1]!r} "
+            "(give them as such)")
+
+
+def _are_units(cells: list[str]) -> bool:
+    """Whether a line holds units: all of them in brackets, or most of them known."""
+    known = sum(cell.strip("[]()") in _ALL_UNITS for cell in cells)
+    return all(cell[:1] + cell[-1:] in ("[]", "()", "") for cell in cells) or (known > len(cells) / 2 and known > 1)
+
+
+def _marks(line: str, above: list[str]) -> tuple[str, str]:
+    """Separator and decimal mark of a line of numbers; a comma separates where nothing else does."""
+    header = next((text for text in reversed(above) if text.strip("# ")), line)
+    commas = "," in header and not _DECIMAL_COMMAS.match(line)
+    separator = next((mark for mark in _SEPARATORS if mark in line and (mark != "," or commas)), r"\s+")
+    return separator, "." if separator == "," else _decimal([line])
+
+
+def _decimal(lines: Iterable[str]) -> str:
+    """Decimal mark where a comma does not separate: that of the first line that has one."""
+    return next(("." if "." in line else "," for line in lines if "." in line or "," in line), ".")
+
+
+def _cells(line: str, separator: str) -> list[str]:
+    """All that a line holds, empty cells at its end among it."""
+    if separator == r"\s+":
+        return line.split()
+    return [part.strip() for row in csv.reader([line.strip("\r\n")], delimiter=separator, skipinitialspace=True) for part in row]
+
+
+def _fields(line: str, separator: str) -> list[str]:
+    """Those up to the last that is not empty: a separator may stand behind the last column."""
+    fields = _cells(line, separator)
+    while fields and not fields[-1]:
+        fields.pop()
+    return fields
+
+
+def _numbers(fields: list[str], decimal: str) -> bool:
+    """Whether most fields are numbers; the rest may be text or missing."""
+    return 2 * sum(is_number(field.replace(decimal, ".")) for field in fields) > len([field for field in fields if field])
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def is_date(text: str) -> bool:
+    """Whether a text begins as a date and a time of ISO 8601 do."""
+    return _DATE.match(text) is not None

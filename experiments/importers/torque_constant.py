@@ -1,0 +1,89 @@
+"""Torque of a current: the constant that the arm file states, or the one with which the current holds the model's gravity."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from stribeck.ident.errors import FitError, InputError
+from stribeck.ident.fit.joint.general_motion import fit_motion
+from stribeck.ident.fit.joint.gravity import fit_gravity
+from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS
+from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.log.motion_points import filtered, reduce_motion
+from stribeck.ident.log.round_trips import reduce_run, round_trips
+from stribeck.ident.log.run import Run
+from stribeck.ident.model.mechanism import Mechanism
+
+SOURCES = ("arm file", "gravity")
+
+
+def torque_constants(source: str, run: Run, mechanism: Mechanism, joints: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Torque at the joint per ampere, for joints whose torque is in ampere.
+
+    Parameters
+    ----------
+    source : str
+        "arm file": ``torque_constant`` times ``gear_ratio``; "gravity": fitted, or the arm file's where gravity cannot tell.
+    run : Run
+        With torques in ampere.
+    mechanism : Mechanism
+        Rigid-body model.
+    joints : sequence of str
+        Which joints.
+
+    Returns
+    -------
+    dict of str to dict
+        Joint -> `value` [N·m/A or N/A], `source`, and `std_error` where it was fitted.
+
+    Raises
+    ------
+    InputError
+        If a constant is missing, or gravity cannot tell it; names the joint and the ways out.
+    """
+    points = reduce_run(run, mechanism).points if joints and source == "gravity" else None
+    found: dict[str, dict[str, Any]] = {}
+    for name in joints:
+        table, tried = run.arm.joint(name), ""
+        if points is not None:
+            told = _from_gravity(run, mechanism, name, points[points["joint"] == name].reset_index(drop=True))
+            if isinstance(told, dict):
+                found[name] = told
+                continue
+            tried = f", nor can gravity tell ({told})"
+        if table.torque_constant is None:
+            raise InputError(f"{run.path}: the torque of {name} is in A, and {run.arm.path.name} has no "
+                             f"joints.{name}.torque_constant (N·m/A at the motor){tried}; state it, or a factor in its column "
+                             f"([4.1 N·m/A] at the joint){'' if tried else ', or let gravity tell (--torque-constant gravity)'}")
+        if table.gear_ratio is None:
+            raise InputError(f"{run.path}: the torque of {name} is in A, and {run.arm.path.name} has the motor's "
+                             f"joints.{name}.torque_constant, but no gear_ratio; state it (1.0 where there is no gear)")
+        found[name] = {"value": table.torque_constant * table.gear_ratio, "source": "arm file"}
+    return found
+
+
+def _from_gravity(run: Run, mechanism: Mechanism, name: str, rows: pd.DataFrame) -> dict[str, Any] | str:
+    """Constant of a joint, or why gravity cannot tell it."""
+    scale: Parameter | None
+    try:
+        if rows["segment"].nunique() >= LEAST_ROUND_TRIPS:
+            even, gravity, odd = (rows[key].to_numpy(dtype=float) for key in ("even", "gravity", "odd"))
+            scale = fit_gravity(even, gravity, odd, round_trips(rows))["scale"]
+        else:
+            scale = _from_motion(run, mechanism, name)
+    except FitError as error:
+        return str(error)
+    if scale is None or scale.value is None or scale.verdict != "identified":
+        return "its gravity hardly varies"
+    if scale.value <= 0.0:
+        raise InputError(f"{run.path}: the current of {name} runs against the model's gravity; give its column a negative factor "
+                         "such as [-4.1 N·m/A], or check direction and zero_offset in the arm file")
+    relative = (scale.std_error or 0.0) / scale.value
+    return {"value": 1.0 / scale.value, "source": "gravity", "std_error": relative / scale.value}
+
+
+def _from_motion(run: Run, mechanism: Mechanism, name: str) -> Parameter | None:
+    """Current over the model's torque, from general motion."""
+    fit = fit_motion(reduce_motion(filtered([run], [mechanism]), name), "model", "coulomb-viscous", "none").chosen
+    return fit.nuisance.get("scale")

@@ -1,0 +1,1 @@
+"""Experiments by name: each makes a plan from an arm."""

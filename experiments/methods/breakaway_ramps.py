@@ -1,0 +1,54 @@
+"""Breakaway: after a rest the torque of one joint grows until it moves, up and down, in several postures."""
+
+import numpy as np
+
+from stribeck.experiments.errors import PlanError
+from stribeck.experiments.plans.clearance import ways_are_clear
+from stribeck.experiments.plans.order import Writer
+from stribeck.experiments.plans.plan import HELD, Plan, Segment, check_plan, weight, with_robot_time
+from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed, Design
+from stribeck.ident.arm.arm_file import ArmFile
+from stribeck.ident.log.run import BREAKAWAY, arm_sha256
+
+METHOD = "breakaway from rest under a growing torque"
+DWELLS = (1.0, 4.0, 1.0, 4.0)   # s of rest in one posture after the other
+_RAMP_TIME = 60.0               # s in which a ramp would take the whole torque limit
+USUAL = 0.2                     # part of a plan's time that its ramps usually take: joints come loose far from their limits
+_AWAY = 0.05                    # rad or m that a joint keeps from its limits: it moves a little once it is loose
+_CANDIDATES = 200               # postures that are drawn
+
+
+def plan_breakaway(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0) -> Plan:
+    """Plan of ramps of some or all joints, checked against all limits.
+
+    Parameters and errors as in `one_joint_at_a_time.plan_constant_speed`.
+    """
+    design = Design.of(arm, joints, ConstantSpeed())
+    names, home, writer = design.mechanism.names, arm.home(design.mechanism), Writer(design.mechanism.names)
+    rng = np.random.default_rng(seed)
+    (low, high), (least, most) = design.room, design.limits.position.T
+    low, high = np.maximum(low, least + _AWAY), np.minimum(high, most - _AWAY)
+    tight = np.flatnonzero(low > high)
+    if len(tight):
+        name, unit = names[tight[0]], design.mechanism.position_unit(tight[0])
+        raise PlanError(f"{arm.path}: joint {name} has no place {_AWAY:g} {unit} from both of its limits, to break loose "
+                        f"and stop; widen joints.{name}.position")
+    drawn = rng.uniform(low, high, (_CANDIDATES, len(home)))
+    drawn = drawn[(weight(design.mechanism, design.limits, drawn) <= HELD).all(axis=1)]
+    free = drawn[ways_are_clear(arm, design.mechanism, np.broadcast_to(home, drawn.shape), drawn)] if len(drawn) else drawn
+    if len(free) < len(DWELLS):
+        raise PlanError(f"{arm.path}: only {len(free)} of {_CANDIDATES} random postures can be reached from home, {len(DWELLS)} "
+                        "are needed, where gravity leaves the drives a tenth of their torque at least; widen the workspace "
+                        "box, or raise joints.NAME.torque if the drives can")
+    for number, (posture, dwell) in enumerate(zip(free, DWELLS, strict=False), start=1):
+        writer.move(home, 0)
+        writer.move(posture, number)
+        target = writer.segments[-1].target
+        for j in design.active:
+            for sign in (1.0, -1.0):
+                rate = round(sign * float(design.limits.torque[j]) / _RAMP_TIME, 6)
+                writer.segments.append(Segment(len(writer.segments), "ramp", target, number, names[j], rate=rate, dwell=dwell))
+    writer.move(home, 0)
+    plan = Plan(arm.name, arm_sha256(arm), METHOD, seed, names, tuple(home.tolist()), tuple(writer.segments), purpose=BREAKAWAY)
+    check_plan(plan, arm, design.mechanism)
+    return with_robot_time(plan, arm)

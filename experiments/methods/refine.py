@@ -1,0 +1,106 @@
+"""Sequential refinement: a short first pass, then round trips for what is still weak, by the noise and laws found so far."""
+
+from collections.abc import Callable, Generator, Iterator
+
+import numpy as np
+
+from stribeck.experiments.errors import PlanError, TooShort
+from stribeck.experiments.methods.registry import plan_method
+from stribeck.experiments.plans.plan import Plan
+from stribeck.experiments.plans.speeds_and_postures import Goal
+from stribeck.ident.arm.arm_file import ArmFile
+from stribeck.ident.fit.information import corners, learnt
+from stribeck.ident.fit.joint.fit_joint import Options
+from stribeck.ident.identify import Identification, identify
+from stribeck.ident.log.run import Run
+
+FIRST = 2.0             # times the target: what the first pass is designed for
+_MARGIN = 0.85          # part of the target that further passes are designed for
+_WORTH = 0.1            # part of the time from which another pass is worth it
+_PASSES = 6             # at most
+_LEAST = 1e-3           # target where only the time is given
+
+
+class Refinement:
+    """Plan after plan until the friction of every joint is known well enough, or the time is spent.
+
+    Each plan is to be recorded before the next is asked for.
+
+    Parameters
+    ----------
+    arm, joints, seed, options, method
+        As in `calibrate.calibrate`.
+    target : float, optional
+        Half width of the 95 % band of every joint's friction over the tested speeds and loads, as a part of friction.
+    left : callable
+        From the number of plans that are recorded to the robot time that the next may take [s].
+    recorded : callable
+        Gives the runs of the first so many plans; is asked after each plan.
+
+    Attributes
+    ----------
+    ended : str
+        Why no further plan was made, where friction is not known well enough.
+
+    Raises
+    ------
+    PlanError
+        If the time is too short for a first pass.
+    """
+
+    def __init__(self, arm: ArmFile, joints: tuple[str, ...], seed: int, options: Options | None, method: str,
+                 target: float | None, left: Callable[[int], float], recorded: Callable[[int], list[Run]]) -> None:
+        self._arm, self._joints, self._seed, self._options, self._method = arm, joints, seed, options, method
+        self._target, self._left, self._recorded = target, left, recorded
+        self.ended = ""
+
+    def __iter__(self) -> Iterator[Plan]:
+        self.ended = yield from self._plans()
+
+    def _plans(self) -> Generator[Plan, None, str]:
+        """The plans; returns why there is no further one."""
+        wanted = self._target or _LEAST
+        plan = plan_method(self._method, self._arm, self._joints, self._seed, first_goal(self._target, self._left(0)))
+        for number in range(1, _PASSES + 1):
+            yield plan
+            result = identify(self._recorded(number), self._options)
+            weak = tuple(name for name in self._joints if not band(result, name) <= wanted)
+            if not weak:
+                return ""
+            left = self._left(number)
+            if left < _WORTH * self._left(0):
+                return "the time is spent"
+            known = {name: learnt(joint.fit) for name, joint in result.joints.items()}
+            try:
+                goal = Goal(_MARGIN * wanted, np.inf, left)
+                plan = plan_method(self._method, self._arm, weak, self._seed + number, goal, known)
+            except TooShort:
+                return "the time that is left is too short for another plan"
+            except PlanError as error:
+                return f"no further plan could be made: {error}"
+            if all(segment.reference for segment in plan.segments if segment.kind != "move"):
+                return "more round trips of this kind would tell too little"
+        return f"{_PASSES} plans were run"
+
+
+def first_goal(target: float | None, budget: float | None) -> Goal:
+    """What the first plan is for; target and budget as in `refine`."""
+    return Goal(FIRST * target if target else Goal.friction, np.inf, budget or np.inf)
+
+
+def precision(result: Identification, joints: tuple[str, ...], target: float | None, ended: str) -> str:
+    """How well the friction of all joints is known in the end, which of them not as well as wanted, and why."""
+    bands = {name: band(result, name) for name in joints}
+    said = ", ".join(f"{name} {100.0 * width:.2g} %" for name, width in bands.items() if np.isfinite(width))
+    weak = [name for name, width in bands.items() if target and not width <= target]
+    return f"friction is known within {said}" + (
+        f"; not within {100.0 * (target or 0.0):g} % yet: {', '.join(weak)}; {ended}" if weak else "")
+
+
+def band(result: Identification, joint: str) -> float:
+    """Greatest half width of the 95 % band of a joint's friction over its speeds and loads, as a part of friction."""
+    if joint not in result.joints:
+        return np.inf
+    fit = result.joints[joint].fit
+    where = corners(result.points[result.points["joint"] == joint], fit.load, fit.values)
+    return float(np.max(fit.band(*where) / fit.predict(*where)))

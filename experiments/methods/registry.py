@@ -1,0 +1,88 @@
+"""Experiments and ways of measuring, by name."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from stribeck.drivers.connect import DRIVERS, connect
+from stribeck.experiments.errors import TooShort
+from stribeck.experiments.methods.breakaway_ramps import plan_breakaway
+from stribeck.experiments.methods.lowest_speed_search import plan_lowest_speed
+from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
+from stribeck.experiments.methods.validation_motion import plan_validation
+from stribeck.experiments.methods.warm_up import Settling, plan_warm_up
+from stribeck.experiments.methods.whole_arm import WHOLE_ARM, plan_whole_arm
+from stribeck.experiments.plans.forecast import check_separable
+from stribeck.experiments.plans.plan import Plan
+from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed, Goal
+from stribeck.experiments.recording.follow import Enough
+from stribeck.ident.arm.arm_file import ArmFile
+from stribeck.ident.errors import unknown_name
+from stribeck.ident.fit.information import Expectation
+from stribeck.ident.log.run import BREAKAWAY, LOWEST_SPEED, VALIDATION, WARM_UP
+
+METHODS: dict[str, tuple[Callable[..., Plan], ConstantSpeed]] = {      # round trips, to be fitted
+    "whole-arm": (plan_whole_arm, WHOLE_ARM), "single": (plan_constant_speed, ConstantSpeed())}
+EXPERIMENTS: dict[str, Callable[[ArmFile, tuple[str, ...] | None, int], Plan]] = {      # what else there is to be moved for
+    VALIDATION: plan_validation, WARM_UP: plan_warm_up, LOWEST_SPEED: plan_lowest_speed, BREAKAWAY: plan_breakaway}
+DEFAULT, ROUND_TRIPS = "whole-arm", "round-trips"
+UNTIL: dict[str, Callable[[], Enough | None]] = {WARM_UP: Settling}       # what says that the rest of a plan is not needed
+GRIDS = ((2, 6), (3, 5), (4, 5), (5, 6), (7, 6), (9, 7), (12, 8))       # postures, and speeds in each
+
+
+def plan_method(method: str, arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0, goal: Goal | None = None,
+                earlier: Mapping[str, Expectation] | None = None) -> Plan:
+    """Plan of a campaign by one of `METHODS`, at speeds that the arm's drives can keep.
+
+    Parameters
+    ----------
+    method : str
+        The method.
+    arm, joints, seed, earlier
+        As in `one_joint_at_a_time.plan_constant_speed`.
+    goal : Goal, optional
+        What the plan is for: of a first campaign the least grid of postures and speeds that is expected to reach it, later the
+        round trips that tell most of what is weak. Default: the whole grid.
+
+    Raises
+    ------
+    InputError
+        If there is no such method, or whatever planning raises.
+    PlanError
+        If the round trips cannot separate a joint's parameters.
+    """
+    if method not in METHODS:
+        raise unknown_name("method", method, METHODS)
+    make, options = METHODS[method]
+    step = connect(arm).resolution.velocity_step if arm.driver.kind in DRIVERS else None
+    if goal is None or earlier:
+        plan = make(arm, joints, seed, replace(options, goal=goal), step, earlier)
+    else:
+        plan = _least(lambda postures, speeds: make(arm, joints, seed, replace(options, postures=postures, speeds=speeds), step),
+                      goal)
+    check_separable(plan)
+    return plan
+
+
+def plan_experiment(experiment: str, method: str, arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0,
+                    goal: Goal | None = None) -> Plan:
+    """Plan of one of `EXPERIMENTS`, or of "round-trips" by one of `METHODS`, for a goal; errors as `plan_method`."""
+    if experiment == ROUND_TRIPS:
+        return plan_method(method, arm, joints, seed, goal)
+    if experiment not in EXPERIMENTS:
+        raise unknown_name("experiment", experiment, (ROUND_TRIPS, *EXPERIMENTS))
+    return EXPERIMENTS[experiment](arm, joints, seed)
+
+
+def _least(make: Callable[[int, int], Plan], goal: Goal) -> Plan:
+    """The least grid that is expected to reach the goal; the largest in the time that may be spent where none is."""
+    best = None
+    for postures, speeds in GRIDS:
+        plan = make(postures, speeds)
+        if plan.robot_time > goal.time:
+            break
+        best = plan
+        if all(told.friction <= goal.friction and max(told.parameters.values()) <= goal.parameters for told in plan.predicted):
+            break
+    if best is None:
+        raise TooShort(f"{goal.time:.0f} s of robot time are too short, the shortest plan takes {plan.robot_time:.0f} s")
+    return best

@@ -1,0 +1,78 @@
+"""The validation motion: every joint swings to and fro at a rhythm of its own, all at once, from place to place.
+
+Nothing of it is retraced, so that no round trip can be fitted to it: speeds rise from rest to a peak and fall again, joints
+turn back at different times, and accelerations and couplings are those of ordinary motion.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from stribeck.experiments.errors import PlanError
+from stribeck.experiments.plans.clearance import ways_are_clear
+from stribeck.experiments.plans.plan import HELD, RAMP, Plan, Segment, check_plan, corners, weight, with_robot_time
+from stribeck.experiments.plans.speeds_and_postures import Array, ConstantSpeed, Design
+from stribeck.ident.arm.arm_file import ArmFile
+from stribeck.ident.log.run import VALIDATION, arm_sha256
+
+METHOD = "validation motion"
+SWINGS = 6              # swings, in which every joint takes as many levels of speed once
+_DURATION = 10.0        # s a swing
+_PASSES = (3, 5, 7)     # of a joint, drawn at random
+_ROOM = (0.6, 1.0)      # part of its longest stroke that a joint may go, drawn at random
+_TRIES = 200            # places and directions that are tried for a swing
+
+
+def plan_validation(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0) -> Plan:
+    """Plan of the validation motion of some or all joints, checked against all limits; its seed is not that of a campaign.
+
+    Parameters and errors as in `one_joint_at_a_time.plan_constant_speed`.
+    """
+    design = Design.of(arm, joints, ConstantSpeed())
+    rng = np.random.default_rng((seed, SWINGS))
+    home = arm.home(design.mechanism)
+    segments = [_move(home, 0)]
+    levels = np.array([rng.permutation(SWINGS) for _ in home]).T / (SWINGS - 1)
+    for number, level in enumerate(levels, start=1):
+        start, swing = _free_swing(design, home, level, number, rng)
+        if not _straight(design, np.array(segments[-1].target), start):
+            segments.append(_move(home, 0))
+        segments += [_move(start, number), swing]
+    segments.append(_move(home, 0))
+    plan = Plan(arm.name, arm_sha256(arm), METHOD, seed, design.mechanism.names, tuple(home.tolist()),
+                tuple(replace(segment, id=number) for number, segment in enumerate(segments)), purpose=VALIDATION)
+    check_plan(plan, arm, design.mechanism)
+    return with_robot_time(plan, arm)
+
+
+def _move(target: Array, posture: int) -> Segment:
+    return Segment(0, "move", tuple(target.tolist()), posture)
+
+
+def _free_swing(design: Design, home: Array, level: Array, number: int, rng: np.random.Generator) -> tuple[Array, Segment]:
+    """A start that can be reached from home, and a swing from there, joint j at its level of speed, that can go back."""
+    active, (low, high) = list(design.active), design.room
+    speeds, way = np.diagonal(design.at_level(level)), np.zeros(len(home))
+    for _ in range(_TRIES):
+        passes = rng.choice(_PASSES, len(home))
+        beat = np.pi * passes / _DURATION
+        speed = np.minimum(speeds, RAMP * design.limits.acceleration / beat)
+        way[active] = np.minimum(2.0 * speed / beat, rng.uniform(*_ROOM) * design.longest)[active]
+        place = np.where(way > 0.0, rng.uniform(low, high - way), home)
+        turned = rng.random(len(home)) < 0.5
+        start, target = np.where(turned, place + way, place), np.where(turned, place, place + way)
+        leader = active[0]
+        swing = Segment(0, "swing", tuple(target.tolist()), number, design.mechanism.names[leader],
+                        round(float(way[leader] * beat[leader] / 2.0), 6), swings=tuple(passes.tolist()))
+        bends = corners(start, swing)
+        if ((weight(design.mechanism, design.limits, np.array([start, target])) <= HELD).all()
+                and _straight(design, home, start) and _straight(design, target, home)
+                and ways_are_clear(design.arm, design.mechanism, bends[:-1], bends[1:]).all()):
+            return start, swing
+    raise PlanError(f"{design.arm.path}: none of {_TRIES} random places leaves room for swings; widen the limits or the "
+                    "workspace box")
+
+
+def _straight(design: Design, start: Array, target: Array) -> bool:
+    """Whether the straight way is free."""
+    return bool(ways_are_clear(design.arm, design.mechanism, start[None], target[None])[0])

@@ -1,0 +1,115 @@
+"""Warm-up: brisk round trips of the whole arm around home, until friction settles."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from stribeck.drivers.arm import JointSample
+from stribeck.experiments.methods.whole_arm import WHOLE_ARM, sweep
+from stribeck.experiments.plans.free_way import free_way
+from stribeck.experiments.plans.order import Writer
+from stribeck.experiments.plans.plan import Plan, Segment, check_plan, with_robot_time
+from stribeck.experiments.plans.speeds_and_postures import Array, Design, Trip
+from stribeck.experiments.recording.follow import ENOUGH
+from stribeck.ident.arm.arm_file import ArmFile
+from stribeck.ident.log.run import WARM_UP, Run, arm_sha256, load_run
+from stribeck.ident.log.strokes import HELD
+
+METHOD = "warm-up"
+LIMIT = 900.0           # s; it ends after that in any case,
+CHANGE = 0.01           # or as soon as friction of no joint changes by more than this part of it
+OVER = 120.0            # within so many seconds
+_LEVEL = 0.1            # of the speeds between the fastest and the slowest
+_LEAST = 6              # round trips that say whether something changes
+_AT_SPEED = 0.8         # part of its highest speed from which a joint's torque counts
+
+
+def plan_warm_up(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0, limit: float = LIMIT) -> Plan:
+    """Plan of round trips for as long as the warm-up may take [s], checked against all limits.
+
+    Other parameters and errors as in `one_joint_at_a_time.plan_constant_speed`.
+    """
+    design = Design.of(arm, joints, WHOLE_ARM)
+    home, writer = arm.home(design.mechanism), Writer(design.mechanism.names)
+    way, speeds = sweep(design, design.at_level(_LEVEL))
+    way = free_way(design, home, way, np.random.default_rng(seed))
+    writer.move(home, 0)
+    writer.round_trip(Trip(0, way, design.active[0], float(speeds[design.active[0]])), 0, reference=True)
+    plan = Plan(arm.name, arm_sha256(arm), METHOD, seed, design.mechanism.names, tuple(home.tolist()), tuple(writer.segments),
+                purpose=WARM_UP)
+    there, back = plan.segments[1:]
+    trip = with_robot_time(replace(plan, segments=(there, back)), arm).robot_time
+    trips = [replace(segment, id=2 * k + segment.id, mirror_of=None if segment is there else 2 * k + there.id)
+             for k in range(max(1, int(limit // trip))) for segment in (there, back)]
+    plan = replace(plan, segments=(plan.segments[0], *trips))
+    check_plan(plan, arm, design.mechanism)
+    return with_robot_time(plan, arm)
+
+
+class Settling:
+    """Says when a warm-up may end, from the samples of one segment after the other.
+
+    Friction of a round trip is the mean torque along the motion of both ways: what else is in the torque is the same in all.
+    """
+
+    def __init__(self) -> None:
+        self._there = np.empty(0)
+        self._trips: list[tuple[float, Array]] = []
+
+    def __call__(self, segment: Segment, samples: Sequence[JointSample]) -> str:
+        """Why the warm-up may end after this segment; empty while it may not."""
+        if segment.speed is None:
+            return ""
+        along = _along(samples)
+        if segment.mirror_of is None:
+            self._there = along
+            return ""
+        self._trips.append((samples[-1].t, (self._there + along) / 2.0))
+        return self._settled()
+
+    def _settled(self) -> str:
+        last = [trip for trip in self._trips if trip[0] > self._trips[-1][0] - OVER]
+        if len(last) < _LEAST or len(last) == len(self._trips):
+            return ""
+        t, friction = (np.array(column) for column in zip(*last, strict=True))
+        change = float(np.nanmax(_changes(t, friction)))
+        return f"friction changes by no more than {100.0 * change:.1f} % in {OVER / 60.0:g} min" if change <= CHANGE else ""
+
+
+def _along(samples: Sequence[JointSample]) -> Array:
+    """Mean torque along the motion of every joint that moves at its speed, shape (n,); nan for the others."""
+    q, dq, tau = (np.array([getattr(sample, key) for sample in samples]) for key in ("q", "dq", "tau"))
+    way = q[-1] - q[0]
+    moves = dq * np.sign(way) > _AT_SPEED * np.max(np.abs(dq), axis=0)
+    mean = np.sum(np.where(moves, tau * np.sign(way), 0.0), axis=0) / np.maximum(moves.sum(axis=0), 1)
+    return np.where(np.abs(way) > HELD, mean, np.nan)
+
+
+def _changes(t: Array, friction: Array) -> Array:
+    """Change of friction over `OVER` as a part of it with its standard error on top, by a line through the trips, shape (n,)."""
+    since = t - t.mean()
+    slope = since @ friction / (since @ since)
+    rest = friction - friction.mean(axis=0) - since[:, None] * slope
+    error = np.sqrt(np.sum(rest**2, axis=0) / (len(t) - 2) / (since @ since))
+    return np.asarray((np.abs(slope) + error) * OVER / np.abs(friction.mean(axis=0)))
+
+
+def ended(run: Run) -> str:
+    """How long a recorded warm-up took, why it ended, and how warm the drives became."""
+    unsettled = ("friction had not settled by then" if run.duration > OVER else
+                 f"too short to tell whether friction had settled, which takes more than {OVER / 60.0:g} min")
+    reason = next((event["reason"] for event in run.events if event.get("event") == ENOUGH), unsettled)
+    said = f"{run.duration / 60.0:.1f} min; {reason}"
+    temperature = run.signals.get("temperature")
+    if temperature is None or not np.isfinite(temperature[[0, -1]]).any():
+        return said
+    before, after = temperature[0], temperature[-1]
+    return f"{said}; drives from {np.nanmin(before):.0f} to {np.nanmax(after):.0f} °C"
+
+
+def run_notes(runs: Iterable[Run]) -> dict[str, str]:
+    """What a report says about the warm-ups beside runs: heading -> sentence."""
+    campaigns = {run.path.parent for run in runs if run.path.parent.name == "runs"}
+    beside = sorted(folder for campaign in campaigns for folder in campaign.glob(f"*_{WARM_UP}*"))
+    return {WARM_UP: " – ".join(ended(load_run(folder)) for folder in beside)} if beside else {}

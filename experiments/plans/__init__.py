@@ -1,0 +1,1 @@
+"""Plans: what moves and how, as data, checked before anything moves."""

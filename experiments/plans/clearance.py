@@ -1,0 +1,105 @@
+"""Whether straight ways in joint space stay clear: in the workspace box, and of what the model's shapes could touch."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stribeck.experiments.plans.shapes import GAP, Geometry, geometry_of
+from stribeck.ident.arm.arm_file import ArmFile
+from stribeck.ident.arrays import Array
+from stribeck.ident.model.dynamics import joint_origins, with_followers
+from stribeck.ident.model.mechanism import Mechanism
+
+_COARSE = 33            # places along a way that are looked at after its ends
+_FINE = 1e-4            # m; ways that come close to a wall are looked at until they cannot leave the box by more than this
+_TOGETHER = 32          # such ways
+
+
+def in_the_way(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array) -> str | None:
+    """What a straight way start -> target, each shape (n,), does that it must not; None if it is clear."""
+    if not _in_box(arm, mechanism, start[None], target[None])[0]:
+        return f"takes a joint or the tool out of the workspace box of {arm.path.name}"
+    geometry = geometry_of(arm, mechanism)
+    met = next(geometry.meetings(mechanism, start[None], target[None])) if geometry else None
+    return met and f"brings {met} within {1e3 * GAP:g} mm of each other"
+
+
+def ways_are_clear(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array) -> NDArray[np.bool_]:
+    """Whether the arm stays clear on the straight ways start -> target, each (K, n); shape (K,)."""
+    clear = _in_box(arm, mechanism, start, target)
+    if geometry := geometry_of(arm, mechanism):
+        clear[clear] = [met is None for met in geometry.meetings(mechanism, start[clear], target[clear])]
+    return clear
+
+
+def relied_on(arm: ArmFile, mechanism: Mechanism) -> list[str]:
+    """What ways are checked against, in words; empty where there is nothing."""
+    box = arm.workspace.box
+    walls = "" if box is None else " x ".join(f"{low:g} … {high:g}" for low, high in box)
+    geometry = geometry_of(arm, mechanism)
+    return ([f"the workspace box {walls} m, for joint origins"] if box else []) + (
+        [f"{geometry.shapes} shapes of {arm.model.name}, {1e3 * GAP:g} mm apart{_but(geometry)}"] if geometry else [])
+
+
+def _but(geometry: Geometry) -> str:
+    """What shapes do not say."""
+    said = f", but {', '.join(geometry.at_home)}, which are closer at home" if geometry.at_home else ""
+    said += f"; meshes that cannot be read: of {', '.join(geometry.unread)}" if geometry.unread else ""
+    return said + (f"; links without any shape: of {', '.join(geometry.bare)}" if geometry.bare else "")
+
+
+def may_move_together(arm: ArmFile, mechanism: Mechanism) -> bool:
+    """Whether several joints may move at once to be measured: real hardware only where something says what is clear."""
+    return arm.driver.kind == "simulated" or says_what_is_clear(arm, mechanism)
+
+
+def says_what_is_clear(arm: ArmFile, mechanism: Mechanism) -> bool:
+    """Whether the arm file has a workspace box, or the model shapes of all links that have mass."""
+    if arm.workspace.box is not None:
+        return True
+    geometry = geometry_of(arm, mechanism)
+    return geometry is not None and not geometry.unread and not geometry.bare
+
+
+def _in_box(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array) -> NDArray[np.bool_]:
+    """Whether ways stay in the workspace box.
+
+    All joint origins that move and the last link's centre of mass stay in the workspace box, between the places that are looked
+    at too: where a way is a curve of second derivative c at most, it strays from its chords of length h by no more than c h²/8.
+    """
+    clear = np.ones(len(start), dtype=bool)
+    if arm.workspace.box is None:
+        return clear
+    rows, curved = np.arange(len(start)), _curvature(mechanism, start, target)
+    for places in (2, _COARSE):
+        depth = _depth(arm, mechanism, start[rows], target[rows], places)
+        clear[rows[depth < 0.0]] = False
+        rows = rows[(depth >= 0.0) & (depth < curved[rows] / 8.0 / (places - 1) ** 2)]
+    for some in np.split(rows, range(_TOGETHER, len(rows), _TOGETHER)):
+        places = 2 + int(np.sqrt(curved[some].max(initial=0.0) / 8.0 / _FINE))
+        clear[some] = _depth(arm, mechanism, start[some], target[some], places) >= 0.0
+    return clear
+
+
+def _depth(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array, places: int) -> Array:
+    """How far all points stay inside the box at so many places along each way, shape (K,) [m]; negative is outside."""
+    s = np.linspace(0.0, 1.0, places)[:, None, None]
+    points = joint_origins(mechanism, (start + s * (target - start)).reshape(-1, mechanism.n))
+    still = np.array([mechanism.parent[j] < 0 and not mechanism.prismatic[j] for j in range(mechanism.n)])
+    points = points[:, ~np.pad(still, (0, points.shape[1] - mechanism.n))]
+    low, high = np.array(arm.workspace.box).T
+    inside = np.minimum(points - low, high - points).min(axis=(1, 2))
+    return np.asarray(inside.reshape(places, -1).min(axis=0))
+
+
+def _curvature(mechanism: Mechanism, start: Array, target: Array) -> Array:
+    """Greatest second derivative of any point on the arm along each way of length 1, shape (K,) [m].
+
+    A vector that several joints turn by a way W in all changes by its length times W² at most; one that slides
+    by V as well by 2 W V more.
+    """
+    tree, start, *_ = with_followers(mechanism, start)
+    target = with_followers(mechanism, target)[1]
+    way, far = np.abs(target - start), np.maximum(np.abs(start), np.abs(target))
+    turned, slid = way @ ~tree.prismatic, way @ tree.prismatic
+    reach = np.linalg.norm(tree.origin, axis=1).sum() + np.linalg.norm(mechanism.com[-1]) + far @ tree.prismatic
+    return np.asarray(turned**2 * reach + 2.0 * turned * slid)

@@ -1,0 +1,126 @@
+"""The order of a campaign: postures one after the other, and reference round trips at home that show drift."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+
+from stribeck.experiments.errors import TooShort
+from stribeck.experiments.plans.clearance import ways_are_clear
+from stribeck.experiments.plans.forecast import forecast
+from stribeck.experiments.plans.plan import DWELL, MOVE, Plan, Segment, check_plan, with_robot_time
+from stribeck.experiments.plans.speeds_and_postures import Array, Design, Trip
+from stribeck.ident.fit.information import Expectation
+from stribeck.ident.log.run import arm_sha256
+
+REFERENCE = 0.35        # level of the reference speeds between the fastest and the slowest
+REFERENCES = 2          # least number of them: at the start and at the end
+_TRIES = 5              # to keep within the time that may be spent
+
+
+class Writer:
+    """Collects segments and knows where the last one ended."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+        self.segments: list[Segment] = []
+        self.position = np.zeros(len(names))
+
+    def move(self, target: Array, posture: int) -> None:
+        """All joints to a posture."""
+        self._add(Segment(len(self.segments), "move", tuple(target.tolist()), posture))
+
+    def round_trip(self, trip: Trip, posture: int, reference: bool = False) -> None:
+        """There and back."""
+        there, back, first = self.position + trip.way, self.position.copy(), len(self.segments)
+        kind: Literal["stroke", "sweep"] = "stroke" if np.count_nonzero(trip.way) == 1 else "sweep"
+        name, speed = self.names[trip.leader], round(float(trip.speed), 6)
+        self._add(Segment(first, kind, tuple(there.tolist()), posture, name, speed, None, reference))
+        self._add(Segment(first + 1, kind, tuple(back.tolist()), posture, name, speed, first, reference))
+
+    def _add(self, segment: Segment) -> None:
+        self.segments.append(segment)
+        self.position = np.array(segment.target)
+
+
+def in_order(design: Design, method: str, seed: int, postures: Array, choice: Callable[[float], Sequence[Trip]],
+             references: Sequence[Trip], earlier: Mapping[str, Expectation] | None = None) -> Plan:
+    """Plan of round trips, posture by posture, checked against all limits.
+
+    Parameters
+    ----------
+    design : Design
+        Of the arm.
+    method : str
+        What the plan says of itself.
+    seed : int
+        What the plan is drawn with.
+    postures : ndarray, shape (K, n)
+        Home, then those to measure in; all can be reached from home.
+    choice : callable
+        From the time that may be spent [s] to round trips.
+    references : sequence of Trip
+        Round trips at home, made at the start, every few postures and at the end.
+    earlier : mapping of str to Expectation, optional
+        What earlier runs told of the joints.
+
+    Raises
+    ------
+    PlanError
+        If the plan leaves a limit.
+    TooShort
+        If it takes longer than may be spent.
+    """
+    allowed = design.options.goal.time if design.options.goal else np.inf
+    time = allowed
+    for _ in range(_TRIES):
+        plan = _written(design, method, seed, postures, choice(time), references)
+        if plan.robot_time <= allowed:
+            check_plan(plan, design.arm, design.mechanism)
+            return forecast(plan, design, earlier)
+        time -= max(1.05 * (plan.robot_time - allowed), 0.01 * allowed)
+    raise TooShort(f"{design.arm.path}: {allowed:.0f} s of robot time are too short, even the shortest plan found takes "
+                   f"{plan.robot_time:.0f} s")
+
+
+def _written(design: Design, method: str, seed: int, postures: Array, trips: Sequence[Trip], references: Sequence[Trip]) -> Plan:
+    """The trips of every posture, in the order in which postures are named first."""
+    home, writer = postures[0], Writer(design.mechanism.names)
+
+    def refer() -> None:
+        writer.move(home, 0)
+        for trip in references:
+            writer.round_trip(trip, 0, reference=True)
+
+    visited = list(dict.fromkeys(trip.posture for trip in trips))
+    for number, posture in enumerate(visited):
+        if number % design.options.reference_every == 0:
+            refer()
+        target = postures[posture]
+        if not ways_are_clear(design.arm, design.mechanism, writer.position[None], target[None])[0]:
+            writer.move(home, 0)
+        writer.move(target, number + 1)
+        for trip in trips:
+            if trip.posture == posture:
+                writer.round_trip(trip, number + 1)
+    refer()
+    plan = Plan(design.arm.name, arm_sha256(design.arm), method, seed, design.mechanism.names, tuple(home.tolist()),
+                tuple(writer.segments))
+    return with_robot_time(plan, design.arm)
+
+
+class Visits:
+    """Time that it takes to go to a posture for the first time."""
+
+    def __init__(self, design: Design, postures: Array) -> None:
+        moving = np.abs(postures - postures[0]) / (MOVE * design.limits.velocity)
+        self._time = moving.max(axis=1) + DWELL
+        self._time[0] = 0.0
+
+    def cost(self, postures: np.ndarray) -> Array:
+        """Of offers in these postures, shape (O,) [s]."""
+        return self._time[postures]
+
+    def visit(self, posture: int) -> None:
+        """The way there is made."""
+        self._time[posture] = 0.0

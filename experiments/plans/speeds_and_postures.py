@@ -1,0 +1,323 @@
+"""Speeds, ways and postures of constant-speed experiments: what an arm and its room allow, before it is put in an order."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stribeck.experiments.errors import PlanError
+from stribeck.experiments.plans.clearance import in_the_way, may_move_together, ways_are_clear
+from stribeck.experiments.plans.plan import HELD, RAMP, Plan, run_on, silence, weight
+from stribeck.ident.arm.arm_file import ArmFile, Limits, check_against_model
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.errors import command, unknown_name
+from stribeck.ident.laws.parameter import IDENTIFIED
+from stribeck.ident.log.strokes import motor_revolution
+from stribeck.ident.model.loads import joint_loads
+from stribeck.ident.model.mechanism import Mechanism
+
+Array = NDArray[np.float64]
+Ways = Callable[[Array], tuple[Array, NDArray[np.bool_]]]
+TARGET = 0.05           # half width of friction's band, as a part of friction, that counts as well known
+ROOM = 0.02             # fraction of a joint's range that strokes keep free at either end
+_WAY = 0.5              # fraction of that range that the longest stroke may take: a joint with little room goes slower
+_CANDIDATES = 500       # random postures that compete
+_SETS = 10_000          # random sets of them that are scored
+
+
+@dataclass(frozen=True)
+class Trip:
+    """A round trip: a way of all joints from a posture, shape (n,), on which the leader has the speed."""
+
+    posture: int
+    way: Array
+    leader: int
+    speed: float
+
+
+@dataclass(frozen=True)
+class Goal:
+    """When to stop.
+
+    Attributes
+    ----------
+    friction : float
+        Half width of the 95 % band of every joint's friction over the range of speeds and loads, as a part of friction.
+    parameters : float
+        Half width of every parameter, as a part of its value.
+    time : float
+        Robot time that may be spent [s].
+    """
+
+    friction: float = 0.02
+    parameters: float = IDENTIFIED / 2.0
+    time: float = np.inf
+
+
+@dataclass(frozen=True)
+class ConstantSpeed:
+    """Options of constant-speed experiments.
+
+    Attributes
+    ----------
+    postures, speeds : int
+        How many postures, and how many speeds in each; where round trips are chosen, how many postures there are to choose from.
+    reference_every : int
+        Postures between reference round trips.
+    fastest : float
+        Highest speed as a fraction of the joint's velocity limit.
+    spread : float
+        Highest over lowest speed.
+    window_time : float
+        Least time at constant speed [s]; strokes are whole motor revolutions, so that ripple averages out.
+    settle_time : float
+        Time at speed before the window, on top of a distance [s].
+    longest_stroke : float
+        Time that the slowest stroke may take [s]; a slow joint starts at a higher speed instead.
+    goal : Goal, optional
+        What round trips are chosen for, where earlier runs tell enough to choose.
+    """
+
+    postures: int = 7
+    speeds: int = 6
+    reference_every: int = 2
+    fastest: float = 0.85
+    spread: float = 120.0
+    window_time: float = 0.5
+    settle_time: float = 0.1
+    longest_stroke: float = 10.0
+    goal: Goal | None = None
+
+
+@dataclass(frozen=True)
+class Design:
+    """What constant-speed strokes of an arm can be.
+
+    Attributes
+    ----------
+    arm, mechanism, limits, options
+        What it follows from.
+    active : tuple of int
+        Joints that move.
+    velocity_step : ndarray, shape (n,)
+        Steps of the drives' velocity set-points, which speeds are multiples of; 0 is finer than matters.
+    """
+
+    arm: ArmFile
+    mechanism: Mechanism
+    limits: Limits
+    options: ConstantSpeed
+    active: tuple[int, ...]
+    velocity_step: Array
+
+    @classmethod
+    def of(cls, arm: ArmFile, joints: tuple[str, ...] | None, options: ConstantSpeed,
+           velocity_step: Array | None = None) -> "Design":
+        """For some or all joints of an arm.
+
+        Raises
+        ------
+        PlanError
+            If a limit is missing or the torque signal does not see friction.
+        InputError
+            If a joint is unknown.
+        """
+        mechanism = load_mechanism(arm)
+        check_against_model(arm, mechanism)
+        if arm.torque_signal == "joint sensor":
+            raise PlanError(f"{arm.path}: torque_signal = \"joint sensor\": a sensor behind the gear does not see the "
+                            "gear's friction; use the motor current")
+        limits = arm.limits(mechanism)
+        missing = limits.missing(mechanism.names)
+        if missing:
+            others = f"; missing too: {', '.join(missing[1:])}" if missing[1:] else ""
+            begin = "" if arm.path.suffix == ".toml" else f". {command('init', arm.path)} writes an arm file to fill in"
+            raise PlanError(f"{arm.path}: {missing[0]} is missing; nothing moves without it{others}{begin}")
+        for name, value, (low, high) in zip(mechanism.names, arm.home(mechanism), limits.position, strict=True):
+            if not low <= value <= high:
+                raise PlanError(f"{arm.path}: {name} is at {value:g} in the home posture, outside its limits "
+                                f"[{low:g}, {high:g}]; state workspace.home")
+        home = arm.home(mechanism)
+        if fault := in_the_way(arm, mechanism, home, home):
+            raise PlanError(f"{arm.path}: the home posture {np.round(home, 3).tolist()} {fault}; state another workspace.home, "
+                            "or a box that holds it")
+        chosen = tuple(joints) if joints else mechanism.names
+        for name in chosen:
+            if name not in mechanism.names:
+                raise unknown_name("joint", name, mechanism.names)
+        return cls(arm, mechanism, limits, options, tuple(mechanism.names.index(name) for name in chosen),
+                   np.zeros(mechanism.n) if velocity_step is None else velocity_step)
+
+    @cached_property
+    def ends(self) -> tuple[Array, Array]:
+        """Lowest and highest speed of every joint, each shape (n,): what limit, room and the time of a stroke allow."""
+        slow, fast = np.transpose([self._speed_range(j) for j in range(self.mechanism.n)])
+        return slow, fast
+
+    def speeds(self, posture: int) -> Array:
+        """Speeds of one posture, (speeds, n), fastest first; each posture's grid is shifted, to cover the curve densely."""
+        postures, speeds = self.options.postures, self.options.speeds
+        steps = np.arange(speeds, dtype=np.float64) + (posture - 1) / postures
+        return self.at_level(steps / (speeds - 1 + (postures - 1) / postures))
+
+    def snapped(self, speeds: Array) -> Array:
+        """Speeds of all joints, (..., n), as the drives can keep them: multiples of their steps, none below a joint's slowest."""
+        step = np.where(self.velocity_step > 0.0, self.velocity_step, 1.0)
+        slowest = np.array([self.arm.joint(name).slowest or 0.0 for name in self.mechanism.names])
+        least = np.maximum(1.0, np.ceil(slowest / step - 1e-9)) * (speeds > 0.0)
+        whole = step * np.maximum(np.round(speeds / step), least)
+        return np.asarray(np.where(self.velocity_step > 0.0, whole, speeds))
+
+    def at_level(self, level: Array | float) -> Array:
+        """Speeds of all joints, (..., n), between the fastest at 0 and the slowest at 1, even in the logarithm."""
+        slow, fast = self.ends
+        return np.asarray(fast * (slow / fast) ** np.asarray(level)[..., None])
+
+    def turn(self, j: int) -> float:
+        """Way over which ripple averages out [rad or m]."""
+        low, high = self.limits.position[j]
+        return self._revolution(j) or 0.015 * (high - low)
+
+    def geared(self, j: int) -> bool:
+        """Whether the period of the ripple is known, as a motor revolution."""
+        return self._revolution(j) > 0.0
+
+    def _revolution(self, j: int) -> float:
+        return motor_revolution(self.arm.joint(self.mechanism.names[j]).ratio)
+
+    def window(self, j: int, speed: Array | float) -> Array:
+        """Ways at constant speeds: whole motor revolutions for at least the window's time [rad or m]."""
+        turn = self.turn(j)
+        return np.asarray(turn * np.maximum(1.0, np.ceil(speed * self.options.window_time / turn)))
+
+    def stroke_length(self, j: int, speed: Array | float) -> Array:
+        """Ways of strokes: two ramps, a way to settle, and the window [rad or m]."""
+        ramps = np.square(speed) / (RAMP * self.limits.acceleration[j])
+        return np.asarray(ramps + speed * self.options.settle_time + self.window(j, speed) + 0.25 * self.turn(j))
+
+    @cached_property
+    def room(self) -> tuple[Array, Array]:
+        """Lowest and highest position that strokes may reach, each shape (n,): drives go on if the computer falls silent."""
+        low, high = self.limits.position.T
+        beyond = run_on(self.options.fastest * self.limits.velocity, self.limits.acceleration, silence(self.arm))
+        free = np.maximum(ROOM * (high - low), beyond)
+        short = np.flatnonzero(2.0 * free > high - low)
+        if len(short):
+            j, name = short[0], self.mechanism.names[short[0]]
+            unit = self.mechanism.position_unit(j)
+            raise PlanError(f"{self.arm.path}: joint {name} has {high[j] - low[j]:.3g} {unit} between its limits, but may go on "
+                            f"for {beyond[j]:.3g} {unit} either way should the computer fall silent; widen "
+                            f"joints.{name}.position, lower its velocity or driver.watchdog")
+        return low + free, high - free
+
+    @cached_property
+    def longest(self) -> Array:
+        """Longest way that a stroke of each joint may take, shape (n,)."""
+        return np.asarray(_WAY * np.ptp(np.array(self.room), axis=0))
+
+    def _speed_range(self, j: int) -> tuple[float, float]:
+        speeds = self.options.fastest * self.limits.velocity[j] * np.geomspace(1.0, 1.0 / self.options.spread, 200)
+        speeds = speeds[speeds >= self._slowest(j, speeds[0])]
+        ways = self.stroke_length(j, speeds)
+        fits, lasts = speeds[ways <= self.longest[j]], speeds[ways <= self.options.longest_stroke * speeds]
+        path, name, unit = self.arm.path, self.mechanism.names[j], self.mechanism.position_unit(j)
+        if not len(fits):
+            raise PlanError(f"{path}: joint {name}: even the slowest stroke needs {ways[-1]:.3g} {unit}, the room is "
+                            f"{self.longest[j]:.3g} {unit}; widen joints.{name}.position or check its gear_ratio")
+        if not len(lasts) or lasts[-1] > fits[0]:
+            raise PlanError(f"{path}: joint {name}: strokes of {ways.min():.3g} {unit} take more than "
+                            f"{self.options.longest_stroke:g} s at {fits[0]:.3g} {unit}/s; raise joints.{name}.velocity or "
+                            "check its gear_ratio")
+        return float(lasts[-1]), float(fits[0])
+
+    def _slowest(self, j: int, fastest: float) -> float:
+        """The lowest speed that the joint's velocity loop holds, where it is known."""
+        name, slowest = self.mechanism.names[j], self.arm.joint(self.mechanism.names[j]).slowest or 0.0
+        if slowest > fastest:
+            raise PlanError(f"{self.arm.path}: joints.{name}.slowest = {slowest:.4g} is above the highest speed of its strokes, "
+                            f"{fastest:.4g}; make its velocity loop stiffer")
+        return slowest
+
+    def choose_postures(self, ways_from: Ways, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Home and the set of postures over which the loads spread most, with the ways that strokes take from there.
+
+        Where nothing says what is clear, real hardware stays at home.
+
+        Parameters
+        ----------
+        ways_from : callable
+            From postures (K, n) to the longest way of every joint from each, (K, n), and which joints can go it, (K, n).
+        rng : Generator
+            Draws them.
+
+        Raises
+        ------
+        PlanError
+            If home has no room, or too few postures have.
+        """
+        arm, active, count = self.arm, list(self.active), self.options.postures
+        home = arm.home(self.mechanism)
+        candidates = np.vstack((home, rng.uniform(*self.room, (_CANDIDATES, self.mechanism.n))))
+        inside = ways_are_clear(arm, self.mechanism, np.broadcast_to(home, candidates.shape), candidates)
+        ways, fits = ways_from(candidates)
+        held = np.maximum(*(weight(self.mechanism, self.limits, q) for q in (candidates, candidates + ways)))
+        free = inside & fits[:, active].all(axis=1) & (held <= HELD).all(axis=1)
+        if not free[0]:
+            where = f"{arm.path}: from workspace.home = {np.round(home, 3).tolist()} "
+            stuck, heavy = [j for j in active if not fits[0, j]], int(np.argmax(held[0]))
+            if held[0, heavy] > HELD:
+                unit, name = self.mechanism.unit(heavy), self.mechanism.names[heavy]
+                limit = self.limits.torque[heavy]
+                raise PlanError(f"{where}strokes lead to where gravity asks {held[0, heavy] * limit:.3g} {unit} of {name}, more "
+                                f"than {100 * HELD:g} % of its limit of {limit:g} {unit}; raise joints.{name}.torque if the "
+                                "drive can, or move the home posture")
+            unit = self.mechanism.position_unit(stuck[0])
+            raise PlanError(f"{where}joint {self.mechanism.names[stuck[0]]} has no room for a stroke of "
+                            f"{abs(ways[0, stuck[0]]):.2f} {unit} inside its limits and the box; lower its velocity or move "
+                            "the home posture")
+        if len(home) > 1 and not may_move_together(arm, self.mechanism):
+            return np.tile(home, (count + 1, 1)), np.tile(ways[0], (count + 1, 1))
+        usable = np.flatnonzero(free)[1:]
+        if len(usable) < count:
+            raise PlanError(f"{arm.path}: only {len(usable)} of {_CANDIDATES} random postures leave room for the strokes, "
+                            f"{count} are needed; widen the limits or the workspace box")
+        sets = np.array([rng.choice(usable, count, replace=False) for _ in range(_SETS)])
+        best = sets[int(np.argmax(self._spread_score(candidates, ways, sets)))]
+        rows = np.concatenate(([0], best))
+        return candidates[rows], ways[rows]
+
+    def _spread_score(self, candidates: Array, ways: Array, sets: NDArray[np.int_]) -> Array:
+        """How well sets of postures spread each joint's loads and the slope of its gravity torque, shape (len(sets),)."""
+        score, mechanism = np.zeros(len(sets)), self.mechanism
+        for j in self.active:
+            near, far = candidates.copy(), candidates.copy()
+            far[:, j] += 0.2 * np.sign(ways[:, j])
+            ends = [joint_loads(mechanism, near), joint_loads(mechanism, far)]
+            features = [np.array([loads.torque[:, j] for loads in ends]), np.array([loads.bending[:, j] for loads in ends])]
+            if mechanism.bearings[j] is not None:
+                features.append(np.array([loads.normal[:, j] for loads in ends]))
+            features = [feature for feature in features if np.ptp(feature) > feature.max() / 3.0]
+            slope = (ends[1].tau[:, j] - ends[0].tau[:, j]) * np.sign(ways[:, j])
+            if np.ptp(slope) > 0.05 * np.abs(np.array([loads.tau[:, j] for loads in ends])).max() > 1e-9:
+                features.append(slope[None, :])
+            for feature in features:
+                centred = feature - feature.mean()
+                mean, square = (part.mean(axis=0)[sets].mean(axis=1) for part in (centred, centred**2))
+                score += np.log((square - mean**2) / np.ptp(feature) ** 2 + 1e-3)
+        return score
+
+
+def load_spread(plan: Plan, mechanism: Mechanism) -> dict[str, dict[str, tuple[float, float]]]:
+    """Least and greatest value of every load over each joint's strokes: joint -> load -> (low, high)."""
+    spread: dict[str, dict[str, tuple[float, float]]] = {}
+    for j, name in enumerate(mechanism.names):
+        legs = [(start, np.array(segment.target)) for start, segment in plan.legs()
+                if segment.kind != "move" and segment.target[j] != start[j]]
+        if legs:
+            points = np.array([point for start, end in legs for point in (start, end, (start + end) / 2.0)])
+            loads = joint_loads(mechanism, points)
+            kinds = ["torque", "bending", "radial", "axial"] + (["normal"] if mechanism.bearings[j] else [])
+            spread[name] = {kind: (float(loads.get(kind)[:, j].min()), float(loads.get(kind)[:, j].max())) for kind in kinds}
+    return spread

@@ -1,0 +1,1 @@
+"""Recording: an arm follows a plan into a run folder; a campaign is a folder of runs."""

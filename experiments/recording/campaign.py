@@ -1,0 +1,232 @@
+"""A campaign and what is left of it: its state is its folder, read from the segments that its runs finished."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
+
+from stribeck.drivers.connect import connect
+from stribeck.experiments.plans.clearance import ways_are_clear
+from stribeck.experiments.plans.plan import Plan, Segment, plan_from_table, read_plan, with_robot_time, write_plan
+from stribeck.experiments.recording.follow import Enough, Watch
+from stribeck.experiments.recording.record import record
+from stribeck.ident.arm.arm_file import ArmFile
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.errors import InputError
+from stribeck.ident.fit.arm.between_runs import passes
+from stribeck.ident.fit.joint.fit_joint import Options
+from stribeck.ident.log.run import DONE, FIT, RUNS, Run, arm_sha256, campaign_runs, load_run, read_json, records
+from stribeck.ident.model.mechanism import Mechanism
+from stribeck.ident.toml_tables import parse_table
+
+PLAN = "plan.toml"
+_PLANS = "plan-{}.toml"     # of later passes that have plans of their own
+
+
+@dataclass(frozen=True)
+class Part:
+    """One run that is still to be recorded: what it drives, and the run whose rest that is."""
+
+    plan: Plan
+    continues: str | None = None
+
+
+class Campaign:
+    """A folder into which runs of an arm are recorded one after the other, from wherever it stands.
+
+    Parameters
+    ----------
+    arm : ArmFile
+        The arm.
+    folder : Path
+        New, empty, or begun with the same arm.
+    seed : int
+        Of simulated noise; every run has its own.
+    display : callable, optional
+        From a plan to a context that is entered while the arm moves and gives what watches it, see `follow`.
+    options : mapping, optional
+        With which it is begun, kept with every run as plain data, see `begun_with`.
+
+    Raises
+    ------
+    InputError
+        If the folder holds something else, or a campaign of another arm.
+    """
+
+    def __init__(self, arm: ArmFile, folder: Path, seed: int,
+                 display: Callable[[Plan], AbstractContextManager[Watch | None]] | None = None,
+                 options: Mapping[str, Any] | None = None) -> None:
+        self._arm, self._folder, self._seed, self._display, self._options = arm, folder, seed, display, options
+        self.mechanism = load_mechanism(arm)
+        self._refuse_strange()
+        self.device = connect(arm, seed + self._begun)      # a driver that cannot be set up is refused before anything is written
+        self._cold = True
+
+    @property
+    def measuring(self) -> bool:
+        """Whether anything was recorded that is to be fitted."""
+        return bool(self._passes(()))
+
+    def recorded(self, plan: Plan) -> Run | None:
+        """The last run of this very plan that came to its end."""
+        for path in reversed(campaign_runs(self._folder)):
+            run = load_run(path, ())
+            if (run.purpose == plan.purpose and run.closed is not None and run.closed.get("reason") == DONE
+                    and plan_from_table(run.record["plan"], path) == plan):
+                return load_run(path)
+        return None
+
+    def passes(self, count: int) -> list[Run]:
+        """Runs of the first passes through their plans, each with the rests of what was broken off."""
+        return [run for one in self._passes(None)[:count] for run in one]
+
+    def spent(self, count: int | None = None) -> float:
+        """Robot time recorded up to the end of the first passes, whatever it was for; default of all runs [s]."""
+        runs = [load_run(path, ()) for path in campaign_runs(self._folder)]
+        if count is not None:
+            ends = [one[-1].path for one in self._passes(())[:count]]
+            runs = [run for run in runs if ends and run.path <= ends[-1]]
+        return sum(run.duration for run in runs)
+
+    def left_of(self, plan: Plan, number: int) -> Part | None:
+        """What is still to be recorded of pass `number`; None if nothing is.
+
+        Raises
+        ------
+        InputError
+            If that pass was begun with another plan.
+        """
+        recorded = self._passes(())
+        if number >= len(recorded):
+            return Part(plan)
+        self._refuse_other(plan, self._plan(number))
+        return self._left(plan, recorded[number])
+
+    def left_of_ramps(self, plan: Plan) -> Part | None:
+        """What is still to be recorded of a plan of ramps; None if nothing is."""
+        runs = self._of(plan.purpose, ())
+        begun = [one for one in ([runs[k] for k in one] for one in passes(runs))
+                 if plan_from_table(one[0].record["plan"], one[0].path) == plan]
+        return self._left(plan, begun[-1]) if begun else Part(plan)
+
+    def _left(self, plan: Plan, runs: Sequence[Run]) -> Part | None:
+        rest = rest_of(plan, runs, self._arm, self.mechanism)
+        return Part(rest, runs[-1].label) if rest else None
+
+    def keep(self, plan: Plan, number: int) -> None:
+        """Write the plan of a pass into the folder before it begins; one that runs rest on is never written again."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        path = self._folder / PLAN
+        if number and read_plan(path) == plan:
+            return
+        write_plan(plan, self._folder / _PLANS.format(number + 1) if number else path)
+
+    def drive(self, plan: Plan, continues: str | None = None, enough: Enough | None = None) -> Run:
+        """Record a run; the arm stays as warm as it is until a run that is to be fitted has ended."""
+        if not self._cold:
+            self.device, self._cold = connect(self._arm, self._seed + self._begun), True
+        with self._display(plan) if self._display else nullcontext() as watch:
+            path = record(self._arm, plan, self._folder, self._seed + self._begun, watch=watch, continues=continues,
+                          device=self.device, enough=enough, options=self._options)
+        self._cold = plan.purpose != FIT
+        return load_run(path)
+
+    @property
+    def _begun(self) -> int:
+        """How many runs were begun, whatever became of them."""
+        return sum(path.is_dir() for path in self._folder.glob(f"{RUNS}/*"))
+
+    def _passes(self, signals: tuple[str, ...] | None) -> list[list[Run]]:
+        runs = self._of(FIT, signals)
+        return [[runs[k] for k in one] for one in passes(runs)]
+
+    def _of(self, purpose: str, signals: tuple[str, ...] | None) -> list[Run]:
+        every = (load_run(path) if signals is None else load_run(path, signals) for path in campaign_runs(self._folder))
+        return [run for run in every if run.purpose == purpose]
+
+    def _plan(self, number: int) -> Path:
+        own = self._folder / _PLANS.format(number + 1)
+        return own if own.exists() else self._folder / PLAN
+
+    def _refuse_strange(self) -> None:
+        """Refuse a folder in which something else lies, or the campaign of another arm."""
+        folder, name = self._folder, self._arm.name
+        entries = {entry.name for entry in folder.iterdir()} if folder.is_dir() else {"a file"} if folder.is_file() else set()
+        strange = sorted(entries - {PLAN, RUNS})
+        if not self._begun and strange:
+            raise InputError(f"{folder} holds {strange[0]}, but no campaign that could be resumed; choose another --out")
+        if any(load_run(path, ()).record["arm_sha256"] != arm_sha256(self._arm) for path in campaign_runs(folder)):
+            raise InputError(f"{folder} was begun with another arm file or model than {name} is now; restore it, or begin anew "
+                             "with another --out")
+
+    def _refuse_other(self, plan: Plan, path: Path) -> None:
+        """Refuse to go on with another plan than the one that was begun."""
+        made = read_plan(path)
+        if made != plan:
+            pairs = (("method", made.method, plan.method), ("seed", made.seed, plan.seed))
+            differs = next((f"{key} {old} instead of {new}" for key, old, new in pairs if old != new),
+                           "other joints, ways or speeds")
+            raise InputError(f"{path} is not the plan that these options make: it has {differs}; leave the options out to go "
+                             "on with those that it was begun with")
+
+
+def begun_with(folder: Path) -> dict[str, Any]:
+    """Options with which a campaign was begun, those of the fit among them, by the names and in the units of `calibrate`.
+
+    Empty where no record tells.
+    """
+    for path in records(folder):
+        with suppress(InputError):          # cut off while it was written
+            record = read_json(path)
+            if isinstance(record, dict) and "options" in record:
+                break
+    else:
+        return {}
+    begun = dict(parse_table(_Begun, record["options"], path))
+    of_fit: Options = begun.pop("options")
+    return begun | vars(of_fit)
+
+
+class _Begun(BaseModel):
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+    joints: tuple[str, ...] | None
+    seed: NonNegativeInt
+    options: Options
+    method: str
+    repeats: PositiveInt
+    warm_up: NonNegativeFloat
+    search: bool
+    breakaway: bool
+    target: PositiveFloat | None
+    budget: PositiveFloat | None
+
+
+def rest_of(plan: Plan, runs: Sequence[Run], arm: ArmFile, mechanism: Mechanism) -> Plan | None:
+    """The plan from the first round trip on that no run holds whole; None if none is left.
+
+    Segments keep their numbers. The way to the first one is straight where that is clear, else along the plan's moves.
+    """
+    done = set().union(*(_driven(plan, run) for run in runs))
+    first = next((k for k, segment in enumerate(plan.segments) if segment.kind != "move" and segment.id not in done), None)
+    if first is None:
+        return None
+    begin, segment = list(plan.legs())[first]
+    way: tuple[Segment, ...] = tuple(segment for segment in plan.segments[:first] if segment.kind == "move")
+    if ways_are_clear(arm, mechanism, np.array(plan.start)[None], begin[None])[0]:
+        unused = max(segment.id for segment in plan.segments) + 1
+        way = (Segment(unused, "move", tuple(begin.tolist()), segment.posture),)
+    return with_robot_time(replace(plan, segments=(*way, *plan.segments[first:])), arm)
+
+
+def _driven(plan: Plan, run: Run) -> set[int]:
+    """Segments that a run finished, with every sample on disk; strokes, and ramps up and down, in pairs only."""
+    finished = {event["segment"] for event in run.events if event["event"] == "finished" and event["row"] <= len(run.t)}
+    pairs = [(segment.mirror_of, segment.id) for segment in plan.segments if segment.mirror_of is not None]
+    pairs += [(up.id, down.id) for up, down in pairwise(plan.segments)
+              if up.kind == down.kind == "ramp" and (up.joint, up.posture) == (down.joint, down.posture)]
+    return finished - {id_ for pair in pairs if not finished.issuperset(pair) for id_ in pair}

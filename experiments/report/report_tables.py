@@ -1,0 +1,232 @@
+"""Rows of the report's tables: plain text, ready for the template."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from markupsafe import Markup
+
+from stribeck.experiments.report import words
+from stribeck.experiments.report.figures import curve_speeds
+from stribeck.experiments.report.joint_data import JointData
+from stribeck.experiments.report.svg import spark, strip
+from stribeck.ident.calibration.calibration import JointCalibration
+from stribeck.ident.export.approximation import approximate, losses
+from stribeck.ident.laws.friction import unit
+from stribeck.ident.laws.parameter import Parameter
+
+_GLANCE = {"coulomb": "Coulomb", "static": "static", "stribeck_velocity": "Stribeck velocity", "viscous": "viscous"}
+_LOADS = ("torque", "bending", "normal")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A number in the summary: heading, text, unit, and the verdict where it is not the best."""
+
+    heading: str
+    text: str
+    unit: str = ""
+    doubt: str = ""
+
+
+@dataclass(frozen=True)
+class SummaryRow:
+    """A joint at a glance."""
+
+    name: str
+    law: str
+    load: str
+    cells: tuple[Cell, ...]
+    spark: Markup
+    verdict: str
+    hint: str
+
+
+@dataclass(frozen=True)
+class ParameterRow:
+    """A parameter with its interval and verdict."""
+
+    key: str
+    word: str
+    symbol: tuple[str, str]
+    value: str
+    interval: str
+    relative: str
+    unit: str
+    verdict: str
+    note: str
+    repeats: str
+
+
+@dataclass(frozen=True)
+class CandidateRow:
+    """A law and load that competed; `bar` is the length that stands for its held-out error, in percent of the cell."""
+
+    law: str
+    load: str
+    error: str
+    bar: float
+    parameters: int
+    remark: str
+    dismissed: bool
+    chosen: bool
+
+
+@dataclass(frozen=True)
+class LoadRow:
+    """How much a load varied over the points."""
+
+    word: str
+    unit: str
+    low: str
+    median: str
+    high: str
+    strip: Markup
+    role: str
+    chosen: bool
+
+
+@dataclass(frozen=True)
+class GravityRow:
+    """Torque against the model's gravity for one joint."""
+
+    name: str
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class ExportRow:
+    """What a format with constant and viscous friction alone keeps of a joint, and how far it is off."""
+
+    name: str
+    friction: str
+    damping: str
+    rms: str
+    worst: str
+    unit: str
+    damping_unit: str
+    lost: str
+
+
+@dataclass(frozen=True)
+class LimitRow:
+    """What the data of a joint covered."""
+
+    name: str
+    speed: str
+    load: str
+    temperature: str
+
+
+def summary_row(data: JointData) -> SummaryRow:
+    """A joint at a glance."""
+    joint = data.calibration
+    cells = []
+    for key, heading in _GLANCE.items():
+        parameter = joint.parameters.get(key)
+        doubt = "" if parameter is None or parameter.value is None else _doubt(parameter)
+        cells.append(Cell(heading, words.plus_minus(parameter), unit(key, data.prismatic), doubt))
+    unseen = sorted({p.verdict for key, p in joint.parameters.items() if p.value is None and "_coefficient" in key})
+    part = words.MISSING if joint.load_part is None else words.span(joint.load_part[0], joint.load_part[2])
+    cells.append(Cell("load part", part, data.unit, "" if joint.load_part or not unseen else unseen[0]))
+    cells.append(Cell("held-out error", words.number(joint.held_out_rmse, 2), data.unit))
+    w = curve_speeds(data)
+    middle = data.at_load(data.load_levels[1], len(w)) if data.load is not None else None
+    weak = [words.PARAMETER_WORDS.get(key, key) for key, p in joint.parameters.items()
+            if p.value is not None and p.verdict == joint.verdict() != "identified"]
+    return SummaryRow(data.name, joint.law, words.load_word(joint.load, data.prismatic), tuple(cells),
+                      spark(data.speed, data.odd, w, joint.torque(w, middle)), joint.verdict(), words.listed(weak))
+
+
+def parameter_row(key: str, parameter: Parameter) -> ParameterRow:
+    """A parameter with its interval and verdict."""
+    known = parameter.value is not None
+    value = words.MISSING if parameter.value is None else words.fixed(parameter.value, words.decimals_of(parameter))
+    return ParameterRow(key, words.PARAMETER_WORDS.get(key, key), words.PARAMETER_SYMBOLS.get(key, ("", "")), value,
+                        words.interval(parameter), words.relative(parameter),
+                        parameter.unit if known and parameter.unit != "1" else "", parameter.verdict, parameter.note,
+                        "" if parameter.repeat_deviation is None else words.number(parameter.repeat_deviation, 2))
+
+
+def parameter_rows(parameters: Mapping[str, Parameter]) -> list[ParameterRow]:
+    """Rows of several parameters; a note that a neighbour has already given is not repeated."""
+    rows, said = [], ""
+    for key, parameter in parameters.items():
+        row = parameter_row(key, parameter)
+        rows.append(row if row.note != said else ParameterRow(**{**vars(row), "note": ""}))
+        said = row.note
+    return rows
+
+
+def candidate_rows(data: JointData) -> list[CandidateRow]:
+    """All laws and loads that competed: the chosen one, the rest by error, then those that were dismissed."""
+    joint = data.calibration
+    worst = max((candidate.held_out_rmse for candidate in data.fit.candidates), default=1.0)
+    best = next((c.held_out_rmse for c in data.fit.candidates if (c.law, c.load) == (joint.law, joint.load)), 0.0)
+    rows = []
+    for c in sorted(data.fit.candidates, key=lambda candidate: (bool(candidate.dismissed), candidate.held_out_rmse)):
+        chosen = (c.law, c.load) == (joint.law, joint.load)
+        remark = c.dismissed or ("no better beyond chance" if c.held_out_rmse <= best and not chosen else "")
+        rows.append(CandidateRow(c.law, words.load_word(c.load, data.prismatic), words.number(c.held_out_rmse),
+                                 100.0 * c.held_out_rmse / worst, c.parameters, remark, bool(c.dismissed), chosen))
+    return sorted(rows, key=lambda row: not row.chosen)
+
+
+def load_rows(data: JointData) -> list[LoadRow]:
+    """Spread of the loads over the points, and what became of each."""
+    offered, rows = {candidate.load for candidate in data.fit.candidates}, []
+    for load in (*_LOADS, *(part for part in data.calibration.components if part not in _LOADS)):
+        values = data.points[load].to_numpy(dtype=float)
+        symbol, word = words.load_unit(load, data.prismatic), words.load_word(load, data.prismatic)
+        if not np.isfinite(values).all():
+            rows.append(LoadRow(word, "", "", "", "", Markup(""), "not known: the arm file gives no bearing", False))
+            continue
+        chosen = load in (data.calibration.load, *data.calibration.components)
+        role = ("friction follows it" if chosen else "varied, but does not predict better" if load in offered
+                else "varied too little to show an effect, or too small to matter")
+        top = max(float(values.max()), 1e-12)
+        low, median, high = words.level((float(values.min()), float(np.median(values)), float(values.max())), 3)
+        rows.append(LoadRow(word, symbol, low, median, high, strip(values, top), role, chosen))
+    return rows
+
+
+def gravity_row(name: str, joint: JointCalibration) -> GravityRow:
+    """Torque against gravity for one joint; the delay in ms."""
+    cells = []
+    for key in ("scale", "offset", "delay"):
+        parameter = joint.gravity[key] if key != "delay" else _milliseconds(joint.gravity[key])
+        cells.append(Cell(words.PARAMETER_WORDS[key], words.plus_minus(parameter), parameter_row(key, parameter).unit,
+                          _doubt(parameter)))
+    return GravityRow(name, tuple(cells))
+
+
+def export_row(data: JointData) -> ExportRow:
+    """What a format with constant and viscous friction alone keeps of a joint."""
+    joint, near = data.calibration, approximate(data.calibration)
+    lost = ", ".join(losses(joint))
+    rms, worst = (words.number(value, 2) if lost else words.MISSING for value in (near.rms, near.worst))
+    return ExportRow(data.name, words.number(near.friction), words.number(near.damping), rms, worst, data.unit,
+                     unit("viscous", data.prismatic), lost or "nothing")
+
+
+def limit_row(data: JointData) -> LimitRow:
+    """What the data of a joint covered."""
+    joint = data.calibration
+    low, high = joint.velocity_range
+    load = words.MISSING
+    if joint.load_range is not None:
+        ranges = joint.load_range if isinstance(joint.load_range, Mapping) else {joint.load: joint.load_range}
+        load = ", ".join(f"{words.span(*ends, 3)} {words.load_unit(kind, data.prismatic)} "
+                         f"{words.load_word(kind, data.prismatic)}" for kind, ends in ranges.items())
+    return LimitRow(data.name, f"{words.number(low, 2)} … {words.number(high, 2)} {data.angle}/s", load,
+                    words.degrees(joint.temperature_range))
+
+
+def _doubt(parameter: Parameter) -> str:
+    """The verdict where it is not the best."""
+    return "" if parameter.verdict == "identified" else parameter.verdict
+
+
+def _milliseconds(delay: Parameter) -> Parameter:
+    value, low, high = (None if part is None else 1e3 * part for part in (delay.value, delay.low, delay.high))
+    return replace(delay, value=value, low=low, high=high, unit="ms")

@@ -1,0 +1,224 @@
+"""The arm file: which model, which drive, which limits (every key: docs/names.md)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, model_validator
+from pydantic.dataclasses import dataclass as checked
+
+from stribeck.ident.arm.built_in import find
+from stribeck.ident.arrays import Array
+from stribeck.ident.errors import InputError, unknown_name
+from stribeck.ident.model.mechanism import Bearing, Mechanism
+from stribeck.ident.toml_tables import NAME, SCHEMA, key_of, parse_table, read_toml, upgrade
+
+_STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
+Vector = tuple[float, float, float]
+Name = Annotated[str, Field(pattern=NAME)]         # of an arm, and so of files
+Limit = Annotated[float, Field(gt=0.0, le=1e9)]
+
+
+@checked(frozen=True, config=_STRICT)
+class Tool:
+    """What is mounted on the last link and known: mass [kg] and centre of mass in the link's frame [m]."""
+
+    mass: Annotated[float, Field(ge=0.0)] = 0.0
+    com: Vector = (0.0, 0.0, 0.0)
+
+
+@checked(frozen=True, config=_STRICT)
+class Workspace:
+    """Box that every joint origin stays in [m] and the posture that is surely free of obstacles [rad or m]."""
+
+    box: tuple[tuple[float, float], tuple[float, float], tuple[float, float]] | None = None
+    home: tuple[float, ...] | None = None
+
+
+@checked(frozen=True, config=_STRICT)
+class JointTable:
+    """One moving joint. Units: rad (m if prismatic), s, N·m (N), °C; None is unknown."""
+
+    position: tuple[float, float] | None = None
+    velocity: Limit | None = None
+    acceleration: Limit | None = None
+    torque: Limit | None = None
+    temperature: float | None = None
+    following_error: PositiveFloat | None = None
+    slowest: PositiveFloat | None = None
+    direction: Literal[-1, 1] = 1
+    zero_offset: float = 0.0
+    gear_ratio: PositiveFloat | None = None
+    torque_constant: PositiveFloat | None = None
+    rotor_inertia: Annotated[float, Field(ge=0.0)] = 0.0
+    stop: Literal["hold", "brake"] = "hold"
+    bearing: Bearing | None = None
+    drive: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def ratio(self) -> float:
+        """Gear ratio, 1 where none is stated."""
+        return 1.0 if self.gear_ratio is None else self.gear_ratio
+
+
+class DriverTable(BaseModel):
+    """Which driver; the keys beyond kind and rate are the driver's own."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    kind: str = "simulated"
+    rate: Annotated[float, Field(ge=0.1, le=1e6)] = 250.0
+
+
+class _ArmTable(BaseModel):
+    model_config = _STRICT
+    schema_version: int = Field(alias="schema")
+    name: Name
+    model: str = Field(pattern=r"^[^\x00]+$")
+    gravity: Vector = (0.0, 0.0, -9.81)
+    torque_signal: Literal["motor current", "joint sensor", "commanded"] = "motor current"
+    tool: Tool = Tool()
+    workspace: Workspace = Workspace()
+    driver: DriverTable = DriverTable()
+    joints: dict[str, JointTable] = {}
+    simulation: dict[str, Any] = {}
+
+    @model_validator(mode="after")
+    def _ordered(self) -> "_ArmTable":
+        for name, joint in self.joints.items():
+            if joint.position is not None and not joint.position[0] < joint.position[1]:
+                raise ValueError(f"joints.{name}.position: lower limit {joint.position[0]:g} "
+                                 f"is not below the upper {joint.position[1]:g}")
+        for axis, (low, high) in zip("xyz", self.workspace.box or (), strict=False):
+            if not low < high:
+                raise ValueError(f"workspace.box: the {axis} range [{low:g}, {high:g}] is empty")
+        return self
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the supervisor enforces; nan is unknown.
+
+    Attributes
+    ----------
+    position : ndarray, shape (n, 2)
+        Lower and upper [rad or m].
+    velocity, acceleration, torque, temperature, following_error : ndarray, shape (n,)
+        Largest magnitudes [rad/s, rad/s², N·m, °C, rad].
+    """
+
+    position: Array
+    velocity: Array
+    acceleration: Array
+    torque: Array
+    temperature: Array
+    following_error: Array
+
+    def lacking(self, names: tuple[str, ...]) -> dict[str, list[str]]:
+        """Limits that motion needs and nobody stated: key to joints."""
+        found = {key: [name for name, limit in zip(names, getattr(self, key), strict=True) if not np.isfinite(limit).all()]
+                 for key in ("position", "velocity", "acceleration", "torque")}
+        return {key: joints for key, joints in found.items() if joints}
+
+    def missing(self, names: tuple[str, ...]) -> list[str]:
+        """Those as keys of the arm file."""
+        return [f"joints.{key_of(name)}.{key}" for key, joints in self.lacking(names).items() for name in joints]
+
+
+@dataclass(frozen=True)
+class ArmFile:
+    """An arm as its file describes it; `joints` holds the tables that the file states."""
+
+    path: Path
+    name: str
+    model: Path
+    gravity: Vector
+    torque_signal: str
+    tool: Tool
+    workspace: Workspace
+    driver: DriverTable
+    joints: Mapping[str, JointTable]
+    simulation: Mapping[str, Any]
+    names_torque_signal: bool = True        # else it is the default
+
+    def joint(self, name: str) -> JointTable:
+        """Table of a joint; defaults where the file has none."""
+        return self.joints.get(name, JointTable())
+
+    def limits(self, mechanism: Mechanism) -> Limits:
+        """Limits in the mechanism's joint order; position defaults to the model's range, the rest to nan."""
+        tables = [self.joint(name) for name in mechanism.names]
+
+        def column(key: str, default: float = np.nan) -> Array:
+            values = (getattr(table, key) for table in tables)
+            return np.array([default if value is None else value for value in values], dtype=float)
+
+        position = np.array([model if table.position is None else table.position
+                             for table, model in zip(tables, mechanism.position, strict=True)], dtype=float)
+        return Limits(position, column("velocity"), column("acceleration"), column("torque"),
+                      column("temperature"), column("following_error", 0.05))
+
+    def home(self, mechanism: Mechanism) -> Array:
+        """Home posture, shape (n,); zero where the file states none."""
+        home = self.workspace.home
+        return np.zeros(mechanism.n) if home is None else np.array(home, dtype=float)
+
+
+def load_arm(arm: str | Path, model_dir: Path | None = None) -> ArmFile:
+    """Read an arm file; a bare URDF or MJCF is an arm of which nothing else is known.
+
+    Parameters
+    ----------
+    arm : str or Path
+        Arm file, URDF, MJCF, or the name of a built-in arm.
+    model_dir : Path, optional
+        Where the model lies under its own name; default is the place that the arm file states.
+
+    Raises
+    ------
+    InputError
+        One sentence: file, key, what was found, what is allowed.
+    """
+    path = find(arm)
+    if path.suffix.lower() != ".toml":
+        table = _ArmTable(schema=SCHEMA, name=path.stem, model=path.name)
+    else:
+        raw = read_toml(path)
+        if isinstance(raw.get("joints"), list):
+            raise InputError(f"{path}: this is a mechanism, not an arm file "
+                             "([joints.NAME] tables and a model are needed)")
+        table = parse_table(_ArmTable, upgrade(raw, path), path)
+    model = (path.parent / table.model if model_dir is None else model_dir / Path(table.model).name).resolve()
+    if not model.is_relative_to((path.parent if model_dir is None else model_dir).resolve()):
+        raise InputError(f"{path}: model = {table.model!r} lies outside the arm file's folder; put the model beside the arm file")
+    if not model.is_file():
+        raise InputError(f"{path}: model = {table.model!r}: no such file beside the arm file")
+    return ArmFile(path.resolve(), table.name, model, table.gravity, table.torque_signal, table.tool, table.workspace,
+                   table.driver, table.joints, table.simulation, "torque_signal" in table.model_fields_set)
+
+
+def check_against_model(arm: ArmFile, mechanism: Mechanism) -> None:
+    """Refuse joints that the model lacks, position limits outside the model's, and a home outside the limits.
+
+    Raises
+    ------
+    InputError
+    """
+    for name, table in arm.joints.items():
+        if name not in mechanism.names:
+            raise InputError(f"{arm.path}: [joints.{name}]: {unknown_name('joint', name, mechanism.names)}")
+        if table.position is not None:
+            low, high = mechanism.position[mechanism.names.index(name)]
+            if table.position[0] < low - 1e-9 or table.position[1] > high + 1e-9:
+                raise InputError(f"{arm.path}: joints.{name}.position = [{table.position[0]:g}, {table.position[1]:g}] "
+                                 f"reaches outside the model's [{low:g}, {high:g}]")
+    home = arm.workspace.home
+    if home is None:
+        return
+    if len(home) != mechanism.n:
+        raise InputError(f"{arm.path}: workspace.home has {len(home)} values, the model has {mechanism.n} joints")
+    for name, value, (low, high) in zip(mechanism.names, home, arm.limits(mechanism).position, strict=True):
+        if not low <= value <= high:
+            raise InputError(f"{arm.path}: workspace.home puts {name} at {value:g}, "
+                             f"outside its limits [{low:g}, {high:g}]")

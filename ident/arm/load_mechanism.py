@@ -1,0 +1,99 @@
+"""Rigid-body models: URDF, MJCF, arm file or mechanism TOML to a `Mechanism`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stribeck.ident.arm.arm_file import ArmFile, Tool, check_against_model, load_arm
+from stribeck.ident.arm.built_in import find
+from stribeck.ident.errors import InputError
+from stribeck.ident.model.files.from_mujoco import natural_coordinates
+from stribeck.ident.model.files.mechanism_toml import mechanism_from_table
+from stribeck.ident.model.files.urdf_mjcf import add_point_mass, last_link, read_model
+from stribeck.ident.model.mechanism import Bearing, Mechanism
+from stribeck.ident.toml_tables import read_toml
+
+
+def load_mechanism(model: str | Path | ArmFile, gravity: ArrayLike | None = None, tool: Tool | None = None) -> Mechanism:
+    """Rigid-body model of an arm or mechanism.
+
+    Fixed joints are fused. A joint that others move (URDF ``mimic``, MJCF joint equality), such as the second finger
+    of a gripper, has no column of its own: it becomes a `Follower`, whose loads its leader's drive carries. A joint's
+    stiffness in an MJCF, with its damping, is a spring across the drive (`Mechanism.springs`). Damping and friction of
+    other joints are not taken from URDF or MJCF: friction is what stribeck identifies.
+
+    Parameters
+    ----------
+    model : str, Path or ArmFile
+        URDF, MJCF, arm file, mechanism TOML, or the name of a built-in arm or mechanism.
+    gravity : array_like, shape (3,), optional
+        Overrides the gravity of the file [m/s²], in axes of the model's root: an arm on a wall or a ceiling is an
+        arm with another gravity.
+    tool : Tool, optional
+        A further mass on the last link of an arm, beside the one that its file states; mechanism files know none.
+
+    Returns
+    -------
+    Mechanism
+
+    Raises
+    ------
+    InputError
+        If the file is missing or malformed, or gravity is no vector.
+    ModelError
+        If it has a floating, planar, ball or closed-loop joint, or no moving joint; names the joint.
+
+    Warns
+    -----
+    By the log: links without mass, without inertia or with an inertia that no body has, by the joint that carries them;
+    springs, springs that cannot be represented, gravity compensation (``gravcomp``), springs of tendons.
+    """
+    if gravity is not None and (np.shape(gravity) != (3,) or not np.isfinite(gravity).all()):
+        raise InputError(f"gravity = {gravity!r}, three finite numbers [m/s²] are needed")
+    if isinstance(model, ArmFile):
+        return _from_arm(model, gravity, tool)
+    path = find(model)
+    if path.suffix.lower() == ".toml":
+        table = read_toml(path)
+        if isinstance(table.get("joints"), list):
+            return mechanism_from_table(table, path, gravity)
+        return _from_arm(load_arm(path), gravity, tool)
+    return mechanism_of(path, path.stem, gravity, (tool,))
+
+
+def _from_arm(arm: ArmFile, gravity: ArrayLike | None, tool: Tool | None) -> Mechanism:
+    bearings = {name: joint.bearing for name, joint in arm.joints.items()}
+    mechanism = mechanism_of(arm.model, arm.name, arm.gravity if gravity is None else gravity, (arm.tool, tool), bearings)
+    check_against_model(arm, mechanism)
+    return mechanism
+
+
+def mechanism_of(model: Path, name: str, gravity: ArrayLike | None, tools: Sequence[Tool | None] = (),
+                 bearings: Mapping[str, Bearing | None] | None = None) -> Mechanism:
+    """Mechanism of a URDF or MJCF file with what an arm file adds: gravity, tool, bearings.
+
+    Parameters
+    ----------
+    model : Path
+        URDF or MJCF.
+    name : str
+        What messages call it.
+    gravity : array_like, shape (3,), optional
+        Gravitational acceleration in base axes [m/s²]; default is the file's.
+    tools : sequence of Tool or None
+        Point masses on the last link.
+    bearings : mapping of str to Bearing, optional
+        Bearings by joint name.
+    """
+    spec, impossible = read_model(model)
+    for tool in tools:
+        if tool is not None:
+            add_point_mass(last_link(spec), tool.mass, tool.com)
+    mechanism = natural_coordinates(spec, name, spec.option.gravity if gravity is None else gravity, impossible)
+    known = bearings or {}
+    return replace(mechanism, bearings=tuple(known.get(joint) for joint in mechanism.names))
+
+

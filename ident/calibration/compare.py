@@ -1,0 +1,281 @@
+r"""What changed between two calibrations: parameters, and the friction that they give at the same speeds and loads.
+
+A difference counts as a change where it exceeds what both intervals and the deviation between runs leave open,
+
+.. math:: |b - a| > \frac{z}{1.96} \sqrt{h_a^2 + h_b^2 + (t\, s)^2 (1/n_a + 1/n_b)}
+
+with the 95 % half widths h towards each other, the between-run deviation s of n runs (pooled; Student's t), and z such that
+the whole comparison, not each of its numbers, is wrong in at most one case of twenty (Bonferroni). A curve is compared at
+once at all speeds and loads (Scheffé): parameters that are known only together may trade places while the friction stays.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import chdtri, ndtri, stdtrit
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.calibration.calibration import Calibration, JointCalibration
+from stribeck.ident.errors import InputError
+from stribeck.ident.laws.parameter import Parameter
+
+LEVEL = 0.05            # probability that a comparison of unchanged joints finds a change: half by parameters, half by curves
+_SPEEDS, _LOADS = 40, 5
+_Z = 1.96
+_DIRECTIONS = ("viscous_difference", "driving_difference")
+_GRAVITY = ("scale", "offset", *_DIRECTIONS)
+
+
+class _Change:
+    """What was found before and after, and the difference that is left open."""
+
+    before: float
+    after: float
+    allowed: float
+
+    @property
+    def difference(self) -> float:
+        """After less before."""
+        return self.after - self.before
+
+    @property
+    def changed(self) -> bool:
+        """Whether the difference is beyond what is left open."""
+        return abs(self.difference) > self.allowed
+
+
+@dataclass(frozen=True)
+class ParameterChange(_Change):
+    """One parameter in two calibrations.
+
+    Attributes
+    ----------
+    joint, name, unit : str
+    before, after : float
+        Estimates.
+    allowed : float
+        Difference that intervals and between-run deviation leave open.
+    """
+
+    joint: str
+    name: str
+    unit: str
+    before: float
+    after: float
+    allowed: float
+
+
+@dataclass(frozen=True)
+class CurveChange(_Change):
+    """Friction of one joint in two calibrations, where its difference exceeds most what is left open.
+
+    Attributes
+    ----------
+    joint, unit : str
+    speed : float
+        [rad/s or m/s]
+    load : float, optional
+        Load of that place; None where neither grows with one, or the loads are of different kinds.
+    before, after, allowed : float
+        Friction and the difference that is left open there [N·m].
+    rms : float
+        Difference over all common speeds and loads, as a fraction of the friction before.
+    """
+
+    joint: str
+    unit: str
+    speed: float
+    load: float | None
+    before: float
+    after: float
+    allowed: float
+    rms: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two calibrations, joint by joint.
+
+    Attributes
+    ----------
+    parameters : tuple of ParameterChange
+        Of laws that are the same, and the torque signal's scale and offset.
+    curves : dict of str to CurveChange
+        Friction by joint, where speeds are common.
+    apart : tuple of str
+        Joints whose friction was not compared: their speeds or loads have nothing in common.
+    notes : tuple of str
+        What was not compared and why; what between-run deviation is missing.
+    """
+
+    parameters: tuple[ParameterChange, ...]
+    curves: Mapping[str, CurveChange]
+    apart: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def traded(self) -> tuple[str, ...]:
+        """Joints whose law's parameters changed while the friction stayed."""
+        moved = {change.joint for change in self.parameters if change.changed and change.name not in _GRAVITY}
+        return tuple(joint for joint, curve in self.curves.items() if joint in moved and not curve.changed)
+
+    @property
+    def changed(self) -> bool:
+        """Whether a joint's friction, or its torque's scale or offset, changed."""
+        counts = (change for change in self.parameters if change.joint not in self.traded or change.name in _GRAVITY)
+        return any(curve.changed for curve in self.curves.values()) or any(change.changed for change in counts)
+
+
+def compare(before: Calibration, after: Calibration) -> Comparison:
+    """Compare two calibrations of an arm, or of two arms of a kind.
+
+    Raises
+    ------
+    InputError
+        If they have no joint in common, joints of different units, or torque of different basis.
+    """
+    joints = [name for name in before.joints if name in after.joints]
+    if not joints:
+        raise InputError(f"no joint in common: {', '.join(before.joints)} and {', '.join(after.joints)}")
+    if before.torque_basis != after.torque_basis:
+        raise InputError(f"torque_basis is {before.torque_basis} here and {after.torque_basis} there; fit both the same way")
+    runs = max(1, before.passes), max(1, after.passes)
+    pairs = {name: (before.joints[name], after.joints[name]) for name in joints}
+    common = {name: list(_comparable(a, b)) for name, (a, b) in pairs.items()}
+    z = float(ndtri(1.0 - LEVEL / 4.0 / max(1, sum(map(len, common.values())))))
+    parameters = tuple(ParameterChange(name, key, p.unit, float(p.value or 0.0), float(q.value or 0.0),
+                                       z / _Z * _half_width(p, q, runs))
+                       for name in joints for key, p, q in common[name])
+    curves = {name: curve for name, (a, b) in pairs.items()
+              if (curve := _curve(name, a, b, runs, LEVEL / 2.0 / len(joints))) is not None}
+    apart = tuple(name for name in pairs if name not in curves)
+    return Comparison(parameters, curves, apart, tuple(_notes(before, after, pairs, curves)))
+
+
+def _comparable(a: JointCalibration, b: JointCalibration) -> Iterator[tuple[str, Parameter, Parameter]]:
+    """Parameters that mean the same in both and have intervals."""
+    pairs = {key: found for key in _GRAVITY if (found := _both(a, b, key)) is not None}
+    if _same_law(a, b):
+        pairs = {key: (a.parameters[key], b.parameters[key]) for key in a.values if key in b.values} | pairs
+    for key, (p, q) in pairs.items():
+        if all(one.value is not None and one.low is not None and one.high is not None for one in (p, q)):
+            yield key, p, q
+
+
+def _both(a: JointCalibration, b: JointCalibration, key: str) -> tuple[Parameter, Parameter] | None:
+    """A parameter beside the law in both; where one shows no difference between the directions, it is zero, told as well."""
+    p, q = a.gravity.get(key), b.gravity.get(key)
+    if key in _DIRECTIONS and "none" in (a.directional, b.directional):
+        known = p or q
+        half = None if known is None else known.half_width
+        if known is not None and half is not None and (p is None or q is None):
+            none = replace(known, value=0.0, low=-half, high=half, repeat_deviation=None)
+            return p or none, q or none
+    return None if p is None or q is None else (p, q)
+
+
+def _same_law(a: JointCalibration, b: JointCalibration) -> bool:
+    return (a.law, a.load) == (b.law, b.load) and (a.load != "normal" or a.bearing == b.bearing)
+
+
+def _half_width(a: Parameter, b: Parameter, runs: tuple[int, int]) -> float:
+    """95 % half width of the difference of two estimates, each with its interval's side towards the other."""
+    low, high = sorted(tuple(float(end or 0.0) for end in (p.value, p.low, p.high)) for p in (a, b))
+    return float(np.hypot(np.hypot(low[2] - low[0], high[0] - high[1]), _between(a, b, runs)))
+
+
+def _between(a: Parameter, b: Parameter, runs: tuple[int, int]) -> float:
+    """95 % half width that the deviation between runs adds to a difference; zero where none is known."""
+    known = [(one.repeat_deviation, n) for one, n in zip((a, b), runs, strict=True) if one.repeat_deviation is not None and n > 1]
+    freedom = sum(n - 1 for _, n in known)
+    if not freedom:
+        return 0.0
+    pooled = np.sqrt(sum((n - 1) * deviation**2 for deviation, n in known) / freedom)
+    return float(stdtrit(freedom, 0.975) * pooled * np.sqrt(1.0 / runs[0] + 1.0 / runs[1]))
+
+
+def _curve(name: str, a: JointCalibration, b: JointCalibration, runs: tuple[int, int], level: float) -> CurveChange | None:
+    """Friction at the same speeds and loads, where the difference exceeds most what is left open."""
+    low, high = max(a.velocity_range[0], b.velocity_range[0]), min(a.velocity_range[1], b.velocity_range[1])
+    levels = _common_loads(a, b)
+    if not low < high or levels is None:
+        return None
+    w = np.tile(np.geomspace(max(low, 1e-3 * high), high, _SPEEDS), len(levels[0]))
+    loads = [np.repeat(level, _SPEEDS, axis=0) for level in levels]
+    before, after = (joint.torque(w, load) for joint, load in zip((a, b), loads, strict=True))
+    variance = sum(_variance(joint, other, w, load, runs) for joint, other, load in zip((a, b), (b, a), loads, strict=True))
+    width = np.sqrt(chdtri(max(1, len(a.names), len(b.names)), level))
+    allowed = np.maximum(width * np.sqrt(variance), 1e-9 * np.abs(before))
+    worst = int(np.argmax(np.abs(after - before) / allowed))
+    load = float(loads[0][worst]) if (a.load != "none" or b.load != "none") and loads[0].ndim == 1 else None
+    return CurveChange(name, a.parameters["coulomb"].unit, float(w[worst]), load if loads_agree(a, b) else None,
+                       float(before[worst]), float(after[worst]), float(allowed[worst]),
+                       float(np.sqrt(np.mean((after - before) ** 2) / np.mean(before**2))))
+
+
+def _variance(joint: JointCalibration, other: JointCalibration, w: Array, load: Array, runs: tuple[int, int]) -> Array:
+    """Squared standard error of the curve, with its share of the deviation between runs."""
+    if not joint.names:
+        return np.zeros_like(w)
+    spread = {}
+    for name in joint.names:
+        own = joint.parameters[name]
+        rival = other.parameters.get(name, own) if _same_law(joint, other) else own
+        between = _between(own, rival, runs) / _Z / np.sqrt(2.0)           # half of the variance; the other curve has the rest
+        spread[name] = replace(own, std_error=float(np.hypot(own.std_error or 0.0, between)))
+    return np.asarray((replace(joint, parameters={**joint.parameters, **spread}).band(w, load) / joint.factor) ** 2)
+
+
+def loads_agree(a: JointCalibration, b: JointCalibration) -> bool:
+    """Whether one number is the load of both."""
+    return "none" in (a.load, b.load) or (a.load == b.load and a.components == b.components
+                                          and (a.load != "normal" or a.bearing == b.bearing))
+
+
+def _common_loads(a: JointCalibration, b: JointCalibration) -> tuple[Array, Array] | None:
+    """Loads at which both are compared; the middle of each range where they are of different kinds, None without common ones."""
+    ends = [joint.load_ends for joint in (a, b) if joint.load != "none" and joint.load_range is not None]
+    if not loads_agree(a, b):
+        return a.middle_load[None], b.middle_load[None]
+    if not ends:
+        return np.zeros(1), np.zeros(1)
+    low, high = np.max([lower for lower, _ in ends], axis=0), np.min([upper for _, upper in ends], axis=0)
+    if np.any(low > high):
+        return None
+    levels = np.linspace(low, high, _LOADS)
+    return levels, levels
+
+
+def _notes(before: Calibration, after: Calibration, pairs: Mapping[str, tuple[JointCalibration, JointCalibration]],
+           curves: Mapping[str, CurveChange]) -> Iterator[str]:
+    if before.arm != after.arm:
+        yield f"these are of arms with different names, {before.arm} and {after.arm}"
+    if before.model.sha256 != after.model.sha256:
+        yield "the models beside them differ, and so may loads and gravity"
+    if before.model.tool != after.model.tool:
+        yield "the tools that they state differ"
+    if shared := {run["sha256"]: run["path"] for run in before.runs if run["sha256"] in {run["sha256"] for run in after.runs}}:
+        yield f"both rest on {', '.join(map(str, shared.values()))}: what differs comes from the fits, not from the arm"
+    for name, (a, b) in pairs.items():
+        units = [joint.parameters["coulomb"].unit for joint in (a, b)]
+        if units[0] != units[1]:
+            raise InputError(f"joint {name} has friction in {units[0]} here and in {units[1]} there; it is not the same joint")
+        if not _same_law(a, b):
+            kinds = [f"{joint.law} with load {joint.load}" for joint in (a, b)]
+            why = " and ".join(kinds) if kinds[0] != kinds[1] else "bearings that differ"
+            yield f"{name}: {why}: parameters mean different things, the friction itself is compared" + (
+                "" if loads_agree(a, b) else ", at the middle of each load range")
+        if name not in curves:
+            yield f"{name}: calibrated speeds or loads do not overlap; its friction is not compared"
+        warm = [joint.temperature_range for joint in (a, b)]
+        if warm[0] and warm[1] and (warm[0][1] < warm[1][0] or warm[1][1] < warm[0][0]):
+            yield (f"{name}: measured at {warm[0][0]:.0f} to {warm[0][1]:.0f} °C and at {warm[1][0]:.0f} to {warm[1][1]:.0f} °C; "
+                   "a change may be the temperature's")
+    for here, there, who in ((before, after, "the first"), (after, before, "the other")):
+        if alone := [name for name in here.joints if name not in there.joints]:
+            yield f"{', '.join(alone)}: only in {who} calibration"
+    entries = (entry for joints in pairs.values() for joint in joints for entry in joint.parameters.values())
+    if not any(entry.repeat_deviation is not None for entry in entries):
+        yield ("no deviation between runs is known: a warm-up or a new mounting counts as a change (calibrate --repeats, or fit "
+               "of several runs, states it)")

@@ -1,0 +1,241 @@
+"""Friction feed-forward: one sample at a time, on MuJoCo's preallocated buffers.
+
+The batch code spends most of a single sample on NumPy's overhead; here MuJoCo moves the tree and the law of all joints
+that share one is evaluated at once.
+"""
+
+import inspect
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.calibration.calibration import Calibration, JointCalibration
+from stribeck.ident.errors import InputError, ModelError, unknown_name
+from stribeck.ident.laws.friction import law_named
+from stribeck.ident.model.loads import LOAD_PARTS, load_weights
+from stribeck.ident.model.mechanism import Mechanism
+
+if TYPE_CHECKING:
+    import mujoco
+
+_CROSS = np.cross(np.eye(3)[:, None], np.eye(3)).transpose(2, 0, 1)      # for einsum; np.cross costs several times as much
+
+
+class Feedforward:
+    """Friction torque of every joint at one sample, as a controller needs it.
+
+    ``feedforward(q, dq, ddq)`` equals ``calibration.friction`` of the same sample. Not for several threads at once:
+    calls share the buffers.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The tree, for the loads: ``calibration.mechanism``, or the arm with its present tool.
+    calibration : Calibration
+        Laws, loads, parameters and bearings by joint name.
+
+    Raises
+    ------
+    InputError
+        If the calibration has a joint that the mechanism lacks.
+    ModelError
+        If the mechanism has closed loops.
+
+    Examples
+    --------
+    >>> calibration = Calibration.load("calibration-lab6")
+    >>> feedforward = Feedforward(calibration.mechanism, calibration)
+    >>> torque = feedforward(q, dq, ddq) + feedforward.rigid(q, dq, ddq)
+    """
+
+    def __init__(self, mechanism: Mechanism, calibration: Calibration) -> None:
+        import mujoco
+
+        for name in calibration.joints:
+            if name not in mechanism.names:
+                raise InputError(f"{mechanism.name}: {unknown_name('joint', name, mechanism.names)}; the calibration has it")
+        self.names = mechanism.names
+        self._name, self._shape = mechanism.name, (mechanism.n,)
+        self._state = np.zeros((3, mechanism.n))
+
+        # from here on joints are counted as MuJoCo counts them, depth first; body k + 1 is the link of joint k
+        tree, followers = mechanism.tree, mechanism.followers
+        model = compiled(mechanism)
+        data = mujoco.MjData(model)
+        place = np.array([model.joint(name).id for name in tree.names])
+        self._own = place[:mechanism.n]
+        self._followers = tuple((int(k), one.leader, one.ratio, one.shift)
+                                for k, one in zip(place[mechanism.n:], followers, strict=True))
+        self._motion = data.qpos, data.qvel, data.qacc
+        self._steps = tuple(partial(step, model, data) for step in (
+            mujoco.mj_kinematics, mujoco.mj_comPos, mujoco.mj_comVel, mujoco.mj_rnePostConstraint))
+        self._reaction, self._centre, self._root = data.cfrc_int[1:], data.subtree_com, model.body_rootid[1:].copy()
+        self._origin, self._axis = data.xpos[1:], data.xaxis
+        self._screw = 2 * np.arange(tree.n) + (model.jnt_type == mujoco.mjtJoint.mjJNT_SLIDE)   # in a flat (n, 2)
+        self._parts = np.zeros((len(LOAD_PARTS), tree.n))
+        self._weights = np.zeros((len(LOAD_PARTS), tree.n))
+        joints = [calibration.joints.get(name) for name in self.names]
+        for k, joint, prismatic in zip(self._own, joints, mechanism.prismatic, strict=True):
+            self._weights[:, k] = load_weights(joint.load if joint else "none", joint.bearing if joint else None, bool(prismatic))
+        self._levels = _component_weights(joints, self._own, self._weights.shape)
+        self._groups = _by_law(joints, self._own)
+        self._viscous, self._driving = (np.array([joint.difference if joint is not None and joint.directional == kind else 0.0
+                                                  for joint in joints]) for kind in ("viscous", "driving"))
+        self._alike = not (self._viscous.any() or self._driving.any())
+
+    def __call__(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None) -> Array:
+        """Friction of every joint at one sample.
+
+        Parameters
+        ----------
+        q, dq, ddq : array_like, shape (n,)
+            Joint positions, velocities and accelerations [rad or m, and per s, s²]; accelerations default to zero.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            Friction [N·m or N]; nan where a joint was not calibrated or its load is unknown.
+
+        Raises
+        ------
+        InputError
+            If a shape does not fit the mechanism or a value is not finite.
+        """
+        self._move(q, dq, ddq)
+        wrench, axis, parts = self._wrenches(), self._axis, self._parts
+        along = np.einsum("jkc,jc->jk", wrench, axis)
+        wrench -= along[:, :, None] * axis[:, None]
+        np.sqrt(np.einsum("jkc,jkc->kj", wrench, wrench), out=parts[1:3])      # what is left lies across the axis
+        parts[0], parts[3], parts[4] = self._drive(along), along[:, 1], along[:, 0]
+        np.abs(parts, out=parts)
+        load = np.einsum("ij,ij->j", self._weights, parts)
+        friction, w = np.full(self._shape, np.nan), self._state[1]
+        levels = {name: np.einsum("ij,ij->j", weights, parts) for name, weights in self._levels.items()}
+        for columns, places, law in self._groups:
+            raised = {name: law.keywords[name] + level[places] for name, level in levels.items() if name in law.keywords}
+            friction[columns] = law(w[columns], load=load[places], **raised)
+        if self._alike:
+            return friction
+        rigid = self._drive(along)[self._own]
+        return np.asarray(friction + self._viscous * np.abs(w) + self._driving * load[self._own] * np.sign(rigid) * (w != 0.0))
+
+    def rigid(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None) -> Array:
+        """Torque that the drives give to the rigid links, without rotors and friction, shape (n,) [N·m or N].
+
+        Parameters and errors as for the friction.
+        """
+        self._move(q, dq, ddq)
+        return self._drive(np.einsum("jkc,jc->jk", self._wrenches(), self._axis))[self._own]
+
+    def _drive(self, along: Array) -> Array:
+        """Torques of the drives from moments and forces along all joint axes, shape (n, 2)."""
+        tau = along.ravel()[self._screw]
+        for follower, leader, ratio, _ in self._followers:
+            tau[self._own[leader]] += ratio * tau[follower]
+        return tau
+
+    def _wrenches(self) -> Array:
+        """Moment and force on the subtree of each joint, about the joint's origin, in base axes, shape (n, 2, 3)."""
+        wrench = self._reaction.reshape(-1, 2, 3).copy()
+        lever = self._centre[self._root] - self._origin                # MuJoCo's moment is about the tree's centre of mass
+        wrench[:, 0] += np.einsum("abc,jb,jc->ja", _CROSS, lever, wrench[:, 1])
+        return wrench
+
+    def _move(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None) -> None:
+        """Bring MuJoCo's tree into a state and compute the reaction of every link."""
+        state = self._state
+        for row, value in enumerate((q, dq, ddq)):
+            if value is None and row == 2:
+                state[2] = 0.0
+                continue
+            value = np.asarray(value, dtype=float)
+            if value.shape != self._shape:
+                raise InputError(f"{('q', 'dq', 'ddq')[row]} has shape {value.shape}, {self._name} needs {self._shape}: "
+                                 f"one value each for {', '.join(self.names)}")
+            state[row] = value
+        if not np.isfinite(state).all():
+            row, column = np.argwhere(~np.isfinite(state))[0]
+            raise InputError(f"{('q', 'dq', 'ddq')[row]} of joint {self.names[column]} is not a finite number")
+        for values, own in zip(self._motion, state, strict=True):
+            values[self._own] = own
+            for follower, leader, ratio, _ in self._followers:
+                values[follower] = ratio * own[leader]
+        for follower, _, _, shift in self._followers:
+            self._motion[0][follower] += shift
+        for step in self._steps:
+            step()
+
+
+def compiled(mechanism: Mechanism) -> "mujoco.MjModel":
+    """MuJoCo model in natural coordinates: a body and a joint of the same origin for every joint of `Mechanism.tree`.
+
+    Links may be without mass: the model is for kinematics and reactions, not for simulation.
+
+    Raises
+    ------
+    ModelError
+        If the mechanism has closed loops.
+    """
+    import mujoco
+
+    if mechanism.closures:
+        raise ModelError(f"{mechanism.name}: {mechanism.closures[0].name} closes a loop; an open tree is needed here")
+    mechanism = mechanism.tree
+    spec = mujoco.MjSpec()
+    bodies = [spec.worldbody]
+    for j, parent in enumerate(mechanism.parent):
+        body = bodies[parent + 1].add_body(pos=mechanism.origin[j], mass=1.0, inertia=[1.0] * 3, explicitinertial=True)
+        kind = mujoco.mjtJoint.mjJNT_SLIDE if mechanism.prismatic[j] else mujoco.mjtJoint.mjJNT_HINGE
+        body.add_joint(name=mechanism.names[j], type=kind, axis=mechanism.axis[j])
+        bodies.append(body)
+    spec.option.gravity = mechanism.gravity
+    model = spec.compile()
+    # inertias are written afterwards: the compiler refuses links without mass
+    model.body_sameframe[:] = 0
+    model.body_subtreemass[:] = 0.0
+    for j, name in enumerate(mechanism.names):
+        b = int(model.jnt_bodyid[model.joint(name).id])
+        moments, axes = np.linalg.eigh(mechanism.inertia[j])
+        axes[:, 0] *= np.linalg.det(axes)
+        model.body_mass[b], model.body_ipos[b], model.body_inertia[b] = mechanism.mass[j], mechanism.com[j], moments
+        mujoco.mju_mat2Quat(model.body_iquat[b], axes.ravel())
+        while b >= 0:
+            model.body_subtreemass[b] += mechanism.mass[j]
+            b = int(model.body_parentid[b]) if b else -1
+    return model
+
+
+def _by_law(joints: list[JointCalibration | None],
+            places: NDArray[np.int_]) -> list[tuple[NDArray[np.int_], NDArray[np.int_], partial[Array]]]:
+    """Columns and places of the joints that share a law, and the law with an array for every parameter."""
+    groups: list[tuple[NDArray[np.int_], NDArray[np.int_], partial[Array]]] = []
+    for name in dict.fromkeys(joint.law for joint in joints if joint is not None):
+        law = law_named(name).function
+        members = {k: joint for k, joint in enumerate(joints) if joint is not None and joint.law == name}
+        values: dict[str, list[float]] = {}
+        for joint in members.values():
+            signature = inspect.signature(law)
+            bound = signature.bind(0.0, **{key: value for key, value in joint.values.items() if key in signature.parameters})
+            bound.apply_defaults()
+            for parameter, value in list(bound.arguments.items())[1:-1]:       # the data are first and last
+                values.setdefault(parameter, []).append(value)
+        columns = np.array(list(members))
+        groups.append((columns, places[columns], partial(law, **{key: np.array(value) for key, value in values.items()})))
+    return groups
+
+
+def _component_weights(joints: list[JointCalibration | None], places: NDArray[np.int_],
+                       shape: tuple[int, int]) -> dict[str, Array]:
+    """By how much each of `LOAD_PARTS` raises a level of friction where components have coefficients: level -> (rows, places)."""
+    levels: dict[str, Array] = {}
+    for place, joint in zip(places, joints, strict=True):
+        if joint is None:
+            continue
+        for name in law_named(joint.law).with_load:
+            for part in joint.components:
+                level = levels.setdefault(name.removesuffix("_coefficient"), np.zeros(shape))
+                level[LOAD_PARTS.index(part), place] = joint.values[f"{name}_{part}"]
+    return levels

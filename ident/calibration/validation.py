@@ -1,0 +1,177 @@
+r"""Validation: the torque that a calibration predicts against the torque measured in a run that was not fitted.
+
+.. math:: \hat\tau(t) = s\, \tau_\mathrm{rigid}(q, \dot q, \ddot q) + \tau_f(\dot q, L) + \tau_0, \quad
+          \tau(t) \leftrightarrow \hat\tau(t - d)
+
+with the scale s of the torque signal against gravity, its offset and its delay d where the calibration knows them. Measured
+and predicted torque pass the same low-pass (`motion_points`), so that neither noise nor its filter is held against the law.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.arrays import Array
+from stribeck.ident.calibration.calibration import Calibration, JointCalibration, file_sha256
+from stribeck.ident.errors import FitError, InputError
+from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.log.motion_points import Motion, filtered, reduce_motion
+from stribeck.ident.log.run import Run
+from stribeck.ident.model.dynamics import same_dynamics
+from stribeck.ident.model.mechanism import Mechanism
+
+_MOSTLY = 0.5           # part of what is left, squared, from which it is said to follow the acceleration
+TOLERANCE = 0.1         # error of the torque, as a part of friction, up to which a joint passes
+
+
+@dataclass(frozen=True)
+class JointValidation:
+    """How well one joint's torque is predicted; all rms over the points [N·m or N].
+
+    Attributes
+    ----------
+    error, without_friction : float
+        Measured less predicted torque, and the same with friction left out of the prediction.
+    friction, noise : float
+        Predicted friction, and noise of the measured torque behind the filter.
+    outside : float
+        Share of the points at speeds that the calibration's data did not cover.
+    inertia : float
+        That whose torque the error looks like [kg·m² or kg]; 0 where it follows something else than the acceleration.
+    passed : bool
+        Whether the error, but for the noise, is within the tolerance.
+    t, measured, predicted, rigid : ndarray, shape (N,)
+        Time [s], torques, and the prediction without friction.
+    """
+
+    error: float
+    without_friction: float
+    friction: float
+    noise: float
+    outside: float
+    inertia: float
+    passed: bool
+    t: Array
+    measured: Array
+    predicted: Array
+    rigid: Array
+
+
+@dataclass(frozen=True)
+class Validation:
+    """A run against a calibration.
+
+    Attributes
+    ----------
+    joints : dict of str to JointValidation
+        Calibrated joints that were judged.
+    left_out : dict of str to str
+        Those that were not, and why.
+    """
+
+    joints: dict[str, JointValidation]
+    left_out: dict[str, str]
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """Joints that do not pass."""
+        return tuple(name for name, joint in self.joints.items() if not joint.passed)
+
+
+def validate(run: Run, calibration: Calibration, tolerance: float = TOLERANCE) -> Validation:
+    """Predict the torque of every calibrated joint that moves in a run.
+
+    A joint passes if the rms of measured less predicted torque, without the noise, is at most `tolerance` of the rms of its
+    friction.
+
+    Parameters
+    ----------
+    run : Run
+        Any motion, with signals q and tau.
+    calibration : Calibration
+        Fitted to other runs.
+    tolerance : float
+        Largest error as a part of friction.
+
+    Raises
+    ------
+    InputError
+        If the calibration was fitted to this very run, or is of an arm with other joints.
+    FitError
+        If no calibrated joint moves.
+    """
+    if run.sha256 in {entry.get("sha256") for entry in calibration.runs}:
+        raise InputError(f"{run.path}: this calibration was fitted to this run; record another (stribeck run ARM --experiment "
+                         "validation)")
+    mechanism = _as_recorded(run, calibration)
+    log, found, reasons = filtered([run], [mechanism]), {}, {}
+    for name, joint in calibration.joints.items():
+        try:
+            found[name] = _judge(run, reduce_motion(log, name), joint, tolerance)
+        except FitError as error:
+            reasons[name] = str(error)
+    if not found:
+        raise FitError(f"{run.path}: nothing to validate: {'; '.join(reasons.values())}")
+    return Validation(found, reasons)
+
+
+def _as_recorded(run: Run, calibration: Calibration) -> Mechanism:
+    """The arm with what it carries and how it is mounted in this run; bearings, by which loads count, are the calibration's."""
+    known = calibration.mechanism
+    if known.names != run.names:
+        raise InputError(f"{run.path} has joints {', '.join(run.names)}, the calibration of {calibration.arm} "
+                         f"{', '.join(known.names)}")
+    if file_sha256(run.arm.model) != calibration.model.sha256:
+        here, there = (load_mechanism(path, gravity=(3.0, 4.0, -9.0))
+                       for path in (run.arm.model, calibration.folder / Path(calibration.model.file).name))
+        if not same_dynamics(here, there):
+            raise InputError(f"{run.path} was recorded with another model than that of the calibration of {calibration.arm}: its "
+                             "links need other torques to move; validate with runs of the calibrated arm, or fit again where its "
+                             "model was corrected")
+    return replace(load_mechanism(run.arm, tool=calibration.model.unknown_tool.tool), bearings=known.bearings)
+
+
+def _judge(run: Run, motion: Motion, joint: JointCalibration, tolerance: float) -> JointValidation:
+    load = joint.load_of(motion.loads.__getitem__)
+    friction = joint.torque(motion.dq, load) + joint.directional_torque(motion.dq, load, motion.rigid)
+    scale, offset = _value(joint.gravity, "scale", 1.0), _value(joint.gravity, "offset", 0.0)
+    rigid = scale * motion.rigid + offset
+    if joint.torque_scale is not None:
+        friction, rigid = joint.torque_scale * friction, joint.torque_scale * (motion.rigid + offset)
+    since = motion.t - _value(joint.gravity, "delay", 0.0)
+    friction, rigid, measured = (motion.view(values) for values in (
+        np.interp(since, motion.t, friction), np.interp(since, motion.t, rigid), motion.tau))
+    low, high = joint.velocity_range
+    speed = np.abs(motion.dq[motion.points])
+    rest = measured - rigid - friction
+    error, size, noise = _rms(rest), _rms(friction), _noise(run, motion)
+    outside, inertia = float(np.mean((speed < low) | (speed > high))), _inertia(rest, motion.view(motion.ddq))
+    return JointValidation(error, _rms(measured - rigid), size, noise, outside, inertia,
+                           bool(error**2 - noise**2 <= (tolerance * size) ** 2), motion.t[motion.points], measured,
+                           rigid + friction, rigid)
+
+
+def _value(parameters: Mapping[str, Parameter], name: str, default: float) -> float:
+    """A parameter's value where it is told well enough to be used."""
+    found = parameters.get(name)
+    return default if found is None or found.value is None or found.verdict == "unidentifiable" else found.value
+
+
+def _noise(run: Run, motion: Motion) -> float:
+    """Standard deviation that white noise of the measured torque has behind the filter."""
+    tau = run.signals["tau"][:, run.names.index(motion.joint)]
+    white = float(np.median(np.abs(np.diff(tau, 3)))) / 0.6745 / np.sqrt(20.0)       # motion leaves no third difference
+    return white * float(np.sqrt(motion.seen.power(2).sum(axis=1).mean()))
+
+
+def _inertia(rest: Array, ddq: Array) -> float:
+    """Inertia whose torque makes up most of what is left, as that of rotors does which the arm file does not state."""
+    found = float(ddq @ rest) / max(float(ddq @ ddq), 1e-300)
+    return found if found > 0.0 and _rms(rest - found * ddq) ** 2 < (1.0 - _MOSTLY) * _rms(rest) ** 2 else 0.0
+
+
+def _rms(values: Array) -> float:
+    return float(np.sqrt(np.mean(values**2)))

@@ -1,0 +1,94 @@
+"""Formats of numbers alone: JSON, CSV, ROS 2 parameters, and the fields that makers of drives ask for."""
+
+import csv
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from stribeck.ident.calibration.calibration import Calibration
+from stribeck.ident.export.approximation import approximate, coulomb_viscous_losses, other_losses
+from stribeck.ident.export.result import Export, number
+
+_ROWS = ("joint", "law", "load", "directional", "parameter", "value", "std_error", "low", "high", "unit", "verdict")
+
+
+def to_json(calibration: Calibration) -> Export:
+    """Everything that the calibration holds, as JSON."""
+    return Export(json.dumps(calibration_table(calibration), indent=1, ensure_ascii=False) + "\n", ".json", ())
+
+
+def calibration_table(calibration: Calibration) -> dict[str, Any]:
+    """The calibration as plain data."""
+    joints = {}
+    for name, joint in calibration.joints.items():
+        table = {key: value for key, value in vars(joint).items() if key not in ("names", "correlation", "parameters", "gravity")}
+        table["bearing"] = asdict(joint.bearing) if joint.bearing else None
+        table["breakaway"] = asdict(joint.breakaway) if joint.breakaway else None
+        for group in ("parameters", "gravity"):
+            table[group] = {parameter: {key: value for key, value in vars(entry).items() if value not in (None, "")}
+                            for parameter, entry in getattr(joint, group).items()}
+        table["correlation"] = {"names": list(joint.names), "matrix": joint.correlation.tolist()}
+        joints[name] = table
+    return {"schema": 1, "arm": calibration.arm, "created": calibration.created.isoformat(), "method": calibration.method,
+            "torque_basis": calibration.torque_basis, "runs": list(calibration.runs), "model": asdict(calibration.model),
+            "fit": calibration.fit, "joints": joints}
+
+
+def to_csv(calibration: Calibration) -> Export:
+    """A row a parameter, the torque signal's scale, offset and delay among them."""
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(_ROWS)
+    for name, joint in calibration.joints.items():
+        for parameter, entry in {**joint.parameters, **joint.gravity}.items():
+            figures = ("" if value is None else number(value) for value in (entry.value, entry.std_error, entry.low, entry.high))
+            rows.writerow([name, joint.law, joint.load, joint.directional, parameter, *figures, entry.unit, entry.verdict])
+    return Export(text.getvalue(), ".csv", ("CSV has no ranges, bearings and correlations of the estimates",))
+
+
+def to_ros2(calibration: Calibration) -> Export:
+    """ROS 2 parameters: law, load and values by joint, beneath ``friction`` of every node."""
+    lines = [f"# Joint friction of {json.dumps(calibration.arm)}, {calibration.created.isoformat()}; SI, torque_basis "
+             f"{calibration.torque_basis}",
+             "/**:", "  ros__parameters:", "    friction:", f"      joints: {_yaml(list(calibration.joints))}"]
+    for name, joint in calibration.joints.items():
+        table: dict[str, Any] = {"law": joint.law, "load": joint.load, "directional": joint.directional, **joint.values,
+                                 **({} if joint.bearing is None else vars(joint.bearing)),
+                                 **{key: entry.value for key, entry in joint.gravity.items() if entry.value is not None},
+                                 "velocity_range": list(joint.velocity_range)}
+        if joint.load_range is not None:
+            ranges = joint.load_range
+            table |= {f"load_range_{part}": list(ends) for part, ends in ranges.items()} if isinstance(
+                ranges, Mapping) else {"load_range": list(ranges)}
+        lines += [f"      {_yaml(name)}:", *(f"        {key}: {_yaml(value)}" for key, value in table.items())]
+    return Export("\n".join(lines) + "\n", ".yaml",
+                  ("ROS 2 parameters have no intervals and verdicts, and no model for the loads",
+                   *other_losses(calibration, "ROS 2", offset=False)))
+
+
+def to_vendor(calibration: Calibration) -> Export:
+    """What drives' own compensation asks for: constant, Coulomb per effort, viscous, transition velocity, by joint.
+
+    ``(constant + coulomb_per_effort |tau|) sat(dq / transition_velocity) + viscous dq``, with tau the torque that the
+    joint transmits. Below the slowest calibrated speed nothing is known: that is where the transition lies.
+    """
+    joints = {}
+    for name, joint in calibration.joints.items():
+        near = approximate(joint, with_effort=True)
+        joints[name] = {"constant": float(number(near.friction)), "coulomb_per_effort": float(number(near.per_effort)),
+                        "viscous": float(number(near.damping)), "transition_velocity": float(number(joint.velocity_range[0]))}
+    table = {"arm": calibration.arm, "torque_basis": calibration.torque_basis, "joints": joints}
+    return Export(json.dumps(table, indent=1, ensure_ascii=False) + "\n", ".vendor.json",
+                  coulomb_viscous_losses(calibration, "the vendor format", with_effort=True))
+
+
+def _yaml(value: Any) -> str:
+    """A scalar or list as YAML of any version; numbers are never integers, which ROS 2 tells apart."""
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_yaml, value))}]"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    mantissa, *exponent = number(value, 9).split("e")
+    return "e".join((mantissa if "." in mantissa else f"{mantissa}.0", *exponent))

@@ -1,0 +1,246 @@
+"""Friction written into robot descriptions: URDF, MJCF and SDF, all else of the file untouched."""
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from xml.sax.saxutils import escape, quoteattr
+
+import numpy as np
+
+from stribeck.ident.arm.load_mechanism import mechanism_of
+from stribeck.ident.calibration.calibration import Calibration
+from stribeck.ident.errors import InputError, no_file, no_text, unknown_name
+from stribeck.ident.export.approximation import approximate, coulomb_viscous_losses
+from stribeck.ident.export.result import Export, number
+from stribeck.ident.export.xml_markup import (
+    Change,
+    Element,
+    attributes_set,
+    child_added,
+    content_set,
+    elements,
+    spliced,
+    with_attributes,
+)
+from stribeck.ident.model.files.urdf_mjcf import model_spec
+from stribeck.ident.model.mechanism import Mechanism
+
+HARD = (0.9999, 0.9999, 0.001, 0.5, 2.0)        # solimpfriction with which MuJoCo's dry friction does not creep
+_FRICTION = ("friction", "frictionloss", "damping")
+_CREEPS = ("MJCF joints get solimpfriction=\"0.9999 ...\": with MuJoCo's default, dry friction yields at slow speeds and acts "
+           "like damping")
+_BARE = "MJCF converted from URDF has no geometry and no meshes; --into FILE writes into your own MJCF"
+_ROTORS = ("armature is left at zero: what rotors add, their inertia times the gear ratio squared, is no friction and not in a "
+           "calibration")
+
+
+def to_urdf(calibration: Calibration, into: Path | None = None) -> Export:
+    """A URDF with ``<dynamics friction damping>`` of every calibrated joint.
+
+    Parameters
+    ----------
+    calibration : Calibration
+    into : Path, optional
+        The URDF; default is the calibration's model.
+
+    Raises
+    ------
+    InputError
+        If the file is no URDF or lacks a calibrated joint.
+    """
+    text = _text(into or _model(calibration), ("robot",))
+    joints = _joints(text, calibration, into, lambda path: path == ("robot",))
+
+    found = elements(text)
+
+    def changes() -> Iterator[Change]:
+        for name in calibration.joints:
+            near, joint = approximate(calibration.joints[name]), joints[name]
+            values = {"damping": number(near.damping), "friction": number(near.friction)}
+            dynamics = _child(found, joint, "dynamics")
+            yield (child_added(text, joint, with_attributes("<dynamics/>", values)) if dynamics is None
+                   else attributes_set(text, dynamics, values))
+
+    stated = {name: dynamics.attributes for name, joint in joints.items() if (dynamics := _child(found, joint, "dynamics"))}
+    losses = (*coulomb_viscous_losses(calibration, "URDF"), *_kept("URDF", calibration, stated))
+    return Export(spliced(text, list(changes())), ".urdf", losses)
+
+
+def to_mjcf(calibration: Calibration, into: Path | None = None) -> Export:
+    """An MJCF with ``frictionloss`` and ``damping`` of every calibrated joint; a URDF model is converted by MuJoCo.
+
+    Parameters and errors as for `to_urdf`.
+    """
+    path = into or _model(calibration)
+    losses = (*coulomb_viscous_losses(calibration, "MJCF"), _CREEPS)
+    if into is None and path.suffix.lower() == ".urdf":
+        converted = _converted(calibration, path)
+        stated = {one.attributes.get("name", ""): one.attributes for one in elements(converted) if one.tag == "joint"}
+        return Export(converted, ".xml", (*losses, *_kept("URDF", calibration, stated), _ROTORS, _BARE))
+    text = _text(path, ("mujoco", "mujocoinclude"))
+    joints = _joints(text, calibration, into, lambda path: path[-1:] != ("default",) and "worldbody" in path)
+    changes = []
+    for name in calibration.joints:
+        near = approximate(calibration.joints[name])
+        changes.append(attributes_set(text, joints[name], {"frictionloss": number(near.friction), "damping": number(near.damping),
+                                                    "solimpfriction": " ".join(map(str, HARD))}))
+    usual = next((element.attributes for element in elements(text) if element.tag == "joint" and element.path[-1:] == ("default",)
+                  and not element.parent.attributes.get("class")), {})      # type: ignore[union-attr]  # it stands in a default
+    stated = {name: {**usual, **joint.attributes} for name, joint in joints.items()}
+    return Export(spliced(text, changes), ".xml", (*losses, *_kept("MJCF", calibration, stated),
+                                                   *(() if "armature" in text else (_ROTORS,))))
+
+
+def to_sdf(calibration: Calibration, into: Path | None = None) -> Export:
+    """An SDF with ``<dynamics>`` of every calibrated joint; a URDF or MJCF model is converted to links and joints.
+
+    Parameters and errors as for `to_urdf`.
+    """
+    losses = coulomb_viscous_losses(calibration, "SDF")
+    if into is None:
+        path = _model(calibration)
+        mechanism = mechanism_of(path, calibration.arm, calibration.model.gravity)
+        text = _sdf_of(mechanism)
+        losses = (*losses, "SDF converted from the model has masses, joints and their ranges, links called after their joints, "
+                           "but no limits of effort and velocity and no geometry, and gravity is the world's; --into FILE writes "
+                           "into your own SDF")
+    else:
+        text = _text(into, ("sdf",))
+    joints = _joints(text, calibration, into, lambda path: path[-1:] == ("model",))
+    found, changes = elements(text), []
+    for name in calibration.joints:
+        near, axis = approximate(calibration.joints[name]), _child(found, joints[name], "axis")
+        if axis is None:
+            raise InputError(f"{into}: joint {name} has no <axis>; is it the same arm?")
+        values = {"damping": number(near.damping), "friction": number(near.friction)}
+        dynamics = _child(found, axis, "dynamics")
+        if dynamics is None:
+            inner = "".join(f"<{tag}>{value}</{tag}>" for tag, value in values.items())
+            changes.append(child_added(text, axis, f"<dynamics>{inner}</dynamics>"))
+            continue
+        missing = []
+        for tag, value in values.items():
+            stated = _child(found, dynamics, tag)
+            if stated is None:
+                missing.append(f"<{tag}>{value}</{tag}>")
+            else:
+                changes.append(content_set(text, stated, value))
+        if missing:
+            changes.append(child_added(text, dynamics, "".join(missing)))
+    data = text.encode()
+    kept = {name: {one.tag: data[one.inside:one.close].decode().strip() for one in found
+                   if one.path[-3:] == ("joint", "axis", "dynamics") and joint.begin < one.begin < joint.end}
+            for name, joint in joints.items()}
+    return Export(spliced(text, changes), ".sdf", (*losses, *_kept("SDF", calibration, kept)))
+
+
+def _converted(calibration: Calibration, path: Path) -> str:
+    """MuJoCo's own translation of a URDF."""
+    spec = model_spec(path)
+    for name, joint in calibration.joints.items():
+        near, there = approximate(joint), spec.joint(name)
+        there.frictionloss, there.solimp_friction = float(number(near.friction)), HARD
+        there.damping = float(number(near.damping)) * np.eye(1, np.size(there.damping))[0]
+    spec.compile()
+    return spec.to_xml()
+
+
+def _sdf_of(mechanism: Mechanism) -> str:
+    """Links, joints and ranges in natural coordinates: all frames parallel to the model's at q = 0."""
+    tree, followers = mechanism.tree, {one.name: one for one in mechanism.followers}
+    lines = ['<?xml version="1.0"?>', '<sdf version="1.11">', f"  <model name={quoteattr(mechanism.name)}>"]
+    for j, name in enumerate(tree.names):
+        parent = tree.parent[j]
+        relative = f" relative_to={quoteattr(tree.names[parent] + '_link')}" if parent >= 0 else ""
+        inertia = tree.inertia[j]
+        moments = {f"i{a}{b}": inertia["xyz".index(a), "xyz".index(b)] for a, b in ("xx", "xy", "xz", "yy", "yz", "zz")}
+        lines += [f"    <link name={quoteattr(name + '_link')}>",
+                  f"      <pose{relative}>{_numbers(tree.origin[j])} 0 0 0</pose>",
+                  "      <inertial>",
+                  f"        <pose>{_numbers(tree.com[j])} 0 0 0</pose>",
+                  f"        <mass>{tree.mass[j]:.10g}</mass>",
+                  "        <inertia>" + "".join(f"<{key}>{value:.10g}</{key}>" for key, value in moments.items()) + "</inertia>",
+                  "      </inertial>", "    </link>"]
+    for j, name in enumerate(tree.names):
+        carrier = tree.names[tree.parent[j]] + "_link" if tree.parent[j] >= 0 else "world"
+        lines += [f"    <joint name={quoteattr(name)} type=\"{'prismatic' if tree.prismatic[j] else 'revolute'}\">",
+                  f"      <parent>{escape(carrier)}</parent>", f"      <child>{escape(name + '_link')}</child>", "      <axis>",
+                  f"        <xyz>{_numbers(tree.axis[j])}</xyz>"]
+        one, (low, high) = followers.get(name), tree.position[j]
+        if one is not None and one.leader < 0:      # it is held
+            low = high = one.shift
+        elif one is not None:
+            lines.append(f"        <mimic joint={quoteattr(mechanism.names[one.leader])}><multiplier>{one.ratio:.10g}"
+                         f"</multiplier><offset>{one.shift:.10g}</offset><reference>0</reference></mimic>")
+        if np.isfinite([low, high]).all():
+            lines.append(f"        <limit><lower>{low:.10g}</lower><upper>{high:.10g}</upper></limit>")
+        lines += ["      </axis>", "    </joint>"]
+    return "\n".join([*lines, "  </model>", "</sdf>", ""])
+
+
+def _numbers(values: np.ndarray) -> str:
+    return " ".join(f"{value + 0.0:.10g}" for value in values)
+
+
+def _model(calibration: Calibration) -> Path:
+    path = calibration.folder / Path(calibration.model.file).name
+    if not path.is_file():
+        raise InputError(f"{path}: the calibration's model is missing; keep it beside calibration.toml")
+    return path
+
+
+def _text(path: Path, roots: tuple[str, ...]) -> str:
+    """Text of a file as it stands, line ends included, whose root element has one of these tags."""
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except (FileNotFoundError, IsADirectoryError):
+        raise no_file(path) from None
+    except UnicodeDecodeError:
+        raise no_text(path) from None
+    try:
+        found = elements(text)[0].tag
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    if found not in roots:
+        raise InputError(f"{path}: the root element is <{found}>, <{roots[0]}> is needed; export to another format, or name a "
+                         "file of this one with --into")
+    return text
+
+
+def _joints(text: str, calibration: Calibration, into: Path | None,
+            wanted: Callable[[tuple[str, ...]], bool]) -> Mapping[str, Element]:
+    """Elements of the joints, by name; the calibrated ones are among them."""
+    found: dict[str, Element] = {}
+    where = into or calibration.model.file
+    for element in elements(text):
+        name = element.attributes.get("name", "")
+        if element.tag == "joint" and name and wanted(element.path):
+            if name in found and name in calibration.joints:
+                raise InputError(f"{where}: two joints are called {name}; which of them was calibrated cannot be told")
+            found[name] = element
+    for name in calibration.joints:
+        if name not in found:
+            raise InputError(f"{where}: {unknown_name('joint', name, found)}; the calibration has it (files that this one "
+                             "includes are not searched)")
+    return found
+
+
+def _kept(target: str, calibration: Calibration, stated: Mapping[str, Mapping[str, str]]) -> tuple[str, ...]:
+    """What a file says of the friction of joints that were not calibrated."""
+    kept = []
+    for name, values in stated.items():
+        own = [f"{key} {values[key]}" for key in _FRICTION if name not in calibration.joints and _is_some(values.get(key, "0"))]
+        kept += [f"{name} ({', '.join(own)})"] * bool(own)
+    return (f"joints that were not calibrated keep the {target}'s own friction: {', '.join(kept)}",) if kept else ()
+
+
+def _is_some(text: str) -> bool:
+    """Whether a text states other numbers than zero."""
+    try:
+        return any(float(part) for part in text.split())
+    except ValueError:
+        return False
+
+
+def _child(found: list[Element], parent: Element, tag: str) -> Element | None:
+    return next((element for element in found if element.parent is not None and element.parent.begin == parent.begin
+                 and element.tag == tag), None)

@@ -1,0 +1,214 @@
+r"""Inertial parameters of every link from sampled motion and joint wrenches, and what such a motion cannot show (P1).
+
+Given what its own joint and its children's exert on a link, Newton's and Euler's equations are linear in its parameters:
+
+.. math:: F = m (a - g) + \dot\omega \times h + \omega \times (\omega \times h), \qquad
+          N = h \times (a - g) + J \dot\omega + \omega \times J \omega
+
+about a point P of the link with acceleration a, in link axes, with h = m (c - P). P is the centre of mass where that is
+known (then h = 0), else the joint origin.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.errors import InputError, unknown_name
+from stribeck.ident.model.maximal.bodies import Bodies, body_motion
+from stribeck.ident.model.mechanism import Mechanism
+
+_NAMES = ("mass", "cx", "cy", "cz", "Jxx", "Jyy", "Jzz", "Jxy", "Jxz", "Jyz")
+_GROUP = np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])       # columns in kg, kg·m, kg·m²
+_ROW, _COLUMN = (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)
+_STILL = 1e-9           # rad/s or m/s²; less than this is no motion
+UNKNOWNS = {"principal": [0, 4, 5, 6], "full": [0, 4, 5, 6, 7, 8, 9], "all": list(range(10))}
+
+
+@dataclass(frozen=True)
+class LinkInertia:
+    """Inertial parameters of one link; nan where the motion does not show them.
+
+    Attributes
+    ----------
+    name : str
+        Joint that carries the link.
+    mass : float
+        [kg].
+    com : ndarray, shape (3,)
+        Centre of mass from the joint's origin, link axes [m].
+    inertia : ndarray, shape (3, 3)
+        About the centre of mass, link axes [kg·m²].
+    condition : float
+        Condition number of the scaled regressor, columns that were found only; nan without any.
+    unobservable : tuple of str
+        What was not found: "mass", "cx" .. "cz", "Jxx" .. "Jyz".
+    reason : str
+        Why; empty where everything was found.
+    residual : ndarray, shape (2,)
+        Root mean square of the force [N] and of the moment [N·m] that the parameters leave.
+    """
+
+    name: str
+    mass: float
+    com: Array
+    inertia: Array
+    condition: float
+    unobservable: tuple[str, ...]
+    reason: str
+    residual: Array
+
+    def __str__(self) -> str:
+        if not self.unobservable:
+            return f"link {self.name}: everything found, condition number {self.condition:.3g}"
+        return f"link {self.name}: {', '.join(self.unobservable)} unobservable: {self.reason}"
+
+
+def recover_inertia(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, force: ArrayLike, moment: ArrayLike,
+                    unknown: str = "principal", resolution: float = 1e-8) -> tuple[LinkInertia, ...]:
+    """Mass, inertia and, if asked for, centre of mass of every link by least squares over all samples.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Axes, origins, gravity and, unless unknown, centres of mass. Its masses and inertias are not used.
+    q, dq, ddq : array_like, shape (N, n)
+        Joint positions, velocities and accelerations [rad or m, per s, per s²].
+    force, moment : array_like, shape (N, n, 3)
+        What each joint exerts on the subtree, about the joint origin, base axes [N, N·m].
+    unknown : {"principal", "full", "all"}
+        "principal": mass and Jxx, Jyy, Jzz, as in the paper, with no products of inertia; "full": mass and all six;
+        "all": the centre of mass too.
+    resolution : float
+        Smallest effect, relative to the fastest motion of the mechanism, that counts as seen. The default is for exact
+        data; for measured motion give its relative noise, since below that a fit follows noise.
+
+    Returns
+    -------
+    tuple of LinkInertia
+        One a link, in the order of `mechanism.names`.
+
+    Raises
+    ------
+    InputError
+        If a shape does not fit, a value is not finite, there is no sample, `unknown` is none of the three, or
+        `resolution` is no fraction.
+    ModelError
+        If the mechanism has closures or followers.
+
+    References
+    ----------
+    Cheng et al., Machines 10 (2022) 499, Table 1 and its recovery, which takes one sample a link.
+    """
+    if unknown not in UNKNOWNS:
+        raise unknown_name("choice of unknown parameters", unknown, UNKNOWNS)
+    if not 0.0 < resolution < 1.0:
+        raise InputError(f"resolution = {resolution:g}, a fraction between 0 and 1 is needed: the relative noise of the data")
+    point = np.zeros((mechanism.n, 3)) if unknown == "all" else mechanism.com
+    bodies = body_motion(replace(mechanism, com=point), q, dq, ddq)
+    F, N = _net_wrenches(mechanism, bodies, point, force, moment)
+    a, w, dw, F, N = (np.einsum("ijba,ijb->jia", bodies.rotation, vector) for vector in (       # in link axes, link first
+        bodies.acceleration - mechanism.gravity, bodies.angular_velocity, bodies.angular_acceleration, F, N))
+    if w.shape[1] == 0:
+        raise InputError(f"{mechanism.name}: inertial parameters need at least one sample")
+    turns = ~mechanism.prismatic
+    fall = max(np.abs(a).max(), _STILL)
+    rate = max(np.abs(dq).max(where=turns, initial=_STILL), np.sqrt(np.abs(ddq).max(where=turns, initial=_STILL**2)))
+    size = np.array([fall, fall, rate**2])[_GROUP]                  # what a unit of each parameter does at most, about
+    found = []
+    for i, name in enumerate(mechanism.names):
+        Y, b = _regressor(a[i], w[i], dw[i]), np.hstack((F[i], N[i])).ravel()
+        theta, seen, condition = _solve(Y, b, np.array(UNKNOWNS[unknown]), size, resolution)
+        residual = np.sqrt(np.mean(np.sum((b - Y @ theta).reshape(-1, 2, 3) ** 2, axis=2), axis=0))
+        mass, com, inertia = _about_com(np.where(seen, theta, np.nan), None if unknown == "all" else point[i])
+        missing = tuple(n for n, value in zip(_NAMES, (mass, *com, *inertia[_ROW, _COLUMN]), strict=True) if np.isnan(value))
+        reason = _reason(missing, np.vstack((w[i] / rate, dw[i] / rate**2)), resolution)
+        found.append(LinkInertia(name, mass, com, inertia, condition, missing, reason, residual))
+    return tuple(found)
+
+
+def _net_wrenches(m: Mechanism, bodies: Bodies, point: Array, force: ArrayLike, moment: ArrayLike) -> tuple[Array, Array]:
+    """What all joints exert on each link, about its point P; shape (N, n, 3) each."""
+    samples = len(bodies.position)
+    force, moment = _vectors("force", force, m, samples), _vectors("moment", moment, m, samples)
+    arm = -np.einsum("ijab,jb->ija", bodies.rotation, point)        # P -> joint origin
+    F, N = force.copy(), moment + np.cross(arm, force)
+    for j, p in enumerate(m.parent):
+        if p >= 0:
+            F[:, p] -= force[:, j]
+            N[:, p] -= moment[:, j] + np.cross(bodies.position[:, j] + arm[:, j] - bodies.position[:, p], force[:, j])
+    return F, N
+
+
+def _regressor(a: Array, w: Array, dw: Array) -> Array:
+    """Force and moment of one link per parameter, shape (6 N, 10); a is less gravity, all in link axes."""
+    Y = np.zeros((len(a), 6, 10))
+    spin = _skew(dw) + _skew(w) @ _skew(w)
+    Y[:, :3, 0], Y[:, :3, 1:4], Y[:, 3:, 1:4] = a, spin, -_skew(a)
+    Y[:, 3:, 4:] = _inertia_times(dw) + _skew(w) @ _inertia_times(w)
+    return Y.reshape(-1, 10)
+
+
+def _solve(Y: Array, b: Array, unknown: NDArray[np.int_], size: Array,
+           resolution: float) -> tuple[Array, NDArray[np.bool_], float]:
+    """Least squares within what is seen: parameters (10,), which of them are determined, condition number of those."""
+    scaled = Y[:, unknown] / size[unknown] / np.sqrt(len(Y))
+    U, s, Vt = np.linalg.svd(scaled, full_matrices=False)
+    rank = int(np.sum(s > resolution))
+    theta, seen = np.zeros(10), np.ones(10, dtype=bool)
+    theta[unknown] = Vt[:rank].T @ (U[:, :rank].T @ b / s[:rank]) / size[unknown] / np.sqrt(len(Y))
+    seen[unknown] = 1.0 - np.sum(Vt[:rank] ** 2, axis=0) < max(resolution**2, 1e-12)
+    columns = Y[:, [k for k in unknown if seen[k]]]
+    group = _GROUP[[k for k in unknown if seen[k]]]
+    length = np.linalg.norm(columns, axis=0)
+    s = np.linalg.svd(columns / [length[group == g].max() for g in group], compute_uv=False)
+    return theta, seen, float(s[0] / s[-1]) if len(s) else np.nan
+
+
+def _about_com(theta: Array, com: Array | None) -> tuple[float, Array, Array]:
+    """Mass, centre of mass and inertia about it from the parameters about P, which is com where that is known."""
+    mass, six = float(theta[0]), theta[4:]
+    if com is None:
+        com = x, y, z = theta[1:4] / mass           # one that is nan must not spoil what does not depend on it
+        six = six - mass * np.array([y**2 + z**2, x**2 + z**2, x**2 + y**2, -x * y, -x * z, -y * z])
+    J = np.empty((3, 3))
+    J[_ROW, _COLUMN] = J[_COLUMN, _ROW] = six
+    return mass, com, J
+
+
+def _reason(missing: tuple[str, ...], turning: Array, resolution: float) -> str:
+    """Why parameters stay hidden, from a link's angular velocities and accelerations in link axes, shape (2 N, 3)."""
+    reasons = ["it fell freely"] if "mass" in missing else []
+    if set(missing) - {"mass"}:
+        _, s, axes = np.linalg.svd(turning, full_matrices=False)
+        directions = int(np.sum(s > resolution * np.sqrt(len(turning))))
+        axis = np.round(axes[0] * np.sign(axes[0][np.argmax(np.abs(axes[0]))]), 3) + 0.0
+        reasons.append(("it did not turn", f"it turned only about ({', '.join(f'{x:g}' for x in axis)})",
+                        "this motion does not tell them apart")[min(directions, 2)])
+    return " and ".join(reasons)
+
+
+def _inertia_times(v: Array) -> Array:
+    """Matrix that gives J v from (Jxx, Jyy, Jzz, Jxy, Jxz, Jyz), shape (N, 3, 6)."""
+    x, y, z = v.T
+    o = np.zeros_like(x)
+    return np.array([[x, o, o, y, z, o], [o, y, o, x, o, z], [o, o, z, o, x, y]]).transpose(2, 0, 1)
+
+
+def _skew(v: Array) -> Array:
+    """Matrix of the cross product, shape (N, 3, 3)."""
+    x, y, z = v.T
+    o = np.zeros_like(x)
+    return np.array([[o, -z, y], [z, o, -x], [-y, x, o]]).transpose(2, 0, 1)
+
+
+def _vectors(name: str, values: ArrayLike, m: Mechanism, samples: int) -> Array:
+    """One finite vector a sample and joint."""
+    array = np.asarray(values, dtype=float)
+    if array.shape != (samples, m.n, 3):
+        raise InputError(f"{name} has shape {array.shape}, {m.name} needs ({samples}, {m.n}, 3): samples, joints, components")
+    if not np.isfinite(array).all():
+        row, joint, _ = np.argwhere(~np.isfinite(array))[0]
+        raise InputError(f"{name} of joint {m.names[joint]} is not finite in row {row}")
+    return array

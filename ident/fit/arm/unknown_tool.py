@@ -1,0 +1,370 @@
+r"""An unknown tool on the last link, from the even parts of all joints at once.
+
+Gravity is linear in the mass m of a tool and its first moment m c, so that with the regressor T of the model
+
+.. math:: (\tau_+ + \tau_-) / 2 = s_j\, [\tau_g(q) + T_j(q)\, (m, m c)] + o_j
+
+for every joint j. Four explanations of the even parts compete on postures that were left out: offsets alone, scales, a tool,
+a tool and scales. A tool is claimed only where scales alone predict worse.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+
+from stribeck.ident.arm.arm_file import ArmFile, Tool
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.arrays import Array, Groups, group_index
+from stribeck.ident.fit.cluster_covariance import cluster_covariance
+from stribeck.ident.fit.joint.gravity import SHARED, SHOWS, beats, held_out
+from stribeck.ident.fit.noise import WHITE, Noise, estimate_noise
+from stribeck.ident.laws.friction import unit
+from stribeck.ident.laws.parameter import Parameter, verdict
+from stribeck.ident.log.round_trips import round_trips
+from stribeck.ident.model.loads import joint_loads
+from stribeck.ident.model.mechanism import Mechanism
+
+MASS = "mass"
+NAMES = (MASS, "moment_x", "moment_y", "moment_z")
+LEAST_PLACES = 4        # postures of a joint from which it takes part
+_SAME_PLACE = 0.05      # rad or m; nearer postures count as one
+_UNSEEN = 1e-6          # singular value, as a part of the greatest, that counts as none
+_TURNS = 20             # Gauss-Newton steps; the model is all but linear
+
+
+@dataclass(frozen=True)
+class UnknownTool:
+    """What is known of a tool that the arm file does not state.
+
+    Attributes
+    ----------
+    status : str
+        "not sought"; "none": scales alone predict as well or better, and a tool alone does worse; "possible": a tool alone
+        predicts as well as scales do; "found": but not well enough to be used; "used": the loads are those with it.
+    parameters : mapping of str to Parameter
+        `NAMES`: mass [kg] and first moment m c in the last link's frame [kg·m]; empty unless found.
+    """
+
+    status: str = "not sought"
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+
+    @property
+    def tool(self) -> Tool | None:
+        """The tool that loads are computed with; None unless it is used."""
+        if self.status != "used":
+            return None
+        mass, *moment = (float(self.parameters[name].value or 0.0) for name in NAMES)
+        return Tool(mass, (moment[0] / mass, moment[1] / mass, moment[2] / mass))
+
+
+@dataclass(frozen=True)
+class EvenParts:
+    """Even parts of one joint.
+
+    Attributes
+    ----------
+    name : str
+        Joint.
+    even, gravity, friction : ndarray, shape (N,)
+        Half sums, the model's gravity torque, half differences [N·m or N].
+    tool : ndarray, shape (N, 4)
+        Gravity torque per unit of `NAMES`.
+    trip, place : ndarray of int, shape (N,)
+        Round trips; postures of the other joints.
+    prismatic : bool
+        Whether the joint slides.
+    """
+
+    name: str
+    even: Array
+    gravity: Array
+    friction: Array
+    tool: Array
+    trip: Groups
+    place: Groups
+    prismatic: bool = False
+
+
+@dataclass(frozen=True)
+class ToolFit:
+    """The joint fit of the even parts.
+
+    Attributes
+    ----------
+    unknown : UnknownTool
+        What is known of the tool.
+    gravity : dict of str to dict of str to Parameter
+        "scale" and "offset" of each joint beside a tool that is used; their intervals hold its uncertainty.
+    errors : dict of str to float
+        Mean held-out error of each explanation, log(1 + sum of whitened squares) of a posture.
+    missing : float
+        Mass of a tool that would have to be negative, which is none: the model's last link is too heavy [kg].
+    """
+
+    unknown: UnknownTool = field(default_factory=UnknownTool)
+    gravity: dict[str, dict[str, Parameter]] = field(default_factory=dict)
+    errors: dict[str, float] = field(default_factory=dict)
+    missing: float = 0.0
+
+
+def tool_regressor(arm: ArmFile, mechanism: Mechanism, q: Array, dq: Array | None = None) -> Array:
+    """Torque of a tool on the last link per unit of `NAMES` at constant speeds, (N, n, 4) [N·m/kg and N·m/(kg·m)].
+
+    A point mass at unit distance has a second moment too, whose centrifugal torque is taken out: half the difference
+    between both sides.
+    """
+    def torque(*com: float) -> Array:
+        return joint_loads(load_mechanism(arm, tool=Tool(1.0, (com[0], com[1], com[2]))), q, dq).tau
+
+    mass = torque(0.0, 0.0, 0.0) - joint_loads(mechanism, q, dq).tau
+    moments = [(torque(*side) - torque(*-side)) / 2.0 for side in np.eye(3)]
+    return np.stack([mass, *moments], axis=-1)
+
+
+def places(rows: pd.DataFrame, others: Array) -> Groups:
+    """Postures in which a joint's points were recorded, 0, 1, 2, ...: the plan's, or those of the other joints, (N, n - 1)."""
+    if rows["posture"].nunique() > 1:
+        return group_index((rows["run"].astype(str) + "#" + rows["posture"].astype(str)).to_numpy())
+    if not others.shape[1]:
+        return np.arange(len(others))
+    return np.unique(np.round(others / _SAME_PLACE), axis=0, return_inverse=True)[1].ravel()
+
+
+def seek_tool(arm: ArmFile, mechanism: Mechanism, points: pd.DataFrame, q: Array, dq: Array) -> ToolFit:
+    """Seek an unknown tool in the points of an arm.
+
+    Parameters
+    ----------
+    arm : ArmFile
+        The arm; a tool that it states is no unknown one.
+    mechanism : Mechanism
+        Its model.
+    points : DataFrame
+        Points of all joints, see `round_trips`.
+    q, dq : ndarray, shape (N, n)
+        Positions and constant speeds of all joints at the points.
+    """
+    if points.empty:
+        return ToolFit()
+    regressor, parts = tool_regressor(arm, mechanism, q, dq), []
+    for name, rows in points.reset_index(drop=True).groupby("joint", sort=False):
+        j, own = mechanism.names.index(str(name)), rows.index.to_numpy()
+        even, gravity, odd = (rows[key].to_numpy(dtype=float) for key in ("even", "gravity", "odd"))
+        if np.median(odd) > 0.0:                # else the sign of the torque is wrong
+            parts.append(EvenParts(str(name), even, gravity, odd, regressor[own, j], round_trips(rows),
+                                   places(rows, np.delete(q[own], j, axis=1)), bool(mechanism.prismatic[j])))
+    return find_tool(parts)
+
+
+def find_tool(parts: Sequence[EvenParts]) -> ToolFit:
+    """Seek an unknown tool in the even parts of joints that moved in several postures."""
+    parts = [part for part in parts if part.place.max() + 1 >= LEAST_PLACES]
+    if not parts:
+        return ToolFit()
+    data = _Stack.of(parts)
+    basis = data.seen()
+    if not basis.shape[1]:
+        return ToolFit()
+    nothing = basis[:, :0]
+    shown, bare = data.shown(basis), data.shown(nothing)
+    noise, none = data.noise(basis, shown), np.zeros_like(shown)
+    ways = {"offsets": (nothing, none), "scales": (nothing, bare), "tool": (basis, none), "tool and scales": (basis, shown)}
+    fits = {name: _fit(data, noise, *way) for name, way in ways.items()}
+    held = {name: fit.held_out() for name, fit in fits.items() if name != "tool and scales" or fit.determined}
+    errors = {name: float(error.mean()) for name, error in held.items()}
+    rich = "tool and scales" if "tool and scales" in held else "tool"
+    simple = "offsets" if not beats(held["scales"], held["offsets"]) else "scales"
+    if not (beats(held[rich], held[simple]) or beats(held["tool"], held[simple])):
+        possible = simple == "scales" and beats(held["tool"], held["offsets"]) and not beats(held["scales"], held["tool"])
+        return ToolFit(UnknownTool("possible" if possible else "none"), {}, errors)
+    best = fits["tool"] if not beats(held[rich], held["tool"]) else fits[rich]
+    parameters = best.tool_parameters()
+    if rich == "tool":
+        parameters = {name: _beside_scale(parameter) for name, parameter in parameters.items()}
+    mass = parameters[MASS]
+    if mass.value is not None and mass.value <= 0.0:
+        return ToolFit(UnknownTool("none"), {}, errors, mass.value)
+    used = all(parameter.verdict == "identified" for parameter in parameters.values())
+    return ToolFit(UnknownTool("used" if used else "found", parameters), fits[rich].joint_parameters() if used else {}, errors)
+
+
+def _beside_scale(parameter: Parameter) -> Parameter:
+    """A parameter that rests on scales of 1, because the data cannot tell a scale from it."""
+    if parameter.value is None:
+        return parameter
+    return replace(parameter, verdict="weak" if parameter.verdict == "identified" else parameter.verdict,
+                   note="if torque constants and model masses are right: scales of the joints that feel it look the same")
+
+
+@dataclass(frozen=True)
+class _Stack:
+    """All joints' even parts, one below the other."""
+
+    parts: Sequence[EvenParts]
+    rows: tuple[slice, ...]
+    member: Array           # (N, joints): which joint a row belongs to
+    even: Array
+    gravity: Array
+    tool: Array
+    place: Groups
+
+    @classmethod
+    def of(cls, parts: Sequence[EvenParts]) -> "_Stack":
+        ends = np.cumsum([0, *(len(part.even) for part in parts)])
+        rows = tuple(slice(int(a), int(b)) for a, b in pairwise(ends))
+        member = np.zeros((int(ends[-1]), len(parts)))
+        for k, own in enumerate(rows):
+            member[own, k] = 1.0
+        place = group_index(np.concatenate([1000000 * k + part.place for k, part in enumerate(parts)]))
+        even, gravity, tool = (np.concatenate([getattr(part, key) for part in parts]) for key in ("even", "gravity", "tool"))
+        return cls(parts, rows, member, even, gravity, tool, place)
+
+    def seen(self) -> Array:
+        """Basis of the tool's parameters that any joint sees, shape (4, r): those told alone first, then combinations."""
+        centred = self.tool - self.member @ (self.member.T @ self.tool / self.member.sum(axis=0)[:, None])
+        _, size, axes = np.linalg.svd(centred, full_matrices=False)
+        row = axes[size > _UNSEEN * max(float(size[0]), 1e-12)] if size[0] > 1e-9 else axes[:0]
+        alone = np.linalg.norm(row, axis=0) > 1.0 - 1e-6
+        rest = row.copy()
+        rest[:, alone] = 0.0
+        _, size, axes = np.linalg.svd(rest, full_matrices=False)
+        return np.column_stack([np.eye(4)[:, alone], axes[size > 1e-3].T])
+
+    def whiten(self, noise: Sequence[Noise], values: Array) -> Array:
+        """Rows with white noise of unit variance."""
+        return np.concatenate([model.whiten(values[own], part.trip)
+                               for model, own, part in zip(noise, self.rows, self.parts, strict=True)])
+
+    def shown(self, basis: Array) -> np.ndarray:
+        """Joints whose gravity, tool included, varies by more than its scatter."""
+        fit = _fit(self, [WHITE] * len(self.parts), basis, np.zeros(len(self.parts), dtype=bool))
+        return np.array([np.ptp(fit.rigid[own]) > SHOWS * max(float(np.std(fit.residual[own])), 1e-12) for own in self.rows])
+
+    def noise(self, basis: Array, shown: np.ndarray) -> list[Noise]:
+        """Noise of each joint, from the richest explanation."""
+        noise = [WHITE] * len(self.parts)
+        for _ in range(3):
+            residual = _fit(self, noise, basis, shown).residual
+            noise = [estimate_noise(residual[own], part.friction, part.trip, 2)
+                     for own, part in zip(self.rows, self.parts, strict=True)]
+        return noise
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """One explanation: tool in coordinates of the basis, scales and offsets of the joints."""
+
+    data: _Stack
+    noise: Sequence[Noise]
+    basis: Array
+    scaled: np.ndarray
+    tool: Array
+    scale: Array
+    offset: Array
+
+    @property
+    def residual(self) -> Array:
+        """Even parts less prediction."""
+        member = self.data.member
+        return np.asarray(self.data.even - (member @ self.scale) * self.rigid - member @ self.offset)
+
+    @property
+    def rigid(self) -> Array:
+        """Gravity torque, tool included."""
+        return np.asarray(self.data.gravity + self.data.tool @ self.basis @ self.tool)
+
+    @property
+    def jacobian(self) -> Array:
+        """Columns: tool, scales, offsets."""
+        member = self.data.member
+        return np.column_stack([(member @ self.scale)[:, None] * (self.data.tool @ self.basis),
+                                member[:, self.scaled] * self.rigid[:, None], member])
+
+    @property
+    def white(self) -> tuple[Array, Array]:
+        """Jacobian and residual, whitened."""
+        return self.data.whiten(self.noise, self.jacobian), self.data.whiten(self.noise, self.residual)
+
+    @property
+    def determined(self) -> bool:
+        """Whether the data tell all its parameters apart."""
+        J, _ = self.white
+        return bool(np.linalg.matrix_rank(J / np.linalg.norm(J, axis=0), 1e-8) == J.shape[1])
+
+    def held_out(self) -> Array:
+        """Error of each posture by a fit without it."""
+        return held_out(*self.white, self.data.place)
+
+    def _intervals(self) -> tuple[Array, Array]:
+        """Standard errors and half widths of all parameters."""
+        found = cluster_covariance(*self.white, self.data.place)
+        return found.std_error, found.half_width()
+
+    def tool_parameters(self) -> dict[str, Parameter]:
+        """Mass and first moment, with what no joint tells named."""
+        error, half = self._intervals()
+        theta, out = self.basis @ self.tool, {}
+        for k, name in enumerate(NAMES):
+            unit_ = "kg" if name == MASS else "kg·m"
+            own = np.flatnonzero(self.basis[k])
+            if len(own) != 1 or np.count_nonzero(self.basis[:, own[0]]) != 1:
+                out[name] = Parameter(None, None, None, None, unit_, "unidentifiable", self._unseen(k))
+                continue
+            value, width = float(theta[k]), float(half[own[0]])
+            low, high = value - width, value + width
+            word = verdict(value, low, high) if name == MASS else verdict(self._matters(k), -width, width)
+            note = ("as far as the model's own masses are right: all masses and all torque constants wrong by one factor "
+                    "look the same") if name == MASS else ""
+            out[name] = Parameter(value, float(error[own[0]]), low, high, unit_, word, note)
+        return out
+
+    def _matters(self, k: int) -> float:
+        """First moment whose torque is the least friction of the joints that feel it; it may well be zero itself [kg·m]."""
+        levels = [np.median(part.friction) / np.abs(part.tool[:, k]).max() for part in self.data.parts
+                  if np.abs(part.tool[:, k]).max() > 1e-9]
+        return float(min(levels))
+
+    def _unseen(self, k: int) -> str:
+        with_ = [NAMES[i] for i in np.flatnonzero(np.abs(self.basis @ self.basis[k]) > 1e-3) if i != k]
+        return (f"told only together with {' and '.join(with_)}; other joints, or more postures, would part them" if with_
+                else "no joint that moved feels it; a joint whose axis lies across would")
+
+    def joint_parameters(self) -> dict[str, dict[str, Parameter]]:
+        """Scale, where it was fitted, and offset of every joint."""
+        error, half = self._intervals()
+        first = self.basis.shape[1]
+        at = {int(k): first + i for i, k in enumerate(np.flatnonzero(self.scaled))}
+        out = {}
+        for k, part in enumerate(self.data.parts):
+            found = {}
+            for name, value, column in (("scale", self.scale[k], at.get(k)), ("offset", self.offset[k], first + len(at) + k)):
+                if column is None:
+                    continue
+                width = float(half[column])
+                word = verdict(float(value), value - width, value + width) if name == "scale" else \
+                    verdict(float(np.median(part.friction)), -width, width)
+                low, high = float(value) - width, float(value) + width
+                found[name] = Parameter(float(value), float(error[column]), low, high, unit(name, part.prismatic), word,
+                                        SHARED if name == "offset" and low * high > 0.0 else "")
+            out[part.name] = found
+        return out
+
+
+def _fit(data: _Stack, noise: Sequence[Noise], basis: Array, scaled: np.ndarray) -> _Fit:
+    """Gauss-Newton from no tool and scales of 1."""
+    joints, r = len(data.parts), basis.shape[1]
+    fit = _Fit(data, noise, basis, scaled, np.zeros(r), np.ones(joints), np.zeros(joints))
+    for _ in range(_TURNS):
+        J, e = fit.white
+        size = np.linalg.norm(J, axis=0)
+        size[size == 0.0] = 1.0
+        step = np.linalg.lstsq(J / size, e, rcond=1e-10)[0] / size
+        scale = fit.scale.copy()
+        scale[scaled] += step[r:len(step) - joints]
+        fit = _Fit(data, noise, basis, scaled, fit.tool + step[:r], scale, fit.offset + step[len(step) - joints:])
+        if np.abs(J @ step).max() < 1e-9 * max(1.0, float(np.abs(e).max())):
+            break
+    return fit

@@ -1,0 +1,128 @@
+r"""Fitting a friction law to the points of one joint.
+
+Given the nonlinear parameters (the Stribeck velocity) a law is linear in the rest: variable projection searches the
+nonlinear ones globally and then closely (`variable_projection`), and the misfit around the optimum gives the intervals
+(`intervals`).
+"""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stribeck.ident.arrays import Array, first_of_groups, group_index
+from stribeck.ident.errors import FitError, InputError, unknown_name
+from stribeck.ident.fit.fit_result import FitResult
+from stribeck.ident.fit.points import FitPoints, worth
+from stribeck.ident.laws.friction import AUTO, law_named
+
+if TYPE_CHECKING:
+    pass
+
+LOSSES = ("squares", "huber")
+HUBER = 1.345           # 95 % efficient where no round trip went wrong
+_NORMAL_MEDIAN = 1.4826     # standard deviations in a median of absolute values
+_REWEIGHTED = 5         # how often
+_REVERSED = 0.8         # part of the points in which the torque opposes the motion where its sign is wrong
+
+
+def fit_friction(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None = None, group: ArrayLike | None = None,
+                 law: str = "auto", loss: str = "squares", std: ArrayLike | None = None) -> FitResult:
+    """Fit friction to points of one joint.
+
+    Parameters
+    ----------
+    velocity, torque : array_like, shape (N,)
+        Signed joint velocity [rad/s] and friction torque [N·m], without gravity and offset: where only one direction was
+        recorded, an offset cannot be told from Coulomb friction.
+    load : array_like, shape (N,), optional
+        Load of each point [N·m]; competes with "no load part".
+    group : array_like, shape (N,), optional
+        Which round trip each point belongs to; points of one share an error. Default: each its own, which is wrong for the
+        samples of a stroke, and makes intervals far too narrow. Round trips count as
+        measured in the order in which they first appear: where their levels are correlated in it, intervals are wider.
+    law : str
+        A name in `LAWS`, or "auto" to let them compete on round trips left out.
+    loss : str
+        "squares", or "huber": a round trip off by more than `HUBER` standard deviations counts less, for logs in which some
+        went wrong.
+    std : array_like, shape (N,), optional
+        Scatter of the samples behind each point [N·m]. Where it differs much within round trips, points count by its inverse
+        square; what a round trip counts is told by its level in any case.
+
+    Returns
+    -------
+    FitResult
+
+    Raises
+    ------
+    InputError
+        If arrays differ in length or hold values that are no numbers.
+    FitError
+        If the torque is dead or opposes the motion, or there are too few round trips or speeds; says how many are needed.
+    """
+    from stribeck.ident.fit.selection import select
+
+    data = _checked(velocity, torque, load, group, std)
+    loads = {"none": None} if data.load is None else {"none": None, "load": data.load}
+    laws = AUTO if law == "auto" else (law_named(law).name,)
+    if loss not in LOSSES:
+        raise unknown_name("loss", loss, LOSSES)
+    chosen = select(data, loads, laws).chosen
+    for _ in range(_REWEIGHTED if loss == "huber" else 0):
+        data = replace(data, weight=_huber_weights(data, chosen))
+        chosen = select(data, loads, laws).chosen
+    residual = np.full(np.shape(velocity), np.nan)
+    residual[np.asarray(velocity, dtype=float) != 0.0] = chosen.residual
+    return replace(chosen, residual=residual)
+
+
+def _huber_weights(data: FitPoints, fit: FitResult) -> Array:
+    """How much each round trip counts, by how far its mean residual is off in robust standard deviations, shape (G,)."""
+    mean = np.bincount(data.group, np.sign(data.w) * fit.residual) / data.samples
+    assert fit.noise.level is not None
+    off = np.abs(mean) / first_of_groups(fit.noise.level, data.group)
+    return np.asarray(1.0 / np.maximum(1.0, off / (HUBER * max(_NORMAL_MEDIAN * float(np.median(off)), 1e-12))))
+
+
+def _checked(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None, group: ArrayLike | None,
+             std: ArrayLike | None) -> FitPoints:
+    w, tau = _numbers("velocity", velocity), _numbers("torque", torque)
+    if w.ndim != 1 or tau.ndim != 1:
+        raise InputError(f"velocity has shape {w.shape}, torque {tau.shape}; points of one joint, shape (N,), are needed")
+    labels = np.arange(len(w)) if group is None else np.asarray(group)
+    pressed = None if load is None else _numbers("load", load)
+    numbered = labels if labels.dtype.kind == "f" else None
+    scatter = None if std is None else _numbers("std", std)
+    for name, values in (("velocity", w), ("torque", tau), ("load", pressed), ("group", numbered), ("std", scatter)):
+        if values is None:
+            continue
+        if values.shape != w.shape:
+            raise InputError(f"{name} has shape {values.shape}, velocity has {w.shape}; all need (N,)")
+        if not np.isfinite(values).all():
+            raise InputError(f"{name} is not a finite number in row {int(np.argmin(np.isfinite(values)))}")
+    if labels.shape != w.shape:
+        raise InputError(f"group has shape {labels.shape}, velocity has {w.shape}; all need (N,)")
+    moving = w != 0.0
+    if not moving.any():
+        raise FitError("the velocity is zero in every point; friction shows only in motion")
+    if not tau[moving].any():
+        raise FitError("the torque is zero in every point; the torque signal is dead or not recorded")
+    against = float(np.mean(w[moving] * tau[moving] < 0.0))
+    if against > 0.5:
+        raise FitError(f"the torque opposes the motion in {against:.0%} of the points: "
+                       + ("its sign, or that of the velocity, is wrong" if against > _REVERSED else
+                          "it is noise or something else that hides friction, or changes its sign against the velocity"))
+    if scatter is not None and (scatter < 0.0).any():
+        raise InputError(f"std is negative in row {int(np.argmax(scatter < 0.0))}; it is a standard deviation")
+    trips = group_index(labels[moving])
+    return FitPoints(w[moving], tau[moving], None if pressed is None else pressed[moving], trips,
+                count=None if scatter is None else worth(scatter[moving], trips))
+
+
+def _numbers(name: str, values: ArrayLike) -> Array:
+    try:
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} holds values that are no numbers") from None

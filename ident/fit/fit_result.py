@@ -1,0 +1,171 @@
+"""A fitted law: parameters with intervals and verdicts, its prediction and its band."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from inspect import Parameter as Argument
+from inspect import Signature
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.errors import InputError
+from stribeck.ident.fit.law_on_points import predicted
+from stribeck.ident.fit.noise import Noise
+from stribeck.ident.fit.points import FitPoints
+from stribeck.ident.fit.search_range import nonlinear_grid
+from stribeck.ident.laws.friction import Law, components_of, law_named
+from stribeck.ident.laws.parameter import Parameter
+
+if TYPE_CHECKING:
+    import lmfit
+
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """A fitted law: parameters with intervals and verdicts, and how well it predicts.
+
+    Attributes
+    ----------
+    law, load : str
+        Name of the law; name of the load, "none" without.
+    directional : str
+        "viscous" where viscous friction differs between the directions, else "none".
+    parameters : dict of str to Parameter
+        Parameters of the law, and those that the data cannot show (value None).
+    nuisance : dict of str to Parameter
+        What was fitted along: "delay" of the torque signal [s], "drift" of friction over the run [fraction];
+        of general motion what is no friction, see `general_motion`.
+    names : tuple of str
+        Rows and columns of `covariance`.
+    covariance : ndarray
+        Of the law's parameters.
+    rmse, held_out_rmse : float
+        Root mean square residual, and the same over round trips left out of the fit, see `selection` [N·m].
+    residual : ndarray, shape (N,)
+        Torque less prediction, a row a point; nan at rest, where friction does not show [N·m].
+    noise : Noise
+        The noise model that weighted the points.
+    half_factor : float
+        Half width of a 95 % band in standard errors.
+    serial : float
+        Correlation of the levels of successive round trips, which the intervals hold; 0 where chance alone makes as much.
+    data : FitPoints
+        The points, for `lmfit`.
+    """
+
+    law: str
+    load: str
+    parameters: dict[str, Parameter]
+    nuisance: dict[str, Parameter]
+    names: tuple[str, ...]
+    covariance: Array
+    rmse: float
+    held_out_rmse: float
+    residual: Array
+    noise: Noise
+    half_factor: float = 1.96
+    directional: str = "none"
+    serial: float = 0.0
+    data: FitPoints | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def lmfit(self) -> "lmfit.model.ModelResult":
+        """The same fit by lmfit in whitened residuals, made when asked: ``fit_report()`` and ``conf_interval()`` work on it."""
+        if self.data is None:
+            raise InputError("the points of this fit were not kept")
+        return lmfit_result(self.data, law_named(self.law), self.noise, self._all_values)
+
+    @property
+    def _all_values(self) -> dict[str, float]:
+        return self.values | {name: float(p.value) for name, p in self.nuisance.items() if p.value is not None}
+
+    @property
+    def values(self) -> dict[str, float]:
+        """Parameter values of the law by name."""
+        return {name: float(p.value) for name, p in self.parameters.items() if p.value is not None}
+
+    @property
+    def components(self) -> tuple[str, ...]:
+        """Components of the load that have a coefficient each, where `load` is "components"."""
+        return components_of(self.values)
+
+    def of_points(self, data: FitPoints) -> "FitResult":
+        """The same with residual and noise of all points, of a fit to condensed ones."""
+        residual = data.tau - predicted(data, law_named(self.law), self._all_values)
+        return replace(self, residual=residual, rmse=float(np.sqrt(np.mean(residual**2))),
+                       noise=self.noise.of_points(data.group, data.sign), data=data)
+
+    def predict(self, velocity: ArrayLike, load: ArrayLike | None = None) -> Array:
+        """Friction torque at velocities and loads, shape (N,) [N·m]; loads of `components` are columns, shape (N, m).
+
+        Raises
+        ------
+        InputError
+            If the law depends on the load and none is given.
+        """
+        return law_named(self.law).torque(velocity, self.values, needed_load(self.load, load))
+
+    def band(self, velocity: ArrayLike, load: ArrayLike | None = None) -> Array:
+        """Half width of the 95 % band of the predicted friction, shape (N,) [N·m]."""
+        return prediction_band(self.law, self.values, self.names, self.covariance, velocity,
+                               needed_load(self.load, load), self.half_factor)
+
+
+def needed_load(kind: str, load: ArrayLike | None) -> ArrayLike | None:
+    """The load that a law uses: none if it knows none.
+
+    Raises
+    ------
+    InputError
+        If it depends on the load and none is given.
+    """
+    if kind == "none":
+        return None
+    if load is None:
+        raise InputError(f"this friction depends on its load ({kind}); pass the load")
+    return load
+
+
+def lmfit_result(data: FitPoints, law: Law, noise: Noise, start: Mapping[str, float]) -> "lmfit.model.ModelResult":
+    """All parameters together by lmfit, from the optimum, in whitened residuals; points of a round trip count alike in it."""
+    import lmfit
+
+    root = 1.0 if data.weight is None else np.sqrt(data.weight[data.group])
+
+    def whitened(w: Array, **parameters: float) -> Array:
+        known = [parameters[name] / deviation for name, deviation in data.prior.items()]
+        return np.append(root * noise.whiten(predicted(data, law, parameters), data.group), known)
+
+    named = [Argument(name, Argument.POSITIONAL_OR_KEYWORD) for name in ("w", *start)]
+    whitened.__signature__ = Signature(named)      # type: ignore[attr-defined]  # where lmfit reads the names
+    model = lmfit.Model(whitened, independent_vars=["w"], name=law.name)
+    parameters = lmfit.Parameters()
+    for name, value in start.items():
+        if name in law.nonlinear:
+            grid = nonlinear_grid(data, name)
+            parameters.add(name, value=value, min=float(grid[0]) * 0.999, max=float(grid[-1]) * 1.001)
+        elif name in data.nuisance:
+            parameters.add(name, value=value)
+        elif value <= 0.0:
+            parameters.add(name, value=0.0, vary=False)
+        else:
+            parameters.add(name, value=value)
+    target = np.append(root * noise.whiten(data.tau, data.group), np.zeros(len(data.prior)))
+    return model.fit(target, parameters, w=data.w)
+
+
+def prediction_band(law: str, values: Mapping[str, float], names: tuple[str, ...], covariance: Array,
+                    velocity: ArrayLike, load: ArrayLike | None, factor: float = 1.96) -> Array:
+    """Half width of the band of predicted friction from the parameters' covariance, shape (N,)."""
+    torque, w = law_named(law).torque, np.atleast_1d(np.asarray(velocity, dtype=float))
+    gradient = []
+    for name in names:
+        step = 1e-5 * max(abs(values[name]), 1e-6)
+        up, down = ({**values, name: values[name] + sign * step} for sign in (1.0, -1.0))
+        gradient.append((torque(w, up, load) - torque(w, down, load)) / (2.0 * step))
+    G = np.array(gradient)
+    return np.asarray(factor * np.sqrt(np.maximum(0.0, np.einsum("in,ij,jn->n", G, covariance, G))))

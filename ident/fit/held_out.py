@@ -1,0 +1,77 @@
+"""Prediction errors of round trips that were left out of the fit."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from stribeck.ident.arrays import Array, Groups
+from stribeck.ident.fit.law_fit import speed_classes
+from stribeck.ident.fit.law_on_points import prior_squares
+from stribeck.ident.fit.noise import Noise
+from stribeck.ident.fit.points import FitPoints, as_they_are
+from stribeck.ident.fit.search_range import combined, nonlinear_grid
+from stribeck.ident.fit.variable_projection import row_blocks, whitened
+from stribeck.ident.laws.friction import Law
+
+_NEAR, _FINE = 0.15, 13     # range of the logarithm around a known nonlinear parameter, and points in it, that are tried
+
+_RIDGE = 1e-12
+_ONE_SPEED = 0.05       # scatter of a round trip's speed, in the logarithm, from which it has none of its own
+
+
+def speed_of_trips(data: FitPoints) -> Groups:
+    """Which of the distinct speeds each round trip has, 0 the slowest; each its own where they hold several, shape (G,)."""
+    if data.view is as_they_are:
+        level, count = np.log(data.w), np.ones(len(data.w)) if data.count is None else data.count
+        mean = np.bincount(data.group, count * level) / data.samples
+        if np.average((level - mean[data.group]) ** 2, weights=count) < _ONE_SPEED**2:
+            return speed_classes(np.exp(mean))
+    return np.arange(data.groups)
+
+
+def blocks_of_trips(speed: Groups) -> Groups:
+    """Which round trips are left out together: those of one speed, but single ones of the slowest and the fastest; shape (G,)."""
+    inner = (speed > 0) & (speed < speed.max())
+    return np.asarray(np.unique(np.where(inner, speed, -1 - np.arange(len(speed))), return_inverse=True)[1])
+
+
+def held_out_errors(data: FitPoints, law: Law, noise: Noise, whole: Mapping[str, float], block: Groups) -> tuple[Array, float]:
+    """Prediction errors of every round trip by a fit without its block; `whole` are the parameters of the fit with all.
+
+    Returns
+    -------
+    whitened : ndarray, shape (G,)
+        Sum of squared whitened errors of each round trip, as log(1 + sum): one trip left out at the end of the
+        range, which a wrong law misses by far, must not drown all others.
+    plain : float
+        Root mean square error of the points [N·m].
+    """
+    order, g = np.argsort(block, kind="stable"), np.arange(data.groups)
+    starts = np.flatnonzero(np.diff(block[order], prepend=-1))
+    b = np.arange(len(starts))
+    least, white, plain = np.full(len(b), np.inf), np.zeros(len(g)), np.zeros(len(g))
+    for rows in row_blocks(data, law, near(data, law, whole)):
+        W = whitened(data, rows, noise)                                                         # (K, G, p + 1, p + 1)
+        p = W.shape[-1] - 1
+        own = np.add.reduceat(W[:, order], starts, axis=1)                                      # (K, B, p + 1, p + 1)
+        total = own.sum(axis=1, keepdims=True) + prior_squares(data, law) - own
+        scale = np.sqrt(np.maximum(np.diagonal(total, axis1=2, axis2=3)[..., :p], 1e-300))
+        gram = total[..., :p, :p] / (scale[..., :, None] * scale[..., None, :]) + _RIDGE * np.eye(p)
+        beta = np.linalg.solve(gram, (total[..., :p, p] / scale)[..., None])[..., 0] / scale     # (K, B, p)
+        misfit = total[..., p, p] - np.einsum("kbi,kbi->kb", beta, total[..., :p, p])
+        k = np.argmin(misfit, axis=0)
+        found = misfit[k, b]
+        better, e, k = (found < least)[block], np.column_stack((-beta[k, b], np.ones(len(b))))[block], k[block]  # of round trips
+        least = np.minimum(least, found)
+        white[better] = np.einsum("gi,gij,gj->g", e, W[k, g], e)[better]
+        error = np.einsum("nq,nq->n", rows[k[data.group], np.arange(len(data.group))], e[data.group])
+        square = error**2 if data.count is None else data.count * error**2
+        plain[better] = np.bincount(data.group, square)[better]
+    spread = 0.0 if data.spread is None else float(data.spread.sum())
+    return np.log1p(np.maximum(0.0, white)), float(np.sqrt((plain.sum() + spread) / data.samples.sum()))
+
+
+def near(data: FitPoints, law: Law, at: Mapping[str, float]) -> dict[str, Array]:
+    """The grid of the search, made finer around known nonlinear parameters."""
+    fine = np.exp(_NEAR * np.linspace(-1.0, 1.0, _FINE))
+    return combined({name: np.union1d(nonlinear_grid(data, name), at[name] * fine) for name in law.nonlinear})

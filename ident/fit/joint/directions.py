@@ -1,0 +1,119 @@
+r"""How friction differs between the directions, seen in the even part of round trips.
+
+One direction of a round trip drives the load and the other is driven back by it, so that a difference between them is even, as is
+one of viscous friction between forward and backward:
+
+.. math:: (\tau_+ + \tau_-) / 2 = s\, \tau_g(q) + o + \Delta k_v |\omega| \quad\text{or}\quad
+          s\, \tau_g(q) + o + \Delta c\, L \operatorname{sgn}(\tau_g)
+
+With the transmitted torque as load, :math:`\Delta c` is a scale, and cannot be told from a torque constant.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from stribeck.ident.arrays import Array, Groups
+from stribeck.ident.fit.fit_result import FitResult
+from stribeck.ident.fit.joint.gravity import beats, even_columns, even_noise, fit_gravity, held_out, shows_scale
+from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.log.finding import Finding
+
+DIFFERENCES = {"viscous": "viscous_difference", "driving": "driving_difference"}
+_OF = {"viscous": "viscous", "driving": "coulomb_coefficient"}         # of which parameter directions have a value each
+_APART = 0.1            # part of the driving column that scale and offset must leave, or they look the same
+_ROUND_TRIPS = 12       # fewer than these make no claim
+
+
+def differing(points: pd.DataFrame, group: Groups, load: Array | None, wanted: str,
+                prismatic: bool) -> tuple[str, dict[str, Parameter]]:
+    """How the directions of round trips differ, and scale, offset and difference if they do.
+
+    Parameters
+    ----------
+    points : DataFrame
+        Of one joint.
+    group : ndarray of int, shape (N,)
+        Round trips.
+    load : ndarray, shape (N,), optional
+        The load of its friction.
+    wanted : str
+        "auto" lets the differences compete with none.
+    prismatic : bool
+        Whether the joint slides.
+    """
+    speed, even, gravity, odd = (points[key].to_numpy(dtype=float) for key in ("speed", "even", "gravity", "odd"))
+    ways = directions_on_offer(speed, gravity, load)
+    chosen = choose_direction(even, gravity, odd, group, ways) if wanted == "auto" else wanted
+    if chosen == "none" or (load is None and chosen == "driving"):
+        return "none", {}
+    if chosen in ways:
+        return chosen, fit_gravity(even, gravity, odd, group, prismatic, ways[chosen])
+    assert load is not None
+    columns = {DIFFERENCES["driving"]: driving_column(gravity, load)}
+    return chosen, fit_gravity(even, gravity, odd, group, prismatic, columns, scaled=False)
+
+
+def directions_on_offer(speed: Array, gravity: Array, load: Array | None) -> dict[str, Mapping[str, Array]]:
+    """Ways in which directions may differ: name -> columns of the even part, for `fit_gravity`.
+
+    A driving difference that scale and offset explain as well is not on offer.
+    """
+    ways: dict[str, Mapping[str, Array]] = {"none": {}, "viscous": {DIFFERENCES["viscous"]: speed}}
+    if load is not None:
+        column = driving_column(gravity, load)
+        explained = np.column_stack((gravity, np.ones_like(gravity)))
+        left = column - explained @ np.linalg.lstsq(explained, column, rcond=None)[0]
+        if np.linalg.norm(left) > _APART * np.linalg.norm(column):
+            ways["driving"] = {DIFFERENCES["driving"]: column}
+    return ways
+
+
+def driving_column(gravity: Array, load: Array) -> Array:
+    """The even part of a unit of half the difference between driving and being driven back."""
+    return np.asarray(load * np.sign(gravity))
+
+
+def choose_direction(even: Array, gravity: Array, friction: Array, group: Groups, ways: Mapping[str, Mapping[str, Array]]) -> str:
+    """How directions differ: the way that predicts round trips left out best, if it beats "none" by `RIVAL` standard errors."""
+    if group.max() + 1 < _ROUND_TRIPS:
+        return "none"
+    shows = shows_scale(even, gravity)
+    richest = {name: column for way in ways.values() for name, column in way.items()}
+    A, target = even_columns(even, gravity, shows, richest)
+    noise = even_noise(A, target, friction, group)                      # one noise model, so that errors compare
+    errors = {}
+    for name, way in ways.items():
+        A, target = even_columns(even, gravity, shows, way)
+        W, b = noise.whiten(A, group), noise.whiten(target, group)
+        errors[name] = held_out(W, b - W @ np.linalg.lstsq(W, b, rcond=None)[0], group)
+    better = [name for name in errors if name != "none" and beats(errors[name], errors["none"])]
+    return min(better, key=lambda name: float(errors[name].mean()), default="none")
+
+
+def directions(name: str, directional: str, fit: FitResult, differences: Mapping[str, Parameter]) -> tuple[Finding, ...]:
+    """How friction differs between the directions, if it does; `differences` holds half of it."""
+    if directional == "none":
+        return ()
+    mean, half = fit.parameters[_OF[directional]], differences[DIFFERENCES[directional]].value or 0.0
+    if mean.value is None:
+        return ()
+    there, back = (f"{mean.value + sign * half:.4g}" for sign in (1.0, -1.0))
+    said = (f"viscous friction is {there} forward and {back} {mean.unit} backward" if directional == "viscous" else
+            f"friction per load is {there} when driving and {back} when driven back")
+    if directional == "driving" and abs(half) > mean.value:
+        said += "; friction below zero is none: torque constant or masses, taken for right, are off"
+    return (Finding(name, "directions", f"{name}: {said}"),)
+
+
+def gear_note(gravity: dict[str, Parameter], fit: FitResult) -> dict[str, Parameter]:
+    """A scale that may come from the gear says what the gear would then be like."""
+    scale = gravity["scale"]
+    if fit.load != "torque" or scale.value is None or scale.low is None or scale.high is None or scale.low <= 1.0 <= scale.high:
+        return gravity
+    mean, half = fit.values["coulomb_coefficient"], scale.value - 1.0
+    note = (f"if torque constant and masses are right, friction per load is {mean + half:.3g} when driving and {mean - half:.3g} "
+            "when driven back (--directional driving)")
+    return {**gravity, "scale": replace(scale, note=note)}

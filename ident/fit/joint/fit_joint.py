@@ -1,0 +1,319 @@
+"""Fit of one joint: from its points, or from its motion, to parameters, gravity check and candidates."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from stribeck.ident.arrays import Array, Groups, group_index
+from stribeck.ident.errors import FitError, InputError, unknown_name
+from stribeck.ident.fit.fit_result import FitResult
+from stribeck.ident.fit.joint.advice import VARIED, advised, vary_load
+from stribeck.ident.fit.joint.directions import DIFFERENCES, differing, directions, gear_note
+from stribeck.ident.fit.joint.general_motion import DELAY, RIGID, beside_friction, fit_motion, law_torque, motion_points
+from stribeck.ident.fit.joint.gravity import fit_gravity, zero_shift
+from stribeck.ident.fit.joint.torque_basis import BASES, corrected, divided, divisor, uncertain
+from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS
+from stribeck.ident.fit.points import FitPoints, worth
+from stribeck.ident.fit.selection import ORDER, Candidate, select
+from stribeck.ident.laws.friction import AUTO, COMPONENTS, LAWS, law_named, load_at, unit
+from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.log.finding import Finding
+from stribeck.ident.log.health.log_health import opposing
+from stribeck.ident.log.motion_points import Log, reduce_motion
+from stribeck.ident.log.round_trips import round_trips
+from stribeck.ident.model.mechanism import Mechanism
+
+MATTERS = 0.05          # only loads that reach this part of friction are worth a coefficient
+PRIOR = {"delay": DELAY, "drift": 0.05}     # a warm arm drifts by a few per cent
+_DELAY = 0.01           # s; a delay is fitted where this much would shift friction
+_DELAY_SHIFT = 0.01     # by this fraction
+_DRIFT_ROUND_TRIPS = 12
+_LOADS = ("normal", "torque", "bending")
+_ARM = 0.1              # m; by no longer an arm does a bearing turn a force into friction
+_APART = 0.1            # part of a component's variation that the others must leave, or they look the same
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a fit may choose from: "auto" lets all compete."""
+
+    law: str = "auto"
+    load: str = "auto"
+    motion: str = "none"        # general motion instead of round trips: with the rigid-body torque of "model" or "joint"
+    directional: str = "auto"           # how directions may differ: "none", "viscous", "driving"
+    torque_basis: str = "drive"         # or "gravity-corrected": torque divided by its scale against gravity
+    drift: str = "auto"         # alike in all runs, fitted along where round trips are many; or "none": only reported
+
+    def __post_init__(self) -> None:
+        if self.law not in ("auto", *LAWS):
+            raise unknown_name("law", self.law, ("auto", *LAWS))
+        if self.load not in ("auto", *ORDER[:-1]):
+            raise unknown_name("load", self.load, ("auto", *ORDER[:-1]))
+        if self.motion not in ("none", *RIGID):
+            raise unknown_name("motion", self.motion, ("none", *RIGID))
+        if self.drift not in ("auto", "none"):
+            raise unknown_name("way to take drift", self.drift, ("auto", "none"))
+        if self.directional not in ("auto", "none", *DIFFERENCES):
+            raise unknown_name("directional", self.directional, ("auto", "none", *DIFFERENCES))
+        if self.directional == "driving" and self.motion != "none":
+            raise InputError("directional = \"driving\" rests on round trips; leave motion out")
+        if self.directional == "driving" and self.torque_basis == "gravity-corrected":
+            raise InputError("directional = \"driving\" takes the torque for right, torque_basis = \"gravity-corrected\" does "
+                             "not; choose one")
+        if self.torque_basis not in BASES:
+            raise unknown_name("torque basis", self.torque_basis, BASES)
+        if self.torque_basis != "drive" and self.motion != "none":
+            raise InputError(f"torque_basis = \"{self.torque_basis}\" rests on round trips; leave motion out")
+        if self.load == "components" and (self.motion != "none" or self.directional == "driving"):
+            raise InputError("load = \"components\" rests on round trips and has no coefficient that driving could change; "
+                             "leave motion and directional out")
+        if self.motion == "joint" and self.load not in ("auto", "none"):
+            raise InputError(f"load = \"{self.load}\" needs the model; use motion = \"model\"")
+
+
+@dataclass(frozen=True)
+class JointFit:
+    """Everything known about one joint after the fit; its points are in the torque basis of the options."""
+
+    points: pd.DataFrame
+    fit: FitResult
+    gravity: dict[str, Parameter]
+    candidates: tuple[Candidate, ...]
+    drift: Parameter | None
+    findings: tuple[Finding, ...] = ()
+    torque_scale: float | None = None
+    directional: str = "none"
+
+
+def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, options: Options | None = None,
+                   beside: Mapping[str, Parameter] | None = None, q: Array | None = None) -> JointFit:
+    """Fit one joint's points: gravity is checked, then laws and loads compete.
+
+    Parameters
+    ----------
+    points : DataFrame
+        Of the joint, see `round_trips`.
+    mechanism : Mechanism
+        The model.
+    name : str
+        The joint.
+    options : Options, optional
+        What may be chosen from.
+    beside : mapping of str to Parameter, optional
+        Scale and offset where they were fitted beside an unknown tool.
+    q : ndarray, shape (N, n), optional
+        Positions of all joints at the points; with them a note can say which payload would vary a load.
+
+    Raises
+    ------
+    FitError
+        If there are too few round trips or speeds, or torque opposes motion.
+    """
+    options = options or Options()
+    check_options(options, mechanism, (name,))
+    joint = mechanism.names.index(name)
+    group = round_trips(points)
+    odd = points["odd"].to_numpy(dtype=float)
+    trips = int(group.max()) + 1
+    if trips < LEAST_ROUND_TRIPS:
+        raise FitError(f"{trips} round trip(s) found, at least {LEAST_ROUND_TRIPS} are needed")
+    if against := opposing(points):
+        raise FitError(against)
+    gravity = {**fit_gravity(points["even"].to_numpy(dtype=float), points["gravity"].to_numpy(dtype=float), odd, group,
+                             bool(mechanism.prismatic[joint])), **(beside or {})}
+    scale = divisor(gravity["scale"]) if options.torque_basis == "gravity-corrected" else None
+    if scale is not None:
+        points, odd = corrected(points, scale), odd / scale
+        gravity["offset"] = divided(gravity["offset"], scale)
+    loads, still = excited_loads(points, options.load)
+    components, alike = _components(points, options, bool(mechanism.prismatic[joint]))
+    if components:
+        loads = {**({} if options.load == "components" else loads), "components": points[list(components)].to_numpy(dtype=float)}
+    columns = nuisance(points, trips, options.drift == "auto")
+    data = FitPoints(points["speed"].to_numpy(dtype=float), odd, None, group, columns,
+                {column: PRIOR[column] for column in columns}, bool(mechanism.prismatic[joint]),
+                time=points.groupby(group)["t"].mean().to_numpy(),
+                run=pd.Series(pd.factorize(points["run"])[0]).groupby(group).first().to_numpy(),
+                count=worth(points["std"].to_numpy(dtype=float), group))
+    laws = AUTO if options.law == "auto" else (law_named(options.law).name,)
+    selection = select(data, loads, laws, components=components)
+    fit = selection.chosen
+    if fit.load == "none" and still:
+        fit = replace(fit, parameters={**fit.parameters, **_unidentifiable(fit, still, mechanism, joint, q,
+                                                                                MATTERS * float(np.median(odd)))})
+    fit = advised(fit, data.w, loads[fit.load], trips, data.prismatic, options.law == "auto")
+    gravity["delay"] = _explained(fit.nuisance.get("delay"))
+    if scale is not None:
+        fit = uncertain(fit, gravity["scale"])
+    findings = [Finding(name, "torque basis", f"{name} stays in the drive's torque: its scale against gravity is "
+                        f"{gravity['scale'].verdict}")] if options.torque_basis != "drive" and scale is None else []
+    if fit.serial > 0.0:
+        findings.append(Finding(name, "correlation", f"{name}: the friction levels of successive round trips correlate by "
+                                f"{fit.serial:.2f}, as where it wanders over minutes; the intervals allow "
+                                "for it. Another order of speeds, or several runs (--repeats), would show whether it stays"))
+    if options.load == "components" and not components:
+        findings.append(Finding(name, "components", f"{name}: {alike}; postures that vary them apart would give each a "
+                                                    "coefficient"))
+    if options.load not in ("auto", "none", "components") and options.load not in loads:
+        values = points[options.load].to_numpy(dtype=float)
+        met = (f"{values.min():.3g} to {values.max():.3g} were met, against {float(np.median(odd)):.3g} of friction"
+               if np.isfinite(values).all() else "the arm file states no bearing")
+        findings.append(Finding(name, "load", f"{name}: the load {options.load} varied too little, or is too small, to show "
+                                              f"whether friction grows with it ({met}); the fit has none"))
+    single = None if fit.components else loads[fit.load]
+    directional, difference = differing(points, group, single, options.directional, data.prismatic)
+    known = {"scale"} if scale is not None else set()
+    if directional != "driving":
+        known |= set(beside or ())              # whose intervals hold what the tool leaves open
+    gravity |= {key: entry for key, entry in difference.items() if key not in known}
+    if options.directional == "driving" != directional:
+        findings.append(Finding(name, "directions", f"{name}: friction does not grow with a load, so driving it and being driven "
+                                                    "back by it are alike"))
+    if not data.prismatic:
+        findings += _shifted(name, points, odd, group)
+    findings += directions(name, directional, fit, gravity)
+    return JointFit(points, fit, gear_note(gravity, fit), selection.candidates, _dated(fit.nuisance.get("drift"), points),
+                    tuple(findings), scale, directional)
+
+
+def identify_motion(log: Log, mechanism: Mechanism, name: str, options: Options) -> JointFit:
+    """Fit one joint's general motion: laws, loads and differences between the directions compete.
+
+    Raises
+    ------
+    FitError
+        If the joint moves too little, too slowly or in one direction, or torque opposes motion.
+    """
+    check_options(options, mechanism, (name,))
+    motion = reduce_motion(log, name)
+    offered: dict[str, Array | None] = {"none": None}
+    still: dict[str, tuple[float, float]] = {}
+    if options.motion == "model":
+        offered, still = excited_loads(motion_points(motion, motion.view(motion.tau - motion.rigid))[0], options.load)
+    selection = fit_motion(motion, options.motion, options.law, options.directional, tuple(offered))
+    fit = selection.chosen
+    points, rows = motion_points(motion, law_torque(motion, fit) + fit.residual)
+    sign = np.sign(motion.view(np.sign(motion.dq)))
+    fit = replace(fit, residual=(sign * fit.residual)[rows])
+    if fit.load == "none" and still:
+        fit = replace(fit, parameters={**fit.parameters,
+                                       **_unidentifiable(fit, still, mechanism, mechanism.names.index(name))})
+    load = load_at(points, fit.load, fit.values)
+    fit = advised(fit, points["speed"].to_numpy(dtype=float), load, points["segment"].nunique(), motion.prismatic,
+                  options.law == "auto", "passes")
+    return JointFit(points, fit, beside_friction(fit, float(points["odd"].median())), selection.candidates, None,
+                    (Finding(name, "motion", motion.left_out), *directions(name, fit.directional, fit, fit.nuisance)),
+                    directional=fit.directional)
+
+
+def _shifted(name: str, points: pd.DataFrame, friction: Array, group: Groups) -> tuple[Finding, ...]:
+    """A word where gravity looks like that of other positions."""
+    even, gravity, rate, speed = (points[key].to_numpy(dtype=float) for key in ("even", "gravity", "gravity_rate", "speed"))
+    shift = zero_shift(even, gravity, rate / speed, friction, group)
+    if shift is None:
+        return ()
+    return (Finding(name, "zero", f"{name}: torque looks like gravity at positions {shift[0]:+.3f} ± {shift[1]:.3f} rad from "
+                    "those in the log: its zero_offset in the arm file, or the place of the model's masses, is off; so are "
+                    "loads"),)
+
+
+def check_options(options: Options, mechanism: Mechanism, joints: Sequence[str]) -> None:
+    """Refuse a normal load for joints without a bearing; names the missing keys."""
+    for name in joints if options.load == "normal" else ():
+        if name in mechanism.names and mechanism.bearings[mechanism.names.index(name)] is None:
+            raise InputError(f"load = \"normal\" needs joints.{name}.bearing with pin_radius, friction_arm and bending_arm "
+                             "in the arm file")
+
+
+def excited_loads(points: pd.DataFrame, wanted: str) -> tuple[dict[str, Array | None], dict[str, tuple[float, float]]]:
+    """Loads that varied enough to carry a coefficient, and the ranges of those that matter but did not vary."""
+    friction = float(points["odd"].median())
+    offered: dict[str, Array | None] = {"none": None}
+    still: dict[str, tuple[float, float]] = {}
+    for load in _LOADS:
+        values = points[load].to_numpy(dtype=float)
+        if not np.isfinite(values).all() or values.max() < MATTERS * friction or wanted not in ("auto", load):
+            continue
+        if np.ptp(values) > max(VARIED * values.max(), MATTERS * friction):
+            offered[load] = values
+        elif load != "bending":
+            still[load] = (float(values.min()), float(values.max()))
+    if wanted not in ("auto", "none") and wanted in offered:
+        del offered["none"]
+    return offered, still
+
+
+def _components(points: pd.DataFrame, options: Options, prismatic: bool) -> tuple[tuple[str, ...], str]:
+    """Components of the bearing's load that can have coefficients of their own, and why there are none.
+
+    They have to vary, at low speed too (centrifugal loads do not), reach friction by an arm of `_ARM`, and not be combinations of
+    each other and a constant.
+    """
+    if options.load not in ("auto", "components") or options.directional == "driving":
+        return (), ""
+    friction, slow = float(points["odd"].median()), (points["speed"] <= points["speed"].median()).to_numpy()
+    varied = {}
+    for name in COMPONENTS:
+        values = points[name].to_numpy(dtype=float)
+        reach = (1.0 if name != "bending" else 1.0 / _ARM) if prismatic else (1.0 if name == "bending" else _ARM)
+        if prismatic and name == "axial":
+            continue                        # it is what the drive gives
+        if np.isfinite(values).all() and np.ptp(values[slow]) > max(VARIED * values.max(), MATTERS * friction / reach):
+            varied[name] = (values - values.mean()) / np.std(values)
+    if tuple(varied) in ((), ("bending",)):
+        return (), "neither its radial nor its axial load varies"
+    for name, column in varied.items():
+        others = np.column_stack([np.ones_like(column), *(other for key, other in varied.items() if key != name)])
+        left = column - others @ np.linalg.lstsq(others, column, rcond=None)[0]
+        if np.std(left) < _APART:
+            return (), f"its {' and '.join(varied)} loads vary together, so that their parts of friction cannot be told apart"
+    return tuple(varied), ""
+
+
+def nuisance(points: pd.DataFrame, trips: int, drift: bool = True) -> dict[str, Array]:
+    """Columns fitted along: what a delayed torque signal and a slow drift, alike in all runs, do to the odd part."""
+    odd, rate = points["odd"].to_numpy(dtype=float), points["gravity_rate"].to_numpy(dtype=float)
+    columns = {}
+    if np.max(np.abs(rate) * _DELAY / np.abs(odd)) > _DELAY_SHIFT:
+        columns["delay"] = -rate
+    run, t = group_index(points["run"].to_numpy()), points["t"].to_numpy(dtype=float)
+    runs = [t[run == k] for k in range(run.max() + 1)]
+    if drift and trips - len(runs) >= _DRIFT_ROUND_TRIPS - 1:       # beyond the first of each run
+        middle, longest = np.array([times.mean() for times in runs]), max(float(np.ptp(times)) for times in runs)
+        columns["drift"] = odd * (t - middle[run]) / longest
+    return columns
+
+
+def _unidentifiable(fit: FitResult, still: dict[str, tuple[float, float]], mechanism: Mechanism, joint: int,
+                    q: Array | None = None, least: float = 0.0) -> dict[str, Parameter]:
+    """Load coefficients that the data cannot show, because the load was the same everywhere."""
+    prismatic = bool(mechanism.prismatic[joint])
+    load, (low, high) = max(still.items(), key=lambda item: item[1][1])
+    word = "normal load" if load == "normal" else "transmitted force" if prismatic else "transmitted torque"
+    tau = unit("coulomb", prismatic)
+    found = f"is {high:.3g} {tau} everywhere" if high - low < 0.01 * high else f"stays between {low:.3g} and {high:.3g} {tau}"
+    settle = ("a known payload at another distance from the axis would vary it" if q is None
+              else vary_load(mechanism, joint, load, q, least))
+    note = f"the {word} {found}; coulomb is the level at this load. {settle[0].upper()}{settle[1:]}"
+    return {name: Parameter(None, None, None, None, unit(name), "unidentifiable", note)
+            for name in law_named(fit.law).with_load}
+
+
+def _dated(drift: Parameter | None, points: pd.DataFrame) -> Parameter | None:
+    """The drift, with the moment for which the parameters stand."""
+    if drift is None:
+        return None
+    where = f"the run, t = {points['t'].mean():.0f} s" if points["run"].nunique() == 1 else "each run"
+    return replace(drift, note=f"taken out; the parameters stand for the middle of {where}")
+
+
+def _explained(delay: Parameter | None) -> Parameter:
+    """The torque delay, with the reason where it could not be told."""
+    if delay is None:
+        return Parameter(None, None, None, None, "s", "unidentifiable",
+                         "gravity changes too slowly along the strokes to show a delay")
+    if delay.verdict == "unidentifiable":
+        return replace(delay, note="the slope of gravity is too much alike in all postures to tell a delay from viscous friction")
+    return delay

@@ -1,0 +1,193 @@
+r"""General motion: friction from any logged motion, by inverse dynamics.
+
+The torque of one joint along a motion is linear in what is no friction, too:
+
+.. math:: \tau = \tau_f(\dot q) + J \ddot q + g_s \sin q + g_c \cos q + o + \Delta k_v |\dot q|
+
+Inertia and gravity are the joint's own terms (`"joint"`, the others hold) or the model's (`"model"`, with a scale where
+gravity shows it). Both sides are filtered alike, see `motion_points`.
+
+Directions: a constant difference is the offset o, which friction and drive share; :math:`\Delta k_v` is half the
+difference of viscous friction, so that Coulomb is C ± o and viscous friction k_v ± Δk_v.
+
+References
+----------
+Gautier, IEEE ICRA (1997) 3279; Janot, Gautier and Brunot, Nonlinear System Identification Benchmarks (2019).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from stribeck.ident.arrays import Array, group_index
+from stribeck.ident.errors import FitError, unknown_name
+from stribeck.ident.fit.fit_result import FitResult
+from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS
+from stribeck.ident.fit.points import FitPoints
+from stribeck.ident.fit.selection import Selection, select
+from stribeck.ident.laws.friction import AUTO, LAWS, law_named
+from stribeck.ident.laws.parameter import Parameter, verdict
+from stribeck.ident.log.finding import Finding
+from stribeck.ident.log.motion_points import Motion
+from stribeck.ident.log.round_trips import COLUMNS
+
+RIGID = ("model", "joint")
+_SHOWS = 0.1            # the model has a scale where its gravity varies by this part of what it leaves of the torque
+DELAY = 0.005           # s; torque signals lag by milliseconds
+_ONE_WAY = 0.98         # mean direction, seen through the filter, from which a point knows one direction only
+
+
+def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directional: str = "auto",
+               loads: Sequence[str] = ("none",)) -> Selection:
+    """Fit friction to general motion: laws, loads and differences between directions compete on passes left out.
+
+    A pass between two reversals is a group, as a round trip is elsewhere: its samples share ripple and a level of friction,
+    which a reversal renews.
+
+    Parameters
+    ----------
+    motion : Motion
+        See `reduce_motion`.
+    rigid : str
+        "joint": inertia and gravity of the joint are fitted along; "model": the model's torque is taken off.
+    law : str
+        A name in `LAWS`, or "auto".
+    directional : str
+        "none", "viscous" or "auto".
+    loads : sequence of str
+        Loads on offer, "none" for no load part.
+
+    Returns
+    -------
+    Selection
+        `chosen.nuisance` holds inertia, gravity, scale, offset and difference between the directions.
+
+    Raises
+    ------
+    FitError
+        If there are too few passes, other joints move though their torques are not the model's, or torque opposes motion.
+    """
+    if rigid not in RIGID:
+        raise unknown_name("rigid-body torque", rigid, RIGID)
+    ways = {"none": {}, "viscous": {"viscous_difference": motion.view(np.abs(motion.dq))}}
+    if directional not in ("auto", *ways):
+        raise unknown_name("directional", directional, ("auto", *ways))
+    if rigid == "joint" and motion.others_move:
+        raise FitError("other joints move meanwhile, and inertia and gravity of one joint cannot stand for that; "
+                       "use the model's rigid-body torque")
+    data = motion_data(motion, rigid)
+    if data.groups < LEAST_ROUND_TRIPS:
+        raise FitError(f"{data.groups} pass(es) between reversals found, at least {LEAST_ROUND_TRIPS} are needed")
+    _check_sign(data)
+    laws = AUTO if law == "auto" else (law_named(law).name,)
+    return select(data, {load: None if load == "none" else motion.loads[load] for load in loads}, laws,
+                  ways if directional == "auto" else {directional: ways[directional]})
+
+
+def motion_data(motion: Motion, rigid: str) -> FitPoints:
+    """Points of general motion, with what is no friction as columns fitted along."""
+    tau, columns = motion.view(motion.tau), _rigid_columns(motion, rigid)
+    if rigid == "model" and "scale" not in columns:
+        tau = tau - motion.view(motion.rigid)
+    return FitPoints(motion.speed, tau, None, group_index(motion.passes[motion.points]), columns,
+                {"delay": DELAY} if "delay" in columns else {}, motion.prismatic, view=motion.view)
+
+
+def law_torque(motion: Motion, fit: FitResult) -> Array:
+    """Friction of a fit as the points see it, shape (N,) [N·m or N]."""
+    return motion.view(fit.predict(motion.speed, motion.loads.get(fit.load)))
+
+
+def motion_points(motion: Motion, friction: Array) -> tuple[pd.DataFrame, np.ndarray]:
+    """Points as a table like that of round trips, where a pass takes the place of a round trip.
+
+    Points whose filter reaches across a reversal hold friction of both directions; they are fitted, but are no rows.
+
+    Parameters
+    ----------
+    motion : Motion
+        See `reduce_motion`.
+    friction : ndarray, shape (N,)
+        Friction of the points; `odd` is it in the direction of motion, `even` is what else the torque holds.
+
+    Returns
+    -------
+    table : DataFrame
+        Columns as in `round_trips.COLUMNS`.
+    rows : ndarray of bool, shape (N,)
+        Which points they are.
+    """
+    direction = motion.view(np.sign(motion.dq))
+    rows = np.abs(direction) > _ONE_WAY
+    sign = np.sign(direction)
+    seen = {load: np.maximum(motion.view(values), 0.0) for load, values in motion.loads.items()}     # the filter overshoots
+    values = {"segment": motion.passes[motion.points], "speed": np.maximum(motion.view(np.abs(motion.dq)), motion.least),
+              "position": motion.q[motion.points], "odd": sign * friction, "even": motion.view(motion.tau) - friction,
+              "gravity": motion.view(motion.rigid), **seen, "t": motion.t[motion.points],
+              "run": motion.run}
+    constant = {"joint": motion.joint, "posture": 0, "gravity_rate": np.nan, "n": 1, "std": np.nan, "temperature": np.nan,
+                "reference": False}
+    return pd.DataFrame({**values, **constant})[rows][list(COLUMNS)].reset_index(drop=True), rows
+
+
+def _rigid_columns(motion: Motion, rigid: str) -> Mapping[str, Array]:
+    """Columns of the rigid-body torque, and of the offset."""
+    offset = {"offset": np.ones(len(motion.points))}
+    gravity = motion.view(motion.gravity)
+    if rigid == "joint":
+        swings = not motion.prismatic and np.ptp(gravity) > 0.0     # gravity of a slide is constant: part of the offset
+        turning = {"gravity_sin": motion.view(np.sin(motion.q)), "gravity_cos": motion.view(np.cos(motion.q))} if swings else {}
+        return {"inertia": motion.view(motion.ddq), **turning, **offset}
+    rest = motion.view(motion.tau - motion.rigid)
+    scale = {"scale": motion.view(motion.rigid)} if np.ptp(gravity) > _SHOWS * np.ptp(rest) else {}
+    delay = {"delay": -motion.view(np.gradient(motion.rigid, motion.dt))}
+    return {**scale, **delay, "inertia": motion.view(motion.ddq), **offset}     # what the model and a stated rotor lack of it
+
+
+def _check_sign(data: FitPoints) -> None:
+    """Refuse torque that drives against the motion, which no bounded friction could show."""
+    law = LAWS["coulomb-viscous"]
+    columns = data.view(law.columns(data.w, None, {}))
+    A = np.column_stack([columns, *data.nuisance.values()])
+    friction = columns @ np.linalg.lstsq(A, data.tau, rcond=None)[0][:2]
+    if np.mean(friction * columns[:, 0]) <= 0.0:
+        raise FitError("what inertia and gravity leave of the torque opposes the motion; the sign of the torque signal is wrong "
+                       "(in an import, give it a negative factor, or set direction = -1 if the position is reversed too)")
+
+
+def beside_friction(fit: FitResult, friction: float) -> dict[str, Parameter]:
+    """What was fitted along with general motion, and why scale or delay were not."""
+    absent = Parameter(None, None, None, None, "1", "unidentifiable", "general motion was fitted without it")
+    delay = replace(absent, unit="s")
+    offset = fit.nuisance["offset"]
+    half = offset.half_width or 0.0
+    return {"scale": absent, "delay": delay, **fit.nuisance, "offset": replace(offset, verdict=verdict(friction, -half, half))}
+
+
+def agreement(name: str, motion: FitResult, constant: FitResult) -> Finding:
+    """General motion against constant speed, for the parameters that both have.
+
+    They agree where the difference is within the root sum of squares of the half widths of both intervals. Levels of friction
+    under different loads are different things.
+    """
+    apart_by_load = motion.load != constant.load
+    levels = [name.removesuffix("_coefficient") for name in law_named(motion.law).with_load] if apart_by_load else []
+    said, apart = [], []
+    for key, one in motion.parameters.items():
+        if key in levels:
+            continue
+        other = constant.parameters.get(key)
+        if (other is None or one.value is None or other.value is None or one.half_width is None or other.half_width is None):
+            continue
+        unit = "" if one.unit == "1" else f" {one.unit}"
+        said.append(f"{key} {one.value:.4g} ± {one.half_width:.2g}, "
+                    f"constant speed {other.value:.4g} ± {other.half_width:.2g}{unit}")
+        if abs(one.value - other.value) > np.hypot(one.half_width, other.half_width):
+            apart.append(key)
+    if not said:
+        return Finding(name, "agreement", f"{name}: general motion and constant speed share no parameter with an interval")
+    word = f"they differ beyond their intervals in {', '.join(apart)}" if apart else "they agree within their intervals"
+    word += f"; levels under different loads ({motion.load}, {constant.load}) do not compare" if apart_by_load else ""
+    return Finding(name, "agreement", f"{name}: general motion gives {'; '.join(said)}; {word}")

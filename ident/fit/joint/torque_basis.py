@@ -1,0 +1,54 @@
+"""Torque in the model's scale: the drive's divided by what it is over the model's gravity.
+
+The scale is the product of torque constant, gear efficiency and model masses; dividing by it is right where the torque
+constant is the cause. Its uncertainty goes into every parameter in proportion to torque.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from stribeck.ident.fit.fit_result import FitResult
+from stribeck.ident.laws.friction import law_named
+from stribeck.ident.laws.parameter import Parameter, verdict
+
+BASES = ("drive", "gravity-corrected")
+_TORQUES = ("odd", "even", "std")
+
+
+def divisor(scale: Parameter) -> float | None:
+    """What the drive's torque is divided by; None where the scale is not known well enough."""
+    return scale.value if scale.verdict == "identified" and scale.value is not None and scale.value > 0.0 else None
+
+
+def corrected(points: pd.DataFrame, scale: float) -> pd.DataFrame:
+    """Points of a joint with the torque divided by its scale."""
+    return points.assign(**{column: points[column] / scale for column in _TORQUES})
+
+
+def divided(torque: Parameter, scale: float) -> Parameter:
+    """An estimated torque in the corrected basis."""
+    value, error, low, high = (None if part is None else part / scale
+                               for part in (torque.value, torque.std_error, torque.low, torque.high))
+    return replace(torque, value=value, std_error=error, low=low, high=high)
+
+
+def uncertain(fit: FitResult, scale: Parameter) -> FitResult:
+    """A fit of corrected points with the scale's uncertainty in what is proportional to torque."""
+    error, half = ((scale.std_error or 0.0) / abs(scale.value or 1.0), (scale.half_width or 0.0) / abs(scale.value or 1.0))
+    shape = law_named(fit.law).nonlinear
+    parameters = {name: entry if name in shape else _widened(entry, error, half) for name, entry in fit.parameters.items()}
+    values = np.array([0.0 if name in shape else fit.values[name] for name in fit.names])
+    return replace(fit, parameters=parameters, covariance=fit.covariance + error**2 * np.outer(values, values))
+
+
+def _widened(parameter: Parameter, error: float, half: float) -> Parameter:
+    """A parameter whose value carries a further relative error and half width."""
+    if parameter.value is None or parameter.std_error is None or parameter.half_width is None:
+        return parameter
+    width = float(np.hypot(parameter.half_width, half * parameter.value))
+    low, high = parameter.value - width, parameter.value + width
+    word = parameter.verdict if parameter.verdict == "at bound" else verdict(parameter.value, low, high)
+    return replace(parameter, std_error=float(np.hypot(parameter.std_error, error * parameter.value)), low=low, high=high,
+                   verdict=word)

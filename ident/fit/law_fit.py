@@ -1,0 +1,150 @@
+"""One law fitted to the points of one joint: optimum, noise model, intervals and verdicts."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stribeck.ident.arrays import Array, Groups
+from stribeck.ident.errors import FitError
+from stribeck.ident.fit.fit_result import FitResult
+from stribeck.ident.fit.intervals import profile, spread
+from stribeck.ident.fit.law_on_points import parameter_names, predicted
+from stribeck.ident.fit.noise import WHITE, Noise
+from stribeck.ident.fit.points import FitPoints
+from stribeck.ident.fit.search_range import search_grid
+from stribeck.ident.fit.variable_projection import Moments, polish
+from stribeck.ident.laws.friction import Law, unit
+from stribeck.ident.laws.parameter import Parameter, verdict
+
+if TYPE_CHECKING:
+    pass
+
+LEAST_ROUND_TRIPS = 4
+_SPARE_SPEEDS = 1       # distinct speeds beyond the parameters of speed that a law needs
+_SAME_SPEED = 0.1       # by which speeds of one class differ at most, in the logarithm
+
+
+def fit_law(data: FitPoints, law: Law, load_name: str = "none") -> FitResult:
+    """Fit one law to the points of one joint."""
+    return with_intervals(best_of(data.condensed(), law), load_name).of_points(data)
+
+
+@dataclass(frozen=True)
+class Best:
+    """A law at the parameters that fit best, before its intervals are known.
+
+    Attributes
+    ----------
+    whole : Moments
+        Of the points over the search.
+    noise : Noise
+        Belongs to round trips, not to points.
+    values : dict of str to float
+        All parameters, in the order of `parameter_names`.
+    """
+
+    whole: Moments
+    noise: Noise
+    values: dict[str, float]
+
+    @cached_property
+    def residual(self) -> Array:
+        """Torque less prediction, shape (N,) [N·m]."""
+        return self.whole.data.tau - predicted(self.whole.data, self.whole.law, self.values)
+
+    @cached_property
+    def rmse(self) -> float:
+        """Root mean square residual of what was condensed to the points [N·m]."""
+        data = self.whole.data
+        weight = np.ones(len(self.residual)) if data.count is None else data.count
+        square = float(weight @ self.residual**2) + (0.0 if data.spread is None else float(data.spread.sum()))
+        return float(np.sqrt(square / weight.sum()))
+
+    @property
+    def limits(self) -> dict[str, tuple[float, float]]:
+        """Range of the search of every nonlinear parameter."""
+        return {name: (float(grid.min()), float(grid.max())) for name, grid in self.whole.grid.items()}
+
+    def at_edge(self, name: str) -> bool:
+        """Whether a nonlinear parameter lies at the edge of the search."""
+        low, high = self.limits[name]
+        return not 1.01 * low < self.values[name] < high / 1.01
+
+
+def best_of(points: FitPoints, law: Law) -> Best:
+    """Variable projection, noise model, and polish with the noise known."""
+    _enough(points, law)
+    whole = Moments.of(points, law, search_grid(points, law))
+    optimum = whole.solve(WHITE)
+    k = int(np.argmin(optimum.misfit))
+    noise = whole.noise(k, optimum.beta[k], WHITE)
+    optimum = whole.solve(noise)
+    k = int(np.argmin(optimum.misfit))
+    best = polish(points, law, noise, {name: float(values[k]) for name, values in whole.grid.items()})
+    noise = best.noise(0, best.solve(noise).beta[0], noise)
+    best = polish(points, law, noise, {name: float(values[0]) for name, values in best.grid.items()})
+    values = (*best.solve(noise).beta[0], *(values[0] for values in best.grid.values()))
+    return Best(whole, noise, dict(zip(parameter_names(points, law), map(float, values), strict=True)))
+
+
+def supports(data: FitPoints, law: Law) -> bool:
+    """Whether there are more distinct speeds than the law has parameters of speed."""
+    return int(speed_classes(data.w).max()) + 1 >= len(law.linear + law.nonlinear) + _SPARE_SPEEDS
+
+
+def speed_classes(velocity: Array) -> Groups:
+    """Which of the distinct speeds each velocity has, 0 the slowest, shape (N,)."""
+    level = np.log(np.abs(velocity))
+    ascending = np.sort(level)
+    first = [ascending[0]]
+    while ascending[-1] > first[-1] + _SAME_SPEED:
+        first.append(ascending[np.searchsorted(ascending, first[-1] + _SAME_SPEED, side="right")])
+    return np.asarray(np.searchsorted(first, level, side="right") - 1)
+
+
+def _enough(data: FitPoints, law: Law) -> None:
+    if data.groups < LEAST_ROUND_TRIPS:
+        raise FitError(f"{data.groups} round trip(s) found, at least {LEAST_ROUND_TRIPS} are needed")
+    if not supports(data, law):
+        wanted = len(law.linear + law.nonlinear) + _SPARE_SPEEDS
+        raise FitError(f"too few different speeds for the law {law.name}: at least {wanted} are needed")
+
+
+def with_intervals(best: Best, load_name: str) -> FitResult:
+    """Intervals and verdicts of the parameters that fit best; noise and residual still belong to round trips."""
+    whole, noise, values, limits = best.whole, best.noise, best.values, best.limits
+    data, law, names = whole.data, whole.law, tuple(values)
+    free = [k for k, name in enumerate(names) if name in limits or name in data.nuisance or values[name] > 0.0]
+    if not free:
+        raise FitError(f"the torque holds no friction: every parameter of the law {law.name} is zero at best")
+    found = spread(whole, noise, values, free)
+    scale = np.array([values[names[k]] if names[k] in limits else 1.0 for k in free])     # of parameters in the logarithm
+    covariance = found.covariance * np.outer(scale, scale)
+    units = {name: unit(name, data.prismatic) for name in names}
+    fitted = {name: Parameter(values[name], None, None, None, units[name], "at bound", "zero is the least it can be")
+              for name in names}
+    ends = profile(whole, noise, values, free, found)
+    for k, error, (low, high) in zip(free, scale * found.std_error, ends.tolist(), strict=True):
+        word, note = _verdict(best, names[k], low, high)
+        fitted[names[k]] = Parameter(values[names[k]], float(error), low, high, units[names[k]], word, note)
+    parameters = {name: fitted[name] for name in law.parameters(data.load is not None, data.components)}
+    own = tuple(name for name in parameters if names.index(name) in free)
+    keep = [free.index(names.index(name)) for name in own]
+    return FitResult(law.name, load_name, parameters, {name: fitted[name] for name in data.nuisance}, own,
+                     covariance[np.ix_(keep, keep)], best.rmse, float("nan"), best.residual, noise, found.factor,
+                     serial=found.serial, data=data)
+
+
+def _verdict(best: Best, name: str, low: float, high: float) -> tuple[str, str]:
+    """Verdict and note of a parameter from its interval, and from the limits of the search for a nonlinear one."""
+    if name not in best.limits:
+        return verdict(best.values[name], low, high), ""
+    if best.at_edge(name):
+        return "at bound", ""
+    least, most = best.limits[name]
+    sides = [side for side, open_ in (("below", low <= least), ("above", high >= most)) if open_]
+    if sides:
+        return "unidentifiable", f"the data leave it open {' and '.join(sides)}; more speeds there would tell"
+    return verdict(best.values[name], low, high), ""

@@ -1,0 +1,67 @@
+"""A law and its parameters on the points of one joint, with delay and drift."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.fit.points import FitPoints, as_they_are
+from stribeck.ident.laws.friction import Law
+
+_STEP = 1e-4            # of a nonlinear parameter's logarithm, for its derivative
+
+
+def linear_names(data: FitPoints, law: Law) -> tuple[str, ...]:
+    """Names of the columns: linear parameters, then nuisance."""
+    return law.linear + (law.coefficients(data.components) if data.load is not None else ()) + tuple(data.nuisance)
+
+
+def law_columns(data: FitPoints, law: Law, nonlinear: Mapping[str, Array]) -> Array:
+    """Columns of the law's linear parameters as the points see them, at K values of the others, shape (K, N, p)."""
+    columns = law.columns(data.w, data.load, nonlinear, data.components)
+    if columns.ndim == 2:
+        columns = columns[None]
+    if data.view is as_they_are:
+        return columns
+    K, M, p = columns.shape
+    return data.view(columns.swapaxes(0, 1).reshape(M, K * p)).reshape(-1, K, p).swapaxes(0, 1)
+
+
+def predicted(data: FitPoints, law: Law, values: Mapping[str, float]) -> Array:
+    """Law and nuisance at the points, shape (N,)."""
+    own = {name: value for name, value in values.items() if name not in data.nuisance}
+    extra = sum((values[name] * column for name, column in data.nuisance.items()), np.zeros(len(data.tau)))
+    return np.asarray(data.view(law.torque(data.w, own, data.load)) + extra)
+
+
+def jacobian(data: FitPoints, law: Law, values: Mapping[str, float]) -> Array:
+    """Derivatives of the prediction; with respect to the logarithm for nonlinear parameters; shape (N, p)."""
+    nonlinear = {name: np.array([values[name]]) for name in law.nonlinear}
+    slopes = []
+    for name in law.nonlinear:
+        up, down = ({**values, name: values[name] * np.exp(sign * _STEP)} for sign in (1.0, -1.0))
+        slopes.append((predicted(data, law, up) - predicted(data, law, down)) / (2.0 * _STEP))
+    return np.column_stack([law_columns(data, law, nonlinear)[0], *data.nuisance.values(), *slopes])
+
+
+def parameter_names(data: FitPoints, law: Law) -> tuple[str, ...]:
+    """Names of the columns of `jacobian`."""
+    return (*linear_names(data, law), *law.nonlinear)
+
+
+def prior_squares(data: FitPoints, law: Law) -> Array:
+    """What is known beforehand, as sums of products of the columns and the torque; shape (p + 1, p + 1)."""
+    names = linear_names(data, law)
+    return np.diag([data.prior[name] ** -2.0 if name in data.prior else 0.0 for name in names] + [0.0])
+
+
+def prior_sums(data: FitPoints, names: Sequence[str], values: Mapping[str, float]) -> Array:
+    """What is known beforehand as sums of products of rows of their own, a group each; shape (P, q, q).
+
+    The last column is the residual.
+    """
+    rows = np.zeros((len(data.prior), len(names) + 1))
+    for row, (name, deviation) in enumerate(data.prior.items()):
+        rows[row, list(names).index(name)] = 1.0 / deviation
+        rows[row, -1] = -values[name] / deviation
+    return rows[:, :, None] * rows[:, None, :]

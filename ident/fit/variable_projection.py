@@ -1,0 +1,248 @@
+r"""Variable projection: the best linear parameters of a law for each nonlinear one, searched globally.
+
+Least squares needs the points only in sums of products over each round trip. With the columns A and the torque as the
+last of them, the rows a of a round trip of n points give
+
+.. math:: m = \sum a, \qquad D = \sum (a - m/n) (a - m/n)^T, \qquad
+          W = \frac{D}{\sigma^2} + \frac{m m^T}{n^2 \sigma_l^2}
+
+where W is the sum of products of the whitened rows under noise \sigma of points about their mean and \sigma_l of means.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import nnls
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.fit.group_sums import product_sums, sums_about_means, symmetric_inverse
+from stribeck.ident.fit.law_on_points import (
+    jacobian,
+    law_columns,
+    linear_names,
+    parameter_names,
+    predicted,
+    prior_squares,
+    prior_sums,
+)
+from stribeck.ident.fit.noise import Noise, noise_of_sums
+from stribeck.ident.fit.points import FitPoints
+from stribeck.ident.fit.search_range import nonlinear_grid
+from stribeck.ident.laws.friction import Law
+
+_STEPS, _HALVINGS = 20, 6       # most steps of the polish, and how often one is halved
+_FINE = 1e-7            # least step, in the logarithm
+_AT_ONCE = 2**22        # numbers held at once while sums are taken
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """Least squares at each of K values of the nonlinear parameters.
+
+    Attributes
+    ----------
+    beta : ndarray, shape (K, p)
+        Linear parameters of the law, none negative, then of the nuisance columns.
+    misfit : ndarray, shape (K,)
+        Sum of squared whitened residuals.
+    variance : ndarray, shape (K, p)
+        Of the linear parameters, under the noise model; zero for those held at zero.
+    """
+
+    beta: Array
+    misfit: Array
+    variance: Array
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Sums of products of a law's columns and the torque, at K values of its nonlinear parameters.
+
+    Attributes
+    ----------
+    grid : mapping of str to ndarray, shape (K,)
+        The nonlinear parameters; K = 1 where the law has none.
+    sums : ndarray, shape (K, G, p + 1)
+        Of the linear parameters' columns, those of the nuisance, and last the torque, over each round trip: m above.
+    squares : ndarray, shape (K, p + 1, p + 1)
+        Of products about the means, over all round trips: the sum of D above.
+    """
+
+    data: FitPoints
+    law: Law
+    grid: Mapping[str, Array]
+    sums: Array
+    squares: Array
+
+    @classmethod
+    def of(cls, data: FitPoints, law: Law, grid: Mapping[str, Array]) -> "Moments":
+        """Sums for the points of a joint."""
+        parts = []
+        for rows in row_blocks(data, law, grid):
+            sums, about = _about_means(data, rows)
+            parts.append((sums, np.swapaxes(about, -1, -2) @ about))
+        sums, squares = (np.concatenate(part) for part in zip(*parts, strict=True))
+        squares[:, -1, -1] += _weighted_spread(data).sum()
+        return cls(data, law, grid, sums, squares)
+
+    def total(self, noise: Noise) -> Array:
+        """Sums of products of whitened rows, and of what is known beforehand, shape (K, p + 1, p + 1)."""
+        weighted = self.sums / variance_of_sums(self.data, noise)[:, None]
+        return np.asarray(self.squares / noise.within**2 + np.swapaxes(self.sums, -1, -2) @ weighted
+                          + prior_squares(self.data, self.law))
+
+    def solve(self, noise: Noise) -> Optimum:
+        """Least squares at every point of the grid."""
+        return least_squares(self.total(noise), len(self.data.nuisance))
+
+    def noise(self, k: int, beta: Array, known: Noise) -> Noise:
+        """Noise model from the residuals at point k of the grid, where a `known` one gave beta."""
+        e = np.append(-beta, 1.0)
+        root = 1.0 if self.data.weight is None else np.sqrt(self.data.weight / self.data.weight.mean())
+        residual, about = root * (self.sums[k] @ e), float(e @ self.squares[k] @ e)
+        return noise_of_sums(residual, about, self.sums[k, :, :-1] @ beta, self.data.samples, self._leverage(k, known))
+
+    def _leverage(self, k: int, noise: Noise) -> Array:
+        """How much the level of each round trip determines its own prediction, shape (G,); nonlinear ones in proportion.
+
+        The sum is how many parameters the levels determine: the rest is known from within the round trips.
+        """
+        sums = self.sums[k, :, :-1]
+        weighted = sums / variance_of_sums(self.data, noise)[:, None]
+        between = sums.T @ weighted
+        total = self.squares[k, :-1, :-1] / noise.within**2 + between + prior_squares(self.data, self.law)[:-1, :-1]
+        scale = np.sqrt(np.maximum(np.diag(total), 1e-300))
+        inverse = symmetric_inverse(total / np.outer(scale, scale), 1e-12)
+        own = np.einsum("gi,ij,gj->g", sums / scale, inverse, weighted / scale)
+        return np.asarray(own * (len(scale) + len(self.law.nonlinear)) / len(scale))
+
+
+def row_blocks(data: FitPoints, law: Law, grid: Mapping[str, Array]) -> Iterator[Array]:
+    """Columns of the linear parameters and of the nuisance, and last the torque, a part of the grid at a time: (K, N, p + 1)."""
+    size = len(next(iter(grid.values()))) if grid else 1
+    rest = np.column_stack((*data.nuisance.values(), data.tau))
+    step = max(1, _AT_ONCE // (len(data.w) * (len(linear_names(data, law)) + 1)))
+    for k in range(0, size, step):
+        own = law_columns(data, law, {name: values[k:k + step] for name, values in grid.items()})
+        yield np.concatenate((own, np.broadcast_to(rest, (len(own), *rest.shape))), axis=2)
+
+
+def _about_means(data: FitPoints, rows: Array) -> tuple[Array, Array]:
+    """Sums of rows over each round trip, and the rows about its mean, weighted."""
+    sums, about = sums_about_means(rows, data.group, data.count)
+    return sums, about if data.weight is None else about * np.sqrt(data.weight)[data.group, None]
+
+
+def _weighted_spread(data: FitPoints) -> Array:
+    spread = np.zeros(data.groups) if data.spread is None else data.spread
+    return spread if data.weight is None else spread * data.weight
+
+
+def variance_of_sums(data: FitPoints, noise: Noise) -> Array:
+    """What the noise makes of the sum over each round trip, shape (G,)."""
+    variance = data.samples**2 * noise.variance_of_means(data.samples)
+    return variance if data.weight is None else variance / data.weight
+
+
+def whitened(data: FitPoints, rows: Array, noise: Noise) -> Array:
+    """Sums of products of the whitened rows of each round trip, W above; rows (..., N, q), shape (..., G, q, q)."""
+    sums, about = _about_means(data, rows)
+    squares = product_sums(about, data.group)
+    squares[..., -1, -1] += _weighted_spread(data)
+    weighted = sums / variance_of_sums(data, noise)[:, None]
+    return np.asarray(squares / noise.within**2 + sums[..., :, None] * weighted[..., None, :])
+
+
+def least_squares(total: Array, free: int) -> Optimum:
+    """Least squares from the sums of products (K, p + 1, p + 1), nonnegative but for the last `free` parameters."""
+    p = total.shape[-1] - 1
+    scale = np.sqrt(np.maximum(np.diagonal(total[:, :p, :p], axis1=1, axis2=2), 1e-300))         # (K, p)
+    gram = total[:, :p, :p] / (scale[:, :, None] * scale[:, None, :]) + 1e-14 * np.eye(p)
+    right = total[:, :p, p] / scale
+    inverse = symmetric_inverse(gram, 1e-13)
+    beta = np.einsum("kij,kj->ki", inverse, right)
+    for k in np.flatnonzero((beta[:, : p - free] < 0.0).any(axis=1)):
+        beta[k] = _nonnegative(gram[k], right[k], free)
+        held = np.append(beta[k, : p - free] <= 0.0, np.zeros(free, dtype=bool))
+        inverse[k] = 0.0
+        inverse[k][np.ix_(~held, ~held)] = symmetric_inverse(gram[k][np.ix_(~held, ~held)], 1e-13)
+    misfit = total[:, p, p] - 2.0 * np.einsum("ki,ki->k", beta, right) + np.einsum("ki,kij,kj->k", beta, gram, beta)
+    variance = np.maximum(0.0, np.diagonal(inverse, axis1=1, axis2=2)) / scale**2
+    return Optimum(beta / scale, misfit, variance)
+
+
+def _nonnegative(gram: Array, right: Array, free: int) -> Array:
+    """Minimum of x' gram x - 2 right' x with x >= 0 but for the last `free`."""
+    value, vectors = np.linalg.eigh(gram)
+    root = np.sqrt(np.maximum(value, 1e-14 * value[-1]))
+    A, b = root[:, None] * vectors.T, (vectors.T @ right) / root
+    bounded = len(right) - free
+    split, _ = nnls(np.hstack((A, -A[:, bounded:])), b)
+    return np.append(split[:bounded], split[bounded:len(right)] - split[len(right):])
+
+
+def polish(data: FitPoints, law: Law, noise: Noise, start: Mapping[str, float]) -> Moments:
+    """From good nonlinear parameters to the best ones: quasi-Newton (BFGS) that begins with the Hessian of Gauss and Newton."""
+    limits = np.array([nonlinear_grid(data, name)[[0, -1]] for name in law.nonlinear]).reshape(-1, 2)
+    best = Moments.of(data, law, {name: np.array([value]) for name, value in start.items()})
+    optimum, step, slope, inverse = best.solve(noise), np.zeros(len(start)), np.zeros(len(start)), np.eye(len(start))
+    for _ in range(_STEPS if law.nonlinear else 0):
+        at = np.array([values[0] for values in best.grid.values()])
+        values = dict(zip(parameter_names(data, law), map(float, (*optimum.beta[0], *at)), strict=True))
+        was, (slope, gauss) = slope, _slope(data, law, noise, values)
+        turn = step @ (slope - was)
+        if turn > 0.0:
+            left = np.eye(len(at)) - np.outer(step, slope - was) / turn
+            inverse = left @ inverse @ left.T + np.outer(step, step) / turn
+        else:
+            inverse = gauss
+        full = np.clip(-inverse @ slope, -1.0, 1.0)
+        for halving in range(_HALVINGS):
+            there = np.clip(at * np.exp(full / 2.0**halving), *limits.T)
+            step = np.log(there / at)
+            if np.abs(step).max() < _FINE:
+                return best
+            tried = Moments.of(data, law, dict(zip(start, there[:, None], strict=True)))
+            found = tried.solve(noise)
+            if found.misfit[0] < optimum.misfit[0]:
+                break
+        else:
+            return best
+        best, optimum = tried, found
+    return best
+
+
+def _slope(data: FitPoints, law: Law, noise: Noise, values: Mapping[str, float]) -> tuple[Array, Array]:
+    """Of half the misfit over the nonlinear parameters' logarithms: gradient, and inverse Hessian of the linearized law."""
+    names = tuple(values)
+    sums, about = _about_means(data, _jacobian_rows(data, law, values))
+    total = (about.T @ about / noise.within**2 + sums.T @ (sums / variance_of_sums(data, noise)[:, None])
+             + prior_sums(data, names, values).sum(axis=0))
+    free = [k for k, name in enumerate(names) if name in data.nuisance or values[name] > 0.0]
+    own = slice(len(free) - len(law.nonlinear), None)
+    scale = np.sqrt(np.maximum(np.diag(total)[free], 1e-300))
+    inverse = symmetric_inverse(total[np.ix_(free, free)] / np.outer(scale, scale), 1e-12)
+    return -total[free, -1][own], (inverse / np.outer(scale, scale))[own, own]
+
+
+def residual_sums(data: FitPoints, law: Law, noise: Noise, values: Mapping[str, float]) -> Array:
+    """Sums of products of the whitened rows of `jacobian` and, last, the residual; a group each, then the prior's rows.
+
+    Shape (G + P, p + 1, p + 1).
+    """
+    return np.concatenate((whitened(data, _jacobian_rows(data, law, values), noise), prior_sums(data, tuple(values), values)))
+
+
+def level_rows(data: FitPoints, law: Law, noise: Noise, values: Mapping[str, float]) -> list[Array]:
+    """Whitened sums of the rows of `jacobian` and, last, the residual over each round trip, by time; shape (G, p + 1) a run."""
+    sums, _ = _about_means(data, _jacobian_rows(data, law, values))
+    rows = sums / np.sqrt(variance_of_sums(data, noise))[:, None]
+    time = np.arange(len(rows)) if data.time is None else data.time
+    run = np.zeros(len(rows), dtype=int) if data.run is None else data.run
+    order = np.lexsort((time, run))
+    return np.split(rows[order], np.flatnonzero(np.diff(run[order])) + 1)
+
+
+def _jacobian_rows(data: FitPoints, law: Law, values: Mapping[str, float]) -> Array:
+    return np.column_stack((jacobian(data, law, values), data.tau - predicted(data, law, values)))

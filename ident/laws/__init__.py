@@ -1,0 +1,1 @@
+"""Friction laws, with everything that is known about each, and estimated parameters with interval and verdict."""

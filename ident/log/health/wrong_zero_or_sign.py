@@ -1,0 +1,189 @@
+"""Whether one mistake explains why torques do not follow the model's gravity: a sign, a zero, two joints exchanged.
+
+A joint whose position is wrong spoils the gravity of the joints that carry it as well, so every joint's even part is held
+against what the model would say of it, and the mistake that explains all of them is named, with what to write instead.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import minimize_scalar
+
+from stribeck.ident.arm.arm_file import JointTable
+from stribeck.ident.arrays import Array
+from stribeck.ident.log.finding import Finding
+from stribeck.ident.log.health.log_health import UNIT
+from stribeck.ident.model.dynamics import inverse_dynamics
+from stribeck.ident.model.mechanism import Mechanism
+
+KINDS = ("direction", "zero", "order")
+_POINTS = 600           # that are looked at, spread over all
+_LEAST = 24             # points of a joint that tell something
+_SCATTER = 0.05         # part of its friction by which a joint's even part may scatter about gravity
+_AMISS = 3.0            # times that from which a joint's torque does not follow the model,
+_EXPLAINS = 0.2         # part of the squares of what is amiss that an explanation may leave,
+_BETTER = 0.6           # and of those of the next best explanation of another kind
+_GRID = 24              # places at which a shift is tried
+_PRECISE = 1e-4         # rad
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """What may have happened to the positions: q' = sign q[:, order] + shift are those of the model.
+
+    Attributes
+    ----------
+    kind : str
+        One of `KINDS`.
+    joints : tuple of int
+        Whose positions.
+    order : ndarray of int, shape (n,)
+        Whose position and torque each joint of the model has.
+    sign, shift : ndarray, shape (n,)
+        Of positions; torques have the sign, too.
+    moved : bool
+        Whether positions are exchanged as well, not only torques.
+    """
+
+    kind: str
+    joints: tuple[int, ...]
+    order: np.ndarray
+    sign: Array
+    shift: Array
+    moved: bool = True
+
+
+def misplaced(points: pd.DataFrame, q: Array, dq: Array, mechanism: Mechanism, tables: Mapping[str, JointTable]) -> list[Finding]:
+    """The finding about the mistake that explains the even parts of all joints; none where nothing is amiss, or nothing does.
+
+    Parameters
+    ----------
+    points : DataFrame
+        Of a reduction, with columns joint, even and odd.
+    q, dq : ndarray, shape (N, n)
+        Positions and velocities of all joints at the points.
+    mechanism : Mechanism
+        With joints in their order.
+    tables : mapping of str to JointTable
+        What the arm file says of each joint.
+    """
+    even = _Even.of(points, q, dq, mechanism)
+    plain = even.amiss(_unchanged(mechanism.n))
+    if not (plain > _AMISS**2).any():
+        return []
+    zero = np.array([tables[name].zero_offset if name in tables else 0.0 for name in mechanism.names])
+    found = [(even.amiss(one), one) for one in _mistakes(mechanism, zero, even)]
+    found.sort(key=lambda case: float(case[0].sum()))
+    left, best = found[0]
+    rest = [float(other.sum()) for other, one in found if (one.kind, one.joints) != (best.kind, best.joints)]
+    if _beyond(left) > _EXPLAINS * _beyond(plain) or (rest and float(left.sum()) > _BETTER * rest[0]):
+        return []
+    return [_said(best, even, mechanism, tables)]
+
+
+@dataclass(frozen=True)
+class _Even:
+    """Even parts of the joints that have some: whose rows, values, what their scatter may be."""
+
+    mechanism: Mechanism
+    q: Array
+    dq: Array
+    joint: np.ndarray
+    value: Array
+    scatter: Array
+
+    @classmethod
+    def of(cls, points: pd.DataFrame, q: Array, dq: Array, mechanism: Mechanism) -> "_Even":
+        """Some of the points, spread over all."""
+        joint = np.array([mechanism.names.index(str(name)) for name in points["joint"]], dtype=int)
+        often = np.bincount(joint, minlength=mechanism.n)
+        rows = np.flatnonzero(often[joint] >= _LEAST)
+        rows = rows[:: max(1, len(rows) // _POINTS)]
+        odd = points["odd"].to_numpy(dtype=float)
+        scatter = np.array([_SCATTER * float(np.median(odd[joint == j])) if often[j] else 1.0 for j in range(mechanism.n)])
+        return cls(mechanism, q[rows], dq[rows], joint[rows], points["even"].to_numpy(dtype=float)[rows], scatter)
+
+    def torque(self, mistake: Mistake) -> Array:
+        """What the model says of each even part, if the mistake was made."""
+        order = mistake.order if mistake.moved else np.arange(self.mechanism.n)
+        q = mistake.sign * self.q[:, order] + mistake.shift
+        tau = inverse_dynamics(self.mechanism, q, mistake.sign * self.dq[:, order])
+        own = np.empty_like(mistake.order)
+        own[mistake.order] = np.arange(len(own))            # the model's joint that a recorded one is
+        return np.asarray((mistake.sign * tau)[np.arange(len(q)), own[self.joint]])
+
+    def amiss(self, mistake: Mistake) -> Array:
+        """Mean squares of what is left of each joint's even part, in squares of its scatter, shape (n,)."""
+        tau, left = self.torque(mistake), np.zeros(self.mechanism.n)
+        for j in np.unique(self.joint):
+            even, model = (values[self.joint == j] - values[self.joint == j].mean() for values in (self.value, tau))
+            square = float(model @ model)
+            scale = min(max(float(even @ model) / square, 1.0 / UNIT), UNIT) if square > 1e-12 else 0.0
+            left[j] = float(np.mean((even - scale * model) ** 2)) / self.scatter[j] ** 2
+        return left
+
+
+def _beyond(amiss: Array) -> float:
+    """What is amiss beyond the scatter that even parts may have."""
+    return float(np.maximum(amiss - 1.0, 0.0).sum())
+
+
+def _unchanged(n: int) -> Mistake:
+    return Mistake("", (), np.arange(n), np.ones(n), np.zeros(n))
+
+
+def _mistakes(mechanism: Mechanism, zero: Array, even: _Even) -> Iterator[Mistake]:
+    """All that one person may get wrong."""
+    n, turning = mechanism.n, ~mechanism.prismatic
+    for j in range(n):
+        sign, shift = np.ones(n), np.zeros(n)
+        sign[j], shift[j] = -1.0, 2.0 * zero[j]
+        yield Mistake("direction", (j,), np.arange(n), sign, shift)
+        if turning[j]:
+            yield _best_shift(j, even)
+    for a, b in combinations(range(n), 2):
+        if turning[a] == turning[b]:
+            order = np.arange(n)
+            order[[a, b]] = b, a
+            for moved in (True, False):
+                yield Mistake("order", (a, b), order, np.ones(n), np.zeros(n), moved)
+
+
+def _best_shift(j: int, even: _Even) -> Mistake:
+    """The shift of one joint's zero that explains most."""
+    n = even.mechanism.n
+
+    def shifted(by: float) -> Mistake:
+        shift = np.zeros(n)
+        shift[j] = by
+        return Mistake("zero", (j,), np.arange(n), np.ones(n), shift)
+
+    def left(by: float) -> float:
+        return float(even.amiss(shifted(by)).sum())
+
+    step = 2.0 * np.pi / _GRID
+    nearest = min(np.arange(-_GRID // 2, _GRID // 2) * step, key=left)
+    return shifted(float(minimize_scalar(left, bounds=(nearest - step, nearest + step), method="bounded",
+                                         options={"xatol": _PRECISE}).x))
+
+
+def _said(mistake: Mistake, even: _Even, mechanism: Mechanism, tables: Mapping[str, JointTable]) -> Finding:
+    names = [mechanism.names[j] for j in mistake.joints]
+    fits = "the torques of all joints fit the model's gravity" if len(np.unique(even.joint)) > 1 else "its torque fits gravity"
+    name = names[0]
+    table = tables.get(name, JointTable())
+    if mistake.kind == "direction":
+        return Finding(name, "direction", f"{name}: {fits} if it turns the other way than the log says; write direction = "
+                                          f"{-table.direction} in joints.{name} and import or record again. Until then loads are "
+                                          "those of another posture")
+    if mistake.kind == "zero":
+        shift = float(mistake.shift[mistake.joints[0]])
+        return Finding(name, "zero", f"{name}: {fits} at positions {shift:+.3f} rad from those in the log; write zero_offset = "
+                                     f"{table.zero_offset + shift:.3f} in joints.{name} and import or record again, unless the "
+                                     "place of the model's masses is wrong. Until then loads are those of another posture")
+    what = "positions and torques" if mistake.moved else "torques"
+    return Finding(name, "order", f"{' and '.join(names)}: {fits} if the {what} of these two are exchanged; check the order of "
+                                  "the log's columns, or of the drives. Until then friction is that of the other joint")

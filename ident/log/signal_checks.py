@@ -1,0 +1,80 @@
+"""Signals that no fit can use: time that decreases, values that are no numbers, velocities of another unit, dead torques."""
+
+import numpy as np
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.errors import InputError
+from stribeck.ident.log.run import Run
+from stribeck.ident.log.strokes import HELD
+
+GAP = 1.5               # periods from which a step of time is a gap
+JITTER = 0.05           # part of the period by which a step must differ to count as jitter,
+_SAME_RATE = 0.1        # by which velocity and the derivative of position may differ
+
+
+def dead_torques(run: Run) -> list[str]:
+    """Joints that move while their torque never changes."""
+    return [name for name, q, tau in zip(run.names, run.signals["q"].T, run.signals["tau"].T, strict=True)
+            if np.ptp(q) > HELD and np.ptp(tau) == 0.0]
+
+
+def check_velocity(q: Array, dq: Array, t: Array, names: tuple[str, ...], source: str) -> None:
+    """Refuse velocities that are not the derivative of the positions: a unit or a sign is wrong.
+
+    Parameters
+    ----------
+    q, dq : ndarray, shape (N, n)
+        Positions and velocities; a velocity that was not recorded is nan.
+    t : ndarray, shape (N,)
+        Times [s].
+    names : tuple of str
+        Joint names.
+    source : str
+        What messages name.
+
+    Raises
+    ------
+    InputError
+        Names the joint and the factor between both.
+    """
+    for joint, name in enumerate(names):
+        v = dq[:, joint]
+        way = 0.5 * (v[1:] + v[:-1]) * np.diff(t)           # what the velocity says the joint went
+        if not np.isfinite(way).all():
+            continue
+        steps = max(1, len(t) // 200)                       # over which noise of the position hardly counts
+        said = np.add.reduceat(way, np.arange(0, len(way) - steps + 1, steps))[:-1]
+        went = np.diff(q[::steps, joint])[: len(said)]
+        if len(said) < 3 or not np.abs(went).max() > 0.0:
+            continue
+        factor = float(said @ went / (went @ went))
+        alike = float(said @ went) ** 2 > 0.8 * float(said @ said) * float(went @ went)
+        if alike and not abs(factor - 1.0) < _SAME_RATE:
+            raise InputError(f"{source}: the velocity of {name} is {factor:.4g} times the derivative of its position; "
+                             "check unit and sign of both")
+
+
+def check_time(t: Array, source: str, remedy: str = "") -> tuple[float, np.ndarray]:
+    """True rate [Hz], and the rows after which there is a gap; what is wrong is told with its remedy.
+
+    Raises
+    ------
+    InputError
+        If time is not a finite number or does not increase.
+    """
+    steps = np.diff(t)
+    if len(t) < 2 or not np.isfinite(t).all() or (steps <= 0.0).any():
+        row = int(np.argmin(np.append(np.where(np.isfinite(steps), steps, -1.0) > 0.0, True)))
+        raise InputError(f"{source}: time must increase from row to row; it does not after row {row} (t = {t[row]:.6g} s){remedy}"
+                         if len(t) > 1 else f"{source}: fewer than two samples")
+    period = float(np.median(steps))
+    return 1.0 / period, np.flatnonzero(steps > GAP * period)
+
+
+def check_numbers(values: Array, signal: str, names: tuple[str, ...], t: Array, source: str, remedy: str = "") -> None:
+    """Refuse values that are not numbers; says what helps."""
+    bad = ~np.isfinite(values)
+    if bad.any():
+        row, joint = np.argwhere(bad)[0]
+        raise InputError(f"{source}: {signal} of {names[joint]} is not a finite number in row {row} (t = {t[row]:.3f} s), the "
+                         f"first of {int(bad.sum())} such values{remedy}")

@@ -1,0 +1,1 @@
+"""Closed chains: loops closed by cut joints."""

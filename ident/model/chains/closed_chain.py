@@ -1,0 +1,210 @@
+r"""Closed chains: a tree whose loops are closed by cut joints (P0, Eqs. 23-27, 55).
+
+The tree moves with all its joints, of which some are known; the closures give the rest. With the Jacobian G of the
+closures the cut-joint forces :math:`\lambda` are what makes the passive joints carry their own torque only,
+
+.. math:: (M \ddot q + h)_p = \tau_p + (G^T \lambda)_p, \qquad \tau_a = (M \ddot q + h)_a - (G^T \lambda)_a.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.errors import InputError
+from stribeck.ident.model.chains.internal_forces import InternalForces
+from stribeck.ident.model.chains.loop_geometry import cut_wrenches, drift, on_links
+from stribeck.ident.model.chains.posture_following import SINGULAR, Branch, PostureError, apply
+from stribeck.ident.model.dynamics import Kinematics, inverse_dynamics, kinematics
+from stribeck.ident.model.elastic_joints import spring_torque
+from stribeck.ident.model.loads import JointLoads, joint_loads
+from stribeck.ident.model.mechanism import Mechanism
+from stribeck.ident.model.recursion import batch
+
+
+@dataclass(frozen=True)
+class ClosedMotion:
+    """Motion of all joints of a closed chain, which closes its loops.
+
+    Attributes
+    ----------
+    q, dq, ddq : ndarray, shape (N, n)
+        Positions, velocities and accelerations.
+    condition : ndarray, shape (N,)
+        Condition number of the Jacobian of the joints that were solved for, in characteristic lengths and rad.
+    """
+
+    q: Array
+    dq: Array
+    ddq: Array
+    condition: Array
+
+
+@dataclass(frozen=True)
+class ClosedLoads:
+    """Forces in a closed chain.
+
+    An overconstrained chain (a planar one with pins, say) may carry loads across its plane on more than one way; how
+    they share is not a matter of rigid bodies. Loads and forces that depend on it are nan.
+
+    Attributes
+    ----------
+    tau : ndarray, shape (N, n)
+        Driving torques; zero in passive joints [N·m or N].
+    joints : JointLoads
+        Loads of the tree's joints under the cut-joint forces.
+    force, moment : ndarray, shape (N, closures, 3)
+        On link a of each closure from its link b, at the closure's point, in base axes [N, N·m].
+    condition : ndarray, shape (N,)
+        Condition number of the passive joints' Jacobian, in characteristic lengths and rad.
+    """
+
+    tau: Array
+    joints: JointLoads
+    force: Array
+    moment: Array
+    condition: Array
+
+
+def close_loops(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None, ddq: ArrayLike | None = None,
+                known: Sequence[int] | None = None) -> ClosedMotion:
+    """Motion of all joints from that of the known ones (Eqs. 23-25).
+
+    The posture at q = 0, closed first if it is not quite, is the assembly that is followed (`posture_following`).
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        With closures.
+    q, dq, ddq : array_like, shape (N, k)
+        Positions, velocities and accelerations of the known joints; the last two default to zero.
+    known : sequence of int, optional
+        Which joints are known; default the active ones.
+
+    Raises
+    ------
+    PostureError
+        If a posture cannot be reached or is singular; says how far the known joints come.
+    InputError
+        If a shape does not fit, or the closures leave more or fewer degrees of freedom than there are known joints.
+    """
+    branch = _branch(mechanism, mechanism.active if known is None else known)
+    given, solved = list(branch.known), list(branch.solved)
+    wanted = _known("q", q, mechanism, given)
+    rates = [np.zeros_like(wanted) if rate is None else _known(name, rate, mechanism, given, len(wanted))
+             for name, rate in (("dq", dq), ("ddq", ddq))]
+    posture, reached = branch.follow(wanted)
+    for row in np.flatnonzero(reached < 1.0):
+        raise branch.unreachable(wanted[row], float(reached[row]))
+    condition = branch.condition(posture)
+    _refuse_singular(mechanism, condition, wanted, given)
+    velocity, acceleration = np.zeros_like(posture), np.zeros_like(posture)
+    velocity[:, given], acceleration[:, given] = rates
+    if solved:
+        G, unit = branch.jacobian(posture), branch.unit
+        inverse: Array = np.asarray(np.linalg.pinv(G[:, :, solved]), dtype=np.float64)
+        velocity[:, solved] = -unit[solved] * apply(inverse, apply(G, velocity / unit))
+        runaway = drift(mechanism, kinematics(mechanism, posture, velocity, acceleration))
+        acceleration[:, solved] = -unit[solved] * apply(inverse, runaway / branch.row_unit)
+    return ClosedMotion(posture, velocity, acceleration, condition)
+
+
+def closed_loads(mechanism: Mechanism, motion: ClosedMotion, torque: ArrayLike | None = None,
+                 external: ArrayLike | None = None) -> ClosedLoads:
+    """Cut-joint forces, joint loads and driving torques of a closed chain (Eqs. 26, 27, 55).
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        With closures.
+    motion : ClosedMotion
+        From `close_loops`.
+    torque : array_like, shape (N, n), optional
+        Torques that resist the joints, friction positive with velocity; default none [N·m or N]. Springs of the mechanism
+        are added.
+    external : array_like, shape (N, n, 6), optional
+        Force and moment about the joint origin that act on each link from outside, in base axes [N, N·m].
+
+    Raises
+    ------
+    PostureError
+        If the posture is singular: the passive joints do not determine the forces.
+    """
+    return ForceBalance(mechanism, motion).loads(torque, external)
+
+
+class ForceBalance:
+    """Forces of a closed chain along one motion, for any resisting torques and external forces.
+
+    Parameters and errors as in `closed_loads`.
+    """
+
+    def __init__(self, mechanism: Mechanism, motion: ClosedMotion) -> None:
+        self.mechanism, self.motion = mechanism, motion
+        self.tree = replace(mechanism, closures=())
+        self.branch = _branch(mechanism, mechanism.active)
+        self.passive = list(mechanism.passive)
+        self.condition = self.branch.condition(motion.q)
+        _refuse_singular(mechanism, self.condition, motion.q[:, list(mechanism.active)], mechanism.active)
+
+    @cached_property
+    def pose(self) -> Kinematics:
+        """Where the links are and how fast they move."""
+        return kinematics(self.tree, self.motion.q, self.motion.dq)
+
+    @cached_property
+    def _jacobian(self) -> Array:
+        return self.branch.jacobian(self.motion.q)
+
+    @cached_property
+    def _inverse(self) -> Array:
+        return np.asarray(np.linalg.pinv(self._jacobian[:, :, self.passive]).transpose(0, 2, 1))
+
+    @cached_property
+    def _internal(self) -> InternalForces:
+        return InternalForces.of(self.branch, self.pose, self._jacobian)
+
+    def loads(self, torque: ArrayLike | None = None, external: ArrayLike | None = None) -> ClosedLoads:
+        """As `closed_loads`."""
+        m, (q, dq, ddq), unit = self.mechanism, (self.motion.q, self.motion.dq, self.motion.ddq), self.branch.unit
+        rest = inverse_dynamics(self.tree, q, dq, ddq, external) + spring_torque(m, q, dq)
+        if torque is not None:
+            rest += batch("torque", torque, m, len(q))
+        lam = apply(self._inverse, (rest * unit)[:, self.passive])
+        tau = rest - apply(self._jacobian.transpose(0, 2, 1), lam) / unit
+        tau[:, self.passive] = 0.0
+        force, moment = cut_wrenches(m, self.pose, lam / self.branch.row_unit)
+        joints = joint_loads(self.tree, q, dq, ddq, on_links(m, self.pose, force, moment, external))
+        return ClosedLoads(tau, *self._internal.hide(joints, force, moment), self.condition)
+
+
+def _branch(m: Mechanism, known: Sequence[int]) -> Branch:
+    known = tuple(known)
+    if not m.closures:
+        raise InputError(f"{m.name} has no loops to close; joint_loads and driving_torque answer for it")
+    if len(set(known)) < len(known) or not set(known) <= set(range(m.n)):
+        raise InputError(f"{m.name}: known = {list(known)}; joints from 0 to {m.n - 1} are needed, each once")
+    return Branch(m, known, tuple(joint for joint in range(m.n) if joint not in known))
+
+
+def _refuse_singular(m: Mechanism, condition: Array, known: Array, joints: Sequence[int]) -> None:
+    if (condition < SINGULAR).all():
+        return
+    row = int(np.argmax(condition))
+    where = ", ".join(f"{m.names[joint]} = {value:.4f}" for joint, value in zip(joints, known[row], strict=True))
+    raise PostureError(f"{m.name}: the posture at {where} is singular: condition number {condition[row]:.1e} of the joints to be "
+                       f"solved for, at most {SINGULAR:.0e} is allowed; forces there are not determined", float(condition[row]))
+
+
+def _known(name: str, value: ArrayLike, m: Mechanism, known: list[int], samples: int | None = None) -> Array:
+    array = np.asarray(value, dtype=float)
+    if array.ndim != 2 or array.shape[1] != len(known) or (samples is not None and len(array) != samples):
+        raise InputError(f"{name} has shape {array.shape}, {m.name} needs ({samples or 'N'}, {len(known)}) for the joints "
+                         f"{', '.join(m.names[joint] for joint in known)}")
+    if not np.isfinite(array).all():
+        row, column = np.argwhere(~np.isfinite(array))[0]
+        raise InputError(f"{name} of joint {m.names[known[column]]} is not finite in row {row}")
+    return array

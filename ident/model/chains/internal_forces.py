@@ -1,0 +1,114 @@
+"""Internal forces of overconstrained chains: what rigid bodies do not tell.
+
+Where closures say the same thing twice (pins of a planar loop, each of which keeps the links in the plane), forces can
+press one against the other without any joint noticing. If loads act on these ways, how they share depends on
+elasticity and on where the loop was cut; then it is not answered.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.model.chains.loop_geometry import cut_wrenches, on_links
+from stribeck.ident.model.chains.posture_following import Branch
+from stribeck.ident.model.dynamics import Kinematics
+from stribeck.ident.model.loads import JointLoads
+from stribeck.ident.model.mechanism import Mechanism
+
+_FELT = 1e-8            # part of the greatest force or moment that counts
+
+
+@dataclass(frozen=True)
+class InternalForces:
+    """Unit internal forces of a chain, r of them in every sample.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+        With closures.
+    axis : ndarray, shape (N, n, 3)
+        Joint axes.
+    length : float
+        What makes a force of a moment [m].
+    units : ndarray, shape (N, r, n + closures, 2, 3)
+        Force, and moment over `length`, in the joints of the tree and in the cut ones; orthonormal over all of them.
+    """
+
+    mechanism: Mechanism
+    axis: Array
+    length: float
+    units: Array
+
+    @classmethod
+    def of(cls, branch: Branch, pose: Kinematics, jacobian: Array) -> "InternalForces":
+        """From the scaled Jacobian of the closures: multipliers that no passive joint feels."""
+        m, solved = branch.mechanism, len(branch.solved)
+        idle = np.linalg.svd(jacobian[:, :, branch.solved])[0][:, :, solved:] / branch.row_unit[:, None]
+        units = np.zeros((len(pose.axis), idle.shape[2], m.n + len(m.closures), 2, 3))
+        for k in range(idle.shape[2]):
+            force, moment = cut_wrenches(m, pose, idle[:, :, k])
+            units[:, k, :m.n] = _transmitted(m, pose, on_links(m, pose, force, moment))
+            units[:, k, m.n:, 0], units[:, k, m.n:, 1] = force, moment
+        units[..., 1, :] /= branch.length
+        flat = units.reshape(*units.shape[:2], 6 * units.shape[2])
+        lower = np.linalg.cholesky(flat @ flat.transpose(0, 2, 1))
+        return cls(m, pose.axis, branch.length, np.linalg.solve(lower, flat).reshape(units.shape))
+
+    def hide(self, loads: JointLoads, force: Array, moment: Array) -> tuple[JointLoads, Array, Array]:
+        """Loads of the joints and wrenches at the cuts, nan where they depend on how stiff the joints are."""
+        if not self.units.shape[1]:
+            return loads, force, moment
+        carried = np.concatenate((np.stack((loads.force, loads.moment / self.length), axis=2),
+                                  np.stack((force, moment / self.length), axis=2)), axis=1)
+        shared = np.einsum("nrjki,nrs->nsjki", self.units, self._reached(carried))
+        n = self.mechanism.n
+        along = np.einsum("nsjki,nji->nsjk", shared[:, :, :n], self.axis)
+        across = np.linalg.norm(shared[:, :, :n] - along[..., None] * self.axis[:, None, :, None], axis=4)
+        (axial, twist), (radial, bending) = ((np.abs(part).max(axis=1) > _FELT).transpose(2, 0, 1) for part in (along, across))
+        whole = np.linalg.norm(shared, axis=4).max(axis=1) > _FELT
+
+        def shown(values: Array, hidden: NDArray[np.bool_]) -> Array:
+            return np.where(hidden, np.nan, values)
+
+        pressed = radial | bending | np.where(self.mechanism.prismatic, twist, axial)
+        told = replace(loads, radial=shown(loads.radial, radial), bending=shown(loads.bending, bending),
+                       axial=shown(loads.axial, axial), normal=shown(loads.normal, pressed),
+                       force=shown(loads.force, whole[:, :n, :1]), moment=shown(loads.moment, whole[:, :n, 1:]))
+        return told, shown(force, whole[:, n:, :1]), shown(moment, whole[:, n:, 1:])
+
+    def _reached(self, carried: Array) -> Array:
+        """Internal forces that loads bring about in joints of any stiffness, as a projection of the units, shape (N, r, r).
+
+        Forces, shape (N, joints, 2, 3), load a unit where they act along it, in any joint; a joint's stiffness couples
+        the units that go through it. What no such way leads to stays zero.
+        """
+        most = np.abs(carried).max(axis=(1, 2, 3), initial=0.0)[:, None, None]
+        work = np.einsum("nrjki,njki->nrjk", self.units, carried)
+        work = work.reshape(*work.shape[:2], 2 * work.shape[2])
+        work = np.where(np.abs(work) > _FELT * most, work / np.maximum(most, 1e-300), 0.0)
+        through = np.einsum("nrjki,nsjki->njkrs", self.units, self.units)
+        reached = _projection(work @ work.transpose(0, 2, 1))
+        for _ in range(self.units.shape[1]):
+            moved = through @ reached[:, None, None]
+            reached = _projection(reached + np.einsum("njkrs,njkts->nrt", moved, moved))
+        return reached
+
+
+def _projection(gram: Array) -> Array:
+    """On the range of symmetric matrices, shape (N, r, r)."""
+    values, vectors = np.linalg.eigh(gram)
+    vectors = vectors * (values > _FELT**2)[:, None, :]
+    return np.asarray(vectors @ vectors.transpose(0, 2, 1))
+
+
+def _transmitted(m: Mechanism, pose: Kinematics, on: Array) -> Array:
+    """Force and moment about its origin that every joint transmits to bear forces on the links, shape (N, n, 2, 3)."""
+    carried = -on.reshape(*on.shape[:2], 2, 3)
+    for j in reversed(range(m.n)):
+        p = m.parent[j]
+        if p >= 0:
+            carried[:, p] += carried[:, j]
+            carried[:, p, 1] += np.cross(pose.origin[:, j] - pose.origin[:, p], carried[:, j, 0])
+    return carried

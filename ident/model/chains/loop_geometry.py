@@ -1,0 +1,106 @@
+"""Geometry of closures: how far loops are open, how fast, and what closing them presses on the links (P0, Eqs. 23-27)."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.model.dynamics import Kinematics
+from stribeck.ident.model.mechanism import Closure, Mechanism
+
+
+def gap(m: Mechanism, pose: Kinematics) -> Array:
+    """How far the closures are open, shape (N, rows) [m, then rad]."""
+    rows = []
+    for closure in m.closures:
+        rows.append(_point(pose, closure, 0) - _point(pose, closure, 1))
+        if len(closure.across):
+            a, b = (_rotation(pose, link) for link in closure.links)
+            if closure.kind == "pin":
+                turned = np.cross(b @ closure.axis, a @ closure.axis)
+            else:
+                turned = 0.5 * np.cross(b, a, axisa=1, axisb=1, axisc=1).sum(axis=2)
+            rows.append(np.einsum("nij,kj,ni->nk", a, closure.across, turned))
+    return np.concatenate(rows, axis=1)
+
+
+def turning_rows(m: Mechanism) -> NDArray[np.bool_]:
+    """Which rows of the gaps are angles, shape (rows,); the others are lengths."""
+    return np.array([turns for closure in m.closures for turns in [False] * 3 + [True] * len(closure.across)], dtype=bool)
+
+
+def jacobian(m: Mechanism, pose: Kinematics) -> Array:
+    """Velocity of the gaps per joint velocity, G of shape (N, rows, n)."""
+    blocks = []
+    for closure in m.closures:
+        across = closure.across
+        block = np.zeros((len(pose.origin), 3 + len(across), m.n))
+        directions = np.einsum("nij,kj->nki", _rotation(pose, closure.links[0]), across)
+        for side, sign in ((0, 1.0), (1, -1.0)):
+            point, joint = _point(pose, closure, side), closure.links[side]
+            while joint >= 0:
+                n = pose.axis[:, joint]
+                if m.prismatic[joint]:
+                    block[:, :3, joint] += sign * n
+                else:
+                    block[:, :3, joint] += sign * np.cross(n, point - pose.origin[:, joint])
+                    block[:, 3:, joint] += sign * np.einsum("nki,ni->nk", directions, n)
+                joint = m.parent[joint]
+        blocks.append(block)
+    return np.concatenate(blocks, axis=1)
+
+
+def drift(m: Mechanism, motion: Kinematics) -> Array:
+    """Acceleration of the gaps, shape (N, rows)."""
+    rows = []
+    for closure in m.closures:
+        parts = []
+        for side in (0, 1):
+            link = closure.links[side]
+            if link < 0:
+                parts.append(np.zeros((3, len(motion.origin), 3)))
+                continue
+            r, w, dw = _point(motion, closure, side) - motion.origin[:, link], motion.w[:, link], motion.dw[:, link]
+            parts.append(np.array([motion.a[:, link] + np.cross(dw, r) + np.cross(w, np.cross(w, r)), w, dw]))
+        a, b = parts
+        rows.append(a[0] - b[0])
+        t = np.einsum("nij,kj->nki", _rotation(motion, closure.links[0]), closure.across)
+        rows.append(np.einsum("nki,ni->nk", t, a[2] - b[2])
+                    + np.einsum("nki,ni->nk", np.cross(a[1][:, None], t), a[1] - b[1]))
+    return np.concatenate(rows, axis=1)
+
+
+def cut_wrenches(m: Mechanism, pose: Kinematics, lam: Array) -> tuple[Array, Array]:
+    """Multipliers as forces and moments on link a of each closure, each (N, closures, 3)."""
+    force, moment, row = np.zeros((len(lam), len(m.closures), 3)), np.zeros((len(lam), len(m.closures), 3)), 0
+    for k, closure in enumerate(m.closures):
+        across = closure.across
+        force[:, k] = lam[:, row: row + 3]
+        directions = np.einsum("nij,kj->nki", _rotation(pose, closure.links[0]), across)
+        moment[:, k] = np.einsum("nki,nk->ni", directions, lam[:, row + 3: row + 3 + len(across)])
+        row += 3 + len(across)
+    return force, moment
+
+
+def on_links(mechanism: Mechanism, pose: Kinematics, force: Array, moment: Array,
+             external: ArrayLike | None = None) -> Array:
+    """Cut-joint forces, shapes (N, closures, 3), as wrenches on the links of the tree, shape (N, n, 6)."""
+    out = np.zeros((*pose.origin.shape[:2], 6)) if external is None else np.array(external, dtype=float)
+    for k, closure in enumerate(mechanism.closures):
+        for side, sign in ((0, 1.0), (1, -1.0)):
+            link = closure.links[side]
+            if link >= 0:
+                arm = _point(pose, closure, side) - pose.origin[:, link]
+                out[:, link, :3] += sign * force[:, k]
+                out[:, link, 3:] += sign * (moment[:, k] + np.cross(arm, force[:, k]))
+    return out
+
+
+def _point(pose: Kinematics, closure: Closure, side: int) -> Array:
+    link = closure.links[side]
+    if link < 0:
+        return np.broadcast_to(closure.points[side], (len(pose.origin), 3))
+    return np.asarray(pose.origin[:, link] + pose.rotation[:, link] @ closure.points[side])
+
+
+def _rotation(pose: Kinematics, link: int) -> Array:
+    return np.broadcast_to(np.eye(3), (len(pose.origin), 3, 3)) if link < 0 else pose.rotation[:, link]

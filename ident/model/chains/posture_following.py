@@ -1,0 +1,232 @@
+r"""Following one assembly of a closed chain from its posture at q = 0 (P0, Eqs. 23-25).
+
+A closed chain has several postures at one crank angle. The one that is meant is reached from q = 0 without passing a
+singular posture, and steps towards it must be so short that no other can be taken for it: a step counts only where the
+Jacobian :math:`G_s` of the solved joints has changed little, :math:`\lVert G_s^+(q_0)\,G_s(q_1) - 1 \rVert < 1`; as far as that
+holds the closed posture is the only one (Newton's iteration contracts), and none is singular.
+Every posture is followed by itself: it does not depend on which others are asked for.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.errors import InputError
+from stribeck.ident.model.chains.loop_geometry import gap, jacobian, turning_rows
+from stribeck.ident.model.dynamics import kinematics
+from stribeck.ident.model.mechanism import Mechanism
+from stribeck.ident.model.recursion import blocks
+
+SINGULAR = 1e4          # condition number from which a posture is singular: forces there are as many times the loads
+_MEET = 1e6             # the same on the way; beyond it branches meet as nearly as geometry can be known
+_CLOSED = 1e-12         # m and rad; what counts as closed
+_TRAVEL = 0.2           # rad, or characteristic lengths, that a joint may travel in a step
+_CHANGE = 0.8           # of the Jacobian in a step, at most
+_AIM = 0.5              # the same, aimed at
+_LEAST = 1e-8           # part of a unit of the known joints; no step is shorter
+_FAR = 1e3              # rad, or characteristic lengths, that a chain is followed
+_NEWTON = 12            # steps of Newton's method; from a prediction it takes three
+_RANK = 1e-8            # singular values below are none
+
+
+class PostureError(InputError):
+    """A posture that a closed chain cannot take, or in which its forces are not determined.
+
+    Attributes
+    ----------
+    condition : float
+        Condition number of the passive joints' Jacobian there; infinite where no posture closes the loops.
+    reachable : ndarray, shape (k, 2) or None
+        How far the known joints come on the straight way from where all are zero, and back.
+    """
+
+    def __init__(self, message: str, condition: float, reachable: Array | None = None) -> None:
+        super().__init__(message)
+        self.condition, self.reachable = condition, reachable
+
+
+@dataclass(frozen=True)
+class Branch:
+    """One assembly of a closed chain, some of whose joints are known and the others solved for.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+        With closures.
+    known, solved : tuple of int
+        Joints.
+    """
+
+    mechanism: Mechanism
+    known: tuple[int, ...]
+    solved: tuple[int, ...]
+
+    @cached_property
+    def home(self) -> Array:
+        """The posture at q = 0 with its loops closed, shape (1, n).
+
+        Raises
+        ------
+        PostureError
+            If the closures do not close there or do not determine the solved joints.
+        """
+        m, home = self.mechanism, np.zeros((1, self.mechanism.n))
+        G = self.jacobian(home)[0]
+        rank, rank_all = (int(np.linalg.matrix_rank(part, tol=_RANK)) for part in (G[:, self.solved], G))
+        if rank < len(self.solved):
+            condition = float(self.condition(home)[0])
+            raise PostureError(f"{m.name}: at q = 0 the closures determine only {rank} of {len(self.solved)} joints (condition "
+                               f"number {condition:.1e}): a closure is missing, or this posture is singular; the joints are "
+                               f"{self._names(self.solved)}", condition)
+        if rank_all > rank:
+            raise InputError(f"{m.name}: the known joints {self._names(self.known)} cannot move independently: the closures "
+                             f"leave {m.n - rank_all} degree(s) of freedom, {len(self.known)} joints are given")
+        if not self.close(home).all():
+            raise PostureError(f"{m.name}: the loops do not close at q = 0; its geometry is wrong", np.inf)
+        return home
+
+    def follow(self, wanted: Array) -> tuple[Array, Array]:
+        """Follow the branch from home along straight ways of the known joints.
+
+        Parameters
+        ----------
+        wanted : ndarray, shape (N, k)
+            Known joints at the ends of the ways.
+
+        Returns
+        -------
+        q : ndarray, shape (N, n)
+            The furthest closed postures of the ways.
+        reached : ndarray, shape (N,)
+            Which part of each way that is; 1 at its end.
+        """
+        far = np.abs(wanted / self.unit[list(self.known)]) > _FAR
+        if far.any():
+            row, k = np.argwhere(far)[0]
+            raise InputError(f"{self.mechanism.name}: {self.mechanism.names[self.known[k]]} = {wanted[row, k]:.3g} "
+                             f"{self._length_unit(k)} is further than a chain is followed, {_FAR * self.unit[self.known[k]]:.3g}")
+        q, reached = np.repeat(self.home, len(wanted), axis=0), np.ones(len(wanted))
+        if not self.solved:
+            q[:, self.known] = wanted
+        else:
+            for rows in blocks(len(wanted)):
+                reached[rows] = self._follow(q[rows], wanted[rows])
+        return q, reached
+
+    def _follow(self, q: Array, wanted: Array) -> Array:
+        """As `follow`, from the postures q on, which it moves; returns `reached`."""
+        known, solved = list(self.known), list(self.solved)
+        way = np.zeros_like(q)
+        way[:, known] = wanted / self.unit[known]
+        length = np.abs(way).max(axis=1, initial=0.0)
+        reached, size = np.where(length > 0.0, 0.0, 1.0), np.ones(len(q))
+        G = self.jacobian(q)
+        inverse = pseudoinverse(G[:, :, solved])
+        rows = np.flatnonzero(reached < 1.0)
+        while len(rows):
+            tangent = way[rows]
+            tangent[:, solved] = -apply(inverse[rows], apply(G[rows], tangent))
+            step = np.minimum(np.minimum(size[rows], 1.0 - reached[rows]), _TRAVEL / np.abs(tangent).max(axis=1))
+            last = step >= 1.0 - reached[rows]
+            trial = q[rows] + step[:, None] * tangent * self.unit
+            trial[:, known] = np.where(last[:, None], wanted[rows], trial[:, known])
+            predicted = trial.copy()
+            closed = self.close(trial)
+            there = self.jacobian(trial)
+            back = pseudoinverse(there[:, :, solved])
+            change = np.linalg.norm(inverse[rows] @ there[:, :, solved] - np.eye(len(solved)), axis=(1, 2))
+            off = np.abs((trial - predicted) / self.unit).max(axis=1)
+            regular = np.linalg.norm(there[:, :, solved], axis=(1, 2)) * np.linalg.norm(back, axis=(1, 2)) < _MEET
+            good = closed & regular & (change <= _CHANGE) & (off <= _TRAVEL)
+            went = rows[good]
+            q[went], G[went], inverse[went] = trial[good], there[good], back[good]
+            reached[went] = np.where(last[good], 1.0, reached[went] + step[good])
+            size[rows] = step * np.where(closed & regular, np.clip(_AIM / np.maximum(change, 1e-9), 0.1, 2.0), 0.25)
+            rows = rows[(reached[rows] < 1.0) & (size[rows] * length[rows] > _LEAST)]
+        return reached
+
+    def close(self, q: Array) -> NDArray[np.bool_]:
+        """Close the loops by Newton's method from q, in place; tells which rows are closed."""
+        m, tolerance = self.mechanism, _CLOSED * max(1.0, self.length)
+        rows = np.arange(len(q))
+        for _ in range(_NEWTON):
+            pose = kinematics(m, q[rows])
+            open_by = gap(m, pose)
+            far = np.abs(open_by).max(axis=1, initial=0.0) > 0.01 * tolerance
+            if not self.solved or not far.any():
+                break
+            rows = rows[far]
+            step = apply(pseudoinverse(self._scaled(jacobian(m, pose)[far])[:, :, self.solved]), open_by[far] / self.row_unit)
+            q[np.ix_(rows, self.solved)] -= np.clip(step, -0.5, 0.5) * self.unit[list(self.solved)]
+        return np.asarray(np.abs(gap(m, kinematics(m, q))).max(axis=1, initial=0.0) < tolerance, dtype=bool)
+
+    def unreachable(self, wanted: Array, reached: float) -> PostureError:
+        """Why the way to `wanted`, shape (k,), ends at a part of it, and how far the other way leads."""
+        m, moving = self.mechanism, [int(k) for k in np.flatnonzero(wanted)]
+        turn = 2.0 * np.pi / np.abs(wanted / self.unit[list(self.known)]).max()      # a turn, or as many lengths
+        back = turn * float(self.follow(-turn * wanted[None])[1][0])
+        far = np.sort(np.array([-back * wanted, reached * wanted]).T, axis=1)
+        names = {k: m.names[self.known[k]] for k in moving}
+        said = ", ".join(f"{name} from {far[k, 0]:.4f} to {far[k, 1]:.4f} {self._length_unit(k)}" for k, name in names.items())
+        more = " at least" if back >= turn else ""
+        asked = ", ".join(f"{name} = {wanted[k]:.4f}" for k, name in names.items())
+        return PostureError(f"{m.name}: {asked} is not reached: on the straight way from q = 0 the chain comes to a singular "
+                            "posture (condition number infinite), where its loops stop closing or branches meet; along that "
+                            f"way it can take{more} {said}", np.inf, far)
+
+    def jacobian(self, q: Array) -> Array:
+        """Jacobian of the closures in characteristic lengths and rad, shape (N, rows, n)."""
+        return self._scaled(jacobian(self.mechanism, kinematics(self.mechanism, q)))
+
+    def condition(self, q: Array) -> Array:
+        """Greatest over least singular value of the solved joints' Jacobian, in characteristic lengths and rad, shape (N,)."""
+        G = self.jacobian(q)[:, :, self.solved]
+        if not self.solved:
+            return np.ones(len(q))
+        if G.shape[1] < G.shape[2]:
+            return np.full(len(q), np.inf)
+        values = np.linalg.svd(G, compute_uv=False)
+        return np.asarray(values[:, 0] / np.maximum(values[:, -1], 1e-300))
+
+    @cached_property
+    def length(self) -> float:
+        """Characteristic length: the mean distance between neighbouring joints and cut points [m]."""
+        m = self.mechanism
+        reach = np.linalg.norm(np.vstack([m.origin, *(closure.points for closure in m.closures)]), axis=1)
+        return float(reach[reach > 0.0].mean()) if reach.any() else 1.0
+
+    @cached_property
+    def unit(self) -> Array:
+        """What the position of each joint is measured in, shape (n,): 1 rad, or the characteristic length."""
+        return np.asarray(np.where(self.mechanism.prismatic, self.length, 1.0), dtype=np.float64)
+
+    @cached_property
+    def row_unit(self) -> Array:
+        """The same of each row of the gaps, shape (rows,)."""
+        return np.asarray(np.where(turning_rows(self.mechanism), 1.0, self.length), dtype=np.float64)
+
+    def _scaled(self, G: Array) -> Array:
+        return np.asarray(G * (self.unit / self.row_unit[:, None]))
+
+    def _names(self, joints: Sequence[int]) -> str:
+        return ", ".join(self.mechanism.names[joint] for joint in joints)
+
+    def _length_unit(self, k: int) -> str:
+        return self.mechanism.position_unit(self.known[k])
+
+
+def pseudoinverse(G: Array) -> Array:
+    """Of matrices of full column rank, (N, columns, rows), as exact as a correction by Newton's method needs it."""
+    Gt = G.transpose(0, 2, 1)
+    gram = Gt @ G
+    gram += 1e-16 * np.trace(gram, axis1=1, axis2=2)[:, None, None] * np.eye(gram.shape[1])
+    return np.asarray(np.linalg.solve(gram, Gt))
+
+
+def apply(matrix: Array, vector: Array) -> Array:
+    """Matrix times vector in every row of a batch."""
+    return np.asarray((matrix @ vector[..., None])[..., 0])

@@ -1,0 +1,1 @@
+"""Mechanisms with friction: driving torques from motion, and motion from driving torques."""

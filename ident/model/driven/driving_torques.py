@@ -1,0 +1,245 @@
+r"""Friction in the dynamics: driving torques (P0, Eqs. 42, 52, 53, 55, 56, Algorithm 1; P4, Eqs. 3-5).
+
+.. math:: M \ddot q + h = \tau_d - \tau_f(\dot q, N), \qquad N = N(q, \dot q, \ddot q)
+
+Joints rub with the load that they carry. In a tree the friction of a joint acts about its own axis and leaves every
+load as it is; in a closed chain whose passive or spherical joints rub, loads and friction depend on each other and
+are found together.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.errors import InputError
+from stribeck.ident.laws.friction import law_named
+from stribeck.ident.model.chains.closed_chain import ClosedLoads, ClosedMotion, ForceBalance, close_loops
+from stribeck.ident.model.dynamics import Kinematics, kinematics
+from stribeck.ident.model.elastic_joints import equilibrium, spring_torque
+from stribeck.ident.model.loads import JointLoads, joint_loads
+from stribeck.ident.model.mechanism import Mechanism
+from stribeck.ident.model.recursion import batch
+
+_SETTLED = 1e-13        # relative change of friction from one turn to the next
+_TURNS = 500
+_LOCKED = 1e12          # N or N·m; friction that grows like this from turn to turn
+
+
+@dataclass(frozen=True)
+class Driving:
+    """Torques that make a mechanism move as wanted.
+
+    Attributes
+    ----------
+    tau : ndarray, shape (N, n)
+        Driving torques with friction and springs; zero in passive joints [N·m or N].
+    friction : ndarray, shape (N, n)
+        Friction torques about the joint axes [N·m or N].
+    loads : JointLoads
+        Loads that the friction goes with.
+    closed : ClosedLoads or None
+        Cut-joint forces of a closed chain.
+    """
+
+    tau: Array
+    friction: Array
+    loads: JointLoads
+    closed: ClosedLoads | None = None
+
+
+def joint_friction(mechanism: Mechanism, dq: ArrayLike, loads: JointLoads) -> Array:
+    """Friction torque of every joint by the law that the mechanism states (Eqs. 42, 52), shape (N, n) [N·m or N]."""
+    dq = batch("dq", dq, mechanism)
+    friction = np.zeros_like(dq)
+    for j, stated in mechanism.friction.items():
+        load = None if stated.load == "none" else loads.get(stated.load)[:, j]
+        friction[:, j] = law_named(stated.law).function(dq[:, j], **stated.parameters, load=load)
+    return friction
+
+
+def driving_torque(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike,
+                   external: ArrayLike | None = None) -> Driving:
+    """Driving torques of a tree with friction and springs (Eq. 53, Algorithm 1).
+
+    The motion is taken as it is given. Passive joints have no drive that could force it on them: what they do by
+    themselves is the matter of `simulate` and, at rest, of `equilibrium`.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        A tree; friction and springs as it states.
+    q, dq, ddq : array_like, shape (N, n)
+        Motion of all joints.
+    external : array_like, shape (N, n + k, 6), optional
+        As in `joint_loads`.
+    """
+    loads = joint_loads(mechanism, q, dq, ddq, external)
+    friction = joint_friction(mechanism, dq, loads)
+    if any(ball.friction_arm for ball in mechanism.balls):
+        friction += _ball_friction(mechanism, kinematics(mechanism, q, dq), loads)
+    q, dq = (batch(name, value, mechanism) for name, value in (("q", q), ("dq", dq)))
+    tau = loads.tau + friction + spring_torque(mechanism, q, dq)
+    tau[:, list(mechanism.passive)] = 0.0
+    return Driving(tau, friction, loads)
+
+
+def closed_driving_torque(mechanism: Mechanism, motion: ClosedMotion, external: ArrayLike | None = None) -> Driving:
+    """Driving torques of a closed chain with friction (Eqs. 55, 56; P4, Eqs. 3-5).
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        With closures; friction as it states.
+    motion : ClosedMotion
+        From `close_loops`.
+    external : array_like, shape (N, n, 6), optional
+        As in `driving_torque`.
+
+    Raises
+    ------
+    PostureError
+        If the posture is singular.
+    InputError
+        If friction and loads find no balance: the mechanism locks itself.
+    """
+    balance = ForceBalance(mechanism, motion)
+    acting = np.zeros((*motion.q.shape, 6)) if external is None else np.asarray(external, dtype=float)
+    found, friction, rubbing = balance.loads(None, acting), np.zeros_like(motion.q), np.zeros_like(acting)
+    for _ in range(_TURNS):
+        before, moments = friction, rubbing
+        friction = joint_friction(mechanism, motion.dq, found.joints) + _ball_friction(mechanism, balance.pose, found.joints)
+        rubbing = _closure_friction(mechanism, balance.pose, found)
+        _refuse_undetermined(mechanism, friction, rubbing)
+        found = balance.loads(friction, acting + rubbing)
+        change = np.maximum(np.abs(friction - before).max(axis=1, initial=0.0),
+                            np.abs(rubbing - moments).max(axis=(1, 2), initial=0.0))
+        if (change <= _SETTLED * np.maximum(np.abs(found.tau).max(axis=1, initial=0.0), 1.0)).all():
+            return Driving(found.tau, friction, found.joints, found)
+        if change.max() > _LOCKED:
+            break
+    raise InputError(f"{mechanism.name}: friction and joint loads find no balance in row {int(np.argmax(change))}: at this "
+                     "posture the mechanism locks itself; lower its friction_arm or move away from the singular posture")
+
+
+def drive(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> tuple[Array, Driving]:
+    """One state of any mechanism from its driven joints: loops are closed, passive joints of a tree hang at rest.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        A tree or closed chain.
+    q, dq, ddq : array_like, shape (k,)
+        Positions, velocities and accelerations of the driven joints.
+
+    Returns
+    -------
+    q : ndarray, shape (n,)
+        Positions of all joints.
+    driving : Driving
+        Of one sample.
+
+    Raises
+    ------
+    PostureError
+        If the posture cannot be reached or is singular.
+    InputError
+        If a tree with passive joints shall move, which would swing, or has no stable posture at rest near q = 0; if
+        numbers overflow.
+    """
+    wanted = [np.asarray(value, dtype=float) for value in (q, dq, ddq)]
+    try:
+        with np.errstate(over="raise"):
+            posture, driving = _drive(mechanism, *wanted)
+    except FloatingPointError:
+        raise _overflow(mechanism, wanted) from None
+    if np.isfinite(wanted).all() and not np.isfinite(driving.tau).all():
+        raise _overflow(mechanism, wanted)
+    return posture, driving
+
+
+def _overflow(m: Mechanism, wanted: list[Array]) -> InputError:
+    """Error that names the greatest value."""
+    which, k = np.unravel_index(np.argmax(np.abs(wanted)), np.shape(wanted))
+    joint, name = m.active[k], ("q", "dq", "ddq")[which]
+    unit = m.position_unit(joint) + ("", "/s", "/s²")[which]
+    return InputError(f"{m.name}: {name} of joint {m.names[joint]} = {wanted[which][k]:g} {unit} is too large: the numbers "
+                      "overflow; give a smaller one")
+
+
+def _drive(mechanism: Mechanism, q: Array, dq: Array, ddq: Array) -> tuple[Array, Driving]:
+    """As `drive`; overflow is not looked for."""
+    known = list(mechanism.active)
+    positions, velocities, accelerations = wanted = [q[None], dq[None], ddq[None]]
+    if mechanism.closures:
+        motion = close_loops(mechanism, positions, velocities, accelerations)
+        return motion.q[0], closed_driving_torque(mechanism, motion)
+    whole = [np.zeros((1, mechanism.n)) for _ in wanted]
+    for value, full in zip(wanted, whole, strict=True):
+        full[:, known] = value
+    if mechanism.passive:
+        if np.any(wanted[1]) or np.any(wanted[2]):
+            raise InputError(f"{mechanism.name} has passive joints, {mechanism.names[mechanism.passive[0]]} for one, which swing "
+                             "when it moves; its loads are those at rest (simulate moves it)")
+        whole[0] = equilibrium(mechanism, whole[0][0])[None]
+    return whole[0][0], driving_torque(mechanism, *whole)
+
+
+def _refuse_undetermined(m: Mechanism, friction: Array, rubbing: Array) -> None:
+    """Friction of loads that rigid bodies do not determine is none."""
+    joints = [m.names[j] for j in np.flatnonzero(np.isnan(friction).any(axis=0))]
+    if joints or np.isnan(rubbing).any():
+        raise InputError(f"{m.name}: the loads that friction of {', '.join(joints) or 'its cut joints'} goes with are not "
+                         "determined: the chain is overconstrained, and loads act across its plane; give a link a universal and "
+                         "a spherical joint instead of pins, or leave out the friction of these joints")
+
+
+def _ball_friction(m: Mechanism, pose: Kinematics, loads: JointLoads) -> Array:
+    """Friction moments of spherical and universal joints about the axes that they are made of, shape (N, n)."""
+    friction = np.zeros(pose.origin.shape[:2])
+    for ball in m.balls:
+        if ball.friction_arm:
+            before = m.parent[ball.joints[0]]
+            w = pose.w[:, ball.joints[-1]] - (pose.w[:, before] if before >= 0 else 0.0)
+            moment = ball_moment(ball.friction_arm, loads.force[:, ball.joints[-1]], w)
+            for j in ball.joints:
+                friction[:, j] = -np.einsum("ni,ni->n", pose.axis[:, j], moment)
+    return friction
+
+
+def _closure_friction(m: Mechanism, pose: Kinematics, found: ClosedLoads) -> Array:
+    """Friction moments of spherical cut joints as wrenches on the links, shape (N, n, 6)."""
+    out = np.zeros((*pose.origin.shape[:2], 6))
+    for k, closure in enumerate(m.closures):
+        if closure.friction_arm:
+            a, b = ((pose.w[:, link] if link >= 0 else np.zeros_like(pose.w[:, 0])) for link in closure.links)
+            moment = ball_moment(closure.friction_arm, found.force[:, k], a - b)
+            for link, sign in zip(closure.links, (1.0, -1.0), strict=True):
+                if link >= 0:
+                    out[:, link, 3:] += sign * moment
+    return out
+
+
+def ball_moment(friction_arm: float, force: Array, w: Array) -> Array:
+    r"""Friction moment of a spherical joint (P4, Eqs. 3-5).
+
+    .. math:: M_f = -K |R| \, \omega / |\omega|
+
+    Parameters
+    ----------
+    friction_arm : float
+        K, friction coefficient times radius of the ball [m].
+    force : ndarray, shape (N, 3)
+        Resultant reaction R [N].
+    w : ndarray, shape (N, 3)
+        Angular velocity relative to the other part [rad/s].
+
+    Returns
+    -------
+    ndarray, shape (N, 3)
+        Moment on the part that turns with w; zero at rest [N·m].
+    """
+    speed = np.linalg.norm(w, axis=1, keepdims=True)
+    direction = np.divide(w, speed, out=np.zeros_like(w), where=speed > 0.0)
+    return np.asarray(-friction_arm * np.linalg.norm(force, axis=1, keepdims=True) * direction)

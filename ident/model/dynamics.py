@@ -1,0 +1,216 @@
+r"""Dynamics of a tree in natural coordinates, batched over samples (P0, Eqs. 1-22 and 37-39).
+
+The paper sums over subtrees; here the same sums are taken link by link, in `recursion`.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.model.mechanism import Mechanism
+from stribeck.ident.model.recursion import (
+    BASE,
+    DW,
+    A,
+    Sweep,
+    W,
+    batch,
+    blocks,
+    checked_motion,
+    own_wrenches,
+    refuse_closures,
+    refuse_followers,
+)
+
+_MOTIONS = 7            # in which two models are compared
+
+
+@dataclass(frozen=True)
+class Wrenches:
+    """What each joint transmits to the subtree that it carries, in base axes.
+
+    Attributes
+    ----------
+    force : ndarray, shape (N, n, 3)
+        Force on the subtree [N].
+    moment : ndarray, shape (N, n, 3)
+        Moment on the subtree about the joint origin, which moves with the link [N·m].
+    axis : ndarray, shape (N, n, 3)
+        Unit vector of each joint axis.
+    """
+
+    force: Array
+    moment: Array
+    axis: Array
+
+
+@dataclass(frozen=True)
+class Kinematics:
+    """Motion of every link in base axes (Eqs. 3-10).
+
+    Attributes
+    ----------
+    rotation : ndarray, shape (N, n, 3, 3)
+        Link axes in base axes; the identity at q = 0.
+    origin : ndarray, shape (N, n, 3)
+        Joint origins, which move with their links [m].
+    axis : ndarray, shape (N, n, 3)
+        Joint axes.
+    w, dw : ndarray, shape (N, n, 3)
+        Angular velocity and acceleration [rad/s, rad/s²].
+    v, a : ndarray, shape (N, n, 3)
+        Velocity and acceleration of the joint origin [m/s, m/s²].
+    """
+
+    rotation: Array
+    origin: Array
+    axis: Array
+    w: Array
+    dw: Array
+    v: Array
+    a: Array
+
+
+def joint_wrenches(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None, ddq: ArrayLike | None = None,
+                   external: ArrayLike | None = None) -> Wrenches:
+    """Force and moment that every joint transmits during a motion (Eqs. 37-39).
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The tree.
+    q, dq, ddq : array_like, shape (N, n)
+        Joint positions, velocities and accelerations; velocities and accelerations default to zero.
+    external : array_like, shape (N, n, 6), optional
+        Force and moment about the joint origin that act on each link from outside, in base axes [N, N·m].
+
+    Returns
+    -------
+    Wrenches
+        Forces and moments about the joint origins, and the joint axes, in base axes.
+
+    Raises
+    ------
+    InputError
+        If a shape does not fit the mechanism or a value is not finite.
+    ModelError
+        If the mechanism has closures or followers.
+
+    References
+    ----------
+    Guo, Ju and Wang, Aerospace 11 (2024) 368, Eqs. 1-22, 37-39.
+    """
+    refuse_closures(mechanism)
+    samples = len(np.atleast_1d(q))
+    force, moment, axis = (np.empty((mechanism.n, 3, samples)) for _ in range(3))
+    for own in own_wrenches(mechanism, q, dq, ddq, external):
+        force[own.joint, :, own.rows] = own.in_base(own.force)
+        moment[own.joint, :, own.rows] = own.in_base(own.moment)
+        axis[own.joint, :, own.rows] = own.base[2]
+    return Wrenches(*(values.transpose(2, 0, 1) for values in (force, moment, axis)))
+
+
+def inverse_dynamics(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None, ddq: ArrayLike | None = None,
+                     external: ArrayLike | None = None) -> Array:
+    """Torque (force, where prismatic) that the joints give to the rigid links, without rotors and friction (Eq. 22).
+
+    Followers are moved with their leaders, whose drives carry them (virtual work). Parameters and errors as in
+    `joint_loads`; returns shape (N, n) [N·m or N].
+    """
+    refuse_closures(mechanism)
+    tree, q, dq, ddq = with_followers(mechanism, q, dq, ddq)
+    tau = np.empty((tree.n, len(q)))
+    for own in own_wrenches(tree, q, dq, ddq, external):
+        tau[own.joint, own.rows] = own.force[2] if tree.prismatic[own.joint] else own.moment[2]
+    return led(mechanism, tau).T
+
+
+def same_dynamics(one: Mechanism, other: Mechanism) -> bool:
+    """Whether two models of the same joints need the same torques to move, within 1e-6 of the greatest."""
+    if one.names != other.names:
+        return False
+    q = np.linspace(-1.0, 1.0, _MOTIONS * one.n).reshape(_MOTIONS, -1)
+    here, there = (inverse_dynamics(mechanism, q, q[::-1], np.abs(q)) for mechanism in (one, other))
+    return bool(np.abs(here - there).max() <= 1e-6 * np.abs(there).max())
+
+
+def with_followers(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None,
+                   ddq: ArrayLike | None = None) -> tuple[Mechanism, Array, Array | None, Array | None]:
+    """The tree that has followers (URDF ``mimic``) as joints of their own, behind the others, and their motion."""
+    q, dq, ddq = checked_motion(mechanism, q, dq, ddq)
+    if not mechanism.followers:
+        return mechanism, q, dq, ddq
+    leader, ratio, shift = (np.array([getattr(follower, key) for follower in mechanism.followers])
+                            for key in ("leader", "ratio", "shift"))
+    dq, ddq = (None if rate is None else np.hstack((rate, ratio * rate[:, leader])) for rate in (dq, ddq))
+    return mechanism.tree, np.hstack((q, ratio * q[:, leader] + shift)), dq, ddq
+
+
+def led(mechanism: Mechanism, tau: Array) -> Array:
+    """Torques of the joints, shape (n, N), from those of the tree: a leader's drive moves its followers (virtual work)."""
+    out = tau[: mechanism.n]
+    for k, follower in enumerate(mechanism.followers):
+        out[follower.leader] += follower.ratio * tau[mechanism.n + k]
+    return out
+
+
+def bias_force(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None, external: ArrayLike | None = None) -> Array:
+    """Joint torques h(q, dq) without acceleration: gravity, Coriolis and centrifugal (Eq. 22), shape (N, n)."""
+    return inverse_dynamics(mechanism, q, dq, None, external)
+
+
+def mass_matrix(mechanism: Mechanism, q: ArrayLike) -> Array:
+    """Mass matrix M(q), shape (N, n, n): the torques of unit accelerations without gravity (Eqs. 19-21)."""
+    q, n = batch("q", q, mechanism), mechanism.n
+    columns = inverse_dynamics(mechanism.weightless, np.repeat(q, n, axis=0), None, np.tile(np.eye(n), (len(q), 1)))
+    return np.asarray(columns.reshape(len(q), n, n))
+
+
+def forward_dynamics(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, tau: ArrayLike,
+                     external: ArrayLike | None = None) -> Array:
+    """Accelerations under joint torques: solves M ddq + h = tau (Eq. 22), shape (N, n).
+
+    Parameters and errors as in `joint_loads`; `tau` has shape (N, n) [N·m or N].
+    """
+    q = batch("q", q, mechanism)
+    rest = batch("tau", tau, mechanism, len(q)) - bias_force(mechanism, q, dq, external)
+    return np.asarray(np.linalg.solve(mass_matrix(mechanism, q), rest[..., None])[..., 0])
+
+
+def kinematics(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None, ddq: ArrayLike | None = None) -> Kinematics:
+    """Motion of every link in base axes (Eqs. 3-10). Parameters and errors as in `joint_wrenches`."""
+    refuse_followers(mechanism)
+    q, dq, ddq = checked_motion(mechanism, q, dq, ddq)
+    n, frames = mechanism.n, mechanism.own_axes
+    rotation = np.empty((len(q), n, 3, 3))
+    origin, axis, w, dw, v, a = (np.empty((len(q), n, 3)) for _ in range(6))
+    for rows in blocks(len(q)):
+        sweep = Sweep(mechanism.weightless, q[rows], None if dq is None else dq[rows], None if ddq is None else ddq[rows])
+        sweep.outwards()
+        for j, p in enumerate(mechanism.parent):
+            X = sweep.motion[j].transpose(2, 1, 0)                      # (N, vectors, 3)
+            base = X[:, BASE]                                            # own axes -> base axes
+            rotation[rows, j] = base @ frames[j].T
+            axis[rows, j] = base[:, :, 2]
+            reach = mechanism.origin[j] if p < 0 else rotation[rows, p] @ mechanism.origin[j]
+            slide = axis[rows, j] * q[rows, j, None] if mechanism.prismatic[j] else 0.0
+            step = np.broadcast_to(reach + slide, (len(base), 3))
+            origin[rows, j] = step + (0.0 if p < 0 else origin[rows, p])
+            w[rows, j], dw[rows, j], a[rows, j] = ((np.einsum("nij,nj->ni", base, X[:, k]) for k in (W, DW, A))
+                                                   if sweep.moving else np.zeros((3, len(base), 3)))
+            before = np.zeros((2, len(base), 3)) if p < 0 else (v[rows, p], w[rows, p])
+            v[rows, j] = before[0] + np.cross(before[1], step)
+            if mechanism.prismatic[j] and dq is not None:
+                v[rows, j] += axis[rows, j] * dq[rows, j, None]
+    return Kinematics(rotation, origin, axis, w, dw, v, a)
+
+
+def joint_origins(mechanism: Mechanism, q: ArrayLike) -> Array:
+    """Positions of the origins of joints and followers and of the last link's centre of mass, shape (N, n + k + 1, 3) [m]."""
+    tree, q, *_ = with_followers(mechanism, q)
+    pose = kinematics(tree, q)
+    last = mechanism.n - 1
+    tip = pose.origin[:, last] + pose.rotation[:, last] @ mechanism.com[-1]
+    return np.concatenate((pose.origin, tip[:, None]), axis=1)

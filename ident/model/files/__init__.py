@@ -1,0 +1,1 @@
+"""Model files: URDF, MJCF and mechanism TOML to a mechanism."""

@@ -1,0 +1,141 @@
+"""From MuJoCo's compiled model to natural coordinates: its kinematics at q = 0 gives everything in base axes."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.errors import ModelError
+from stribeck.ident.model.files.urdf_mjcf import NO_MASS, leaders_of, second_moment, unfused
+from stribeck.ident.model.mechanism import Follower, Mechanism, Spring
+
+if TYPE_CHECKING:
+    import mujoco
+
+_log = logging.getLogger(__name__)
+_TENDON_FORCES = ("stiffness", "stiffnesspoly", "damping", "dampingpoly")
+
+
+def natural_coordinates(spec: "mujoco.MjSpec", name: str, gravity: ArrayLike, impossible: Mapping[str, Array]) -> Mechanism:
+    """Mechanism of a specification, from its kinematics at q = 0.
+
+    Parameters
+    ----------
+    spec, impossible
+        As from `read_model`.
+    name : str
+        What messages call it.
+    gravity : array_like, shape (3,)
+        Gravitational acceleration in base axes [m/s²].
+
+    Raises
+    ------
+    ModelError
+        If a joint with a drive sits on a follower.
+    """
+    import mujoco
+
+    model = unfused(spec)
+    data = mujoco.MjData(model)
+    data.qpos[:] = 0.0
+    mujoco.mj_kinematics(model, data)
+    owner, parent = _carriers(model)
+    mass, com, inertia = _links(model, data, owner, impossible)
+    names = [str(model.joint(j).name) for j in range(model.njnt)]
+    _warn_of_links(name, {names[j]: (mass[j], inertia[j]) for j in sorted(set(owner[owner >= 0]))}, model.nbody * NO_MASS)
+    axis, slides = data.xaxis.copy(), model.jnt_type == mujoco.mjtJoint.mjJNT_SLIDE
+    origin = data.xanchor - np.where(parent[:, None] >= 0, data.xanchor[parent], 0.0)
+    position = np.where(model.jnt_limited.astype(bool)[:, None], model.jnt_range, [-np.inf, np.inf])
+
+    leaders = leaders_of(model, name)
+    own = [j for j in range(model.njnt) if j not in leaders]
+    for j in own:
+        if parent[j] in leaders:
+            raise ModelError(f"{name}: joint {names[j]} sits on joint {names[parent[j]]}, which has no drive of its own; "
+                             "such linkages are not supported")
+    _warn_of_forces(name, model, own, owner)
+    place = {-1: -1, **{j: k for k, j in enumerate([*own, *leaders])}}
+    followers = tuple(Follower(names[j], place[leader], ratio, shift, place[parent[j]], bool(slides[j]), axis[j], origin[j],
+                               float(mass[j]), com[j], inertia[j]) for j, (leader, ratio, shift) in leaders.items())
+    return Mechanism(name, tuple(names[j] for j in own), tuple(place[parent[j]] for j in own), slides[own], axis[own],
+                     origin[own], mass[own], com[own], inertia[own], np.asarray(gravity, dtype=float), position[own],
+                     (None,) * len(own), springs=_springs(model, own), followers=followers)
+
+
+def _springs(model: "mujoco.MjModel", own: Sequence[int]) -> dict[int, Spring]:
+    """Springs of the joints with a drive that rest at zero and grow with deflection alone."""
+    return {k: Spring(float(model.jnt_stiffness[j]), float(model.dof_damping[j])) for k, j in enumerate(own)
+            if model.jnt_stiffness[j] > 0.0 and not _odd_spring(model, j)}
+
+
+def _odd_spring(model: "mujoco.MjModel", j: int) -> bool:
+    """Whether a joint has a spring that `Spring` cannot represent."""
+    curved = model.jnt_stiffnesspoly[j].any()
+    return bool(curved or (model.jnt_stiffness[j] > 0.0 and (model.qpos_spring[j] != 0.0 or model.dof_dampingpoly[j].any())))
+
+
+def _warn_of_forces(name: str, model: "mujoco.MjModel", own: Sequence[int], owner: NDArray[np.int_]) -> None:
+    """Name what presses on links in the file and is not, or not everywhere, in the mechanism."""
+    joint = [str(model.joint(j).name) for j in range(model.njnt)]
+    odd = [joint[j] for j in range(model.njnt) if _odd_spring(model, j) or (model.jnt_stiffness[j] > 0.0 and j not in own)]
+    lifted = sorted({int(owner[body]) for body in np.flatnonzero(model.body_gravcomp) if owner[body] >= 0})
+    tendons = [str(model.tendon(k).name or k) for k in range(model.ntendon)
+               if any(np.any(getattr(model, f"tendon_{force}")[k]) for force in _TENDON_FORCES)]
+    for named, text in (
+            ([joint[own[k]] for k in _springs(model, own)], "joints %s have springs: driving torques, simulation and postures at "
+             "rest feel them; loads, identification and feed-forward leave them out"),
+            (odd, "the springs of joints %s are left out: only one that rests at zero, grows in proportion and is not on a "
+             "joint that follows another can be represented"),
+            ([joint[j] for j in lifted], "gravcomp of the links of joints %s is left out: they weigh what they weigh"),
+            (tendons, "springs and dampers of tendons %s are left out")):
+        if named:
+            _log.warning(f"%s: {text}", name, ", ".join(named))
+
+
+def _carriers(model: "mujoco.MjModel") -> tuple[NDArray[np.int_], NDArray[np.int_]]:
+    """Joint that carries each body, fixed bodies their parent's, and the joint that carries each joint; -1 is the ground."""
+    owner, parent = np.full(model.nbody, -1), np.full(model.njnt, -1)
+    for body in range(1, model.nbody):
+        owner[body] = owner[model.body_parentid[body]]
+        for j in range(int(model.body_jntadr[body]), int(model.body_jntadr[body]) + int(model.body_jntnum[body])):
+            parent[j], owner[body] = owner[body], j
+    return owner, parent
+
+
+def _links(model: "mujoco.MjModel", data: "mujoco.MjData", owner: NDArray[np.int_],
+           impossible: Mapping[str, Array]) -> tuple[Array, Array, Array]:
+    """Mass, centre of mass from the joint, and inertia about it of what each joint carries, in base axes."""
+    n = model.njnt
+    mass, first, second = np.zeros(n), np.zeros((n, 3)), np.zeros((n, 3, 3))
+    for body in np.flatnonzero(owner >= 0):
+        j = owner[body]
+        c = data.xipos[body] - data.xanchor[j]
+        frame, link = data.ximat[body].reshape(3, 3), data.xmat[body].reshape(3, 3)
+        mass[j] += model.body_mass[body]
+        first[j] += model.body_mass[body] * c
+        second[j] += (frame * model.body_inertia[body]) @ frame.T + model.body_mass[body] * _about(c)
+        second[j] += link @ impossible.get(model.body(body).name, np.zeros((3, 3))) @ link.T
+    com = first / np.where(mass > 0.0, mass, 1.0)[:, None]
+    return mass, com, np.array([second[j] - mass[j] * _about(com[j]) for j in range(n)])
+
+
+def _warn_of_links(name: str, links: Mapping[str, tuple[float, Array]], nothing: float) -> None:
+    """Name the joints whose links have no mass, no inertia, or one that no body has."""
+    moments = {joint: second_moment(inertia)[0] for joint, (_, inertia) in links.items()}
+    empty = [joint for joint, (mass, _) in links.items() if mass <= nothing]
+    points = [joint for joint, moment in moments.items() if joint not in empty and np.abs(moment).max() <= nothing]
+    wrong = [joint for joint, moment in moments.items()
+             if joint not in (*empty, *points) and moment[0] < -1e-6 * np.abs(moment).max()]
+    for joints, text in ((empty, "no mass, so that loads come out too small"),
+                         (points, "mass but no inertia; they count as points at their centres of mass"),
+                         (wrong, "an inertia that no body has; it is used as stated")):
+        if joints:
+            _log.warning("%s: links of joints %s have %s", name, ", ".join(joints), text)
+
+
+def _about(c: np.ndarray) -> np.ndarray:
+    """Inertia of a unit point mass at c about the origin."""
+    return np.asarray(np.dot(c, c) * np.eye(3) - np.outer(c, c))

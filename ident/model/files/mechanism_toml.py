@@ -1,0 +1,263 @@
+"""The mechanism file: a tree with loops, written directly in natural coordinates (every key: docs/names.md)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.errors import InputError, unknown_name
+from stribeck.ident.laws.friction import LAWS, law_named
+from stribeck.ident.model.files.urdf_mjcf import second_moment
+from stribeck.ident.model.mechanism import Ball, Bearing, Closure, JointFriction, Mechanism, Spring
+from stribeck.ident.toml_tables import parse_table, upgrade
+
+_STRICT = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+_PARALLEL = 1e-6        # sine of the angle at which two axes count as one
+_ROUNDED = 1e-6         # what rounding may take from an inertia, as a fraction
+Vector = tuple[float, float, float]
+_X, _Y, _Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+_COMPOSITE: dict[str, tuple[tuple[str, str, Vector], ...]] = {         # what a joint of several axes is made of
+    "universal": (("1", "revolute", _X), ("2", "revolute", _Y)),
+    "spherical": (("1", "revolute", _X), ("2", "revolute", _Y), ("3", "revolute", _Z)),
+    "planar": (("x", "prismatic", _X), ("y", "prismatic", _Y), ("angle", "revolute", _Z)),
+    "free": (("x", "prismatic", _X), ("y", "prismatic", _Y), ("z", "prismatic", _Z),
+             ("yaw", "revolute", _Z), ("pitch", "revolute", _Y), ("roll", "revolute", _X)),
+}
+_AXES = {"universal": "the two may not be parallel", "spherical": "the three may not lie in one plane",
+         "planar": "two that are not parallel are needed, to slide along, and one normal to both, to turn about",
+         "free": "neither the first three, to slide along, nor the others, to turn about, may lie in one plane"}
+
+
+class _FrictionTable(BaseModel):
+    model_config = ConfigDict(extra="allow", frozen=True)
+    law: str
+    load: Literal["none", "torque", "bending", "radial", "axial", "normal"] = "none"
+
+
+def _said(name: str) -> str:
+    if not name.strip():
+        raise ValueError("a name is needed")
+    return name
+
+
+_Name = Annotated[str, AfterValidator(_said)]
+
+
+class _JointTable(BaseModel):
+    model_config = _STRICT
+    name: _Name
+    parent: str
+    type: Literal["revolute", "prismatic", "universal", "spherical", "planar", "free"]
+    axis: Vector | None = None
+    axes: tuple[Vector, ...] | None = None
+    origin: Vector
+    mass: Annotated[float, Field(ge=0.0)]
+    com: Vector | None = None
+    inertia: tuple[float, float, float, float, float, float] | None = None
+    position: tuple[float, float] | None = None
+    bearing: Bearing | None = None
+    passive: bool = False
+    spring: Spring | None = None
+    friction: _FrictionTable | None = None
+    friction_arm: Annotated[float, Field(ge=0.0)] | None = None
+
+    @model_validator(mode="after")
+    def _values_fit(self) -> "_JointTable":
+        if self.position is not None and not self.position[0] < self.position[1]:
+            raise ValueError(f"joints.{self.name}.position = {list(self.position)}: the lower limit comes first")
+        if self.passive is False and "passive" in self.model_fields_set and (self.spring or self.type in _COMPOSITE):
+            raise ValueError(f"joints.{self.name}.passive = false: a joint with {'a spring' if self.spring else 'several axes'} "
+                             "is always passive")
+        if self.inertia is not None:
+            # a body's principal moments are at most the sum of the others; a rotor without mass has one about its axis alone
+            J = _matrix(self.inertia)
+            least = float((np.linalg.eigvalsh(J) if self.mass == 0.0 else second_moment(J)[0])[0])
+            if least < -_ROUNDED * np.abs(J).max():
+                raise ValueError(f"joints.{self.name}.inertia = {list(self.inertia)}: no body has this; principal moments are "
+                                 "positive, and none is greater than the sum of the others")
+        return self
+
+    @model_validator(mode="after")
+    def _axes_fit(self) -> "_JointTable":
+        parts = _COMPOSITE.get(self.type)
+        for key in ("com", "inertia") if self.mass > 0.0 else ():
+            if getattr(self, key) is None:
+                raise ValueError(f"joints.{self.name}.{key} is missing; a link with mass needs one")
+        if parts is None and self.axis is None:
+            raise ValueError(f"joints.{self.name}.axis is missing")
+        for key in ("axes", "friction_arm") if parts is None else ("axis", "position", "bearing", "spring", "friction"):
+            if getattr(self, key) is not None:
+                raise ValueError(f"joints.{self.name}.{key}: a {self.type} joint has none")
+        if self.axes is not None and parts is not None and len(self.axes) != len(parts):
+            raise ValueError(f"joints.{self.name}.axes: a {self.type} joint has {len(parts)}, found {len(self.axes)}")
+        if self.axes is not None and all(map(any, self.axes)) and not _possible(self.type, self.axes):
+            raise ValueError(f"joints.{self.name}.axes = {[list(axis) for axis in self.axes]}: {_AXES[self.type]}")
+        if self.type in ("planar", "free") and self.friction_arm is not None:
+            raise ValueError(f"joints.{self.name}.friction_arm: a {self.type} joint does not rub")
+        return self
+
+
+class _EndTable(BaseModel):
+    model_config = _STRICT
+    link: str
+    point: Vector
+
+
+class _LoopTable(BaseModel):
+    model_config = _STRICT
+    type: Literal["pin", "spherical", "rigid"]
+    a: _EndTable
+    b: _EndTable
+    name: _Name | None = None
+    axis: Vector | None = None
+    friction_arm: Annotated[float, Field(ge=0.0)] = 0.0
+
+
+class _MechanismTable(BaseModel):
+    model_config = _STRICT
+    schema_version: int = Field(alias="schema")
+    name: _Name
+    gravity: Vector = (0.0, 0.0, -9.81)
+    joints: Annotated[tuple[_JointTable, ...], Field(min_length=1)]
+    loops: tuple[_LoopTable, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """One axis of a joint; the last of a joint carries its link."""
+
+    table: _JointTable
+    name: str
+    parent: int
+    prismatic: bool
+    axis: Vector
+    first: bool
+    last: bool
+
+
+def mechanism_from_table(table: dict[str, Any], path: Path, gravity: ArrayLike | None = None) -> Mechanism:
+    """Mechanism of a parsed mechanism file.
+
+    A joint of several axes becomes as many revolute and prismatic joints, with links without mass between them:
+    ``hip`` of type universal becomes ``hip.1`` and ``hip.2``, and what hangs on ``hip`` hangs on the last.
+
+    Raises
+    ------
+    InputError
+        One sentence: file, joint, key.
+    """
+    spec = parse_table(_MechanismTable, upgrade(table, path), path)
+    axes, links = _axes(spec.joints, path)
+    closures = tuple(_closure(loop, k, spec.joints, links, path) for k, loop in enumerate(spec.loops))
+    for k, closure in enumerate(closures):
+        if closure.name in [other.name for other in closures[:k]]:
+            raise InputError(f"{path}: loops[{k}] is named {closure.name!r} like another; give each a name of its own")
+    carried = [axis.table if axis.last else None for axis in axes]
+    inertia = np.array([_matrix((joint.inertia if joint else None) or (0.0,) * 6) for joint in carried])
+    return Mechanism(
+        spec.name, tuple(axis.name for axis in axes), tuple(axis.parent for axis in axes),
+        np.array([axis.prismatic for axis in axes]), np.array([_unit(axis.axis, axis.name, path) for axis in axes]),
+        np.array([axis.table.origin if axis.first else (0.0,) * 3 for axis in axes]),
+        np.array([0.0 if joint is None else joint.mass for joint in carried]),
+        np.array([(joint.com if joint else None) or (0.0,) * 3 for joint in carried]), inertia,
+        np.asarray(spec.gravity if gravity is None else gravity, dtype=float),
+        np.array([axis.table.position or (-np.inf, np.inf) for axis in axes]),
+        tuple(axis.table.bearing for axis in axes),
+        closures,
+        tuple(k for k, axis in enumerate(axes) if axis.table.passive or axis.table.type in _COMPOSITE or axis.table.spring),
+        {k: axis.table.spring for k, axis in enumerate(axes) if axis.table.spring},
+        {k: _friction(axis.table, path) for k, axis in enumerate(axes) if axis.table.friction},
+        tuple(Ball(joint.name, tuple(k for k, axis in enumerate(axes) if axis.table is joint), joint.friction_arm or 0.0)
+              for joint in spec.joints if joint.type in ("universal", "spherical")))
+
+
+def _axes(joints: Sequence[_JointTable], path: Path) -> tuple[list[_Axis], dict[str, int]]:
+    """Axes of all joints, and the last axis of each joint by name."""
+    axes: list[_Axis] = []
+    links = {"ground": -1}
+    for joint in joints:
+        if joint.name in links:
+            raise InputError(f"{path}: the name {joint.name!r} is taken twice; every joint needs its own, and none is 'ground'")
+        if joint.parent not in links:
+            raise InputError(f"{path}: parent {joint.parent!r} of joint {joint.name!r} is neither 'ground' "
+                             f"nor a joint above it ({', '.join(list(links)[1:]) or 'none'})")
+        parts = _COMPOSITE.get(joint.type, (("", joint.type, joint.axis or _Z),))
+        directions = joint.axes or tuple(axis for *_, axis in parts)
+        for k, ((suffix, kind, _), direction) in enumerate(zip(parts, directions, strict=True)):
+            parent = links[joint.parent] if k == 0 else len(axes) - 1
+            axes.append(_Axis(joint, f"{joint.name}.{suffix}" if suffix else joint.name, parent, kind == "prismatic", direction,
+                              k == 0, k == len(parts) - 1))
+        links[joint.name] = len(axes) - 1
+    names = [axis.name for axis in axes]
+    for k, name in enumerate(names):
+        if name in names[:k]:
+            raise InputError(f"{path}: the name {name!r} is taken twice: joint {axes[k].table.name!r} and joint "
+                             f"{axes[names.index(name)].table.name!r}, of which one has several axes, would both have it")
+    return axes, links
+
+
+def _closure(loop: _LoopTable, number: int, joints: Sequence[_JointTable], links: Mapping[str, int], path: Path) -> Closure:
+    for end in (loop.a, loop.b):
+        if end.link not in links:
+            raise InputError(f"{path}: loops[{number}]: {unknown_name('link', end.link, links)}")
+    if loop.a.link == loop.b.link:
+        raise InputError(f"{path}: loops[{number}] ties {loop.a.link!r} to itself; a loop needs two links")
+    if loop.axis is not None and loop.type != "pin":
+        raise InputError(f"{path}: loops[{number}].axis: only a pin has one; a {loop.type} closure has none")
+    if loop.friction_arm and loop.type != "spherical":
+        raise InputError(f"{path}: loops[{number}].friction_arm: only spherical closures rub; a {loop.type} one has none")
+    axis = loop.axis
+    if axis is None and loop.type == "pin":
+        axis = next((joint.axis for end in (loop.a, loop.b) for joint in joints if joint.name == end.link), None)
+        if axis is None:
+            raise InputError(f"{path}: loops[{number}].axis is missing; a pin needs one")
+    name = loop.name or f"{loop.a.link}-{loop.b.link}"
+    return Closure(name, loop.type, (links[loop.a.link], links[loop.b.link]), np.array([loop.a.point, loop.b.point]),
+                   _unit(axis or _Z, name, path), loop.friction_arm)
+
+
+def _friction(joint: _JointTable, path: Path) -> JointFriction:
+    assert joint.friction is not None
+    stated = joint.friction
+    law = law_named(stated.law) if stated.law in LAWS else None
+    if law is None:
+        raise InputError(f"{path}: joints.{joint.name}.friction: {unknown_name('law', stated.law, LAWS)}")
+    parameters = dict(stated.model_extra or {})
+    valid = (*law.parameters(stated.load != "none"), "stribeck_exponent")
+    for name, value in parameters.items():
+        if name not in valid:
+            raise InputError(f"{path}: joints.{joint.name}.friction: {unknown_name('parameter', name, valid)}")
+        if not isinstance(value, int | float) or isinstance(value, bool) or not np.isfinite(value) or value < 0.0:
+            raise InputError(f"{path}: joints.{joint.name}.friction.{name} = {value!r}: a number from 0 is needed")
+    if stated.load == "normal" and joint.bearing is None:
+        raise InputError(f"{path}: joints.{joint.name}.friction: load = \"normal\" needs a bearing")
+    missing = [name for name in law.nonlinear if name not in parameters]
+    if missing:
+        raise InputError(f"{path}: joints.{joint.name}.friction.{missing[0]} is missing")
+    zero = dict.fromkeys(law.parameters(stated.load != "none"), 0.0)
+    return JointFriction(stated.law, stated.load, {**zero, **parameters})
+
+
+def _unit(axis: Vector, name: str, path: Path) -> Array:
+    length = float(np.linalg.norm(axis))
+    if length == 0.0:
+        raise InputError(f"{path}: axis of joint {name!r} has length 0")
+    return np.array(axis) / length
+
+
+def _possible(kind: str, axes: Sequence[Vector]) -> bool:
+    """Whether a joint of several axes can move in all ways that its name says."""
+    e = np.array(axes) / np.linalg.norm(axes, axis=1, keepdims=True)
+    slides = sum(part == "prismatic" for _, part, _ in _COMPOSITE[kind])
+    independent = all(np.linalg.matrix_rank(part, tol=_PARALLEL) == len(part) for part in (e[:slides], e[slides:]) if len(part))
+    return independent and (kind != "planar" or float(np.abs(e[:2] @ e[2]).max()) < _PARALLEL)
+
+
+def _matrix(inertia: tuple[float, float, float, float, float, float]) -> Array:
+    xx, yy, zz, xy, xz, yz = inertia
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])

@@ -1,0 +1,157 @@
+r"""Joint loads: what presses, bends and twists a joint (Eqs. 37-47).
+
+From the force f and the moment m about the joint origin that the parent exerts on the subtree. All
+loads are even under time reversal and do not depend on friction in the tree.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.errors import InputError, unknown_name
+from stribeck.ident.model.dynamics import led, with_followers
+from stribeck.ident.model.mechanism import Bearing, Mechanism
+from stribeck.ident.model.recursion import own_wrenches, refuse_closures
+
+LOADS = ("torque", "bending", "radial", "axial", "normal")
+LOAD_PARTS = ("torque", "bending", "radial", "axial", "twist")     # what every load is a weighted sum of
+
+
+@dataclass(frozen=True)
+class JointLoads:
+    """Loads of every joint along a motion.
+
+    Attributes
+    ----------
+    torque : ndarray, shape (N, n)
+        Transmitted torque ``|tau_rigid|`` (force, where prismatic), link side, without rotor inertia.
+    bending : ndarray, shape (N, n)
+        ``|m - n(n.m)|`` [N·m].
+    radial, axial : ndarray, shape (N, n)
+        ``|f - n(n.f)|`` and ``|n.f|`` [N].
+    normal : ndarray, shape (N, n)
+        Normal load of Eq. 47 [N·m; N where prismatic]; nan where the bearing is unknown.
+    tau : ndarray, shape (N, n)
+        Signed rigid-body torque (force) of the drive [N·m or N].
+    force, moment : ndarray, shape (N, n, 3)
+        Wrench on the subtree about the joint origin, base axes.
+    """
+
+    torque: Array
+    bending: Array
+    radial: Array
+    axial: Array
+    normal: Array
+    tau: Array
+    force: Array
+    moment: Array
+
+    def get(self, load: str) -> Array:
+        """Load by name, shape (N, n)."""
+        if load not in LOADS:
+            raise InputError(f"unknown load {load!r} (valid: {', '.join(LOADS)})")
+        return np.asarray(getattr(self, load))
+
+
+def joint_loads(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None, ddq: ArrayLike | None = None,
+                external: ArrayLike | None = None) -> JointLoads:
+    """Loads of every joint for a batch of samples.
+
+    A follower (URDF ``mimic``) moves with its leader and loads every joint that carries it; the torque of the
+    leader's drive includes ratio times the follower's (virtual work).
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The rigid-body model.
+    q, dq, ddq : array_like, shape (N, n)
+        Joint positions, velocities, accelerations [rad or m, and per s, s²]; the last two default to zero.
+    external : array_like, shape (N, n + k, 6), optional
+        Force and moment about the joint origin that act on each link from outside, in base axes [N, N·m]: the links of
+        the n joints, then those of the k followers.
+
+    Returns
+    -------
+    JointLoads
+        Transmitted torque, bending, radial, axial and normal load, and the wrenches they come from.
+
+    Raises
+    ------
+    InputError
+        If a shape does not fit the mechanism or a value is not finite.
+    ModelError
+        If the mechanism is a closed chain.
+
+    References
+    ----------
+    Guo, Ju and Wang, Aerospace 11 (2024) 368, Eqs. 37-47.
+    """
+    refuse_closures(mechanism)
+    tree, q, dq, ddq = with_followers(mechanism, q, dq, ddq)
+    samples, joints = len(q), mechanism.n
+    force, moment = (np.empty((tree.n, 3, samples)) for _ in range(2))
+    radial, axial, bending, twist = (np.empty((tree.n, samples)) for _ in range(4))
+    for own in own_wrenches(tree, q, dq, ddq, external):
+        here = own.joint, own.rows
+        force[own.joint, :, own.rows] = own.in_base(own.force)
+        moment[own.joint, :, own.rows] = own.in_base(own.moment)
+        radial[here], axial[here] = _across(own.force), own.force[2]
+        bending[here], twist[here] = _across(own.moment), own.moment[2]
+    tau = led(mechanism, np.where(tree.prismatic[:, None], axial, twist))
+    normal = np.full_like(tau, np.nan)
+    for j, bearing in enumerate(mechanism.bearings):
+        if bearing is not None:
+            normal[j] = normal_load(bearing, bool(mechanism.prismatic[j]), bending=bending[j], radial=radial[j],
+                                    axial=np.abs(axial[j]), twist=np.abs(twist[j]))
+    return JointLoads(np.abs(tau).T, bending[:joints].T, radial[:joints].T, np.abs(axial[:joints]).T, normal.T, tau.T,
+                      force[:joints].transpose(2, 0, 1), moment[:joints].transpose(2, 0, 1))
+
+
+def normal_load(bearing: Bearing, prismatic: bool, bending: Array, radial: Array, axial: Array,
+                twist: Array) -> Array:
+    r"""Scalar load that presses the rubbing surfaces together (Eq. 47).
+
+    .. math:: N = (\tau_r / R_b + f_r) R_p + f_m R_n \quad\text{(revolute)}, \qquad
+              N = \tau_p / R_b + f_p + \tau_m / R_n \quad\text{(prismatic)}
+
+    Parameters
+    ----------
+    bearing : Bearing
+        R_p, R_n and R_b [m].
+    prismatic : bool
+        Which of the two forms.
+    bending, radial, axial, twist : ndarray, shape (N,)
+        Moment across the axis [N·m], force across and along it [N], moment about it [N·m].
+
+    Returns
+    -------
+    ndarray, shape (N,)
+        Normal load [N·m; N for a prismatic joint].
+    """
+    if prismatic:
+        return bending / bearing.bending_arm + radial + twist / bearing.friction_arm
+    return (bending / bearing.bending_arm + radial) * bearing.pin_radius + axial * bearing.friction_arm
+
+
+def load_weights(load: str, bearing: Bearing | None, prismatic: bool) -> Array:
+    """What each of `LOAD_PARTS` counts for a load, shape (5,); nan where the normal load's bearing is unknown.
+
+    Nothing for "components", which are no single load.
+    """
+    if load in ("none", "components"):
+        return np.zeros(len(LOAD_PARTS))
+    if load not in LOADS:
+        raise unknown_name("load", load, LOADS)
+    if load != "normal":
+        return np.array([float(part == load) for part in LOAD_PARTS])
+    if bearing is None:
+        return np.full(len(LOAD_PARTS), np.nan)
+    one = np.eye(len(LOAD_PARTS))[1:]                                          # Eq. 47 is linear
+    return np.asarray(normal_load(bearing, prismatic, **dict(zip(LOAD_PARTS[1:], one, strict=True))))
+
+
+def _across(vector: Array) -> Array:
+    """Length of what lies across the joint axis, the third of the joint's own axes (Eqs. 43-46)."""
+    return np.asarray(np.sqrt(vector[0] ** 2 + vector[1] ** 2))

@@ -1,0 +1,295 @@
+"""The rigid-body model in natural coordinates: a tree of revolute and prismatic joints, closed by cut joints."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.model.link_constants import Link, link_constants, own_axes
+
+
+@dataclass(frozen=True)
+class Bearing:
+    """Geometry that turns forces into a normal load (Eq. 47).
+
+    Attributes
+    ----------
+    pin_radius : float
+        R_p, radius at which the radial force rubs [m].
+    friction_arm : float
+        R_n, arm at which the axial force rubs [m].
+    bending_arm : float
+        R_b, arm over which the bending moment is carried [m].
+    """
+
+    pin_radius: float
+    friction_arm: float
+    bending_arm: float
+    __pydantic_config__: ClassVar[dict[str, object]] = {"extra": "forbid", "allow_inf_nan": False}
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not value > 0.0:
+                raise ValueError(f"{name} = {value:g} m, a positive length is needed")
+
+
+@dataclass(frozen=True)
+class Spring:
+    """Elastic joint: it resists its displacement from zero.
+
+    Attributes
+    ----------
+    stiffness : float
+        K [N·m/rad or N/m].
+    damping : float
+        D [N·m·s/rad or N·s/m].
+    """
+
+    stiffness: float
+    damping: float = 0.0
+    __pydantic_config__: ClassVar[dict[str, object]] = {"extra": "forbid", "allow_inf_nan": False}
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not value >= 0.0:
+                raise ValueError(f"{name} = {value:g}, zero or more is needed")
+
+
+@dataclass(frozen=True)
+class JointFriction:
+    """Friction of a joint as a mechanism's file states it.
+
+    Attributes
+    ----------
+    law : str
+        Name of a law.
+    load : str
+        Name of the load that its coefficients multiply, "none" without.
+    parameters : mapping of str to float
+        Parameters of the law.
+    """
+
+    law: str
+    load: str
+    parameters: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Ball:
+    """Spherical or universal joint: coincident revolute joints that rub as one (P4, Eqs. 3-5).
+
+    Attributes
+    ----------
+    name : str
+        What messages call it.
+    joints : tuple of int
+        The revolute joints it is made of, from the ground outwards; their axes meet in one point.
+    friction_arm : float
+        Friction coefficient times radius: friction moment over resultant reaction [m].
+    """
+
+    name: str
+    joints: tuple[int, ...]
+    friction_arm: float = 0.0
+
+
+@dataclass(frozen=True)
+class Closure:
+    """A joint at which a loop was cut: two points, on two links, that coincide (P0, section 2.4).
+
+    Pins and rigid closures never rub: a hinge with friction belongs in the tree, and the loop is cut elsewhere.
+
+    Attributes
+    ----------
+    name : str
+        What messages call it.
+    kind : str
+        "pin" (turns about one axis), "spherical" or "rigid".
+    links : tuple of int
+        Joints that carry the links a and b; -1 is the ground.
+    points : ndarray, shape (2, 3)
+        The point on a and on b, from the joint origin of each, in base axes at q = 0 [m].
+    axis : ndarray, shape (3,)
+        Axis of a pin, in base axes at q = 0, fixed to a and to b.
+    friction_arm : float
+        As in `Ball`; spherical closures only [m].
+    """
+
+    name: str
+    kind: Literal["pin", "spherical", "rigid"]
+    links: tuple[int, int]
+    points: Array
+    axis: Array
+    friction_arm: float = 0.0
+
+    @cached_property
+    def across(self) -> Array:
+        """Directions about which it does not turn, fixed to link a, shape (0, 2 or 3; 3)."""
+        if self.kind == "spherical":
+            return np.zeros((0, 3))
+        if self.kind == "rigid":
+            return np.eye(3)
+        first = np.cross(self.axis, np.eye(3)[np.argmin(np.abs(self.axis))])
+        first /= np.linalg.norm(first)
+        return np.array([first, np.cross(self.axis, first)])
+
+
+@dataclass(frozen=True)
+class Follower:
+    """A joint that a transmission moves with another, and its link: q = ratio q_leader + shift (URDF ``mimic``).
+
+    It has no drive and no column of its own; its leader's drive carries it.
+
+    Attributes
+    ----------
+    name : str
+        Of the joint.
+    leader : int
+        Joint that it follows.
+    ratio, shift : float
+        Travel per travel of the leader, and position where the leader is at zero [rad or m].
+    parent : int
+        Joint that carries it: -1 is the ground, from n on the followers.
+    prismatic, axis, origin, mass, com, inertia
+        As in `Mechanism`, of this joint.
+    """
+
+    name: str
+    leader: int
+    ratio: float
+    shift: float
+    parent: int
+    prismatic: bool
+    axis: Array
+    origin: Array
+    mass: float
+    com: Array
+    inertia: Array
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """A tree of n joints, each carrying one link, and the closures that make loops of it (P0, section 2.1).
+
+    At q = 0 all link frames are parallel to the base frame, so axes, origins, centres of mass and
+    inertias are all written in base axes.
+
+    Attributes
+    ----------
+    name : str
+        What messages call it.
+    names : tuple of str
+        Joint names, parents before children; columns of every array of joint values.
+    parent : tuple of int
+        Index of the parent joint; -1 is the ground.
+    prismatic : ndarray of bool, shape (n,)
+        True where the joint slides.
+    axis : ndarray, shape (n, 3)
+        Unit vector of the joint axis.
+    origin : ndarray, shape (n, 3)
+        Joint origin, from the parent's origin (from the base origin for parent -1) [m].
+    mass : ndarray, shape (n,)
+        Link mass [kg].
+    com : ndarray, shape (n, 3)
+        Centre of mass, from the joint's origin [m].
+    inertia : ndarray, shape (n, 3, 3)
+        Link inertia about its centre of mass [kg·m²].
+    gravity : ndarray, shape (3,)
+        Gravitational acceleration in base axes [m/s²].
+    position : ndarray, shape (n, 2)
+        Joint range that the model allows; infinite where it states none [rad or m].
+    bearings : tuple of Bearing or None
+        Bearing of each joint, where known.
+    closures : tuple of Closure
+        Cut joints of closed chains; none for an arm.
+    passive : tuple of int
+        Joints without a drive.
+    springs : mapping of int to Spring
+        Elastic joints; one that is not passive has its spring across its drive.
+    friction : mapping of int to JointFriction
+        Friction of joints, where the mechanism's file states it.
+    balls : tuple of Ball
+        Spherical and universal joints of the tree.
+    followers : tuple of Follower
+        Further joints, which others move. Torques, loads, mass matrix and accelerations have them moved with their
+        leaders; what speaks of every link (`joint_wrenches`, `kinematics`, `bodies`, closed chains) refuses them:
+        there `tree` has them as joints.
+    """
+
+    name: str
+    names: tuple[str, ...]
+    parent: tuple[int, ...]
+    prismatic: NDArray[np.bool_]
+    axis: Array
+    origin: Array
+    mass: Array
+    com: Array
+    inertia: Array
+    gravity: Array
+    position: Array
+    bearings: tuple[Bearing | None, ...]
+    closures: tuple[Closure, ...] = ()
+    passive: tuple[int, ...] = ()
+    springs: Mapping[int, Spring] = field(default_factory=dict)
+    friction: Mapping[int, JointFriction] = field(default_factory=dict)
+    balls: tuple[Ball, ...] = ()
+    followers: tuple[Follower, ...] = ()
+
+    @property
+    def n(self) -> int:
+        """Number of joints."""
+        return len(self.names)
+
+    @property
+    def active(self) -> tuple[int, ...]:
+        """Joints with a drive."""
+        return tuple(joint for joint in range(self.n) if joint not in self.passive)
+
+    def unit(self, joint: int) -> str:
+        """Unit of the joint's drive torque or force."""
+        return "N" if self.prismatic[joint] else "N·m"
+
+    def position_unit(self, joint: int) -> str:
+        """Unit of a joint's position; its speed has that per second."""
+        return "m" if self.prismatic[joint] else "rad"
+
+    @cached_property
+    def own_axes(self) -> Array:
+        """Axes of each link, the third along its joint, in natural coordinates, shape (n, 3, 3)."""
+        return own_axes(self.axis)
+
+    @cached_property
+    def links(self) -> tuple[Link, ...]:
+        """Constants of every link in its own axes."""
+        return link_constants(self.parent, self.own_axes, self.origin, self.mass, self.com, self.inertia)
+
+    @cached_property
+    def carries(self) -> NDArray[np.bool_]:
+        """Whether joint k carries the link of joint j, its own among them, shape (k, j)."""
+        carries = np.eye(self.n, dtype=bool)
+        for j, parent in enumerate(self.parent):
+            if parent >= 0:
+                carries[:, j] |= carries[:, parent]
+        return carries
+
+    @cached_property
+    def weightless(self) -> "Mechanism":
+        """The same mechanism without gravity."""
+        return replace(self, gravity=np.zeros(3))
+
+    @cached_property
+    def tree(self) -> "Mechanism":
+        """The same mechanism with its followers as independent joints, behind its own."""
+        if not self.followers:
+            return self
+        added: dict[str, Any] = {
+            key: np.concatenate([getattr(self, key), [getattr(follower, key) for follower in self.followers]])
+            for key in ("prismatic", "axis", "origin", "mass", "com", "inertia")}
+        return replace(self, names=self.names + tuple(follower.name for follower in self.followers),
+                       parent=self.parent + tuple(follower.parent for follower in self.followers),
+                       position=np.vstack([self.position, np.tile([-np.inf, np.inf], (len(self.followers), 1))]),
+                       bearings=self.bearings + (None,) * len(self.followers), followers=(), **added)

@@ -1,0 +1,105 @@
+"""TOML files to checked tables; the first fault of a table is one sentence with its key."""
+
+import json
+import re
+import tomllib
+from dataclasses import fields as dataclass_fields
+from dataclasses import is_dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from stribeck.ident.errors import InputError, no_file, no_text, unknown_name
+
+SCHEMA = 1
+NAME = r"^\.*[\w+-][\w.+-]*$"      # of what files are called by
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
+_Table = TypeVar("_Table", bound=BaseModel)
+
+
+def key_of(name: str) -> str:
+    """A name as a key of TOML, in quotes where it needs them."""
+    return name if _BARE.fullmatch(name) else json.dumps(name, ensure_ascii=False)
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Parsed TOML file.
+
+    Raises
+    ------
+    InputError
+        If it is missing, not text or not TOML.
+    """
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, IsADirectoryError):
+        raise no_file(path) from None
+    except UnicodeDecodeError:
+        raise no_text(path) from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path}: not a TOML file: {error}") from error
+
+
+def upgrade(table: dict[str, Any], path: Path, schema: int = SCHEMA) -> dict[str, Any]:
+    """The one place where older schemas become the present one; newer ones are refused."""
+    found = table.get("schema")
+    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
+        states = "no schema is stated" if found is None else f"schema = {found!r}"
+        raise InputError(f"{path}: {states}, an integer from 1 to {schema} is needed; is it another kind of file?")
+    if found > schema:
+        raise InputError(f"{path}: schema {found} is newer than this stribeck understands ({schema}); update stribeck")
+    return table
+
+
+def parse_table(table_type: type[_Table], table: dict[str, Any], path: Path) -> _Table:
+    """A checked table from TOML; the first fault as one sentence with the key."""
+    try:
+        return table_type.model_validate_json(json.dumps(table, default=str), strict=True)    # true is no number here
+    except ValidationError as error:
+        raise InputError(f"{path}: {_first_fault(table_type, table, error)}") from error
+
+
+def _first_fault(table_type: type[BaseModel], table: dict[str, Any], error: ValidationError) -> str:
+    faults = error.errors()
+    fault = next((fault for fault in faults if fault["type"] in _UNKNOWN), faults[0])    # a typo, not what it left out
+    key = ".".join(str(part) for part in fault["loc"])
+    if fault["type"] in _UNKNOWN:
+        return f"{key}: {unknown_name('key', str(fault['loc'][-1]), _valid_keys(table_type, fault['loc'][:-1]))}"
+    if fault["type"] in ("missing", "missing_argument"):
+        return f"{key} is missing"
+    if fault["type"] in ("dict_type", "model_type", "dataclass_type"):
+        return f"{key} = {fault['input']!r}: a table is needed"
+    message = fault["msg"].removeprefix("Value error, ")
+    if fault.get("ctx", {}).get("pattern") == NAME:
+        message = "a name may hold letters, digits and . _ + -, and no blanks, as files are called by it"
+    if not key:
+        return message
+    if isinstance(fault["input"], dict | list):
+        return f"{key}: {message[0].lower()}{message[1:]}"
+    return f"{key} = {fault['input']!r}: {message[0].lower()}{message[1:]}"
+
+
+def _valid_keys(table_type: Any, where: tuple[int | str, ...]) -> list[str]:
+    """Names that a table at this place may hold."""
+    here: Any = table_type
+    for part in where:
+        fields = _fields(here)
+        here = fields[part] if part in fields else (_inner(here) or here)
+    return list(_fields(here) or _fields(_inner(here)))
+
+
+def _fields(here: Any) -> dict[Any, Any]:
+    fields = getattr(here, "model_fields", None) or getattr(here, "__pydantic_fields__", None)
+    if fields is None and is_dataclass(here):
+        return {item.name: item.type for item in dataclass_fields(here)}
+    return {item.alias or name: item.annotation for name, item in (fields or {}).items()}
+
+
+def _inner(annotation: Any) -> Any:
+    """The table type inside dict[str, T], tuple[T, ...] or T | None."""
+    for argument in getattr(annotation, "__args__", ()):
+        if _fields(argument):
+            return argument
+    return None

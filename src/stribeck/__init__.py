@@ -1,0 +1,45 @@
+"""Friction identification and calibration for lab manipulators.
+
+The public interface; each name is imported when it is first used, so that ``import stribeck`` is quick.
+"""
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from stribeck.ident.arm.load_mechanism import load_mechanism
+    from stribeck.ident.calibration.calibration import Calibration
+    from stribeck.ident.calibration.feedforward import Feedforward
+    from stribeck.ident.fit.fit_friction import fit_friction
+    from stribeck.ident.fit.fit_result import FitResult
+    from stribeck.ident.identify import identify
+    from stribeck.ident.laws.friction import coulomb_viscous, stribeck
+    from stribeck.ident.log.run import load_run
+    from stribeck.ident.model.loads import joint_loads
+    from stribeck.ident.model.mechanism import Mechanism
+
+__all__ = ["Calibration", "Feedforward", "FitResult", "Mechanism", "coulomb_viscous", "fit_friction", "identify",
+           "joint_loads", "load_mechanism", "load_run", "stribeck"]
+
+_HOMES = {"Calibration": "ident.calibration.calibration", "Feedforward": "ident.calibration.feedforward",
+          "FitResult": "ident.fit.fit_friction", "Mechanism": "ident.model.mechanism",
+          "coulomb_viscous": "ident.laws.friction", "fit_friction": "ident.fit.fit_friction", "identify": "ident.identify",
+          "joint_loads": "ident.model.loads", "load_mechanism": "ident.arm.load_mechanism", "load_run": "ident.log.run",
+          "stribeck": "ident.laws.friction"}
+
+if not (Path(__file__).parent / "ident").is_dir():      # a checkout whose links are text files, as on Windows
+    __path__.append(str(Path(__file__).parents[2]))
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, from the module where it is defined."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

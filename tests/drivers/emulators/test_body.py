@@ -1,0 +1,83 @@
+"""What emulated drives do is up to what they were told, not to the arm file: else nobody would see what was not told."""
+
+import numpy as np
+import pytest
+
+from stribeck.drivers.emulators.body import Body
+from tests.drivers.wires import PAIR, virtual_drives, with_port
+
+
+@pytest.fixture
+def body(make_arm):
+    return Body(make_arm())
+
+
+def after(body, seconds):
+    """Velocities of both joints, and the greatest torque of each on the way."""
+    most = np.zeros(2)
+    for _ in range(round(seconds / body._period)):
+        body._step()
+        most = np.maximum(most, [abs(drive.tau) for drive in body.drives])
+    return [drive.dq for drive in body.drives], most
+
+
+@pytest.mark.parametrize(("ramp", "reached"), [(np.inf, 1.0), (4.0, 0.2)])
+def test_a_set_point_that_leaps_is_followed_as_fast_as_the_drives_own_ramp_allows(body, ramp, reached):
+    """The arm file allows 8 rad/s²."""
+    for drive in body.drives:
+        drive.power, drive.target, drive.ramp = "velocity", 1.0, ramp
+    velocity, _ = after(body, 0.05)
+    assert velocity == pytest.approx([reached] * 2, abs=0.1)
+
+
+@pytest.mark.parametrize("most", [np.inf, 30.0])
+def test_torque_is_limited_by_what_the_drive_was_told(body, most):
+    for drive in body.drives:
+        drive.power, drive.target, drive.most = "velocity", 2.0, most
+    _, torque = after(body, 0.1)
+    assert (torque > 60.0).all() if np.isinf(most) else (torque < 31.0).all()
+
+
+@pytest.mark.parametrize("kind", sorted(set(PAIR) - {"dynamixel", "cubemars"}))       # no CAN bus; whose loop is our own
+def test_each_drive_is_told_its_torque_limit_or_has_its_own(make_arm, kind):
+    nodes = []
+    with virtual_drives(make_arm(with_port(PAIR[kind], 1)), nodes.append) as arm, arm:
+        arm.enable()
+        most, allowed = nodes[0].drive.most, arm.limits.torque[0]
+    assert most == pytest.approx(allowed, rel=0.01) if kind != "damiao" else np.isfinite(most)
+
+
+@pytest.fixture
+def braked(make_arm):
+    """The boom stands level and powered, and has a brake."""
+    made = Body(make_arm({"joints": {"lift": {"stop": "brake"}}}))
+    for drive in made.drives:
+        drive.power = "velocity"
+    after(made, 0.1)
+    return made
+
+
+def test_a_brake_takes_its_time_to_close(braked):
+    """The joint falls meanwhile, as fast as without one."""
+    lift = braked.drives[1]
+    lift.let_go()
+    (_, falls), _ = after(braked, 0.04)
+    assert abs(falls) > 0.1
+    assert lift.held_by == "nothing"
+    (_, held), _ = after(braked, 0.05)
+    assert abs(held) < 1e-3
+    assert lift.held_by == "brake"
+
+
+def test_a_drive_that_closes_its_brake_first_lets_nothing_fall(braked):
+    braked.drives[1].let_go(braked=True)
+    (_, dq), _ = after(braked, 0.04)
+    assert abs(dq) < 1e-3
+
+
+def test_a_brake_holds_with_more_than_its_drive_was_allowed(braked):
+    lift = braked.drives[1]
+    lift.most = 1.0
+    lift.let_go()
+    after(braked, 0.1)
+    assert abs(lift.dq) < 1e-3

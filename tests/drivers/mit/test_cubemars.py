@@ -1,0 +1,275 @@
+"""CubeMars AK motors: a ramped position with stiffness, damping and gravity, and what is refused.
+
+The emulated motors are in another process on a real (loopback) bus.
+"""
+
+import time
+from contextlib import contextmanager
+
+import can
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stribeck.drivers.arm import Command
+from stribeck.drivers.connect import connect
+from stribeck.drivers.errors import DriverError
+from stribeck.drivers.mit.mit_frames import CUBEMARS, pack_command
+from stribeck.drivers.wire.polled import Frame
+from stribeck.ident.errors import InputError
+from stribeck.ident.model.dynamics import inverse_dynamics
+from tests.drivers.wires import PAIR, merged, program_of, steps, until_it_fails, with_port
+
+FAULT = b"\xff\0\xff\0\xff\0\xff"       # the emulator's own command
+
+
+@pytest.fixture(scope="module")
+def pair(bench):
+    """Emulated motors in another process."""
+    return bench("cubemars")
+
+
+def changed(make_arm, **drive):
+    """The pair with other keys of "lift"."""
+    joint = {key: drive.pop(key) for key in ("stop", "slowest") if key in drive}
+    return make_arm(merged(with_port(PAIR["cubemars"], 1), {"joints": {"lift": {**joint, "drive": drive}}}))
+
+
+def test_gravity_is_held_and_a_ramp_is_followed(pair):
+    """Without feed-forward the boom would sag by 6 mrad when its brake opens."""
+    with connect(pair.arm) as arm:
+        before = arm.look(5)[-1].q
+        arm.enable()
+        np.testing.assert_allclose([sample.q for sample in steps(arm, 40)], np.tile(before, (40, 1)), atol=2e-3)
+        speed = np.array([0.1, -0.08])
+        samples = steps(arm, 120, speed)[40:]
+        t, q = np.array([sample.t for sample in samples]), np.array([sample.q for sample in samples])
+        np.testing.assert_allclose((q[-1] - q[0]) / (t[-1] - t[0]), speed, rtol=0.05)
+        assert samples[-1].temperature.tolist() == [35.0, 35.0]
+
+
+def test_torque_is_misread_by_no_more_than_the_driver_says(bench):
+    """The motor pulls less and less until its next position, and is read when that comes: here friction looks far too small."""
+    speed, stiff = 0.3, bench("cubemars", {"joints": {"turn": {"drive": {"kp": 90.0}}}})
+    with connect(stiff.arm) as arm:
+        arm.enable()
+        ways = [np.array([sample.tau[0] for sample in steps(arm, 120, np.array([way, 0.0]))[40:]]) for way in (speed, -speed)]
+        bound = arm.resolution.viscous_error[0] * speed
+    odd, truth = (np.median(ways[0]) - np.median(ways[1])) / 2.0, 3.0 + 2.0 * speed
+    assert bound == pytest.approx(90.0 * 4.0**2 / (2.0 * 200.0) * speed)
+    assert 0.5 * bound < truth - odd < 1.1 * bound
+
+
+def test_a_program_that_paused_stops_where_the_joints_stand(pair):
+    """Without a watchdog of the motor's own the ramp stands still while nobody drives it; the joint runs on by kd / kp."""
+    with connect(pair.arm) as arm:
+        arm.enable()
+        before = steps(arm, 60, np.array([0.2, 0.0]))[-1].q
+        time.sleep(0.4)                                     # 80 mrad at this speed, and 25 by kd / kp
+        with pytest.raises(DriverError, match=r"this computer sent nothing for \d+ ms; the arm was stopped"):
+            arm.step(Command(np.array([0.2, 0.0])))
+        assert abs(arm.look(1)[0].q[0] - before[0] - 0.012) < 0.004      # and does not swing back
+
+
+def test_a_fault_from_before_is_told_and_kept_until_somebody_clears_it(pair):
+    with can.Bus(**{"hop_limit": 0, **pair.arm.driver.model_extra["bus"]}) as bus:
+        bus.send(can.Message(arbitration_id=1, data=FAULT + b"\2", is_extended_id=False))
+    time.sleep(0.1)
+    for _ in range(2):
+        with pytest.raises(DriverError, match=r"drive of turn has a fault: overcurrent; .*check --reset"), connect(pair.arm):
+            pass
+    connect(pair.arm).reset()
+    with connect(pair.arm) as arm:
+        arm.enable()
+        steps(arm, 5)
+
+
+def test_a_fault_stops_all_joints_and_is_told(pair):
+    with can.Bus(**{"hop_limit": 0, **pair.arm.driver.model_extra["bus"]}) as bus:
+        arm = connect(pair.arm)
+        with arm:
+            arm.enable()
+            steps(arm, 5)
+            bus.send(can.Message(arbitration_id=1, data=FAULT + b"\2", is_extended_id=False))
+            with pytest.raises(DriverError, match="turn stopped by itself: overcurrent"):
+                until_it_fails(arm)
+        with pytest.raises(DriverError, match=r"overcurrent.*stribeck check --reset"), arm:
+            pass
+        arm.reset()
+        with arm:
+            arm.enable()
+            steps(arm, 3)
+
+
+ON, OFF = (b"\xff" * 7 + bytes([last]) for last in (0xFC, 0xFD))
+
+
+def pulls(bus, motor):
+    """Whether a motor pulls when it is told to: the torque in its second reply, else that of before, in counts."""
+    data = pack_command(CUBEMARS["AK70-10"], 0.0, 0.0, 0.0, 0.0, 0.5)
+    frame = can.Message(arbitration_id=motor, data=data, is_extended_id=False)
+    while bus.recv(0) is not None:
+        pass
+    for _ in range(2):
+        bus.send(frame)
+        time.sleep(0.02)
+    replies = [message.data for message in iter(lambda: bus.recv(0.05), None) if message.arbitration_id == 0]
+    return abs(((replies[-1][4] & 15) << 8 | replies[-1][5]) - 2047) > 20
+
+
+@pytest.fixture
+def bus(pair):
+    with can.Bus(**{"hop_limit": 0, **pair.arm.driver.model_extra["bus"]}) as made:
+        yield made
+        made.send(can.Message(arbitration_id=1, data=OFF, is_extended_id=False))
+        time.sleep(0.15)
+
+
+def test_connecting_puts_to_rest_what_a_killed_program_left_under_power(pair, bus):
+    bus.send(can.Message(arbitration_id=1, data=ON, is_extended_id=False))
+    assert pulls(bus, 1)
+    time.sleep(0.15)
+    with connect(pair.arm):
+        pass
+    assert not pulls(bus, 1)
+
+
+def test_what_another_program_told_last_moves_no_joint_when_it_is_enabled(pair, bus):
+    far = pack_command(CUBEMARS["AK70-10"], 2.0, 0.0, 80.0, 5.0, 0.0)
+    for data in (ON, far, OFF):
+        bus.send(can.Message(arbitration_id=1, data=data, is_extended_id=False))
+    time.sleep(0.15)
+    with connect(pair.arm) as arm:
+        before = arm.look(5)[-1].q
+        arm.enable()
+        np.testing.assert_allclose([sample.q for sample in steps(arm, 40)], np.tile(before, (40, 1)), atol=2e-3)
+
+
+def test_a_reset_leaves_no_motor_limp_under_power(pair, bus):
+    """To ask a motor for faults is to tell it to pull with nothing: one that holds its joint lets go of it, its brake open."""
+    bus.send(can.Message(arbitration_id=1, data=ON, is_extended_id=False))
+    assert pulls(bus, 1)
+    time.sleep(0.15)
+    connect(pair.arm).reset()
+    assert not pulls(bus, 1)
+
+
+@contextmanager
+def losing(arm, data, count):
+    """The first frames with these bytes to the first motor do not arrive; all of them have to be sent."""
+    bus, left = arm.link._bus, count
+    send = bus.send
+
+    def lossy(message, timeout=None):
+        nonlocal left
+        if bytes(message.data) == data and message.arbitration_id == 1 and left:
+            left -= 1
+        else:
+            send(message)
+
+    bus.send = lossy
+    yield
+    bus.send = send
+    assert left == 0
+
+
+@pytest.mark.parametrize("lost", [1, 2])
+def test_motor_mode_is_told_until_it_is_answered(pair, lost):
+    with connect(pair.arm) as arm:
+        with losing(arm, ON, lost):
+            arm.enable()
+        q = [sample.q for sample in steps(arm, 60, np.array([0.3, 0.0]))]
+    assert q[-1][0] - q[0][0] > 0.05
+
+
+@pytest.mark.parametrize("lost", [1, 4])
+def test_rest_is_told_until_it_is_answered(pair, bus, lost):
+    with connect(pair.arm) as arm:
+        arm.enable()
+        steps(arm, 5)
+        with losing(arm, OFF, lost):
+            arm.stop("enough")
+    assert not pulls(bus, 1)
+
+
+def test_motors_that_follow_another_program_are_left_alone(bench):
+    motors = bench("cubemars")
+    with program_of(motors.arm) as (_, said):
+        with pytest.raises(DriverError, match=r"(turn|lift) follows another program"), connect(motors.arm):
+            pass
+        time.sleep(0.2)
+        assert said.empty()
+    motors.end()
+
+
+@pytest.mark.parametrize(("keys", "words"), [
+    ({"kp": 0.0}, r"joints.lift.drive.kp = 0: joints.lift.slowest is needed"),
+    ({"kp": 0.0, "slowest": 0.01}, r"kp = 0: gravity of .* would drag it away from 0.01 rad/s; without kp at most 0.08 N·m"),
+    ({"kp": 600.0}, r"joints.lift.drive.kp = 600"),
+    ({"kp": 90.0}, r"kp = 90: at 1.5 rad/s each step of the ramp would pull 10.8 N·m harder.*10 N·m, 0.25 of the"),
+    ({"kp": 20.0}, r"kd = 5: .* runs on for up to kd / kp = 0.25 s at its speed, which plans leave driver.watchdog = 0.2 s for"),
+    ({"kd": 0.0}, r"joints.lift.drive.kd = 0"),
+    ({"id": 1}, r"joints.lift.drive.id = 1 is also that of turn"),
+    ({"stop": "hold"}, r"joints.lift.stop = \"hold\": an AK motor does not say whether it holds"),
+])
+def test_what_would_sag_or_fall_is_refused(make_arm, keys, words):
+    with pytest.raises(InputError, match=words), connect(changed(make_arm, **keys)):
+        pass
+
+
+def test_without_stiffness_it_is_allowed_where_damping_is_stronger_than_gravity(make_arm):
+    """A column about the vertical: no gravity at all."""
+    arm = connect(make_arm(merged(with_port(PAIR["cubemars"], 1), {"joints": {"turn": {"slowest": 0.01, "drive": {"kp": 0.0}}}})))
+    with can.Bus(interface="virtual", channel="nobody") as bus:
+        arm.link.open(bus)
+
+
+def test_the_most_gravity_is_found_between_the_postures_that_are_tried(make_arm):
+    link = connect(make_arm(with_port(PAIR["cubemars"], 1))).link
+    low, high = np.array([axis.joint.position for axis in link.axes]).T
+    angles = np.linspace(low[1], high[1], 100_001)
+    gravity = inverse_dynamics(link.mechanism, np.column_stack((np.zeros_like(angles), angles)))[:, 1]
+    assert link._most_gravity(1, low, high) == pytest.approx(np.abs(gravity).max(), rel=1e-6)
+
+
+def test_it_has_no_watchdog_and_that_has_to_be_allowed(pair, make_arm):
+    port = pair.arm.driver.model_extra["bus"]["port"]
+    arm = make_arm(merged(with_port(PAIR["cubemars"], port), {"driver": {"allow_no_watchdog": False}}))
+    with pytest.raises(InputError, match=r"pair.toml: AK motors have no watchdog.*allow_no_watchdog"):
+        connect(arm)
+
+
+@pytest.fixture(scope="module")
+def axis(make_arm):
+    return connect(make_arm(with_port(PAIR["cubemars"], 1))).axes[0]
+
+
+def test_a_fault_under_power_ends_in_rest_mode_and_is_not_forgotten(axis, monkeypatch):
+    """Only in rest mode its brake closes; the motor forgets its fault there."""
+    reply = bytearray(8)
+    reply[0], reply[7] = 1, 2
+    axis.due, axis._powered, axis._goal = True, True, "follow"
+    axis.take(Frame(0, bytes(reply)))
+    assert (axis.power, axis.trouble) == ("fault", "overcurrent")
+    for ended in (axis.quick_stop, axis.disable):
+        axis._powered = True
+        ended()
+        assert [frame.data for frame in axis.frames()] == [OFF]
+    for _ in range(3):
+        axis.due = True
+        axis.take(Frame(0, bytes(reply)))
+    assert not axis._powered
+    assert [frame.data for frame in axis.frames()] != [OFF]
+    monkeypatch.setattr(axis, "_state", lambda: 0)
+    with pytest.raises(DriverError, match=r"turn has a fault: overcurrent.*check --reset"):
+        axis.configure()
+
+
+@given(identifier=st.sampled_from([0, 1, 2]), data=st.binary(max_size=8), due=st.booleans())
+def test_whatever_comes_on_the_bus_the_reader_lives(axis, identifier, data, due):
+    axis.due = due
+    axis.take(Frame(identifier, data))
+    assert axis.power in ("off", "on", "held", "fault")
+    assert axis.trouble is None or isinstance(axis.trouble, str)
+    assert list(axis.frames())

@@ -1,0 +1,378 @@
+"""Damiao motors: what is compared and written before power, what moves, and what ends motion.
+
+The emulated motors are in another process on a real (loopback) bus; a `Probe` looks at them by frames of its own.
+"""
+
+import os
+import signal
+import struct
+import time
+
+import can
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stribeck.drivers.arm import Command
+from stribeck.drivers.connect import connect
+from stribeck.drivers.emulators.body import RESET, SILENT
+from stribeck.drivers.emulators.damiao import TEST
+from stribeck.drivers.errors import ArmStopped, DriverError
+from stribeck.drivers.mit.damiao import DamiaoAxis
+from stribeck.drivers.supervisor import Supervisor
+from stribeck.drivers.wire.polled import Frame
+from stribeck.ident.errors import InputError
+from tests.drivers.wires import PACE, PAIR, REST, merged, program_of, steps, until_it_fails, virtual_drives, with_port
+
+TIMEOUT, MODE, VELOCITY_MODE = 9, 10, 3
+
+
+class Probe:
+    """Asks and orders motors beside the driver."""
+
+    def __init__(self, bus):
+        self.bus = bus
+
+    def send(self, identifier, data):
+        self.bus.send(can.Message(arbitration_id=identifier, data=data, is_extended_id=False))
+
+    def ask(self, motor, request, answer):
+        while self.bus.recv(0) is not None:
+            pass
+        self.send(0x7FF, request)
+        end = time.monotonic() + 1.0
+        while time.monotonic() < end:
+            reply = self.bus.recv(0.1)
+            if reply is not None and reply.arbitration_id == 0x10 + motor and answer(reply.data):
+                return bytes(reply.data)
+        raise TimeoutError
+
+    def read(self, motor, register, form="<f"):
+        reply = self.ask(motor, bytes([motor, 0, 0x33, register, 0, 0, 0, 0]), lambda data: data[2:4] == bytes([0x33, register]))
+        return struct.unpack_from(form, reply, 4)[0]
+
+    def write(self, motor, register, value, form="<I"):
+        self.send(0x7FF, bytes([motor, 0, 0x55, register]) + struct.pack(form, value))
+        time.sleep(0.02)
+
+    def state(self, motor):
+        """Status and position in counts."""
+        data = self.ask(motor, bytes([motor, 0, 0xCC, 0, 0, 0, 0, 0]), lambda data: data[0] & 0xF == motor and data[1] > 0)
+        return data[0] >> 4, data[1] << 8 | data[2]
+
+    def moves(self, motor, seconds=0.1):
+        """Counts that it goes in this time."""
+        first = self.state(motor)[1]
+        time.sleep(seconds)
+        return self.state(motor)[1] - first
+
+
+@pytest.fixture(scope="module")
+def pair(bench):
+    """Emulated motors in another process; tests leave them without faults and power."""
+    return bench("damiao")
+
+
+@pytest.fixture
+def probe(pair):
+    with can.Bus(**{"hop_limit": 0, **pair.arm.driver.model_extra["bus"]}) as bus:
+        yield Probe(bus)
+
+
+def beside(pair, make_arm, **drive):
+    """Another arm file for the motors that are there, in which "turn" has these keys."""
+    table = merged(with_port(PAIR["damiao"], pair.arm.driver.model_extra["bus"]["port"]), {})
+    table["joints"] = {**table["joints"], "turn": {"stop": "brake", "drive": {"id": 1, "reply": 0x11, **drive}}}
+    return make_arm(table)
+
+
+class TestSettings:
+    def test_mode_ramps_speed_and_watchdog_are_in_the_registers(self, pair, probe):
+        with connect(pair.arm) as arm:
+            for motor, speed in ((1, 2.0), (2, 1.5)):
+                assert probe.read(motor, 10, "<I") == 3                     # velocity mode
+                assert probe.read(motor, 4) == 16.0                         # twice the joint's 8 rad/s²
+                assert probe.read(motor, 5) == -16.0
+                assert probe.read(motor, 6) == speed
+                assert probe.read(motor, TIMEOUT, "<I") == 0                # nothing to watch while there is no power
+            arm.enable()
+            steps(arm, 3)
+            assert probe.read(1, TIMEOUT, "<I") == 10000                    # 0.5 s of 50 µs
+        assert [axis.corrupt for axis in arm.axes] == [0, 0]
+
+    def test_resolution_is_that_of_the_fields(self, pair):
+        resolution = connect(pair.arm).resolution
+        np.testing.assert_allclose(resolution.torque_step, [400.0 / 4095, 108.0 / 4095])
+        np.testing.assert_allclose(resolution.position_step, 25.0 / 65535)
+        assert (resolution.velocity_step < 1e-6).all()                      # float32
+
+    @pytest.mark.parametrize(("drive", "words"), [
+        ({"motor": "DM10010"}, r"turn scales its velocity by 25 rad/s \(registers 21-23: 12.5, 25, 200\), the arm file says 20"),
+        ({"ranges": [12.566, 25.0, 200.0]}, r"turn scales its position by 12.5 rad"),
+        ({"ranges": [12.5, 25.0, 100.0]}, r"turn scales its torque by 200 N·m.*every torque would be wrong"),
+        ({"id": 9, "reply": 0x19, "motor": "DM10010L"}, r"drive of turn does not answer"),
+    ])
+    def test_a_motor_that_is_not_what_the_arm_file_says_is_refused(self, pair, make_arm, drive, words):
+        with pytest.raises(DriverError, match=words), connect(beside(pair, make_arm, **drive)):
+            pass
+
+    @pytest.mark.parametrize(("drive", "words"), [
+        ({"motor": "DM4310X"}, r"motor 'DM4310X' is not known; state ranges, or one of DM3507"),
+        ({"motor": "AK70-10"}, r"motor 'AK70-10' is not known; state ranges, or one of DM3507"),
+        ({"ranges": [1.0, 1.0, 1.0]}, r"motor or ranges is needed, not both"),
+        ({"motor": "DM4340"}, r"joints.turn.torque: its limit is 60 N·m at the motor's shaft, whose field ends at 28 N·m"),
+        ({"gear": 6.0}, r"joints.turn.position: its limit is 15 rad at the motor's shaft, whose field ends at 12.4 rad"),
+        ({"id": 2}, r"joints.lift.drive: its id would have the identifier 0x2, like id of turn"),
+        ({"reply": 0x202}, r"identifier 0x202"),
+        ({"id": 16}, r"joints.turn.drive.id = 16"),
+        ({"node": 1}, r"joints.turn.drive.node: unknown key 'node'"),
+    ])
+    def test_keys_are_checked_before_anybody_is_asked(self, make_arm, drive, words):
+        with pytest.raises(InputError, match=words):
+            connect(make_arm(merged(with_port(PAIR["damiao"], 1), {"joints": {"turn": {"drive": drive}}})))
+
+    def test_a_bus_that_cannot_carry_the_rate_is_refused(self, make_arm):
+        arm = make_arm(merged(with_port(PAIR["damiao"], 1), {"driver": {"bit_rate": 125000.0}}))
+        with pytest.raises(InputError, match=r"200 Hz would take 86 % of the bus"):
+            connect(arm)
+
+
+class TestMotion:
+    def test_both_joints_keep_the_rate(self, pair):
+        with Supervisor(connect(pair.arm)) as guard:
+            guard.enable()
+            swing = 0.4 * np.sin(2.0 * np.pi * np.arange(240) / 240.0)
+            samples = [guard.step(Command(np.array([1.0, -0.5]) * value)) for value in swing]
+            arm = guard.arm
+            assert min(axis.replies for axis in arm.axes) > 0.98 * arm.tally.cycles     # a busy computer may be late for some
+        q, t = np.array([sample.q for sample in samples]), np.array([sample.t for sample in samples])
+        assert np.median(np.diff(t)) == pytest.approx(0.005, rel=0.02)
+        assert np.ptp(q[:, 0]) > 0.1
+
+    def test_velocity_is_finer_than_its_field(self, pair):
+        """The field has steps of 12 and 22 mrad/s."""
+        with connect(pair.arm) as arm:
+            arm.enable()
+            slow = np.array([0.02, -0.03])
+            steps(arm, 60, slow)
+            found = np.mean([sample.dq for sample in steps(arm, 60, slow)], axis=0)
+            np.testing.assert_allclose(found, slow, atol=1.5e-3)
+
+    def test_directions_zeros_and_gears_are_the_models(self, bench):
+        """The emulator knows them from the same keys; the probe sees the motor's own counts."""
+        drives = bench("damiao", {"joints": {"turn": {"direction": -1, "zero_offset": 0.5, "drive": {"gear": 2.0}}}})
+        with can.Bus(**{"hop_limit": 0, **drives.arm.driver.model_extra["bus"]}) as bus, connect(drives.arm) as arm:
+            arm.enable()
+            first, last = steps(arm, 1)[0], steps(arm, 60, np.array([0.3, 0.0]))[-1]
+            assert first.q[0] == pytest.approx(0.0, abs=0.01)
+            assert last.q[0] - first.q[0] == pytest.approx(0.3 * (last.t - first.t), rel=0.1)
+            assert last.tau[0] > 2.0                                        # friction, positive with velocity
+            shaft = Probe(bus).state(1)[1] * 25.0 / 65535 - 12.5
+            assert shaft == pytest.approx((0.5 - last.q[0]) * 2.0, abs=0.02)
+        drives.end()
+
+
+class TestStaleVelocity:
+    """Somebody told the motor a velocity while it had no power."""
+
+    def test_the_driver_never_lets_it_move(self, pair, probe):
+        with connect(pair.arm) as arm:
+            before = arm.look(5)[-1].q
+            probe.send(0x201, struct.pack("<f4x", 1.0))
+            time.sleep(0.02)
+            arm.enable()
+            np.testing.assert_allclose([sample.q for sample in steps(arm, 20)], np.tile(before, (20, 1)), atol=4e-4)
+
+    def test_without_the_driver_it_does(self, pair, probe):
+        """Else the test above would prove nothing."""
+        with connect(pair.arm):
+            probe.send(0x201, struct.pack("<f4x", 0.5))
+            probe.send(0x001, b"\xff" * 7 + b"\xfc")
+            assert probe.moves(1) > 50
+            probe.send(0x001, b"\xff" * 7 + b"\xfd")
+            time.sleep(0.02)
+
+
+class TestFaults:
+    def test_a_fault_stops_all_joints_and_is_not_cleared_by_anything_but_a_reset(self, pair, probe):
+        arm = connect(pair.arm)
+        with arm:
+            arm.enable()
+            steps(arm, 20, PACE)
+            probe.write(1, TEST, 10)
+            with pytest.raises(DriverError, match="turn stopped by itself: overcurrent"):
+                until_it_fails(arm)
+        assert probe.state(2)[0] == 0                                       # braked
+        with pytest.raises(DriverError, match=r"overcurrent.*stribeck check --reset"), connect(pair.arm):
+            pass
+        connect(pair.arm).reset()
+        assert probe.state(1)[0] == 0                                       # without power
+        with connect(pair.arm) as arm:
+            arm.enable()
+            steps(arm, 3)
+
+    def test_a_motor_that_was_reset_is_not_taken_back(self, pair, probe):
+        with connect(pair.arm) as arm:
+            arm.enable()
+            steps(arm, 20, PACE)
+            probe.write(1, TEST, RESET)
+            with pytest.raises(DriverError, match=r"turn stopped by itself: disabled|turn has not replied"):
+                until_it_fails(arm)
+            with pytest.raises(ArmStopped):
+                arm.step(Command(REST))
+        assert probe.state(1)[0] == 0
+
+    def test_one_that_was_reset_just_before_it_had_power_is_not_moved(self, pair, probe, monkeypatch):
+        """Where velocity mode is what it boots with, it comes to power without watchdog and limits."""
+        ask = DamiaoAxis.power_on
+
+        def reset_and_ask(axis):
+            if axis.joint.name == "turn":
+                for register, value in ((TEST, RESET), (MODE, VELOCITY_MODE)):
+                    yield Frame(0x7FF, bytes([1, 0, 0x55, register]) + struct.pack("<I", value))
+            yield from ask(axis)
+
+        monkeypatch.setattr(DamiaoAxis, "power_on", reset_and_ask)
+        words = r"turn was reset after it had been set up \(setting \d+: told .*, is "
+        with connect(pair.arm) as arm, pytest.raises(DriverError, match=words):
+            arm.enable()
+        assert probe.state(1)[0] == 0
+
+    def test_a_motor_that_is_powered_by_somebody_else_is_left_alone(self, pair, probe):
+        with connect(pair.arm):
+            pass
+        probe.write(1, TIMEOUT, 40000)
+        probe.send(0x201, bytes(8))
+        probe.send(0x001, b"\xff" * 7 + b"\xfc")
+        time.sleep(0.02)
+        with pytest.raises(DriverError, match="turn is powered and follows another program"), connect(pair.arm):
+            pass
+        probe.send(0x001, b"\xff" * 7 + b"\xfd")
+        time.sleep(0.02)
+        assert probe.state(1)[0] == 0
+
+
+class TestCreep:
+    """A velocity loop that is told zero creeps."""
+
+    @staticmethod
+    def creeping(speed):
+        def spoil(node):
+            follow = node._follow
+
+            def creep():
+                follow()
+                if node.status == 1 and node.velocity == 0.0:
+                    node.drive.target = speed
+
+            node._follow = creep
+        return spoil
+
+    @pytest.mark.parametrize("speed", [0.0, 0.012])
+    def test_a_joint_that_creeps_is_held_all_the_same(self, make_arm, speed):
+        """Else its watchdog would let it fall, though drive and bus are well."""
+        arm = make_arm(merged(with_port(PAIR["damiao"], 1), {"joints": {"turn": {"stop": "hold"}}}))
+        with virtual_drives(arm, self.creeping(speed)) as driver, driver:
+            driver.enable()
+            steps(driver, 20, PACE)
+            driver.stop("enough")
+            assert [axis.power for axis in driver.axes] == ["held", "off"]
+
+    def test_one_that_turns_is_not_said_to_be_held(self, make_arm):
+        arm = make_arm(merged(with_port(PAIR["damiao"], 1), {"joints": {"turn": {"stop": "hold"}}}))
+        with virtual_drives(arm, self.creeping(0.1)) as driver, driver:
+            driver.enable()
+            with pytest.raises(DriverError, match=r"drive of turn is 'on' after 1\.\d+ s, not 'held'"):
+                driver.stop("enough")
+
+
+class TestLeader:
+    """Somebody else's motor without a time-out: it shows whom it follows by turning only."""
+
+    @pytest.mark.parametrize(("speed", "follows"), [(0.2, True), (0.0, False)])
+    def test_one_that_turns_follows_somebody(self, make_arm, speed, follows):
+        def spoil(node):
+            node.registers[MODE] = VELOCITY_MODE
+            node.status, node.velocity = 1, speed
+            node._follow()
+
+        with virtual_drives(make_arm(with_port(PAIR["damiao"], 1)), spoil) as driver:
+            if follows:
+                with pytest.raises(DriverError, match="turn is powered and follows another program"), driver:
+                    pass
+            else:
+                with driver:
+                    assert driver.look(3)
+
+
+class TestHost:
+    """What becomes of the joints when the program that moves them does not go on; "lift" has no brake."""
+
+    @pytest.fixture
+    def host(self, bench):
+        drives = bench("damiao", {"driver": {"watchdog": 0.15}, "joints": {"lift": {"stop": "hold"}}})
+        with (program_of(drives.arm) as (program, said),
+              can.Bus(**{"hop_limit": 0, **drives.arm.driver.model_extra["bus"]}) as bus):
+            yield program, said, Probe(bus), drives
+        drives.end()
+
+    def test_killed_or_hung_it_leaves_no_joint_under_power(self, host):
+        program, said, probe, _ = host
+        os.kill(program.pid, signal.SIGSTOP)
+        before = probe.state(2)[1]
+        time.sleep(0.15 + 0.1)
+        assert [probe.state(motor)[0] for motor in (1, 2)] == [0xD, 0xD]    # communication lost
+        assert probe.moves(1) == 0                                          # its brake
+        time.sleep(0.3)
+        assert probe.state(2)[1] > before + 250                             # falls by 0.1 rad: that is what the page says
+        os.kill(program.pid, signal.SIGCONT)
+        assert "DriverError" in said.get(timeout=30.0)
+        assert [probe.state(motor)[0] for motor in (1, 2)] == [0xD, 0xD]    # and nobody took them back
+
+    def test_interrupted_it_brakes_and_holds_and_the_next_takes_over(self, host):
+        program, said, probe, drives = host
+        os.kill(program.pid, signal.SIGINT)
+        assert "KeyboardInterrupt" in said.get(timeout=30.0)
+        program.join()
+        time.sleep(0.3)                                                     # longer than the watchdog
+        assert [probe.state(motor)[0] for motor in (1, 2)] == [0, 1]        # brake; held by its motor, without us
+        assert abs(probe.moves(2)) <= 1
+        assert probe.read(2, TIMEOUT, "<I") == 0
+        with connect(drives.arm) as arm:
+            before = arm.look(5)[-1]
+            arm.enable()
+            np.testing.assert_allclose(steps(arm, 10)[-1].q, before.q, atol=8e-4)
+            assert probe.read(2, TIMEOUT, "<I") == 3000
+            probe.write(1, TEST, SILENT)
+            with pytest.raises(DriverError, match="turn has not replied for"):
+                until_it_fails(arm)
+        assert probe.state(2)[0] == 1                                       # held
+
+
+def test_a_bus_that_brings_more_than_can_be_read_is_told_and_the_motors_stop(make_arm, monkeypatch):
+    """Somebody who babbles; what we send still arrives."""
+    nodes = []
+    with virtual_drives(make_arm(with_port(PAIR["damiao"], 1)), nodes.append) as arm, arm:
+        arm.enable()
+        steps(arm, 40, PACE)
+        assert abs(nodes[0].drive.dq) > 0.2
+        monkeypatch.setattr(arm.link._bus, "recv", lambda patience: can.Message(arbitration_id=0x6F0, is_extended_id=False))
+        with pytest.raises(DriverError, match="the CAN bus brings frames faster than they can be read; see what else is on it"):
+            arm.step(Command(PACE))
+        assert nodes[0].drive.power == "off"
+        assert abs(nodes[0].drive.dq) < 0.01
+
+
+@pytest.fixture(scope="module")
+def axis(make_arm):
+    return connect(make_arm(with_port(PAIR["damiao"], 1))).axes[0]
+
+
+@given(identifier=st.sampled_from([0x11, 0x12, 0x001, 0x7FF]), data=st.binary(max_size=8), due=st.booleans())
+def test_whatever_comes_on_the_bus_the_reader_lives(axis, identifier, data, due):
+    axis.due = due
+    axis.take(Frame(identifier, data))
+    assert axis.power in ("off", "on", "held", "fault")
+    assert axis.trouble is None or isinstance(axis.trouble, str)
+    assert len(list(axis.frames())) in (1, 2)

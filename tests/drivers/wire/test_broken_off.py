@@ -1,0 +1,120 @@
+"""What is broken off half-way, by Ctrl-C or by a bus that fails for a moment, leaves no joint worse off than it was."""
+
+import time
+from contextlib import contextmanager
+
+import can
+import numpy as np
+import pytest
+
+from stribeck.drivers.check import check_arm
+from stribeck.drivers.connect import connect
+from stribeck.drivers.dynamixel.protocol2 import TORQUE_ENABLE, WATCHDOG
+from stribeck.drivers.errors import DriverError, NoAnswer
+from stribeck.drivers.mit.damiao import DamiaoAxis
+from tests.drivers.wires import PAIR, merged, steps, virtual_drives, with_port
+
+HELD = {"joints": {"turn": {"stop": "hold"}}}
+ERRORS = KeyboardInterrupt(), can.CanOperationError("no buffer space"), NoAnswer("it is silent")
+BREAKS = pytest.mark.parametrize("error", ERRORS, ids=lambda one: type(one).__name__)
+
+
+@contextmanager
+def drives(make_arm, kind, changes=None, spoil=lambda node: None):
+    """An arm, and the first of its emulated drives."""
+    nodes = []
+
+    def note(node):
+        nodes.append(node)
+        spoil(node)
+
+    with virtual_drives(make_arm(merged(with_port(PAIR[kind], 1), changes or {})), note) as arm:
+        yield arm, nodes[0]
+
+
+def once(function, error, here=lambda *arguments: True):
+    """A function that raises, after it was called there for the first time."""
+    left = [error]
+
+    def called(*arguments):
+        result = function(*arguments)
+        if left and here(*arguments):
+            raise left.pop()
+        return result
+
+    return called
+
+
+@BREAKS
+@pytest.mark.parametrize("doing", ["connect", "reset"])
+def test_a_motor_that_was_asked_is_not_left_limp(make_arm, monkeypatch, error, doing):
+    """AK motors are asked by gains of zero: one that still holds its joint lets go of it, its brake open."""
+    def hold(node):
+        node.on, node._awake, node._told = True, 0.0, (0.0, 0.0, 80.0, 5.0, 0.0)
+
+    with drives(make_arm, "cubemars", spoil=hold) as (arm, motor):
+        monkeypatch.setattr(arm.link, "listen", once(arm.link.listen, error))
+        with pytest.raises((KeyboardInterrupt, DriverError)):
+            {"connect": arm.__enter__, "reset": arm.reset}[doing]()
+        end = time.monotonic() + 1.0
+        while motor.on and time.monotonic() < end:
+            time.sleep(0.01)
+        assert not motor.on
+
+
+@BREAKS
+@pytest.mark.parametrize(("kind", "answer"), [("damiao", "ask"), ("odrive", "read")])
+def test_a_joint_that_was_held_is_held_after_an_enabling_that_was_broken_off(make_arm, monkeypatch, kind, answer, error):
+    """Its watchdog may have been armed, though nothing said so: it has to be released, or takes its power soon."""
+    with drives(make_arm, kind, HELD) as (arm, node):
+        with arm:
+            arm.enable()
+            steps(arm, 5)
+        time.sleep(2.0 * arm.watchdog)
+        assert node.drive.power == "velocity"
+        with arm:
+            axis = arm.axes[0]
+            monkeypatch.setattr(axis, answer, once(getattr(axis, answer), error, lambda *_: armed(node)))
+            with pytest.raises((KeyboardInterrupt, DriverError)):
+                arm.enable()
+            assert not armed(node)
+        time.sleep(2.0 * arm.watchdog)
+        assert node.drive.power == "velocity"
+
+
+def armed(node):
+    """Whether the watchdog of a Damiao motor or an ODrive runs."""
+    return node.registers[9] > 0 if hasattr(node, "registers") else node.values["axis0.config.enable_watchdog"]
+
+
+@BREAKS
+@pytest.mark.parametrize("trembles", [False, True])
+def test_a_servo_that_was_being_taken_over_is_held_where_it_was(bench, monkeypatch, error, trembles):
+    """What its watchdog had locked was unlocked for that, and it may be told a goal: that is where it is."""
+    drives, watchdog = bench("dynamixel", HELD), PAIR["dynamixel"]["driver"]["watchdog"]
+    with connect(drives.arm) as arm:
+        arm.enable()
+        steps(arm, 100, np.array([0.8, 0.0]))
+    time.sleep(2.0 * watchdog)
+    with connect(drives.arm) as arm, monkeypatch.context() as meanwhile:
+        axis, place = arm.axes[0], arm.look(5)[-1].q[0]
+        assert place > 0.2
+        if trembles:                    # then it is told where to stand until it does
+            meanwhile.setattr(axis, "_stands", lambda state: False)
+        meanwhile.setattr(axis, "write", once(axis.write, error, lambda setting: (setting.item, setting.value) == (WATCHDOG, 0)))
+        with pytest.raises((KeyboardInterrupt, DriverError)):
+            arm.enable()
+    time.sleep(2.0 * watchdog)
+    with connect(drives.arm) as arm:
+        assert (arm.axes[0].read(TORQUE_ENABLE), arm.axes[0].read(WATCHDOG)) == (1, -1)
+        arm.enable()
+        assert steps(arm, 5)[-1].q[0] == pytest.approx(place, abs=5e-3)
+
+
+def test_a_bus_that_fails_while_drives_are_asked_who_they_are_is_told(bench, monkeypatch):
+    def fail(axis):
+        raise can.CanOperationError("no buffer space")
+
+    monkeypatch.setattr(DamiaoAxis, "identity", fail)
+    with pytest.raises(DriverError, match="the bus failed: no buffer space"):
+        check_arm(bench("damiao").arm)

@@ -1,0 +1,38 @@
+"""A program that hangs while joints move, and goes on later: nothing in it keeps the motion alive meanwhile."""
+
+import time
+
+import numpy as np
+import pytest
+
+from stribeck.drivers.arm import Command
+from stribeck.drivers.connect import connect
+from stribeck.drivers.errors import DriverError
+from tests.drivers.wires import PACE, drives_here, steps
+
+WATCHDOG, BRAKING = 0.2, 0.1        # s
+
+
+@pytest.mark.parametrize(("kind", "ends"), [
+    ("canopen", {"turn": "brake", "lift": "drive"}), ("dynamixel", {"turn": "drive", "lift": "drive"}),
+    ("damiao", {"turn": "brake", "lift": "nothing"}), ("odrive", {"turn": "brake", "lift": "nothing"}),
+    ("cubemars", {"turn": "drive", "lift": "drive"})])
+def test_its_drives_stop_by_themselves(make_arm, kind, ends):
+    """As the table in docs/safety.md says: turn has a brake, lift none (CubeMars: both)."""
+    changes = {"driver": {} if kind == "cubemars" else {"watchdog": WATCHDOG},
+               "joints": {"lift": {"stop": "brake" if kind == "cubemars" else "hold"}}}
+    with drives_here(make_arm, kind, changes) as (file, emulator), connect(file) as arm:
+        drives = emulator.body.drives
+        arm.enable()
+        steps(arm, 60, PACE)
+        begin = np.array([drive.q for drive in drives])
+        assert np.abs([drive.dq for drive in drives]) == pytest.approx(np.abs(PACE), rel=0.3)
+        time.sleep(WATCHDOG + BRAKING + 0.15)
+        assert dict(zip(arm.names, [drive.held_by for drive in drives], strict=True)) == ends
+        stood = np.array([drive.q for drive in drives])
+        time.sleep(0.1)
+        held = np.array([end != "nothing" for end in ends.values()])
+        assert (np.abs([drive.q for drive in drives] - stood)[held] < 0.005).all()
+        assert (np.abs(stood - begin)[held] < np.abs(PACE)[held] * (WATCHDOG + BRAKING)).all()
+        with pytest.raises(DriverError, match=r"this computer sent nothing for \d+ ms|stopped by itself|watchdog"):
+            arm.step(Command(PACE))

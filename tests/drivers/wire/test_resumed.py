@@ -1,0 +1,71 @@
+"""A calibration that a drive's fault broke off goes on when a person has reset the drive, and never by itself."""
+
+from dataclasses import replace
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+from stribeck.drivers.errors import DriverError
+from stribeck.drivers.simulation.simulated_arm import SimulatedArm
+from stribeck.experiments.calibrate import calibrate
+from stribeck.experiments.cli.app import run
+from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
+from stribeck.experiments.methods.registry import METHODS
+from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
+from stribeck.experiments.recording.run_writer import Recorder
+from stribeck.ident.log.run import campaign_runs
+from tests.drivers.canopen.test_canopen import TEST_OBJECT, probing
+from tests.experiments.recording.test_campaign import raw, whole_trips
+
+# 24 s of robot time; slow speeds enough that a round trip that a busy computer spoils does not decide on the law
+SHORT = ConstantSpeed(postures=2, speeds=5, spread=60.0, window_time=0.15, longest_stroke=1.0)
+CHANGES = {"simulation": {"torque_noise": 0.05}, "joints": {"turn": {"gear_ratio": 400.0, "rotor_inertia": 2.5e-6}}}
+ROW = 1500              # after a few round trips
+SPEEDS = np.tile(np.geomspace(0.05, 0.3, 8)[:, None], 2)
+
+
+@pytest.fixture
+def drives(bench):
+    return bench("canopen", CHANGES)
+
+
+@pytest.fixture
+def probe(drives):
+    yield from probing(drives)
+
+
+def test_after_a_fault_and_a_reset_the_rest_is_driven(drives, probe, tmp_path):
+    arm, out, sample = drives.arm, tmp_path / "out", Recorder.sample
+
+    def campaign(**options):
+        with patch.dict(METHODS, {"whole-arm": (plan_constant_speed, SHORT)}):
+            return calibrate(arm, out, ("turn",), **options)
+
+    def hot(recorder, *arguments):
+        sample(recorder, *arguments)
+        if recorder.rows == ROW:
+            probe.write(1, TEST_OBJECT, 0x4310, "<H")
+
+    with patch.object(Recorder, "sample", hot), pytest.raises(DriverError, match=r"drive of turn stopped by itself: fault"):
+        campaign()
+    before, driven = raw(out), whole_trips(out)
+    assert driven
+
+    with pytest.raises(DriverError, match=r"drive of turn .* has a fault.*stribeck check --reset"):
+        campaign(resume=True)
+    assert probe.state(1) & 0x4F == 0x08
+    assert whole_trips(out) == driven
+
+    assert run(["check", str(arm.path), "--reset"]) == 0
+    assert probe.state(1) == 0x40                               # without power
+
+    delivery = campaign(resume=True)
+    assert before.items() <= raw(out).items()
+    trips = whole_trips(out)
+    assert len(trips) == len(set(trips)) > len(driven)
+    assert set(driven) < set(trips)
+    assert len(campaign_runs(out)) == 2
+    here = replace(arm, driver=arm.driver.model_copy(update={"kind": "simulated"}))
+    truth = SimulatedArm(here).friction(np.zeros_like(SPEEDS), SPEEDS)[:, 0]
+    np.testing.assert_allclose(delivery.calibration.friction(np.zeros_like(SPEEDS), SPEEDS)[:, 0], truth, rtol=0.05)

@@ -1,0 +1,101 @@
+"""Buses that interfaces open and read in ways of their own."""
+
+import can
+import numpy as np
+import pytest
+
+from stribeck.drivers.arm import Command
+from stribeck.drivers.canopen.canopen402 import CanopenLink
+from stribeck.drivers.connect import connect
+from stribeck.drivers.errors import DriverError
+from stribeck.drivers.mit.damiao import DamiaoLink
+from stribeck.drivers.wire.polled import PolledKeys
+from stribeck.drivers.wire.transport import open_can
+from stribeck.drivers.wire.wired_arm import WiredArm
+from stribeck.ident.errors import InputError
+from tests.drivers.wires import PACE, steps, until_it_fails
+
+LINKS = {"canopen": CanopenLink, "damiao": DamiaoLink}         # the others read as the second does
+
+
+class Stumbles:
+    """A bus as of an interface on a serial line, whose parser raises what it will where bytes were lost."""
+
+    def __init__(self, bus):
+        self.bus, self.left = bus, 0
+
+    def __getattr__(self, name):
+        return getattr(self.bus, name)
+
+    def recv(self, timeout=None):
+        if self.left > 0:
+            self.left -= 1
+            raise ValueError("invalid literal for int() with base 16: 't1'")
+        return self.bus.recv(timeout)
+
+
+@pytest.fixture(params=LINKS)
+def kind(request):
+    return request.param
+
+
+@pytest.fixture
+def drives(bench, kind):
+    made = bench(kind)
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def bus(drives):
+    with can.Bus(**{"hop_limit": 0, **drives.arm.driver.model_extra["bus"]}) as made:
+        yield Stumbles(made)
+
+
+def test_a_line_that_cannot_be_read_costs_a_frame(drives, kind, bus):
+    with WiredArm(drives.arm, LINKS[kind], bus) as arm:
+        arm.enable()
+        before = arm.step(Command(PACE)).q
+        for _ in range(3):
+            bus.left = 2
+            after = steps(arm, 10, PACE)[-1].q
+        assert arm.link.error_frames == 6
+        assert (np.sign(after - before) == np.sign(PACE)).all()         # lost frames age, nothing else
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")      # the reader of CANopen ends
+def test_where_nothing_can_be_read_any_more_the_arm_is_stopped_all_the_same(drives, kind, bus):
+    with WiredArm(drives.arm, LINKS[kind], bus) as arm:
+        arm.enable()
+        steps(arm, 20, PACE)
+        bus.left = 10**9
+        with pytest.raises(DriverError, match=r"cannot be read( any more)?: .*ValueError"):
+            until_it_fails(arm)
+    bus.left = 0
+    with connect(drives.arm) as again:
+        assert np.abs(np.array([sample.dq for sample in again.look(20)])).max() < 5e-3
+        assert [axis.power for axis in again.axes] == ["off", "off"]        # both have brakes
+
+
+def test_bit_rates_that_differ_are_refused():
+    with pytest.raises(InputError, match=r"driver\.bus\.bitrate = 125000 is another than driver\.bit_rate = 1e\+06, by which"):
+        open_can({"interface": "virtual", "bitrate": 125000}, 1e6)
+    open_can({"interface": "virtual", "bitrate": 1000000}, 1e6).shutdown()
+
+
+def test_whatever_an_interface_raises_is_an_error_of_ours(monkeypatch):
+    """As of one whose vendor's library is missing."""
+    def missing(**_):
+        raise NameError("name 'canGetNumberOfChannels' is not defined")
+
+    monkeypatch.setattr(can, "Bus", missing)
+    with pytest.raises(InputError, match=r"the CAN bus \(interface = kvaser, channel = 0\) cannot be opened: .*canGetNumberOf"):
+        open_can({"interface": "kvaser", "channel": 0}, 1e6)
+
+
+def test_a_place_is_the_same_however_it_is_spoken_on():
+    def place(**more):
+        return PolledKeys(kind="damiao", rate=200.0, bus={"interface": "kvaser", "channel": 0, **more}).place
+
+    assert place() == place(bitrate=1000000, receive_own_messages=False)
+    assert place() != place(serial="12")

@@ -1,0 +1,119 @@
+"""`stribeck fit --motion`: a slide of known truth, imported from CSV; both ways in, where the log holds both."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from stribeck.experiments.cli.app import run
+from stribeck.ident.calibration.calibration import Calibration
+
+RATE, MASS, COULOMB, VISCOUS, OFFSET = 500.0, 95.0, 20.0, 200.0, 1.5
+
+
+def multi_sine() -> np.ndarray:
+    """Position about the middle of the rail."""
+    t = np.arange(round(60.0 * RATE)) / RATE
+    w = 2.0 * np.pi * np.array([0.13, 0.29, 0.47])
+    return 0.12 + np.sin(w * t[:, None] + np.array([0.0, 1.0, 2.0])) @ np.array([0.05, 0.03, 0.02])
+
+
+def strokes() -> np.ndarray:
+    """There and back at five speeds, twice, with ramps between."""
+    return along([way for speed in (0.02, 0.04, 0.06, 0.09, 0.13) * 2 for way in (stroke(speed), -stroke(speed))])
+
+
+def one_sided() -> np.ndarray:
+    """Fast there, slowly back: no stroke has a reverse at its speed."""
+    return along([way for speed in (0.06, 0.09, 0.13) * 2 for way in (stroke(speed), -stroke(speed / 4.0))])
+
+
+def stroke(speed: float) -> np.ndarray:
+    """Velocities of a ramp up, 0.2 m at constant speed, and a ramp down."""
+    ramp = np.linspace(0.0, speed, round(speed / 0.5 * RATE) + 1)
+    return np.concatenate((ramp, np.full(round(0.2 / speed * RATE), speed), ramp[::-1]))
+
+
+def along(velocities: list[np.ndarray]) -> np.ndarray:
+    return 0.02 + np.cumsum(np.concatenate(([0.0] * 200, *velocities, [0.0] * 200))) / RATE
+
+
+@pytest.fixture
+def imported(tmp_path):
+    """Writes the log of a motion and imports it."""
+    def bring(q: np.ndarray, sign: float = 1.0) -> Path:
+        rng = np.random.default_rng(5)
+        dq = np.gradient(q, 1.0 / RATE)
+        moving = np.where(np.abs(dq) > 1e-9, np.sign(dq), 0.0)
+        number = np.cumsum(np.append(0, np.abs(np.diff(moving)) > 0))
+        level = 1.0 + 0.01 * rng.standard_normal(number[-1] + 1)[number]
+        force = (MASS * np.gradient(dq, 1.0 / RATE) + (COULOMB * moving + VISCOUS * dq) * level + OFFSET
+                 + 0.3 * rng.standard_normal(len(q)))
+        pd.DataFrame({"t": np.arange(len(q)) / RATE, "q": np.round(q / 1e-6) * 1e-6, "f": sign * force}).to_csv(
+            tmp_path / "log.csv", index=False)
+        assert run(["import", str(tmp_path / "log.csv"), "--arm", "emps", "--column", "t=t", "--column", "q.carriage=q",
+                    "--column", "tau.carriage=f", "-o", str(tmp_path / "campaign")]) == 0
+        return tmp_path / "campaign"
+    return bring
+
+
+@pytest.mark.parametrize("rigid", ["joint", "model"])
+def test_any_motion_gives_a_calibration_points_and_a_report(imported, tmp_path, capsys, rigid):
+    campaign = imported(multi_sine())
+    assert run(["fit", str(campaign), "--motion", rigid, "-o", str(tmp_path / "fit")]) == 0
+    assert "carriage moves for 59 of 60 s" in capsys.readouterr().out
+    calibration = Calibration.load(tmp_path / "fit")
+    assert calibration.method == "general motion"
+    assert calibration.fit["motion"] == rigid
+    joint = calibration.joints["carriage"]
+    assert joint.law == "coulomb-viscous"
+    assert joint.verdict() == "identified"
+    for name, value in (("coulomb", COULOMB), ("viscous", VISCOUS)):
+        assert joint.values[name] == pytest.approx(value, rel=0.02)
+    assert joint.gravity["offset"].value == pytest.approx(OFFSET, abs=0.2)
+    if rigid == "joint":
+        assert joint.gravity["inertia"].low <= MASS <= joint.gravity["inertia"].high
+        assert joint.gravity["inertia"].unit == "N·s²/m"
+    points = pd.read_csv(tmp_path / "fit" / "points.csv")
+    off = points["odd"] - joint.torque(points["speed"])
+    assert abs(off.mean()) < 0.2
+    assert off.std() < 1.0
+    assert (tmp_path / "fit" / "report.html").stat().st_size > 10_000
+
+
+def test_without_round_trips_the_way_to_general_motion_is_named(imported, tmp_path, capsys):
+    campaign = imported(one_sided())
+    assert run(["fit", str(campaign), "-o", str(tmp_path / "fit")]) == 2
+    assert "general motion can be fitted without them (--motion)" in capsys.readouterr().err
+    assert run(["fit", str(campaign), "--motion", "joint", "-o", str(tmp_path / "fit")]) == 0
+    assert "general motion gives" not in capsys.readouterr().out            # nothing to compare with
+    assert Calibration.load(tmp_path / "fit").joints["carriage"].values["coulomb"] == pytest.approx(COULOMB, rel=0.03)
+
+
+def test_both_ways_in_agree_and_the_fit_says_so(imported, tmp_path, capsys):
+    campaign = imported(strokes())
+    assert run(["fit", str(campaign), "-o", str(tmp_path / "constant")]) == 0
+    capsys.readouterr()
+    assert run(["fit", str(campaign), "--motion", "joint", "-o", str(tmp_path / "general")]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    one, other = (Calibration.load(tmp_path / name).joints["carriage"].parameters["coulomb"] for name in ("general", "constant"))
+    assert f"general motion gives coulomb {one.value:.4g} ± " in out
+    assert f"constant speed {other.value:.4g} ± " in out
+    assert "they agree within their intervals" in out
+    for parameter in (one, other):
+        assert parameter.value == pytest.approx(COULOMB, rel=0.03)
+
+
+def test_torque_against_the_motion_is_refused(imported, tmp_path, capsys):
+    assert run(["fit", str(imported(multi_sine(), -1.0)), "--motion", "joint", "-o", str(tmp_path / "fit")]) == 2
+    assert "the sign of the torque signal is wrong" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("options", "words"), [
+    (["--motion", "rigid"], "valid: none, model, joint"),
+    (["--motion", "joint", "--load", "torque"], "needs the model"),
+])
+def test_options_that_do_not_fit_are_refused(imported, tmp_path, capsys, options, words):
+    assert run(["fit", str(imported(multi_sine())), *options, "-o", str(tmp_path / "fit")]) == 2
+    assert words in capsys.readouterr().err

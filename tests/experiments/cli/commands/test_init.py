@@ -1,0 +1,309 @@
+"""``stribeck init``: an arm file that loads, with the model's limits, and what is not known named wherever it is needed."""
+
+import re
+import shutil
+import tomllib
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from stribeck.experiments.arm_files.fixed_joints import with_fixed_joints
+from stribeck.experiments.arm_files.init_arm import arm_text
+from stribeck.ident.arm.arm_file import check_against_model, load_arm
+from stribeck.ident.arm.built_in import data_dir
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.calibration.calibration import Calibration
+from stribeck.ident.errors import InputError
+from stribeck.ident.model.dynamics import inverse_dynamics
+
+LAB6 = data_dir() / "arms" / "lab6" / "lab6.urdf"
+PUBLIC = ("ur_description/urdf/ur5_robot.urdf", "panda_description/urdf/panda.urdf", "kinova_description/robots/kinova.urdf")
+ARM_XML = """<mujoco model="two"><compiler angle="radian"/><option gravity="0 0 -1.6"/><worldbody>
+  <body><joint name="turn it" range="-1.23456789 2"/><geom size="0.1"/>
+    <body pos="0 0 1"><joint name="slide" type="slide" actuatorfrcrange="-40 40"/><geom size="0.1"/></body></body>
+</worldbody></mujoco>"""
+
+BALL = "<mujoco><worldbody><body><joint name='b' type='ball'/><geom size='1'/></body></worldbody></mujoco>"
+
+
+@pytest.fixture
+def lab6(tmp_path: Path) -> Path:
+    (tmp_path / "model").mkdir()
+    return Path(shutil.copy(LAB6, tmp_path / "model"))
+
+
+def filled(text: str) -> str:
+    """What is needed filled in, as a user would."""
+    text = re.sub(r"^# acceleration =.*$", "acceleration = 4.0", text, flags=re.MULTILINE)
+    text = re.sub(r"^# position =.*$", "position = [-3.0, 3.0]", text, flags=re.MULTILINE)
+    return re.sub(r"^# (velocity|torque) =.*$", r"\1 = 10.0", text, flags=re.MULTILINE)
+
+
+def test_limits_of_the_model_are_taken_over(lab6: Path) -> None:
+    table = tomllib.loads(arm_text(lab6))
+    assert table["joints"]["j1"] == {"position": [-2.9, 2.9], "velocity": 1.8, "torque": 150.0}
+    assert list(table["joints"]) == [f"j{k}" for k in range(1, 7)]
+    assert table["model"] == "lab6.urdf"
+
+
+@pytest.mark.usefixtures("short")
+def test_its_simulated_arm_can_be_calibrated(cli: Callable[..., Any], lab6: Path) -> None:
+    """As `init` left it but for what is needed; the truth is the guess in the file."""
+    target = lab6.with_suffix(".toml")
+    target.write_text(filled(arm_text(lab6)), encoding="utf-8")
+    outcome = cli("calibrate", target, "--joints", "j2,j5", "--out", "out")
+    assert outcome.code == 0, outcome.err
+    truth = tomllib.loads(target.read_text(encoding="utf-8"))["simulation"]["joints"]
+    for name, joint in Calibration.load(Path("out")).joints.items():
+        assert joint.values["coulomb"] == pytest.approx(truth[name]["coulomb"], rel=0.05)
+
+
+def test_a_model_in_place_of_an_arm_file_leads_here(cli: Callable[..., Any], lab6: Path) -> None:
+    refused = cli("plan", lab6)
+    assert refused.code == 2
+    assert f"stribeck init {lab6} writes an arm file" in refused.err
+
+
+def test_the_file_loads_and_the_next_step_names_what_is_needed(cli: Callable[..., Any], lab6: Path) -> None:
+    outcome = cli("init", lab6)
+    assert outcome.code == 0, outcome.err
+    target = lab6.with_suffix(".toml")
+    arm = load_arm(target)
+    check_against_model(arm, load_mechanism(arm))
+    accelerations = [f"joints.j{k}.acceleration" for k in range(1, 7)]
+    assert "needed    acceleration of every joint: the file says where" in outcome.out
+    assert f"stribeck plan {target}" in outcome.out
+    for command in (("plan", target), ("run", target, "-o", "new")):
+        refused = cli(*command)
+        assert refused.code == 2
+        assert len(refused.err.splitlines()) == 1
+        assert all(key in refused.err for key in accelerations)
+
+
+def test_the_filled_in_file_gives_a_plan(cli: Callable[..., Any], lab6: Path) -> None:
+    assert cli("init", lab6).code == 0
+    target = lab6.with_suffix(".toml")
+    target.write_text(filled(target.read_text(encoding="utf-8")), encoding="utf-8")
+    outcome = cli("plan", target, "--joints", "j6", "--method", "single")
+    assert outcome.code == 0, outcome.err
+    assert "of robot time" in outcome.out
+
+
+def test_every_key_that_is_marked_exists(lab6: Path) -> None:
+    """With all comments on keys taken away it is still an arm file."""
+    text = re.sub(r"^# (temperature|gear_ratio) =", r"\1 = 50.0", filled(arm_text(lab6)), flags=re.MULTILINE)
+    text = re.sub(r"^# rotor_inertia =", "rotor_inertia = 1e-4", text, flags=re.MULTILINE)
+    text = re.sub(r"^# (direction|tool|workspace) =", r"\1 =", text, flags=re.MULTILINE)
+    path = lab6.with_suffix(".toml")
+    path.write_text(text, encoding="utf-8")
+    arm = load_arm(path)
+    assert arm.joints["j3"].rotor_inertia == 1e-4
+    assert arm.joints["j3"].direction == -1
+    assert arm.workspace.box is not None
+    assert arm.limits(load_mechanism(arm)).missing(tuple(arm.joints)) == []
+
+
+def test_every_mark_says_unit_and_place(lab6: Path) -> None:
+    for line in arm_text(lab6).splitlines():
+        if re.match(r"# (acceleration|velocity|torque|position) =", line):
+            assert re.search(r"# needed, \S+: .{15}", line), line
+
+
+def test_an_mjcf_with_a_slide_and_odd_names(tmp_path: Path) -> None:
+    (tmp_path / "two arms.xml").write_text(ARM_XML, encoding="utf-8")
+    text = arm_text(tmp_path / "two arms.xml")
+    table = tomllib.loads(text)
+    assert table["name"] == "two_arms"
+    assert table["gravity"] == [0.0, 0.0, -1.6]
+    assert table["joints"]["turn it"]["position"] == [-1.2345, 2.0], "rounded inwards"
+    assert table["joints"]["slide"] == {"torque": 40.0}
+    slide = text[text.index("[joints.slide]"):]
+    assert "needed, [lower, upper] m" in slide
+    assert "needed, m/s²" in slide
+    (tmp_path / "two.toml").write_text(text, encoding="utf-8")
+    arm = load_arm(tmp_path / "two.toml")
+    assert arm.limits(load_mechanism(arm)).missing(("turn it", "slide"))[0] == "joints.slide.position"
+
+
+@pytest.mark.parametrize("model", PUBLIC)
+def test_public_arms(tmp_path: Path, model: str) -> None:
+    try:
+        robots = Path(str(distribution("example-robot-data").locate_file("cmeel.prefix/share/example-robot-data/robots")))
+    except PackageNotFoundError:
+        pytest.skip("the package example-robot-data has the URDFs")
+    source = Path(shutil.copy(robots / model, tmp_path))
+    path = source.with_suffix(".toml")
+    path.write_text(filled(arm_text(source)), encoding="utf-8")
+    arm = load_arm(path)
+    mechanism = load_mechanism(arm)
+    check_against_model(arm, mechanism)
+    assert tuple(arm.joints) == mechanism.names
+    assert arm.limits(mechanism).missing(mechanism.names) == []
+    np.testing.assert_allclose(arm.limits(mechanism).position[np.isfinite(mechanism.position)],
+                               mechanism.position[np.isfinite(mechanism.position)], atol=1e-4)
+
+
+def test_elsewhere_the_model_goes_along(cli: Callable[..., Any], lab6: Path, tmp_path: Path) -> None:
+    assert cli("init", lab6, "-o", tmp_path / "new" / "arm.toml").code == 0
+    assert (tmp_path / "new" / "lab6.urdf").read_bytes() == lab6.read_bytes()
+    assert load_arm(tmp_path / "new" / "arm.toml").model == (tmp_path / "new" / "lab6.urdf").resolve()
+
+
+@pytest.mark.parametrize(("name", "text", "words"), [
+    ("nosuch.urdf", None, "nosuch.urdf: no such file"), ("arm.toml", "schema = 1", "this is a TOML file"),
+    ("bad.urdf", "<robot", "bad.urdf"), ("ball.xml", BALL, "joint b is a ball joint")])
+def test_models_that_cannot_be(tmp_path: Path, name: str, text: str | None, words: str) -> None:
+    if text is not None:
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=words):
+        arm_text(tmp_path / name)
+
+
+def test_nothing_is_written_over(cli: Callable[..., Any], lab6: Path, tmp_path: Path) -> None:
+    lab6.with_suffix(".toml").write_text("precious", encoding="utf-8")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "lab6.urdf").write_text("precious", encoding="utf-8")
+    for arguments in ((), ("-o", tmp_path / "full" / "arm.toml")):
+        outcome = cli("init", lab6, *arguments)
+        assert outcome.code == 2
+        assert "exists; choose another --out" in outcome.err
+    assert not (tmp_path / "full" / "arm.toml").exists()
+    assert (tmp_path / "full" / "lab6.urdf").read_text(encoding="utf-8") == "precious"
+
+
+@pytest.mark.parametrize("damage", [
+    lambda text: text.replace("<robot", "<!-- limits -- by hand -->\n<robot", 1),
+    lambda text: text.replace('<robot name="', '<robot note="&#0;" name="', 1)])
+def test_what_is_not_quite_xml_is_read_as_mujoco_reads_it(cli, tmp_path, damage):
+    model = tmp_path / "odd.urdf"
+    model.write_text(damage(LAB6.read_text(encoding="utf-8")), encoding="utf-8")
+    outcome = cli("init", model)
+    assert outcome.code == 0, outcome.err
+    assert model.with_suffix(".toml").is_file()
+
+
+GRIPPER = """<!-- as delivered -->
+<robot name="g"><link name="base"/>
+  <link name="arm"><inertial><origin xyz="0 0 0.2"/><mass value="2"/>
+    <inertia ixx="0.02" iyy="0.02" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="left"><inertial><origin xyz="0 0.02 0"/><mass value="0.3"/>
+    <inertia ixx="1e-4" iyy="1e-4" izz="1e-4" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="right"><inertial><origin xyz="0 -0.02 0"/><mass value="0.2"/>
+    <inertia ixx="1e-4" iyy="1e-4" izz="1e-4" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="shoulder" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="0 1 0"/>
+    <limit lower="-2" upper="2" effort="50" velocity="2"/></joint>
+  <joint type="prismatic" name="finger"><parent link="arm"/><child link="left"/><origin xyz="0 0.01 0.4"/><axis xyz="0 1 0"/>
+    <limit lower="0" upper="0.04" effort="20" velocity="0.1"/></joint>
+  <joint name="other" type='prismatic'><parent link="arm"/><child link="right"/><origin xyz="0 -0.01 0.4"/><axis xyz="0 -1 0"/>
+    <limit lower="0" upper="0.04" effort="20" velocity="0.1"/>
+    <mimic joint="finger"/></joint>
+</robot>
+"""
+
+
+class TestFixedJoints:
+    """A gripper whose fingers are on no bus."""
+
+    @pytest.mark.parametrize("kind", ["urdf", "xml"])
+    def test_the_others_weigh_what_they_do_and_move_no_more(self, cli, tmp_path, kind):
+        model = tmp_path / f"g.{kind}"
+        (tmp_path / "g.urdf").write_text(GRIPPER, encoding="utf-8")
+        if kind == "xml":
+            model.write_text(mujoco.MjSpec.from_file(str(tmp_path / "g.urdf")).to_xml(), encoding="utf-8")
+        before = model.read_bytes()
+        outcome = cli("init", model, "--joints", "shoulder", "--out", "cell/arm.toml")
+        assert outcome.code == 0, outcome.err
+        assert "1 joints, shoulder" in outcome.out
+        assert f"fixed     {'finger, other' if kind == 'urdf' else 'finger'}: in cell/arm.{kind}" in outcome.out
+        assert model.read_bytes() == before
+        text = Path("cell/arm.toml").read_text(encoding="utf-8")
+        assert tomllib.loads(text)["simulation"]["joints"].keys() == tomllib.loads(text)["joints"].keys() == {"shoulder"}
+        Path("cell/arm.toml").write_text(filled(text), encoding="utf-8")
+        mechanism = load_mechanism(load_arm(Path("cell/arm.toml")))
+        assert mechanism.names == ("shoulder",)
+        torque = inverse_dynamics(mechanism, [[0.7]], [[0.0]], [[1.0]])[0, 0]
+        whole = pin.buildModelFromUrdf(str(tmp_path / "g.urdf"))
+        moved = pin.rnea(whole, pin.Data(whole), np.array([0.7, 0.0, 0.0]), np.zeros(3), np.array([1.0, 0.0, 0.0]))
+        assert torque == pytest.approx(moved[whole.joints[whole.getJointId("shoulder")].idx_v], rel=1e-6)
+
+    def test_all_else_of_a_urdf_stays(self, tmp_path):
+        (tmp_path / "g.urdf").write_text(GRIPPER.replace("\n", "\r\n"), encoding="utf-8", newline="")
+        content, fixed = with_fixed_joints(tmp_path / "g.urdf", ("shoulder",))
+        wanted = GRIPPER.replace('type="prismatic" name="finger"', 'type="fixed" name="finger"')
+        wanted = wanted.replace("type='prismatic'", 'type="fixed"').replace('<mimic joint="finger"/>', "")
+        assert content == wanted.replace("\n", "\r\n").encode()
+        assert fixed == ("finger", "other")
+        assert with_fixed_joints(tmp_path / "g.urdf", ("shoulder", "finger")) == ((tmp_path / "g.urdf").read_bytes(), ())
+
+    @pytest.mark.parametrize(("joints", "out", "words"), [
+        ("shoulder,elbow", "cell/arm.toml", "unknown joint 'elbow'"),
+        ("shoulder,elbow", None, "unknown joint 'elbow'"),
+        ("shoulder,other", "cell/arm.toml", "joint other follows finger; name that one"),
+        ("shoulder", None, "name another arm file, as --out g-arm.toml")])
+    def test_what_cannot_be_is_said_and_nothing_is_written(self, cli, tmp_path, joints, out, words):
+        (tmp_path / "g.urdf").write_text(GRIPPER, encoding="utf-8")
+        outcome = cli("init", tmp_path / "g.urdf", "--joints", joints, *(("--out", out) if out else ()))
+        assert outcome.code == 2
+        assert words in outcome.err
+        assert not Path("cell").exists()
+        assert not (tmp_path / "g.toml").exists()
+
+    def test_beside_the_model_the_copy_has_the_arm_files_name(self, cli, tmp_path):
+        """So that meshes are found where they are."""
+        (tmp_path / "g.urdf").write_text(GRIPPER, encoding="utf-8")
+        outcome = cli("init", tmp_path / "g.urdf", "--joints", "shoulder", "--out", tmp_path / "arm1.toml")
+        assert outcome.code == 0, outcome.err
+        assert load_arm(tmp_path / "arm1.toml").model == (tmp_path / "arm1.urdf").resolve()
+        assert (tmp_path / "g.urdf").read_text(encoding="utf-8") == GRIPPER
+
+    def test_an_mjcf_joint_that_carries_others_cannot_be_held(self, cli, tmp_path):
+        (tmp_path / "two.xml").write_text(ARM_XML, encoding="utf-8")
+        outcome = cli("init", tmp_path / "two.xml", "--joints", "slide", "--out", "cell/arm.toml")
+        assert outcome.code == 2
+        assert "joint slide sits on joint turn it" in outcome.err
+        assert list(Path("cell").iterdir()) == []
+
+
+def test_meshes_that_stay_behind_are_said(cli, lab6, tmp_path):
+    """A URDF's are looked for in the package that it lies in."""
+    triangles = b"".join(np.array([0, 0, 1, *corners], dtype="<f4").tobytes() + b"\0\0" for corners in (
+        (0, 0, 0, 1, 0, 0, 0, 1, 0), (0, 0, 0, 0, 1, 0, 0, 0, 1), (0, 0, 0, 0, 0, 1, 1, 0, 0), (1, 0, 0, 0, 0, 1, 0, 1, 0)))
+    for folder in ("meshes", "urdf"):
+        (lab6.parent / "lab" / folder).mkdir(parents=True)
+    lab6 = lab6.rename(lab6.parent / "lab" / "urdf" / lab6.name)
+    (lab6.parents[1] / "meshes" / "part.stl").write_bytes(bytes(80) + (4).to_bytes(4, "little") + triangles)
+    shape = '<collision><geometry><mesh filename="package://lab/meshes/part.stl"/></geometry></collision>'
+    text = lab6.read_text(encoding="utf-8")
+    at = text.index("</link>", text.index('<link name="', text.index("<link") + 1))
+    lab6.write_text(text[:at] + shape + text[at:], encoding="utf-8")
+    there, away = cli("init", lab6), cli("init", lab6, "--out", "cell/arm.toml")
+    assert (there.code, away.code) == (0, 0), there.err + away.err
+    assert "cannot be read" not in there.out
+    assert re.search(r"meshes    of body \S+ cannot be read from cell/", away.out)
+
+
+@pytest.mark.parametrize("place", [".", "/"])
+def test_a_folder_is_no_model(cli, place):
+    outcome = cli("init", place)
+    assert (outcome.code, "a folder, but a file is needed" in outcome.err) == (2, True)
+
+
+def test_a_model_in_several_files_is_refused_before_it_is_needed(cli, tmp_path):
+    (tmp_path / "part.xml").write_text("<mujoco/>", encoding="utf-8")
+    (tmp_path / "whole.xml").write_text(ARM_XML.replace("<worldbody>", '<include file="part.xml"/><worldbody>'), encoding="utf-8")
+    refused = cli("init", tmp_path / "whole.xml")
+    assert refused.code == 2
+    assert "mj_saveLastXML" in refused.err
+    assert not (tmp_path / "whole.toml").exists()
+
+
+def test_an_arm_file_ends_in_toml(cli, lab6, tmp_path):
+    refused = cli("init", lab6, "-o", tmp_path / "arm")
+    assert (refused.code, "ends in .toml" in refused.err) == (2, True)
+    assert not (tmp_path / "arm").exists()

@@ -1,0 +1,227 @@
+"""What is drawn while the arm moves: curves are those of the fit, it never holds up the loop, it ends with it."""
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from stribeck.drivers.arm import JointSample
+from stribeck.experiments.cli.screen.live import Curves, Joints, live, measured, plot
+from stribeck.experiments.cli.screen.progress import motion, progress
+from stribeck.experiments.plans.plan import Segment
+
+HEAD = {"total": 10.0, "word": "run", "measured": [0, 1], "names": ["turn", "slide"], "units": ["N·m", "N"],
+        "position_units": ["rad", "m"]}
+
+
+def friction(w):
+    return (4.0 + 2.0 * np.exp(-((w / 0.05) ** 2)) + 6.0 * abs(w)) * np.sign(w)
+
+
+def rows_of(number, speed, mirror_of=None, kind="stroke", samples=20):
+    """A stroke of the first joint under gravity that depends on place; the second rests."""
+    places = np.linspace(0.0, 1.0, samples) if speed > 0.0 else np.linspace(1.0, 0.0, samples)
+    return [{"id": number, "kind": kind, "mirror_of": mirror_of, "done": 1.0, "q": [q, 0.0], "dq": [speed, 0.0],
+             "tau": [20.0 * np.cos(q) + friction(speed), 3.0]} for q in places]
+
+
+def test_curves_are_half_differences_without_gravity():
+    curves, speeds = Curves(), (0.01, 0.1, 1.0)
+    for k, speed in enumerate(speeds):
+        for row in (*rows_of(2 * k, -speed), *rows_of(2 * k + 1, speed, 2 * k)):
+            curves.add(row)
+    curves.add(rows_of(99, 0.0, kind="move")[0])            # what comes next ends the last stroke
+    assert set(curves.points) == {0}                        # the joint at rest has none
+    np.testing.assert_allclose(curves.points[0], [(speed, friction(speed)) for speed in speeds], rtol=1e-9)
+
+
+def test_moves_and_strokes_that_nothing_retraces_give_no_point():
+    curves = Curves()
+    for row in (*rows_of(0, 0.1), *rows_of(1, -0.1, 0, kind="move"), *rows_of(2, -0.1, 7), *rows_of(3, 0.1)):
+        curves.add(row)
+    assert curves.points == {}
+
+
+def test_a_plot_has_a_dot_for_every_point_apart():
+    drawn = plot([(0.01, 6.0), (0.1, 3.0), (1.0, 9.0)], width=10, height=3)
+    assert [len(line) for line in drawn] == [10] * 3
+    assert sum((ord(cell) - 0x2800).bit_count() for line in drawn for cell in line) == 3
+    assert drawn[0][9] != chr(0x2800)                       # the fastest, with the most friction: upper right
+    assert plot([], 4, 2) == [chr(0x2800) * 4] * 2
+
+
+def test_the_picture_says_all(capsys):
+    picture = Joints(HEAD)
+    picture.add({"id": 0, "done": 2.5, "q": [0.1, 0.2], "dq": [0.3, 0.4], "tau": [5.0, 6.0]})
+    picture.curves.points[0] = [(0.1, 4.2)]
+    Console(width=90).print(picture.draw())
+    shown = capsys.readouterr().out
+    for words in ("25 %", "8 s left", "turn  5.00 N·m", "slide  6.00 N", "0.300 rad/s", "0.400 m/s", "1 point, up to 4.2",
+                  "no point yet"):
+        assert words in shown
+
+
+@pytest.fixture
+def gantry():
+    """As much of a mechanism as pictures know: a joint that turns, one that slides."""
+    return SimpleNamespace(n=2, names=("turn", "slide"), unit=("N·m", "N").__getitem__, position_unit=("rad", "m").__getitem__)
+
+
+@pytest.fixture
+def plan(make_arm, make_plan):
+    """Moves the first joint, and both to a posture before."""
+    return make_plan(make_arm())
+
+
+def test_joints_that_only_go_to_a_posture_have_no_picture(plan, capsys):
+    assert measured(plan) == [0]
+    assert measured(replace(plan, segments=plan.segments[:1])) == []
+    picture = Joints(HEAD | {"measured": [0]})
+    picture.add({"id": 0, "done": 2.5, "q": [0.1, 0.2], "dq": [0.3, 0.4], "tau": [5.0, 6.0]})
+    Console(width=90).print(picture.draw())
+    shown = capsys.readouterr().out
+    assert "turn" in shown
+    assert "slide" not in shown
+
+
+def sample(t):
+    zeros = np.zeros(2)
+    return JointSample(t, zeros, zeros, zeros, zeros, None, np.zeros(2, dtype=np.int64))
+
+
+def test_it_draws_while_the_loop_goes_on_and_ends_with_it(plan, gantry, tmp_path):
+    drawn, began = "", time.monotonic()
+    with (tmp_path / "screen").open("w") as screen, live(plan, "run", gantry, screen) as watch:
+        while "no point yet" not in drawn and time.monotonic() - began < 60.0:
+            watch(Segment(0, "stroke", (0.0, 0.0), 1, "turn", 0.1), sample(0.0), 0.0)
+            time.sleep(0.1)
+            drawn = re.sub(r"\x1b\[[0-9;?]*\w", "", (tmp_path / "screen").read_text(encoding="utf-8"))
+    assert "turn  0.00 N·m" in drawn
+    assert "no point yet" in drawn
+
+
+def test_a_drawer_that_hangs_or_dies_costs_the_loop_nothing(plan, gantry, monkeypatch, tmp_path):
+    import sys
+
+    for drawer in ("import time; time.sleep(60)", "raise SystemExit"):
+        monkeypatch.setattr("stribeck.experiments.cli.screen.drawer.subprocess.Popen", popen(sys.executable, drawer))
+        with live(plan, "run", gantry, (tmp_path / "screen").open("w")) as watch:
+            time.sleep(0.2)
+            took = []
+            for k in range(3000):                           # more than a pipe holds
+                began = time.perf_counter()
+                watch(Segment(k, "stroke", (0.0, 0.0), 1, "turn", 0.1), sample(0.0), 0.0)
+                took.append(time.perf_counter() - began)
+        assert np.median(took) < 1e-3
+
+
+@pytest.mark.parametrize(("width", "height", "panels"), [
+    (80, 24, True), (60, 20, False), (36, 12, False), (30, 8, False), (200, 9, False)])
+def test_it_fits_the_terminal(width, height, panels):
+    """Every joint, or how many more; nothing broken, and its torque beside a long name."""
+    names = ["j1", "shoulder_lift_joint_of_the_left_arm", "j3", "j4", "j5", "j6"]
+    picture = Joints({"total": 10.0, "word": "run", "measured": list(range(6)), "names": names, "units": ["N·m"] * 6,
+                      "position_units": ["rad"] * 6})
+    picture.add({"id": 0, "kind": "stroke", "mirror_of": None, "done": 4.0, "q": [0.1] * 6, "dq": [0.2] * 6, "tau": [-12.34] * 6})
+    screen = Console(width=width, height=height, record=True, file=io.StringIO(), force_terminal=True)
+    screen.print(picture.draw())
+    lines = screen.export_text().rstrip("\n").split("\n")
+    assert len(lines) < height
+    assert max(map(cell_len, lines)) <= width
+    assert ("╭" in "".join(lines)) == panels
+    if width >= 60:
+        assert sum("-12.34 N·m" in line for line in lines) >= 3
+        assert "".join(lines).count("-12.34 N·m") + sum(map(int, re.findall(r"and (\d+) more", lines[-1]))) == 6
+
+
+def test_a_bar_is_drawn_to_its_end_in_a_terminal_only(gantry, tmp_path):
+    stroke = Segment(0, "stroke", (0.0, 0.0), 1, "slide", 0.1)
+    for terminal in (True, False):
+        with (tmp_path / "screen").open("w") as screen:
+            out = Console(file=screen, force_terminal=terminal, width=120)
+            with progress(out, 10.0, "run", gantry) as watch:
+                assert (watch is not None) == terminal
+                if watch:
+                    watch(stroke, sample(0.0), 4.0)
+                    time.sleep(2.0)
+        assert ("100%" in (tmp_path / "screen").read_text(encoding="utf-8")) == terminal
+
+
+@pytest.mark.parametrize(("segment", "said"), [
+    (Segment(0, "move", (0.0, 0.0), 3), "to posture 3"),
+    (Segment(0, "stroke", (0.0, 0.0), 1, "turn", 0.1), "turn       0.100 rad/s forward    tau     0.0 N·m"),
+    (Segment(1, "sweep", (0.0, 0.0), 1, "slide", 0.1, 0), "all, slide   0.100 m/s   back       tau     0.0 N"),
+    (Segment(1, "ramp", (0.0, 0.0), 1, "slide", rate=-1.0, dwell=0.1), "slide    torque falls                tau     0.0 N")])
+def test_it_says_what_moves_in_the_units_of_the_joint(gantry, segment, said):
+    assert motion(segment, sample(0.0), gantry).rstrip() == said
+
+
+def popen(python, code):
+    import subprocess
+
+    real = subprocess.Popen
+    return lambda command, **options: real([python, "-c", code], **options)
+
+
+@pytest.mark.parametrize("command", ["calibrate", "run"])
+def test_without_a_terminal_it_is_refused(cli, command):
+    outcome = cli(command, "lab6", "--live")
+    assert outcome.code == 2
+    assert "--live draws in a terminal" in outcome.err
+
+
+def test_lines_are_short_enough_to_be_written_whole():
+    longest = {"q": [-1.23456] * 12, "dq": [-1.23456] * 12, "tau": [-123.45678] * 12}
+    assert len(json.dumps(rows_of(0, -0.1)[0] | longest)) < 4096
+
+
+@pytest.mark.usefixtures("short")
+def test_a_recording_for_rerun_holds_what_is_shown(cli, tmp_path, monkeypatch):
+    """Read back by Rerun's own command; a file that is there is not written over."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "seen.rrd").write_text("of another run", encoding="utf-8")
+    outcome = cli("run", "lab6", "--joints", "j6", "--out", "runs", "--rerun", "seen.rrd")
+    assert outcome.code == 0, outcome.err
+    assert (tmp_path / "seen.rrd").read_text(encoding="utf-8") == "of another run"
+    printed = subprocess.run([sys.executable, "-m", "rerun", "rrd", "print", "seen-2.rrd"], capture_output=True, text=True,
+                             check=True, env={**os.environ, "HOME": str(tmp_path)}).stdout
+    assert set(re.findall(r"/j6/(\w+)", printed)) == {"position", "velocity", "torque", "friction"}
+    assert "/j1/" not in printed                        # stands still
+
+
+def test_a_recording_needs_a_folder_that_is_there(cli):
+    pytest.importorskip("rerun", reason="the package rerun-sdk records it")
+    outcome = cli("run", "lab6", "--joints", "j6", "--out", "runs", "--rerun", "missing/seen.rrd")
+    assert outcome.code == 2
+    assert "missing to write into" in outcome.err
+    assert not Path("runs").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems always have a screen")
+def test_a_viewer_needs_a_screen(cli, monkeypatch):
+    pytest.importorskip("rerun", reason="the package rerun-sdk has the viewer")
+    for key in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(key, raising=False)
+    outcome = cli("run", "lab6", "--joints", "j6", "--out", "runs", "--rerun", "view")
+    assert (outcome.code, "there is no display; --rerun FILE.rrd" in outcome.err) == (2, True), outcome.err
+
+
+@pytest.mark.parametrize(("given", "words"), [("seen.mcap", "ends in .rrd"), ("seen.rrd", "needs the package rerun-sdk")])
+def test_what_rerun_cannot_take_is_said_before_anything_moves(cli, tmp_path, monkeypatch, given, words):
+    monkeypatch.chdir(tmp_path)
+    if given == "seen.rrd":
+        monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    outcome = cli("run", "lab6", "--joints", "j6", "--out", "runs", "--rerun", given)
+    assert (outcome.code, words in outcome.err) == (2, True), outcome.err
+    assert not (tmp_path / "runs").exists()

@@ -1,0 +1,171 @@
+"""Breakaway: found beside the sliding law, at the level and after the rest that the truth says; refused without torque mode."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from stribeck.drivers.connect import DRIVERS
+from stribeck.drivers.errors import LimitExceeded
+from stribeck.drivers.replay import ALL_SIGNALS
+from stribeck.drivers.simulation.simulated_arm import SimulatedArm
+from stribeck.experiments.errors import PlanError
+from stribeck.experiments.methods.breakaway_ramps import plan_breakaway
+from stribeck.experiments.plans.plan import Plan, Segment, check_plan, read_plan, write_plan
+from stribeck.experiments.recording.record import record, replay
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.calibration.calibration import Calibration
+from stribeck.ident.log.breakaway import breakaway_table, breakaways
+from stribeck.ident.log.run import BREAKAWAY, arm_sha256, find_runs, load_run
+
+POSTURES = ((0.2, 0.3), (-0.5, -0.4))
+UNITS = {"turn": "N·m", "lift": "N·m"}
+
+
+def ramps(arm, dwells=(1.0, 1.0), joints=("turn", "lift"), rate=2.0) -> Plan:
+    """Ramps of both joints up and down in two postures."""
+    segments = []
+    for number, (posture, dwell) in enumerate(zip(POSTURES, dwells, strict=True), start=1):
+        segments.append(Segment(len(segments), "move", posture, number))
+        for joint in joints:
+            for sign in (1.0, -1.0):
+                segments.append(Segment(len(segments), "ramp", posture, number, joint, rate=sign * rate, dwell=dwell))
+    return Plan(arm.name, arm_sha256(arm), "a test", 0, ("turn", "lift"), (0.0, 0.0), tuple(segments), purpose=BREAKAWAY)
+
+
+class TestLevel:
+    def test_without_more_it_is_the_static_level(self, make_arm, tmp_path):
+        arm = make_arm({"simulation": {"encoder_step": 1e-5, "torque_noise": 0.1}})
+        table = breakaway_table([load_run(record(arm, ramps(arm, rate=0.7), tmp_path, 1))])
+        assert len(table) == 4
+        for name, static in (("turn", 4.5), ("lift", 2.0)):
+            rows = table[table["joint"] == name]
+            np.testing.assert_allclose(rows["friction"], static, rtol=0.03)     # lift does not fall once it is loose: 2 % late
+        assert abs(table[table["joint"] == "turn"]["even"]).max() < 0.1         # a vertical axis carries no gravity
+        assert abs(table[table["joint"] == "lift"]["even"]).min() > 1.0
+
+    def test_it_grows_with_rest_and_lies_above_the_sliding_curve(self, make_arm, tmp_path):
+        """Breakaway at the rest that the ramp itself prolongs, by the truth's own formula."""
+        knobs = {"breakaway": 0.5, "breakaway_time": 4.0, "encoder_step": 1e-5}
+        arm = make_arm({"simulation": knobs})
+        run = load_run(record(arm, ramps(arm, dwells=(0.5, 8.0), joints=("turn",)), tmp_path, 1))
+        begun = {event["segment"]: event["row"] for event in run.events if event["event"] == "started"}
+        loose = {event["segment"]: event["row"] for event in run.events if event["event"] == "moved"}
+        friction = breakaway_table([run])["friction"].to_numpy()
+        for k, pair in enumerate(((1, 2), (4, 5))):
+            rest = np.mean([run.t[loose[number]] - run.t[begun[number]] for number in pair])
+            assert friction[k] == pytest.approx(4.5 * (1.0 + 0.5 * rest / (rest + 4.0)), rel=0.04)
+        assert friction[1] > friction[0] > 1.1 * 4.5
+
+    def test_a_drive_ramps_in_the_units_of_its_own_reading(self, make_arm, tmp_path):
+        """A torque constant 20 % off scales what is told and what is read alike: nothing jumps when the mode changes."""
+        arm = make_arm({"simulation": {"encoder_step": 1e-5, "torque_scale": 0.8, "offset": 1.0}})
+        table = breakaway_table([load_run(record(arm, ramps(arm, rate=0.7), tmp_path, 1))])
+        np.testing.assert_allclose(table["friction"], 0.8 * np.where(table["joint"] == "turn", 4.5, 2.0), rtol=0.04)
+        np.testing.assert_allclose(table[table["joint"] == "turn"]["even"], 1.0, atol=0.1)
+
+    def test_a_joint_that_does_not_move_gives_no_pair(self, make_arm, tmp_path):
+        arm = make_arm({"simulation": {"joints": {"turn": {"coulomb": 58.0, "static": 58.0}}}})
+        run = load_run(record(arm, replace(ramps(arm, joints=("lift",)), segments=(
+            Segment(0, "ramp", (0.0, 0.0), 1, "turn", rate=20.0, dwell=0.2), Segment(1, "ramp", (0.0, 0.0), 1, "turn", rate=-20.0,
+                                                                                  dwell=0.2))), tmp_path, 1))
+        assert run.closed["reason"] == "done"
+        assert np.abs(run.signals["tau"][:, 0]).max() < 0.95 * 60.0
+        assert breakaway_table([run]).empty
+        assert breakaways(breakaway_table([run]), UNITS) == {}
+
+
+class TestSafety:
+    def test_limits_stand_during_a_ramp(self, make_arm, tmp_path):
+        """The supervisor's torque limit is below what the ramp may reach."""
+        arm = make_arm({"simulation": {"joints": {"turn": {"coulomb": 50.0, "static": 50.0, "torque_noise": 6.0}}}})
+        plan = replace(ramps(arm), segments=(Segment(0, "ramp", (0.0, 0.0), 1, "turn", rate=30.0, dwell=0.2),))
+        with pytest.raises(LimitExceeded, match="torque of turn"):
+            record(arm, plan, tmp_path, 1)
+
+    def test_the_joint_hardly_moves_and_comes_back(self, make_arm, tmp_path):
+        arm = make_arm({"simulation": {"breakaway": 0.5, "encoder_step": 1e-5}})
+        run = load_run(record(arm, ramps(arm, joints=("turn",)), tmp_path, 1))
+        for number in (1, 2, 4, 5):
+            q = run.signals["q"][run.segment == number]
+            assert np.abs(q - q[0]).max(axis=0)[0] < 0.05
+            assert np.abs(q[-1] - POSTURES[number // 4]).max() < 2e-3
+            assert np.abs(q - q[0]).max(axis=0)[1] < 1e-3                        # the other joint holds
+
+    def test_a_driver_without_torque_mode_is_refused_before_anything_is_written(self, cli, make_arm, monkeypatch):
+        class Plain(SimulatedArm):
+            modes = frozenset({"velocity"})
+
+        monkeypatch.setitem(DRIVERS, "simulated", lambda arm, seed: Plain(arm, seed=seed))
+        arm = make_arm()
+        for arguments in (["run", arm.path, "--experiment", "breakaway"], ["calibrate", arm.path, "--breakaway"]):
+            outcome = cli(*arguments, "-o", "out")
+            assert outcome.code == 2
+            assert "the driver simulated has no torque mode, only velocity; breakaway cannot be measured" in outcome.err
+            assert not Path("out").exists()
+
+
+class TestPlan:
+    def test_every_joint_goes_up_and_down_in_every_posture(self, make_arm, tmp_path):
+        made = plan_breakaway(make_arm(), seed=2)
+        kinds = {(segment.joint, segment.posture, np.sign(segment.rate)) for segment in made.segments if segment.kind == "ramp"}
+        assert len(kinds) == 2 * 4 * 2
+        assert {segment.dwell for segment in made.segments if segment.kind == "ramp"} == {1.0, 4.0}
+        write_plan(made, tmp_path / "plan.toml")
+        assert read_plan(tmp_path / "plan.toml") == made
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_postures_leave_the_room_that_a_bus_needs(self, make_arm, seed):
+        """Drives on a bus go on for a while if the computer falls silent, also on the way to a posture near a limit."""
+        arm = make_arm({"driver": {"kind": "bench", "watchdog": 0.3}, "workspace": {"box": [[-1.0, 1.0]] * 3}})
+        check_plan(plan_breakaway(arm, seed=seed), arm, load_mechanism(arm))
+
+    def test_one_joint_alone_is_no_way_out_where_nothing_says_what_is_clear(self, make_arm):
+        """It is measured in several postures, whichever joint."""
+        with pytest.raises(PlanError, match=r"what is clear; state workspace\.box$"):
+            plan_breakaway(make_arm({"driver": {"kind": "bench"}}), ("turn",))
+
+    def test_no_room_names_the_joint(self, make_arm):
+        with pytest.raises(PlanError, match=r"joint turn has no place 0\.05 rad from both of its limits"):
+            plan_breakaway(make_arm({"joints": {"turn": {"position": [-0.04, 0.04]}}}))
+
+    @pytest.mark.parametrize(("change", "words"), [
+        ({"rate": 0.0}, "a rate other than 0"), ({"rate": None}, "a ramp has a rate"),
+        ({"dwell": None}, "a dwell of more than 0 s"), ({"joint": "elbow"}, "unknown joint 'elbow'"),
+        ({"target": (0.5, 0.5)}, "the target where it starts"),
+        ({"kind": "move"}, "is a move; a ramp has a rate"), ({"rate": -31.0}, r"turn grows by 31 N·m/s, limit 30 N·m/s"),
+    ])
+    def test_a_ramp_that_cannot_be_is_refused(self, make_arm, change, words):
+        arm = make_arm()
+        plan = ramps(arm)
+        segments = (*plan.segments[:1], replace(plan.segments[1], **change), *plan.segments[2:])
+        with pytest.raises(PlanError, match=words):
+            check_plan(replace(plan, segments=segments), arm, load_mechanism(arm))
+
+
+def test_it_replays(make_arm, tmp_path):
+    arm = make_arm({"simulation": {"torque_noise": 0.1}})
+    run = load_run(record(arm, ramps(arm, joints=("turn",)), tmp_path / "first", 1), ALL_SIGNALS)
+    again = load_run(replay(run, tmp_path / "again"))
+    assert breakaway_table([again])["friction"].to_list() == breakaway_table([run])["friction"].to_list()
+
+
+@pytest.mark.usefixtures("short")
+def test_a_campaign_reports_it_beside_the_law(cli, make_arm):
+    arm = make_arm({"simulation": {"breakaway": 0.3, "torque_noise": 0.05, "encoder_step": 1e-5}})
+    outcome = cli("calibrate", arm.path, "--breakaway", "-o", "out", "--json")
+    assert outcome.code == 0, outcome.err
+    joint = Calibration.load("out").joints["turn"]
+    assert joint.breakaway.pairs == 4
+    assert joint.breakaway.dwell == (1.0, 4.0)
+    assert 4.5 * 1.1 < joint.breakaway.torque.value < 4.5 * 1.35
+    assert joint.parameters["static"].value == pytest.approx(4.5, rel=0.05)             # the law knows nothing of it
+    assert json.loads(outcome.out)["calibration"]["joints"]["turn"]["breakaway"]["pairs"] == 4
+    assert "breakaway turn:" in outcome.err
+    assert "Torque that sets a joint at rest in motion" in Path("out/report.html").read_text(encoding="utf-8")
+    assert len(Path("out/breakaway.csv").read_text(encoding="utf-8").splitlines()) == 9
+    alone = cli("fit", find_runs(Path("out"), (BREAKAWAY,))[0], "-o", "alone", "--json")
+    assert alone.code == 0, alone.err
+    assert json.loads(alone.out)["breakaway"]["turn"]["torque"]["value"] == pytest.approx(joint.breakaway.torque.value, rel=1e-4)

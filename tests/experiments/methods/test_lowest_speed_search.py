@@ -1,0 +1,122 @@
+"""The lowest speed of each velocity loop: found where the theory of the simulated loop has it, and kept by plans."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from stribeck.drivers.simulation.simulated_arm import SimulatedArm
+from stribeck.experiments.calibrate import calibrate
+from stribeck.experiments.errors import PlanError
+from stribeck.experiments.methods.lowest_speed_search import lowest_sentence, plan_lowest_speed, with_slowest
+from stribeck.experiments.methods.registry import METHODS, plan_method
+from stribeck.experiments.plans.plan import read_plan
+from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed, Design
+from stribeck.experiments.recording.follow import GAIN
+from stribeck.experiments.recording.record import record
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.errors import InputError
+from stribeck.ident.identify import identify
+from stribeck.ident.log.finding import Finding
+from stribeck.ident.log.lowest_speed import LowestSpeed, lowest_speeds
+from stribeck.ident.log.run import find_runs, load_run
+
+
+def loop(bandwidth, static, exponent=2.0):
+    """Knobs that give the turning joint a soft loop and a steep curve."""
+    return {"joints": {"turn": {"following_error": 0.2}}, "simulation": {"encoder_step": 1e-5, "joints": {
+        "turn": {"bandwidth": bandwidth, "static": static, "stribeck_exponent": exponent}}}}
+
+
+def unstable(arm):
+    """Highest speed at which the turning joint's loop is unstable, by Routh's criterion for its three states."""
+    truth = SimulatedArm(arm)
+    friction, kp = truth.truth.joints[0], float(truth._kp[0])
+    inertia, ki = kp / (2.0 * np.pi * friction.bandwidth), kp * 2.0 * np.pi * friction.bandwidth / 4.0
+    w = np.geomspace(1e-3, 1.0, 4000)
+    rel, d = w / friction.stribeck_velocity, friction.stribeck_exponent
+    slope = friction.viscous - (friction.static - friction.coulomb) * d / w * rel**d * np.exp(-rel**d)
+    return float(w[(kp + slope) * (GAIN * kp + ki) < GAIN * inertia * ki].max(initial=0.0))
+
+
+@pytest.mark.parametrize("knobs", [(3.0, 4.5), (6.0, 8.0, 1.0), (6.0, 8.0)])
+def test_the_search_finds_where_the_loop_becomes_unstable(make_arm, tmp_path, knobs):
+    arm = make_arm(loop(*knobs))
+    found = lowest_speeds(load_run(record(arm, plan_lowest_speed(arm), tmp_path, 1)))
+    truth = unstable(arm)
+    assert truth > 0.04
+    assert found["turn"].lost < 2.0 * truth                 # a step of 1.41, and stick-slip goes on where sliding is stable, too
+    assert truth < found["turn"].held <= 1.42 * found["turn"].lost
+    assert found["lift"] == LowestSpeed(pytest.approx(0.0053, rel=0.01), None)       # stiff beside it: it keeps all
+
+
+def test_a_stiff_loop_keeps_all_speeds(make_arm, tmp_path):
+    arm = make_arm({"simulation": {"encoder_step": 1e-5}})
+    found = lowest_speeds(load_run(record(arm, plan_lowest_speed(arm), tmp_path, 1)))
+    assert [joint.lost for joint in found.values()] == [None, None]
+    slow = Design.of(arm, None, ConstantSpeed()).ends[0]
+    assert all(joint.held < limit for joint, limit in zip(found.values(), slow, strict=True))
+
+
+def test_a_joint_that_is_stuck_holds_nothing(make_arm, tmp_path, make_plan):
+    arm = make_arm({"simulation": {"joints": {"turn": {"coulomb": 80.0, "static": 80.0}}},
+                    "joints": {"turn": {"following_error": 2.0}}})
+    run = load_run(record(arm, make_plan(arm, speeds=(0.2, 0.1)), tmp_path, 1))
+    assert lowest_speeds(run)["turn"] == LowestSpeed(None, 0.2)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_plans_keep_to_it(make_arm, method):
+    arm = make_arm()
+    slow = with_slowest(arm, {"turn": LowestSpeed(0.1, 0.07)})
+    plan = plan_method(method, slow, None, 1)
+    speeds = np.array([segment.speeds(start, plan.names) for start, segment in plan.legs() if segment.kind != "move"])
+    assert 0.1 <= speeds[speeds[:, 0] > 0.0, 0].min() < 0.12
+    assert speeds[speeds[:, 1] > 0.0, 1].min() < 0.02
+
+
+def test_what_cannot_be_is_refused(make_arm):
+    arm = make_arm()
+    with pytest.raises(PlanError, match=r"turn does not keep 0\.2 per second or any lower speed"):
+        with_slowest(arm, {"turn": LowestSpeed(None, 0.2)})
+    with pytest.raises(PlanError, match=r"joints\.turn\.slowest = 1\.9 is above the highest speed of its strokes"):
+        plan_method("single", with_slowest(arm, {"turn": LowestSpeed(1.9, 1.3)}), None, 1)
+
+
+def test_speeds_are_said_in_the_units_of_their_joints(make_arm):
+    slide = load_mechanism(make_arm(base="slide"))
+    found = {name: LowestSpeed(0.01, 0.007) for name in slide.names}
+    said = [f"{name} 0.01 {'m/s' if slides else 'rad/s'} (not 0.007)"
+            for name, slides in zip(slide.names, slide.prismatic, strict=True)]
+    assert slide.prismatic.any()
+    assert lowest_sentence(found, slide) == ", ".join(said)
+
+
+def test_a_run_without_strokes_is_refused(make_arm, make_plan, tmp_path):
+    arm = make_arm()
+    plan = make_plan(arm)
+    run = load_run(record(arm, plan, tmp_path, 1))
+    with pytest.raises(InputError, match="no strokes at planned speeds"):
+        lowest_speeds(replace(run, record={**run.record, "plan": None}))
+
+
+@pytest.mark.usefixtures("short")
+def test_a_search_spares_a_campaign_its_stick_slip(make_arm, tmp_path):
+    arm, said, shown = make_arm(loop(3.0, 4.5)), [], []
+    found = calibrate(arm, tmp_path / "found", ("turn",), seed=1, method="single", search=True,
+                      agree=lambda plans: shown.append(list(plans)), say=lambda *words: said.append(words))
+    run = load_run(find_runs(tmp_path / "found")[0])
+    assert run.purpose == "lowest-speed"
+    assert said == [("lowest", lowest_sentence(lowest_speeds(run), load_mechanism(arm)))]
+    slowest = lowest_speeds(run)["turn"].held
+    plan = read_plan(tmp_path / "found" / "plan.toml")
+    assert [[one.purpose for one in plans] for plans in shown] == [["lowest-speed", "fit"], ["fit"]]
+    assert shown[1] == [plan] != [shown[0][1]]              # what drives is what was agreed to
+    assert min(s.speed for s in plan.segments if s.joint == "turn") >= slowest
+    assert not sticks(found.result.findings)
+    blind = record(arm, plan_method("single", arm, ("turn",), 1), tmp_path / "blind", 1)
+    assert sticks(identify([load_run(blind)]).findings)
+
+
+def sticks(findings: tuple[Finding, ...]) -> bool:
+    return any(finding.kind == "stick-slip" and finding.joint == "turn" for finding in findings)

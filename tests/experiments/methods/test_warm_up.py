@@ -1,0 +1,112 @@
+"""Warm-up: it ends when friction has settled, not before and not long after; what follows is measured on a warm arm."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from stribeck.drivers.arm import JointSample
+from stribeck.drivers.connect import connect
+from stribeck.experiments.calibrate import calibrate
+from stribeck.experiments.methods.warm_up import CHANGE, OVER, Settling, ended, plan_warm_up
+from stribeck.experiments.plans.plan import Segment
+from stribeck.experiments.recording.record import record, replay
+from stribeck.ident.log.health.log_health import drift
+from stribeck.ident.log.run import SIGNALS, find_runs, load_run
+
+WARM = {"warm_up": 0.4, "warm_up_time": 30.0}
+
+
+def trips(friction, noise=0.0, every=4.0, seed=0):
+    """What a warm-up would say after each round trip of one joint, whose friction follows a function of time."""
+    rng, settling, said = np.random.default_rng(seed), Settling(), []
+    for k in range(300):
+        for sign, mirror in ((1.0, None), (-1.0, 2 * k)):
+            t = every * (k + 0.5 * (mirror is not None)) + np.linspace(0.0, every / 2.0, 50)
+            tau = 7.0 + sign * friction(t) + noise * rng.standard_normal(50)
+            rest = np.zeros(1)
+            samples = [JointSample(now, np.array([sign * now]), np.array([sign]), np.array([torque]), rest, None, rest)
+                       for now, torque in zip(t, tau, strict=True)]
+            said.append((t[-1], settling(Segment(2 * k, "stroke", (1.0,), 0, "j", 1.0, mirror), samples)))
+    return next(((t, reason) for t, reason in said if reason), (np.inf, ""))
+
+
+class TestSettling:
+    def test_constant_friction_settles_after_the_time_that_it_takes_to_see(self):
+        t, reason = trips(lambda t: np.full(len(t), 5.0), noise=0.05)
+        assert OVER <= t < OVER + 10.0
+        assert "friction changes by no more than" in reason
+
+    @pytest.mark.parametrize("time", [100.0, 250.0])
+    def test_warming_ends_when_the_change_is_small(self, time):
+        """Of 5 (1 + 0.3 exp(-t / time)) the change over the last two minutes is known in closed form."""
+        t, _ = trips(lambda t: 5.0 * (1.0 + 0.3 * np.exp(-t / time)), noise=0.02)
+        change = 0.3 * (np.exp(-(t - OVER) / time) - np.exp(-t / time))
+        assert 0.6 * CHANGE < change < 1.15 * CHANGE
+
+    def test_friction_that_goes_on_changing_never_settles(self):
+        assert trips(lambda t: 5.0 * (1.0 - 2e-4 * t))[0] == np.inf
+
+    def test_noise_that_hides_a_change_is_no_rest(self):
+        assert trips(lambda t: np.full(len(t), 5.0), noise=3.0)[0] > trips(lambda t: np.full(len(t), 5.0), noise=0.05)[0]
+
+    def test_a_joint_that_rests_is_not_asked(self):
+        settling, said = Settling(), ""
+        for k in range(60):
+            for mirror in (None, 0):
+                t = 4.0 * k + np.linspace(0.0, 2.0, 20) + (0.0 if mirror is None else 2.0)
+                way = np.linspace(0.0, 1.0, 20) if mirror is None else np.linspace(1.0, 0.0, 20)
+                samples = [JointSample(now, np.array([x, 0.3]), np.array([np.sign(way[-1] - way[0]), 0.0]),
+                                       np.array([2.0 * np.sign(way[-1] - way[0]), now]), np.zeros(2), None, np.zeros(2))
+                           for now, x in zip(t, way, strict=True)]
+                said = said or settling(Segment(0, "stroke", (1.0, 0.3), 0, "j", 0.5, mirror), samples)
+        assert said
+
+
+class TestPlan:
+    def test_it_lasts_as_long_as_it_may_and_retraces_itself(self, make_arm):
+        made = plan_warm_up(make_arm(), limit=60.0)
+        assert 50.0 < made.robot_time < 62.0
+        for there, back in zip(made.segments[1::2], made.segments[2::2], strict=True):
+            assert back.mirror_of == there.id
+            assert back.target == made.start
+        assert [segment.id for segment in made.segments] == list(range(len(made.segments)))
+
+
+@pytest.mark.usefixtures("short")
+def test_a_warmed_arm_drifts_less_and_its_warm_up_is_not_fitted(make_arm, tmp_path):
+    arm, said = make_arm({"simulation": WARM, "driver": {"rate": 100.0}}), []
+    cold = calibrate(arm, tmp_path / "cold", seed=1)
+    warm = calibrate(arm, tmp_path / "warm", seed=1, warm_up=600.0, say=lambda *words: said.append(words))
+    first, second = (load_run(folder) for folder in find_runs(tmp_path / "warm"))
+    assert (first.purpose, second.purpose) == ("warm-up", "fit")
+    assert second.t[0] > first.t[-1]                                    # the same arm, not a cold one
+    assert 150.0 < first.t[-1] < 450.0
+    assert [run["path"] for run in warm.calibration.runs] == [second.label]
+    before, after = drift(cold.result.points), drift(warm.result.points)
+    assert max(abs(change) for change in after.values()) < 0.25 * max(abs(change) for change in before.values())
+    true = connect(arm).truth.joints[0].coulomb
+    assert warm.calibration.joints["turn"].parameters["coulomb"].value == pytest.approx(true, rel=0.02)
+    assert said[0][0] == "warm-up"
+    assert "friction changes by no more than" in said[0][1]
+    assert ended(first) in (tmp_path / "warm" / "report.html").read_text(encoding="utf-8")
+    again = load_run(replay(load_run(first.path, SIGNALS), tmp_path / "again"))        # ends where it ended
+    np.testing.assert_array_equal(again.t, first.t)
+    assert ended(again) == ended(first)
+
+
+def test_time_that_is_up_is_said(make_arm, tmp_path):
+    arm = make_arm({"simulation": WARM})
+    run = load_run(record(arm, plan_warm_up(arm, limit=20.0), tmp_path, 1, enough=Settling()))
+    assert run.closed["reason"] == "done"
+    assert "too short to tell whether friction had settled" in ended(run)
+
+
+@pytest.mark.usefixtures("short")
+def test_the_command_line_warms_up_first(cli, make_arm):
+    outcome = cli("calibrate", make_arm().path, "--warm-up", "0.2", "-o", "out", "--json")
+    assert outcome.code == 0, outcome.err
+    assert "warm-up   0.2 min; too short to tell whether friction had settled, which takes more than 2 min; drives" in outcome.err
+    assert [folder.name.split("_")[1] for folder in find_runs(Path("out"))] == ["warm-up", "whole-arm"]
+    assert len(json.loads(outcome.out)["calibration"]["runs"]) == 1

@@ -1,0 +1,122 @@
+"""No plan leaves limits or box, whatever the arm; the judge shares nothing with the planner but the time law of a segment."""
+
+import tomllib
+from dataclasses import replace
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+from benchmarks.plans import INSIDE, Case, judge, judge_seed, random_case
+from stribeck.experiments.errors import PlanError
+from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
+from stribeck.experiments.methods.whole_arm import plan_whole_arm
+from stribeck.experiments.plans.clearance import ways_are_clear
+from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
+from stribeck.experiments.recording.record import record
+from stribeck.ident.arm.arm_file import Workspace
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.errors import InputError
+from stribeck.ident.log.run import load_run
+from stribeck.ident.model.dynamics import joint_origins
+
+WHOLE = {2, 53, 75}                 # seeds of arms for which all of a campaign is planned; number 75 has shapes
+
+
+class TestRandomArms:
+    @pytest.mark.parametrize("first", range(0, 100, 50))
+    def test_no_plan_leaves_limits_or_box(self, first):
+        found = [judge_seed(seed, campaign=seed in WHOLE) for seed in range(first, first + 50)]
+        assert {one.seed: one.broken for one in found if one.broken} == {}
+        assert sum(bool(one.kept) for one in found) >= 20                      # refusals are no way out
+        assert sum(one.kept.get("box", np.inf) < np.inf for one in found) >= 10
+        assert sum(len(one.beside) for one in found) >= 4
+
+    @pytest.mark.parametrize(("name", "value", "limit"), [
+        ("RAMP", 1.3, "acceleration"), ("MOVE", 1.2, "velocity"),
+        ("ways_are_clear", lambda arm, mechanism, start, target: np.ones(len(start), dtype=bool), "box")])
+    def test_the_judge_sees_what_a_careless_planner_does(self, name, value, limit):
+        modules = ("plans.plan", "recording.campaign", "methods.one_joint_at_a_time", "plans.speeds_and_postures",
+                   "methods.whole_arm") if name == "ways_are_clear" else ("plans.plan",)
+        patches = [patch(f"stribeck.experiments.{module}.{name}", value) for module in modules]
+        for one in patches:
+            one.start()
+        try:
+            broken = [judge_seed(seed, campaign=False).broken for seed in range(9)]
+        finally:
+            for one in patches:
+                one.stop()
+        assert sum(limit in one for one in broken) >= 2
+
+    def test_and_a_target_outside_the_limits(self, make_arm, make_plan, tmp_path):
+        arm = make_arm()
+        case = Case(arm, tomllib.loads(arm.path.read_text(encoding="utf-8")) | {"workspace": {}}, "", None, None, np.zeros(2))
+        made = make_plan(arm)
+        assert judge(made, case, None)["position"] == pytest.approx(1.5 - 0.3)
+        beyond = replace(made.segments[0], target=(0.2, 1.6))
+        assert judge(replace(made, segments=(beyond,)), case, None)["position"] == pytest.approx(-0.1)
+        assert judge(made, case, np.array([0.0, 1.7]))["position"] == pytest.approx(-0.2)
+
+
+@pytest.mark.parametrize("method", [plan_whole_arm, plan_constant_speed])
+def test_the_arm_itself_stays_where_the_plan_goes(method, tmp_path):
+    """Through supervisor, tracker and physics: what is measured stays inside limits and box."""
+    moved = 0
+    for seed in range(24):
+        (tmp_path / str(seed)).mkdir()
+        case: Case = random_case(seed, tmp_path / str(seed), 0.0)
+        box = case.table["workspace"].get("box")
+        try:
+            made = method(case.arm, None, seed, ConstantSpeed(postures=1, speeds=2, longest_stroke=3.0))
+        except (PlanError, InputError):
+            continue
+        if box is None or made.robot_time > 40.0:
+            continue
+        run = load_run(record(case.arm, made, tmp_path / str(seed) / "out"), ("q", "tau"))
+        assert run.closed["reason"] == "done"
+        q = run.signals["q"]
+        low, high = np.array([joint["position"] for joint in case.table["joints"].values()]).T
+        assert (q > low - 2e-3).all()
+        assert (q < high + 2e-3).all()
+        points = joint_origins(load_mechanism(case.arm), q)[:, 1:]
+        assert (points > np.array(box)[:, 0] - 2e-3).all()
+        assert (points < np.array(box)[:, 1] + 2e-3).all()
+        moved += 1
+        if moved == 2:
+            return
+    pytest.fail(f"only {moved} arms could be moved")
+
+
+class TestBox:
+    """The boom of the small arm swings through an arc of radius 0.362 m about the column."""
+
+    RADIUS = float(np.hypot(0.35, 0.11))
+
+    @pytest.mark.parametrize(("wall", "clear"), [(RADIUS + 1e-6, True), (RADIUS - 2.0 * INSIDE, False)])
+    def test_between_the_places_that_are_looked_at(self, make_arm, wall, clear):
+        """A long way bulges out by several millimetres between 33 places; here it just touches the wall, or just does not."""
+        arm = make_arm({"workspace": {"box": [[-1.0, 1.0], [-1.0, 1.0], [0.0, 1.0]]}})
+        arm = replace(arm, workspace=Workspace(box=((-1.0, float(wall)), (-1.0, 1.0), (0.0, 1.0))))
+        for begin in np.linspace(-2.4, -1.0, 7):
+            found = ways_are_clear(arm, load_mechanism(arm), np.array([[begin, 0.0]]), np.array([[begin + 3.4, 0.0]]))
+            assert found.tolist() == [clear]
+
+    def test_a_joint_that_slides_first_is_watched_too(self, make_arm):
+        """Its own origin moves, and may leave the box alone."""
+        arm = make_arm(base="slide")
+        mechanism = load_mechanism(arm)
+        plate = joint_origins(mechanism, np.array([[0.0], [0.3]]))
+        assert not np.allclose(plate[0, 0], plate[1, 0])
+        boxed = replace(arm, workspace=Workspace(box=((-0.1, 0.6), (-1.0, 1.0), (0.0, 2.0))))
+        assert ways_are_clear(boxed, mechanism, np.array([[0.0]]), np.array([[0.3]])).all()
+        boxed = replace(arm, workspace=Workspace(box=((-0.05, 0.6), (-1.0, 1.0), (0.0, 2.0))))
+        assert not ways_are_clear(boxed, mechanism, np.array([[0.0]]), np.array([[-0.3]])).any()
+
+    def test_a_joint_that_stands_on_the_ground_need_not_be_inside(self, make_arm):
+        arm = make_arm()
+        boxed = replace(arm, workspace=Workspace(box=((-1.0, 1.0), (-1.0, 1.0), (0.25, 1.0))))     # the column stands at 0.2
+        assert ways_are_clear(boxed, load_mechanism(arm), np.zeros((1, 2)), np.full((1, 2), 0.1)).all()
+
+    def test_without_a_box_every_way_is_clear(self, make_arm):
+        arm = make_arm()
+        assert ways_are_clear(arm, load_mechanism(arm), np.zeros((3, 2)), np.ones((3, 2))).tolist() == [True] * 3

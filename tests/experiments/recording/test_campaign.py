@@ -1,0 +1,472 @@
+"""A campaign that is killed anywhere goes on from its folder: nothing driven twice, nothing rewritten, the same answer."""
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+from stribeck.drivers.errors import DriverError
+from stribeck.drivers.supervisor import Supervisor
+from stribeck.experiments.calibrate import Delivery, calibrate
+from stribeck.experiments.cli.common import agree
+from stribeck.experiments.errors import PlanError
+from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
+from stribeck.experiments.methods.registry import METHODS
+from stribeck.experiments.plans.plan import Plan, Segment, check_plan, read_plan, with_robot_time
+from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
+from stribeck.experiments.recording import campaign
+from stribeck.experiments.recording.campaign import Campaign, begun_with, rest_of
+from stribeck.experiments.recording.run_writer import Recorder
+from stribeck.experiments.report.words import repeat_sentence
+from stribeck.ident.arm.arm_file import ArmFile, load_arm
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.calibration.calibration import Calibration
+from stribeck.ident.errors import InputError
+from stribeck.ident.log.run import EVENTS, RECORD, SAMPLES, arm_sha256, campaign_runs, load_run
+from tests.places import ROOT
+
+ARMS = ROOT / "tests" / "arms"
+ROWS = 5_000            # about as many samples as one pass takes
+SMALL = ConstantSpeed(postures=3, speeds=6, longest_stroke=4.0)
+
+
+def quick(folder: Path) -> ArmFile:
+    """The small arm with higher gears, for which short strokes do, and with noise."""
+    shutil.copy(ARMS / "pair.urdf", folder)
+    text = (ARMS / "pair.toml").read_text(encoding="utf-8")
+    text = text.replace("gear_ratio = 100.0", "gear_ratio = 400.0").replace("rotor_inertia = 4.0e-5", "rotor_inertia = 2.5e-6")
+    text = text.replace("rate = 200.0", "rate = 100.0")
+    text = text.replace("seed = 0", "torque_noise = 0.07\nstroke_scatter = 0.01\nencoder_step = 1e-5")
+    (folder / "pair.toml").write_text(text, encoding="utf-8")
+    return load_arm(folder / "pair.toml")
+
+
+@pytest.fixture
+def arm(tmp_path):
+    return quick(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def wanted(tmp_path_factory):
+    """What comes out if nothing intervenes."""
+    folder = tmp_path_factory.mktemp("at-once")
+    return small(quick(folder), folder / "out")
+
+
+def small(arm: ArmFile, out: Path, **options: object) -> Delivery:
+    """A campaign of one joint that takes a minute of robot time."""
+    with patch.dict(METHODS, {"whole-arm": (plan_constant_speed, SMALL)}):
+        return calibrate(arm, out, ("turn",), seed=5, **options)
+
+
+def killed(path: str, out: str, where: str, repeats: int) -> None:
+    """What the subprocess does: a campaign that kills itself, without a chance to clean up."""
+    def kill(*_: object, **__: object) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def torn(plan: object, path: Path) -> None:
+        path.write_text('schema = 1\narm = "pa', encoding="utf-8")
+        kill()
+
+    sample, kind, _, count = Recorder.sample, *where.partition(" ")
+
+    def some(self: Recorder, *arguments: object) -> None:
+        sample(self, *arguments)
+        if self.rows == int(count):
+            kill()
+
+    place = {"plan": (campaign, "write_plan", torn), "record": (Recorder, "sample", kill), "row": (Recorder, "sample", some),
+             "fit": (Calibration, "save", kill), "repeat": (Recorder, "close", lambda self, reason: kill())}[kind]
+    if kind == "repeat":                         # after the first run was closed
+        close = Recorder.close
+        place = (Recorder, "close", lambda self, reason: (close(self, reason), kill()))
+    with patch.object(*place):
+        small(load_arm(path), Path(out), repeats=repeats)
+
+
+def kill_at(arm: ArmFile, out: Path, where: str, repeats: int = 1) -> None:
+    code = f"from {__name__} import killed; killed({str(arm.path)!r}, {str(out)!r}, {where!r}, {repeats})"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+
+
+def raw(out: Path) -> dict[str, str]:
+    """Digest of everything that was recorded."""
+    return {path.relative_to(out).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in sorted(out.glob("runs/**/*")) if path.is_file()}
+
+
+def whole_trips(out: Path) -> list[int]:
+    """Strokes that were driven to their end with the one that retraces them, over all runs."""
+    found = []
+    for path in campaign_runs(out):
+        run = load_run(path, ())
+        finished = {event["segment"] for event in run.events if event["event"] == "finished" and event["row"] <= len(run.t)}
+        found += [back["mirror_of"] for back in run.record["plan"]["segments"]
+                  if {back["id"], back.get("mirror_of")} <= finished]
+    return found
+
+
+def assert_same(found: Delivery, wanted: Delivery) -> None:
+    """Estimates differ by no more than the 95 % interval of a difference, and are as well determined."""
+    for name, parameter in wanted.calibration.joints["turn"].parameters.items():
+        other = found.calibration.joints["turn"].parameters[name]
+        assert abs(other.value - parameter.value) <= np.hypot(other.half_width, parameter.half_width), name
+        assert other.half_width < 2.0 * parameter.half_width, name         # both from the scatter of some 16 round trips
+        assert other.verdict == parameter.verdict == "identified"
+
+
+@pytest.mark.parametrize("where", ["plan", "record", f"row {np.random.default_rng(7).integers(1, ROWS)}", "fit"])
+def test_killed_anywhere_it_goes_on_to_the_same_answer(arm, wanted, tmp_path, where):
+    kill_at(arm, tmp_path / "out", where)
+    before = raw(tmp_path / "out")
+    found = small(arm, tmp_path / "out", resume=True)
+    assert before.items() <= raw(tmp_path / "out").items()
+    plan = read_plan(tmp_path / "out" / "plan.toml")
+    assert sorted(whole_trips(tmp_path / "out")) == [segment.mirror_of for segment in plan.segments
+                                                     if segment.mirror_of is not None]
+    assert_same(found, wanted)
+    assert (tmp_path / "out" / "report.html").is_file()
+
+
+def test_killed_between_repeats_the_others_follow(arm, tmp_path):
+    kill_at(arm, tmp_path / "out", "repeat", 2)
+    found = small(arm, tmp_path / "out", repeats=2, resume=True)
+    wanted = small(arm, tmp_path / "at once", repeats=2)
+    assert len(campaign_runs(tmp_path / "out")) == 2
+    for name, parameter in wanted.calibration.joints["turn"].parameters.items():        # the runs are alike to the digit
+        assert found.calibration.joints["turn"].parameters[name] == parameter
+        assert parameter.repeat_deviation is not None
+
+
+@pytest.fixture(scope="module")
+def broken_off(tmp_path_factory):
+    """A campaign that was broken off in the middle; made without a second process."""
+    class Off(Exception):
+        pass
+
+    sample = Recorder.sample
+
+    def some(self, *arguments):
+        if self.rows == ROWS // 2:
+            raise Off
+        sample(self, *arguments)
+
+    folder = tmp_path_factory.mktemp("broken-off")
+    with patch.object(Recorder, "sample", some), pytest.raises(Off):
+        small(quick(folder), folder / "out")
+    return folder / "out"
+
+
+@pytest.fixture
+def broken(broken_off, tmp_path):
+    """Its copy, for one test."""
+    return shutil.copytree(broken_off, tmp_path / "out")
+
+
+@pytest.fixture
+def done(wanted, tmp_path):
+    """A copy of one that nothing intervened in."""
+    return shutil.copytree(wanted.calibration.folder, tmp_path / "out")
+
+
+class TestRest:
+    def test_a_run_and_its_rest_are_one_pass(self, arm, broken):
+        """They are no repeats of each other, and noise of a simulated arm does not come twice."""
+        found = small(arm, broken, resume=True)
+        first, rest = (load_run(path, ("tau",)) for path in campaign_runs(broken))
+        assert rest.record["continues"] == first.label
+        assert rest.record["seed"] != first.record["seed"]
+        assert all(parameter.repeat_deviation is None for parameter in found.calibration.joints["turn"].parameters.values())
+        assert not [finding for finding in found.result.findings if finding.kind == "repeats"]
+
+    def test_what_was_not_asked_for_yet_is_shown_before_it_moves(self, arm, broken):
+        shown = []
+        small(arm, broken, resume=True, repeats=2, agree=shown.extend)
+        rest, whole = shown
+        assert len(rest.segments) < len(whole.segments)
+        assert 0.0 < rest.robot_time < whole.robot_time
+
+    def test_refusal_moves_nothing(self, arm, broken):
+        def refuse(plans):
+            raise InputError("no")
+
+        before = raw(broken)
+        with pytest.raises(InputError, match="no"):
+            small(arm, broken, resume=True, agree=refuse)
+        assert raw(broken) == before
+
+    def test_a_finished_campaign_only_fits(self, arm, wanted, done):
+        shown, before = [], raw(done)
+        again = small(arm, done, resume=True, agree=shown.extend)
+        assert shown == []
+        assert raw(done) == before
+        assert again.calibration.joints["turn"].parameters == wanted.calibration.joints["turn"].parameters
+
+    def test_a_finished_event_whose_samples_are_lost_does_not_count(self, arm, broken):
+        """Events reach the disk before the batch that they speak of."""
+        plan, mechanism = read_plan(broken / "plan.toml"), load_mechanism(arm)
+        run = load_run(campaign_runs(broken)[0], ())
+        backs = {segment.id for segment in plan.segments if segment.mirror_of is not None}
+        row = max(event["row"] for event in run.events if event["event"] == "finished" and event["segment"] in backs)
+        whole, torn, empty = (measuring(rest_of(plan, [replace(run, t=run.t[:rows])], arm, mechanism))
+                              for rows in (row, row - 1, 0))
+        assert len(torn - whole) == 2
+        assert whole < torn < empty == measuring(plan)
+
+    def test_where_the_straight_way_is_not_clear_the_plans_own_moves_are_taken(self, make_arm, make_plan):
+        arm = make_arm()
+        plan = make_plan(arm, speeds=(0.4, 0.2))
+        detour = Segment(9, "move", (0.1, -0.4), 0)
+        plan = replace(plan, segments=(detour, *plan.segments))
+        mechanism = load_mechanism(arm)
+        rest = rest_of(plan, [finished(plan, {9, 0, 1, 2})], arm, mechanism)
+        assert [(segment.kind, segment.target) for segment in rest.segments][:2] == [("move", (0.2, 0.3)), ("stroke", (0.5, 0.3))]
+        with patch("stribeck.experiments.recording.campaign.ways_are_clear", lambda *_: np.array([False])):
+            around = rest_of(plan, [finished(plan, {9, 0, 1, 2})], arm, mechanism)
+        assert [segment.id for segment in around.segments] == [9, 0, 3, 4]
+        for made in (rest, around):
+            check_plan(made, arm, mechanism)
+            assert len({segment.id for segment in made.segments}) == len(made.segments)
+
+    def test_half_a_round_trip_is_driven_again_whole(self, make_arm, make_plan):
+        arm = make_arm()
+        plan = make_plan(arm, speeds=(0.4, 0.2))
+        rest = rest_of(plan, [finished(plan, {0, 1, 2, 3})], arm, load_mechanism(arm))
+        assert [segment.id for segment in rest.segments if segment.kind != "move"] == [3, 4]
+        halves = [finished(plan, {0, 1, 2, 3}), finished(plan, {4})]
+        assert rest_of(plan, halves, arm, load_mechanism(arm)) == rest
+        assert rest_of(plan, [*halves, finished(plan, {3, 4})], arm, load_mechanism(arm)) is None
+
+
+def test_hardware_goes_on_only_when_somebody_agrees(arm, broken, cli, monkeypatch):
+    monkeypatch.setitem(METHODS, "whole-arm", (plan_constant_speed, SMALL))
+    command = ["calibrate", arm.path, "--joints", "turn", "--seed", "5", "-o", broken, "--resume"]
+    with monkeypatch.context() as real:
+        real.setattr("stribeck.experiments.cli.commands.move.agree", lambda plans, arm, mechanism, yes, text: agree(
+            plans, replace(arm, driver=arm.driver.model_copy(update={"kind": "bench"})), mechanism, yes, text))
+        before = raw(broken)
+        refused = cli(*command)
+        assert (refused.code, raw(broken)) == (2, before)
+        assert "only with --yes" in refused.err
+    outcome = cli(*command)
+    assert outcome.code == 0, outcome.err
+    assert "everything is recorded; nothing moves" in cli(*command).out
+
+
+def test_options_are_those_that_the_campaign_was_begun_with(arm, broken, cli, monkeypatch):
+    """What the command line leaves out; what it says must agree."""
+    monkeypatch.setitem(METHODS, "whole-arm", (plan_constant_speed, SMALL))
+    wrong = cli("calibrate", arm.path, "--seed", "6", "-o", broken, "--resume")
+    assert (wrong.code, "seed 5 instead of 6; leave the options out" in wrong.err) == (2, True)
+    outcome = cli("calibrate", arm.path, "-o", broken, "--resume", "--law", "stribeck")
+    assert outcome.code == 0, outcome.err
+    kept = Calibration.load(broken / "calibration.toml")
+    assert (list(kept.joints), kept.fit["law"], kept.joints["turn"].law) == (["turn"], "stribeck", "stribeck")
+    outcome = cli("calibrate", arm.path, "-o", broken, "--resume", "--drift", "none")
+    assert outcome.code == 0, outcome.err
+    kept = Calibration.load(broken / "calibration.toml")
+    assert (kept.fit["law"], kept.fit["drift"]) == ("auto", "none")         # as it was begun, but for what is said now
+
+
+def test_nothing_moves_where_nothing_says_what_was_asked_for(arm, broken, cli):
+    """Killed before the first record, or begun by an older version."""
+    record = next(broken.glob(f"runs/*/{RECORD}"))
+    told = json.loads(record.read_text(encoding="utf-8"))
+    del told["options"]
+    record.write_text(json.dumps(told), encoding="utf-8")
+    before = raw(broken)
+    outcome = cli("calibrate", arm.path, "-o", broken, "--resume")
+    assert (outcome.code, "says with which options it was begun" in outcome.err, raw(broken)) == (2, True, before)
+
+
+def test_a_run_that_ended_before_its_first_sample_stands_in_nobodys_way(arm, tmp_path):
+    """As where a drive did not answer: what went before can be fitted, and the campaign goes on with its own options."""
+    out = tmp_path / "out"
+    with patch.object(Supervisor, "enable", side_effect=DriverError("the drive of turn does not answer")), \
+            pytest.raises(DriverError):
+        small(arm, out, repeats=2)
+    assert campaign_runs(out) == []
+    assert begun_with(out)["joints"] == ("turn",)
+    delivery = small(arm, out, repeats=2, resume=True)
+    assert (delivery.calibration.passes, len(list(out.glob("runs/*")))) == (2, 3)
+
+
+def test_a_run_that_ended_with_its_first_sample_is_left_out(arm, tmp_path):
+    """As where the way to the start was not free once the arm was powered."""
+    out = tmp_path / "out"
+    refused = patch("stribeck.experiments.recording.record.check_way", side_effect=PlanError("the way is not free"))
+    with refused, pytest.raises(PlanError):
+        small(arm, out, repeats=2)
+    assert [len(load_run(run).t) for run in campaign_runs(out)] == [1]
+    delivery = small(arm, out, repeats=2, resume=True)
+    assert delivery.calibration.passes == 2
+    assert any("ended with its first sample" in finding.text for finding in delivery.result.findings)
+
+
+def test_a_run_and_its_rest_count_once(arm, broken):
+    assert small(arm, broken, repeats=2, resume=True).calibration.passes == 2
+    calibration = Calibration.load(broken / "calibration.toml")
+    assert len(calibration.runs) == 3
+    assert "Estimates of 2 single runs" in repeat_sentence(calibration)
+
+
+def test_options_of_a_damaged_record_are_refused(arm, broken, cli):
+    record = next(broken.glob(f"runs/*/{RECORD}"))
+    told = json.loads(record.read_text(encoding="utf-8"))
+    record.write_text(json.dumps(told | {"options": told["options"] | {"seed": "many"}}), encoding="utf-8")
+    outcome = cli("calibrate", arm.path, "-o", broken, "--resume")
+    assert (outcome.code, "run.json: seed = 'many': " in outcome.err) == (2, True)
+
+
+def test_a_plan_that_runs_rest_on_is_never_written_again(arm, broken):
+    """A process that is killed while it writes would leave runs without their plan."""
+    with patch.object(campaign, "write_plan", side_effect=AssertionError("written again")):
+        small(arm, broken, resume=True)
+
+
+def test_ramps_go_on_with_the_pair_that_was_broken_off(make_arm, tmp_path):
+    arm = make_arm()
+    stay = (0.0, 0.0)
+    segments = [Segment(0, "move", stay, 1)] + [
+        Segment(1 + 2 * k + down, "ramp", stay, 1, joint, rate=-15.0 if down else 15.0, dwell=0.2)
+        for k, joint in enumerate(("turn", "lift")) for down in (0, 1)]
+    plan = with_robot_time(Plan(arm.name, arm_sha256(arm), "a test", 0, ("turn", "lift"), stay, tuple(segments),
+                                purpose="breakaway"), arm)
+    finish = Recorder.finish
+
+    def off(self, segment):
+        if segment.id == 4:
+            raise KeyboardInterrupt
+        finish(self, segment)
+
+    begun = Campaign(arm, tmp_path / "out", 0)
+    assert begun.left_of_ramps(plan).plan == plan
+    with patch.object(Recorder, "finish", off), pytest.raises(KeyboardInterrupt):
+        begun.drive(plan)
+    left = Campaign(arm, tmp_path / "out", 0).left_of_ramps(plan)
+    assert [segment.id for segment in left.plan.segments if segment.kind == "ramp"] == [3, 4]
+    again = Campaign(arm, tmp_path / "out", 0)
+    again.drive(left.plan, left.continues)
+    assert again.left_of_ramps(plan) is None
+
+
+def test_a_run_counts_as_recorded_for_its_own_joints_only(make_arm, make_plan, tmp_path):
+    arm = make_arm()
+    plan = replace(make_plan(arm, speeds=(0.8,)), purpose="lowest-speed")
+    begun = Campaign(arm, tmp_path / "out", 0)
+    begun.drive(plan)
+    assert begun.recorded(plan) is not None
+    assert begun.recorded(replace(make_plan(arm, 1, speeds=(0.8,)), purpose="lowest-speed")) is None
+    assert not begun.measuring
+
+
+class TestRefused:
+    """One sentence, and nothing is touched."""
+
+    def test_a_search_that_the_plans_do_not_rest_on(self, arm, broken):
+        before = raw(broken)
+        with pytest.raises(InputError, match="begun without the search for the lowest speed"):
+            small(arm, broken, resume=True, search=True)
+        assert raw(broken) == before
+
+    def test_without_the_option(self, arm, broken):
+        with pytest.raises(InputError, match=r"out exists and is not empty; .* --resume"):
+            small(arm, broken)
+
+    def test_another_arm_file(self, arm, broken):
+        text = arm.path.read_text(encoding="utf-8")
+        arm.path.write_text(text.replace("velocity = 2.0", "velocity = 1.9"), encoding="utf-8")
+        with pytest.raises(InputError, match="begun with another arm file or model than pair is now"):
+            small(load_arm(arm.path), broken, resume=True)
+
+    @pytest.mark.parametrize(("change", "words"), [({"seed": 6}, "seed 5 instead of 6"), ({"joints": ("lift",)}, "other joints"),
+                                                   ({"method": "whole-arm"}, "method .* instead of")])
+    def test_another_plan(self, arm, broken, change, words):
+        options = {"seed": 5, "joints": ("turn",), "method": "single"} | change
+        with patch.dict(METHODS, {"single": (plan_constant_speed, SMALL)}), \
+                pytest.raises(InputError, match=words):
+            calibrate(arm, broken, resume=True, **options)
+
+    def test_a_folder_with_something_else(self, arm, tmp_path):
+        (tmp_path / "out").mkdir()
+        (tmp_path / "out" / "thesis.txt").write_text("precious", encoding="utf-8")
+        with pytest.raises(InputError, match=r"thesis\.txt, but no campaign that could be resumed"):
+            small(arm, tmp_path / "out", resume=True)
+
+    def test_runs_without_the_plan_that_they_belong_to(self, arm, broken):
+        (broken / "plan.toml").unlink()
+        with pytest.raises(InputError, match=r"plan\.toml: no such file"):
+            small(arm, broken, resume=True)
+
+    def test_damage_to_a_closed_run_is_not_passed_over(self, arm, done):
+        (run,) = campaign_runs(done)
+        (run / SAMPLES).write_bytes(b"")
+        with pytest.raises(InputError, match=r"samples\.arrows"):
+            small(arm, done, resume=True)
+
+
+def test_runs_that_were_killed_before_a_sample_are_passed_over(arm, broken):
+    run = campaign_runs(broken)[0]
+    empty = run.with_name(f"{run.name}-2")
+    empty.mkdir()
+    (empty / RECORD).write_text((run / RECORD).read_text(encoding="utf-8"), encoding="utf-8")
+    (empty / SAMPLES).touch()
+    (empty / EVENTS).write_text(json.dumps({"event": "started", "row": 0, "segment": -1}) + "\n", encoding="utf-8")
+    assert campaign_runs(broken) == [run]
+
+
+def measuring(plan):
+    return {segment.id for segment in plan.segments if segment.kind != "move"}
+
+
+def finished(plan, ids):
+    """A run of which only the events matter here."""
+    from stribeck.ident.log.run import Run
+
+    events = tuple({"event": "finished", "row": 1, "segment": id_} for id_ in sorted(ids))
+    return Run(Path("runs/x"), {}, None, events, plan.names, np.zeros(1), np.zeros(1), {})
+
+
+def test_a_budget_holds_all_that_moves_and_plans_follow_from_the_folder_alone(arm, tmp_path):
+    """Broken off in a later pass, after a warm-up, the campaign goes on with the plan that it was in."""
+    out, budget, drive = tmp_path / "out", 220.0, Campaign.drive
+    campaign_of = {"joints": ("turn",), "seed": 5, "warm_up": 20.0, "breakaway": True, "budget": budget}
+
+    def off(self, plan, continues=None, enough=None):
+        if plan.purpose == "fit" and self.measuring:
+            finish, done = Recorder.finish, []
+
+            def some(recorder, segment):
+                finish(recorder, segment)
+                done.append(segment)
+                if len(done) == 6:
+                    raise KeyboardInterrupt
+            with patch.object(Recorder, "finish", some):
+                return drive(self, plan, continues, enough)
+        return drive(self, plan, continues, enough)
+
+    with patch.object(Campaign, "drive", off), pytest.raises(KeyboardInterrupt):
+        calibrate(arm, out, **campaign_of)
+    plans = {path.name: path.read_bytes() for path in out.glob("plan*.toml")}
+    assert sorted(plans) == ["plan-2.toml", "plan.toml"]
+    delivery = calibrate(arm, out, **campaign_of, resume=True)
+    assert plans.items() <= {path.name: path.read_bytes() for path in out.glob("plan*.toml")}.items()
+    assert {load_run(path, ()).purpose for path in campaign_runs(out)} == {"fit", "warm-up", "breakaway"}
+    assert delivery.robot_time == pytest.approx(sum(load_run(path, ()).duration for path in campaign_runs(out)))
+    again = 20.0 + 10.0                                 # the warm-up before what was broken off, and ways to the start
+    assert 0.5 * budget < delivery.robot_time <= budget + again
+
+
+def test_a_budget_that_other_motions_take(arm, tmp_path):
+    with pytest.raises(PlanError, match=r"100 s of robot time are too short, warm-up \d+ s and breakaway \d+ s need them"):
+        calibrate(arm, tmp_path / "out", ("turn",), warm_up=60.0, breakaway=True, budget=100.0)

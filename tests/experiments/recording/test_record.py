@@ -1,0 +1,319 @@
+"""Recording and replay, and every way in which a run can end early: the arm is stopped and what was measured is kept."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from stribeck.drivers.connect import DRIVERS
+from stribeck.drivers.errors import DriverError, LimitExceeded, ReplayMismatch
+from stribeck.drivers.simulation.simulated_arm import SimulatedArm
+from stribeck.drivers.wire.wired_arm import WiredArm
+from stribeck.experiments.errors import PlanError, RecordingFailed
+from stribeck.experiments.plans.plan import plan_from_table
+from stribeck.experiments.recording.record import _checked_way, record, replay
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.errors import FitError, InputError
+from stribeck.ident.identify import identify
+from stribeck.ident.log.health.log_health import check_log
+from stribeck.ident.log.run import EVENTS, RECORD, SAMPLES, SIGNALS, find_runs, load_run
+from tests.drivers.wire.test_wired_arm import Loopback
+
+resource = pytest.importorskip("resource")
+COMMAND = [sys.executable, "-m", "stribeck"]
+
+
+@pytest.fixture
+def arm(make_arm):
+    return make_arm({"simulation": {"torque_noise": 0.1, "encoder_step": 1e-5}})
+
+
+@pytest.fixture
+def stops(monkeypatch):
+    """Reasons with which the simulated arm was stopped, in order; the last is disconnecting."""
+    reasons = []
+
+    class Watched(SimulatedArm):
+        def stop(self, reason):
+            reasons.append(reason)
+            super().stop(reason)
+
+    monkeypatch.setitem(DRIVERS, "simulated", lambda arm, seed: Watched(arm, seed))
+    return reasons
+
+
+class TestRecord:
+    def test_a_place_that_is_none_is_refused_before_the_way_from_there_is_looked_at(self, make_arm, make_plan, tmp_path):
+        """A damaged reply may tell one; along such a way there are more places than a computer holds."""
+        arm = make_arm({"driver": {"kind": "bench"}, "workspace": {"box": [[-1.0, 1.0]] * 3}})
+        device = WiredArm(arm, Loopback)
+        device.axes[0].q = 1e30
+        with pytest.raises(DriverError, match=r"turn stands at 1e\+30 rad, outside its limits .*; nothing was powered"):
+            record(arm, make_plan(arm), tmp_path, device=device)
+        assert [axis.power for axis in device.axes] == ["off", "off"]
+
+    def test_a_run_holds_the_plan_and_what_the_arm_did(self, arm, make_plan, tmp_path):
+        plan = make_plan(arm, speeds=(0.8, 0.4))
+        folder = record(arm, plan, tmp_path / "campaign", seed=3, note="a test")
+        assert find_runs(tmp_path / "campaign") == [folder]
+        run = load_run(folder, SIGNALS)
+        assert run.closed["reason"] == "done"
+        assert run.closed["rows"] == len(run.t)
+        assert (run.record["seed"], run.record["note"], run.record["experiment"]) == (3, "a test", plan.method)
+        assert plan_from_table(run.record["plan"], folder) == plan
+        assert run.record["driver"]["position_step"] == [1e-5, 1e-5]
+        np.testing.assert_allclose(np.diff(run.t), 1.0 / 200.0, rtol=1e-6)
+        assert run.t[-1] == pytest.approx(plan.robot_time, abs=0.5)
+        assert set(run.segment) == {-1, *range(len(plan.segments))}
+        for part in plan.segments:
+            np.testing.assert_allclose(run.signals["q"][run.segment == part.id][-1], part.target, atol=2e-3)
+        assert [event["segment"] for event in run.events if event["event"] == "finished"] == [-1, *range(len(plan.segments))]
+
+    def test_the_same_seed_records_the_same_samples(self, arm, make_plan, tmp_path):
+        plan = make_plan(arm)
+        one, two, other = (load_run(record(arm, plan, tmp_path / f"{k}", seed=seed)) for k, seed in enumerate((5, 5, 6)))
+        np.testing.assert_array_equal(one.signals["tau"], two.signals["tau"])
+        assert (one.signals["tau"] != other.signals["tau"]).any()
+
+    def test_runs_of_a_campaign_stand_side_by_side(self, arm, make_plan, tmp_path):
+        folders = [record(arm, make_plan(arm), tmp_path, seed=seed) for seed in (1, 2)]
+        assert find_runs(tmp_path) == folders
+
+    def test_a_plan_that_leaves_the_limits_is_refused_before_a_folder_is_made(self, arm, make_plan, stops, tmp_path):
+        with pytest.raises(PlanError):
+            record(arm, make_plan(arm, way=5.0), tmp_path / "campaign")
+        assert not (tmp_path / "campaign").exists()
+        assert stops == []
+
+    @pytest.mark.parametrize("changes", [{"simulation": {"torqe_noise": 0.1}}, {"joints": {"turn": {"torque": None}}},
+                                         {"driver": {"kind": "simulatd"}}, {"joints": {"turn": {"position": [-3.0, 3.0]}}}])
+    def test_an_arm_that_cannot_be_is_refused_before_a_folder_is_made(self, make_arm, make_plan, tmp_path, changes):
+        arm = make_arm(changes)
+        with pytest.raises(InputError):
+            record(arm, make_plan(arm), tmp_path / "campaign")
+        assert not (tmp_path / "campaign").exists()
+
+
+def test_an_arm_that_moved_when_it_was_powered_is_not_driven_along_a_way_that_was_not_checked(make_arm, make_plan):
+    """Drives on a bus are asked where they stand before they have power, and would hear nothing while shapes are looked at."""
+    arm = make_arm()
+    plan, mechanism = make_plan(arm), load_mechanism(arm)
+    device = object.__new__(WiredArm)
+    device.stands = lambda: np.array([0.1, 0.2])
+    check = _checked_way(device, plan, arm, mechanism)
+    check(np.array([0.1, 0.21]))
+    with pytest.raises(DriverError, match=r"lift stood at 0.2 rad and stands at 0.25 now that it is powered"):
+        check(np.array([0.1, 0.25]))
+
+
+class TestEndedEarly:
+    def test_a_breach_stops_the_arm_closes_the_run_and_keeps_the_data(self, make_arm, make_plan, stops, tmp_path):
+        """The drive warms up by half a degree a second; its limit comes in the middle of the plan."""
+        arm = make_arm({"joints": {"lift": {"temperature": 28.0}}, "simulation": {"warm_up_time": 25.0}})
+        plan = make_plan(arm, speeds=(0.4,) * 6)
+        with pytest.raises(LimitExceeded, match="temperature of lift") as caught:
+            record(arm, plan, tmp_path)
+        assert stops[0] == caught.value.fault
+        run = load_run(find_runs(tmp_path)[0], SIGNALS)
+        assert run.closed["reason"] == str(caught.value)
+        assert 0.3 * plan.robot_time < run.t[-1] < 0.9 * plan.robot_time
+        assert run.signals["temperature"].max() <= 28.0
+        assert run.t[-1] == pytest.approx(caught.value.t, abs=0.011)
+        assert any("ended early" in finding.text and "temperature" in finding.text for finding in check_log(run))
+        assert_fits_or_says_why(run)
+
+    def test_ctrl_c_stops_the_arm_closes_the_run_and_keeps_the_data(self, arm, make_plan, stops, tmp_path):
+        def watch(segment, sample, done):
+            if sample.t > 1.5:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            record(arm, make_plan(arm), tmp_path, watch=watch)
+        assert stops
+        run = load_run(find_runs(tmp_path)[0])
+        assert run.closed["reason"] == "stopped by the operator"
+        assert run.t[-1] == pytest.approx(1.5, abs=0.2)
+        assert run.closed["rows"] == len(run.t)
+
+    def test_a_stop_that_fails_does_not_keep_the_data_from_being_saved(self, arm, make_plan, monkeypatch, tmp_path):
+        class Stuck(SimulatedArm):
+            def stop(self, reason):
+                raise OSError("the bus is gone")
+
+        def watch(segment, sample, done):
+            if sample.t > 1.0:
+                raise KeyboardInterrupt
+
+        monkeypatch.setitem(DRIVERS, "simulated", lambda arm, seed: Stuck(arm, seed))
+        with pytest.raises(OSError, match="the bus is gone"):
+            record(arm, make_plan(arm), tmp_path, watch=watch)
+        run = load_run(find_runs(tmp_path)[0])
+        assert run.t[-1] > 0.9
+        assert "the bus is gone" in run.closed["reason"]
+
+    def test_a_full_disk_stops_the_arm_and_the_rows_before_survive(self, arm, make_plan, stops, tmp_path):
+        plan = make_plan(arm, speeds=(0.1,) * 4)
+        with files_of_at_most(150_000), pytest.raises(RecordingFailed, match=r"samples\.arrows: File too large"):
+            record(arm, plan, tmp_path)
+        assert stops
+        run = load_run(find_runs(tmp_path)[0], SIGNALS)
+        assert len(run.t) >= 400
+        np.testing.assert_allclose(np.diff(run.t), 1.0 / 200.0, rtol=1e-6)
+        assert "File too large" in run.closed["reason"]
+
+    def test_a_disk_that_is_full_to_the_last_byte(self, arm, tmp_path):
+        """The same on a real file system without room, where the event that closes the run may not fit either."""
+        disk = tmp_path / "disk"
+        disk.mkdir()
+        mount = ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(disk)]
+        mounted = subprocess.run(mount, capture_output=True, check=False)
+        if mounted.returncode:
+            pytest.skip("mounting a file system is not allowed here; the limit on the size of files stands in for it")
+        try:
+            done = subprocess.run([*COMMAND, "run", str(arm.path), "-o", str(disk / "out")], capture_output=True, text=True,
+                                  check=False, timeout=60)
+            run = load_run(find_runs(disk / "out")[0])
+        finally:
+            subprocess.run(["umount", str(disk)], check=True)
+        assert done.returncode == 3
+        assert "No space left on device" in done.stderr
+        assert "Traceback" not in done.stderr
+        assert len(run.t) >= 400
+        np.testing.assert_allclose(np.diff(run.t), 1.0 / 200.0, rtol=1e-6)
+
+    @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+    def test_a_signal_ends_the_command_with_code_three_and_a_closed_run(self, arm, tmp_path, how):
+        """As a person at the terminal, or a service manager, would end it."""
+        out = tmp_path / "out"
+        with running(arm, out) as command:
+            wait_for(lambda: sum(path.stat().st_size for path in out.glob(f"runs/*/{SAMPLES}")) > 50_000, command)
+            while command.poll() is None:           # an impatient person
+                command.send_signal(how)
+                time.sleep(0.01)
+            _, err = command.communicate(timeout=30)
+        assert command.returncode == 3
+        assert "Traceback" not in err
+        run = load_run(find_runs(out)[0], SIGNALS)
+        assert "stopped by the operator" in err
+        assert str(run.path) in err                                  # where the data are
+        assert run.closed["reason"] == "stopped by the operator"
+        assert run.closed["rows"] == len(run.t) >= 200
+        assert_fits_or_says_why(run)
+
+    def test_kill_9_leaves_a_run_that_can_be_read_and_says_it_is_not_closed(self, arm, tmp_path):
+        out = tmp_path / "out"
+        with running(arm, out) as command:
+            wait_for(lambda: sum(path.stat().st_size for path in out.glob(f"runs/*/{SAMPLES}")) > 50_000, command)
+            command.kill()
+        run = load_run(find_runs(out)[0], SIGNALS)
+        assert run.closed is None
+        assert len(run.t) >= 200
+        np.testing.assert_allclose(np.diff(run.t), 1.0 / 200.0, rtol=1e-6)
+        assert any(finding.kind == "torn" for finding in check_log(run))
+        assert_fits_or_says_why(run)
+
+
+class TestReplay:
+    @pytest.fixture
+    def recorded(self, arm, make_plan, tmp_path):
+        return record(arm, make_plan(arm), tmp_path / "campaign", seed=3)
+
+    def test_it_records_the_same_run_again(self, recorded, tmp_path):
+        again = replay(load_run(recorded, SIGNALS), tmp_path / "again")
+        assert again.name == recorded.name
+        old, new = load_run(recorded, SIGNALS), load_run(again, SIGNALS)
+        np.testing.assert_array_equal(new.t, old.t)
+        np.testing.assert_array_equal(new.segment, old.segment)
+        assert new.signals.keys() == old.signals.keys()
+        for key in old.signals:
+            np.testing.assert_array_equal(new.signals[key], old.signals[key])
+        assert new.events == old.events
+        assert new.record["plan"] == old.record["plan"]
+
+    def test_the_run_that_is_replayed_is_left_alone(self, recorded, tmp_path):
+        before = [(recorded / name).read_bytes() for name in (SAMPLES, EVENTS, RECORD)]
+        replay(load_run(recorded, SIGNALS), tmp_path / "again")
+        assert [(recorded / name).read_bytes() for name in (SAMPLES, EVENTS, RECORD)] == before
+
+    def test_other_commands_than_the_recorded_ones_are_found(self, recorded, tmp_path):
+        """As after a change to the tracker: here the plan of the copy asks for another speed."""
+        record_ = json.loads((recorded / RECORD).read_text(encoding="utf-8"))
+        record_["plan"]["segments"][1]["speed"] = 0.35
+        (recorded / RECORD).write_text(json.dumps(record_), encoding="utf-8")
+        with pytest.raises(ReplayMismatch, match="velocity command of turn"):
+            replay(load_run(recorded, SIGNALS), tmp_path / "again")
+
+    def test_a_run_that_was_cut_off_is_replayed_to_where_it_was(self, recorded, tmp_path):
+        whole = (recorded / SAMPLES).read_bytes()
+        (recorded / SAMPLES).write_bytes(whole[: len(whole) // 2])
+        (recorded / EVENTS).unlink()
+        run = load_run(recorded, SIGNALS)
+        again = load_run(replay(run, tmp_path / "again"), SIGNALS)
+        np.testing.assert_array_equal(again.t, run.t)
+
+    def test_who_watches_sees_the_recorded_motion(self, recorded, tmp_path):
+        told = []
+        run = load_run(recorded, SIGNALS)
+        replay(run, tmp_path / "again", watch=lambda segment, sample, done: told.append((segment.id, sample.t)))
+        assert {number for number, _ in told} == {-1, 0, 1, 2}
+        assert len(told) == pytest.approx(10 * run.t[-1], abs=2)
+
+
+def assert_fits_or_says_why(run):
+    """What was kept is worth something: it gives a calibration, or the reason why it cannot."""
+    try:
+        result = identify([load_run(run.path)])
+    except (FitError, InputError) as error:
+        why = str(error)
+    else:
+        assert result.joints
+        return
+    assert "joint" in why
+    assert "\n" not in why
+
+
+@contextmanager
+def running(arm, out):
+    """``stribeck run`` in a process of its own."""
+    with subprocess.Popen([*COMMAND, "run", str(arm.path), "-o", str(out)], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, text=True) as command:
+        try:
+            yield command
+        finally:
+            command.kill()
+
+
+def wait_for(condition, command, seconds=60.0):
+    """Poll until it is so; fail if the command ends before."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert command.poll() is None, f"the command has ended: {command.stderr.read()}"
+        assert time.monotonic() < end, "it took too long"
+        time.sleep(0.005)
+
+
+@contextmanager
+def files_of_at_most(size):
+    """No file can grow beyond this size."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_the_way_to_the_start_stays_in_the_box_too(make_arm, make_plan, tmp_path, stops):
+    """The arm stands where the straight way to the plan's start sweeps its tip out of the box: nothing moves."""
+    arm = make_arm({"workspace": {"home": [-2.4, 0.0], "box": [[-2.0, 2.0], [-0.25, 2.0], [-1.0, 2.0]]}})
+    plan = make_plan(arm, posture=(0.0, 0.0))
+    with pytest.raises(PlanError, match=r"from where the arm stands, \[-2\.4, 0\.0\], to the start of the plan.*nothing moved"):
+        record(arm, plan, tmp_path / "campaign")
+    assert stops
+    run = load_run(find_runs(tmp_path / "campaign")[0], SIGNALS)
+    assert np.ptp(run.signals["q"], axis=0).max() < 1e-3

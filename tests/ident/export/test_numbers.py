@@ -1,0 +1,79 @@
+"""JSON, CSV, ROS 2 parameters and vendor fields: what they say is read back by others."""
+
+import csv
+import io
+import json
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from stribeck import Calibration
+from stribeck.ident.errors import InputError
+from stribeck.ident.export.formats import EXPORTS, export
+from stribeck.ident.laws.friction import law_named
+from tests.ident.export.conftest import made_joint
+
+
+def test_json_holds_every_parameter(calibration: Calibration) -> None:
+    table = json.loads(export(calibration, "json").text)
+    for name, joint in calibration.joints.items():
+        for parameter, entry in joint.parameters.items():
+            read = table["joints"][name]["parameters"][parameter]
+            assert (read["value"], read["low"], read["unit"]) == (entry.value, entry.low, entry.unit)
+
+
+def test_csv_is_a_row_a_parameter(calibration: Calibration) -> None:
+    rows = list(csv.DictReader(io.StringIO(export(calibration, "csv").text)))
+    read = {(row["joint"], row["parameter"]): row for row in rows}
+    assert len(read) == len(rows) == sum(len(joint.parameters) for joint in calibration.joints.values())
+    for name, joint in calibration.joints.items():
+        for parameter, entry in joint.parameters.items():
+            row = read[name, parameter]
+            assert float(row["value"]) == pytest.approx(entry.value, rel=1e-5)
+            assert float(row["high"]) == pytest.approx(entry.high, rel=1e-5)
+            assert (row["law"], row["load"], row["unit"], row["verdict"]) == (joint.law, joint.load, entry.unit, entry.verdict)
+
+
+def test_ros2_parameters_give_the_law_back(calibration: Calibration) -> None:
+    """As a node would: law by name, values as its arguments, loads as they come."""
+    yaml = pytest.importorskip("yaml", reason="PyYAML reads parameters back")
+    text = export(calibration, "ros2").text
+    table = yaml.safe_load(text)["/**"]["ros__parameters"]["friction"]
+    assert table["joints"] == list(calibration.joints)
+    w = np.linspace(-1.0, 1.0, 11)
+    for name, joint in calibration.joints.items():
+        read = table[name]
+        law = law_named(read["law"])
+        values = {key: read[key] for key in law.parameters(read["load"] != "none")}
+        assert all(isinstance(value, float) for value in values.values()), "ROS 2 tells integers from doubles"
+        load = None if read["load"] == "none" else np.full(11, 5.0)
+        np.testing.assert_allclose(law.function(w, **values, load=load), joint.torque(w, load), rtol=1e-8)
+
+
+@pytest.mark.parametrize(("value", "text"), [(3.0, "3.0"), (1e-7, "1.0e-07"), (2.5e12, "2.5e+12"), (-0.25, "-0.25")])
+def test_numbers_are_doubles_in_every_yaml(make_calibration: Callable[..., Calibration], value: float, text: str) -> None:
+    """YAML 1.1 takes 1e-07 for a string and 3 for an integer."""
+    made = make_calibration(joints={"j1": made_joint("coulomb-viscous", "none", 0, coulomb=value)})
+    assert f"        coulomb: {text}\n" in export(made, "ros2").text
+
+
+def test_vendor_fields_are_the_friction_they_say(make_calibration: Callable[..., Calibration]) -> None:
+    made = make_calibration(joints={"j1": made_joint("coulomb-viscous", "torque", 1), "j2": made_joint("stribeck", "bending", 2)})
+    table = json.loads(export(made, "vendor").text)["joints"]
+    fields, joint = table["j1"], made.joints["j1"]
+    w, load = np.array([0.02, 0.3, 1.4]), np.array([3.0, 20.0, 8.0])
+    said = (fields["constant"] + fields["coulomb_per_effort"] * load) * np.minimum(w / fields["transition_velocity"], 1.0)
+    np.testing.assert_allclose(said + fields["viscous"] * w, joint.torque(w, load), rtol=1e-4)
+    assert table["j2"]["coulomb_per_effort"] == 0.0, "bending is no effort"
+
+
+def test_an_unknown_format_lists_the_formats(make_calibration: Callable[..., Calibration]) -> None:
+    with pytest.raises(InputError, match=r"unknown export format 'sdff'; did you mean 'sdf'\?"):
+        export(make_calibration(), "sdff")
+    assert EXPORTS == ("urdf", "mjcf", "sdf", "json", "csv", "ros2", "c", "vendor")
+
+
+@pytest.mark.parametrize("target", EXPORTS)
+def test_exports_are_the_same_every_time(calibration: Calibration, target: str) -> None:
+    assert export(calibration, target) == export(calibration, target)

@@ -1,0 +1,75 @@
+"""A torque that lags its motion is told by how it rises where strokes begin; what only looks so is not."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from stribeck.ident.log.health.late_torque import LATE, common_lag, lags_of_starts, late_torques
+from stribeck.ident.log.run import Run, load_run
+from stribeck.ident.log.strokes import find_strokes
+from tests.places import DATA
+
+GOLDEN = DATA / "golden" / "runs" / "constant-speed"
+RATE, STEP = 250.0, 1e-5
+
+
+@pytest.fixture(scope="module")
+def golden() -> Run:
+    return load_run(GOLDEN, ("q", "tau"))
+
+
+def lagging(run: Run, lag: float) -> Run:
+    tau = np.column_stack([np.interp(run.t - lag, run.t, column) for column in run.signals["tau"].T])
+    return replace(run, signals={**run.signals, "tau": tau})
+
+
+@pytest.mark.parametrize("lag", [0.0, 0.01, 0.04, 0.1, 0.2])
+def test_the_golden_runs_torque_is_found_late_by_what_it_was_shifted(golden: Run, lag: float) -> None:
+    findings = late_torques(lagging(golden, lag), find_strokes(golden.t, golden.signals["q"], golden.segment))
+    assert len(findings) == (lag > LATE)
+    for finding in findings:
+        (told,) = re.findall(r"torque of hinge comes (\d+) ms after", finding.text)
+        assert float(told) == pytest.approx(1e3 * lag, abs=15.0)             # a period of its samples
+
+
+def strokes_of(torque, lag: float = 0.0, noise: float = 0.0) -> np.ndarray:
+    """Speed and lag of the starts of a joint that rests for 0.3 s between strokes of 0.02 to 2 rad/s; `torque` of x, dx, ddx."""
+    dt, t, dx = 1.0 / RATE, [], []
+    for speed in np.repeat(np.geomspace(0.02, 2.0, 10), 2):
+        for sign in (1.0, -1.0):
+            ramp = speed * np.sin(np.pi / 2.0 * np.linspace(0.0, 1.0, max(4, round(speed / 4.0 / dt)))) ** 2      # 4 rad/s²
+            stroke = np.concatenate((np.zeros(75), ramp, np.full(round(max(0.6 / speed, 0.8) / dt), speed), ramp[::-1]))
+            dx.extend(sign * stroke)
+    t, dx = np.arange(len(dx)) * dt, np.array(dx)
+    x = np.cumsum(dx) * dt
+    tau = torque(x, dx, np.gradient(dx, dt))
+    tau = np.interp(t - lag, t, tau) + noise * np.random.default_rng(0).standard_normal(len(t))
+    x = np.round(x / STEP) * STEP
+    strokes = find_strokes(t, x[:, None], np.zeros(len(t), dtype=int))
+    assert len(strokes) >= 36
+    return lags_of_starts(t, x, tau, strokes)
+
+
+def slides(viscous: float, inertia: float = 0.0):
+    def torque(x, dx, ddx):
+        return 2.0 * np.tanh(dx / 1e-3) + viscous * dx + inertia * ddx + 4.0 * np.sin(x)
+    return torque
+
+
+@pytest.mark.parametrize(("torque", "lag", "noise"), [
+    (slides(0.5), 0.0, 0.0), (slides(0.5), 0.05, 0.0), (slides(0.5, 0.5), 0.05, 0.05), (slides(0.5), 0.12, 0.1)])
+def test_a_lag_shows_in_slow_and_fast_strokes(torque, lag: float, noise: float) -> None:
+    assert common_lag(strokes_of(torque, lag, noise)) == pytest.approx(lag, abs=0.012)
+
+
+@pytest.mark.parametrize("viscous", [5.0, 20.0])
+def test_much_viscous_friction_is_no_lag(viscous: float) -> None:
+    lags = strokes_of(slides(viscous))
+    assert np.median(lags[lags[:, 0] > 0.5, 1]) > LATE      # the ramps of fast strokes look like one
+    assert common_lag(lags) < LATE
+
+
+def test_torques_without_a_step_tell_nothing() -> None:
+    assert len(strokes_of(lambda x, dx, ddx: 0.0 * x, noise=1.0)) == 0

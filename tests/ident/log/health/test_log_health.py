@@ -1,0 +1,453 @@
+"""Faulty logs of the crane, each with the joint and the time that the finding must name, beside healthy ones without it."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from stribeck.experiments.plans.plan import Plan, Segment, with_robot_time
+from stribeck.experiments.recording.record import record
+from stribeck.ident.arm.arm_file import ArmFile
+from stribeck.ident.errors import FitError
+from stribeck.ident.identify import identify
+from stribeck.ident.log.finding import Finding
+from stribeck.ident.log.health.log_health import check_log, check_reading, check_scale, drift, name_runs
+from stribeck.ident.log.health.motion_health import check_motion
+from stribeck.ident.log.round_trips import reduce_run
+from stribeck.ident.log.run import REPLIES, Run, arm_sha256, load_run
+from tests.ident.log.test_strokes import NAMES, RATE, Log, crane, sweep
+from tests.places import ROOT
+
+LIFT = NAMES.index("lift")
+
+
+def everything(run: Run) -> tuple[Finding, ...]:
+    return (*check_log(run), *check_motion(run, reduce_run(run, crane()), crane().prismatic))
+
+
+def findings(run: Run) -> list[Finding]:
+    """All findings but the rate, that a log under construction has no end, and strokes without a partner."""
+    return [finding for finding in everything(run) if finding.kind not in ("rate", "torn", "left out")]
+
+
+def only(run: Run) -> Finding:
+    """The one finding that a log gives."""
+    (finding,) = findings(run)
+    return finding
+
+
+def changed(run: Run, signal: str, values: np.ndarray) -> Run:
+    return replace(run, signals={**run.signals, signal: values})
+
+
+def drive(log: Log, name: str, dq: np.ndarray) -> Log:
+    """Go on with one joint at given speeds, sample by sample."""
+    speeds = np.zeros((len(dq), 3))
+    speeds[:, NAMES.index(name)] = dq
+    return log._add(speeds, np.zeros_like(speeds), log._next(None))
+
+
+def there_and_back(name: str = "lift", speeds: tuple[float, ...] = (0.1, 0.2, 0.4)) -> Log:
+    log = Log().rest(0.5)
+    for speed in speeds:
+        log.trip(name, 0.0, 0.9, speed)
+    return log
+
+
+@pytest.mark.parametrize("how", [{}, {"encoder": 1e-6}, {"encoder": 2.0 * np.pi / 4096.0}, {"encoder": 0.0}, {"noise": 0.0},
+                                 {"encoder": 0.0, "jitter": 5e-5}, {"encoder": 1e-4, "jitter": 1e-4}, {"temperature": 31.0}])
+@pytest.mark.parametrize("segments", [True, False])
+def test_a_healthy_log_gives_no_finding(how: dict[str, float], segments: bool) -> None:
+    log = sweep()
+    run = log.run(segments=segments, **how)
+    assert findings(changed(run, "dq_cmd", log.velocity)) == []
+
+
+def test_a_joint_that_rests_without_torque_may_flicker() -> None:
+    """A held joint without gravity and with torques in steps reads zero; one that moves so has no torque that was recorded."""
+    run = there_and_back().run()
+    q, tau = run.signals["q"].copy(), run.signals["tau"].copy()
+    other = NAMES.index("slide")
+    q[:, other] = 1e-5 * (np.arange(len(q)) // 7 % 2)
+    tau[:, other] = 0.0
+    assert "dead torque" not in {finding.kind for finding in check_log(changed(changed(run, "q", q), "tau", tau))}
+    tau[:, LIFT] = 0.0
+    dead = changed(run, "tau", tau)
+    (found,) = (finding for finding in check_log(dead) if finding.kind == "dead torque")
+    assert (found.joint, "torque of lift never changes though it moves" in found.text) == ("lift", True)
+    assert "lift" not in set(reduce_run(dead, crane()).points["joint"])
+
+
+def test_drift_is_that_within_a_run() -> None:
+    """Reference round trips of another run may lie elsewhere, under another load."""
+    table = pd.DataFrame([{"joint": "j", "run": run, "segment": k, "reference": True, "odd": odd}
+                          for run, levels in (("one", (5.0, 5.1)), ("two", (6.0, 6.0)), ("three", (7.0,)))
+                          for k, odd in enumerate(levels)])
+    assert drift(table) == {"j": pytest.approx(0.02)}
+
+
+# time
+
+def test_the_true_rate_is_held_against_the_claimed_one() -> None:
+    run = there_and_back().run(plan=[])
+    assert findings(replace(run, record={**run.record, "driver": {"rate": 252.0}})) == []
+    assert findings(replace(run, record={"plan": None, "driver": {"rate": 500.0}})) == [], "an imported log was promised none"
+    finding = only(replace(run, record={**run.record, "driver": {"rate": 500.0}}))
+    assert finding.kind == "true rate"
+    assert "claims 500 Hz, the log runs at 250 Hz" in finding.text
+
+
+@pytest.mark.parametrize(("changes", "joint", "words"), [
+    ({"missed": [9, 11]}, "lift", r"11 of 10000 replies of lift came too late or not at all \(0.11 %\); those samples repeat"),
+    ({"late": 101}, None, "101 of 10000 cycles began more than a period late: this computer was busy"),
+    ({"corrupt": 11}, None, "11 damaged replies in 10000 cycles; none of them was used"),
+    ({"error_frames": 1}, None, r"1 error frame\(s\) on the bus: wiring, termination or bit rate")])
+def test_a_bus_that_loses_replies(changes: dict[str, Any], joint: str | None, words: str) -> None:
+    run = there_and_back().run()
+    events = (*run.events, {"event": REPLIES, "cycles": 10_000, "late": 3, "missed": [2, 10], "error_frames": 0, **changes})
+    finding = only(replace(run, events=events))
+    assert (finding.kind, finding.joint) == ("bus", joint)
+    assert re.match(words, finding.text)
+
+
+@pytest.mark.parametrize("told", [
+    {"cycles": 10_000, "late": 100, "missed": [0, 10], "error_frames": 0, "corrupt": 10},
+    {"cycles": 0, "late": 0, "missed": [0, 0], "error_frames": 0},
+    {"cycles": 10_000, "late": None, "missed": [99, 99], "error_frames": 1}, {"missed": 7}, {}])
+def test_a_few_lost_replies_and_damaged_counts_are_no_finding(told: dict[str, Any]) -> None:
+    run = there_and_back().run()
+    assert findings(replace(run, events=(*run.events, {"event": REPLIES, **told}))) == []
+
+
+def test_jitter_of_the_clock() -> None:
+    run, rng = there_and_back().run(), np.random.default_rng(0)
+    wobble = rng.uniform(-0.2, 0.2, len(run.t)) / RATE
+    assert findings(replace(run, t=run.t + 0.1 * wobble)) == [], "2 % of a period either way"
+    wobble[1000] = 0.45 / RATE
+    finding = only(replace(run, t=run.t + wobble))
+    assert finding.kind == "jitter"
+    assert finding.joint is None
+    assert finding.t == pytest.approx(1000.0 / RATE, abs=2.0 / RATE)
+    share = float(re.match(r"(\d+) %", finding.text)[1])
+    assert share == pytest.approx(100.0 * 0.875**2, abs=3.0), "of the difference of two even spreads of 0.2"
+
+
+def test_gaps_are_counted_and_are_no_jitter() -> None:
+    """One of 100 ms, and every fortieth sample lost from 12 s on."""
+    run = there_and_back().run()
+    keep = np.ones(len(run.t), dtype=bool)
+    keep[500:525] = keep[3000::40] = False
+    signals = {key: values[keep] for key, values in run.signals.items()}
+    lossy = replace(run, t=run.t[keep], segment=run.segment[keep], signals=signals)
+    assert findings(lossy) == []
+    lost = 1 + len(range(3000, len(run.t), 40))
+    assert f"{lost} gap(s), the longest 0.104 s at t = 2.00 s" in check_log(lossy)[0].text
+
+
+# samples
+
+def test_a_sensor_slower_than_the_log() -> None:
+    run = there_and_back().run()
+    old = np.arange(len(run.t)) // 2 * 2
+    signals = {key: value.copy() for key, value in run.signals.items()}
+    for values in signals.values():
+        values[:, LIFT] = values[old, LIFT]
+    finding = only(replace(run, signals=signals))
+    assert (finding.joint, finding.kind) == ("lift", "repeated samples")
+    assert float(re.search(r"in ([\d.]+) %", finding.text)[1]) == pytest.approx(50.0, abs=3.0)
+
+
+def test_a_log_ten_times_as_fast_as_its_sensor() -> None:
+    """Positions that mostly repeat themselves have no usual speed but zero; what was new still tells the strokes."""
+    run = there_and_back(speeds=(0.2, 0.3, 0.4)).run()
+    old = np.arange(len(run.t)) // 10 * 10
+    slow = replace(run, signals={key: value[old] for key, value in run.signals.items()})
+    assert "repeated samples" in {finding.kind for finding in findings(slow)}
+    points, true = (reduce_run(one, crane()).points for one in (slow, run))
+    assert points["segment"].nunique() == true["segment"].nunique() > 0
+    np.testing.assert_allclose(points.groupby("segment")["speed"].mean(), true.groupby("segment")["speed"].mean(), rtol=0.05)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.05])
+def test_a_sensor_that_froze_for_a_while(noise: float) -> None:
+    run = there_and_back().run(noise=noise)
+    signals = {key: value.copy() for key, value in run.signals.items()}
+    for values in signals.values():
+        values[1000:1021, LIFT] = values[1000, LIFT]
+    (finding,) = (found for found in findings(replace(run, signals=signals)) if found.kind == "repeated samples")
+    assert finding.joint == "lift"
+    assert finding.t == pytest.approx(1000 / RATE, abs=2.0 / RATE)
+    assert "longest 80 ms" in finding.text
+
+
+def test_only_what_repeats_in_position_and_torque_is_old() -> None:
+    """A coarse encoder repeats positions; a coarse torque repeats torques."""
+    run = there_and_back().run(encoder=1e-3)
+    assert findings(changed(run, "tau", np.round(run.signals["tau"] / 0.5) * 0.5)) == []
+
+
+# motion
+
+def late(log: Log, run: Run, lag: np.ndarray) -> Run:
+    """With a command that the lift follows `lag` samples later."""
+    command = log.velocity.copy()
+    command[:, LIFT] = command[np.minimum(np.arange(len(command)) + lag, len(command) - 1), LIFT]
+    return changed(run, "dq_cmd", command)
+
+
+def test_a_late_answer() -> None:
+    log = there_and_back(speeds=(0.2, 0.3, 0.4))
+    assert findings(late(log, log.run(), np.full(len(log.velocity), 2))) == []
+    finding = only(late(log, log.run(), np.full(len(log.velocity), 43)))
+    assert (finding.joint, finding.kind) == ("lift", "latency")
+    assert float(re.search(r"lift moves (\d+) ms", finding.text)[1]) == pytest.approx(172.0, abs=4.0)
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1e-310, 5e-324])
+def test_commands_too_small_for_a_speed_tell_no_latency(scale: float) -> None:
+    log = there_and_back(speeds=(0.2, 0.3, 0.4))
+    assert findings(changed(log.run(), "dq_cmd", scale * log.velocity)) == []
+
+
+def test_an_answer_whose_lag_varies() -> None:
+    log = there_and_back(speeds=(0.2, 0.3, 0.4))
+    lag = np.where(log.run().segment >= 4, 15, 0)
+    lag[log.run().t > log.run().t[log.run().segment == 4][0] - 0.1] = 15
+    finding = only(late(log, log.run(), lag))
+    assert (finding.joint, finding.kind) == ("lift", "latency")
+    assert float(re.search(r"to (\d+) ms", finding.text)[1]) == pytest.approx(60.0, abs=4.0)
+    assert finding.t > log.run().t[log.run().segment == 4][0] - 0.3
+
+
+def planned(log: Log, targets: list[tuple[float, float, float]]) -> dict[str, object]:
+    return {"plan": {"start": [0.0, 0.0, 0.0], "segments": [
+        {"id": k, "kind": "move", "target": list(target)} for k, target in enumerate(targets)]}}
+
+
+def test_a_joint_that_never_moved() -> None:
+    """The plan moves mast and boom; the boom's brake stays shut in the third segment."""
+    log = Log().rest(1.0).move(turn=(0.4, 0.3), lift=(0.3, 0.3)).rest(0.2).move(lift=(0.0, 0.3)).rest(0.2).move(turn=(0.0, 0.3))
+    targets = [(0.4, 0.3, 0.0), (0.4, 0.0, 0.0), (0.0, 0.0, 0.0)]
+    assert [found.kind for found in findings(replace(log.run(), record=planned(log, targets)))] == []
+    targets[2] = (0.0, 0.5, 0.0)
+    ended = ({"event": "closed", "reason": "done", "rows": len(log.velocity)},)
+    finding = only(replace(log.run(), record=planned(log, targets), events=ended))
+    assert (finding.joint, finding.kind) == ("lift", "never moved")
+    assert finding.t == pytest.approx(log.run().t[log.run().segment == 2][0])
+    assert "of 0.5 rad" in finding.text
+
+
+def test_a_segment_that_the_end_of_the_run_cut_short_is_no_joint_that_never_moved() -> None:
+    log = Log().move(turn=(0.4, 0.3)).rest(0.2).move(turn=(0.05, 0.3))
+    assert findings(replace(log.run(), record=planned(log, [(0.4, 0.0, 0.0), (-0.9, 0.0, 0.0)]))) == []
+
+
+def test_stick_slip_names_the_highest_speed_at_which_it_happens() -> None:
+    log = Log().rest(1.0)
+    for speed in (0.02, 0.05):
+        wave = np.where(np.arange(2000) % 50 < 25, 0.0, 2.0 * speed)
+        drive(log, "lift", wave).rest(0.2)
+        drive(log, "lift", -wave).rest(0.2)
+    log.trip("lift", 0.0, 0.9, 0.2)
+    finding = only(log.run())
+    assert (finding.joint, finding.kind) == ("lift", "stick-slip")
+    assert "in 4 motion(s)" in finding.text
+    assert "friction of lift up to 0.05 rad/s is not sliding friction" in finding.text
+    assert finding.t == pytest.approx(1.0, abs=0.02)
+
+
+@pytest.mark.parametrize(("step", "speed", "pause"), [(0.15, 0.05, 1.0), (0.15, 0.15, 0.2)])
+def test_pauses_are_no_stick_slip(step: float, speed: float, pause: float) -> None:
+    """Through several places in one segment, with a rest at each: slowly, and as fast as a joint may stick and slip."""
+    log = Log()
+    for k in range(6):
+        log.move(segment=0, lift=(step * (k + 1), speed)).rest(pause, 0)
+    assert findings(log.run()) == []
+
+
+def test_motions_too_short_for_a_constant_speed_may_pause_for_seconds() -> None:
+    log = Log()
+    for k in range(6):
+        log.move(segment=0, lift=(0.05 * (k + 1), 1.0)).rest(2.5, 0)
+    assert findings(log.run()) == []
+
+
+@pytest.mark.parametrize("frequency", [8.0, 40.0])
+def test_a_speed_that_is_not_constant(frequency: float) -> None:
+    """The slow ripple leaves no stretch at constant speed; the fast one hides within equal steps of position."""
+    log = there_and_back()
+    at, first = len(log.velocity) / RATE, log.count
+    wave = 0.2 * (1.0 + 0.3 * np.sin(2.0 * np.pi * frequency * np.arange(1000) / RATE))
+    drive(log, "lift", wave).rest(0.2)
+    drive(log, "lift", -wave).rest(0.2)
+    finding = only(log.run(plan=[{"id": k, "kind": "stroke", "joint": "lift"} for k in range(first + 2)]))
+    assert (finding.joint, finding.kind) == ("lift", "speed not constant")
+    assert "in 2 stroke(s) at 0.2 to 0.2 rad/s" in finding.text
+    assert float(re.search(r"up to (\d+) %", finding.text)[1]) == pytest.approx(30.0 / np.sqrt(2.0), abs=4.0)
+    assert at - 0.1 < finding.t < at + 9.0
+
+
+def test_a_planned_stroke_that_never_became_steady() -> None:
+    plan = [{"id": k, "kind": "stroke", "joint": "turn"} for k in range(2)]
+    finding = only(Log().trip("turn", 0.0, 0.02, 1.0).run(plan=plan))
+    assert (finding.joint, finding.kind) == ("turn", "speed not constant")
+    assert findings(Log().trip("turn", 0.0, 0.02, 1.0).run()) == [], "without a plan it may be a way to the next place"
+
+
+def test_strokes_left_out_are_listed_with_their_time() -> None:
+    log = Log().trip("lift", 0.0, 0.9, 0.1).move(lift=(0.5, 0.2)).rest(0.5).move(lift=(0.9, 0.3)).rest(0.5)
+    (finding,) = (found for found in everything(log.run()) if found.kind == "left out")
+    assert finding.joint == "lift"
+    assert "2 stroke(s) left out (no way back at the same place and speed; segments 2, 3" in finding.text
+    assert finding.t == pytest.approx(log.run().t[log.run().segment == 2][0])
+    whole = [found for found in everything(log.run(segments=False)) if found.kind == "left out"]
+    assert whole
+    assert not any("segments" in found.text for found in whole), "a log in one piece has no segments to name"
+    assert all(found.kind != "left out" for found in everything(there_and_back().run()))
+
+
+# torque and temperature
+
+def limited(run: Run, torque: float) -> Run:
+    joints = {**run.arm.joints, "lift": replace(run.arm.joint("lift"), torque=torque)}
+    return replace(run, arm=replace(run.arm, joints=joints))
+
+
+def test_a_torque_at_its_limit() -> None:
+    run = there_and_back().run()
+    tau = run.signals["tau"][:, LIFT]
+    assert findings(limited(run, 1.1 * float(np.abs(tau).max()))) == []
+    limit = float(np.quantile(np.abs(tau), 0.8))
+    clipped = run.signals["tau"].copy()
+    clipped[:, LIFT] = np.clip(tau, -limit, limit)
+    finding = only(limited(changed(run, "tau", clipped), limit))
+    assert (finding.joint, finding.kind) == ("lift", "saturation")
+    assert finding.t == pytest.approx(float(run.t[np.argmax(np.abs(tau) > 0.98 * limit)]))
+
+
+@pytest.mark.parametrize("sides", [(-1.0, 1.0), (-np.inf, 1.0), (-1.0, np.inf)])
+def test_a_torque_at_a_limit_that_nobody_stated(sides: tuple[float, float]) -> None:
+    run = there_and_back("turn").run()
+    clipped, turn = run.signals["tau"].copy(), NAMES.index("turn")
+    limit = float(np.quantile(np.abs(clipped[:, turn]), 0.9))
+    clipped[:, turn] = np.clip(clipped[:, turn], sides[0] * limit, sides[1] * limit)
+    found = findings(changed(run, "tau", clipped))
+    assert [(finding.joint, finding.kind) for finding in found] == int(np.isfinite(sides).sum()) * [("turn", "saturation")]
+    assert all(f"{limit:.4g} and stands there" in finding.text for finding in found)
+
+
+@pytest.mark.parametrize("step", [1e-6, 1e-3, 0.1, 2.0])
+def test_a_coarse_torque_is_no_limit(step: float) -> None:
+    run = there_and_back().run()
+    assert findings(changed(run, "tau", step * np.round(run.signals["tau"] / step))) == []
+
+
+def test_a_joint_that_warmed_up() -> None:
+    run = there_and_back().run(temperature=30.0)
+    warm = run.signals["temperature"].copy()
+    warm[:, LIFT] += np.linspace(0.0, 10.0, len(run.t))
+    assert findings(changed(run, "temperature", warm)) == []
+    warm[:, LIFT] += np.linspace(0.0, 12.0, len(run.t))
+    warm[:, 0] = np.nan
+    finding = only(changed(run, "temperature", warm))
+    assert (finding.joint, finding.kind) == ("lift", "temperature")
+    assert "between 30 and 52 °C" in finding.text
+    assert finding.t == pytest.approx(run.t[-1])
+
+
+@pytest.mark.parametrize(("factor", "reversed_", "kind"), [
+    (1.0, False, None), (0.8, False, None), (0.09, False, "torque unit"), (20.0, False, "torque unit"), (1.0, True, "direction")])
+def test_a_torque_in_another_unit_or_direction_shows_in_gravity(factor: float, reversed_: bool, kind: str | None) -> None:
+    run = there_and_back(speeds=(0.05, 0.1, 0.15, 0.2, 0.3, 0.4)).run()
+    sign = -1.0 if reversed_ else 1.0
+    signals = {"q": sign * run.signals["q"], "tau": sign * factor * run.signals["tau"]}
+    found = check_scale(reduce_run(replace(run, signals=signals), crane()).points)
+    assert [(finding.joint, finding.kind) for finding in found] == ([] if kind is None else [("lift", kind)])
+    if kind == "torque unit":
+        assert f"torque of lift is {factor:.2g} times the model's gravity" in found[0].text
+
+
+@pytest.mark.parametrize("error", [0.0, 0.02, 0.5])
+def test_torque_that_is_read_at_one_moment_of_a_step_is_named_where_it_matters(error: float) -> None:
+    run = there_and_back(speeds=(0.05, 0.1, 0.15, 0.2, 0.3, 0.4)).run()
+    points = reduce_run(run, crane()).points
+    points = points[points["joint"] == "lift"]
+    assert check_reading([run], points) == []                     # of a drive that has no such steps, or does not say
+    driver = {"viscous_error": [0.0 if name != "lift" else error for name in run.names]}
+    found = check_reading([run, replace(run, record={**run.record, "driver": driver})], points)
+    share = error * 0.4 / float(np.median(points["odd"][points["speed"] > 0.39]))
+    assert [finding.kind for finding in found] == (["reading"] if share > 0.02 else [])
+    if found:
+        assert f"off by 0.5 N·m·s/rad, friction at 0.4 rad/s by {100 * share:.0f} %" in found[0].text
+
+
+# several runs
+
+def test_findings_say_which_of_several_runs_they_are_about() -> None:
+    run = there_and_back().run()
+    found, torn = check_log(run), Finding(None, "torn", "the recording was cut off")
+    assert name_runs([run], [found])[0].text == "250.0 Hz, no gaps"
+    assert [finding.text for finding in name_runs([run, run], [found[:1], [*found[:1], torn]])] == [
+        "all 2 runs: 250.0 Hz, no gaps", "crane: the recording was cut off"]
+
+
+# the page
+
+def test_every_kind_of_finding_is_on_its_page() -> None:
+    source = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "ident").rglob("*.py"))
+    kinds = set(re.findall(r'Finding\([^"()]*(?:\([^"()]*\))?[^"()]*"([a-z -]+)"', source))
+    assert {"rate", "stick-slip", "torque unit", "drift", "not calibrated"} <= kinds
+    rows = re.findall(r"^\| ([a-z, -]+) \|", (ROOT / "docs" / "health.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert kinds == {kind for row in rows for kind in row.split(", ")} - {"finding"}
+
+
+# the simulated arm
+
+@pytest.fixture
+def recorded(make_arm: Callable[..., ArmFile], tmp_path: Path) -> Callable[..., Run]:
+    """A run of the pair: round trips of the lift, and what makes its drive a poor one."""
+    def make(speeds: tuple[float, ...] = (0.1, 0.2, 0.3, 0.5, 0.8), **lift: float) -> Run:
+        arm = make_arm({"simulation": {"torque_noise": 0.05, "encoder_step": 1e-5, "joints": {"lift": lift}}})
+        segments = [Segment(0, "move", (0.2, 0.3), 1)]
+        for speed in speeds:
+            far = 0.3 + min(0.9, max(0.1, 3.0 * speed))
+            segments += [Segment(len(segments), "stroke", (0.2, far), 1, "lift", speed),
+                         Segment(len(segments) + 1, "stroke", (0.2, 0.3), 1, "lift", speed, len(segments))]
+        plan = Plan(arm.name, arm_sha256(arm), "a test", 0, ("turn", "lift"), (0.0, 0.0), tuple(segments))
+        return load_run(record(arm, with_robot_time(plan, arm), tmp_path / "campaign"))
+    return make
+
+
+def test_a_healthy_arm_gives_its_rate_and_no_more(recorded: Callable[..., Run]) -> None:
+    result = identify([recorded()])
+    assert [(finding.kind, finding.text) for finding in result.findings] == [("rate", "200.0 Hz, no gaps")]
+
+
+def test_a_soft_drive_sticks_and_slips(recorded: Callable[..., Run]) -> None:
+    """Twice as much friction at rest as in motion, and a velocity loop that is slow to build up the difference."""
+    result = identify([recorded((0.02, 0.2, 0.3, 0.5, 0.8), static=6.0, stribeck_velocity=0.03, bandwidth=4.0)])
+    found = {finding.kind: finding for finding in result.findings if finding.joint == "lift"}
+    assert "in 2 motion(s), at up to 0.02 rad/s" in found["stick-slip"].text
+    assert "friction of lift up to 0.02 rad/s is not sliding friction" in found["stick-slip"].text
+
+
+def test_a_torque_whose_sign_is_wrong_is_refused_and_names_the_joint(recorded: Callable[..., Run]) -> None:
+    run = recorded()
+    with pytest.raises(FitError, match=r"lift is not calibrated: torque opposes motion.*sign of the torque signal is wrong"):
+        identify([changed(run, "tau", -run.signals["tau"])])
+
+
+def test_a_slow_velocity_loop_answers_late(recorded: Callable[..., Run]) -> None:
+    """The command comes from disk, where the fit left it."""
+    run = recorded((0.2, 0.3, 0.4, 0.5, 0.6), bandwidth=4.0)
+    assert "dq_cmd" not in run.signals
+    found = [finding for finding in identify([run]).findings if finding.kind == "latency"]
+    assert [finding.joint for finding in found] == ["lift"]
+    assert float(re.search(r"moves (\d+) ms", found[0].text)[1]) == pytest.approx(1e3 / (2.0 * np.pi * 4.0), rel=0.4)
+
+

@@ -1,0 +1,9 @@
+"""Where things are that tests read."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+DATA = ROOT / "data"
+DOCS = ROOT / "docs"
+TEST_ARMS = ROOT / "tests" / "arms"
+SHARED = ROOT.parent / "shared" / "data"       # real logs with published results, where there are any
