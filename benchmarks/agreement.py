@@ -18,7 +18,7 @@ from stribeck.experiments.recording.record import record
 from stribeck.ident.arm.arm_file import ArmFile, load_arm
 from stribeck.ident.fit.joint.fit_joint import JointFit
 from stribeck.ident.identify import Identification, identify
-from stribeck.ident.laws.friction import load_at
+from stribeck.ident.laws.load_components import load_at
 from stribeck.ident.log.run import load_run
 
 SPOILT: dict[str, dict[str, Any]] = {

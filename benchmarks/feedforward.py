@@ -12,8 +12,8 @@ import numpy as np
 from stribeck import Calibration, Feedforward
 from stribeck.ident.arm.arm_file import load_arm
 from stribeck.ident.calibration.calibration import JointCalibration, Model, file_sha256
-from stribeck.ident.laws.friction import unit
 from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.laws.table import unit
 from stribeck.ident.model.loads import LOADS
 from stribeck.ident.model.mechanism import Bearing
 

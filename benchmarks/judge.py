@@ -12,7 +12,7 @@ import pandas as pd
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.identify import Identification
-from stribeck.ident.laws.friction import load_at
+from stribeck.ident.laws.load_components import load_at
 
 SCALE_PARAMETERS = ("coulomb", "static", "viscous", "stribeck_velocity", "coulomb_coefficient", "static_coefficient")
 

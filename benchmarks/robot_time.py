@@ -22,7 +22,7 @@ from stribeck.experiments.recording.record import record
 from stribeck.ident.arm.arm_file import ArmFile, DriverTable, load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.identify import Identification, identify
-from stribeck.ident.laws.friction import load_at
+from stribeck.ident.laws.load_components import load_at
 from stribeck.ident.log.round_trips import reduce_run
 from stribeck.ident.log.run import Run, arm_sha256, find_runs, load_run
 

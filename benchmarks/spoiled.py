@@ -24,7 +24,7 @@ from stribeck.ident.arm.arm_file import ArmFile, load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import FitError
 from stribeck.ident.identify import Identification, identify
-from stribeck.ident.laws.friction import load_at
+from stribeck.ident.laws.load_components import load_at
 from stribeck.ident.log.run import Run, load_run
 
 ARM = Path(__file__).parents[1] / "tests" / "arms" / "pair.toml"        # a column that turns, a boom that it lifts

@@ -20,7 +20,7 @@ from stribeck.ident.fit.joint.advice import VARIED
 from stribeck.ident.fit.joint.fit_joint import JointFit, Options, excited_loads, identify_joint, identify_motion
 from stribeck.ident.fit.joint.general_motion import agreement
 from stribeck.ident.fit.joint.gravity import TELLS
-from stribeck.ident.laws.friction import load_at, load_part
+from stribeck.ident.laws.load_components import load_at, load_part
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.log.breakaway import breakaway_table, breakaways
 from stribeck.ident.log.finding import Finding

@@ -11,7 +11,7 @@ from stribeck.experiments.plans.plan import Plan, Segment
 from stribeck.ident.arm.arm_file import JointTable, _ArmTable
 from stribeck.ident.calibration.calibration import _CalibrationTable, _JointTable, _ParameterTable
 from stribeck.ident.fit.information import Prediction
-from stribeck.ident.laws.friction import AUTO, LAWS, UNITS
+from stribeck.ident.laws.table import LAWS, laws_on_offer, quantities
 from stribeck.ident.log.round_trips import COLUMNS
 from stribeck.ident.log.run import SIGNALS
 from stribeck.ident.model.files.mechanism_toml import _EndTable, _FrictionTable, _LoopTable, _MechanismTable
@@ -30,9 +30,9 @@ def keys(model) -> set[str]:
 
 CODE = {
     "Signals and sample columns": {"t", "segment", *SIGNALS},
-    "Friction parameters": set(UNITS),
+    "Friction parameters": set(quantities()),
     "Arm file": (keys(_ArmTable) | keys(JointTable) | keys(Knobs) | keys(_ArmTruth) - {"joints"} | keys(Bearing)
-                 | keys(JointTruth) - set(UNITS) | keys(FlexibleLink)),
+                 | keys(JointTruth) - set(quantities()) | keys(FlexibleLink)),
     "Dynamixel keys": keys(dynamixel.DynamixelKeys) | keys(dynamixel.DriveKeys),
     "Points (`points.csv`)": set(COLUMNS),
     "Calibration file": keys(_CalibrationTable) | keys(_JointTable) | keys(_ParameterTable),
@@ -61,6 +61,6 @@ def test_every_name_in_a_table_is_in_the_code(title):
 
 def test_parameters_of_laws_and_truth_share_names():
     for law in LAWS.values():
-        assert set(law.parameters(load=True)) <= set(UNITS)
-    for name in AUTO:
+        assert set(law.parameters(load=True)) <= set(quantities())
+    for name in laws_on_offer():
         assert set(LAWS[name].parameters(load=True)) <= keys(JointTruth)

@@ -4,29 +4,20 @@ from markupsafe import Markup
 
 from stribeck.experiments.report import words
 from stribeck.experiments.report.joint_data import JointData
+from stribeck.ident.laws.table import law_named
 
-_STRIBECK = ("{lhs} = [<i>C</i> + (<i>S</i> − <i>C</i>) <i>e</i><sup>−(|{w}|/{stribeck_velocity})"
-             '<span class="up">{exponent}</span></sup>] sgn {w} + {viscous} {w}')
-_FRAMES = {      # laws that are not listed are named only
-    "coulomb-viscous": "{lhs} = <i>C</i> sgn {w} + {viscous} {w}",
-    "stribeck": _STRIBECK, "stribeck-free": _STRIBECK, "tustin": _STRIBECK,
-    "quadratic": "{lhs} = <i>C</i> sgn {w} + {viscous} {w} + {viscous_quadratic} {w} |{w}|",
-}
-_EXPONENTS = {"tustin": 1.0}
 _LEVELS = (("coulomb", "C"), ("static", "S"))
 
 
 def equation(data: JointData) -> Markup:
-    """The law of a joint with its numbers; empty where the report does not know how to write it."""
+    """The law of a joint with its numbers; empty where the law states no equation."""
     joint = data.calibration
-    frame = _FRAMES.get(joint.law)
-    if frame is None:
+    frame = law_named(joint.law).equation
+    if not frame:
         return Markup("")
     text = {key: words.fixed(joint.values[key], words.decimals_of(joint.parameters[key])) for key in joint.values}
     force, speed = ("F", "v") if data.prismatic else ("τ", "ω")
-    exponent = joint.values.get("stribeck_exponent", _EXPONENTS.get(joint.law, 2.0))
-    law = Markup(frame).format(lhs=Markup("<i>{}</i><sub>f</sub>").format(force), w=Markup("<i>{}</i>").format(speed),
-                               exponent=f"{exponent:g}", **text)
+    law = Markup(frame).format(lhs=Markup("<i>{}</i><sub>f</sub>").format(force), w=Markup("<i>{}</i>").format(speed), **text)
     levels = []
     for key, letter in _LEVELS:
         if key in text:

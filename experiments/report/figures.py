@@ -14,6 +14,7 @@ from stribeck.experiments.report.joint_data import JointData
 from stribeck.experiments.report.svg import COLOURS, RAMP, inline
 from stribeck.experiments.report.words import load_word
 from stribeck.ident.arrays import Array
+from stribeck.ident.laws.table import law_named
 
 _RASTER = 600           # points from which marks become a picture, so that the page stays small
 _LARGE, _SMALL = (4.7, 5.3), (3.6, 2.9)      # inches; about the width at which a page shows them
@@ -134,7 +135,7 @@ def _curves(axes: Axes, data: JointData) -> None:
         friction, half = data.calibration.torque(w, load), data.calibration.band(w, load)
         axes.fill_between(w, friction - half, friction + half, color=colour, alpha=0.18, linewidth=0.0)
         axes.plot(w, friction, color=colour, linewidth=1.5, zorder=3)
-    knee = data.calibration.parameters.get("stribeck_velocity")
+    knee = data.calibration.parameters.get(law_named(data.calibration.law).knee)
     if knee is not None and knee.value is not None:
         axes.axvline(knee.value, color=COLOURS.faint, linewidth=0.8, linestyle=(0, (1.5, 2.5)))
         if knee.low is not None and knee.high is not None:

@@ -9,7 +9,7 @@ from stribeck.ident.arrays import Array, Groups
 from stribeck.ident.calibration.calibration import JointCalibration
 from stribeck.ident.fit.joint.fit_joint import JointFit
 from stribeck.ident.identify import Identification
-from stribeck.ident.laws.friction import load_part
+from stribeck.ident.laws.load_components import load_part
 from stribeck.ident.log.round_trips import round_trips
 
 _BREAK = 1.0            # min between runs on the time axis

@@ -10,12 +10,12 @@ from stribeck.experiments.report import words
 from stribeck.experiments.report.figures import curve_speeds
 from stribeck.experiments.report.joint_data import JointData
 from stribeck.experiments.report.svg import spark, strip
+from stribeck.experiments.report.words import glance
 from stribeck.ident.calibration.calibration import JointCalibration
 from stribeck.ident.export.approximation import approximate, losses
-from stribeck.ident.laws.friction import unit
 from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.laws.table import unit
 
-_GLANCE = {"coulomb": "Coulomb", "static": "static", "stribeck_velocity": "Stribeck velocity", "viscous": "viscous"}
 _LOADS = ("torque", "bending", "normal")
 
 
@@ -122,17 +122,18 @@ def summary_row(data: JointData) -> SummaryRow:
     """A joint at a glance."""
     joint = data.calibration
     cells = []
-    for key, heading in _GLANCE.items():
-        parameter = joint.parameters.get(key)
+    for quantity in glance((joint,)):
+        parameter = joint.parameters.get(quantity.name)
         doubt = "" if parameter is None or parameter.value is None else _doubt(parameter)
-        cells.append(Cell(heading, words.plus_minus(parameter), unit(key, data.prismatic), doubt))
+        heading = quantity.word if quantity.knee else quantity.heading
+        cells.append(Cell(heading, words.plus_minus(parameter), quantity.unit_of(data.prismatic), doubt))
     unseen = sorted({p.verdict for key, p in joint.parameters.items() if p.value is None and "_coefficient" in key})
     part = words.MISSING if joint.load_part is None else words.span(joint.load_part[0], joint.load_part[2])
     cells.append(Cell("load part", part, data.unit, "" if joint.load_part or not unseen else unseen[0]))
     cells.append(Cell("held-out error", words.number(joint.held_out_rmse, 2), data.unit))
     w = curve_speeds(data)
     middle = data.at_load(data.load_levels[1], len(w)) if data.load is not None else None
-    weak = [words.PARAMETER_WORDS.get(key, key) for key, p in joint.parameters.items()
+    weak = [words.parameter_word(key) for key, p in joint.parameters.items()
             if p.value is not None and p.verdict == joint.verdict() != "identified"]
     return SummaryRow(data.name, joint.law, words.load_word(joint.load, data.prismatic), tuple(cells),
                       spark(data.speed, data.odd, w, joint.torque(w, middle)), joint.verdict(), words.listed(weak))
@@ -142,7 +143,7 @@ def parameter_row(key: str, parameter: Parameter) -> ParameterRow:
     """A parameter with its interval and verdict."""
     known = parameter.value is not None
     value = words.MISSING if parameter.value is None else words.fixed(parameter.value, words.decimals_of(parameter))
-    return ParameterRow(key, words.PARAMETER_WORDS.get(key, key), words.PARAMETER_SYMBOLS.get(key, ("", "")), value,
+    return ParameterRow(key, words.parameter_word(key), words.parameter_symbol(key), value,
                         words.interval(parameter), words.relative(parameter),
                         parameter.unit if known and parameter.unit != "1" else "", parameter.verdict, parameter.note,
                         "" if parameter.repeat_deviation is None else words.number(parameter.repeat_deviation, 2))
@@ -195,7 +196,7 @@ def gravity_row(name: str, joint: JointCalibration) -> GravityRow:
     cells = []
     for key in ("scale", "offset", "delay"):
         parameter = joint.gravity[key] if key != "delay" else _milliseconds(joint.gravity[key])
-        cells.append(Cell(words.PARAMETER_WORDS[key], words.plus_minus(parameter), parameter_row(key, parameter).unit,
+        cells.append(Cell(words.parameter_word(key), words.plus_minus(parameter), parameter_row(key, parameter).unit,
                           _doubt(parameter)))
     return GravityRow(name, tuple(cells))
 

@@ -27,6 +27,6 @@ def correlation_note(data: JointData) -> str:
         return ""
     row, column = np.unravel_index(int(np.argmax(matrix)), matrix.shape)
     value = words.fixed(float(data.calibration.correlation[row, column]), 2)
-    first, second = (words.PARAMETER_WORDS.get(names[k], names[k]) for k in (row, column))
+    first, second = (words.parameter_word(names[k]) for k in (row, column))
     return (f"The estimates of {first} and {second} are correlated ({value}): the data tell their combination better "
             "than each alone.")

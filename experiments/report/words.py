@@ -8,10 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import chdtri
 
-from stribeck.ident.calibration.calibration import Calibration
+from stribeck.ident.calibration.calibration import Calibration, JointCalibration
 from stribeck.ident.fit.joint.gravity import ASTRAY, TELLS
-from stribeck.ident.laws.friction import COMPONENTS
 from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.laws.quantity import COULOMB, STATIC, STRIBECK_VELOCITY, VISCOUS, Quantity
+from stribeck.ident.laws.table import law_named, quantity_named
 from stribeck.ident.log.breakaway import Breakaway
 
 MISSING = "–"
@@ -29,25 +30,8 @@ _CAUSES = {             # what a scale other than 1 may come from, by what is kn
 }
 LOAD_WORDS = {"none": "none", "normal": "normal load", "torque": "transmitted torque", "bending": "bending moment",
               "radial": "radial force", "axial": "axial force", "components": "load components"}
-PARAMETER_WORDS = {
-    "coulomb": "Coulomb friction", "static": "static friction", "viscous": "viscous friction",
-    "stribeck_velocity": "Stribeck velocity", "stribeck_exponent": "Stribeck exponent",
-    "tanh_velocity": "smoothing velocity", "viscous_quadratic": "quadratic viscous friction",
-    "coulomb_coefficient": "Coulomb per load", "static_coefficient": "static per load",
-    **{f"{level}_coefficient_{part}": f"{word} per {part} load" for level, word in (("coulomb", "Coulomb"), ("static", "static"))
-       for part in COMPONENTS},
-    "scale": "torque / gravity", "offset": "torque offset", "delay": "torque delay", "drift": "drift",
-    "viscous_difference": "viscous, half of forward less backward",
-    "driving_difference": "friction per load, half of driving less driven", "inertia": "inertia",
-    "gravity_sin": "gravity with sin q", "gravity_cos": "gravity with cos q",
-    "mass": "mass of the tool", "moment_x": "its mass times x", "moment_y": "its mass times y", "moment_z": "its mass times z",
-}
-PARAMETER_SYMBOLS = {       # letter and subscript of the equation
-    "coulomb": ("c", "0"), "static": ("s", "0"), "viscous": ("k", "v"), "stribeck_velocity": ("ω", "s"),
-    "stribeck_exponent": ("δ", ""), "tanh_velocity": ("ω", "t"), "viscous_quadratic": ("k", "2"),
-    "coulomb_coefficient": ("c", "1"), "static_coefficient": ("s", "1"),
-    **{f"{level}_coefficient_{part}": (level[0], part[0]) for level in ("coulomb", "static") for part in COMPONENTS},
-}
+_TOOL_WORDS = {"mass": "mass of the tool", "moment_x": "its mass times x", "moment_y": "its mass times y",
+               "moment_z": "its mass times z"}
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -120,6 +104,26 @@ def level(values: Sequence[float], digits: int = 2) -> list[str]:
 def degrees(limits: tuple[float, float] | None) -> str:
     """A range of temperatures."""
     return "not reported" if limits is None else f"{limits[0]:.0f} … {limits[1]:.0f} °C"
+
+
+def parameter_word(name: str) -> str:
+    """A parameter of a law, of the gravity check or of the unknown tool in words."""
+    return _TOOL_WORDS[name] if name in _TOOL_WORDS else quantity_named(name).word
+
+
+def parameter_symbol(name: str) -> tuple[str, str]:
+    """Letter and subscript of a parameter in equations; two empty texts of a quantity that has none."""
+    return ("", "") if name in _TOOL_WORDS else quantity_named(name).symbol
+
+
+def glance(joints: Iterable[JointCalibration]) -> list[Quantity]:
+    """The parameters that a table of these joints has a column for.
+
+    They are Coulomb and static friction, Stribeck velocity and viscous friction, whatever the laws, and further ones of the laws.
+    """
+    own = [quantity for joint in joints for quantity in law_named(joint.law).quantities
+           if quantity.heading and not quantity.raises]
+    return list(dict.fromkeys((COULOMB, STATIC, STRIBECK_VELOCITY, VISCOUS, *own)))
 
 
 def load_word(load: str, prismatic: bool = False) -> str:
@@ -205,9 +209,9 @@ def gravity_groups(calibration: Calibration) -> GravityGroups:
 def tool_sentence(calibration: Calibration) -> str:
     """The unknown tool that was found."""
     unknown = calibration.model.unknown_tool
-    told = [f"{PARAMETER_WORDS[name]} {plus_minus(entry)} {entry.unit}" for name, entry in unknown.parameters.items()
+    told = [f"{parameter_word(name)} {plus_minus(entry)} {entry.unit}" for name, entry in unknown.parameters.items()
             if entry.value is not None]
-    hidden = [f"{PARAMETER_WORDS[name]}: {entry.note}" for name, entry in unknown.parameters.items() if entry.value is None]
+    hidden = [f"{parameter_word(name)}: {entry.note}" for name, entry in unknown.parameters.items() if entry.value is None]
     if unknown.tool is not None:
         place = ", ".join(level(unknown.tool.com, 3))
         return (f"An unknown tool on the last link explains the even parts: {plus_minus(unknown.parameters['mass'])} kg at "

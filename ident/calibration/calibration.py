@@ -23,8 +23,10 @@ from stribeck.ident.fit.arm.unknown_tool import MASS, UnknownTool
 from stribeck.ident.fit.arm.unknown_tool import NAMES as TOOL
 from stribeck.ident.fit.fit_result import needed_load, prediction_band
 from stribeck.ident.fit.joint.directions import DIFFERENCES
-from stribeck.ident.laws.friction import COMPONENTS, LAWS, components_of, law_named
+from stribeck.ident.laws.load_components import components_of
 from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.laws.quantity import COMPONENTS
+from stribeck.ident.laws.table import law_named, law_names
 from stribeck.ident.log.breakaway import Breakaway
 from stribeck.ident.model.loads import joint_loads
 from stribeck.ident.model.mechanism import Bearing, Mechanism
@@ -466,15 +468,15 @@ class _JointTable(BaseModel):
 
     def calibration(self, where: str) -> JointCalibration:
         """The joint, after checks that concern several keys; `where` begins their messages."""
-        if self.law not in LAWS:
-            raise InputError(f"{where}.law: {unknown_name('law', self.law, LAWS)}")
+        if self.law not in law_names():
+            raise InputError(f"{where}.law: {unknown_name('law', self.law, law_names())}")
         parameters = {name: Parameter(**vars(table)) for name, table in self.parameters.items()}
         components = components_of(parameters) if self.load == "components" else ()
         if self.load == "components" and not components:
             raise InputError(f"{where}.parameters: load = \"components\" needs a coulomb_coefficient_ of {', '.join(COMPONENTS)}")
         if self.load_range is not None and tuple(name for name in COMPONENTS if name in self.load_range) != components:
             raise InputError(f"{where}.load_range has not the loads of the parameters: {', '.join(components) or self.load}")
-        own = LAWS[self.law].parameters(self.load != "none", components)
+        own = law_named(self.law).parameters(self.load != "none", components)
         foreign = next((name for name, found in parameters.items() if found.value is not None and name not in own), None)
         if foreign is not None:
             raise InputError(f"{where}.parameters: {unknown_name('parameter', foreign, own)}; the law {self.law} with load "
@@ -483,7 +485,7 @@ class _JointTable(BaseModel):
             value = parameters[name].value if name in parameters else None
             if value is None:
                 raise InputError(f"{where}.parameters.{name} has no value; the law {self.law} with load {self.load} needs it")
-            if name == "stribeck_velocity" and value <= 0.0:
+            if name in law_named(self.law).nonlinear and value <= 0.0:
                 raise InputError(f"{where}.parameters.{name} = {value:g}; it must be positive")
         if self.load == "normal" and self.bearing is None:
             raise InputError(f"{where}.bearing is missing; load = \"normal\" needs it")

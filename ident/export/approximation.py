@@ -7,9 +7,10 @@ import numpy as np
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.calibration.calibration import Calibration, JointCalibration
-from stribeck.ident.laws.friction import load_part
+from stribeck.ident.laws.load_components import load_part
+from stribeck.ident.laws.table import law_named, law_names
 
-LOSSES = ("growth with load", "the Stribeck effect", "the quadratic part", "the difference between the directions")
+_GROWTH, _DIRECTIONS = "growth with load", "the difference between the directions"
 _SPEEDS, _LOADS = 200, 21        # nodes of the grid over the calibrated range
 _SLOWEST = 1e-3                 # of the fastest speed: where the grid begins if the data went down to rest
 
@@ -81,8 +82,7 @@ def _grid(joint: JointCalibration) -> tuple[Array, Array]:
 def coulomb_viscous_losses(calibration: Calibration, target: str, with_effort: bool = False) -> tuple[str, ...]:
     """What a target with few coefficients cannot express, and by how much each joint is off for it; one sentence each."""
     lacks = {name: losses(joint, with_effort) for name, joint in calibration.joints.items()}
-    lost = [f"{what} ({', '.join(name for name in lacks if what in lacks[name])})" for what in LOSSES
-            if any(what in lacking for lacking in lacks.values())]
+    lost = [f"{what} ({', '.join(name for name in lacks if what in lacks[name])})" for what in _in_order(lacks.values())]
     if not lost:
         return other_losses(calibration, target)
     near = {name: (approximate(joint, with_effort), joint.parameters["coulomb"].unit)
@@ -95,10 +95,16 @@ def coulomb_viscous_losses(calibration: Calibration, target: str, with_effort: b
 
 
 def losses(joint: JointCalibration, with_effort: bool = False) -> tuple[str, ...]:
-    """Which of `LOSSES` a joint has in a target with few coefficients."""
-    there = (joint.load not in (("none", "torque") if with_effort else ("none",)), "static" in joint.values,
-             "viscous_quadratic" in joint.values, joint.directional != "none")
-    return tuple(what for what, lost in zip(LOSSES, there, strict=True) if lost)
+    """What a joint loses in a target with few coefficients."""
+    grows = joint.load not in (("none", "torque") if with_effort else ("none",))
+    return (*([_GROWTH] if grows else []), *law_named(joint.law).lost, *([_DIRECTIONS] if joint.directional != "none" else []))
+
+
+def _in_order(lacks: Iterable[tuple[str, ...]]) -> list[str]:
+    """Everything that is lost, once: growth first, then what laws lose in the order of their table, directions last."""
+    there = {what for lacking in lacks for what in lacking}
+    order = (_GROWTH, *(what for name in law_names() for what in law_named(name).lost), _DIRECTIONS)
+    return [what for what in dict.fromkeys(order) if what in there]
 
 
 def other_losses(calibration: Calibration, target: str, offset: bool = True) -> tuple[str, ...]:

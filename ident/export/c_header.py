@@ -10,55 +10,10 @@ from stribeck.ident.calibration.calibration import Calibration, JointCalibration
 from stribeck.ident.errors import InputError
 from stribeck.ident.export.approximation import other_losses
 from stribeck.ident.export.result import Export
-from stribeck.ident.laws.friction import law_named
+from stribeck.ident.laws.law import Law
+from stribeck.ident.laws.table import law_named
 from stribeck.ident.model.loads import LOAD_PARTS, load_weights
 from stribeck.ident.model.mechanism import Mechanism
-
-# arguments as in `friction`, so that calls follow from the signatures there; the header says what stands for `double`
-_LAWS = {
-    "coulomb_viscous": """
-static inline double @_coulomb_viscous(double w, double c0, double viscous, double c1, double load)
-{
-    return (c0 + c1 * load) * @_sign(w) + viscous * w;
-}
-""",
-    "stribeck": """
-static inline double @_stribeck(double w, double c0, double s0, double ws, double viscous, double c1, double s1, double delta,
-                                double load)
-{
-    const double c = c0 + c1 * load, s = s0 + s1 * load;
-    return (c + (s - c) * exp(-pow(fabs(w / ws), delta))) * @_sign(w) + viscous * w;
-}
-""",
-    "tustin": """
-static inline double @_tustin(double w, double c0, double s0, double ws, double viscous, double c1, double s1, double load)
-{
-    const double c = c0 + c1 * load, s = s0 + s1 * load;
-    return (c + (s - c) * exp(-fabs(w / ws))) * @_sign(w) + viscous * w;
-}
-""",
-    "brown_mcphee": """
-static inline double @_brown_mcphee(double w, double c0, double s0, double ws, double viscous, double c1, double s1, double load)
-{
-    const double c = c0 + c1 * load, s = s0 + s1 * load, u = w / ws, d = 0.25 * u * u + 0.75;
-    return c * tanh(4.0 * u) + (s - c) * u / (d * d) + viscous * w;
-}
-""",
-    "andersson": """
-static inline double @_andersson(double w, double c0, double s0, double ws, double wt, double viscous, double c1, double s1,
-                                 double load)
-{
-    const double c = c0 + c1 * load, s = s0 + s1 * load;
-    return (c + (s - c) * exp(-(w / ws) * (w / ws))) * tanh(w / wt) + viscous * w;
-}
-""",
-    "quadratic_viscous": """
-static inline double @_quadratic_viscous(double w, double c0, double viscous, double quadratic, double c1, double load)
-{
-    return (c0 + c1 * load) * @_sign(w) + viscous * w + quadratic * w * fabs(w);
-}
-""",
-}
 
 _SIGN = """
 static inline double @_sign(double x) { return (double)((x > 0.0) - (x < 0.0)); }
@@ -223,10 +178,10 @@ def to_c(calibration: Calibration) -> Export:
     joints = [calibration.joints.get(name) for name in mechanism.names]
     parts = [j for j, joint in enumerate(joints) if joint is not None and joint.components and "static" in joint.values]
     at = [*range(mechanism.n), *parts]
-    laws = dict.fromkeys(_function(joint) for joint in joints if joint is not None)
+    laws = dict.fromkeys(_law(joint).c for joint in joints if joint is not None)
     constants = (f"\nenum {{ @_joint_count = {mechanism.n}, @_load_count = {len(at)} }};\n"
                  f"static const double @_gravity[3] = {_row(mechanism.gravity)};    /* base axes */\n")
-    body = "".join((constants, _SIGN, *(_LAWS[law] for law in laws), _VECTORS, _LOADS, _FRICTION))
+    body = "".join((constants, _SIGN, *laws, _VECTORS, _LOADS, _FRICTION))
     body = body.replace("@LINKS", _links(mechanism)).replace("@WEIGHTS", _weights(mechanism, joints, parts))
     body = body.replace("@LINES", "\n".join(f"    tau[{j}] = {_call(joint, j, at)};" for j, joint in enumerate(joints)))
     body = body.replace("@EXTRA", "\n   What comes after those of the joints raises static friction alone." if parts else "")
@@ -247,18 +202,19 @@ def identifier(name: str) -> str:
     return plain if plain[:1].isalpha() else f"arm_{plain}"
 
 
-def _function(joint: JointCalibration) -> str:
-    name = law_named(joint.law).function.__name__
-    if name not in _LAWS:
-        raise InputError(f"the law {joint.law} has no translation to C; export to json, csv or ros2")
-    return name
+def _law(joint: JointCalibration) -> Law:
+    """The law of a joint, which has to be written in C."""
+    law = law_named(joint.law)
+    if not law.c:
+        raise InputError(f"the law {joint.law} has no translation to C: {law.no_c}; export to json, csv or ros2")
+    return law
 
 
 def _call(joint: JointCalibration | None, j: int, at: list[int]) -> str:
     """The law in C; load components, which `_weights` adds up, raise its levels by themselves."""
     if joint is None:
         return "NAN"
-    function = law_named(joint.law).function
+    function = _law(joint).function
     known = {name: value for name, value in joint.values.items() if name in inspect.signature(function).parameters}
     bound = inspect.signature(function).bind(0.0, **known, **({"coulomb_coefficient": 1.0} if joint.components else {}))
     bound.apply_defaults()
@@ -266,7 +222,7 @@ def _call(joint: JointCalibration | None, j: int, at: list[int]) -> str:
     if joint.components and "static" in figures:
         figures["static"] += f" + load[{at.index(j, at.index(j) + 1)}]"
     values = ", ".join(figures.values())
-    law = f"@_{_function(joint)}(dq[{j}], {values}, {'0.0' if joint.load == 'none' else f'load[{j}]'})"
+    law = f"@_{function.__name__}(dq[{j}], {values}, {'0.0' if joint.load == 'none' else f'load[{j}]'})"
     if joint.directional == "viscous":
         return f"{law} + {_number(joint.difference)} * fabs(dq[{j}])"
     if joint.directional == "driving":

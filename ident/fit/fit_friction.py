@@ -15,7 +15,7 @@ from stribeck.ident.arrays import Array, first_of_groups, group_index
 from stribeck.ident.errors import FitError, InputError, unknown_name
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.points import FitPoints, worth
-from stribeck.ident.laws.friction import AUTO, law_named
+from stribeck.ident.laws.table import laws_on_offer
 
 if TYPE_CHECKING:
     pass
@@ -66,7 +66,7 @@ def fit_friction(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None 
 
     data = _checked(velocity, torque, load, group, std)
     loads = {"none": None} if data.load is None else {"none": None, "load": data.load}
-    laws = AUTO if law == "auto" else (law_named(law).name,)
+    laws = laws_on_offer(law)
     if loss not in LOSSES:
         raise unknown_name("loss", loss, LOSSES)
     chosen = select(data, loads, laws).chosen

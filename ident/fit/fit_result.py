@@ -15,9 +15,10 @@ from stribeck.ident.errors import InputError
 from stribeck.ident.fit.law_on_points import predicted
 from stribeck.ident.fit.noise import Noise
 from stribeck.ident.fit.points import FitPoints
-from stribeck.ident.fit.search_range import nonlinear_grid
-from stribeck.ident.laws.friction import Law, components_of, law_named
+from stribeck.ident.laws.law import Law
+from stribeck.ident.laws.load_components import components_of
 from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.laws.table import law_named
 
 if TYPE_CHECKING:
     import lmfit
@@ -146,7 +147,7 @@ def lmfit_result(data: FitPoints, law: Law, noise: Noise, start: Mapping[str, fl
     parameters = lmfit.Parameters()
     for name, value in start.items():
         if name in law.nonlinear:
-            grid = nonlinear_grid(data, name)
+            grid = law.searched[name].grid(data.w)
             parameters.add(name, value=value, min=float(grid[0]) * 0.999, max=float(grid[-1]) * 1.001)
         elif name in data.nuisance:
             parameters.add(name, value=value)

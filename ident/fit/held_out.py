@@ -9,9 +9,9 @@ from stribeck.ident.fit.law_fit import speed_classes
 from stribeck.ident.fit.law_on_points import prior_squares
 from stribeck.ident.fit.noise import Noise
 from stribeck.ident.fit.points import FitPoints, as_they_are
-from stribeck.ident.fit.search_range import combined, nonlinear_grid
+from stribeck.ident.fit.search_range import combined, search_axes
 from stribeck.ident.fit.variable_projection import row_blocks, whitened
-from stribeck.ident.laws.friction import Law
+from stribeck.ident.laws.law import Law
 
 _NEAR, _FINE = 0.15, 13     # range of the logarithm around a known nonlinear parameter, and points in it, that are tried
 
@@ -74,4 +74,4 @@ def held_out_errors(data: FitPoints, law: Law, noise: Noise, whole: Mapping[str,
 def near(data: FitPoints, law: Law, at: Mapping[str, float]) -> dict[str, Array]:
     """The grid of the search, made finer around known nonlinear parameters."""
     fine = np.exp(_NEAR * np.linspace(-1.0, 1.0, _FINE))
-    return combined({name: np.union1d(nonlinear_grid(data, name), at[name] * fine) for name in law.nonlinear})
+    return combined({name: np.union1d(values, at[name] * fine) for name, values in search_axes(data, law).items()})

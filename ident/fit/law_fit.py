@@ -15,8 +15,9 @@ from stribeck.ident.fit.noise import WHITE, Noise
 from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.fit.search_range import search_grid
 from stribeck.ident.fit.variable_projection import Moments, polish
-from stribeck.ident.laws.friction import Law, unit
+from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.parameter import Parameter, verdict
+from stribeck.ident.laws.table import unit
 
 if TYPE_CHECKING:
     pass

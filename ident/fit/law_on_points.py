@@ -6,7 +6,7 @@ import numpy as np
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.fit.points import FitPoints, as_they_are
-from stribeck.ident.laws.friction import Law
+from stribeck.ident.laws.law import Law
 
 _STEP = 1e-4            # of a nonlinear parameter's logarithm, for its derivative
 

@@ -16,8 +16,9 @@ from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.held_out import blocks_of_trips, held_out_errors, speed_of_trips
 from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS, Best, best_of, speed_classes, supports, with_intervals
 from stribeck.ident.fit.points import FitPoints
-from stribeck.ident.laws.friction import AUTO, law_named, load_part
+from stribeck.ident.laws.load_components import load_part
 from stribeck.ident.laws.parameter import Parameter, verdict
+from stribeck.ident.laws.table import law_named, laws_on_offer
 
 CLAIM = 0.85            # standard errors by which a richer law must predict better: as few claims missed as invented
 FALL = 2.0              # standard errors by which friction must fall with speed for a Stribeck effect
@@ -48,7 +49,7 @@ class Selection:
     candidates: tuple[Candidate, ...]
 
 
-def select(data: FitPoints, loads: Mapping[str, Array | None], laws: tuple[str, ...] = AUTO,
+def select(data: FitPoints, loads: Mapping[str, Array | None], laws: tuple[str, ...] = (),
            directional: Mapping[str, Mapping[str, Array]] | None = None, components: tuple[str, ...] = ()) -> Selection:
     """Let laws, loads and differences between the directions compete for the points of one joint.
 
@@ -59,7 +60,7 @@ def select(data: FitPoints, loads: Mapping[str, Array | None], laws: tuple[str, 
     loads : mapping of str to ndarray or None
         Loads on offer by name; "none" is None, "components" has a column for each.
     laws : tuple of str
-        Laws on offer.
+        Laws on offer; default those that compete where none is named.
     directional : mapping of str to mapping of str to ndarray, optional
         Differences between the directions on offer: name -> their columns, as in `FitPoints.nuisance`. Default: "none".
     components : tuple of str
@@ -76,8 +77,9 @@ def select(data: FitPoints, loads: Mapping[str, Array | None], laws: tuple[str, 
     """
     if data.groups < LEAST_ROUND_TRIPS:
         raise FitError(f"{data.groups} round trip(s) found, at least {LEAST_ROUND_TRIPS} are needed")
-    ways = directional or {"none": {}}
-    offered = [(law_named(law), load, way) for law in laws for load in loads for way in ways if supports(data, law_named(law))]
+    ways, laws = directional or {"none": {}}, laws or laws_on_offer()
+    offered = [(law_named(law), load, way) for law in laws for load in loads for way in ways
+               if supports(data, law_named(law)) and (load == "none" or law_named(law).with_load)]
     if not offered:
         speeds = int(speed_classes(data.w).max()) + 1
         raise FitError(f"{speeds} different speed(s) are too few for the law(s) {', '.join(laws)}")
@@ -94,7 +96,7 @@ def select(data: FitPoints, loads: Mapping[str, Array | None], laws: tuple[str, 
     speed = speed_of_trips(datas[0])
     errors = [held_out_errors(own, law, noise, fit.values, blocks_of_trips(speed))
               for own, (law, _, _), fit in zip(datas, offered, fits, strict=True)]
-    plain = any("stribeck_velocity" not in law.nonlinear for law, _, _ in offered)
+    plain = any(not law.knee for law, _, _ in offered)
     dismissed = [(_no_stribeck(fit) if plain else "") or (_no_load(fit) if "none" in loads else "") for fit in fits]
     k = _simplest_of_the_best([error[0] for error in errors], dismissed, [load for _, load, _ in offered], speed)
     _, load, way = offered[k]
@@ -149,7 +151,7 @@ def _allowed(parameters: Mapping[str, Parameter], chosen: Best, rival: Best, fac
     plain, rich = chosen.whole.solve(rival.noise), rival.whole.solve(rival.noise)
     best, more = int(np.argmin(plain.misfit)), len(rival.values) - len(chosen.values)
     price = 2.0 * np.log(np.log(rival.whole.data.groups)) * more * (factor / _NORMAL) ** 2
-    fall = rival.whole.grid.get("stribeck_velocity", np.zeros(len(rich.misfit))) <= _LOW * np.abs(rival.whole.data.w).max()
+    fall = rival.whole.grid.get(rival.whole.law.knee, np.zeros(len(rich.misfit))) <= _LOW * np.abs(rival.whole.data.w).max()
     rise = np.where(fall, rich.misfit + price, np.inf) - plain.misfit[best]
     rise -= min(0.0, float(rise.min()))                         # over the better of both
     wider = {}
@@ -184,9 +186,10 @@ def _beats(errors: Array, others: Array, speed: Groups, margin: float) -> bool:
 
 def _no_stribeck(fit: Best) -> str:
     """Why what a fit calls a Stribeck effect is none, or an empty text; a reason only where a law without it is on offer."""
-    if "stribeck_velocity" not in fit.values:
+    knee = fit.whole.law.knee
+    if not knee:
         return ""
-    if fit.at_edge("stribeck_velocity"):
+    if fit.at_edge(knee):
         return "its Stribeck velocity lies at the edge of the measured speeds: curvature, not a Stribeck effect"
     if _fall(fit) <= FALL * fit.rmse / np.sqrt(fit.whole.data.groups):
         return "friction does not fall with speed: curvature of the viscous part would look the same"

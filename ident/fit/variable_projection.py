@@ -28,8 +28,8 @@ from stribeck.ident.fit.law_on_points import (
 )
 from stribeck.ident.fit.noise import Noise, noise_of_sums
 from stribeck.ident.fit.points import FitPoints
-from stribeck.ident.fit.search_range import nonlinear_grid
-from stribeck.ident.laws.friction import Law
+from stribeck.ident.fit.search_range import search_axes
+from stribeck.ident.laws.law import Law
 
 _STEPS, _HALVINGS = 20, 6       # most steps of the polish, and how often one is halved
 _FINE = 1e-7            # least step, in the logarithm
@@ -184,7 +184,7 @@ def _nonnegative(gram: Array, right: Array, free: int) -> Array:
 
 def polish(data: FitPoints, law: Law, noise: Noise, start: Mapping[str, float]) -> Moments:
     """From good nonlinear parameters to the best ones: quasi-Newton (BFGS) that begins with the Hessian of Gauss and Newton."""
-    limits = np.array([nonlinear_grid(data, name)[[0, -1]] for name in law.nonlinear]).reshape(-1, 2)
+    limits = np.array([values[[0, -1]] for values in search_axes(data, law).values()]).reshape(-1, 2)
     best = Moments.of(data, law, {name: np.array([value]) for name, value in start.items()})
     optimum, step, slope, inverse = best.solve(noise), np.zeros(len(start)), np.zeros(len(start)), np.eye(len(start))
     for _ in range(_STEPS if law.nonlinear else 0):

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from stribeck.ident.fit.fit_friction import fit_friction
     from stribeck.ident.fit.fit_result import FitResult
     from stribeck.ident.identify import identify
-    from stribeck.ident.laws.friction import coulomb_viscous, stribeck
+    from stribeck.ident.laws.coulomb_viscous import coulomb_viscous
+    from stribeck.ident.laws.stribeck import stribeck
     from stribeck.ident.log.run import load_run
     from stribeck.ident.model.loads import joint_loads
     from stribeck.ident.model.mechanism import Mechanism
@@ -24,9 +25,9 @@ __all__ = ["Calibration", "Feedforward", "FitResult", "Mechanism", "coulomb_visc
 
 _HOMES = {"Calibration": "ident.calibration.calibration", "Feedforward": "ident.calibration.feedforward",
           "FitResult": "ident.fit.fit_friction", "Mechanism": "ident.model.mechanism",
-          "coulomb_viscous": "ident.laws.friction", "fit_friction": "ident.fit.fit_friction", "identify": "ident.identify",
+          "coulomb_viscous": "ident.laws.coulomb_viscous", "fit_friction": "ident.fit.fit_friction", "identify": "ident.identify",
           "joint_loads": "ident.model.loads", "load_mechanism": "ident.arm.load_mechanism", "load_run": "ident.log.run",
-          "stribeck": "ident.laws.friction"}
+          "stribeck": "ident.laws.stribeck"}
 
 if not (Path(__file__).parent / "ident").is_dir():      # a checkout whose links are text files, as on Windows
     __path__.append(str(Path(__file__).parents[2]))

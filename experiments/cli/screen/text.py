@@ -12,7 +12,7 @@ from stribeck.experiments.methods.breakaway_ramps import USUAL
 from stribeck.experiments.plans.clearance import relied_on
 from stribeck.experiments.plans.forecast import richest
 from stribeck.experiments.plans.plan import profile
-from stribeck.experiments.report.words import PARAMETER_WORDS, plus_minus
+from stribeck.experiments.report.words import glance, parameter_word, plus_minus
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -165,8 +165,10 @@ def result_table(result: "Identification", width: int) -> "RenderableType":
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for heading in ("joint", "law", "load"):
         table.add_column(heading, no_wrap=True)
-    for heading, unit in (("Coulomb", tau), ("static", tau), ("w_s", w), ("viscous", viscous), ("load part", tau),
-                          ("held-out", tau)):
+    shown = glance(result.calibration.joints.values())
+    units = {"{tau}": tau, "{q}/s": w, "{tau}·s/{q}": viscous}
+    columns = [(quantity.heading, units.get(quantity.unit, quantity.unit.format(tau=tau, q=x))) for quantity in shown]
+    for heading, unit in (*columns, ("load part", tau), ("held-out", tau)):
         table.add_column(f"{heading}\n{unit}", justify="right", no_wrap=True)
     table.add_column("verdict", min_width=14)
     for name in result.asked_for:
@@ -177,7 +179,7 @@ def result_table(result: "Identification", width: int) -> "RenderableType":
         part = "-" if joint.load_part is None else f"{joint.load_part[0]:.1f} ... {joint.load_part[2]:.1f}"
         word = joint.verdict()
         table.add_row(name, joint.law.replace("coulomb-viscous", "coulomb-v."), joint.load,
-                      *(plus_minus(joint.parameters.get(key)) for key in ("coulomb", "static", "stribeck_velocity", "viscous")),
+                      *(plus_minus(joint.parameters.get(quantity.name)) for quantity in shown),
                       part, f"{joint.held_out_rmse:.2g}", Text.assemble((word, COLOURS[word]), _weakest(joint, word)))
     return fitted(table, width)
 
@@ -185,7 +187,7 @@ def result_table(result: "Identification", width: int) -> "RenderableType":
 def _weakest(joint: "JointCalibration", word: str) -> str:
     """Which parameters have the joint's verdict, if it is not the best; and what the data cannot show."""
     names = [name for name, p in joint.parameters.items() if p.value is not None and p.verdict == word]
-    said = "" if word == "identified" else f" ({', '.join(PARAMETER_WORDS.get(name, name) for name in names)})"
+    said = "" if word == "identified" else f" ({', '.join(parameter_word(name) for name in names)})"
     hidden = [name for name, p in joint.parameters.items() if p.value is None]
     return said + (", load part not" if any("_coefficient" in name for name in hidden) else "") + (
         ", Stribeck effect not" if "static" in hidden else "")

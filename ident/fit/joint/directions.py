@@ -97,7 +97,11 @@ def directions(name: str, directional: str, fit: FitResult, differences: Mapping
     """How friction differs between the directions, if it does; `differences` holds half of it."""
     if directional == "none":
         return ()
-    mean, half = fit.parameters[_OF[directional]], differences[DIFFERENCES[directional]].value or 0.0
+    difference = differences[DIFFERENCES[directional]]
+    mean, half = fit.parameters.get(_OF[directional]), difference.value or 0.0
+    if mean is None:
+        return (Finding(name, "directions", f"{name}: friction forward less backward is {2.0 * half:.4g} {difference.unit} times "
+                                            f"{'speed' if directional == 'viscous' else 'load'}"),)
     if mean.value is None:
         return ()
     there, back = (f"{mean.value + sign * half:.4g}" for sign in (1.0, -1.0))

@@ -17,8 +17,10 @@ from stribeck.ident.fit.joint.torque_basis import BASES, corrected, divided, div
 from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS
 from stribeck.ident.fit.points import FitPoints, worth
 from stribeck.ident.fit.selection import ORDER, Candidate, select
-from stribeck.ident.laws.friction import AUTO, COMPONENTS, LAWS, law_named, load_at, unit
+from stribeck.ident.laws.load_components import load_at
 from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.laws.quantity import COMPONENTS
+from stribeck.ident.laws.table import law_named, law_names, laws_on_offer, unit
 from stribeck.ident.log.finding import Finding
 from stribeck.ident.log.health.log_health import opposing
 from stribeck.ident.log.motion_points import Log, reduce_motion
@@ -47,8 +49,8 @@ class Options:
     drift: str = "auto"         # alike in all runs, fitted along where round trips are many; or "none": only reported
 
     def __post_init__(self) -> None:
-        if self.law not in ("auto", *LAWS):
-            raise unknown_name("law", self.law, ("auto", *LAWS))
+        if self.law not in ("auto", *law_names()):
+            raise unknown_name("law", self.law, ("auto", *law_names()))
         if self.load not in ("auto", *ORDER[:-1]):
             raise unknown_name("load", self.load, ("auto", *ORDER[:-1]))
         if self.motion not in ("none", *RIGID):
@@ -137,7 +139,7 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
                 time=points.groupby(group)["t"].mean().to_numpy(),
                 run=pd.Series(pd.factorize(points["run"])[0]).groupby(group).first().to_numpy(),
                 count=worth(points["std"].to_numpy(dtype=float), group))
-    laws = AUTO if options.law == "auto" else (law_named(options.law).name,)
+    laws = laws_on_offer(options.law)
     selection = select(data, loads, laws, components=components)
     fit = selection.chosen
     if fit.load == "none" and still:

@@ -27,8 +27,8 @@ from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS
 from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.fit.selection import Selection, select
-from stribeck.ident.laws.friction import AUTO, LAWS, law_named
 from stribeck.ident.laws.parameter import Parameter, verdict
+from stribeck.ident.laws.table import LAWS, law_named, laws_on_offer
 from stribeck.ident.log.finding import Finding
 from stribeck.ident.log.motion_points import Motion
 from stribeck.ident.log.round_trips import COLUMNS
@@ -81,7 +81,7 @@ def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directio
     if data.groups < LEAST_ROUND_TRIPS:
         raise FitError(f"{data.groups} pass(es) between reversals found, at least {LEAST_ROUND_TRIPS} are needed")
     _check_sign(data)
-    laws = AUTO if law == "auto" else (law_named(law).name,)
+    laws = laws_on_offer(law)
     return select(data, {load: None if load == "none" else motion.loads[load] for load in loads}, laws,
                   ways if directional == "auto" else {directional: ways[directional]})
 

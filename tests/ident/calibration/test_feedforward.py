@@ -13,8 +13,8 @@ from stribeck import Calibration, Feedforward, joint_loads, load_mechanism
 from stribeck.ident.arm.arm_file import load_arm
 from stribeck.ident.calibration.calibration import JointCalibration, Model, file_sha256
 from stribeck.ident.errors import InputError, ModelError
-from stribeck.ident.laws.friction import LAWS, UNITS
 from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.laws.table import LAWS, unit
 from stribeck.ident.model.loads import LOADS
 from stribeck.ident.model.mechanism import Bearing, Closure, Follower, Mechanism
 from tests.judges import tree
@@ -26,7 +26,7 @@ def joint(law: str, load: str, seed: int, bearing: bool = True, **given: float) 
     """Made-up friction; parameters that the law has by default are left out unless given."""
     rng = np.random.default_rng(seed)
     values = {name: float(rng.uniform(0.1, 2.0)) for name in LAWS[law].parameters(load != "none")} | given
-    parameters = {name: Parameter(value, None, None, None, UNITS[name], "identified") for name, value in values.items()}
+    parameters = {name: Parameter(value, None, None, None, unit(name), "identified") for name, value in values.items()}
     return JointCalibration(law, load, parameters, {}, Bearing(*rng.uniform(0.02, 0.2, 3)) if bearing else None, 0.0, (0.0, 1.0),
                             None, None, None, (), np.zeros((0, 0)), 2.0)
 

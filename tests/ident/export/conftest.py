@@ -15,8 +15,8 @@ from stribeck import Calibration, load_mechanism
 from stribeck.ident.arm.arm_file import Tool
 from stribeck.ident.arm.built_in import data_dir
 from stribeck.ident.calibration.calibration import JointCalibration, Model, file_sha256
-from stribeck.ident.laws.friction import LAWS, UNITS
 from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.laws.table import LAWS, unit
 from stribeck.ident.model.loads import LOADS
 from stribeck.ident.model.mechanism import Bearing
 
@@ -46,7 +46,7 @@ def made_joint(law: str, load: str, seed: int, **given: float) -> JointCalibrati
     values = {name: float(rng.uniform(0.5, 2.0)) * _SCALE.get(name, 1.0) for name in LAWS[law].parameters(load != "none")}
     if "static" in values:
         values["static"] += values["coulomb"]
-    parameters = {name: known(value, UNITS[name].format(tau="N·m", q="rad"), 0.01 * value)
+    parameters = {name: known(value, unit(name), 0.01 * value)
                   for name, value in (values | given).items()}
     return JointCalibration(law, load, parameters, {}, Bearing(*rng.uniform(0.02, 0.2, 3)), 0.05, (0.01, 1.5),
                             None if load == "none" else (2.0, 20.0), None, None, tuple(parameters), np.eye(len(parameters)), 2.0)

@@ -14,9 +14,9 @@ from stribeck import Calibration, joint_loads, load_mechanism
 from stribeck.ident.arm.arm_file import Tool
 from stribeck.ident.calibration.calibration import Model, file_sha256
 from stribeck.ident.errors import InputError
-from stribeck.ident.export.c_header import _LAWS, identifier
+from stribeck.ident.export.c_header import identifier
 from stribeck.ident.export.formats import export
-from stribeck.ident.laws.friction import LAWS
+from stribeck.ident.laws.table import LAWS
 from tests.ident.export.conftest import ARMS, known, made_joint
 from tests.judges import tree
 
@@ -184,8 +184,8 @@ def test_load_components_with_coefficients_of_their_own(make_calibration: Callab
 
 def test_a_law_without_translation_is_refused(make_calibration: Callable[..., Calibration],
                                               monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(_LAWS, "stribeck")
-    with pytest.raises(InputError, match="the law stribeck has no translation to C; export to json"):
+    monkeypatch.setitem(LAWS, "stribeck", replace(LAWS["stribeck"], c="", no_c="its exponential is too slow"))
+    with pytest.raises(InputError, match="the law stribeck has no translation to C: its exponential is too slow; export to json"):
         export(make_calibration(joints={"j1": made_joint("stribeck", "none", 0)}), "c")
 
 

@@ -20,7 +20,7 @@ from stribeck.ident.errors import FitError, InputError
 from stribeck.ident.fit.intervals import correlation
 from stribeck.ident.fit.law_fit import fit_law
 from stribeck.ident.fit.points import FitPoints
-from stribeck.ident.laws.friction import LAWS
+from stribeck.ident.laws.table import LAWS
 
 SPEEDS = np.geomspace(0.004, 1.2, 12)
 CASES = 200

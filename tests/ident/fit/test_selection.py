@@ -8,7 +8,7 @@ import pytest
 from stribeck.ident.errors import FitError, InputError
 from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.fit.selection import Selection, select
-from stribeck.ident.laws.friction import AUTO
+from stribeck.ident.laws.table import laws_on_offer
 
 SPEEDS = np.geomspace(0.004, 1.2, 12)
 TORQUE = np.array([5.0, 25.0, 12.0, 30.0])       # loads of four postures, which rank them differently
@@ -67,7 +67,7 @@ def test_intervals_hold_what_a_law_allows_that_fits_as_well() -> None:
 
 def test_where_there_is_no_drop_the_other_law_makes_intervals_hardly_wider() -> None:
     from stribeck.ident.fit.law_fit import fit_law
-    from stribeck.ident.laws.friction import LAWS
+    from stribeck.ident.laws.table import LAWS
 
     wider = []
     for seed in range(20):
@@ -87,8 +87,8 @@ def test_the_order_in_which_loads_are_offered_does_not_matter() -> None:
 def test_every_candidate_is_listed_and_the_winner_is_among_the_best() -> None:
     points, loads = data(2, drop=0.5, slope=0.1)
     selection = select(points, loads)
-    assert {(c.law, c.load) for c in selection.candidates} == {(law, load) for law in AUTO for load in loads}
-    assert len(selection.candidates) == len(AUTO) * len(loads)
+    assert {(c.law, c.load) for c in selection.candidates} == {(law, load) for law in laws_on_offer() for load in loads}
+    assert len(selection.candidates) == len(laws_on_offer()) * len(loads)
     assert [c.parameters for c in selection.candidates] == sorted(c.parameters for c in selection.candidates)
     error = {(c.law, c.load): c.held_out_rmse for c in selection.candidates}
     assert error[chosen(selection)] == selection.chosen.held_out_rmse

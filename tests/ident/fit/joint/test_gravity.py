@@ -11,8 +11,8 @@ from stribeck.ident.fit.joint.gravity import fit_gravity, zero_shift
 from stribeck.ident.fit.law_fit import fit_law
 from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.identify import doubted, identify
-from stribeck.ident.laws.friction import LAWS
 from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.laws.table import LAWS
 from stribeck.ident.log.run import load_run
 
 TRIPS, BINS = 42, 3

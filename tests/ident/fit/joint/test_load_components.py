@@ -19,8 +19,9 @@ from stribeck.ident.export.formats import to_json
 from stribeck.ident.fit.joint.fit_joint import JointFit, Options, identify_joint
 from stribeck.ident.fit.law_fit import fit_law
 from stribeck.ident.fit.points import FitPoints
-from stribeck.ident.laws.friction import LAWS, load_part
+from stribeck.ident.laws.load_components import load_part
 from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.laws.table import LAWS
 from stribeck.ident.model.mechanism import Bearing
 
 SPEEDS = np.geomspace(0.01, 1.5, 8)

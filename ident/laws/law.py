@@ -1,0 +1,152 @@
+"""A friction law, with everything that is known about it."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.errors import InputError
+from stribeck.ident.laws.load_components import components_of
+from stribeck.ident.laws.quantity import COULOMB, VISCOUS, Quantity
+
+
+@dataclass(frozen=True)
+class Law:
+    """A friction law. Files, fits, tables, reports and exports take from here what they need of it.
+
+    Attributes
+    ----------
+    name : str
+        As files and options call it.
+    function : callable
+        ``function(w, *parameters, load=None)``: friction torque at velocities w [rad/s] and loads [N·m], shape (N,) each. What
+        multiplies no load has no default.
+    quantities : tuple of Quantity
+        Its parameters: those in which it is linear, the coefficients that multiply the load (`Quantity.raises`), and those that
+        are searched (`Quantity.search`).
+    equation : str
+        HTML for the report: a format with ``{lhs}``, ``{w}`` and the names of parameters; C and S stand for the levels with
+        their load parts. Without one, the report names the law only.
+    c : str
+        Function in C99 for the header: `double` and ``@_`` stand for the type and prefix of the header, the name is ``@_`` and
+        that of `function`, arguments are those of `function` in their order.
+    no_c : str
+        Why there is no C text.
+    loses : tuple of str
+        What two numbers, Coulomb and viscous friction, cannot express of it beside its growth with the load.
+    competes : bool
+        Whether it is on offer where no law is named.
+
+    Raises
+    ------
+    InputError
+        If the function does not take the parameters, or `coulomb` is not among them.
+    """
+
+    name: str
+    function: Callable[..., Array]
+    quantities: tuple[Quantity, ...]
+    equation: str = ""
+    c: str = ""
+    no_c: str = "nobody has written it in C"
+    loses: tuple[str, ...] = ()
+    competes: bool = False
+
+    def __post_init__(self) -> None:
+        names = [quantity.name for quantity in self.quantities]
+        if COULOMB.name not in self.linear:
+            raise InputError(f"the law {self.name} has no parameter coulomb: exports take this level for the constant "
+                             "part of friction")
+        taken = list(inspect.signature(self.function).parameters)
+        if taken[:1] != ["w"] or taken[-1:] != ["load"]:
+            raise InputError(f"the function of the law {self.name} takes ({', '.join(taken)}): w has to come first and load last")
+        if missing := [name for name in names if name not in taken]:
+            raise InputError(f"the function of the law {self.name} does not take {', '.join(missing)}")
+        if wrong := [quantity.name for quantity in self.quantities if quantity.raises and quantity.raises not in self.linear]:
+            raise InputError(f"the law {self.name} has {', '.join(wrong)}, but not the level that it raises by the load")
+
+    @cached_property
+    def linear(self) -> tuple[str, ...]:
+        """Names of the parameters in which it is linear and that do not multiply a load."""
+        return tuple(quantity.name for quantity in self.quantities if quantity.search is None and not quantity.raises)
+
+    @cached_property
+    def with_load(self) -> tuple[str, ...]:
+        """Names of the parameters that multiply the load."""
+        return tuple(quantity.name for quantity in self.quantities if quantity.raises)
+
+    @cached_property
+    def nonlinear(self) -> tuple[str, ...]:
+        """Names of the parameters that are searched."""
+        return tuple(quantity.name for quantity in self.quantities if quantity.search is not None)
+
+    @cached_property
+    def searched(self) -> Mapping[str, Quantity]:
+        """The parameters that are searched, by name."""
+        return {quantity.name: quantity for quantity in self.quantities if quantity.search is not None}
+
+    @cached_property
+    def knee(self) -> str:
+        """Name of the speed at which its low-speed excess has faded; "" of a law without such an excess."""
+        return next((quantity.name for quantity in self.quantities if quantity.knee), "")
+
+    @cached_property
+    def lost(self) -> tuple[str, ...]:
+        """What Coulomb and viscous friction cannot express of it; never empty where it has further parameters."""
+        beyond = [quantity.word for quantity in self.quantities
+                  if not quantity.raises and quantity.name not in (COULOMB.name, VISCOUS.name)]
+        return self.loses or ((f"what the law {self.name} has beside them ({', '.join(beyond)})",) if beyond else ())
+
+    def coefficients(self, components: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """Names of what multiplies the load, or each of its components."""
+        return tuple(f"{name}_{part}" for name in self.with_load for part in components) if components else self.with_load
+
+    def parameters(self, load: bool, components: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """Names of all free parameters, linear ones first."""
+        return self.linear + (self.coefficients(components) if load else ()) + self.nonlinear
+
+    def torque(self, w: ArrayLike, values: Mapping[str, Any], load: ArrayLike | None = None) -> Array:
+        """Friction torque by parameter values, shape (N,) [N·m].
+
+        Parameters
+        ----------
+        w : array_like, shape (N,)
+            Joint velocity [rad/s].
+        values : mapping of str to float
+            Parameters. With coefficients of load components, each adds to the level that it is named after.
+        load : array_like, shape (N,), optional
+            Load [N·m]; shape (N, m) with a column for each of `components_of` the values.
+
+        Raises
+        ------
+        InputError
+            If the load has not one column for each component.
+        """
+        components = components_of(values)
+        if not components:
+            return self.function(w, **values, load=load)
+        loads = np.asarray(load, dtype=float)
+        if loads.ndim != 2 or loads.shape[1] != len(components):
+            raise InputError(f"the load has shape {loads.shape}; this friction needs a column each for {', '.join(components)}, "
+                             f"shape (N, {len(components)})")
+        own = dict(values)
+        for name in self.with_load:
+            level = name.removesuffix("_coefficient")
+            own[level] = own[level] + sum(own.pop(f"{name}_{part}") * on for part, on in zip(components, loads.T, strict=True))
+        return self.function(w, **own)
+
+    def columns(self, w: Array, load: Array | None, nonlinear: Mapping[str, ArrayLike],
+                components: tuple[str, ...] = ()) -> Array:
+        """The linear parameters' columns: each set to 1 and the others to 0.
+
+        Shape (N, p); (K, N, p) where the nonlinear parameters are arrays of K values.
+        """
+        names = self.linear + (self.coefficients(components) if load is not None else ())
+        linear = dict(zip(names, np.eye(len(names))[:, :, None], strict=True))
+        at = {name: np.asarray(value, dtype=float)[..., None, None] for name, value in nonlinear.items()}
+        return np.swapaxes(self.torque(w, {**linear, **at}, load), -1, -2)

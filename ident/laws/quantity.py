@@ -1,0 +1,106 @@
+"""Quantities that fits estimate: the parameters of laws, and what is fitted beside a law.
+
+Everything that others say of a quantity stands here: files take its name, tables its heading and unit, reports its word and
+symbol, fits the range in which it is searched.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stribeck.ident.arrays import Array
+
+COMPONENTS = ("radial", "axial", "bending")     # parts of a bearing's load that may have coefficients of their own (Eqs. 43-46)
+_TURNS = {"tau": "N·m", "q": "rad", "per_force": "m", "per_moment": "1"}
+_SLIDES = {"tau": "N", "q": "m", "per_force": "1", "per_moment": "1/m"}
+_PER_LOAD = "_coefficient"
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What is known of a quantity before it is estimated.
+
+    Attributes
+    ----------
+    name : str
+        As in files and as argument of a law's function.
+    unit : str
+        SI unit; ``{tau}`` stands for N·m (N where the joint slides), ``{q}`` for rad (m).
+    word : str
+        As reports and messages call it.
+    symbol : tuple of str
+        Letter and subscript in equations.
+    heading : str
+        Short heading of its column in tables; without one it has no column.
+    raises : str
+        Of a coefficient: the level that it raises by the load; "" of other quantities.
+    search : callable, optional
+        Of a parameter in which its law is not linear: from the slowest and the fastest measured speed to the least and the
+        greatest value that is tried. Values are positive and evenly spaced in the logarithm.
+    tried : int
+        How many values are tried.
+    knee : bool
+        Whether this is the speed at which a low-speed excess of friction has faded. Plots mark it, and selection claims the
+        excess only where friction falls with speed.
+    """
+
+    name: str
+    unit: str
+    word: str
+    symbol: tuple[str, str] = ("", "")
+    heading: str = ""
+    raises: str = ""
+    search: Callable[[float, float], tuple[float, float]] | None = None
+    tried: int = 13
+    knee: bool = False
+
+    def unit_of(self, prismatic: bool = False) -> str:
+        """Unit for a revolute or prismatic joint."""
+        return self.unit.format(**(_SLIDES if prismatic else _TURNS))
+
+    def grid(self, velocity: ArrayLike) -> Array:
+        """Values worth trying for points at these velocities [rad/s], ascending, shape (tried,)."""
+        if self.search is None:
+            raise ValueError(f"{self.name} has no search range: laws are linear in it")
+        speed = np.abs(np.asarray(velocity, dtype=float))
+        low, high = self.search(float(speed.min()), float(speed.max()))
+        return np.asarray(np.geomspace(low, max(high, 1.01 * low), self.tried))
+
+    def component(self, part: str) -> "Quantity":
+        """The same coefficient for one component of the load."""
+        unit = "{per_moment}" if part == "bending" else "{per_force}"
+        return replace(self, name=f"{self.name}_{part}", unit=unit, word=f"{self.word.removesuffix(' per load')} per {part} load",
+                       symbol=(self.symbol[0], part[0]), heading="")
+
+
+def per_load(level: Quantity, word: str, symbol: tuple[str, str]) -> Quantity:
+    """The coefficient that multiplies the load in a level of friction."""
+    return Quantity(f"{level.name}{_PER_LOAD}", "1", word, symbol, f"{level.heading}/load", raises=level.name)
+
+
+COULOMB = Quantity("coulomb", "{tau}", "Coulomb friction", ("c", "0"), "Coulomb")
+STATIC = Quantity("static", "{tau}", "static friction", ("s", "0"), "static")
+VISCOUS = Quantity("viscous", "{tau}·s/{q}", "viscous friction", ("k", "v"), "viscous")
+VISCOUS_QUADRATIC = Quantity("viscous_quadratic", "{tau}·s²/{q}²", "quadratic viscous friction", ("k", "2"), "quadratic")
+COULOMB_PER_LOAD = per_load(COULOMB, "Coulomb per load", ("c", "1"))
+STATIC_PER_LOAD = per_load(STATIC, "static per load", ("s", "1"))
+STRIBECK_VELOCITY = Quantity("stribeck_velocity", "{q}/s", "Stribeck velocity", ("ω", "s"), "w_s", knee=True, tried=32,
+                             search=lambda slowest, fastest: (0.7 * slowest, 0.5 * fastest))
+STRIBECK_EXPONENT = Quantity("stribeck_exponent", "1", "Stribeck exponent", ("δ", ""), "exponent",
+                             search=lambda slowest, fastest: (0.4, 4.0))
+TANH_VELOCITY = Quantity("tanh_velocity", "{q}/s", "smoothing velocity", ("ω", "t"), "w_t",
+                         search=lambda slowest, fastest: (0.05 * slowest, 5.0 * slowest))
+
+BESIDE = (      # fitted beside a law
+    Quantity("scale", "1", "torque / gravity"),
+    Quantity("offset", "{tau}", "torque offset"),
+    Quantity("delay", "s", "torque delay"),
+    Quantity("drift", "1", "drift"),
+    Quantity("viscous_difference", "{tau}·s/{q}", "viscous, half of forward less backward"),
+    Quantity("driving_difference", "1", "friction per load, half of driving less driven"),
+    Quantity("inertia", "{tau}·s²/{q}", "inertia"),
+    Quantity("gravity_sin", "{tau}", "gravity with sin q"),
+    Quantity("gravity_cos", "{tau}", "gravity with cos q"),
+)

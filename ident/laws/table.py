@@ -1,0 +1,95 @@
+"""The friction laws by name, and what is known of each quantity by name."""
+
+
+from stribeck.ident.errors import InputError, unknown_name
+from stribeck.ident.laws.coulomb_viscous import COULOMB_VISCOUS, QUADRATIC
+from stribeck.ident.laws.law import Law
+from stribeck.ident.laws.quantity import BESIDE, COMPONENTS, Quantity
+from stribeck.ident.laws.smooth import ANDERSSON, BROWN_MCPHEE
+from stribeck.ident.laws.stribeck import STRIBECK, STRIBECK_FREE, TUSTIN
+from stribeck.ident.plugins import installed, load
+
+GROUP = "stribeck.laws"         # entry points of laws that other packages bring: each a `Law`
+
+LAWS: dict[str, Law] = {law.name: law for law in (
+    COULOMB_VISCOUS, STRIBECK, STRIBECK_FREE, TUSTIN, BROWN_MCPHEE, ANDERSSON, QUADRATIC)}
+
+
+def register(law: Law) -> Law:
+    """Put a law into the table; from then on it is known by its name to fits, options, files, reports and exports.
+
+    Raises
+    ------
+    InputError
+        If its name is taken, or a quantity is known under the same name as something else.
+    """
+    if law.name in LAWS:
+        raise InputError(f"there is a law {law.name} already")
+    known = quantities()
+    for quantity in law.quantities:
+        if known.get(quantity.name, quantity) != quantity:
+            raise InputError(f"the law {law.name} has a quantity {quantity.name} that differs from the one known by this name; "
+                             "take that one, or another name")
+    LAWS[law.name] = law
+    return law
+
+
+def law_named(name: str) -> Law:
+    """Law by name: of the table, or one that an installed package brings.
+
+    Raises
+    ------
+    InputError
+        Lists the laws.
+    """
+    if name not in LAWS and name in installed(GROUP):
+        law = load(GROUP, name)
+        if not isinstance(law, Law) or law.name != name:
+            raise InputError(f"the entry point {name} of the group {GROUP} is no law of this name, but {law!r}")
+        register(law)
+    if name not in LAWS:
+        raise unknown_name("law", name, law_names())
+    return LAWS[name]
+
+
+def law_names() -> tuple[str, ...]:
+    """Names of all laws, those of installed packages last."""
+    return tuple(dict.fromkeys((*LAWS, *installed(GROUP))))
+
+
+def laws_on_offer(wanted: str = "auto") -> tuple[str, ...]:
+    """Names of the laws that compete for a joint: the one that is named, or with "auto" all that `compete <Law.competes>`."""
+    return tuple(law.name for law in LAWS.values() if law.competes) if wanted == "auto" else (law_named(wanted).name,)
+
+
+def quantities() -> dict[str, Quantity]:
+    """All quantities of the laws and beside them, by name; coefficients of load components, too."""
+    own = {quantity.name: quantity for law in LAWS.values() for quantity in law.quantities}
+    parts = [quantity.component(part) for quantity in own.values() if quantity.raises for part in COMPONENTS]
+    return own | {quantity.name: quantity for quantity in (*parts, *BESIDE)}
+
+
+def quantity_named(name: str) -> Quantity:
+    """What is known of a quantity of a law, of one of its load components, or of a quantity beside the law.
+
+    Raises
+    ------
+    KeyError
+        If no law and nothing beside the laws has it.
+    """
+    for law in LAWS.values():
+        for quantity in law.quantities:
+            if quantity.name == name:
+                return quantity
+    for quantity in BESIDE:
+        if quantity.name == name:
+            return quantity
+    coefficient, _, part = name.rpartition("_")
+    if part not in COMPONENTS:
+        raise KeyError(name)
+    return quantity_named(coefficient).component(part)
+
+
+def unit(name: str, prismatic: bool = False) -> str:
+    """Unit of a quantity for a revolute or prismatic joint."""
+    return quantity_named(name).unit_of(prismatic)

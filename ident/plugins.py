@@ -1,0 +1,29 @@
+"""What other installed packages bring: entry points, by group and name."""
+
+from functools import cache
+from importlib import metadata
+from typing import Any
+
+from stribeck.ident.errors import InputError
+
+
+@cache
+def installed(group: str) -> dict[str, metadata.EntryPoint]:
+    """Entry points of a group by name, such as ``stribeck.laws``."""
+    return {entry.name: entry for entry in metadata.entry_points(group=group)}
+
+
+def load(group: str, name: str) -> Any:
+    """The object behind an entry point.
+
+    Raises
+    ------
+    InputError
+        If its package cannot be imported or lacks the object: names the plug-in and the reason.
+    """
+    entry = installed(group)[name]
+    try:
+        return entry.load()
+    except Exception as error:              # it is anybody's
+        raise InputError(f"the plug-in {entry.value}, entry point {name} of the group {group}, cannot be loaded: "
+                         f"{error!r}") from error
