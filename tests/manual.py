@@ -3,7 +3,7 @@
 - ``sh``: `stribeck` commands, run in this process; ``# exit code N`` behind one that does not end with 0. Below a comment
   ``<!-- ... -->`` they are only parsed, as where an arm is needed.
 - ``python``: run, one namespace a page.
-- ``toml``: put into the file that its first line names.
+- ``toml``: put into the file that its first line names, which is made where there is none.
 - ``text``: lines that the block before it printed, numbers alike.
 """
 
@@ -84,7 +84,7 @@ def _command(line: str, parsed: bool) -> str:
 def _put(text: str) -> None:
     """Add tables and keys to the file that the first line names."""
     path = Path(text.splitlines()[0].removeprefix("# "))
-    table = tomllib.loads(path.read_text(encoding="utf-8"))
+    table = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     _merge(table, tomllib.loads(text))
     path.write_text(tomlkit.dumps(table), encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""Which reader a log needs: one line a format."""
+"""Which reader a log needs: one line a format, and those that other packages bring."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +10,7 @@ from stribeck.experiments.importers.parquet import open_lerobot, open_parquet
 from stribeck.experiments.importers.table import Table, with_stamps
 from stribeck.experiments.importers.text_tables import open_csv
 from stribeck.ident.errors import InputError, no_file, unknown_name
+from stribeck.ident.plugins import installed, load
 
 READERS: dict[str, Callable[..., Table]] = {
     ".csv": open_csv,
@@ -23,6 +24,8 @@ READERS: dict[str, Callable[..., Table]] = {
     ".db3": open_bag,
     ".mcap": open_bag,
 }
+
+GROUP = "stribeck.importers"    # entry points of readers that other packages bring, each named after its suffix without the dot
 
 _PACKED = {".zstd": "zstd -d", ".zst": "zstd -d", ".gz": "gunzip -k", ".xz": "unxz -k", ".bz2": "bunzip2 -k"}
 
@@ -73,7 +76,10 @@ def _reader(path: Path) -> Callable[..., Table]:
         raise no_file(path)
     if _is_packed(path):
         raise _compressed(path)
-    reader = READERS.get(path.suffix.lower())
-    if reader is None:
-        raise InputError(f"{path}: {unknown_name('kind of log', path.suffix, READERS)}")
+    suffix, plugins = path.suffix.lower(), {f".{name}": name for name in installed(GROUP)}
+    if suffix in READERS:
+        return READERS[suffix]
+    if suffix not in plugins:
+        raise InputError(f"{path}: {unknown_name('kind of log', path.suffix, (*READERS, *plugins))}")
+    reader: Callable[..., Table] = load(GROUP, plugins[suffix])
     return reader

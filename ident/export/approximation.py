@@ -8,7 +8,7 @@ import numpy as np
 from stribeck.ident.arrays import Array
 from stribeck.ident.calibration.calibration import Calibration, JointCalibration
 from stribeck.ident.laws.load_components import load_part
-from stribeck.ident.laws.table import law_named, law_names
+from stribeck.ident.laws.table import LAWS, law_named
 
 _GROWTH, _DIRECTIONS = "growth with load", "the difference between the directions"
 _SPEEDS, _LOADS = 200, 21        # nodes of the grid over the calibrated range
@@ -103,7 +103,7 @@ def losses(joint: JointCalibration, with_effort: bool = False) -> tuple[str, ...
 def _in_order(lacks: Iterable[tuple[str, ...]]) -> list[str]:
     """Everything that is lost, once: growth first, then what laws lose in the order of their table, directions last."""
     there = {what for lacking in lacks for what in lacking}
-    order = (_GROWTH, *(what for name in law_names() for what in law_named(name).lost), _DIRECTIONS)
+    order = (_GROWTH, *(what for law in LAWS.values() for what in law.lost), _DIRECTIONS)
     return [what for what in dict.fromkeys(order) if what in there]
 
 

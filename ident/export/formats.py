@@ -1,4 +1,4 @@
-"""The formats by name."""
+"""The formats by name, and those that other packages bring."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,11 +9,13 @@ from stribeck.ident.export.c_header import to_c
 from stribeck.ident.export.numbers import to_csv, to_json, to_ros2, to_vendor
 from stribeck.ident.export.result import Export
 from stribeck.ident.export.robot_descriptions import to_mjcf, to_sdf, to_urdf
+from stribeck.ident.plugins import installed, load
 
 DESCRIPTIONS: dict[str, Callable[[Calibration, Path | None], Export]] = {"urdf": to_urdf, "mjcf": to_mjcf, "sdf": to_sdf}
 NUMBERS: dict[str, Callable[[Calibration], Export]] = {
     "json": to_json, "csv": to_csv, "ros2": to_ros2, "c": to_c, "vendor": to_vendor}
 EXPORTS = (*DESCRIPTIONS, *NUMBERS)
+GROUP = "stribeck.exporters"    # entry points of formats that other packages bring: functions as those of `NUMBERS`
 
 
 def export(calibration: Calibration, target: str, into: Path | None = None) -> Export:
@@ -24,7 +26,7 @@ def export(calibration: Calibration, target: str, into: Path | None = None) -> E
     calibration : Calibration
         Loaded from its file.
     target : str
-        A name in `EXPORTS`.
+        A name in `EXPORTS`, or of an entry point of the group ``stribeck.exporters``.
     into : Path, optional
         Robot description that friction is written into; default is the calibration's model.
 
@@ -35,8 +37,9 @@ def export(calibration: Calibration, target: str, into: Path | None = None) -> E
     """
     if target in DESCRIPTIONS:
         return DESCRIPTIONS[target](calibration, into)
-    if target not in NUMBERS:
-        raise unknown_name("export format", target, EXPORTS)
+    if target not in NUMBERS and target not in installed(GROUP):
+        raise unknown_name("export format", target, (*EXPORTS, *installed(GROUP)))
     if into is not None:
         raise InputError(f"--into {into}: {target} holds numbers alone; friction is written into {', '.join(DESCRIPTIONS)} files")
-    return NUMBERS[target](calibration)
+    exporter: Callable[[Calibration], Export] = NUMBERS[target] if target in NUMBERS else load(GROUP, target)
+    return exporter(calibration)

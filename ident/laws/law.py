@@ -69,6 +69,17 @@ class Law:
             raise InputError(f"the function of the law {self.name} does not take {', '.join(missing)}")
         if wrong := [quantity.name for quantity in self.quantities if quantity.raises and quantity.raises not in self.linear]:
             raise InputError(f"the law {self.name} has {', '.join(wrong)}, but not the level that it raises by the load")
+        if bent := self._bent():
+            raise InputError(f"the law {self.name} is not linear in {bent}; state the range of its search (Quantity.search)")
+
+    def _bent(self) -> str:
+        """A parameter that is not searched although the function is not linear in it, by three of its values; or ""."""
+        w, values = np.array([0.1, 1.0]), dict.fromkeys((quantity.name for quantity in self.quantities), 1.0)
+        for name in (*self.linear, *self.with_load):
+            low, middle, high = (self.function(w, **{**values, name: value}, load=np.ones(2)) for value in (1.0, 2.0, 3.0))
+            if not np.allclose(high - middle, middle - low, rtol=1e-6, atol=1e-9):
+                return name
+        return ""
 
     @cached_property
     def linear(self) -> tuple[str, ...]:

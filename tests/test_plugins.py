@@ -1,0 +1,98 @@
+"""A package of somebody else brings a law, an exporter and an importer: installed by pip, used from the shell."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.places import DATA
+
+GOLDEN = DATA / "golden"
+MODULE = '''
+import json
+import numpy as np
+from stribeck.experiments.importers.table import in_memory
+from stribeck.ident.export.result import Export
+from stribeck.ident.laws.law import Law
+from stribeck.ident.laws.quantity import COULOMB, Quantity
+
+def bent(w, coulomb, bend, load=None):
+    return coulomb * np.sign(w) + bend * np.sign(w) * np.sqrt(np.abs(w))
+
+BENT = Law("bent", bent, (COULOMB, Quantity("bend", "{tau}", "bent friction", heading="bend")))
+
+def to_matlab(calibration):
+    lines = [f"{name}.coulomb = {joint.values['coulomb']:.6g};" for name, joint in calibration.joints.items()]
+    return Export("\\n".join(lines), ".m", ())
+
+def open_jsonl(path):
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    return in_memory(str(path), {name: np.array([row[name] for row in rows]) for name in rows[0]})
+'''
+PROJECT = '''
+[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+[project]
+name = "somebodys-friction"
+version = "1.0"
+[project.entry-points."stribeck.laws"]
+bent = "somebodys_friction:BENT"
+gone = "somebodys_friction:GONE"
+[project.entry-points."stribeck.exporters"]
+matlab = "somebodys_friction:to_matlab"
+[project.entry-points."stribeck.importers"]
+jsonl = "somebodys_friction:open_jsonl"
+'''
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the package is installed."""
+    folder = tmp_path_factory.mktemp("plugin")
+    (folder / "source").mkdir()
+    (folder / "source" / "somebodys_friction.py").write_text(MODULE, encoding="utf-8")
+    (folder / "source" / "pyproject.toml").write_text(PROJECT, encoding="utf-8")
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--target",
+                    str(folder / "site"), str(folder / "source")], check=True, capture_output=True)
+    return folder / "site"
+
+
+@pytest.fixture
+def shell(place: Path, tmp_path: Path):
+    def run(*words: str, plugin: bool = True) -> subprocess.CompletedProcess[str]:
+        paths = [*([str(place)] if plugin else []), *filter(None, [os.environ.get("PYTHONPATH")])]
+        return subprocess.run([sys.executable, "-m", "stribeck", *words], cwd=tmp_path, check=False, capture_output=True,
+                              text=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)})
+    return run
+
+
+def test_law_exporter_and_importer_of_another_package(shell, tmp_path):
+    done = shell("fit", str(GOLDEN / "runs" / "constant-speed"), "--law", "bent", "--out", "fitted")
+    assert done.returncode == 0, done.stderr
+    assert {"bent", "bend"} <= set(done.stdout.split())
+    done = shell("export", "fitted", "--to", "matlab", "--out", "friction.m")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "friction.m").read_text(encoding="utf-8").startswith("hinge.coulomb = ")
+    rows = [f'{{"time": {0.01 * k}, "position": {0.1 * k % 3 - 1}, "force": 1.0}}' for k in range(300)]
+    (tmp_path / "log.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    done = shell("import", "log.jsonl", "--arm", "emps", "--yes", "--out", "campaign")
+    assert "position" in done.stdout + done.stderr
+    assert "kind of log" not in done.stderr
+
+
+def test_without_the_package_its_law_is_not_known(shell):
+    assert shell("fit", str(GOLDEN / "runs" / "constant-speed"), "--law", "bent", "--out", "fitted").returncode == 0
+    done = shell("export", "fitted", "--to", "json", plugin=False)
+    assert done.returncode == 2
+    assert "bent" in done.stderr
+    assert "coulomb-viscous" in done.stderr
+
+
+def test_a_plugin_that_cannot_be_loaded_is_named(shell):
+    done = shell("fit", str(GOLDEN / "runs" / "constant-speed"), "--law", "gone", "--out", "fitted")
+    assert done.returncode == 2
+    assert "somebodys_friction:GONE" in done.stderr
+    assert "Traceback" not in done.stderr
