@@ -12,7 +12,7 @@ import numpy as np
 from stribeck.drivers.arm import Array, Command, JointSample, Resolution, command_fault
 from stribeck.drivers.errors import ArmStopped, DriverError, NoAnswer
 from stribeck.drivers.interrupts import endings_raised, uninterrupted
-from stribeck.drivers.wire.axis import BRAKE_CLOSES, Axis, Link, read_joints, read_keys
+from stribeck.drivers.wire.axis import BRAKE_CLOSES, Axis, DriveLink, read_joints, read_keys
 from stribeck.drivers.wire.realtime import real_time
 from stribeck.drivers.wire.transport import alone, bus_errors
 from stribeck.ident.arm.arm_file import ArmFile, check_against_model
@@ -67,7 +67,7 @@ class WiredArm:
     ----------
     arm : ArmFile
         Limits and the driver's keys.
-    link : type of Link
+    link : type of DriveLink
         The driver.
     transport : optional
         An open python-can bus or serial port; default is the one that the arm file names, opened on entering.
@@ -78,7 +78,7 @@ class WiredArm:
         On keys that the driver refuses, limits that are missing, or a bus that cannot carry the rate.
     """
 
-    def __init__(self, arm: ArmFile, link: type[Link], transport: Any = None) -> None:
+    def __init__(self, arm: ArmFile, link: type[DriveLink], transport: Any = None) -> None:
         mechanism = load_mechanism(arm)
         check_against_model(arm, mechanism)
         self.names, self.rate, self.limits = mechanism.names, arm.driver.rate, arm.limits(mechanism)
