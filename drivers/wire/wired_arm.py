@@ -12,6 +12,7 @@ import numpy as np
 from stribeck.drivers.arm import Array, Command, JointSample, Resolution, command_fault
 from stribeck.drivers.errors import ArmStopped, DriverError, NoAnswer
 from stribeck.drivers.interrupts import endings_raised, uninterrupted
+from stribeck.drivers.staleness import stale_age
 from stribeck.drivers.wire.axis import BRAKE_CLOSES, Axis, DriveLink, read_joints, read_keys
 from stribeck.drivers.wire.realtime import real_time
 from stribeck.drivers.wire.transport import alone, bus_errors
@@ -32,7 +33,6 @@ _REST = 0.005               # rad/s, of slides a tenth in m/s, below which a joi
 _FIRST = 3                  # cycles in which drives must have replied before any is powered,
 _FIRST_REPLY = 1.0          # s for which they are asked: nothing is powered yet
 _NOT_CONNECTED = "it is not connected", "disconnected"
-_AGE = 0.05                 # s, or ten periods: values that were older when the next were asked for are no sign of life
 
 
 @dataclass
@@ -529,5 +529,5 @@ class WiredArm:
 
     def _silent(self, axes: Sequence[Axis] | None = None) -> list[str]:
         """Joints that have not replied for a while; a pause of this computer while it waits for replies is not theirs."""
-        old = self._asked - max(_AGE, 10.0 * self._period)
+        old = self._asked - stale_age(self.rate)
         return [axis.joint.name for axis in (self.axes if axes is None else axes) if axis.reading is None or axis.reading.t < old]
