@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from stribeck.drivers.arm import Arm, Command, JointSample
 from stribeck.drivers.errors import DriverError, LimitExceeded
+from stribeck.drivers.staleness import stale_age
 from stribeck.ident.errors import InputError
 
 _REACTION_TIME = 0.02      # s, on top of a period, for which a joint still follows its last command before it brakes
@@ -15,8 +16,6 @@ _FOLLOWING_TIME = 0.2      # s over which a joint may fall behind its commands,
 _MOVING_TIME = 1.0         # and its position go another way than its velocity says,
 _PAUSE = 4.0               # reaction times from sample to sample after which nobody knows the way between,
 _OTHERWISE = 0.2           # beside this part of that way: velocities lag and are coarse, but their sign and scale show
-_STALE_PERIODS = 10        # periods after which a joint's sample is stale,
-_STALE_TIME = 0.05         # s, whichever is longer
 _ROUNDING = 1.0 + 1e-9     # of commands at their limits
 _QUANTITIES = (            # what is checked, with its unit for turning and for sliding joints
     ("position with stopping distance", "rad", "m"), ("position with stopping distance", "rad", "m"),
@@ -58,7 +57,7 @@ class Supervisor:
             raise InputError(f"{missing[0]} is missing in the arm file; nothing moves without it")
         n = len(arm.names)
         temperature = np.where(np.isnan(limits.temperature), np.inf, limits.temperature)
-        stale = np.full(n, max(_STALE_PERIODS / arm.rate, _STALE_TIME))
+        stale = np.full(n, stale_age(arm.rate))
         self._allowed = np.stack((limits.position[:, 1], -limits.position[:, 0], limits.velocity, limits.torque,
                                   temperature, stale, limits.following_error, limits.following_error))
         self._found = np.zeros_like(self._allowed)

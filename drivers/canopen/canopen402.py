@@ -21,7 +21,7 @@ from pydantic import Field, PositiveFloat
 from stribeck.drivers.canopen import cia402
 from stribeck.drivers.canopen.cia402 import Scale
 from stribeck.drivers.errors import DriverError, NoAnswer
-from stribeck.drivers.wire.axis import Axis, Counts, Joint, Keys, Link, LinkKeys, Power, Reading, Steps, refuse_shared
+from stribeck.drivers.wire.axis import Axis, Counts, DriveLink, DrivenJoint, Keys, LinkKeys, Power, Reading, Steps, refuse_shared
 from stribeck.drivers.wire.transport import SEND, all_tried, can_bits, open_can, readable
 from stribeck.ident.errors import InputError
 
@@ -108,7 +108,7 @@ _AT_REST = (Setting(0x60FF, 0, "<i", 0, "target velocity"), Setting(0x60B1, 0, "
 class CanopenAxis(Axis):
     """One CiA 402 drive."""
 
-    def __init__(self, joint: Joint, keys: CanopenKeys, drive: DriveKeys) -> None:
+    def __init__(self, joint: DrivenJoint, keys: CanopenKeys, drive: DriveKeys) -> None:
         self.joint, self.keys, self.drive = joint, keys, drive
         self._velocity_counts = drive.velocity_counts or drive.position_counts
         self._acceleration_counts = drive.acceleration_counts or self._velocity_counts
@@ -604,12 +604,12 @@ class _Network(canopen.Network):
             raise DriverError(f"the CAN bus cannot be read any more: {failure}") from failure
 
 
-class CanopenLink(Link):
+class CanopenLink(DriveLink):
     """CiA 402 drives on one CAN bus."""
 
     keys, joint_keys = CanopenKeys, DriveKeys
 
-    def __init__(self, joints: tuple[Joint, ...], keys: CanopenKeys, drives: tuple[DriveKeys, ...]) -> None:
+    def __init__(self, joints: tuple[DrivenJoint, ...], keys: CanopenKeys, drives: tuple[DriveKeys, ...]) -> None:
         refuse_shared(joints, "node", [drive.node for drive in drives], {keys.host: "this computer (driver.host)"})
         self._keys, self.modes = keys, frozenset(keys.modes) | {"velocity"}
         self.axes = self._axes = tuple(CanopenAxis(joint, keys, drive) for joint, drive in zip(joints, drives, strict=True))

@@ -25,7 +25,7 @@ from pydantic import Field, PositiveFloat, PositiveInt
 from stribeck.drivers.dynamixel import protocol2 as dxl
 from stribeck.drivers.dynamixel.protocol2 import MODELS, NO_TORQUE, Register, Reply, Scale, State
 from stribeck.drivers.errors import DriverError, NoAnswer
-from stribeck.drivers.wire.axis import Axis, Joint, Keys, Link, LinkKeys, Power, Reading, Steps, refuse_shared
+from stribeck.drivers.wire.axis import Axis, DriveLink, DrivenJoint, Keys, LinkKeys, Power, Reading, Steps, refuse_shared
 from stribeck.ident.errors import InputError, unknown_name
 
 _POLL = 0.002               # s after which a read of the port looks at the clock
@@ -182,7 +182,7 @@ class Setting:
 class DynamixelAxis(Axis):
     """One servo."""
 
-    def __init__(self, joint: Joint, keys: DynamixelKeys, drive: DriveKeys, bus: Callable[[], Bus]) -> None:
+    def __init__(self, joint: DrivenJoint, keys: DynamixelKeys, drive: DriveKeys, bus: Callable[[], Bus]) -> None:
         if (series := drive.model.partition("-")[0]) in NO_TORQUE:
             raise InputError(f"joints.{joint.name}.drive.model = {drive.model!r}: it reports {NO_TORQUE[series]}, which "
                              "tells no friction; that takes the current of its motor")
@@ -480,12 +480,12 @@ class DynamixelAxis(Axis):
         return kind(f"the drive of {self.joint.name} (id {self.drive.id}) {words}")
 
 
-class DynamixelLink(Link):
+class DynamixelLink(DriveLink):
     """Servos on one line."""
 
     keys, joint_keys = DynamixelKeys, DriveKeys
 
-    def __init__(self, joints: tuple[Joint, ...], keys: DynamixelKeys, drives: tuple[DriveKeys, ...]) -> None:
+    def __init__(self, joints: tuple[DrivenJoint, ...], keys: DynamixelKeys, drives: tuple[DriveKeys, ...]) -> None:
         refuse_shared(joints, "id", [drive.id for drive in drives])
         self._keys = keys
         self.axes = self._axes = tuple(DynamixelAxis(joint, keys, drive, self._connected)

@@ -16,7 +16,7 @@ from scipy.optimize import minimize
 from stribeck.drivers.interrupts import uninterrupted
 from stribeck.drivers.mit import mit_frames as mit
 from stribeck.drivers.mit.mit_motor import MotorKeys, Shaft
-from stribeck.drivers.wire.axis import Joint, Reading, Steps, refuse_shared
+from stribeck.drivers.wire.axis import DrivenJoint, Reading, Steps, refuse_shared
 from stribeck.drivers.wire.polled import Condition, Frame, PolledAxis, PolledKeys, PolledLink
 from stribeck.drivers.wire.transport import can_bits
 from stribeck.drivers.wire.velocity_from_positions import Slope
@@ -42,7 +42,7 @@ class DriveKeys(MotorKeys):
 class CubemarsAxis(PolledAxis):
     """One AK motor."""
 
-    def __init__(self, joint: Joint, keys: PolledKeys, drive: DriveKeys) -> None:
+    def __init__(self, joint: DrivenJoint, keys: PolledKeys, drive: DriveKeys) -> None:
         super().__init__(joint, keys)
         self.drive, self.shaft = drive, Shaft(joint, drive)
         step = drive.kp * drive.gear**2 / keys.rate         # N·m·s/rad: torque of a step of the ramp, by velocity
@@ -234,7 +234,7 @@ class CubemarsLink(PolledLink):
 
     keys, joint_keys = PolledKeys, DriveKeys
 
-    def __init__(self, joints: tuple[Joint, ...], keys: PolledKeys, drives: tuple[DriveKeys, ...]) -> None:
+    def __init__(self, joints: tuple[DrivenJoint, ...], keys: PolledKeys, drives: tuple[DriveKeys, ...]) -> None:
         if not keys.allow_no_watchdog:
             raise InputError("AK motors have no watchdog: if this computer hangs, they stay at the last position of the ramp, "
                              "powered. driver.allow_no_watchdog = true moves them all the same")

@@ -12,7 +12,7 @@ from pydantic import Field
 from stribeck.drivers.mit import mit_frames as mit
 from stribeck.drivers.mit.mit_frames import Ranges, State
 from stribeck.drivers.mit.mit_motor import MotorKeys, Shaft
-from stribeck.drivers.wire.axis import Joint, Reading, Steps
+from stribeck.drivers.wire.axis import DrivenJoint, Reading, Steps
 from stribeck.drivers.wire.polled import Condition, Frame, PolledAxis, PolledKeys, PolledLink
 from stribeck.drivers.wire.transport import can_bits
 from stribeck.drivers.wire.velocity_from_positions import Slope
@@ -34,7 +34,7 @@ class DriveKeys(MotorKeys):
 class DamiaoAxis(PolledAxis):
     """One Damiao motor."""
 
-    def __init__(self, joint: Joint, keys: PolledKeys, drive: DriveKeys) -> None:
+    def __init__(self, joint: DrivenJoint, keys: PolledKeys, drive: DriveKeys) -> None:
         super().__init__(joint, keys)
         self.drive, self.shaft = drive, Shaft(joint, drive)
         step = self.shaft.steps
@@ -216,7 +216,7 @@ class DamiaoLink(PolledLink):
 
     keys, joint_keys = PolledKeys, DriveKeys
 
-    def __init__(self, joints: tuple[Joint, ...], keys: PolledKeys, drives: tuple[DriveKeys, ...]) -> None:
+    def __init__(self, joints: tuple[DrivenJoint, ...], keys: PolledKeys, drives: tuple[DriveKeys, ...]) -> None:
         taken: dict[int, str] = {mit.SERVICE: "questions to all motors"}
         for joint, drive in zip(joints, drives, strict=True):
             for identifier, what in ((drive.id, "id"), (mit.VELOCITY + drive.id, "velocity frames"), (drive.reply, "reply")):

@@ -7,7 +7,7 @@ from pydantic import PositiveFloat, model_validator
 
 from stribeck.drivers.mit import mit_frames as mit
 from stribeck.drivers.mit.mit_frames import Ranges, State
-from stribeck.drivers.wire.axis import Joint, Keys, Steps
+from stribeck.drivers.wire.axis import DrivenJoint, Keys, Steps
 from stribeck.ident.errors import InputError
 
 
@@ -37,7 +37,7 @@ class MotorKeys(Keys):
 class Shaft:
     """Between the motor's output shaft and the joint: gear, direction, zero."""
 
-    def __init__(self, joint: Joint, keys: MotorKeys) -> None:
+    def __init__(self, joint: DrivenJoint, keys: MotorKeys) -> None:
         self.joint, self.spans, self.gear = joint, keys.spans, keys.gear
         self._turn = joint.table.direction / keys.gear
         self._torque = joint.table.direction * keys.gear

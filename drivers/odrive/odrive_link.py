@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from stribeck.drivers.odrive import can_simple as cansimple
-from stribeck.drivers.wire.axis import Counts, Joint, Keys, Reading, Steps, refuse_shared
+from stribeck.drivers.wire.axis import Counts, DrivenJoint, Keys, Reading, Steps, refuse_shared
 from stribeck.drivers.wire.polled import Condition, Frame, PolledAxis, PolledKeys, PolledLink
 from stribeck.drivers.wire.transport import can_bits
 
@@ -68,7 +68,7 @@ class OdriveAxis(PolledAxis):
 
     keys: OdriveKeys
 
-    def __init__(self, joint: Joint, keys: OdriveKeys, drive: DriveKeys) -> None:
+    def __init__(self, joint: DrivenJoint, keys: OdriveKeys, drive: DriveKeys) -> None:
         super().__init__(joint, keys)
         self.drive = drive
         gear, direction = joint.gear, joint.table.direction
@@ -315,7 +315,7 @@ class OdriveLink(PolledLink):
 
     keys, joint_keys = OdriveKeys, DriveKeys
 
-    def __init__(self, joints: tuple[Joint, ...], keys: OdriveKeys, drives: tuple[DriveKeys, ...]) -> None:
+    def __init__(self, joints: tuple[DrivenJoint, ...], keys: OdriveKeys, drives: tuple[DriveKeys, ...]) -> None:
         refuse_shared(joints, "node", [drive.node for drive in drives])
         super().__init__(joints, keys, tuple(OdriveAxis(joint, keys, drive) for joint, drive in zip(joints, drives, strict=True)))
 

@@ -1,6 +1,6 @@
 """What a driver for another drive has to provide: axes on a link (docs/drivers.md shows one).
 
-Transport (an open python-can bus or serial port) -> codec (pure functions between bytes and SI) -> `Axis` -> `Link`;
+Transport (an open python-can bus or serial port) -> codec (pure functions between bytes and SI) -> `Axis` -> `DriveLink`;
 `wired_arm.WiredArm` makes an `Arm` of a link.
 """
 
@@ -49,7 +49,7 @@ class LinkKeys(Keys):
 
 
 @dataclass(frozen=True)
-class Joint:
+class DrivenJoint:
     """What the arm file says about one joint, for its axis. SI, joint side.
 
     Attributes
@@ -136,11 +136,11 @@ class Steps:
 
 
 class Axis(ABC):
-    """One drive. What has to be sent each cycle the axis prepares (`command`) and its link sends (`Link.exchange`).
+    """One drive. What has to be sent each cycle the axis prepares (`command`) and its link sends (`DriveLink.exchange`).
 
     Attributes
     ----------
-    joint : Joint
+    joint : DrivenJoint
         What it drives.
     steps : Steps
         Its resolution.
@@ -156,7 +156,7 @@ class Axis(ABC):
         What becomes of its joint then where it does not.
     """
 
-    joint: Joint
+    joint: DrivenJoint
     steps: Steps
     reading: Reading | None = None
     replies: int = 0
@@ -232,7 +232,7 @@ class Axis(ABC):
         """Clear a fault and leave the drive without power. Asked for by people only."""
 
 
-class Link(ABC):
+class DriveLink(ABC):
     """The drives of an arm on one bus.
 
     Attributes
@@ -262,7 +262,7 @@ class Link(ABC):
         return sum(axis.corrupt for axis in self.axes)
 
     @abstractmethod
-    def __init__(self, joints: tuple[Joint, ...], keys: Any, drives: tuple[Any, ...]) -> None:
+    def __init__(self, joints: tuple[DrivenJoint, ...], keys: Any, drives: tuple[Any, ...]) -> None:
         """`drives` are the joints' own checked keys."""
 
     @abstractmethod
@@ -295,7 +295,7 @@ class Link(ABC):
         """Part of the bus that the cycles take at the stated rate; at most `wired_arm.MOST_LOAD` is accepted."""
 
 
-def read_keys(arm: ArmFile, names: tuple[str, ...], link: type[Link]) -> tuple[Any, tuple[Any, ...]]:
+def read_keys(arm: ArmFile, names: tuple[str, ...], link: type[DriveLink]) -> tuple[Any, tuple[Any, ...]]:
     """The driver's keys of the arm file, checked: those of ``[driver]`` and those of each joint.
 
     Raises
@@ -311,7 +311,8 @@ def read_keys(arm: ArmFile, names: tuple[str, ...], link: type[Link]) -> tuple[A
     return keys.driver, tuple(drives.joints[name].drive for name in names)
 
 
-def refuse_shared(joints: Sequence[Joint], key: str, addresses: Sequence[int], others: Mapping[int, str] | None = None) -> None:
+def refuse_shared(joints: Sequence[DrivenJoint], key: str, addresses: Sequence[int],
+                  others: Mapping[int, str] | None = None) -> None:
     """Refuse an address ``joints.NAME.drive.KEY`` on the bus that somebody else has; `others` are those of no joint.
 
     Raises
@@ -327,12 +328,12 @@ def refuse_shared(joints: Sequence[Joint], key: str, addresses: Sequence[int], o
         taken[address] = joint.name
 
 
-def read_joints(arm: ArmFile, mechanism: Mechanism, limits: Limits) -> tuple[Joint, ...]:
+def read_joints(arm: ArmFile, mechanism: Mechanism, limits: Limits) -> tuple[DrivenJoint, ...]:
     """What the arm file says about each joint."""
     def row(values: Array, j: int) -> float:
         return float(values[j])
 
-    return tuple(Joint(name, (float(limits.position[j, 0]), float(limits.position[j, 1])), row(limits.velocity, j),
-                       row(limits.acceleration, j), row(limits.torque, j), arm.joint(name), mechanism.position_unit(j),
-                       mechanism.unit(j))
+    return tuple(DrivenJoint(name, (float(limits.position[j, 0]), float(limits.position[j, 1])), row(limits.velocity, j),
+                             row(limits.acceleration, j), row(limits.torque, j), arm.joint(name), mechanism.position_unit(j),
+                             mechanism.unit(j))
                  for j, name in enumerate(mechanism.names))

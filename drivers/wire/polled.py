@@ -11,7 +11,7 @@ import can
 from pydantic import Field, PositiveFloat
 
 from stribeck.drivers.errors import DriverError, NoAnswer
-from stribeck.drivers.wire.axis import Axis, Joint, Link, LinkKeys, Power, Reading
+from stribeck.drivers.wire.axis import Axis, DriveLink, DrivenJoint, LinkKeys, Power, Reading
 from stribeck.drivers.wire.transport import SEND, all_tried, open_can, readable
 
 _REPLY = 0.1            # s for an answer to a question outside the cycles,
@@ -66,7 +66,7 @@ class PolledAxis(Axis):
 
     link: "PolledLink"
 
-    def __init__(self, joint: Joint, keys: PolledKeys) -> None:
+    def __init__(self, joint: DrivenJoint, keys: PolledKeys) -> None:
         self.joint, self.keys = joint, keys
         self.due, self.released = False, False
         self.answers: dict[Hashable, Any] = {}
@@ -260,10 +260,10 @@ class PolledAxis(Axis):
         return kind(f"the drive of {self.joint.name} {words}")
 
 
-class PolledLink(Link):
+class PolledLink(DriveLink):
     """The drives of one CAN bus; a driver adds keys, axes and the load."""
 
-    def __init__(self, joints: tuple[Joint, ...], keys: PolledKeys, axes: tuple[PolledAxis, ...]) -> None:
+    def __init__(self, joints: tuple[DrivenJoint, ...], keys: PolledKeys, axes: tuple[PolledAxis, ...]) -> None:
         self._keys, self.axes, self._axes = keys, axes, axes
         for axis in axes:
             axis.link = self

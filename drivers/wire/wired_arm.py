@@ -12,7 +12,8 @@ import numpy as np
 from stribeck.drivers.arm import Array, Command, JointSample, Resolution, command_fault
 from stribeck.drivers.errors import ArmStopped, DriverError, NoAnswer
 from stribeck.drivers.interrupts import endings_raised, uninterrupted
-from stribeck.drivers.wire.axis import BRAKE_CLOSES, Axis, Link, read_joints, read_keys
+from stribeck.drivers.staleness import stale_age
+from stribeck.drivers.wire.axis import BRAKE_CLOSES, Axis, DriveLink, read_joints, read_keys
 from stribeck.drivers.wire.realtime import real_time
 from stribeck.drivers.wire.transport import alone, bus_errors
 from stribeck.ident.arm.arm_file import ArmFile, check_against_model
@@ -32,7 +33,6 @@ _REST = 0.005               # rad/s, of slides a tenth in m/s, below which a joi
 _FIRST = 3                  # cycles in which drives must have replied before any is powered,
 _FIRST_REPLY = 1.0          # s for which they are asked: nothing is powered yet
 _NOT_CONNECTED = "it is not connected", "disconnected"
-_AGE = 0.05                 # s, or ten periods: values that were older when the next were asked for are no sign of life
 
 
 @dataclass
@@ -67,7 +67,7 @@ class WiredArm:
     ----------
     arm : ArmFile
         Limits and the driver's keys.
-    link : type of Link
+    link : type of DriveLink
         The driver.
     transport : optional
         An open python-can bus or serial port; default is the one that the arm file names, opened on entering.
@@ -78,7 +78,7 @@ class WiredArm:
         On keys that the driver refuses, limits that are missing, or a bus that cannot carry the rate.
     """
 
-    def __init__(self, arm: ArmFile, link: type[Link], transport: Any = None) -> None:
+    def __init__(self, arm: ArmFile, link: type[DriveLink], transport: Any = None) -> None:
         mechanism = load_mechanism(arm)
         check_against_model(arm, mechanism)
         self.names, self.rate, self.limits = mechanism.names, arm.driver.rate, arm.limits(mechanism)
@@ -529,5 +529,5 @@ class WiredArm:
 
     def _silent(self, axes: Sequence[Axis] | None = None) -> list[str]:
         """Joints that have not replied for a while; a pause of this computer while it waits for replies is not theirs."""
-        old = self._asked - max(_AGE, 10.0 * self._period)
+        old = self._asked - stale_age(self.rate)
         return [axis.joint.name for axis in (self.axes if axes is None else axes) if axis.reading is None or axis.reading.t < old]

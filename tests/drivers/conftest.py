@@ -19,8 +19,7 @@ def bench(make_arm: Callable[..., ArmFile]) -> Iterator[Callable[..., Bench]]:
     Tests share their computer with others: replies may be three times as old as usual before an arm is stopped.
     """
     with pytest.MonkeyPatch.context() as patience:
-        patience.setattr("stribeck.drivers.wire.wired_arm._AGE", 0.15)
-        patience.setattr("stribeck.drivers.supervisor._STALE_TIME", 0.15)
+        patience.setattr("stribeck.drivers.staleness.SHORTEST_AGE", 0.15)
         yield from benches(make_arm)
 
 

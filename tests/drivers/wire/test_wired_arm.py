@@ -14,7 +14,7 @@ from stribeck.drivers.arm import Command
 from stribeck.drivers.connect import connect
 from stribeck.drivers.errors import ArmStopped, DriverError
 from stribeck.drivers.interrupts import uninterrupted
-from stribeck.drivers.wire.axis import Axis, Link, Reading, Steps, read_joints
+from stribeck.drivers.wire.axis import Axis, DriveLink, Reading, Steps, read_joints
 from stribeck.drivers.wire.wired_arm import WiredArm
 from tests.drivers.wires import PAIR, REST, steps
 
@@ -55,7 +55,7 @@ class Ideal(Axis):
         pass
 
 
-class Loopback(Link):
+class Loopback(DriveLink):
     """Replies come at once, but for the next cycles in which the computer pauses while it waits for them."""
 
     def __init__(self, joints, keys, drives):
