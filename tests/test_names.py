@@ -10,7 +10,7 @@ from stribeck.drivers.simulation.truth import FlexibleLink, JointTruth, Knobs, _
 from stribeck.experiments.plans.plan import Plan, Segment
 from stribeck.ident.arm.arm_file import JointTable, _ArmTable
 from stribeck.ident.calibration.calibration import _CalibrationTable, _JointTable, _ParameterTable
-from stribeck.ident.fit.information import Prediction
+from stribeck.ident.fit.information import ExpectedPrecision
 from stribeck.ident.laws.friction import AUTO, LAWS, UNITS
 from stribeck.ident.log.round_trips import COLUMNS
 from stribeck.ident.log.run import SIGNALS
@@ -38,7 +38,7 @@ CODE = {
     "Calibration file": keys(_CalibrationTable) | keys(_JointTable) | keys(_ParameterTable),
     "Mechanism file": set().union(*map(keys, (_MechanismTable, _MechanismJointTable, _LoopTable, _EndTable, _FrictionTable,
                                               Spring))),
-    "Plan file": keys(Plan) | keys(Segment) | keys(Prediction) | {"schema"},
+    "Plan file": keys(Plan) | keys(Segment) | keys(ExpectedPrecision) | {"schema"},
 }
 
 

@@ -225,7 +225,7 @@ def _cause(calibration: Calibration) -> str:
 
 def repeat_sentence(calibration: Calibration) -> str:
     """How far single runs deviate from one another; empty for one run."""
-    count, beyond, greatest = calibration.passes, [], (0.0, "")
+    count, beyond, greatest = calibration.pass_count, [], (0.0, "")
     for name, joint in calibration.joints.items():
         for key, entry in joint.parameters.items():
             deviation, value, error = entry.repeat_deviation, entry.value, entry.std_error

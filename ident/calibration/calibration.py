@@ -197,7 +197,7 @@ class Calibration:
     folder: Path = field(default=Path(), compare=False)
 
     @property
-    def passes(self) -> int:
+    def pass_count(self) -> int:
         """Runs that stand for themselves: neither the rest of another one nor of ramps."""
         return sum("continues" not in run and "purpose" not in run for run in self.runs)
 

@@ -31,7 +31,8 @@ FIT, VALIDATION, WARM_UP, LOWEST_SPEED, BREAKAWAY = "fit", "validation", "warm-u
 IMPORTED = "imported"           # for whatever its user wants
 FITTED = (FIT, BREAKAWAY)       # the fit of a campaign takes runs of these purposes
 REPLIES = "replies"     # event: how a bus did, when motion on it had ended
-RAMP, MOVED = "ramp", "moved"   # events: where the torque of a joint began to grow, and where the joint had broken loose
+BREAKAWAY_RAMP = "ramp"     # kind of a segment, and event: where the torque of a joint begins to grow
+MOVED = "moved"             # event: where that joint had broken loose
 SIGNALS = ("q", "dq", "tau", "q_cmd", "dq_cmd", "t", "raw", "temperature")
 
 
