@@ -10,7 +10,7 @@ from stribeck.experiments.report import words
 from stribeck.experiments.report.figures import curve_speeds
 from stribeck.experiments.report.joint_data import JointData
 from stribeck.experiments.report.svg import spark, strip
-from stribeck.ident.calibration.calibration import JointCalibration
+from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.export.approximation import approximate, losses
 from stribeck.ident.laws.friction import unit
 from stribeck.ident.laws.parameter import Parameter

@@ -16,7 +16,8 @@ import numpy as np
 from scipy.special import chdtri, ndtri, stdtrit
 
 from stribeck.ident.arrays import Array
-from stribeck.ident.calibration.calibration import Calibration, JointCalibration
+from stribeck.ident.calibration.calibration import Calibration
+from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import InputError
 from stribeck.ident.laws.parameter import Parameter
 
