@@ -11,11 +11,13 @@ import numpy as np
 
 from stribeck import Calibration, Feedforward
 from stribeck.ident.arm.arm_file import load_arm
-from stribeck.ident.calibration.calibration import JointCalibration, Model, file_sha256
+from stribeck.ident.calibration.calibration_content import Model
+from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.laws.table import unit
 from stribeck.ident.model.loads import LOADS
 from stribeck.ident.model.mechanism import Bearing
+from stribeck.ident.whole_files import file_sha256
 
 _PARAMETERS = {"coulomb": 5.0, "static": 7.0, "viscous": 4.0, "stribeck_velocity": 0.05, "coulomb_coefficient": 0.1,
                "static_coefficient": 0.12}

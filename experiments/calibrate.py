@@ -137,7 +137,7 @@ def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, se
         """Those of the runs to be fitted, one after the other."""
         held = with_slowest(arm, lowest_speeds(found)) if found else arm
         if refining:
-            return Refinement(held, every, seed, options, method, target, left, campaign.passes)
+            return Refinement(held, every, seed, options, method, target, left, campaign.runs_of_passes)
         return [plan_method(method, held, joints, seed)] * repeats
 
     def wanted(ahead: Iterable[tuple[int, Plan]]) -> list[Plan]:

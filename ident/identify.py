@@ -12,9 +12,11 @@ import pandas as pd
 
 from stribeck.ident.arm.arm_file import ArmFile, Tool
 from stribeck.ident.arm.load_mechanism import load_mechanism
-from stribeck.ident.calibration.calibration import Calibration, JointCalibration, Model, file_sha256
+from stribeck.ident.calibration.calibration import Calibration
+from stribeck.ident.calibration.calibration_content import Model
+from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import FitError, InputError
-from stribeck.ident.fit.arm.between_runs import passes, with_deviation
+from stribeck.ident.fit.arm.between_runs import runs_by_pass, with_deviation
 from stribeck.ident.fit.arm.unknown_tool import ToolFit, UnknownTool, seek_tool
 from stribeck.ident.fit.joint.advice import VARIED
 from stribeck.ident.fit.joint.fit_joint import JointFit, Options, excited_loads, identify_joint, identify_motion
@@ -24,15 +26,15 @@ from stribeck.ident.laws.load_components import load_at, load_part
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.log.breakaway import breakaway_table, breakaways
 from stribeck.ident.log.finding import Finding
-from stribeck.ident.log.health.log_health import check_log, check_reading, check_scale, drift, name_runs
+from stribeck.ident.log.health.log_health import check_log, check_reading, check_scale, friction_change, name_runs
 from stribeck.ident.log.health.motion_health import OF_STROKES, check_motion
-from stribeck.ident.log.health.wrong_zero_or_sign import KINDS as MISPLACED
-from stribeck.ident.log.health.wrong_zero_or_sign import misplaced
+from stribeck.ident.log.health.wrong_zero_or_sign import MISTAKES, misplaced
 from stribeck.ident.log.motion_points import Log, filtered
 from stribeck.ident.log.round_trips import Reduction, reduce_run
 from stribeck.ident.log.run import BREAKAWAY, Run, arm_sha256
 from stribeck.ident.log.signal_checks import dead_torques
 from stribeck.ident.model.mechanism import Mechanism
+from stribeck.ident.whole_files import file_sha256
 
 STRONG_DRIFT = 0.10     # change of friction over a run from which a warning is due
 CONTRADICTED = 0.10     # torque over the model's gravity that far from 1 puts the model's loads in doubt
@@ -104,7 +106,7 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
     mechanisms = _mechanisms(runs)
     checked = [check_log(run) for run in runs]
     reductions = [reduce_run(run, own) for run, own in zip(runs, mechanisms, strict=True)]
-    parted = passes(runs)
+    parted = runs_by_pass(runs)
     tool = _sought(arm, mechanisms[0], reductions, parted) if options.motion == "none" else ToolFit()
     if tool.unknown.tool is not None:
         mechanisms = _mechanisms(runs, tool.unknown.tool)
@@ -145,15 +147,15 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
     findings += [finding for joint in joints.values() for finding in joint.findings]
     dq = np.concatenate([reduction.dq for reduction in reductions])
     if options.motion == "none" and (mistake := misplaced(points, q, dq, mechanism, arm.joints)):
-        findings = [finding for finding in findings if finding.kind not in MISPLACED] + mistake       # others follow from it
+        findings = [finding for finding in findings if finding.kind not in MISTAKES] + mistake       # others follow from it
     if len({run.arm.tool for run in runs}) > 1:
         findings += _told_by_payload(joints, options)
     joints = _repeated(doubted(joints), parted, runs, points, mechanisms, options, findings)
     findings += [Finding(name, "strong drift", f"{name}: friction drifted by {100 * change:+.0f} %; warm up and run again")
-                 for name, change in drift(points).items() if abs(change) > STRONG_DRIFT]
+                 for name, change in friction_change(points).items() if abs(change) > STRONG_DRIFT]
     findings += [Finding(name, "drift", f"{name}: {100 * change:+z.1f} % from the first to the last reference round trip"
                                         f"{_drift_of_all(joints.get(name))}")
-                 for name, change in drift(points).items()]
+                 for name, change in friction_change(points).items()]
     ordered = {name: joints[name] for name in mechanism.names if name in joints}
     created = created or datetime.fromisoformat(runs[-1].record["start"])
     calibration = _calibration(runs, mechanism, ordered, options, created, tool.unknown)

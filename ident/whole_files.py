@@ -1,5 +1,6 @@
-"""Files that are whole or not there."""
+"""Files that are whole or not there, and the digest by which a file is known again."""
 
+import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -30,3 +31,9 @@ def write_whole(path: Path, text: str) -> None:
     """Write a text in UTF-8, its line ends as they are; see `whole`."""
     with whole(path) as part:
         part.write_text(text, encoding="utf-8", newline="")
+
+
+def file_sha256(path: Path) -> str:
+    """Digest of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

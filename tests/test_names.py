@@ -9,8 +9,8 @@ from stribeck.drivers.dynamixel import dynamixel_link as dynamixel
 from stribeck.drivers.simulation.truth import FlexibleLink, JointTruth, Knobs, _ArmTruth
 from stribeck.experiments.plans.plan import Plan, Segment
 from stribeck.ident.arm.arm_file import JointTable, _ArmTable
-from stribeck.ident.calibration.calibration import _CalibrationTable, _JointTable, _ParameterTable
-from stribeck.ident.fit.information import Prediction
+from stribeck.ident.calibration.calibration_tables import CalibrationTable, JointCalibrationTable, ParameterTable
+from stribeck.ident.fit.information import ExpectedPrecision
 from stribeck.ident.laws.table import LAWS, laws_on_offer, quantities
 from stribeck.ident.log.round_trips import COLUMNS
 from stribeck.ident.log.run import SIGNALS
@@ -35,10 +35,10 @@ CODE = {
                  | keys(JointTruth) - set(quantities()) | keys(FlexibleLink)),
     "Dynamixel keys": keys(dynamixel.DynamixelKeys) | keys(dynamixel.DriveKeys),
     "Points (`points.csv`)": set(COLUMNS),
-    "Calibration file": keys(_CalibrationTable) | keys(_JointTable) | keys(_ParameterTable),
+    "Calibration file": keys(CalibrationTable) | keys(JointCalibrationTable) | keys(ParameterTable),
     "Mechanism file": set().union(*map(keys, (_MechanismTable, _MechanismJointTable, _LoopTable, _EndTable, _FrictionTable,
                                               Spring))),
-    "Plan file": keys(Plan) | keys(Segment) | keys(Prediction) | {"schema"},
+    "Plan file": keys(Plan) | keys(Segment) | keys(ExpectedPrecision) | {"schema"},
 }
 
 

@@ -10,7 +10,7 @@ from stribeck.ident.log.motion_points import BANDWIDTH
 from stribeck.ident.log.round_trips import reduce_run
 from stribeck.ident.log.run import Run
 from stribeck.ident.log.signal_checks import check_time, dead_torques
-from stribeck.ident.log.strokes import HELD
+from stribeck.ident.log.strokes import REST_TOLERANCE
 from stribeck.ident.model.mechanism import Mechanism
 
 _LEAST_SPEEDS = 3       # from which viscous friction is more than a line through two points
@@ -36,7 +36,7 @@ def outlook(run: Run, mechanism: Mechanism) -> Outlook:
         Its arm.
     """
     points = reduce_run(run, mechanism).points
-    moves = [name for name, way in zip(run.names, np.ptp(run.signals["q"], axis=0), strict=True) if way > 2.0 * HELD]
+    moves = [name for name, way in zip(run.names, np.ptp(run.signals["q"], axis=0), strict=True) if way > 2.0 * REST_TOLERANCE]
     still, dead = [name for name in run.names if name not in moves], dead_torques(run)
     moves = [name for name in moves if name not in dead]
     trips = {str(name): rows["segment"].nunique() for name, rows in points.groupby("joint", sort=False)}

@@ -9,7 +9,7 @@ from stribeck.experiments.methods.registry import plan_method
 from stribeck.experiments.plans.plan import Plan
 from stribeck.experiments.plans.speeds_and_postures import Goal
 from stribeck.ident.arm.arm_file import ArmFile
-from stribeck.ident.fit.information import corners, learnt
+from stribeck.ident.fit.information import learnt, speeds_at_extreme_loads
 from stribeck.ident.fit.joint.fit_joint import Options
 from stribeck.ident.identify import Identification, identify
 from stribeck.ident.log.run import Run
@@ -102,5 +102,5 @@ def band(result: Identification, joint: str) -> float:
     if joint not in result.joints:
         return np.inf
     fit = result.joints[joint].fit
-    where = corners(result.points[result.points["joint"] == joint], fit.load, fit.values)
+    where = speeds_at_extreme_loads(result.points[result.points["joint"] == joint], fit.load, fit.values)
     return float(np.max(fit.band(*where) / fit.predict(*where)))

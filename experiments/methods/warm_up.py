@@ -14,7 +14,7 @@ from stribeck.experiments.plans.speeds_and_postures import Array, Design, Trip
 from stribeck.experiments.recording.follow import ENOUGH
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.log.run import WARM_UP, Run, arm_sha256, load_run
-from stribeck.ident.log.strokes import HELD
+from stribeck.ident.log.strokes import REST_TOLERANCE
 
 METHOD = "warm-up"
 LIMIT = 900.0           # s; it ends after that in any case,
@@ -83,7 +83,7 @@ def _along(samples: Sequence[JointSample]) -> Array:
     way = q[-1] - q[0]
     moves = dq * np.sign(way) > _AT_SPEED * np.max(np.abs(dq), axis=0)
     mean = np.sum(np.where(moves, tau * np.sign(way), 0.0), axis=0) / np.maximum(moves.sum(axis=0), 1)
-    return np.where(np.abs(way) > HELD, mean, np.nan)
+    return np.where(np.abs(way) > REST_TOLERANCE, mean, np.nan)
 
 
 def _changes(t: Array, friction: Array) -> Array:

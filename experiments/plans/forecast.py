@@ -9,7 +9,7 @@ import pandas as pd
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.plans.plan import DWELL, RAMP, Plan, profile
 from stribeck.experiments.plans.speeds_and_postures import Array, Design, Trip
-from stribeck.ident.fit.information import Expectation, Prediction, expectation, predict
+from stribeck.ident.fit.information import Expectation, ExpectedPrecision, expectation, expected_precision
 from stribeck.ident.laws.parameter import WEAK
 from stribeck.ident.log.round_trips import bins_of
 from stribeck.ident.model.dynamics import inverse_dynamics
@@ -118,10 +118,10 @@ def forecast(plan: Plan, design: Design, earlier: Mapping[str, Expectation] | No
     ways = ways_of(plan, design)
     points, thought = points_ahead(ways, design), expectations(ways, design, earlier)
     return replace(plan, predicted=tuple(prediction for name, own in points.groupby("joint", sort=False)
-                                         for prediction in predict(own, thought[str(name)])))
+                                         for prediction in expected_precision(own, thought[str(name)])))
 
 
-def richest(predicted: Sequence[Prediction]) -> dict[str, Prediction]:
+def richest(predicted: Sequence[ExpectedPrecision]) -> dict[str, ExpectedPrecision]:
     """Of each joint, what the plan tells if friction grows with the load that is told worst."""
     return {prediction.joint: prediction for prediction in sorted(predicted, key=lambda one: (len(one.parameters), one.friction))}
 

@@ -25,7 +25,7 @@ from stribeck.experiments.plans.clearance import in_the_way, may_move_together, 
 from stribeck.ident.arm.arm_file import ArmFile, Limits
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import unknown_name
-from stribeck.ident.fit.information import Prediction
+from stribeck.ident.fit.information import ExpectedPrecision
 from stribeck.ident.log.round_trips import TO_START
 from stribeck.ident.log.run import BREAKAWAY, FIT, VALIDATION, arm_sha256
 from stribeck.ident.model.dynamics import inverse_dynamics
@@ -116,7 +116,7 @@ class Plan:
     segments: tuple[Segment, ...]
     robot_time: float = 0.0
     purpose: str = FIT
-    predicted: tuple[Prediction, ...] = ()
+    predicted: tuple[ExpectedPrecision, ...] = ()
 
     def legs(self) -> Iterator[tuple[Array, Segment]]:
         """Every segment with the position at which it starts."""
@@ -539,7 +539,7 @@ class _PlanTable(BaseModel):
     segments: tuple[Segment, ...]
     robot_time: float = 0.0
     purpose: Literal["fit", "validation", "warm-up", "lowest-speed", "breakaway"] = "fit"
-    predicted: tuple[Prediction, ...] = ()
+    predicted: tuple[ExpectedPrecision, ...] = ()
 
 
 def with_robot_time(plan: Plan, arm: ArmFile) -> Plan:

@@ -18,7 +18,7 @@ from stribeck.experiments.recording.record import record
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
-from stribeck.ident.fit.arm.between_runs import passes
+from stribeck.ident.fit.arm.between_runs import runs_by_pass
 from stribeck.ident.fit.joint.fit_joint import Options
 from stribeck.ident.log.run import DONE, FIT, RUNS, Run, arm_sha256, campaign_runs, load_run, read_json, records
 from stribeck.ident.model.mechanism import Mechanism
@@ -81,7 +81,7 @@ class Campaign:
                 return load_run(path)
         return None
 
-    def passes(self, count: int) -> list[Run]:
+    def runs_of_passes(self, count: int) -> list[Run]:
         """Runs of the first passes through their plans, each with the rests of what was broken off."""
         return [run for one in self._passes(None)[:count] for run in one]
 
@@ -110,7 +110,7 @@ class Campaign:
     def left_of_ramps(self, plan: Plan) -> Part | None:
         """What is still to be recorded of a plan of ramps; None if nothing is."""
         runs = self._of(plan.purpose, ())
-        begun = [one for one in ([runs[k] for k in one] for one in passes(runs))
+        begun = [one for one in ([runs[k] for k in one] for one in runs_by_pass(runs))
                  if plan_from_table(one[0].record["plan"], one[0].path) == plan]
         return self._left(plan, begun[-1]) if begun else Part(plan)
 
@@ -143,7 +143,7 @@ class Campaign:
 
     def _passes(self, signals: tuple[str, ...] | None) -> list[list[Run]]:
         runs = self._of(FIT, signals)
-        return [[runs[k] for k in one] for one in passes(runs)]
+        return [[runs[k] for k in one] for one in runs_by_pass(runs)]
 
     def _of(self, purpose: str, signals: tuple[str, ...] | None) -> list[Run]:
         every = (load_run(path) if signals is None else load_run(path, signals) for path in campaign_runs(self._folder))

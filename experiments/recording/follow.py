@@ -11,7 +11,7 @@ from stribeck.experiments.plans.plan import DWELL, RAMP_TO, Plan, Profile, Segme
 from stribeck.experiments.recording.run_writer import Recorder
 from stribeck.ident.arm.arm_file import Limits
 from stribeck.ident.log.round_trips import TO_START
-from stribeck.ident.log.run import MOVED, RAMP
+from stribeck.ident.log.run import BREAKAWAY_RAMP, MOVED
 
 Array = NDArray[np.float64]
 GAIN = 8.0              # 1/s: dq = dq_cmd + GAIN (q_cmd - q), so that held joints do not creep
@@ -191,7 +191,7 @@ class _Tracker:
         mode = tuple("torque" if k == joint else "velocity" for k in range(len(arm.names)))
         applied, begin, moved = np.zeros(len(arm.names)), sample.t, False
         if self._recorder:
-            self._recorder.event(RAMP, segment=segment.id, torque=float(torque))
+            self._recorder.event(BREAKAWAY_RAMP, segment=segment.id, torque=float(torque))
         while not moved and segment.rate * applied[joint] < abs(segment.rate) * RAMP_TO * arm.limits.torque[joint]:
             applied[joint] = torque + segment.rate * (sample.t - begin)
             velocity = GAIN * (target - sample.q)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from stribeck.ident.arrays import Array, Groups
-from stribeck.ident.calibration.calibration import JointCalibration
+from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.fit.joint.fit_joint import JointFit
 from stribeck.ident.identify import Identification
 from stribeck.ident.laws.load_components import load_part

@@ -11,7 +11,7 @@ from stribeck.experiments.report.figures import curve_speeds
 from stribeck.experiments.report.joint_data import JointData
 from stribeck.experiments.report.svg import spark, strip
 from stribeck.experiments.report.words import glance
-from stribeck.ident.calibration.calibration import JointCalibration
+from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.export.approximation import approximate, losses
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.laws.table import unit

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import chdtri
 
-from stribeck.ident.calibration.calibration import Calibration, JointCalibration
+from stribeck.ident.calibration.calibration import Calibration
+from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.fit.joint.gravity import ASTRAY, TELLS
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.laws.quantity import COULOMB, STATIC, STRIBECK_VELOCITY, VISCOUS, Quantity
@@ -229,7 +230,7 @@ def _cause(calibration: Calibration) -> str:
 
 def repeat_sentence(calibration: Calibration) -> str:
     """How far single runs deviate from one another; empty for one run."""
-    count, beyond, greatest = calibration.passes, [], (0.0, "")
+    count, beyond, greatest = calibration.pass_count, [], (0.0, "")
     for name, joint in calibration.joints.items():
         for key, entry in joint.parameters.items():
             deviation, value, error = entry.repeat_deviation, entry.value, entry.std_error

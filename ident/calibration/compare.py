@@ -16,7 +16,8 @@ import numpy as np
 from scipy.special import chdtri, ndtri, stdtrit
 
 from stribeck.ident.arrays import Array
-from stribeck.ident.calibration.calibration import Calibration, JointCalibration
+from stribeck.ident.calibration.calibration import Calibration
+from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import InputError
 from stribeck.ident.laws.parameter import Parameter
 
@@ -140,7 +141,7 @@ def compare(before: Calibration, after: Calibration) -> Comparison:
         raise InputError(f"no joint in common: {', '.join(before.joints)} and {', '.join(after.joints)}")
     if before.torque_basis != after.torque_basis:
         raise InputError(f"torque_basis is {before.torque_basis} here and {after.torque_basis} there; fit both the same way")
-    runs = max(1, before.passes), max(1, after.passes)
+    runs = max(1, before.pass_count), max(1, after.pass_count)
     pairs = {name: (before.joints[name], after.joints[name]) for name in joints}
     common = {name: list(_comparable(a, b)) for name, (a, b) in pairs.items()}
     z = float(ndtri(1.0 - LEVEL / 4.0 / max(1, sum(map(len, common.values())))))

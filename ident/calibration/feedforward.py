@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stribeck.ident.arrays import Array
-from stribeck.ident.calibration.calibration import Calibration, JointCalibration
+from stribeck.ident.calibration.calibration import Calibration
+from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import InputError, ModelError, unknown_name
 from stribeck.ident.laws.table import law_named
 from stribeck.ident.model.loads import LOAD_PARTS, load_weights

@@ -15,13 +15,15 @@ import numpy as np
 
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.arrays import Array
-from stribeck.ident.calibration.calibration import Calibration, JointCalibration, file_sha256
+from stribeck.ident.calibration.calibration import Calibration
+from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import FitError, InputError
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.log.motion_points import Motion, filtered, reduce_motion
 from stribeck.ident.log.run import Run
 from stribeck.ident.model.dynamics import same_dynamics
 from stribeck.ident.model.mechanism import Mechanism
+from stribeck.ident.whole_files import file_sha256
 
 _MOSTLY = 0.5           # part of what is left, squared, from which it is said to follow the acceleration
 TOLERANCE = 0.1         # error of the torque, as a part of friction, up to which a joint passes

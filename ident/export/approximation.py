@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from stribeck.ident.arrays import Array
-from stribeck.ident.calibration.calibration import Calibration, JointCalibration
+from stribeck.ident.calibration.calibration import Calibration
+from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.laws.load_components import load_part
 from stribeck.ident.laws.table import LAWS, law_named
 

@@ -6,7 +6,8 @@ import re
 
 import numpy as np
 
-from stribeck.ident.calibration.calibration import Calibration, JointCalibration
+from stribeck.ident.calibration.calibration import Calibration
+from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import InputError
 from stribeck.ident.export.approximation import other_losses
 from stribeck.ident.export.result import Export

@@ -79,7 +79,7 @@ class ExpectedNoise:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class PlausibleLaw:
     """A law, a load and parameters that a joint may well have."""
 
     law: str
@@ -98,7 +98,7 @@ class Expectation:
 
     Attributes
     ----------
-    candidates : tuple of Candidate
+    candidates : tuple of PlausibleLaw
         Criteria are means over them.
     noise : ExpectedNoise
         Of the joint.
@@ -106,14 +106,14 @@ class Expectation:
         The fit of earlier round trips; its law, load and parameters are the only candidate.
     """
 
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[PlausibleLaw, ...]
     noise: ExpectedNoise = field(default_factory=ExpectedNoise)
     earlier: FitResult | None = None
 
 
 @dataclass(frozen=True)
-class Prediction:
-    """What round trips will tell of a joint, if a candidate is right.
+class ExpectedPrecision:
+    """How precisely round trips will tell the friction of a joint, if a candidate is right.
 
     Attributes
     ----------
@@ -168,16 +168,16 @@ def expectation(coulomb: float, velocity: float, points: pd.DataFrame, noise: Ex
             if pressed is not None:
                 slope = LOADED * coulomb / float(pressed.max())
                 values |= {"coulomb_coefficient": slope, "static_coefficient": STATIC * slope}
-            candidates.append(Candidate("stribeck", load, values))
+            candidates.append(PlausibleLaw("stribeck", load, values))
     return Expectation(tuple(candidates), noise or ExpectedNoise())
 
 
 def learnt(fit: FitResult) -> Expectation:
     """Of a joint that a fit knows."""
-    return Expectation((Candidate(fit.law, fit.load, fit.values),), ExpectedNoise.of_fit(fit), fit)
+    return Expectation((PlausibleLaw(fit.law, fit.load, fit.values),), ExpectedNoise.of_fit(fit), fit)
 
 
-def planned(points: pd.DataFrame, candidate: Candidate, drift: bool = False) -> FitPoints:
+def planned(points: pd.DataFrame, candidate: PlausibleLaw, drift: bool = False) -> FitPoints:
     """Planned points of a joint as the fit will see them; `drift` where their order in time is known."""
     speed, law = points["speed"].to_numpy(dtype=float), law_named(candidate.law)
     load = load_at(points, candidate.load, candidate.values)
@@ -193,7 +193,7 @@ class Outlook:
 
     Attributes
     ----------
-    candidate : Candidate
+    candidate : PlausibleLaw
         Law, load and parameters.
     names : tuple of str
         Rows and columns of `total`; Stribeck velocities stand in the logarithm.
@@ -203,13 +203,13 @@ class Outlook:
         Round trips that it comes from.
     """
 
-    candidate: Candidate
+    candidate: PlausibleLaw
     names: tuple[str, ...]
     total: Array
     trips: int
 
     @classmethod
-    def of(cls, data: FitPoints, candidate: Candidate, earlier: FitResult | None = None) -> "Outlook":
+    def of(cls, data: FitPoints, candidate: PlausibleLaw, earlier: FitResult | None = None) -> "Outlook":
         """Before the planned round trips: priors, a vague expectation, and an earlier fit."""
         law = law_named(candidate.law)
         names = parameter_names(data, law)
@@ -229,7 +229,7 @@ class Outlook:
 
     def asked(self, points: pd.DataFrame, friction: float, parameters: float) -> Array:
         """What is asked for, over the half widths wanted: friction over the range of points, and parameters; shape (C, p)."""
-        rows, level = self._slopes(*corners(points, self.candidate.load, self.candidate.values))
+        rows, level = self._slopes(*speeds_at_extreme_loads(points, self.candidate.load, self.candidate.values))
         values = np.array([1.0 if name in self._nonlinear else self.candidate.values.get(name, 0.0) for name in self.names])
         own = np.diag(1.0 / np.where(values > 0.0, values, np.inf))[values > 0.0]
         return np.vstack((rows / (friction * level[:, None]), own / parameters))
@@ -292,7 +292,7 @@ def _norm(variances: Array) -> Array:
     return np.asarray(np.mean(variances**_NORM, axis=-1) ** (1.0 / _NORM))
 
 
-def information(points: pd.DataFrame, data: FitPoints, candidate: Candidate, noise: ExpectedNoise) -> Array:
+def information(points: pd.DataFrame, data: FitPoints, candidate: PlausibleLaw, noise: ExpectedNoise) -> Array:
     """What each planned round trip tells of the parameters, shape (G, p, p)."""
     law = law_named(candidate.law)
     friction, left = (first_of_groups(values, data.group) for values in (data.tau, points["ripple"].to_numpy(dtype=float)))
@@ -300,7 +300,7 @@ def information(points: pd.DataFrame, data: FitPoints, candidate: Candidate, noi
     return whitened(data, jacobian(data, law, values), noise.of_trips(friction, left, data.samples))
 
 
-def corners(points: pd.DataFrame, load: str, values: Mapping[str, float]) -> tuple[Array, Array | None]:
+def speeds_at_extreme_loads(points: pd.DataFrame, load: str, values: Mapping[str, float]) -> tuple[Array, Array | None]:
     """Speeds over the range of points where the load raises friction least and most, and the load there; N of each."""
     speed = np.geomspace(points["speed"].min(), points["speed"].max(), _SPEEDS)
     loads = load_at(points, load, values)
@@ -321,16 +321,16 @@ def outlooks(points: pd.DataFrame, expected: Expectation) -> list[Outlook]:
     return found
 
 
-def predict(points: pd.DataFrame, expected: Expectation) -> tuple[Prediction, ...]:
-    """What planned points tell of a joint, by load; root mean squares over the candidates with that load."""
+def expected_precision(points: pd.DataFrame, expected: Expectation) -> tuple[ExpectedPrecision, ...]:
+    """Half widths that planned points of a joint lead to, by load; root mean squares over the candidates with that load."""
     ends = outlooks(points, expected)
-    joint, predictions = str(points["joint"].iloc[0]), []
+    joint, found = str(points["joint"].iloc[0]), []
     for load in dict.fromkeys(end.candidate.load for end in ends):
         own = [end for end in ends if end.candidate.load == load]
-        bands = [end.band(*corners(points, load, end.candidate.values)) for end in own]
+        bands = [end.band(*speeds_at_extreme_loads(points, load, end.candidate.values)) for end in own]
         widths = pd.DataFrame([{"friction": float(band.max()), **end.half_widths()}
                                for band, end in zip(bands, own, strict=True)])
         mean = np.sqrt((widths**2).mean())
-        predictions.append(Prediction(joint, own[0].candidate.law, load, own[0].trips, float(mean["friction"]),
-                                      {str(name): float(value) for name, value in mean.drop("friction").items()}))
-    return tuple(predictions)
+        found.append(ExpectedPrecision(joint, own[0].candidate.law, load, own[0].trips, float(mean["friction"]),
+                                       {str(name): float(value) for name, value in mean.drop("friction").items()}))
+    return tuple(found)

@@ -113,7 +113,7 @@ def autoregressive(model: Array, levels: Sequence[Array], serial: float) -> Arra
     return np.asarray(1.0 + 2.0 * added / np.maximum(np.diag(model), 1e-300))
 
 
-def profile(whole: Moments, noise: Noise, values: Mapping[str, float], free: Sequence[int], found: Spread) -> Array:
+def interval_ends(whole: Moments, noise: Noise, values: Mapping[str, float], free: Sequence[int], found: Spread) -> Array:
     """Lower and upper ends of the parameters at positions `free` of `values`, shape (p, 2); `whole` are sums over the search."""
     data, law, names = whole.data, whole.law, tuple(values)
     best = Moments.of(data, law, {name: np.array([values[name]]) for name in law.nonlinear})

@@ -9,7 +9,7 @@ import numpy as np
 from stribeck.ident.arrays import Array, Groups
 from stribeck.ident.errors import FitError
 from stribeck.ident.fit.fit_result import FitResult
-from stribeck.ident.fit.intervals import profile, spread
+from stribeck.ident.fit.intervals import interval_ends, spread
 from stribeck.ident.fit.law_on_points import parameter_names, predicted
 from stribeck.ident.fit.noise import WHITE, Noise
 from stribeck.ident.fit.points import FitPoints
@@ -126,7 +126,7 @@ def with_intervals(best: Best, load_name: str) -> FitResult:
     units = {name: unit(name, data.prismatic) for name in names}
     fitted = {name: Parameter(values[name], None, None, None, units[name], "at bound", "zero is the least it can be")
               for name in names}
-    ends = profile(whole, noise, values, free, found)
+    ends = interval_ends(whole, noise, values, free, found)
     for k, error, (low, high) in zip(free, scale * found.std_error, ends.tolist(), strict=True):
         word, note = _verdict(best, names[k], low, high)
         fitted[names[k]] = Parameter(values[names[k]], float(error), low, high, units[names[k]], word, note)

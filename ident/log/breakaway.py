@@ -15,7 +15,7 @@ from scipy.special import stdtrit
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.laws.parameter import Parameter, verdict
-from stribeck.ident.log.run import BREAKAWAY, MOVED, RAMP, Run
+from stribeck.ident.log.run import BREAKAWAY, BREAKAWAY_RAMP, MOVED, Run
 from stribeck.ident.log.strokes import encoder_step, position_noise
 
 COLUMNS = ("joint", "posture", "dwell", "rate", "up", "down", "friction", "even", "t", "temperature", "run")
@@ -92,8 +92,8 @@ def _pairs(run: Run) -> Iterable[dict[str, object]]:
     """Ramps up and down of one joint in one posture, joint by joint."""
     if run.purpose != BREAKAWAY:
         return
-    planned = {segment["id"]: segment for segment in run.record["plan"]["segments"] if segment.get("kind") == RAMP}
-    begun = {event["segment"]: event["row"] for event in run.events if event.get("event") == RAMP}
+    planned = {segment["id"]: segment for segment in run.record["plan"]["segments"] if segment.get("kind") == BREAKAWAY_RAMP}
+    begun = {event["segment"]: event["row"] for event in run.events if event.get("event") == BREAKAWAY_RAMP}
     loose = {event["segment"]: event["row"] for event in run.events if event.get("event") == MOVED}
     steps = [_resolution(run.signals["q"][:, joint]) for joint in range(len(run.names))]
     ways: dict[tuple[str, int, float], dict[float, tuple[float, float, float]]] = {}

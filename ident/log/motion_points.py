@@ -21,7 +21,7 @@ from stribeck.ident.arrays import Array, Groups
 from stribeck.ident.errors import FitError, InputError
 from stribeck.ident.log.run import Run
 from stribeck.ident.log.signal_checks import check_numbers, check_time
-from stribeck.ident.log.strokes import HELD, encoder_step, position_noise
+from stribeck.ident.log.strokes import REST_TOLERANCE, encoder_step, position_noise
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.loads import LOADS, joint_loads
 from stribeck.ident.model.mechanism import Mechanism
@@ -35,7 +35,7 @@ _CUTOFFS = _POSITION * BANDWIDTH * 2.0 ** (-0.5 * np.arange(12))      # Hz, thos
 _ORDER = 4              # of the Butterworth filter, run forward and backward
 _SETTLING = 4.0         # a filter settles over so many periods of its cut-off; that much is cut at both borders
 _POINTS = 2.5           # points a period of the bandwidth; more would repeat each other
-_MOST_POINTS, _MOST_PASSES = 6000, 120
+_MOST_POINTS, _MOST_BETWEEN_REVERSALS = 6000, 120
 _GAP = 5.0              # periods without a sample from which the log is cut in two
 _DIRECTED = 0.6         # mean direction, seen through the filter, that a point needs: nearer to a reversal one sample decides
 _SAME_RATE = 0.05       # by which the rates of runs fitted together may differ
@@ -61,8 +61,8 @@ class Motion:
         Inertia of the rotor at the joint; 0 where the arm file does not know it [kg·m² or kg].
     loads : dict of str to ndarray, shape (M,)
         The model's loads.
-    passes : ndarray of int, shape (M,)
-        Passes 0 ... G-1 between reversals.
+    between_reversals : ndarray of int, shape (M,)
+        Which stretch between reversals, 0 ... G-1, each sample belongs to.
     others_move : bool
         Whether another joint moves meanwhile.
     prismatic : bool
@@ -89,7 +89,7 @@ class Motion:
     gravity: Array
     rotor: float
     loads: dict[str, Array]
-    passes: Groups
+    between_reversals: Groups
     others_move: bool
     prismatic: bool
     least: float
@@ -236,7 +236,8 @@ def reduce_motion(log: Log, joint: str) -> Motion:
     moves, prismatic = dt * float(np.sum(np.abs(dq) >= least)), bool(parts[0].prismatic[column])
     return Motion(joint, np.concatenate([part.t[rows] for part, rows in cuts]), q, dq, ddq, tau, rigid + rotor * ddq, gravity,
                   rotor, {load: joined([part.loads[load] for part, _ in cuts]) for load in LOADS},
-                  passes(dq, least, begins), bool(np.max(span, initial=0.0) > HELD), prismatic, least, points, seen,
+                  split_at_reversals(dq, least, begins), bool(np.max(span, initial=0.0) > REST_TOLERANCE), prismatic, least,
+                  points, seen,
                   np.array([part.run.label for part, _ in cuts])[np.searchsorted(begins, points, "right") - 1],
                   f"{joint} moves for {moves:.0f} of {sum(np.ptp(part.t) for part in parts):.0f} s; slower than "
                   f"{least:.2g} {'m' if prismatic else 'rad'}/s it may rest or turn back"
@@ -267,7 +268,7 @@ def _noise_seen(run: Run, cutoff: float) -> tuple[bool, bool]:
     for j in range(len(run.names)):
         x = run.signals["q"][:_LOOKED, j]
         step = encoder_step(x)
-        if np.ptp(x) < HELD + 20.0 * step:
+        if np.ptp(x) < REST_TOLERANCE + 20.0 * step:
             continue
         recorded = run.signals["dq"][:_LOOKED, j] if "dq" in run.signals else np.array([np.nan])
         if np.isfinite(recorded).all():
@@ -349,10 +350,10 @@ def _points(sign: Array, begins: np.ndarray, cutoff: float, border: int) -> tupl
     return points[directed], seen[directed]
 
 
-def passes(dq: Array, least: float, begins: np.ndarray) -> Groups:
-    """Number of the pass that each sample belongs to; a pass ends where the velocity turns or the log is cut, shape (M,).
+def split_at_reversals(dq: Array, least: float, begins: np.ndarray) -> Groups:
+    """Which stretch between reversals each sample belongs to, shape (M,); it ends where the velocity turns or the log is cut.
 
-    Where there are more than `_MOST_PASSES`, neighbours count as one: fewer and longer groups are the safe side.
+    Where there are more than `_MOST_BETWEEN_REVERSALS`, neighbours count as one: fewer and longer groups are the safe side.
     """
     sign = np.where(np.abs(dq) < least, 0, np.sign(dq)).astype(int)
     moving = np.maximum.accumulate(np.where(sign != 0, np.arange(len(sign)), -1))
@@ -360,4 +361,4 @@ def passes(dq: Array, least: float, begins: np.ndarray) -> Groups:
     turns = np.concatenate(([False], np.diff(last) != 0))
     turns[begins[1:-1]] = True
     number = np.cumsum(turns)
-    return np.asarray(number // -(-int(number[-1] + 1) // _MOST_PASSES))
+    return np.asarray(number // -(-int(number[-1] + 1) // _MOST_BETWEEN_REVERSALS))

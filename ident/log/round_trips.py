@@ -23,7 +23,7 @@ from scipy.interpolate import CubicSpline
 from stribeck.ident.arrays import Array, Groups, group_index
 from stribeck.ident.log.run import Run
 from stribeck.ident.log.signal_checks import dead_torques
-from stribeck.ident.log.strokes import HELD, Stroke, find_strokes, motor_revolution
+from stribeck.ident.log.strokes import REST_TOLERANCE, Stroke, find_strokes, motor_revolution
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.loads import LOADS, joint_loads
 from stribeck.ident.model.mechanism import Mechanism
@@ -183,7 +183,7 @@ def _same_places(a: Stroke, b: Stroke, joint: int) -> bool:
     where = (ends, ends) if ends[0] < ends[1] else tuple(np.full(1, (stroke.low + stroke.high) / 2.0) for stroke in (a, b))
     apart = np.abs(a.at(where[0]) - b.at(where[1])).max(axis=0)
     apart[joint] = 0.0
-    return bool((apart <= HELD + _MIRRORED * np.abs(a.rate) * a.duration).all())
+    return bool((apart <= REST_TOLERANCE + _MIRRORED * np.abs(a.rate) * a.duration).all())
 
 
 def _overlap(a: Stroke, b: Stroke) -> float:

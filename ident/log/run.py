@@ -19,6 +19,7 @@ from stribeck.ident.arm.arm_file import ArmFile, load_arm
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
 from stribeck.ident.toml_tables import parse_table, read_toml, upgrade
+from stribeck.ident.whole_files import file_sha256
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,7 +32,8 @@ FIT, VALIDATION, WARM_UP, LOWEST_SPEED, BREAKAWAY = "fit", "validation", "warm-u
 IMPORTED = "imported"           # for whatever its user wants
 FITTED = (FIT, BREAKAWAY)       # the fit of a campaign takes runs of these purposes
 REPLIES = "replies"     # event: how a bus did, when motion on it had ended
-RAMP, MOVED = "ramp", "moved"   # events: where the torque of a joint began to grow, and where the joint had broken loose
+BREAKAWAY_RAMP = "ramp"     # kind of a segment, and event: where the torque of a joint begins to grow
+MOVED = "moved"             # event: where that joint had broken loose
 SIGNALS = ("q", "dq", "tau", "q_cmd", "dq_cmd", "t", "raw", "temperature")
 
 
@@ -240,7 +242,7 @@ def _read_samples(path: Path, names: tuple[str, ...],
                 raise InputError(f"{path}: column {column} holds {kind}, not numbers")
         with ThreadPoolExecutor(2) as pool:                 # decompression is most of it, and runs beside itself
             halves = list(pool.map(partial(_read_columns, path), (columns[::2], columns[1::2])))
-            digest = pool.submit(_digest, path)
+            digest = pool.submit(file_sha256, path)
             if (rows := min(map(len, halves))) == 0:
                 raise InputError(f"{path}: the recording holds no samples")
             read = {name: column for half in halves for name, column in zip(half.column_names, half.columns, strict=True)}
@@ -249,11 +251,6 @@ def _read_samples(path: Path, names: tuple[str, ...],
                     dict(zip(wanted, matrices, strict=True)), digest.result())
     except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
         raise InputError(f"{path}: not a recording that can be read: {error}") from error
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _read_columns(path: Path, columns: tuple[str, ...], rows: int | None = None) -> "pa.Table":

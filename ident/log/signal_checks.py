@@ -5,7 +5,7 @@ import numpy as np
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
 from stribeck.ident.log.run import Run
-from stribeck.ident.log.strokes import HELD
+from stribeck.ident.log.strokes import REST_TOLERANCE
 
 GAP = 1.5               # periods from which a step of time is a gap
 JITTER = 0.05           # part of the period by which a step must differ to count as jitter,
@@ -15,7 +15,7 @@ _SAME_RATE = 0.1        # by which velocity and the derivative of position may d
 def dead_torques(run: Run) -> list[str]:
     """Joints that move while their torque never changes."""
     return [name for name, q, tau in zip(run.names, run.signals["q"].T, run.signals["tau"].T, strict=True)
-            if np.ptp(q) > HELD and np.ptp(tau) == 0.0]
+            if np.ptp(q) > REST_TOLERANCE and np.ptp(tau) == 0.0]
 
 
 def check_velocity(q: Array, dq: Array, t: Array, names: tuple[str, ...], source: str) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from stribeck.ident.arrays import Array
 
 STEADY = 0.04          # a cell's speed may differ from the stroke's by this fraction
-HELD = 0.01            # the other joints keep this near rest or a constant speed, and the same places both ways [rad or m]
+REST_TOLERANCE = 0.01  # rad or m; other joints stay this near to rest, to constant speed, or to their place on the way there
 _CELLS = (8, 96)      # least and most position cells of a motion
 _SAMPLES = 40          # a cell is so many encoder steps, or lasts so many samples where steps are coarser
 _LEAST_CELLS = 3       # cells of a steady stretch
@@ -128,7 +128,7 @@ def _together(t: Array, q: Array, part: slice, others: list[list[tuple[slice, in
         some = slice(part.start, part.stop, max(1, (part.stop - part.start) // 50))
         since, where = t[some] - t[part.start], q[some]
         start, rate = _line(since, where)
-        if (np.abs(where - start - since[:, None] * rate).max(axis=0) <= HELD / 2.0).all():
+        if (np.abs(where - start - since[:, None] * rate).max(axis=0) <= REST_TOLERANCE / 2.0).all():
             return part, start, rate
         for stretches in others:
             shared = [slice(max(part.start, other.start), min(part.stop, other.stop)) for other, _ in stretches

@@ -9,7 +9,7 @@ from stribeck.ident.arrays import Array
 
 
 @dataclass(frozen=True)
-class Link:
+class LinkConstants:
     """Constants of a joint and its link.
 
     Attributes
@@ -36,7 +36,7 @@ class Link:
 
 
 def link_constants(parent: Sequence[int], E: Array, origin: Array, mass: Array, com: Array,
-                   inertia: Array) -> tuple[Link, ...]:
+                   inertia: Array) -> tuple[LinkConstants, ...]:
     """Of every link of a tree.
 
     Parameters
@@ -61,7 +61,7 @@ def link_constants(parent: Sequence[int], E: Array, origin: Array, mass: Array, 
         second = 0.5 * np.trace(inertia[j]) * np.eye(3) - inertia[j] + np.outer(h, com[j])
         carried = [origin[k] for k in range(len(parent)) if parent[k] == j]
         place = sum(parent[k] == p for k in range(j))
-        links.append(Link(turn, shift, place, float(mass[j]), _cross_matrix(E[j].T @ h),
+        links.append(LinkConstants(turn, shift, place, float(mass[j]), _cross_matrix(E[j].T @ h),
                            np.vstack([*(vector @ E[j] for vector in carried), h @ E[j], E[j].T @ second @ E[j]])))
     return tuple(links)
 

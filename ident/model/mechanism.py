@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stribeck.ident.arrays import Array
-from stribeck.ident.model.link_constants import Link, link_constants, own_axes
+from stribeck.ident.model.link_constants import LinkConstants, link_constants, own_axes
 
 
 @dataclass(frozen=True)
@@ -263,7 +263,7 @@ class Mechanism:
         return own_axes(self.axis)
 
     @cached_property
-    def links(self) -> tuple[Link, ...]:
+    def links(self) -> tuple[LinkConstants, ...]:
         """Constants of every link in its own axes."""
         return link_constants(self.parent, self.own_axes, self.origin, self.mass, self.com, self.inertia)
 

@@ -133,12 +133,12 @@ def delivered(text: "Console", delivery: "Delivery", folder: Path, as_json: bool
     from stribeck.experiments.report.words import breakaway_lines, gravity_sentence, repeat_sentence
     from stribeck.ident.errors import command
     from stribeck.ident.export.numbers import calibration_table
-    from stribeck.ident.log.health.log_health import drift
+    from stribeck.ident.log.health.log_health import friction_change
 
     result = delivery.result
     general = [finding.text for finding in result.findings if finding.joint is None]
     joints = [finding.text for finding in result.findings if finding.joint is not None and finding.kind != "drift"]
-    drifts = [f"{joint} {100 * change:+z.1f} %" for joint, change in drift(result.points).items()]
+    drifts = [f"{joint} {100 * change:+z.1f} %" for joint, change in friction_change(result.points).items()]
     lines = ["; ".join(general), *joints, *(["drift from first to last reference: " + ", ".join(drifts)] if drifts else [])]
     text.print("health    " + "\n          ".join(line for line in lines if line))
     text.print(result_table(result, text.width))

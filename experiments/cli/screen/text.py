@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from stribeck.experiments.plans.plan import Plan
     from stribeck.ident.arm.arm_file import ArmFile
     from stribeck.ident.arrays import Array
-    from stribeck.ident.calibration.calibration import Calibration, JointCalibration
+    from stribeck.ident.calibration.calibration import Calibration
+    from stribeck.ident.calibration.joint_calibration import JointCalibration
     from stribeck.ident.identify import Identification
     from stribeck.ident.model.mechanism import Mechanism
 

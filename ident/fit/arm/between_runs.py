@@ -13,7 +13,7 @@ from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.log.run import Run
 
 
-def passes(runs: Sequence[Run]) -> list[list[int]]:
+def runs_by_pass(runs: Sequence[Run]) -> list[list[int]]:
     """Places of runs by pass over their plan: one that continues another, which was broken off, is of the same pass."""
     found: list[list[int]] = []
     for k, run in enumerate(runs):

@@ -28,7 +28,7 @@ from stribeck.ident.model.loads import joint_loads
 from stribeck.ident.model.mechanism import Mechanism
 
 MASS = "mass"
-NAMES = (MASS, "moment_x", "moment_y", "moment_z")
+TOOL_PARAMETERS = (MASS, "moment_x", "moment_y", "moment_z")
 LEAST_PLACES = 4        # postures of a joint from which it takes part
 _SAME_PLACE = 0.05      # rad or m; nearer postures count as one
 _UNSEEN = 1e-6          # singular value, as a part of the greatest, that counts as none
@@ -45,7 +45,7 @@ class UnknownTool:
         "not sought"; "none": scales alone predict as well or better, and a tool alone does worse; "possible": a tool alone
         predicts as well as scales do; "found": but not well enough to be used; "used": the loads are those with it.
     parameters : mapping of str to Parameter
-        `NAMES`: mass [kg] and first moment m c in the last link's frame [kg·m]; empty unless found.
+        `TOOL_PARAMETERS`: mass [kg] and first moment m c in the last link's frame [kg·m]; empty unless found.
     """
 
     status: str = "not sought"
@@ -56,7 +56,7 @@ class UnknownTool:
         """The tool that loads are computed with; None unless it is used."""
         if self.status != "used":
             return None
-        mass, *moment = (float(self.parameters[name].value or 0.0) for name in NAMES)
+        mass, *moment = (float(self.parameters[name].value or 0.0) for name in TOOL_PARAMETERS)
         return Tool(mass, (moment[0] / mass, moment[1] / mass, moment[2] / mass))
 
 
@@ -71,7 +71,7 @@ class EvenParts:
     even, gravity, friction : ndarray, shape (N,)
         Half sums, the model's gravity torque, half differences [N·m or N].
     tool : ndarray, shape (N, 4)
-        Gravity torque per unit of `NAMES`.
+        Gravity torque per unit of `TOOL_PARAMETERS`.
     trip, place : ndarray of int, shape (N,)
         Round trips; postures of the other joints.
     prismatic : bool
@@ -111,7 +111,7 @@ class ToolFit:
 
 
 def tool_regressor(arm: ArmFile, mechanism: Mechanism, q: Array, dq: Array | None = None) -> Array:
-    """Torque of a tool on the last link per unit of `NAMES` at constant speeds, (N, n, 4) [N·m/kg and N·m/(kg·m)].
+    """Torque of a tool on the last link per unit of `TOOL_PARAMETERS` at constant speeds, (N, n, 4) [N·m/kg and N·m/(kg·m)].
 
     A point mass at unit distance has a second moment too, whose centrifugal torque is taken out: half the difference
     between both sides.
@@ -307,7 +307,7 @@ class _Fit:
         """Mass and first moment, with what no joint tells named."""
         error, half = self._intervals()
         theta, out = self.basis @ self.tool, {}
-        for k, name in enumerate(NAMES):
+        for k, name in enumerate(TOOL_PARAMETERS):
             unit_ = "kg" if name == MASS else "kg·m"
             own = np.flatnonzero(self.basis[k])
             if len(own) != 1 or np.count_nonzero(self.basis[:, own[0]]) != 1:
@@ -328,7 +328,7 @@ class _Fit:
         return float(min(levels))
 
     def _unseen(self, k: int) -> str:
-        with_ = [NAMES[i] for i in np.flatnonzero(np.abs(self.basis @ self.basis[k]) > 1e-3) if i != k]
+        with_ = [TOOL_PARAMETERS[i] for i in np.flatnonzero(np.abs(self.basis @ self.basis[k]) > 1e-3) if i != k]
         return (f"told only together with {' and '.join(with_)}; other joints, or more postures, would part them" if with_
                 else "no joint that moved feels it; a joint whose axis lies across would")
 

@@ -91,7 +91,7 @@ def motion_data(motion: Motion, rigid: str) -> FitPoints:
     tau, columns = motion.view(motion.tau), _rigid_columns(motion, rigid)
     if rigid == "model" and "scale" not in columns:
         tau = tau - motion.view(motion.rigid)
-    return FitPoints(motion.speed, tau, None, group_index(motion.passes[motion.points]), columns,
+    return FitPoints(motion.speed, tau, None, group_index(motion.between_reversals[motion.points]), columns,
                 {"delay": DELAY} if "delay" in columns else {}, motion.prismatic, view=motion.view)
 
 
@@ -123,7 +123,8 @@ def motion_points(motion: Motion, friction: Array) -> tuple[pd.DataFrame, np.nda
     rows = np.abs(direction) > _ONE_WAY
     sign = np.sign(direction)
     seen = {load: np.maximum(motion.view(values), 0.0) for load, values in motion.loads.items()}     # the filter overshoots
-    values = {"segment": motion.passes[motion.points], "speed": np.maximum(motion.view(np.abs(motion.dq)), motion.least),
+    values = {"segment": motion.between_reversals[motion.points],
+              "speed": np.maximum(motion.view(np.abs(motion.dq)), motion.least),
               "position": motion.q[motion.points], "odd": sign * friction, "even": motion.view(motion.tau) - friction,
               "gravity": motion.view(motion.rigid), **seen, "t": motion.t[motion.points],
               "run": motion.run}

@@ -210,7 +210,7 @@ def name_runs(runs: Sequence[Run], found: Sequence[Sequence[Finding]]) -> list[F
         for finding in own if finding not in everywhere]
 
 
-def drift(points: pd.DataFrame) -> dict[str, float]:
+def friction_change(points: pd.DataFrame) -> dict[str, float]:
     """Change of friction from the first to the last reference round trip of a run, as a fraction; of each joint the greatest.
 
     Those of other runs may have other loads or speeds.

@@ -15,7 +15,7 @@ from stribeck.ident.log.round_trips import Reduction
 from stribeck.ident.log.run import DONE, Run, read_signal
 from stribeck.ident.log.signal_checks import GAP
 from stribeck.ident.log.speed_ripple import resolved, speed_windows, uneven
-from stribeck.ident.log.strokes import HELD, Stroke, encoder_step, motions
+from stribeck.ident.log.strokes import REST_TOLERANCE, Stroke, encoder_step, motions
 
 OF_STROKES = ("left out", "speed not constant")     # kinds that matter to round trips only
 STALE = 0.01            # share of repeated samples in motion that is worth a word,
@@ -69,7 +69,7 @@ def _stood_still(run: Run, prismatic: np.ndarray) -> list[Finding]:
     way = way[[segment["id"] in rows for segment in segments]]
     first, last = np.array([rows[segment["id"]] for segment in segments if segment["id"] in rows], dtype=int).reshape(-1, 2).T
     went = run.signals["q"][last] - run.signals["q"][first]
-    stood = (np.abs(way) > 2.0 * HELD) & (went * np.sign(way) < _STUCK * np.abs(way))
+    stood = (np.abs(way) > 2.0 * REST_TOLERANCE) & (went * np.sign(way) < _STUCK * np.abs(way))
     findings = []
     for joint in np.flatnonzero(stood.any(axis=0)).tolist():
         k, name = int(np.argmax(stood[:, joint])), run.names[joint]
@@ -189,7 +189,7 @@ def _unsteady(run: Run, joint: int, ways: Sequence[slice], strokes: Sequence[Str
 def _alone(run: Run, joint: int, rows: slice) -> bool:
     """Whether the other joints hold."""
     others = np.delete(run.signals["q"][rows][:: max(1, (rows.stop - rows.start) // 50)], joint, axis=1)
-    return others.size == 0 or float(np.ptp(others, axis=0).max()) <= HELD
+    return others.size == 0 or float(np.ptp(others, axis=0).max()) <= REST_TOLERANCE
 
 
 def _late(run: Run) -> list[Finding]:
@@ -202,7 +202,7 @@ def _late(run: Run) -> list[Finding]:
     for joint, name in enumerate(run.names):
         q = run.signals["q"][: len(command), joint]
         lags = _lags(t, command[:, joint], q, period)
-        if len(lags) < _RAMPS or np.ptp(q) < 2.0 * HELD:        # what holds a joint in place is no ramp
+        if len(lags) < _RAMPS or np.ptp(q) < 2.0 * REST_TOLERANCE:        # what holds a joint in place is no ramp
             continue
         low, middle, high = (float(value) for value in np.quantile(lags[:, 1], (0.1, 0.5, 0.9)))
         bound = max(LATE, _LATE_PERIODS * period)

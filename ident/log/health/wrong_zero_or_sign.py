@@ -19,7 +19,7 @@ from stribeck.ident.log.health.log_health import UNIT
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.mechanism import Mechanism
 
-KINDS = ("direction", "zero", "order")
+MISTAKES = ("direction", "zero", "order")
 _POINTS = 600           # that are looked at, spread over all
 _LEAST = 24             # points of a joint that tell something
 _SCATTER = 0.05         # part of its friction by which a joint's even part may scatter about gravity
@@ -37,7 +37,7 @@ class Mistake:
     Attributes
     ----------
     kind : str
-        One of `KINDS`.
+        One of `MISTAKES`.
     joints : tuple of int
         Whose positions.
     order : ndarray of int, shape (n,)

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
 from stribeck.ident.model.chains.internal_forces import InternalForces
-from stribeck.ident.model.chains.loop_geometry import cut_wrenches, drift, on_links
+from stribeck.ident.model.chains.loop_geometry import cut_wrenches, gap_acceleration, on_links
 from stribeck.ident.model.chains.posture_following import SINGULAR, Branch, PostureError, apply
 from stribeck.ident.model.dynamics import Kinematics, inverse_dynamics, kinematics
 from stribeck.ident.model.elastic_joints import spring_torque
@@ -107,7 +107,7 @@ def close_loops(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None,
         G, unit = branch.jacobian(posture), branch.unit
         inverse: Array = np.asarray(np.linalg.pinv(G[:, :, solved]), dtype=np.float64)
         velocity[:, solved] = -unit[solved] * apply(inverse, apply(G, velocity / unit))
-        runaway = drift(mechanism, kinematics(mechanism, posture, velocity, acceleration))
+        runaway = gap_acceleration(mechanism, kinematics(mechanism, posture, velocity, acceleration))
         acceleration[:, solved] = -unit[solved] * apply(inverse, runaway / branch.row_unit)
     return ClosedMotion(posture, velocity, acceleration, condition)
 

@@ -28,7 +28,7 @@ def turning_rows(m: Mechanism) -> NDArray[np.bool_]:
     return np.array([turns for closure in m.closures for turns in [False] * 3 + [True] * len(closure.across)], dtype=bool)
 
 
-def jacobian(m: Mechanism, pose: Kinematics) -> Array:
+def gap_jacobian(m: Mechanism, pose: Kinematics) -> Array:
     """Velocity of the gaps per joint velocity, G of shape (N, rows, n)."""
     blocks = []
     for closure in m.closures:
@@ -49,7 +49,7 @@ def jacobian(m: Mechanism, pose: Kinematics) -> Array:
     return np.concatenate(blocks, axis=1)
 
 
-def drift(m: Mechanism, motion: Kinematics) -> Array:
+def gap_acceleration(m: Mechanism, motion: Kinematics) -> Array:
     """Acceleration of the gaps, shape (N, rows)."""
     rows = []
     for closure in m.closures:

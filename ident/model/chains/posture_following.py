@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
-from stribeck.ident.model.chains.loop_geometry import gap, jacobian, turning_rows
+from stribeck.ident.model.chains.loop_geometry import gap, gap_jacobian, turning_rows
 from stribeck.ident.model.dynamics import kinematics
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.recursion import blocks
@@ -160,7 +160,7 @@ class Branch:
             if not self.solved or not far.any():
                 break
             rows = rows[far]
-            step = apply(pseudoinverse(self._scaled(jacobian(m, pose)[far])[:, :, self.solved]), open_by[far] / self.row_unit)
+            step = apply(pseudoinverse(self._scaled(gap_jacobian(m, pose)[far])[:, :, self.solved]), open_by[far] / self.row_unit)
             q[np.ix_(rows, self.solved)] -= np.clip(step, -0.5, 0.5) * self.unit[list(self.solved)]
         return np.asarray(np.abs(gap(m, kinematics(m, q))).max(axis=1, initial=0.0) < tolerance, dtype=bool)
 
@@ -180,7 +180,7 @@ class Branch:
 
     def jacobian(self, q: Array) -> Array:
         """Jacobian of the closures in characteristic lengths and rad, shape (N, rows, n)."""
-        return self._scaled(jacobian(self.mechanism, kinematics(self.mechanism, q)))
+        return self._scaled(gap_jacobian(self.mechanism, kinematics(self.mechanism, q)))
 
     def condition(self, q: Array) -> Array:
         """Greatest over least singular value of the solved joints' Jacobian, in characteristic lengths and rad, shape (N,)."""

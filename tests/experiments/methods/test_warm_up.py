@@ -12,7 +12,7 @@ from stribeck.experiments.calibrate import calibrate
 from stribeck.experiments.methods.warm_up import CHANGE, OVER, Settling, ended, plan_warm_up
 from stribeck.experiments.plans.plan import Segment
 from stribeck.experiments.recording.record import record, replay
-from stribeck.ident.log.health.log_health import drift
+from stribeck.ident.log.health.log_health import friction_change
 from stribeck.ident.log.run import SIGNALS, find_runs, load_run
 
 WARM = {"warm_up": 0.4, "warm_up_time": 30.0}
@@ -84,7 +84,7 @@ def test_a_warmed_arm_drifts_less_and_its_warm_up_is_not_fitted(make_arm, tmp_pa
     assert second.t[0] > first.t[-1]                                    # the same arm, not a cold one
     assert 150.0 < first.t[-1] < 450.0
     assert [run["path"] for run in warm.calibration.runs] == [second.label]
-    before, after = drift(cold.result.points), drift(warm.result.points)
+    before, after = friction_change(cold.result.points), friction_change(warm.result.points)
     assert max(abs(change) for change in after.values()) < 0.25 * max(abs(change) for change in before.values())
     true = connect(arm).truth.joints[0].coulomb
     assert warm.calibration.joints["turn"].parameters["coulomb"].value == pytest.approx(true, rel=0.02)

@@ -298,7 +298,7 @@ def test_a_run_that_ended_before_its_first_sample_stands_in_nobodys_way(arm, tmp
     assert campaign_runs(out) == []
     assert begun_with(out)["joints"] == ("turn",)
     delivery = small(arm, out, repeats=2, resume=True)
-    assert (delivery.calibration.passes, len(list(out.glob("runs/*")))) == (2, 3)
+    assert (delivery.calibration.pass_count, len(list(out.glob("runs/*")))) == (2, 3)
 
 
 def test_a_run_that_ended_with_its_first_sample_is_left_out(arm, tmp_path):
@@ -309,12 +309,12 @@ def test_a_run_that_ended_with_its_first_sample_is_left_out(arm, tmp_path):
         small(arm, out, repeats=2)
     assert [len(load_run(run).t) for run in campaign_runs(out)] == [1]
     delivery = small(arm, out, repeats=2, resume=True)
-    assert delivery.calibration.passes == 2
+    assert delivery.calibration.pass_count == 2
     assert any("ended with its first sample" in finding.text for finding in delivery.result.findings)
 
 
 def test_a_run_and_its_rest_count_once(arm, broken):
-    assert small(arm, broken, repeats=2, resume=True).calibration.passes == 2
+    assert small(arm, broken, repeats=2, resume=True).calibration.pass_count == 2
     calibration = Calibration.load(broken / "calibration.toml")
     assert len(calibration.runs) == 3
     assert "Estimates of 2 single runs" in repeat_sentence(calibration)

@@ -15,7 +15,9 @@ import pytest
 from stribeck.experiments.report import words
 from stribeck.experiments.report.page import write_report
 from stribeck.ident.arm.arm_file import Tool
-from stribeck.ident.calibration.calibration import Calibration, JointCalibration, Model
+from stribeck.ident.calibration.calibration import Calibration
+from stribeck.ident.calibration.calibration_content import Model
+from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.export.approximation import approximate
 from stribeck.ident.fit.joint.fit_joint import JointFit, Options, identify_joint
 from stribeck.ident.identify import Identification

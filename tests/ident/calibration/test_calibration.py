@@ -15,11 +15,13 @@ import pytest
 from stribeck import Calibration
 from stribeck.ident.arm.arm_file import Tool
 from stribeck.ident.arm.built_in import data_dir
-from stribeck.ident.calibration.calibration import JointCalibration, Model, file_sha256
+from stribeck.ident.calibration.calibration_content import Model
+from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import InputError
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.model.loads import joint_loads
 from stribeck.ident.model.mechanism import Bearing
+from stribeck.ident.whole_files import file_sha256
 
 LAB6 = data_dir() / "arms" / "lab6" / "lab6.urdf"
 BEARING = Bearing(pin_radius=0.04, friction_arm=0.03, bending_arm=0.08)

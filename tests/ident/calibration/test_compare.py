@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from stribeck.ident.arm.arm_file import Tool
-from stribeck.ident.calibration.calibration import Calibration, JointCalibration, Model
+from stribeck.ident.calibration.calibration import Calibration
+from stribeck.ident.calibration.calibration_content import Model
 from stribeck.ident.calibration.compare import compare
+from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import InputError
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.laws.table import unit

@@ -7,17 +7,17 @@ import pandas as pd
 import pytest
 
 from stribeck.ident.fit.information import (
-    Candidate,
     Expectation,
     ExpectedNoise,
     Outlook,
-    corners,
+    PlausibleLaw,
     expectation,
+    expected_precision,
     information,
     learnt,
     outlooks,
     planned,
-    predict,
+    speeds_at_extreme_loads,
 )
 from stribeck.ident.fit.law_fit import fit_law
 from stribeck.ident.fit.points import FitPoints
@@ -44,7 +44,7 @@ def points(postures: int = 4, speeds: int = 8, places: int = 4) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def measured(ahead: pd.DataFrame, candidate: Candidate, seed: int) -> FitPoints:
+def measured(ahead: pd.DataFrame, candidate: PlausibleLaw, seed: int) -> FitPoints:
     """Points with the noise that is expected, in the torque and not in the information."""
     rng, data = np.random.default_rng(seed), planned(ahead, candidate)
     level = 1.0 + NOISE.scatter / np.sqrt(2.0) * rng.standard_normal(data.groups)
@@ -55,19 +55,19 @@ def measured(ahead: pd.DataFrame, candidate: Candidate, seed: int) -> FitPoints:
 @pytest.mark.parametrize("load", CANDIDATES)
 def test_predicted_intervals_are_those_of_fits(load: str) -> None:
     """Of the points that were planned, with the noise that was expected, over seeds."""
-    candidate, ahead = Candidate("stribeck", load, CANDIDATES[load]), points()
-    (told,) = predict(ahead, Expectation((candidate,), NOISE))
+    candidate, ahead = PlausibleLaw("stribeck", load, CANDIDATES[load]), points()
+    (told,) = expected_precision(ahead, Expectation((candidate,), NOISE))
     found = [fit_law(measured(ahead, candidate, seed), law_named("stribeck"), load) for seed in range(12)]
     for name, width in told.parameters.items():
         own = np.median([fit.parameters[name].half_width / CANDIDATES[load][name] for fit in found])
         assert 0.6 < own / width < 1.7, name
-    where = corners(ahead, load, candidate.values)
+    where = speeds_at_extreme_loads(ahead, load, candidate.values)
     band = np.median([np.max(fit.band(*where) / fit.predict(*where)) for fit in found])
     assert 0.6 < band / told.friction < 1.7
 
 
 def test_twice_as_many_round_trips_tell_twice_as_much() -> None:
-    candidate, ahead = Candidate("stribeck", "torque", LOADED), points()
+    candidate, ahead = PlausibleLaw("stribeck", "torque", LOADED), points()
     again = pd.concat([ahead, ahead.assign(segment=ahead["segment"] + 100, t=ahead["t"] + 400.0)], ignore_index=True)
     once, twice = (outlooks(one, Expectation((candidate,), NOISE))[0] for one in (ahead, again))
     for name, width in once.half_widths().items():
@@ -75,7 +75,7 @@ def test_twice_as_many_round_trips_tell_twice_as_much() -> None:
 
 
 def test_the_fall_of_what_is_lacking_is_what_happens_when_round_trips_are_made() -> None:
-    candidate, ahead = Candidate("stribeck", "torque", LOADED), points()
+    candidate, ahead = PlausibleLaw("stribeck", "torque", LOADED), points()
     data = planned(ahead, candidate)
     told = information(ahead, data, candidate, NOISE)
     before = Outlook.of(data, candidate).with_trips(told[:20].sum(axis=0), 20)
@@ -88,7 +88,7 @@ def test_the_fall_of_what_is_lacking_is_what_happens_when_round_trips_are_made()
 
 
 def test_what_was_learnt_counts() -> None:
-    candidate, ahead = Candidate("stribeck", "torque", LOADED), points()
+    candidate, ahead = PlausibleLaw("stribeck", "torque", LOADED), points()
     fit = fit_law(measured(ahead, candidate, 0), law_named("stribeck"), "torque")
     (first,), (later,) = (outlooks(ahead, one) for one in (Expectation((candidate,), NOISE), learnt(fit)))
     assert later.candidate.values == fit.values
@@ -98,7 +98,7 @@ def test_what_was_learnt_counts() -> None:
 
 
 def test_noise_is_learnt_too() -> None:
-    candidate, ahead = Candidate("stribeck", "none", TRUTH), points()
+    candidate, ahead = PlausibleLaw("stribeck", "none", TRUTH), points()
     data = measured(ahead, candidate, 1)
     quiet, loud = (learnt(fit_law(one, law_named("stribeck"), "none")).noise
                    for one in (data, replace(data, tau=planned(ahead, candidate).tau + 3.0 * (data.tau - planned(
@@ -121,7 +121,7 @@ def test_loads_that_go_together_are_one_candidate() -> None:
 
 def test_one_speed_tells_no_viscous_friction() -> None:
     ahead = points()
-    (wide,), (narrow,) = (predict(one, Expectation((Candidate("stribeck", "none", TRUTH),), NOISE))
+    (wide,), (narrow,) = (expected_precision(one, Expectation((PlausibleLaw("stribeck", "none", TRUTH),), NOISE))
                           for one in (ahead, ahead.assign(speed=0.5)))
     assert wide.parameters["viscous"] < 0.1
     assert narrow.parameters["viscous"] > 1.0
@@ -130,7 +130,7 @@ def test_one_speed_tells_no_viscous_friction() -> None:
 @pytest.mark.parametrize("law", LAWS)
 def test_every_law_can_be_looked_ahead_at(law: str) -> None:
     values = dict.fromkeys(LAWS[law].parameters(True), 0.1) | {"coulomb": 1.0, "static": 1.5} | {"stribeck_exponent": 2.0}
-    candidate = Candidate(law, "torque", {name: values[name] for name in LAWS[law].parameters(True)})
-    (told,) = predict(points(), Expectation((candidate,), NOISE))
+    candidate = PlausibleLaw(law, "torque", {name: values[name] for name in LAWS[law].parameters(True)})
+    (told,) = expected_precision(points(), Expectation((candidate,), NOISE))
     assert 0.0 < told.friction < 1.0
     assert told.needed(told.friction / 2.0) == 4 * told.round_trips

@@ -241,7 +241,7 @@ def test_two_logs_say_more_than_one() -> None:
     runs = [swing(45.0, seed=seed) for seed in (0, 1)]
     both = reduce_motion(filtered(runs, [pendulum()] * 2), "swing")
     alone = [reduce_motion(filtered([run], [pendulum()]), "swing") for run in runs]
-    assert both.passes.max() + 1 == sum(motion.passes.max() + 1 for motion in alone)
+    assert both.between_reversals.max() + 1 == sum(motion.between_reversals.max() + 1 for motion in alone)
     error = [fit_motion(motion, law="coulomb-viscous", directional="none").chosen.parameters["coulomb"].std_error
              for motion in (both, *alone)]
     assert error[0] < min(error[1:])

@@ -12,7 +12,8 @@ import pytest
 from stribeck import Calibration, Feedforward
 from stribeck.ident.arm.arm_file import Tool, load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
-from stribeck.ident.calibration.calibration import JointCalibration, Model, file_sha256
+from stribeck.ident.calibration.calibration_content import Model
+from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import InputError
 from stribeck.ident.export.approximation import approximate
 from stribeck.ident.export.formats import to_json
@@ -23,6 +24,7 @@ from stribeck.ident.laws.load_components import load_part
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.laws.table import LAWS
 from stribeck.ident.model.mechanism import Bearing
+from stribeck.ident.whole_files import file_sha256
 
 SPEEDS = np.geomspace(0.01, 1.5, 8)
 TRUTH = {"coulomb": 1.0, "static": 1.4, "viscous": 0.8, "stribeck_velocity": 0.08,

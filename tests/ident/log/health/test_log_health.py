@@ -16,7 +16,7 @@ from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.errors import FitError
 from stribeck.ident.identify import identify
 from stribeck.ident.log.finding import Finding
-from stribeck.ident.log.health.log_health import check_log, check_reading, check_scale, drift, name_runs
+from stribeck.ident.log.health.log_health import check_log, check_reading, check_scale, friction_change, name_runs
 from stribeck.ident.log.health.motion_health import check_motion
 from stribeck.ident.log.round_trips import reduce_run
 from stribeck.ident.log.run import REPLIES, Run, arm_sha256, load_run
@@ -88,7 +88,7 @@ def test_drift_is_that_within_a_run() -> None:
     table = pd.DataFrame([{"joint": "j", "run": run, "segment": k, "reference": True, "odd": odd}
                           for run, levels in (("one", (5.0, 5.1)), ("two", (6.0, 6.0)), ("three", (7.0,)))
                           for k, odd in enumerate(levels)])
-    assert drift(table) == {"j": pytest.approx(0.02)}
+    assert friction_change(table) == {"j": pytest.approx(0.02)}
 
 
 # time

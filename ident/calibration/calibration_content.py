@@ -1,0 +1,53 @@
+"""What a calibration file holds, as data."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from stribeck.ident.arm.arm_file import Tool, Vector
+from stribeck.ident.calibration.joint_calibration import JointCalibration
+from stribeck.ident.fit.arm.unknown_tool import UnknownTool
+
+
+@dataclass(frozen=True)
+class Model:
+    """Which rigid-body model the loads come from: file beside the calibration, its digest, gravity, tools known and unknown."""
+
+    file: str
+    sha256: str
+    gravity: Vector
+    tool: Tool
+    unknown_tool: UnknownTool = field(default_factory=UnknownTool)
+
+
+@dataclass(frozen=True)
+class CalibrationContent:
+    """What ``calibration.toml`` holds.
+
+    Attributes
+    ----------
+    arm, method, torque_basis : str
+        Which arm, how it was measured, and which torque the numbers are in: "drive" as it reports it, "gravity-corrected"
+        divided by `torque_scale` of the joints that have one.
+    created : datetime
+        When it was fitted.
+    runs : tuple of dict
+        Runs it rests on: path, sha256, `tool` where it is not the model's, the run that it `continues`, its `purpose` where that
+        is not to be fitted.
+    model : Model
+        Rigid-body model.
+    fit : dict
+        Options, seed and versions: enough to repeat every digit.
+    joints : dict of str to JointCalibration
+        Friction by joint.
+    """
+
+    arm: str
+    created: datetime
+    method: str
+    torque_basis: str
+    runs: tuple[dict[str, Any], ...]
+    model: Model
+    fit: dict[str, Any]
+    joints: Mapping[str, JointCalibration]

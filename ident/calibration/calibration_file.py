@@ -1,0 +1,124 @@
+"""The calibration file: TOML with one parameter a line, read and written."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+
+from stribeck.ident.calibration.calibration_content import CalibrationContent
+from stribeck.ident.calibration.calibration_tables import CalibrationTable
+from stribeck.ident.calibration.joint_calibration import JointCalibration
+from stribeck.ident.errors import InputError, command
+from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.toml_tables import parse_table, read_toml, upgrade
+from stribeck.ident.whole_files import write_whole
+
+SCHEMA = 1
+DIGITS = 6              # significant digits of numbers in the file
+
+
+def calibration_path(path: Path) -> Path:
+    """The calibration file at a path, which may be its folder.
+
+    Raises
+    ------
+    InputError
+        If the folder holds runs that were not fitted yet.
+    """
+    file = path / "calibration.toml" if path.is_dir() else path
+    if (path / "runs").is_dir() and not file.exists():
+        raise InputError(f"{path}: it holds runs, but no calibration yet; {command('fit', path)} makes it")
+    return file
+
+
+def read_calibration(path: Path) -> CalibrationContent:
+    """What a calibration file holds.
+
+    Raises
+    ------
+    InputError
+        If it is missing or malformed; names the key.
+    """
+    table = parse_table(CalibrationTable, upgrade(read_toml(path), path, SCHEMA), path)
+    joints = {name: joint.calibration(f"{path}: joints.{name}") for name, joint in table.joints.items()}
+    return CalibrationContent(table.arm, table.created, table.method, table.torque_basis,
+                              tuple(run.model_dump(exclude_none=True) for run in table.runs), table.model.model(),
+                              table.fit.model_dump(exclude_unset=True), joints)
+
+
+def write_calibration(path: Path, calibration: CalibrationContent) -> None:
+    """Write a calibration as TOML, one parameter a line."""
+    write_whole(path, tomlkit.dumps(_document(calibration)))
+
+
+def _document(calibration: CalibrationContent) -> tomlkit.TOMLDocument:
+    document = tomlkit.document()
+    document["schema"] = SCHEMA
+    for key in ("arm", "created", "method", "torque_basis"):
+        document[key] = getattr(calibration, key)
+    runs = tomlkit.array()
+    for run in calibration.runs:
+        runs.add_line(_inline(run))
+    runs.add_line(indent="")
+    document["runs"] = runs
+    model = calibration.model
+    document["model"] = {"file": model.file, "sha256": model.sha256, "gravity": list(model.gravity)}
+    document["model"]["tool"] = _inline({"mass": model.tool.mass, "com": list(model.tool.com)})
+    document["model"]["unknown_tool"] = {"status": model.unknown_tool.status, **_parameters(model.unknown_tool.parameters)}
+    document["fit"] = _rounded(calibration.fit)
+    joints = tomlkit.table(is_super_table=True)
+    for name, joint in calibration.joints.items():
+        joints[name] = _joint_table(joint)
+    document["joints"] = joints
+    return document
+
+
+def _joint_table(joint: JointCalibration) -> Any:
+    table = tomlkit.table()
+    for key in ("law", "load", "directional"):
+        table[key] = getattr(joint, key)
+    if joint.bearing is not None:
+        table["bearing"] = _inline(vars(joint.bearing))
+    for key in ("held_out_rmse", "velocity_range", "load_range", "load_part", "temperature_range", "factor", "torque_scale"):
+        value = getattr(joint, key)
+        if value is not None:
+            table[key] = _inline(value) if isinstance(value, Mapping) else _rounded(value)
+    for group in ("parameters", "gravity"):
+        inner = tomlkit.table()
+        inner.update(_parameters(getattr(joint, group)))
+        table[group] = inner
+    if joint.breakaway is not None:
+        found = tomlkit.table()
+        found.update(_parameters({"torque": joint.breakaway.torque}))
+        for key in ("range", "rate", "dwell", "pairs"):
+            found[key] = _rounded(getattr(joint.breakaway, key))
+        table["breakaway"] = found
+    correlation = tomlkit.table()
+    correlation["names"] = list(joint.names)
+    correlation["matrix"] = _rounded(joint.correlation.tolist())
+    table["correlation"] = correlation
+    return table
+
+
+def _parameters(parameters: Mapping[str, Parameter]) -> dict[str, Any]:
+    """One parameter a line, without what it does not have."""
+    return {name: _inline({key: value for key, value in vars(parameter).items() if value not in (None, "")})
+            for name, parameter in parameters.items()}
+
+
+def _inline(values: Mapping[str, Any]) -> Any:
+    table = tomlkit.inline_table()
+    table.update(_rounded(dict(values)))
+    return table
+
+
+def _rounded(value: Any) -> Any:
+    """Numbers to the digits that the file keeps."""
+    if isinstance(value, float):
+        return float(f"{value:.{DIGITS}g}")
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_rounded(item) for item in value]
+    return value

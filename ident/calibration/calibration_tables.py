@@ -1,0 +1,216 @@
+"""The tables of a calibration file, checked key by key and against each other, and what each becomes."""
+
+import math
+from datetime import datetime
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import AfterValidator, BaseModel, ConfigDict, NonNegativeFloat, PositiveFloat, model_validator
+from pydantic import Field as Key
+
+from stribeck.ident.arm.arm_file import Name, Tool, Vector
+from stribeck.ident.calibration.calibration_content import Model
+from stribeck.ident.calibration.joint_calibration import JointCalibration
+from stribeck.ident.errors import InputError, unknown_name
+from stribeck.ident.fit.arm.unknown_tool import MASS, TOOL_PARAMETERS, UnknownTool
+from stribeck.ident.fit.joint.directions import DIFFERENCES
+from stribeck.ident.laws.load_components import components_of
+from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.laws.quantity import COMPONENTS
+from stribeck.ident.laws.table import law_named, law_names
+from stribeck.ident.log.breakaway import Breakaway
+from stribeck.ident.model.mechanism import Bearing
+
+_FASTEST = 1e6          # rad/s or m/s; no joint goes faster
+_STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+def _rising(pair: tuple[float, float]) -> tuple[float, float]:
+    if not pair[0] <= pair[1]:
+        raise ValueError(f"the lower end {pair[0]:g} is above the upper {pair[1]:g}")
+    return pair
+
+
+_Range = Annotated[tuple[float, float], AfterValidator(_rising)]
+_Speeds = Annotated[tuple[NonNegativeFloat, Annotated[float, Key(gt=0.0, le=_FASTEST)]], AfterValidator(_rising)]
+
+
+class ParameterTable(BaseModel):
+    """Estimate of one parameter."""
+
+    model_config = _STRICT
+    value: float | None = None
+    std_error: NonNegativeFloat | None = None
+    low: float | None = None
+    high: float | None = None
+    unit: str
+    verdict: Literal["identified", "weak", "unidentifiable", "at bound"]
+    note: str = ""
+    repeat_deviation: NonNegativeFloat | None = None
+
+    @model_validator(mode="after")
+    def _inside(self) -> "ParameterTable":
+        if self.value is not None and self.low is not None and self.high is not None:
+            room = 1e-3 * (abs(self.low) + abs(self.high))                  # digits are rounded
+            if not self.low - room <= self.value <= self.high + room:
+                raise ValueError(f"the value {self.value:g} is not in its interval, {self.low:g} ... {self.high:g}")
+        return self
+
+
+class _UnknownToolTable(BaseModel):
+    model_config = _STRICT
+    status: Literal["not sought", "none", "possible", "found", "used"] = "not sought"
+    mass: ParameterTable | None = None
+    moment_x: ParameterTable | None = None
+    moment_y: ParameterTable | None = None
+    moment_z: ParameterTable | None = None
+
+    @model_validator(mode="after")
+    def _complete(self) -> "_UnknownToolTable":
+        found = self.unknown_tool().parameters
+        for name in TOOL_PARAMETERS if self.status == "used" else ():
+            value = found[name].value if name in found else None
+            if value is None or (name == MASS and value <= 0.0):
+                raise ValueError(f"{name} = {value}: a tool that is used needs {'a positive mass' if name == MASS else 'it'}")
+        return self
+
+    def unknown_tool(self) -> UnknownTool:
+        """The tool."""
+        tables = {name: getattr(self, name) for name in TOOL_PARAMETERS}
+        return UnknownTool(self.status, {name: Parameter(**vars(table)) for name, table in tables.items() if table is not None})
+
+
+class _ModelTable(BaseModel):
+    model_config = _STRICT
+    file: str
+    sha256: str
+    gravity: Vector
+    tool: Tool
+    unknown_tool: _UnknownToolTable = _UnknownToolTable()
+
+    def model(self) -> Model:
+        """The model."""
+        return Model(self.file, self.sha256, self.gravity, self.tool, self.unknown_tool.unknown_tool())
+
+
+class _RunTable(BaseModel):
+    model_config = _STRICT
+    path: str
+    sha256: str
+    tool: Tool | None = None
+    continues: str | None = None
+    purpose: str | None = None
+
+
+class _BreakawayTable(BaseModel):
+    model_config = _STRICT
+    torque: ParameterTable
+    range: _Range
+    rate: PositiveFloat
+    dwell: _Range
+    pairs: int
+
+
+class _CorrelationTable(BaseModel):
+    model_config = _STRICT
+    names: tuple[str, ...]
+    matrix: tuple[tuple[Annotated[float, Key(ge=-1.001, le=1.001)], ...], ...]
+
+
+class JointCalibrationTable(BaseModel):
+    """Friction of one joint."""
+
+    model_config = _STRICT
+    law: str
+    load: Literal["none", "torque", "bending", "radial", "axial", "normal", "components"]
+    directional: Literal["none", "viscous", "driving"]
+    bearing: Bearing | None = None
+    held_out_rmse: float
+    velocity_range: _Speeds
+    load_range: _Range | dict[str, _Range] | None = None
+    load_part: tuple[float, float, float] | None = None
+    temperature_range: _Range | None = None
+    factor: PositiveFloat = 1.96
+    torque_scale: PositiveFloat | None = None
+    parameters: dict[str, ParameterTable]
+    gravity: dict[str, ParameterTable] = {}
+    breakaway: _BreakawayTable | None = None
+    correlation: _CorrelationTable
+
+    def calibration(self, where: str) -> JointCalibration:
+        """The joint, after checks that concern several keys; `where` begins their messages."""
+        if self.law not in law_names():
+            raise InputError(f"{where}.law: {unknown_name('law', self.law, law_names())}")
+        parameters = {name: Parameter(**vars(table)) for name, table in self.parameters.items()}
+        components = components_of(parameters) if self.load == "components" else ()
+        if self.load == "components" and not components:
+            raise InputError(f"{where}.parameters: load = \"components\" needs a coulomb_coefficient_ of {', '.join(COMPONENTS)}")
+        if self.load_range is not None and tuple(name for name in COMPONENTS if name in self.load_range) != components:
+            raise InputError(f"{where}.load_range has not the loads of the parameters: {', '.join(components) or self.load}")
+        own = law_named(self.law).parameters(self.load != "none", components)
+        foreign = next((name for name, found in parameters.items() if found.value is not None and name not in own), None)
+        if foreign is not None:
+            raise InputError(f"{where}.parameters: {unknown_name('parameter', foreign, own)}; the law {self.law} with load "
+                             f"{self.load} has no other")
+        for name in own:
+            value = parameters[name].value if name in parameters else None
+            if value is None:
+                raise InputError(f"{where}.parameters.{name} has no value; the law {self.law} with load {self.load} needs it")
+            if name in law_named(self.law).nonlinear and value <= 0.0:
+                raise InputError(f"{where}.parameters.{name} = {value:g}; it must be positive")
+        if self.load == "normal" and self.bearing is None:
+            raise InputError(f"{where}.bearing is missing; load = \"normal\" needs it")
+        if self.directional != "none":
+            difference = self.gravity.get(DIFFERENCES[self.directional])
+            if difference is None or difference.value is None:
+                raise InputError(f"{where}.gravity.{DIFFERENCES[self.directional]} has no value; directional = "
+                                 f"\"{self.directional}\" needs it")
+            if self.directional == "driving" and self.load in ("none", "components"):
+                raise InputError(f"{where}.load = \"{self.load}\": directional = \"driving\" needs a single load")
+        for name in self.correlation.names:
+            if name not in parameters:
+                raise InputError(f"{where}.correlation.names: {unknown_name('parameter', name, parameters)}")
+        n = len(self.correlation.names)
+        if [len(row) for row in self.correlation.matrix] != [n] * n:
+            raise InputError(f"{where}.correlation.matrix has {len(self.correlation.matrix)} rows of "
+                             f"{[len(row) for row in self.correlation.matrix]} numbers, {n} of {n} are needed")
+        return JointCalibration(self.law, self.load, parameters,
+                                {name: Parameter(**vars(table)) for name, table in self.gravity.items()}, self.bearing,
+                                self.held_out_rmse, self.velocity_range, self.load_range, self.load_part,
+                                self.temperature_range, self.correlation.names,
+                                np.array(self.correlation.matrix).reshape(len(self.correlation.names), -1), self.factor,
+                                self.directional, self.torque_scale, None if self.breakaway is None else Breakaway(
+                                    **{**vars(self.breakaway), "torque": Parameter(**vars(self.breakaway.torque))}))
+
+
+class _FitTable(BaseModel):
+    """What is needed to repeat the fit; other entries are for people."""
+
+    model_config = ConfigDict(extra="allow", allow_inf_nan=False)
+    law: str | None = None
+    load: str | None = None
+    motion: str | None = None
+    directional: str | None = None
+    drift: str | None = None
+
+    @model_validator(mode="after")
+    def _finite(self) -> "_FitTable":
+        for name, value in (self.model_extra or {}).items():
+            if isinstance(value, float) and not math.isfinite(value):
+                raise ValueError(f"{name} = {value} is no number")
+        return self
+
+
+class CalibrationTable(BaseModel):
+    """The whole file."""
+
+    model_config = _STRICT
+    schema_version: int = Key(alias="schema")
+    arm: Name
+    created: datetime
+    method: str
+    torque_basis: Literal["drive", "gravity-corrected"]
+    runs: list[_RunTable]
+    model: _ModelTable
+    fit: _FitTable
+    joints: dict[str, JointCalibrationTable]

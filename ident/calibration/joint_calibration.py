@@ -1,0 +1,133 @@
+"""Friction of one joint: law, load, parameters and what they were fitted to, as a function of velocity and load."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.fit.fit_result import needed_load, prediction_band
+from stribeck.ident.fit.joint.directions import DIFFERENCES
+from stribeck.ident.laws.load_components import components_of
+from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.laws.table import law_named
+from stribeck.ident.log.breakaway import Breakaway
+from stribeck.ident.model.mechanism import Bearing
+
+
+@dataclass(frozen=True)
+class JointCalibration:
+    """Friction of one joint.
+
+    Attributes
+    ----------
+    law, load, directional : str
+        Which law, which load it grows with ("none" without), and how directions differ.
+    parameters : dict of str to Parameter
+        Parameters of the law; those without value are not part of it.
+    gravity : dict of str to Parameter
+        Scale, offset and delay of the torque signal against the model's gravity; half the difference between the directions.
+    bearing : Bearing, optional
+        What the normal load was computed with.
+    held_out_rmse : float
+        Root mean square error over round trips left out of the fit, with all of their speed but at the ends [N·m].
+    velocity_range, load_range, load_part, temperature_range : tuple of float
+        What the data covered, a `load_range` for each of the load's components where they have coefficients of their own;
+        `load_part` is the least, median and greatest share of the load in Coulomb friction [N·m].
+    names, correlation : tuple of str, ndarray
+        Parameters and the correlation of their estimates.
+    factor : float
+        Half width of a 95 % interval in standard errors.
+    torque_scale : float, optional
+        What the drive's torque was divided by; None leaves it as it is.
+    breakaway : Breakaway, optional
+        What holds the joint at rest, where that was measured; no part of the law.
+    """
+
+    law: str
+    load: str
+    parameters: Mapping[str, Parameter]
+    gravity: Mapping[str, Parameter]
+    bearing: Bearing | None
+    held_out_rmse: float
+    velocity_range: tuple[float, float]
+    load_range: tuple[float, float] | Mapping[str, tuple[float, float]] | None
+    load_part: tuple[float, float, float] | None
+    temperature_range: tuple[float, float] | None
+    names: tuple[str, ...]
+    correlation: Array
+    factor: float
+    directional: str = "none"
+    torque_scale: float | None = None
+    breakaway: Breakaway | None = None
+
+    @property
+    def values(self) -> dict[str, float]:
+        """Parameter values of the law."""
+        return {name: p.value for name, p in self.parameters.items() if p.value is not None}
+
+    @property
+    def components(self) -> tuple[str, ...]:
+        """Components of the load that have a coefficient each, where `load` is "components"."""
+        return components_of(self.values)
+
+    @property
+    def load_ends(self) -> Array:
+        """Least and greatest load that the data covered, shape (2,); (2, m) with a column for each of `components`."""
+        ends = self.load_range
+        return np.transpose([ends[name] for name in self.components]) if isinstance(ends, Mapping) else np.array(ends)
+
+    @property
+    def middle_load(self) -> Array:
+        """Middle of the loads that the data covered, shape () or (m,) as for `load_ends`; zero where friction grows with none."""
+        return self.load_ends.mean(axis=0) if self.load != "none" and self.load_range is not None else np.zeros(())
+
+    def load_of(self, values: Callable[[str], Array]) -> Array | None:
+        """The load that friction grows with, of the loads of each kind: (N,), a column for each of `components`, or None."""
+        if self.components:
+            return np.column_stack([values(part) for part in self.components])
+        return None if self.load == "none" else values(self.load)
+
+    def torque(self, velocity: ArrayLike, load: ArrayLike | None = None) -> Array:
+        """Friction torque at velocities and loads, shape (N,) [N·m], the mean of both directions.
+
+        Where `load` is "components", loads are columns, one for each of `components`.
+
+        Raises
+        ------
+        InputError
+            If the law needs a load and none is given.
+        """
+        return law_named(self.law).torque(velocity, self.values, needed_load(self.load, load))
+
+    @property
+    def difference(self) -> float:
+        """Half the difference between the directions: of viscous friction, or of the load coefficient when driving; else 0."""
+        return (self.gravity[DIFFERENCES[self.directional]].value or 0.0) if self.directional != "none" else 0.0
+
+    def directional_torque(self, velocity: ArrayLike, load: ArrayLike | None, rigid: ArrayLike) -> Array:
+        """What friction has beyond `torque` because directions differ, shape (N,) [N·m].
+
+        Parameters
+        ----------
+        velocity, load : array_like, shape (N,)
+            As for `torque`.
+        rigid : array_like, shape (N,)
+            Rigid-body torque of the drive, signed: motion against it is driven, motion with it drives.
+        """
+        w = np.asarray(velocity, dtype=float)
+        if self.directional == "driving" and load is not None:
+            return np.asarray(self.difference * np.asarray(load) * np.sign(rigid) * (w != 0.0))
+        return self.difference * np.abs(w)
+
+    def band(self, velocity: ArrayLike, load: ArrayLike | None = None) -> Array:
+        """Half width of the 95 % band of `torque`, shape (N,) [N·m]."""
+        error = np.array([self.parameters[name].std_error or 0.0 for name in self.names])
+        covariance = self.correlation * np.outer(error, error)
+        return prediction_band(self.law, self.values, self.names, covariance, velocity, needed_load(self.load, load), self.factor)
+
+    def verdict(self) -> str:
+        """The weakest verdict of the law's own parameters."""
+        rank = ("identified", "weak", "at bound", "unidentifiable")
+        return max((p.verdict for p in self.parameters.values() if p.value is not None), key=rank.index)
