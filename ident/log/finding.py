@@ -1,13 +1,35 @@
 """A finding about a log."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One finding; `joint` is None where it concerns the whole log, `t` [s] where it has no one time."""
+    """One finding.
+
+    Attributes
+    ----------
+    joint : str or None
+        The joint; None where the finding concerns the whole log.
+    kind : str
+        One of the kinds of docs/health.md.
+    text : str
+        What, where, how much, what to do.
+    t : float, optional
+        When [s]; None where it has no one time.
+    moot : tuple of str
+        Kinds of earlier findings, of any joint, that follow from this one and need not be said beside it.
+    """
 
     joint: str | None
     kind: str
     text: str
     t: float | None = None
+    moot: tuple[str, ...] = ()
+
+
+def without_moot(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Findings but those that a later finding makes moot."""
+    return tuple(finding for k, finding in enumerate(findings)
+                 if not any(finding.kind in later.moot for later in findings[k + 1:]))

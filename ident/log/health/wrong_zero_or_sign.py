@@ -5,7 +5,7 @@ against what the model would say of it, and the mistake that explains all of the
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -81,7 +81,7 @@ def misplaced(points: pd.DataFrame, q: Array, dq: Array, mechanism: Mechanism, t
     rest = [float(other.sum()) for other, one in found if (one.kind, one.joints) != (best.kind, best.joints)]
     if _beyond(left) > _EXPLAINS * _beyond(plain) or (rest and float(left.sum()) > _BETTER * rest[0]):
         return []
-    return [_said(best, even, mechanism, tables)]
+    return [replace(_said(best, even, mechanism, tables), moot=MISTAKES)]
 
 
 @dataclass(frozen=True)

@@ -465,7 +465,7 @@ class TestTorque:
         assert outcome.code == 0
         run = load_run(next((tmp_path / "out" / "runs").iterdir()))
         assert run.record["import"]["torque_signal"] == "commanded"
-        from stribeck.ident.identify import _same_arm
+        from stribeck.ident.identification.choose_runs import _same_arm
 
         assert _same_arm([run]) is run.arm          # the fit goes by the run, not by the arm file
 

@@ -10,7 +10,8 @@ from stribeck.ident.fit.joint.directions import choose_direction, directions, di
 from stribeck.ident.fit.joint.gravity import fit_gravity, zero_shift
 from stribeck.ident.fit.law_fit import fit_law
 from stribeck.ident.fit.points import FitPoints
-from stribeck.ident.identify import doubted, identify
+from stribeck.ident.identification.judge_joints import doubted
+from stribeck.ident.identify import identify
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.laws.table import LAWS
 from stribeck.ident.log.run import load_run

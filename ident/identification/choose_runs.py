@@ -1,0 +1,129 @@
+"""First stage: the runs that count, all of one arm."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import pandas as pd
+
+from stribeck.ident.arm.arm_file import ArmFile
+from stribeck.ident.errors import FitError, InputError
+from stribeck.ident.fit.arm.between_runs import runs_by_pass
+from stribeck.ident.log.breakaway import breakaway_table
+from stribeck.ident.log.finding import Finding
+from stribeck.ident.log.health.log_health import check_log
+from stribeck.ident.log.run import BREAKAWAY, Run, arm_sha256
+
+
+@dataclass(frozen=True)
+class ChosenRuns:
+    """Runs of one arm, each once.
+
+    Attributes
+    ----------
+    arm : ArmFile
+        As the first run states it.
+    runs, ramps : tuple of Run
+        Runs with motion, and runs in which torques grew until joints broke loose.
+    logs : tuple of tuple of Finding
+        What is wrong with the samples of each of `runs`.
+    findings : tuple of Finding
+        Runs that do not count, and why.
+    """
+
+    arm: ArmFile
+    runs: tuple[Run, ...]
+    ramps: tuple[Run, ...]
+    logs: tuple[tuple[Finding, ...], ...]
+    findings: tuple[Finding, ...]
+
+    @cached_property
+    def passes(self) -> list[list[int]]:
+        """Places of the runs by pass over their plan."""
+        return runs_by_pass(self.runs)
+
+    @cached_property
+    def breakaway(self) -> pd.DataFrame:
+        """Pairs of ramps."""
+        return breakaway_table(self.ramps)
+
+
+def choose_runs(runs: Sequence[Run]) -> ChosenRuns:
+    """Runs that count towards a calibration, with the findings about their samples.
+
+    Raises
+    ------
+    InputError
+        If the runs belong to different arms, one is given twice, or a log cannot be used.
+    FitError
+        If nothing but ramps of torque is given.
+    """
+    arm = _same_arm(runs)
+    ramps, moving = [run for run in runs if run.purpose == BREAKAWAY], [run for run in runs if run.purpose != BREAKAWAY]
+    if not moving:
+        raise FitError(f"{ramps[0].path}: only ramps of torque, which say what holds a joint at rest; friction in motion needs "
+                       "strokes")
+    moving, short = _without_stubs(moving)
+    moving, copies = _without_copies(moving)
+    _check_labels(moving)
+    return ChosenRuns(arm, tuple(moving), tuple(ramps), tuple(check_log(run) for run in moving), (*short, *copies))
+
+
+def _same_arm(runs: Sequence[Run]) -> ArmFile:
+    """The arm of all runs; only its tool may differ."""
+    if not runs:
+        raise InputError("no run given")
+    first = runs[0]
+    for run in runs[1:]:
+        if (run.record.get("arm_sha256") != first.record.get("arm_sha256")
+                and arm_sha256(run.arm, "tool") != arm_sha256(first.arm, "tool")):
+            raise InputError(f"{run.path} was recorded with another arm file or model than {first.path}, beyond its tool; "
+                             "fit runs of one arm together")
+    signals = {(run.record.get("import") or {}).get("torque_signal", run.arm.torque_signal) for run in runs}
+    if len(signals) > 1:
+        raise InputError(f"the torques of these runs are different signals ({', '.join(sorted(signals))}); fit runs of one "
+                         "signal together")
+    if "joint sensor" in signals:
+        raise InputError(f"{first.arm.path}: torque_signal = \"joint sensor\": a sensor behind the gear does not see the "
+                         "gear's friction; log the motor current")
+    return first.arm
+
+
+def _check_labels(runs: Sequence[Run]) -> None:
+    """Refuse runs that a calibration could not tell apart, as two of other campaigns that were imported in the same second."""
+    labels = [run.label for run in runs]
+    for run in runs:
+        if labels.count(run.label) > 1:
+            raise InputError(f"{run.path}: another of these runs is called {run.label}, too; rename one of the two folders")
+
+
+def _without_stubs(runs: Sequence[Run]) -> tuple[list[Run], list[Finding]]:
+    """Runs but those that ended with their first sample, as where the way to the start was not free; all if none is left."""
+    stubs = [run for run in runs if len(run.t) <= 1]
+    if len(stubs) == len(runs):
+        return list(runs), []
+    return [run for run in runs if len(run.t) > 1], [
+        Finding(None, "ended", f"{run.label} ended with its first sample; there is nothing in it to fit") for run in stubs]
+
+
+def _without_copies(runs: Sequence[Run]) -> tuple[list[Run], list[Finding]]:
+    """Runs that differ in their samples: an arm without noise repeats itself, which tells nothing new.
+
+    Raises
+    ------
+    InputError
+        If a run is given twice, or a copy of it.
+    """
+    seen: dict[str, Run] = {}
+    findings = []
+    for run in runs:
+        if run.sha256 not in seen:
+            seen[run.sha256] = run
+            continue
+        first = seen[run.sha256]
+        if run.record.get("start") == first.record.get("start"):
+            raise InputError(f"{run.path} is {first.path} once more; counted twice it would make the intervals too narrow. "
+                             "Name each run once")
+        findings.append(Finding(None, "repeats", f"{run.label} repeats {first.label} sample for sample, as only an arm without "
+                                                 "noise does; it tells nothing new and is not counted"))
+    return list(seen.values()), findings

@@ -1,0 +1,104 @@
+"""Third stage: every joint fitted, from its round trips or from general motion."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import pandas as pd
+
+from stribeck.ident.errors import FitError
+from stribeck.ident.fit.joint.fit_joint import JointFit, identify_joint, identify_motion
+from stribeck.ident.fit.joint.general_motion import agreement
+from stribeck.ident.identification.choose_runs import ChosenRuns
+from stribeck.ident.identification.reduce_runs import ReducedRuns
+from stribeck.ident.log.finding import Finding
+from stribeck.ident.log.health.log_health import check_reading, check_scale
+from stribeck.ident.log.motion_points import filtered
+from stribeck.ident.log.signal_checks import dead_torques
+
+Fit = Callable[[], JointFit]
+
+
+@dataclass(frozen=True)
+class FittedJoints:
+    """Fits of the joints that can be fitted.
+
+    Attributes
+    ----------
+    joints : dict of str to JointFit
+        By joint.
+    points : DataFrame
+        Points that were fitted, of all joints.
+    findings : tuple of Finding
+        Joints that could not be fitted, and what the fits found out about the log.
+    """
+
+    joints: dict[str, JointFit]
+    points: pd.DataFrame
+    findings: tuple[Finding, ...]
+
+
+def fit_joints(chosen: ChosenRuns, reduced: ReducedRuns) -> FittedJoints:
+    """Fit every joint of which the runs tell.
+
+    Raises
+    ------
+    FitError
+        If no joint can be fitted; says why.
+    """
+    general = reduced.options.motion != "none"
+    fitted = _by_motion(chosen, reduced) if general else _by_round_trips(chosen, reduced)
+    if not fitted.joints:
+        raise FitError(_why_none(chosen, reduced, fitted, general))
+    return fitted
+
+
+def _by_round_trips(chosen: ChosenRuns, reduced: ReducedRuns) -> FittedJoints:
+    """Fits of the points of round trips."""
+    joints, findings = _fitted(_of_round_trips(reduced))
+    for name, rows in reduced.points.groupby("joint", sort=False):
+        if name in joints:
+            findings += [*check_scale(rows), *check_reading(chosen.runs, rows)]
+    return FittedJoints(joints, reduced.points, tuple(findings))
+
+
+def _by_motion(chosen: ChosenRuns, reduced: ReducedRuns) -> FittedJoints:
+    """Fits of general motion, each held against the joint's round trips where there are any."""
+    log = filtered(chosen.runs, reduced.mechanisms)
+    dead = {name for run in chosen.runs for name in dead_torques(run)}
+    joints, findings = _fitted({name: partial(identify_motion, log, reduced.mechanism, name, reduced.options)
+                                for name in reduced.mechanism.names if name not in dead})
+    points = pd.concat([joint.points for joint in joints.values()], ignore_index=True) if joints else reduced.points
+    beside, _ = _fitted({name: fit for name, fit in _of_round_trips(reduced).items() if name in joints})
+    for name in joints:
+        if name in beside:
+            findings.append(agreement(name, joints[name].fit, beside[name].fit))
+    return FittedJoints(joints, points, tuple(findings))
+
+
+def _of_round_trips(reduced: ReducedRuns) -> dict[str, Fit]:
+    """A fit to be made for each joint that has points of round trips."""
+    return {str(name): partial(identify_joint, rows, reduced.mechanism, str(name), reduced.options,
+                               reduced.tool.gravity.get(str(name)), reduced.q[rows.index])
+            for name, rows in reduced.points.groupby("joint", sort=False)}
+
+
+def _fitted(fits: Mapping[str, Fit]) -> tuple[dict[str, JointFit], list[Finding]]:
+    """Joints that can be fitted, and why the others cannot."""
+    joints, findings = {}, []
+    for name, fit in fits.items():
+        try:
+            joints[name] = fit()
+        except FitError as error:
+            findings.append(Finding(name, "not calibrated", f"{name} is not calibrated: {error}"))
+    return joints, findings
+
+
+def _why_none(chosen: ChosenRuns, reduced: ReducedRuns, fitted: FittedJoints, general: bool) -> str:
+    """Why no joint can be calibrated."""
+    findings = (*chosen.findings, *reduced.findings, *fitted.findings)
+    weighty = [finding.text for finding in findings if finding.kind in ("dead torque", "not calibrated")]
+    reasons = "; ".join(weighty or [finding.text for finding in findings if finding.kind in ("left out", "torn")])
+    hint = "; general motion can be fitted without them (--motion)" if not general and fitted.points.empty else ""
+    return (f"{chosen.runs[0].path}: no joint can be calibrated: "
+            f"{reasons or 'no round trips at constant speed found'}{hint}")

@@ -1,0 +1,163 @@
+"""Fourth stage: fits held against gravity, against each other and against the passes that repeat them."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from stribeck.ident.errors import FitError
+from stribeck.ident.fit.arm.between_runs import with_deviation
+from stribeck.ident.fit.joint.advice import VARIED
+from stribeck.ident.fit.joint.fit_joint import JointFit, Options, excited_loads, identify_joint, identify_motion
+from stribeck.ident.fit.joint.gravity import TELLS
+from stribeck.ident.identification.choose_runs import ChosenRuns
+from stribeck.ident.identification.fit_joints import FittedJoints
+from stribeck.ident.identification.reduce_runs import ReducedRuns
+from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.log.finding import Finding
+from stribeck.ident.log.health.log_health import friction_change
+from stribeck.ident.log.health.wrong_zero_or_sign import misplaced
+from stribeck.ident.log.motion_points import Log, filtered
+
+STRONG_DRIFT = 0.10     # change of friction over a run from which a warning is due
+CONTRADICTED = 0.10     # torque over the model's gravity that far from 1 puts the model's loads in doubt
+
+
+@dataclass(frozen=True)
+class JudgedJoints:
+    """Fits with what speaks for and against them.
+
+    Attributes
+    ----------
+    joints : dict of str to JointFit
+        In the order of the model; verdicts hold what gravity contradicts, parameters the deviation between passes.
+    findings : tuple of Finding
+        What was found out by comparing.
+    """
+
+    joints: dict[str, JointFit]
+    findings: tuple[Finding, ...]
+
+
+def judge_joints(chosen: ChosenRuns, reduced: ReducedRuns, fitted: FittedJoints) -> JudgedJoints:
+    """Hold the fits against gravity, payloads, repeats and drift."""
+    findings = [finding for joint in fitted.joints.values() for finding in joint.findings]
+    if reduced.options.motion == "none":
+        findings += misplaced(fitted.points, reduced.q, reduced.dq, reduced.mechanism, chosen.arm.joints)
+    if len({run.arm.tool for run in chosen.runs}) > 1:
+        findings += _told_by_payload(fitted.joints, reduced.options)
+    joints, few = _repeated(doubted(fitted.joints), chosen, reduced, fitted)
+    ordered = {name: joints[name] for name in reduced.mechanism.names if name in joints}
+    return JudgedJoints(ordered, (*findings, *few, *_drift(fitted, ordered)))
+
+
+def doubted(joints: dict[str, JointFit]) -> dict[str, JointFit]:
+    """Load coefficients are at most weak where gravity contradicts the model that the loads come from."""
+    off = {name: scale.value for name, joint in joints.items() if (scale := joint.gravity["scale"]).value is not None
+           and 2.0 * (scale.half_width or np.inf) <= TELLS and joint.torque_scale is None
+           and abs(scale.value - 1.0) > CONTRADICTED and not _holds(scale, 1.0)}
+    if not off:
+        return joints
+    note = ("the loads are the model's, which gravity contradicts: torque over model is "
+            + ", ".join(f"{value:.2f} for {name}" for name, value in off.items()))
+    out = {}
+    for name, joint in joints.items():
+        parameters = {key: replace(entry, verdict="weak", note=note) if "_coefficient" in key
+                      and entry.verdict == "identified" else entry for key, entry in joint.fit.parameters.items()}
+        out[name] = replace(joint, fit=replace(joint.fit, parameters=parameters))
+    return out
+
+
+def _holds(parameter: Parameter, value: float) -> bool:
+    """Whether the interval holds a value."""
+    return parameter.low is not None and parameter.high is not None and parameter.low <= value <= parameter.high
+
+
+def _told_by_payload(joints: dict[str, JointFit], options: Options) -> list[Finding]:
+    """Load coefficients that rest on the difference between payloads: what else changed between them is in them, too."""
+    findings = []
+    for name, joint in joints.items():
+        fit, runs = joint.fit, joint.points.groupby("run", sort=False)
+        for load in fit.components or {"none": ()}.get(fit.load, (fit.load,)):
+            if any(np.ptp(own[load]) > VARIED * own[load].max() if fit.components else load in excited_loads(own, options.load)[0]
+                   for _, own in runs):
+                continue
+            means = runs[load].mean()
+            shift = 0.01 * float(joint.points["odd"].median()) / float(np.ptp(means))
+            unit = "N" if load in ("radial", "axial") else "N·m" if load == "bending" else fit.parameters["coulomb"].unit
+            coefficient = f"coulomb_coefficient_{load}" if fit.components else "coulomb_coefficient"
+            findings.append(Finding(name, "payload", f"{name}: the {load} load varies with the payload only, from "
+                                    f"{means.min():.3g} to {means.max():.3g} {unit} from run to run; if friction changed by 1 % "
+                                    f"between them for another reason, {coefficient} is {shift:.2g} off. Record them at one "
+                                    "temperature"))
+    return findings
+
+
+def _repeated(joints: dict[str, JointFit], chosen: ChosenRuns, reduced: ReducedRuns,
+              fitted: FittedJoints) -> tuple[dict[str, JointFit], list[Finding]]:
+    """Joints with the deviation between passes; how many it rests on is a finding where some could not be fitted."""
+    if len(chosen.passes) < 2:
+        return joints, []
+    passes = _Passes(chosen, reduced, fitted)
+    out, findings = {}, []
+    for name, joint in joints.items():
+        fixed = replace(reduced.options, law=joint.fit.law, load=joint.fit.load)
+        fits = list(passes.fits(name, fixed))
+        alone = [fit for fit in fits if fit is not None
+                 and (fit.fit.load, fit.torque_scale is None) == (joint.fit.load, joint.torque_scale is None)]
+        if len(alone) < len(fits):
+            findings.append(Finding(name, "repeats", f"the deviation of {name} between runs rests on {len(alone)} of "
+                                    f"{len(fits)} runs; the others cannot be fitted alone with the law {fixed.law} and load "
+                                    f"{fixed.load}"))
+        out[name] = replace(joint, gravity=with_deviation(joint.gravity, [fit.gravity for fit in alone]), fit=replace(
+            joint.fit, parameters=with_deviation(joint.fit.parameters, [fit.fit.parameters for fit in alone])))
+    return out, findings
+
+
+class _Passes:
+    """Every pass over a plan as data of its own."""
+
+    def __init__(self, chosen: ChosenRuns, reduced: ReducedRuns, fitted: FittedJoints) -> None:
+        self._chosen, self._reduced, self._points = chosen, reduced, fitted.points
+        self._logs: dict[int, Log] = {}
+        for number, one in enumerate(chosen.passes if reduced.options.motion != "none" else ()):
+            with suppress(FitError):                            # a pass that is too short counts as one that cannot be fitted
+                self._logs[number] = filtered(self._of(one, chosen.runs), self._of(one, reduced.mechanisms))
+
+    @staticmethod
+    def _of(one: Sequence[int], all_: Sequence) -> list:
+        return [all_[k] for k in one]
+
+    def fits(self, name: str, options: Options) -> Iterator[JointFit | None]:
+        """The joint fitted to each pass that measured it; None where that pass cannot be fitted alone."""
+        general = options.motion != "none"
+        for number, one in enumerate(self._chosen.passes):
+            mechanism, labels = self._reduced.mechanisms[one[0]], [run.label for run in self._of(one, self._chosen.runs)]
+            rows = self._points[(self._points["joint"] == name) & self._points["run"].isin(labels)]
+            if rows.empty and not general:                      # a refining run measures what is still weak
+                continue
+            fit = None
+            with suppress(FitError):
+                if not general:
+                    fit = identify_joint(rows, mechanism, name, options)
+                elif number in self._logs:
+                    fit = identify_motion(self._logs[number], mechanism, name, options)
+            yield fit
+
+
+def _drift(fitted: FittedJoints, joints: dict[str, JointFit]) -> list[Finding]:
+    """How far friction drifted from the first to the last reference round trip."""
+    changes = friction_change(fitted.points)
+    return [*(Finding(name, "strong drift", f"{name}: friction drifted by {100 * change:+.0f} %; warm up and run again")
+              for name, change in changes.items() if abs(change) > STRONG_DRIFT),
+            *(Finding(name, "drift", f"{name}: {100 * change:+z.1f} % from the first to the last reference round trip"
+                                     f"{_drift_of_all(joints.get(name))}") for name, change in changes.items())]
+
+
+def _drift_of_all(joint: JointFit | None) -> str:
+    """What all round trips say of the drift, beside two of them."""
+    fitted = None if joint is None else joint.drift
+    if fitted is None or fitted.value is None or fitted.half_width is None:
+        return ""
+    return f"; fitted to all round trips {100 * fitted.value:+z.1f} ± {100 * fitted.half_width:.1f} %"

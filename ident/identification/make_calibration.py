@@ -1,0 +1,76 @@
+"""Last stage: the calibration written down."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from datetime import datetime
+from importlib.metadata import version
+
+import numpy as np
+
+from stribeck.ident.calibration.calibration import Calibration
+from stribeck.ident.calibration.calibration_content import Model
+from stribeck.ident.calibration.joint_calibration import JointCalibration
+from stribeck.ident.fit.arm.unknown_tool import UnknownTool
+from stribeck.ident.fit.joint.fit_joint import JointFit, Options
+from stribeck.ident.identification.choose_runs import ChosenRuns
+from stribeck.ident.identification.judge_joints import JudgedJoints
+from stribeck.ident.identification.reduce_runs import ReducedRuns
+from stribeck.ident.laws.load_components import load_at, load_part
+from stribeck.ident.log.breakaway import breakaways
+from stribeck.ident.log.run import Run
+from stribeck.ident.model.mechanism import Mechanism
+from stribeck.ident.whole_files import file_sha256
+
+
+def make_calibration(chosen: ChosenRuns, reduced: ReducedRuns, judged: JudgedJoints, created: datetime | None) -> Calibration:
+    """The calibration, with what holds joints at rest beside what slides."""
+    made = _calibration(chosen.runs, reduced.mechanism, judged.joints, reduced.options,
+                        created or datetime.fromisoformat(chosen.runs[-1].record["start"]), reduced.tool.unknown)
+    return _with_breakaway(made, chosen, reduced.mechanism)
+
+
+def _calibration(runs: Sequence[Run], mechanism: Mechanism, joints: dict[str, JointFit], options: Options,
+                 created: datetime, unknown: UnknownTool) -> Calibration:
+    arm = runs[0].arm
+    seeds = [run.record.get("seed") for run in runs if run.record.get("seed") is not None]
+    general, labels = options.motion != "none", {run.label for run in runs}
+    fit = {"law": options.law, "load": options.load,
+           **({"directional": options.directional} if options.directional != "auto" else {}),
+           **({"motion": options.motion} if general else {}),
+           **({"drift": options.drift} if options.drift != "auto" else {}),
+           **({"seed": seeds[0]} if seeds else {}),
+           "versions": {name: version(name) for name in ("stribeck", "numpy", "scipy", "lmfit", "mujoco-core")}}
+    return Calibration(
+        arm.name, created.replace(microsecond=0), "general motion" if general else str(runs[0].record.get("experiment", "")),
+        options.torque_basis,
+        tuple({"path": run.label, "sha256": run.sha256, **({} if run.arm.tool == arm.tool else {"tool": asdict(run.arm.tool)}),
+               **({"continues": before} if (before := run.record.get("continues")) in labels else {})} for run in runs),
+        Model(arm.model.name, file_sha256(arm.model), arm.gravity, arm.tool, unknown), fit,
+        {name: _joint_calibration(joint, mechanism, name) for name, joint in joints.items()}, arm.model.parent)
+
+
+def _joint_calibration(joint: JointFit, mechanism: Mechanism, name: str) -> JointCalibration:
+    fit, points = joint.fit, joint.points
+    error = np.sqrt(np.maximum(np.diag(fit.covariance), 1e-300))
+    covered = parts = None
+    load = load_at(points, fit.load, fit.values)
+    if load is not None:
+        part = load_part(fit.values, load)
+        ends = np.stack((load.min(axis=0), load.max(axis=0)), axis=-1).tolist()
+        covered = dict(zip(fit.components, map(tuple, ends), strict=True)) if fit.components else tuple(ends)
+        parts = float(part.min()), float(np.median(part)), float(part.max())
+    temperature = points["temperature"].to_numpy(dtype=float)
+    return JointCalibration(
+        fit.law, fit.load, fit.parameters, joint.gravity, mechanism.bearings[mechanism.names.index(name)],
+        fit.held_out_rmse, (float(points["speed"].min()), float(points["speed"].max())), covered, parts,
+        (float(temperature.min()), float(temperature.max())) if np.isfinite(temperature).all() else None,
+        fit.names, fit.covariance / np.outer(error, error), fit.half_factor, joint.directional, joint.torque_scale)
+
+
+def _with_breakaway(calibration: Calibration, chosen: ChosenRuns, mechanism: Mechanism) -> Calibration:
+    """The calibration with the breakaway torque of its joints, in the same torque basis."""
+    found = breakaways(chosen.breakaway, {name: mechanism.unit(j) for j, name in enumerate(mechanism.names)},
+                       {name: joint.torque_scale or 1.0 for name, joint in calibration.joints.items()})
+    ramps = ({"path": run.label, "sha256": run.sha256, "purpose": run.purpose} for run in chosen.ramps)
+    return replace(calibration, runs=(*calibration.runs, *ramps),
+                   joints={name: replace(joint, breakaway=found.get(name)) for name, joint in calibration.joints.items()})

@@ -1,0 +1,126 @@
+"""Second stage: every run reduced to points, with an unknown tool in the model where the points show one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from stribeck.ident.arm.arm_file import ArmFile, Tool
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.arrays import Array
+from stribeck.ident.fit.arm.between_runs import with_deviation
+from stribeck.ident.fit.arm.unknown_tool import ToolFit, seek_tool
+from stribeck.ident.fit.joint.fit_joint import Options
+from stribeck.ident.identification.choose_runs import ChosenRuns
+from stribeck.ident.log.finding import Finding
+from stribeck.ident.log.health.log_health import name_runs
+from stribeck.ident.log.health.motion_health import OF_STROKES, check_motion
+from stribeck.ident.log.round_trips import Reduction, reduce_run
+from stribeck.ident.log.run import Run
+from stribeck.ident.model.mechanism import Mechanism
+
+
+@dataclass(frozen=True)
+class ReducedRuns:
+    """Runs as points of round trips.
+
+    Attributes
+    ----------
+    options : Options
+        What a fit may choose from, as far as the points allow.
+    mechanisms : tuple of Mechanism
+        The model of each run, with the tool that its arm file states, and the unknown tool.
+    reductions : tuple of Reduction
+        Of each run.
+    tool : ToolFit
+        What the even parts of all joints say of an unknown tool.
+    findings : tuple of Finding
+        Health of samples and motion, and of the tool.
+    """
+
+    options: Options
+    mechanisms: tuple[Mechanism, ...]
+    reductions: tuple[Reduction, ...]
+    tool: ToolFit
+    findings: tuple[Finding, ...]
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The model of the first run, which the calibration takes."""
+        return self.mechanisms[0]
+
+    @cached_property
+    def points(self) -> pd.DataFrame:
+        """Points of all runs."""
+        return pd.concat([reduction.points for reduction in self.reductions], ignore_index=True)
+
+    @cached_property
+    def q(self) -> Array:
+        """Positions of all joints at the points, shape (N, n) [rad or m]."""
+        return np.concatenate([reduction.q for reduction in self.reductions])
+
+    @cached_property
+    def dq(self) -> Array:
+        """Velocities of all joints at the points, shape (N, n) [rad/s or m/s]."""
+        return np.concatenate([reduction.dq for reduction in self.reductions])
+
+
+def reduce_runs(chosen: ChosenRuns, options: Options) -> ReducedRuns:
+    """Reduce runs to points; an unknown tool that the points tell well enough becomes part of the model."""
+    mechanisms = _mechanisms(chosen.runs)
+    reductions = _reduced(chosen.runs, mechanisms)
+    tool = _sought(chosen, mechanisms[0], reductions) if options.motion == "none" else ToolFit()
+    if tool.unknown.tool is not None:
+        mechanisms = _mechanisms(chosen.runs, tool.unknown.tool)
+        reductions = _reduced(chosen.runs, mechanisms)
+    options, about_tool = _usable(options, tool)
+    return ReducedRuns(options, mechanisms, reductions, tool,
+                       (*_health(chosen, reductions, mechanisms[0], options.motion == "none"), *about_tool))
+
+
+def _mechanisms(runs: Sequence[Run], unknown: Tool | None = None) -> tuple[Mechanism, ...]:
+    """The model of each run, with the tool that its arm file states and an unknown one."""
+    known = {run.arm.tool: run.arm for run in runs}
+    made = {tool: load_mechanism(arm, tool=unknown) for tool, arm in known.items()}
+    return tuple(made[run.arm.tool] for run in runs)
+
+
+def _reduced(runs: Sequence[Run], mechanisms: Sequence[Mechanism]) -> tuple[Reduction, ...]:
+    return tuple(reduce_run(run, own) for run, own in zip(runs, mechanisms, strict=True))
+
+
+def _sought(chosen: ChosenRuns, mechanism: Mechanism, reductions: Sequence[Reduction]) -> ToolFit:
+    """An unknown tool in the points of all runs, with the deviation between passes."""
+    found = _seek(chosen.arm, mechanism, reductions)
+    if len(chosen.passes) < 2 or not found.unknown.parameters:
+        return found
+    alone = [_seek(chosen.arm, mechanism, [reductions[k] for k in one]).unknown.parameters for one in chosen.passes]
+    return replace(found, unknown=replace(found.unknown, parameters=with_deviation(found.unknown.parameters, alone)))
+
+
+def _seek(arm: ArmFile, mechanism: Mechanism, reductions: Sequence[Reduction]) -> ToolFit:
+    """An unknown tool in the points of some runs."""
+    return seek_tool(arm, mechanism, pd.concat([reduction.points for reduction in reductions], ignore_index=True),
+                     *(np.concatenate([getattr(reduction, key) for reduction in reductions]) for key in ("q", "dq")))
+
+
+def _health(chosen: ChosenRuns, reductions: Sequence[Reduction], mechanism: Mechanism, round_trips: bool) -> list[Finding]:
+    """Health of all runs; what concerns strokes alone is said only where round trips are fitted."""
+    found = [(*log, *check_motion(run, reduction, mechanism.prismatic))
+             for run, log, reduction in zip(chosen.runs, chosen.logs, reductions, strict=True)]
+    return [finding for finding in name_runs(chosen.runs, found) if round_trips or finding.kind not in OF_STROKES]
+
+
+def _usable(options: Options, tool: ToolFit) -> tuple[Options, list[Finding]]:
+    """The options that an unknown tool leaves, and what there is to say of the tool."""
+    findings = []
+    if tool.missing < 0.0:
+        findings.append(Finding(None, "unknown tool", f"the even parts look as if {-tool.missing:.2g} kg of the model's "
+                                "last link were missing; is a tool that the arm file or the model states not mounted?"))
+    if tool.unknown.status == "found" and options.torque_basis != "drive":
+        options = replace(options, torque_basis="drive")
+        findings.append(Finding(None, "torque basis", "torque stays the drive's: an unknown tool that is not told well enough to "
+                                                      "be used is in its scale against gravity; state the tool in the arm file"))
+    return options, findings
