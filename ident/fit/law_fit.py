@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,9 +16,6 @@ from stribeck.ident.fit.search_range import search_grid
 from stribeck.ident.fit.variable_projection import Moments, polish
 from stribeck.ident.laws.friction import Law, unit
 from stribeck.ident.laws.parameter import Parameter, verdict
-
-if TYPE_CHECKING:
-    pass
 
 LEAST_ROUND_TRIPS = 4
 _SPARE_SPEEDS = 1       # distinct speeds beyond the parameters of speed that a law needs
