@@ -13,7 +13,9 @@ from stribeck.ident.arm.built_in import data_dir
 from stribeck.ident.errors import InputError, ModelError
 from stribeck.ident.model.driven.driving_torques import driving_torque
 from stribeck.ident.model.dynamics import inverse_dynamics, joint_wrenches
-from stribeck.ident.model.files.urdf_mjcf import collision_model, hold_followers, model_spec
+from stribeck.ident.model.files.collision_model import collision_model
+from stribeck.ident.model.files.mimic_joints import hold_followers
+from stribeck.ident.model.files.urdf_mjcf import model_spec
 from stribeck.ident.model.mechanism import Spring
 from tests.judges import HAND
 

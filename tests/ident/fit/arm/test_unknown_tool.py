@@ -10,8 +10,10 @@ import pytest
 
 from stribeck.ident.arm.arm_file import ArmFile, Tool, load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
-from stribeck.ident.fit.arm.unknown_tool import NAMES, EvenParts, ToolFit, find_tool, places, tool_regressor
-from stribeck.ident.model.files.urdf_mjcf import add_point_mass, last_link, model_spec
+from stribeck.ident.fit.arm.unknown_tool import TOOL_PARAMETERS, EvenParts, ToolFit, find_tool, places, tool_regressor
+from stribeck.ident.model.files.link_inertia import add_point_mass
+from stribeck.ident.model.files.mimic_joints import last_link
+from stribeck.ident.model.files.urdf_mjcf import model_spec
 
 PAYLOAD = Tool(1.5, (0.03, -0.02, 0.08))
 MOMENT = (1.5, 0.045, -0.03, 0.12)
@@ -71,7 +73,7 @@ def found(lab6: ArmFile) -> list[ToolFit]:
 
 def covered(fits: Sequence[ToolFit]) -> Iterator[bool]:
     for fit in fits:
-        for name, truth in zip(NAMES, MOMENT, strict=True):
+        for name, truth in zip(TOOL_PARAMETERS, MOMENT, strict=True):
             parameter = fit.unknown.parameters[name]
             yield parameter.low <= truth <= parameter.high
         for joint, truth in zip(("j2", "j3", "j5"), (SCALES[1], SCALES[2], SCALES[4]), strict=True):
