@@ -26,8 +26,10 @@ from stribeck.ident.laws.friction import load_at, load_part
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.log.breakaway import breakaway_table, breakaways
 from stribeck.ident.log.finding import Finding
-from stribeck.ident.log.health.log_health import check_log, check_reading, check_scale, friction_change, name_runs
+from stribeck.ident.log.health.findings_by_run import name_runs
+from stribeck.ident.log.health.log_health import check_log
 from stribeck.ident.log.health.motion_health import OF_STROKES, check_motion
+from stribeck.ident.log.health.points_health import check_reading, check_scale, friction_change
 from stribeck.ident.log.health.wrong_zero_or_sign import MISTAKES, misplaced
 from stribeck.ident.log.motion_points import Log, filtered
 from stribeck.ident.log.round_trips import Reduction, reduce_run

@@ -133,7 +133,7 @@ def delivered(text: "Console", delivery: "Delivery", folder: Path, as_json: bool
     from stribeck.experiments.report.words import breakaway_lines, gravity_sentence, repeat_sentence
     from stribeck.ident.errors import command
     from stribeck.ident.export.numbers import calibration_table
-    from stribeck.ident.log.health.log_health import friction_change
+    from stribeck.ident.log.health.points_health import friction_change
 
     result = delivery.result
     general = [finding.text for finding in result.findings if finding.joint is None]

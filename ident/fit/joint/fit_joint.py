@@ -20,7 +20,7 @@ from stribeck.ident.fit.selection import ORDER, Candidate, select
 from stribeck.ident.laws.friction import AUTO, COMPONENTS, LAWS, law_named, load_at, unit
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.log.finding import Finding
-from stribeck.ident.log.health.log_health import opposing
+from stribeck.ident.log.health.points_health import opposing
 from stribeck.ident.log.motion_points import Log, reduce_motion
 from stribeck.ident.log.round_trips import round_trips
 from stribeck.ident.model.mechanism import Mechanism
