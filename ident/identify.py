@@ -31,7 +31,7 @@ from stribeck.ident.log.health.log_health import check_log
 from stribeck.ident.log.health.motion_health import OF_STROKES, check_motion
 from stribeck.ident.log.health.points_health import check_reading, check_scale, friction_change
 from stribeck.ident.log.health.wrong_zero_or_sign import MISTAKES, misplaced
-from stribeck.ident.log.motion_points import Log, filtered
+from stribeck.ident.log.motion.filtered_motion import Log, filtered
 from stribeck.ident.log.round_trips import Reduction, reduce_run
 from stribeck.ident.log.run import BREAKAWAY, Run, arm_sha256
 from stribeck.ident.log.signal_checks import dead_torques

@@ -19,7 +19,8 @@ from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import FitError, InputError
 from stribeck.ident.laws.parameter import Parameter
-from stribeck.ident.log.motion_points import Motion, filtered, reduce_motion
+from stribeck.ident.log.motion.filtered_motion import filtered
+from stribeck.ident.log.motion.motion_points import Motion, reduce_motion
 from stribeck.ident.log.run import Run
 from stribeck.ident.model.dynamics import same_dynamics
 from stribeck.ident.model.mechanism import Mechanism

@@ -21,7 +21,8 @@ from stribeck.ident.laws.friction import AUTO, COMPONENTS, LAWS, law_named, load
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.log.finding import Finding
 from stribeck.ident.log.health.points_health import opposing
-from stribeck.ident.log.motion_points import Log, reduce_motion
+from stribeck.ident.log.motion.filtered_motion import Log
+from stribeck.ident.log.motion.motion_points import reduce_motion
 from stribeck.ident.log.round_trips import round_trips
 from stribeck.ident.model.mechanism import Mechanism
 

@@ -1,4 +1,4 @@
-"""Health of the samples of a log: rate, lost replies, jitter, torque limits, warming; each finding says joint, time, consequence."""
+"""Health of the samples of a log: rate, lost replies, jitter, warming, torque at its limit; each finding says what follows."""
 
 from typing import Any
 
