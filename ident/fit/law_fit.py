@@ -1,4 +1,8 @@
-"""One law fitted to the points of one joint: optimum, noise model, intervals and verdicts."""
+"""One law fitted to the points of one joint: optimum, noise model, intervals and verdicts.
+
+The optimum is sought over a grid of the nonlinear parameters, first with white noise, then under the noise model that its
+residuals give (`variable_projection`, `noise`), and polished. Its misfit gives the intervals (`intervals`), these the verdicts.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
