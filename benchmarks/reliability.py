@@ -34,7 +34,8 @@ from stribeck.experiments.plans.plan import Plan, Segment, robot_time, run_on, s
 from stribeck.ident.arm.arm_file import ArmFile, load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import StribeckError
-from stribeck.ident.log.run import DONE, REPLIES, arm_sha256, find_runs, load_run
+from stribeck.ident.log.campaign_folder import find_runs
+from stribeck.ident.log.run import DONE, REPLIES, arm_sha256, load_run
 from tests.drivers.wires import PAIR, as_of_another_computer, free_port, merged, processes, with_port
 
 ARM = Path(__file__).parents[1] / "tests" / "arms" / "pair.toml"        # a column that turns, a boom that it lifts

@@ -15,7 +15,8 @@ from benchmarks.compensation import follow, told
 from stribeck import Calibration
 from stribeck.experiments.report.validation_plot import plot_validation
 from stribeck.ident.calibration.validation import validate
-from stribeck.ident.log.run import VALIDATION, find_runs, load_run
+from stribeck.ident.log.campaign_folder import find_runs
+from stribeck.ident.log.run import VALIDATION, load_run
 
 IMAGES = Path(__file__).parent / "images"
 STYLE = {"font.family": "DejaVu Sans", "font.size": 8.5, "axes.edgecolor": QUIET, "text.color": INK, "axes.labelcolor": INK,

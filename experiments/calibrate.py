@@ -29,8 +29,9 @@ from stribeck.ident.export.formats import export
 from stribeck.ident.fit.joint.fit_joint import Options, check_options
 from stribeck.ident.identify import Identification, identify
 from stribeck.ident.log.breakaway import Breakaway, breakaway_table, breakaways
+from stribeck.ident.log.campaign_folder import find_runs
 from stribeck.ident.log.lowest_speed import lowest_speeds
-from stribeck.ident.log.run import FITTED, Run, find_runs, load_run
+from stribeck.ident.log.run import FITTED, Run, load_run
 from stribeck.ident.whole_files import whole, write_whole
 
 Say = Callable[[str, str], None]

@@ -30,7 +30,9 @@ from stribeck.drivers.simulation.truth import Truth, armature, read_truth
 from stribeck.ident.arm.arm_file import ArmFile, check_against_model
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
-from stribeck.ident.model.files.urdf_mjcf import add_point_mass, hold_followers, last_link, model_spec
+from stribeck.ident.model.files.link_inertia import add_point_mass
+from stribeck.ident.model.files.mimic_joints import hold_followers, last_link
+from stribeck.ident.model.files.urdf_mjcf import model_spec
 
 _log = logging.getLogger(__name__)
 _PHYSICS_RATE = 1000.0     # Hz; friction and velocity loop are computed at this rate,

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS
-from stribeck.ident.log.health.log_health import check_scale, opposing
-from stribeck.ident.log.motion_points import BANDWIDTH
+from stribeck.ident.log.health.points_health import check_scale, opposing
+from stribeck.ident.log.motion.position_cutoff import BANDWIDTH
 from stribeck.ident.log.round_trips import reduce_run
 from stribeck.ident.log.run import Run
 from stribeck.ident.log.signal_checks import check_time, dead_torques

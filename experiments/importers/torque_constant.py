@@ -10,7 +10,8 @@ from stribeck.ident.fit.joint.general_motion import fit_motion
 from stribeck.ident.fit.joint.gravity import fit_gravity
 from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS
 from stribeck.ident.laws.parameter import Parameter
-from stribeck.ident.log.motion_points import filtered, reduce_motion
+from stribeck.ident.log.motion.filtered_motion import filtered
+from stribeck.ident.log.motion.motion_points import reduce_motion
 from stribeck.ident.log.round_trips import reduce_run, round_trips
 from stribeck.ident.log.run import Run
 from stribeck.ident.model.mechanism import Mechanism

@@ -26,8 +26,7 @@ from stribeck.ident.arm.arm_file import ArmFile, Limits
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import unknown_name
 from stribeck.ident.fit.information import ExpectedPrecision
-from stribeck.ident.log.round_trips import TO_START
-from stribeck.ident.log.run import BREAKAWAY, FIT, VALIDATION, arm_sha256
+from stribeck.ident.log.run import BREAKAWAY, FIT, TO_START, VALIDATION, arm_sha256
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.toml_tables import parse_table, read_toml, upgrade

@@ -15,7 +15,7 @@ import numpy as np
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.arrays import Array
 from stribeck.ident.model.dynamics import with_followers
-from stribeck.ident.model.files.urdf_mjcf import collision_model
+from stribeck.ident.model.files.collision_model import collision_model
 from stribeck.ident.model.mechanism import Mechanism
 
 if TYPE_CHECKING:

@@ -20,7 +20,9 @@ from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
 from stribeck.ident.fit.arm.between_runs import runs_by_pass
 from stribeck.ident.fit.joint.fit_joint import Options
-from stribeck.ident.log.run import DONE, FIT, RUNS, Run, arm_sha256, campaign_runs, load_run, read_json, records
+from stribeck.ident.log.campaign_folder import campaign_runs, records
+from stribeck.ident.log.run import DONE, FIT, RUNS, Run, arm_sha256, load_run
+from stribeck.ident.log.run_record import read_json
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.toml_tables import parse_table
 

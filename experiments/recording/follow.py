@@ -10,8 +10,7 @@ from stribeck.drivers.arm import Arm, Command, JointSample
 from stribeck.experiments.plans.plan import DWELL, RAMP_TO, Plan, Profile, Segment, Swing, profile
 from stribeck.experiments.recording.run_writer import Recorder
 from stribeck.ident.arm.arm_file import Limits
-from stribeck.ident.log.round_trips import TO_START
-from stribeck.ident.log.run import BREAKAWAY_RAMP, MOVED
+from stribeck.ident.log.run import BREAKAWAY_RAMP, MOVED, TO_START
 
 Array = NDArray[np.float64]
 GAIN = 8.0              # 1/s: dq = dq_cmd + GAIN (q_cmd - q), so that held joints do not creep

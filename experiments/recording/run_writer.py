@@ -23,7 +23,8 @@ from stribeck.experiments.recording.disk import Disk
 from stribeck.ident.arm.arm_file import ArmFile, load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError, StribeckError
-from stribeck.ident.log.run import ARM, DONE, RECORD, RUNS, SCHEMA, arm_sha256, campaign_runs, records
+from stribeck.ident.log.campaign_folder import campaign_runs, records
+from stribeck.ident.log.run import ARM, DONE, RECORD, RUNS, SCHEMA, arm_sha256
 from stribeck.ident.model.dynamics import same_dynamics
 from stribeck.ident.model.mechanism import Mechanism
 

@@ -11,8 +11,10 @@ from stribeck.ident.arm.arm_file import ArmFile, Tool, check_against_model, load
 from stribeck.ident.arm.built_in import find
 from stribeck.ident.errors import InputError
 from stribeck.ident.model.files.from_mujoco import natural_coordinates
+from stribeck.ident.model.files.link_inertia import add_point_mass
 from stribeck.ident.model.files.mechanism_toml import mechanism_from_table
-from stribeck.ident.model.files.urdf_mjcf import add_point_mass, last_link, read_model
+from stribeck.ident.model.files.mimic_joints import last_link
+from stribeck.ident.model.files.urdf_mjcf import read_model
 from stribeck.ident.model.mechanism import Bearing, Mechanism
 from stribeck.ident.toml_tables import read_toml
 

@@ -23,7 +23,7 @@ from stribeck.ident.laws.parameter import Parameter
 
 LEVEL = 0.05            # probability that a comparison of unchanged joints finds a change: half by parameters, half by curves
 _SPEEDS, _LOADS = 40, 5
-_Z = 1.96
+_NORMAL = 1.96          # half width of a 95 % interval in standard errors, of many round trips
 _DIRECTIONS = ("viscous_difference", "driving_difference")
 _GRAVITY = ("scale", "offset", *_DIRECTIONS)
 
@@ -146,17 +146,17 @@ def compare(before: Calibration, after: Calibration) -> Comparison:
     common = {name: list(_comparable(a, b)) for name, (a, b) in pairs.items()}
     z = float(ndtri(1.0 - LEVEL / 4.0 / max(1, sum(map(len, common.values())))))
     parameters = tuple(ParameterChange(name, key, p.unit, float(p.value or 0.0), float(q.value or 0.0),
-                                       z / _Z * _half_width(p, q, runs))
+                                       z / _NORMAL * _half_width(p, q, runs))
                        for name in joints for key, p, q in common[name])
     curves = {name: curve for name, (a, b) in pairs.items()
-              if (curve := _curve(name, a, b, runs, LEVEL / 2.0 / len(joints))) is not None}
+              if (curve := _curve_change(name, a, b, runs, LEVEL / 2.0 / len(joints))) is not None}
     apart = tuple(name for name in pairs if name not in curves)
     return Comparison(parameters, curves, apart, tuple(_notes(before, after, pairs, curves)))
 
 
 def _comparable(a: JointCalibration, b: JointCalibration) -> Iterator[tuple[str, Parameter, Parameter]]:
     """Parameters that mean the same in both and have intervals."""
-    pairs = {key: found for key in _GRAVITY if (found := _both(a, b, key)) is not None}
+    pairs = {key: found for key in _GRAVITY if (found := _beside_law(a, b, key)) is not None}
     if _same_law(a, b):
         pairs = {key: (a.parameters[key], b.parameters[key]) for key in a.values if key in b.values} | pairs
     for key, (p, q) in pairs.items():
@@ -164,7 +164,7 @@ def _comparable(a: JointCalibration, b: JointCalibration) -> Iterator[tuple[str,
             yield key, p, q
 
 
-def _both(a: JointCalibration, b: JointCalibration, key: str) -> tuple[Parameter, Parameter] | None:
+def _beside_law(a: JointCalibration, b: JointCalibration, key: str) -> tuple[Parameter, Parameter] | None:
     """A parameter beside the law in both; where one shows no difference between the directions, it is zero, told as well."""
     p, q = a.gravity.get(key), b.gravity.get(key)
     if key in _DIRECTIONS and "none" in (a.directional, b.directional):
@@ -183,10 +183,10 @@ def _same_law(a: JointCalibration, b: JointCalibration) -> bool:
 def _half_width(a: Parameter, b: Parameter, runs: tuple[int, int]) -> float:
     """95 % half width of the difference of two estimates, each with its interval's side towards the other."""
     low, high = sorted(tuple(float(end or 0.0) for end in (p.value, p.low, p.high)) for p in (a, b))
-    return float(np.hypot(np.hypot(low[2] - low[0], high[0] - high[1]), _between(a, b, runs)))
+    return float(np.hypot(np.hypot(low[2] - low[0], high[0] - high[1]), _between_runs(a, b, runs)))
 
 
-def _between(a: Parameter, b: Parameter, runs: tuple[int, int]) -> float:
+def _between_runs(a: Parameter, b: Parameter, runs: tuple[int, int]) -> float:
     """95 % half width that the deviation between runs adds to a difference; zero where none is known."""
     known = [(one.repeat_deviation, n) for one, n in zip((a, b), runs, strict=True) if one.repeat_deviation is not None and n > 1]
     freedom = sum(n - 1 for _, n in known)
@@ -196,7 +196,7 @@ def _between(a: Parameter, b: Parameter, runs: tuple[int, int]) -> float:
     return float(stdtrit(freedom, 0.975) * pooled * np.sqrt(1.0 / runs[0] + 1.0 / runs[1]))
 
 
-def _curve(name: str, a: JointCalibration, b: JointCalibration, runs: tuple[int, int], level: float) -> CurveChange | None:
+def _curve_change(name: str, a: JointCalibration, b: JointCalibration, runs: tuple[int, int], level: float) -> CurveChange | None:
     """Friction at the same speeds and loads, where the difference exceeds most what is left open."""
     low, high = max(a.velocity_range[0], b.velocity_range[0]), min(a.velocity_range[1], b.velocity_range[1])
     levels = _common_loads(a, b)
@@ -205,7 +205,7 @@ def _curve(name: str, a: JointCalibration, b: JointCalibration, runs: tuple[int,
     w = np.tile(np.geomspace(max(low, 1e-3 * high), high, _SPEEDS), len(levels[0]))
     loads = [np.repeat(level, _SPEEDS, axis=0) for level in levels]
     before, after = (joint.torque(w, load) for joint, load in zip((a, b), loads, strict=True))
-    variance = sum(_variance(joint, other, w, load, runs) for joint, other, load in zip((a, b), (b, a), loads, strict=True))
+    variance = sum(_curve_variance(joint, other, w, load, runs) for joint, other, load in zip((a, b), (b, a), loads, strict=True))
     width = np.sqrt(chdtri(max(1, len(a.names), len(b.names)), level))
     allowed = np.maximum(width * np.sqrt(variance), 1e-9 * np.abs(before))
     worst = int(np.argmax(np.abs(after - before) / allowed))
@@ -215,7 +215,7 @@ def _curve(name: str, a: JointCalibration, b: JointCalibration, runs: tuple[int,
                        float(np.sqrt(np.mean((after - before) ** 2) / np.mean(before**2))))
 
 
-def _variance(joint: JointCalibration, other: JointCalibration, w: Array, load: Array, runs: tuple[int, int]) -> Array:
+def _curve_variance(joint: JointCalibration, other: JointCalibration, w: Array, load: Array, runs: tuple[int, int]) -> Array:
     """Squared standard error of the curve, with its share of the deviation between runs."""
     if not joint.names:
         return np.zeros_like(w)
@@ -223,7 +223,7 @@ def _variance(joint: JointCalibration, other: JointCalibration, w: Array, load: 
     for name in joint.names:
         own = joint.parameters[name]
         rival = other.parameters.get(name, own) if _same_law(joint, other) else own
-        between = _between(own, rival, runs) / _Z / np.sqrt(2.0)           # half of the variance; the other curve has the rest
+        between = _between_runs(own, rival, runs) / _NORMAL / np.sqrt(2.0)      # half the variance; the other has the rest
         spread[name] = replace(own, std_error=float(np.hypot(own.std_error or 0.0, between)))
     return np.asarray((replace(joint, parameters={**joint.parameters, **spread}).band(w, load) / joint.factor) ** 2)
 

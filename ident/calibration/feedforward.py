@@ -6,7 +6,6 @@ that share one is evaluated at once.
 
 import inspect
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,13 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from stribeck.ident.arrays import Array
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.joint_calibration import JointCalibration
-from stribeck.ident.errors import InputError, ModelError, unknown_name
+from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.laws.table import law_named
+from stribeck.ident.model.files.to_mujoco import compile_mechanism
 from stribeck.ident.model.loads import LOAD_PARTS, load_weights
 from stribeck.ident.model.mechanism import Mechanism
-
-if TYPE_CHECKING:
-    import mujoco
 
 _CROSS = np.cross(np.eye(3)[:, None], np.eye(3)).transpose(2, 0, 1)      # for einsum; np.cross costs several times as much
 
@@ -64,28 +61,28 @@ class Feedforward:
 
         # from here on joints are counted as MuJoCo counts them, depth first; body k + 1 is the link of joint k
         tree, followers = mechanism.tree, mechanism.followers
-        model = compiled(mechanism)
+        model = compile_mechanism(mechanism)
         data = mujoco.MjData(model)
         place = np.array([model.joint(name).id for name in tree.names])
-        self._own = place[:mechanism.n]
+        self._places = place[:mechanism.n]
         self._followers = tuple((int(k), one.leader, one.ratio, one.shift)
                                 for k, one in zip(place[mechanism.n:], followers, strict=True))
         self._motion = data.qpos, data.qvel, data.qacc
-        self._steps = tuple(partial(step, model, data) for step in (
+        self._mujoco_steps = tuple(partial(step, model, data) for step in (
             mujoco.mj_kinematics, mujoco.mj_comPos, mujoco.mj_comVel, mujoco.mj_rnePostConstraint))
         self._reaction, self._centre, self._root = data.cfrc_int[1:], data.subtree_com, model.body_rootid[1:].copy()
         self._origin, self._axis = data.xpos[1:], data.xaxis
-        self._screw = 2 * np.arange(tree.n) + (model.jnt_type == mujoco.mjtJoint.mjJNT_SLIDE)   # in a flat (n, 2)
+        self._drive_entries = 2 * np.arange(tree.n) + (model.jnt_type == mujoco.mjtJoint.mjJNT_SLIDE)   # in a flat (n, 2)
         self._parts = np.zeros((len(LOAD_PARTS), tree.n))
         self._weights = np.zeros((len(LOAD_PARTS), tree.n))
         joints = [calibration.joints.get(name) for name in self.names]
-        for k, joint, prismatic in zip(self._own, joints, mechanism.prismatic, strict=True):
+        for k, joint, prismatic in zip(self._places, joints, mechanism.prismatic, strict=True):
             self._weights[:, k] = load_weights(joint.load if joint else "none", joint.bearing if joint else None, bool(prismatic))
-        self._levels = _component_weights(joints, self._own, self._weights.shape)
-        self._groups = _by_law(joints, self._own)
+        self._level_weights = _component_level_weights(joints, self._places, self._weights.shape)
+        self._joints_by_law = _group_by_law(joints, self._places)
         self._viscous, self._driving = (np.array([joint.difference if joint is not None and joint.directional == kind else 0.0
                                                   for joint in joints]) for kind in ("viscous", "driving"))
-        self._alike = not (self._viscous.any() or self._driving.any())
+        self._same_both_ways = not (self._viscous.any() or self._driving.any())
 
     def __call__(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None) -> Array:
         """Friction of every joint at one sample.
@@ -114,14 +111,15 @@ class Feedforward:
         np.abs(parts, out=parts)
         load = np.einsum("ij,ij->j", self._weights, parts)
         friction, w = np.full(self._shape, np.nan), self._state[1]
-        levels = {name: np.einsum("ij,ij->j", weights, parts) for name, weights in self._levels.items()}
-        for columns, places, law in self._groups:
+        levels = {name: np.einsum("ij,ij->j", weights, parts) for name, weights in self._level_weights.items()}
+        for columns, places, law in self._joints_by_law:
             raised = {name: law.keywords[name] + level[places] for name, level in levels.items() if name in law.keywords}
             friction[columns] = law(w[columns], load=load[places], **raised)
-        if self._alike:
+        if self._same_both_ways:
             return friction
-        rigid = self._drive(along)[self._own]
-        return np.asarray(friction + self._viscous * np.abs(w) + self._driving * load[self._own] * np.sign(rigid) * (w != 0.0))
+        rigid = self._drive(along)[self._places]
+        driving = self._driving * load[self._places] * np.sign(rigid) * (w != 0.0)
+        return np.asarray(friction + self._viscous * np.abs(w) + driving)
 
     def rigid(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None) -> Array:
         """Torque that the drives give to the rigid links, without rotors and friction, shape (n,) [N·m or N].
@@ -129,13 +127,13 @@ class Feedforward:
         Parameters and errors as for the friction.
         """
         self._move(q, dq, ddq)
-        return self._drive(np.einsum("jkc,jc->jk", self._wrenches(), self._axis))[self._own]
+        return self._drive(np.einsum("jkc,jc->jk", self._wrenches(), self._axis))[self._places]
 
     def _drive(self, along: Array) -> Array:
         """Torques of the drives from moments and forces along all joint axes, shape (n, 2)."""
-        tau = along.ravel()[self._screw]
+        tau = along.ravel()[self._drive_entries]
         for follower, leader, ratio, _ in self._followers:
-            tau[self._own[leader]] += ratio * tau[follower]
+            tau[self._places[leader]] += ratio * tau[follower]
         return tau
 
     def _wrenches(self) -> Array:
@@ -161,55 +159,16 @@ class Feedforward:
             row, column = np.argwhere(~np.isfinite(state))[0]
             raise InputError(f"{('q', 'dq', 'ddq')[row]} of joint {self.names[column]} is not a finite number")
         for values, own in zip(self._motion, state, strict=True):
-            values[self._own] = own
+            values[self._places] = own
             for follower, leader, ratio, _ in self._followers:
                 values[follower] = ratio * own[leader]
         for follower, _, _, shift in self._followers:
             self._motion[0][follower] += shift
-        for step in self._steps:
+        for step in self._mujoco_steps:
             step()
 
 
-def compiled(mechanism: Mechanism) -> "mujoco.MjModel":
-    """MuJoCo model in natural coordinates: a body and a joint of the same origin for every joint of `Mechanism.tree`.
-
-    Links may be without mass: the model is for kinematics and reactions, not for simulation.
-
-    Raises
-    ------
-    ModelError
-        If the mechanism has closed loops.
-    """
-    import mujoco
-
-    if mechanism.closures:
-        raise ModelError(f"{mechanism.name}: {mechanism.closures[0].name} closes a loop; an open tree is needed here")
-    mechanism = mechanism.tree
-    spec = mujoco.MjSpec()
-    bodies = [spec.worldbody]
-    for j, parent in enumerate(mechanism.parent):
-        body = bodies[parent + 1].add_body(pos=mechanism.origin[j], mass=1.0, inertia=[1.0] * 3, explicitinertial=True)
-        kind = mujoco.mjtJoint.mjJNT_SLIDE if mechanism.prismatic[j] else mujoco.mjtJoint.mjJNT_HINGE
-        body.add_joint(name=mechanism.names[j], type=kind, axis=mechanism.axis[j])
-        bodies.append(body)
-    spec.option.gravity = mechanism.gravity
-    model = spec.compile()
-    # inertias are written afterwards: the compiler refuses links without mass
-    model.body_sameframe[:] = 0
-    model.body_subtreemass[:] = 0.0
-    for j, name in enumerate(mechanism.names):
-        b = int(model.jnt_bodyid[model.joint(name).id])
-        moments, axes = np.linalg.eigh(mechanism.inertia[j])
-        axes[:, 0] *= np.linalg.det(axes)
-        model.body_mass[b], model.body_ipos[b], model.body_inertia[b] = mechanism.mass[j], mechanism.com[j], moments
-        mujoco.mju_mat2Quat(model.body_iquat[b], axes.ravel())
-        while b >= 0:
-            model.body_subtreemass[b] += mechanism.mass[j]
-            b = int(model.body_parentid[b]) if b else -1
-    return model
-
-
-def _by_law(joints: list[JointCalibration | None],
+def _group_by_law(joints: list[JointCalibration | None],
             places: NDArray[np.int_]) -> list[tuple[NDArray[np.int_], NDArray[np.int_], partial[Array]]]:
     """Columns and places of the joints that share a law, and the law with an array for every parameter."""
     groups: list[tuple[NDArray[np.int_], NDArray[np.int_], partial[Array]]] = []
@@ -228,7 +187,7 @@ def _by_law(joints: list[JointCalibration | None],
     return groups
 
 
-def _component_weights(joints: list[JointCalibration | None], places: NDArray[np.int_],
+def _component_level_weights(joints: list[JointCalibration | None], places: NDArray[np.int_],
                        shape: tuple[int, int]) -> dict[str, Array]:
     """By how much each of `LOAD_PARTS` raises a level of friction where components have coefficients: level -> (rows, places)."""
     levels: dict[str, Array] = {}

@@ -19,13 +19,14 @@ from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import FitError, InputError
 from stribeck.ident.laws.parameter import Parameter
-from stribeck.ident.log.motion_points import Motion, filtered, reduce_motion
+from stribeck.ident.log.motion.filtered_motion import filtered
+from stribeck.ident.log.motion.motion_points import Motion, reduce_motion
 from stribeck.ident.log.run import Run
 from stribeck.ident.model.dynamics import same_dynamics
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.whole_files import file_sha256
 
-_MOSTLY = 0.5           # part of what is left, squared, from which it is said to follow the acceleration
+_INERTIA_EXPLAINS = 0.5 # part of what is left, squared, from which it is said to follow the acceleration
 TOLERANCE = 0.1         # error of the torque, as a part of friction, up to which a joint passes
 
 
@@ -149,8 +150,8 @@ def _judge(run: Run, motion: Motion, joint: JointCalibration, tolerance: float) 
     low, high = joint.velocity_range
     speed = np.abs(motion.dq[motion.points])
     rest = measured - rigid - friction
-    error, size, noise = _rms(rest), _rms(friction), _noise(run, motion)
-    outside, inertia = float(np.mean((speed < low) | (speed > high))), _inertia(rest, motion.view(motion.ddq))
+    error, size, noise = _rms(rest), _rms(friction), _noise_behind_filter(run, motion)
+    outside, inertia = float(np.mean((speed < low) | (speed > high))), _unstated_inertia(rest, motion.view(motion.ddq))
     return JointValidation(error, _rms(measured - rigid), size, noise, outside, inertia,
                            bool(error**2 - noise**2 <= (tolerance * size) ** 2), motion.t[motion.points], measured,
                            rigid + friction, rigid)
@@ -162,17 +163,17 @@ def _value(parameters: Mapping[str, Parameter], name: str, default: float) -> fl
     return default if found is None or found.value is None or found.verdict == "unidentifiable" else found.value
 
 
-def _noise(run: Run, motion: Motion) -> float:
+def _noise_behind_filter(run: Run, motion: Motion) -> float:
     """Standard deviation that white noise of the measured torque has behind the filter."""
     tau = run.signals["tau"][:, run.names.index(motion.joint)]
     white = float(np.median(np.abs(np.diff(tau, 3)))) / 0.6745 / np.sqrt(20.0)       # motion leaves no third difference
     return white * float(np.sqrt(motion.seen.power(2).sum(axis=1).mean()))
 
 
-def _inertia(rest: Array, ddq: Array) -> float:
+def _unstated_inertia(rest: Array, ddq: Array) -> float:
     """Inertia whose torque makes up most of what is left, as that of rotors does which the arm file does not state."""
     found = float(ddq @ rest) / max(float(ddq @ ddq), 1e-300)
-    return found if found > 0.0 and _rms(rest - found * ddq) ** 2 < (1.0 - _MOSTLY) * _rms(rest) ** 2 else 0.0
+    return found if found > 0.0 and _rms(rest - found * ddq) ** 2 < (1.0 - _INERTIA_EXPLAINS) * _rms(rest) ** 2 else 0.0
 
 
 def _rms(values: Array) -> float:

@@ -62,16 +62,16 @@ def left_out(sums: Array) -> Intervals:
     gram, gradient = sums[:, :p, :p] / np.outer(scale, scale), sums[:, :p, p] / scale
     total = gram.sum(axis=0)
     without = symmetric_inverse(total - gram, 1e-10)
-    change = np.einsum("gij,gj->gi", without, gradient)
+    change = np.einsum("gij,gj->gi", without, gradient)         # of the estimate when group g is left out
     change -= change.mean(axis=0)
     covariance = (groups - 1) / groups * change.T @ change
     weighted = without @ gram                                   # what each group's rows weigh in each parameter's change
-    own = np.einsum("gki,gki->gk", weighted, without)
+    own = np.einsum("gki,gki->gk", weighted, without)           # diagonal of without' gram without, parameter k
     inverse = symmetric_inverse(total, 1e-12)
     # spread = diag(own) - weighted @ inverse @ weighted' for each parameter; its trace and sum of squares
-    inner = np.einsum("gki,ij,gkj->gk", weighted, inverse, weighted)
+    inner = np.einsum("gki,ij,gkj->gk", weighted, inverse, weighted)        # w' total^-1 w: what the common fit takes away
     trace = (own - inner).sum(axis=0)
-    moment = np.einsum("gki,gkj->kij", weighted, weighted) @ inverse
+    moment = np.einsum("gki,gkj->kij", weighted, weighted) @ inverse         # sum over groups, for the cross terms of squares
     square = (own**2 - 2.0 * own * inner).sum(axis=0) + np.einsum("kij,kji->k", moment, moment)
     freedom = np.divide(trace**2, square, out=np.ones(p), where=square > 0.0)
     return Intervals(covariance / np.outer(scale, scale), np.maximum(1.0, freedom))

@@ -6,7 +6,6 @@ nonlinear ones globally and then closely (`variable_projection`), and the misfit
 """
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,9 +15,6 @@ from stribeck.ident.errors import FitError, InputError, unknown_name
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.points import FitPoints, worth
 from stribeck.ident.laws.table import laws_on_offer
-
-if TYPE_CHECKING:
-    pass
 
 LOSSES = ("squares", "huber")
 HUBER = 1.345           # 95 % efficient where no round trip went wrong

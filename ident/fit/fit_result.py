@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     import lmfit
 
 
-
 @dataclass(frozen=True)
 class FitResult:
     """A fitted law: parameters with intervals and verdicts, and how well it predicts.

@@ -1,4 +1,8 @@
-"""Prediction errors of round trips that were left out of the fit."""
+"""Prediction errors of round trips that were left out of the fit.
+
+A fit without some round trips needs no points: their sums of products W (`variable_projection`) are taken from those of all.
+Nonlinear parameters are searched anew for each block that is left out, on a grid that is finer around the optimum of all.
+"""
 
 from collections.abc import Mapping
 
@@ -13,9 +17,6 @@ from stribeck.ident.fit.search_range import combined, search_axes
 from stribeck.ident.fit.variable_projection import row_blocks, whitened
 from stribeck.ident.laws.law import Law
 
-_NEAR, _FINE = 0.15, 13     # range of the logarithm around a known nonlinear parameter, and points in it, that are tried
-
-_RIDGE = 1e-12
 _ONE_SPEED = 0.05       # scatter of a round trip's speed, in the logarithm, from which it has none of its own
 
 
@@ -35,6 +36,9 @@ def blocks_of_trips(speed: Groups) -> Groups:
     return np.asarray(np.unique(np.where(inner, speed, -1 - np.arange(len(speed))), return_inverse=True)[1])
 
 
+_RIDGE = 1e-12          # on scaled normal equations: what is left may not tell all parameters
+
+
 def held_out_errors(data: FitPoints, law: Law, noise: Noise, whole: Mapping[str, float], block: Groups) -> tuple[Array, float]:
     """Prediction errors of every round trip by a fit without its block; `whole` are the parameters of the fit with all.
 
@@ -46,6 +50,7 @@ def held_out_errors(data: FitPoints, law: Law, noise: Noise, whole: Mapping[str,
     plain : float
         Root mean square error of the points [N·m].
     """
+    # axes: grid point k, round trip g of G, block b of B, point n, parameter i of p and the torque as the last q
     order, g = np.argsort(block, kind="stable"), np.arange(data.groups)
     starts = np.flatnonzero(np.diff(block[order], prepend=-1))
     b = np.arange(len(starts))
@@ -54,21 +59,24 @@ def held_out_errors(data: FitPoints, law: Law, noise: Noise, whole: Mapping[str,
         W = whitened(data, rows, noise)                                                         # (K, G, p + 1, p + 1)
         p = W.shape[-1] - 1
         own = np.add.reduceat(W[:, order], starts, axis=1)                                      # (K, B, p + 1, p + 1)
-        total = own.sum(axis=1, keepdims=True) + prior_squares(data, law) - own
+        total = own.sum(axis=1, keepdims=True) + prior_squares(data, law) - own                 # without each block
         scale = np.sqrt(np.maximum(np.diagonal(total, axis1=2, axis2=3)[..., :p], 1e-300))
         gram = total[..., :p, :p] / (scale[..., :, None] * scale[..., None, :]) + _RIDGE * np.eye(p)
         beta = np.linalg.solve(gram, (total[..., :p, p] / scale)[..., None])[..., 0] / scale     # (K, B, p)
-        misfit = total[..., p, p] - np.einsum("kbi,kbi->kb", beta, total[..., :p, p])
+        misfit = total[..., p, p] - np.einsum("kbi,kbi->kb", beta, total[..., :p, p])           # y'y - beta' A'y
         k = np.argmin(misfit, axis=0)
         found = misfit[k, b]
         better, e, k = (found < least)[block], np.column_stack((-beta[k, b], np.ones(len(b))))[block], k[block]  # of round trips
         least = np.minimum(least, found)
-        white[better] = np.einsum("gi,gij,gj->g", e, W[k, g], e)[better]
-        error = np.einsum("nq,nq->n", rows[k[data.group], np.arange(len(data.group))], e[data.group])
+        white[better] = np.einsum("gi,gij,gj->g", e, W[k, g], e)[better]        # e' W e, squared whitened error of a trip
+        error = np.einsum("nq,nq->n", rows[k[data.group], np.arange(len(data.group))], e[data.group])      # of points [N·m]
         square = error**2 if data.count is None else data.count * error**2
         plain[better] = np.bincount(data.group, square)[better]
     spread = 0.0 if data.spread is None else float(data.spread.sum())
     return np.log1p(np.maximum(0.0, white)), float(np.sqrt((plain.sum() + spread) / data.samples.sum()))
+
+
+_NEAR, _FINE = 0.15, 13     # range of the logarithm around a known nonlinear parameter, and points in it, that are tried
 
 
 def near(data: FitPoints, law: Law, at: Mapping[str, float]) -> dict[str, Array]:

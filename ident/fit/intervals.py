@@ -31,15 +31,6 @@ from stribeck.ident.fit.points import as_they_are
 from stribeck.ident.fit.search_range import combined
 from stribeck.ident.fit.variable_projection import Moments, Optimum, level_rows, residual_sums
 
-TRUST = 10.0            # degrees of freedom that the noise model counts for
-CHANCE = 1.645          # standard deviations by which chance makes levels correlate once in twenty times
-_STRONGEST = 0.9        # correlation that so few round trips can tell
-_ENOUGH = 12            # round trips from which it can be told
-_LINE, _FACE = 33, 13   # points of the profile over one nonlinear parameter, and along either of two
-_ROOM = 1.5             # by which the profile is followed beyond the interval of the linearized law, at first
-_ROUNDS = 3             # and how often that is widened
-_WIDEST = 30.0          # in the logarithm
-
 
 @dataclass(frozen=True)
 class Spread:
@@ -68,6 +59,9 @@ class Spread:
         return np.asarray(np.sqrt(np.diag(self.covariance)))
 
 
+TRUST = 10.0            # degrees of freedom that the noise model counts for
+
+
 def spread(whole: Moments, noise: Noise, values: Mapping[str, float], free: Sequence[int]) -> Spread:
     """Covariance of the parameters at positions `free` of `values`, from the noise model and from round trips left out."""
     sums, p = residual_sums(whole.data, whole.law, noise, values), len(free)
@@ -88,6 +82,11 @@ def spread(whole: Moments, noise: Noise, values: Mapping[str, float], free: Sequ
     wider = np.sqrt(variance)
     factor = float(stdtrit(max(1, len(sums) - p), 0.975))
     return Spread(model * np.outer(wider, wider), factor * wider, factor, serial)
+
+
+CHANCE = 1.645          # standard deviations by which chance makes levels correlate once in twenty times
+_STRONGEST = 0.9        # correlation that so few round trips can tell
+_ENOUGH = 12            # round trips from which it can be told
 
 
 def correlation(levels: Sequence[Array], parameters: int) -> float:
@@ -119,24 +118,31 @@ def interval_ends(whole: Moments, noise: Noise, values: Mapping[str, float], fre
     best = Moments.of(data, law, {name: np.array([values[name]]) for name in law.nonlinear})
     linear = best.sums.shape[-1] - 1
     optimum = best.solve(noise)
-    axes, beside = _followed(whole, noise, values, free, found, optimum.misfit[0]) if law.nonlinear else ({}, optimum)
+    axes, beside = _misfit_around(whole, noise, values, free, found, optimum.misfit[0]) if law.nonlinear else ({}, optimum)
+    # beside the optimum: at every value of the nonlinear parameters, best linear ones and by how much the misfit is greater
     rise = np.maximum(0.0, beside.misfit - optimum.misfit[0])
     beta, variance = (np.concatenate((getattr(optimum, name), getattr(beside, name))) for name in ("beta", "variance"))
     ends = np.empty((len(free), 2))
     for row, i, reach in zip(ends, free, found.reach, strict=True):
         if i < linear:
-            room = reach**2 - np.append(0.0, rise)
+            room = reach**2 - np.append(0.0, rise)      # what a linear parameter may still add to the misfit there
             half = np.sqrt(variance[room >= 0.0, i] * room[room >= 0.0])
             row[:] = (beta[room >= 0.0, i] - half).min(), (beta[room >= 0.0, i] + half).max()
         else:
-            k = law.nonlinear.index(names[i])
+            k = law.nonlinear.index(names[i])           # least misfit over the other nonlinear parameter, where there is one
             others = tuple(other for other in range(len(axes)) if other != k)
             least = rise.reshape([len(axis) for axis in axes.values()]).min(axis=others)
-            row[:] = _ends(axes[names[i]], np.sqrt(least) / reach, values[names[i]])
+            row[:] = _where_rise_passes_one(axes[names[i]], np.sqrt(least) / reach, values[names[i]])
     return ends
 
 
-def _followed(whole: Moments, noise: Noise, values: Mapping[str, float], free: Sequence[int], found: Spread,
+_LINE, _FACE = 33, 13   # points of the profile over one nonlinear parameter, and along either of two
+_ROOM = 1.5             # by which the profile is followed beyond the interval of the linearized law, at first
+_ROUNDS = 3             # and how often that is widened
+_WIDEST = 30.0          # in the logarithm
+
+
+def _misfit_around(whole: Moments, noise: Noise, values: Mapping[str, float], free: Sequence[int], found: Spread,
               least: float) -> tuple[dict[str, Array], Optimum]:
     """Least squares at nonlinear parameters all around the optimum, as far as any interval reaches.
 
@@ -170,7 +176,7 @@ def _followed(whole: Moments, noise: Noise, values: Mapping[str, float], free: S
     return axes, optimum
 
 
-def _ends(x: Array, rise: Array, value: float) -> tuple[float, float]:
+def _where_rise_passes_one(x: Array, rise: Array, value: float) -> tuple[float, float]:
     """Where the rise passes 1 on either side of a value of x, straight in the logarithm; the ends of x if nowhere."""
     k = int(np.searchsorted(x, value))
     rise = np.where(np.arange(len(x)) == k, 0.0, rise)

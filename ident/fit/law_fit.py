@@ -1,8 +1,11 @@
-"""One law fitted to the points of one joint: optimum, noise model, intervals and verdicts."""
+"""One law fitted to the points of one joint: optimum, noise model, intervals and verdicts.
+
+The optimum is sought over a grid of the nonlinear parameters, first with white noise, then under the noise model that its
+residuals give (`variable_projection`, `noise`), and polished. Its misfit gives the intervals (`intervals`), these the verdicts.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,9 +21,6 @@ from stribeck.ident.fit.variable_projection import Moments, polish
 from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.parameter import Parameter, verdict
 from stribeck.ident.laws.table import unit
-
-if TYPE_CHECKING:
-    pass
 
 LEAST_ROUND_TRIPS = 4
 _SPARE_SPEEDS = 1       # distinct speeds beyond the parameters of speed that a law needs

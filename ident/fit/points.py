@@ -1,4 +1,8 @@
-"""The points of one joint, as fits take them."""
+"""The points of one joint, as fits take them: velocity, friction torque, load, round trips, and what is fitted along.
+
+Friction is odd in velocity, so that both directions fold onto positive speeds; points of a round trip that are nearly alike are
+averaged where there are very many, with their scatter kept. Points whose windows scatter very differently are weighted.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -8,10 +12,8 @@ import numpy as np
 
 from stribeck.ident.arrays import Array, Groups
 
-_UNLIKE = 0.5           # deviation of the scatter's logarithm within round trips from which it weighs points,
-_FLOOR = 0.01           # and its least value, as a part of the median
 _MANY = 4096            # points from which alike ones of a round trip are averaged
-_ALIKE = (0.01, 0.005)   # by which these differ in the logarithm of speed, and in load as a part of its range
+_ALIKE = (0.01, 0.005)  # by which these differ in the logarithm of speed, and in load as a part of its range
 
 
 def as_they_are(values: Array) -> Array:
@@ -126,6 +128,10 @@ class FitPoints:
         return replace(data, w=mean(data.w), tau=tau, load=None if data.load is None else mean(data.load), group=group,
                        nuisance={name: mean(column) for name, column in data.nuisance.items()}, count=count,
                        spread=np.bincount(group, apart).astype(float))
+
+
+_UNLIKE = 0.5           # deviation of the scatter's logarithm within round trips from which it weighs points,
+_FLOOR = 0.01           # and its least value, as a part of the median
 
 
 def worth(std: Array, group: Groups) -> Array | None:

@@ -3,6 +3,15 @@
 Left out are all round trips of one speed at a time, so that a curve has to predict speeds that it has not seen. At the slowest
 and the fastest speed, beyond which no law needs to reach, single round trips are left out; so they are everywhere in general
 motion, whose passes have no speed of their own.
+
+A claim passes three gates, each with thresholds of its own:
+
+1. An effect that the fit itself does not show is dismissed: a Stribeck effect without a fall of friction with speed (`FALL`), a
+   load whose part of friction is negligible (`_MATTERS`).
+2. Of the others the simplest wins that no candidate beats by `CLAIM` standard errors of the held-out error; by `RIVAL` where
+   their loads differ.
+3. What a richer law could not claim still counts as possible: intervals widen to hold it, at a price for its further
+   parameters (`_NORMAL`) and with Stribeck velocities of low speed only (`_LOW`).
 """
 
 from collections.abc import Mapping
@@ -20,13 +29,9 @@ from stribeck.ident.laws.load_components import load_part
 from stribeck.ident.laws.parameter import Parameter, verdict
 from stribeck.ident.laws.table import law_named, laws_on_offer
 
-CLAIM = 0.85            # standard errors by which a richer law must predict better: as few claims missed as invented
-FALL = 2.0              # standard errors by which friction must fall with speed for a Stribeck effect
+CLAIM = 0.85            # standard errors by which a richer law must win; balances claims missed and false claims
 RIVAL = 2.0             # the same for a load, of which several compete, and for what is rarer: a tool, directions that differ
 ORDER = ("none", "normal", "torque", "bending", "components", "load")     # which load wins an exact tie
-_LOW = 0.25             # of the fastest speed: a Stribeck velocity above it is rather curvature of the viscous part
-_NORMAL = 1.96          # half width of intervals of many round trips, in standard errors
-_MATTERS = 0.02         # least part of friction that a load must explain over its range
 
 
 @dataclass(frozen=True)
@@ -87,6 +92,7 @@ def select(data: FitPoints, loads: Mapping[str, Array | None], laws: tuple[str, 
     count = [len(law.parameters(load != "none", parts[load])) + len(ways[way]) for law, load, way in offered]
     order = sorted(range(len(offered)), key=lambda k: (count[k], ORDER.index(offered[k][1])))
     offered = [offered[k] for k in order]
+    # the same points for every candidate, with the load and the directions that it takes; fits see them condensed
     whole = {(load, way): replace(data, load=loads[load], components=parts[load], nuisance={**data.nuisance, **ways[way]})
              for load in loads for way in ways}
     condensed = {key: own.condensed() for key, own in whole.items()}
@@ -99,28 +105,30 @@ def select(data: FitPoints, loads: Mapping[str, Array | None], laws: tuple[str, 
     plain = any(not law.knee for law, _, _ in offered)
     dismissed = [(_no_stribeck(fit) if plain else "") or (_no_load(fit) if "none" in loads else "") for fit in fits]
     k = _simplest_of_the_best([error[0] for error in errors], dismissed, [load for _, load, _ in offered], speed)
+    # intervals of the winner: what richer laws with the same load and directions allow is in them
     _, load, way = offered[k]
     rivals = [fit for fit, (_, *beside) in zip(fits, offered, strict=True)
               if beside == [load, way] and set(fits[k].values) < set(fit.values)]
-    fit = _undecided(with_intervals(fits[k], load), fits[k], rivals)
+    fit = _widened_by_rivals(with_intervals(fits[k], load), fits[k], rivals)
+    # other loads for the same law and directions that the winner does not beat, with the Coulomb friction each gives
     alike = {offered[i][1]: fits[i].values["coulomb"] for i in range(len(offered))
              if (offered[i][0], offered[i][2]) == (offered[k][0], way) and offered[i][1] not in (load, "none", "components")
              and not dismissed[i] and not _beats(errors[k][0], errors[i][0], speed, RIVAL)}
-    fit = _other_loads(fit, load, alike)
+    fit = _noting_other_loads(fit, load, alike)
     chosen = replace(fit.of_points(whole[load, way]), held_out_rmse=errors[k][1], directional=way)
     table = tuple(Candidate(law.name, load, error[1], count[index], reason, way)
                   for index, (law, load, way), error, reason in zip(order, offered, errors, dismissed, strict=True))
     return Selection(chosen, table)
 
 
-def _undecided(fit: FitResult, chosen: Best, rivals: list[Best]) -> FitResult:
+def _widened_by_rivals(fit: FitResult, chosen: Best, rivals: list[Best]) -> FitResult:
     """Intervals that also hold what richer laws allow which fit as well, though they may not be claimed.
 
     Else an effect too small to be claimed would be a bias that no interval holds.
     """
     parameters = dict(fit.parameters)
     for rival in rivals:
-        for name, (low, high) in _allowed(parameters, chosen, rival, fit.half_factor).items():
+        for name, (low, high) in _rival_ends(parameters, chosen, rival, fit.half_factor).items():
             mine = parameters[name]
             assert mine.value is not None
             parameters[name] = replace(mine, low=low, high=high, verdict=verdict(mine.value, low, high),
@@ -129,7 +137,7 @@ def _undecided(fit: FitResult, chosen: Best, rivals: list[Best]) -> FitResult:
     return replace(fit, parameters=parameters)
 
 
-def _other_loads(fit: FitResult, load: str, alike: Mapping[str, float]) -> FitResult:
+def _noting_other_loads(fit: FitResult, load: str, alike: Mapping[str, float]) -> FitResult:
     """A note where another load predicts as well, by which Coulomb friction without load is another."""
     coulomb = fit.parameters["coulomb"]
     if load in ("none", "components") or coulomb.note or coulomb.low is None or coulomb.high is None:
@@ -142,7 +150,11 @@ def _other_loads(fit: FitResult, load: str, alike: Mapping[str, float]) -> FitRe
     return replace(fit, parameters={**fit.parameters, "coulomb": replace(coulomb, note=note)})
 
 
-def _allowed(parameters: Mapping[str, Parameter], chosen: Best, rival: Best, factor: float) -> dict[str, tuple[float, float]]:
+_LOW = 0.25             # of the fastest speed: a Stribeck velocity above it is rather curvature of the viscous part
+_NORMAL = 1.96          # half width of intervals of many round trips, in standard errors
+
+
+def _rival_ends(parameters: Mapping[str, Parameter], chosen: Best, rival: Best, factor: float) -> dict[str, tuple[float, float]]:
     """Intervals of linear parameters that become wider where the misfit is the least of both laws.
 
     What a rival has more counts 2 log(log G) for each parameter (Hannan and Quinn, J. R. Stat. Soc. B 41 (1979) 190), as far as
@@ -153,13 +165,13 @@ def _allowed(parameters: Mapping[str, Parameter], chosen: Best, rival: Best, fac
     price = 2.0 * np.log(np.log(rival.whole.data.groups)) * more * (factor / _NORMAL) ** 2
     fall = rival.whole.grid.get(rival.whole.law.knee, np.zeros(len(rich.misfit))) <= _LOW * np.abs(rival.whole.data.w).max()
     rise = np.where(fall, rich.misfit + price, np.inf) - plain.misfit[best]
-    rise -= min(0.0, float(rise.min()))                         # over the better of both
+    rise -= min(0.0, float(rise.min()))                         # over the better of both laws
     wider = {}
     for i, name in enumerate(list(chosen.values)[:plain.beta.shape[1]]):
         mine, variance, j = parameters.get(name), plain.variance[best, i], list(rival.values).index(name)
         if mine is None or mine.low is None or mine.high is None or variance <= 0.0:
             continue
-        room = (mine.high - mine.low) ** 2 / 4.0 / variance - rise
+        room = (mine.high - mine.low) ** 2 / 4.0 / variance - rise     # squared half width less rise: left at each grid point
         half = np.sqrt(rich.variance[room > 0.0, j] * room[room > 0.0])
         ends = [mine.low, mine.high, *(rich.beta[room > 0.0, j] - half), *(rich.beta[room > 0.0, j] + half)]
         if len(half) and (min(ends), max(ends)) != (mine.low, mine.high):
@@ -184,6 +196,9 @@ def _beats(errors: Array, others: Array, speed: Groups, margin: float) -> bool:
     return all(bool(part.mean() > margin * part.std(ddof=1) / np.sqrt(len(part)) > 0.0) for part in (better, means))
 
 
+FALL = 2.0              # standard errors by which friction must fall with speed for a Stribeck effect
+
+
 def _no_stribeck(fit: Best) -> str:
     """Why what a fit calls a Stribeck effect is none, or an empty text; a reason only where a law without it is on offer."""
     knee = fit.whole.law.knee
@@ -194,6 +209,9 @@ def _no_stribeck(fit: Best) -> str:
     if _fall(fit) <= FALL * fit.rmse / np.sqrt(fit.whole.data.groups):
         return "friction does not fall with speed: curvature of the viscous part would look the same"
     return ""
+
+
+_MATTERS = 0.02         # least part of friction that a load must explain over its range
 
 
 def _no_load(fit: Best) -> str:

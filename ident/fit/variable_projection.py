@@ -31,10 +31,6 @@ from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.fit.search_range import search_axes
 from stribeck.ident.laws.law import Law
 
-_STEPS, _HALVINGS = 20, 6       # most steps of the polish, and how often one is halved
-_FINE = 1e-7            # least step, in the logarithm
-_AT_ONCE = 2**22        # numbers held at once while sums are taken
-
 
 @dataclass(frozen=True)
 class Optimum:
@@ -114,8 +110,11 @@ class Moments:
         total = self.squares[k, :-1, :-1] / noise.within**2 + between + prior_squares(self.data, self.law)[:-1, :-1]
         scale = np.sqrt(np.maximum(np.diag(total), 1e-300))
         inverse = symmetric_inverse(total / np.outer(scale, scale), 1e-12)
-        own = np.einsum("gi,ij,gj->g", sums / scale, inverse, weighted / scale)
+        own = np.einsum("gi,ij,gj->g", sums / scale, inverse, weighted / scale)      # m' total^-1 m / variance, each group's own
         return np.asarray(own * (len(scale) + len(self.law.nonlinear)) / len(scale))
+
+
+_AT_ONCE = 2**22        # numbers held at once while sums are taken
 
 
 def row_blocks(data: FitPoints, law: Law, grid: Mapping[str, Array]) -> Iterator[Array]:
@@ -161,12 +160,13 @@ def least_squares(total: Array, free: int) -> Optimum:
     gram = total[:, :p, :p] / (scale[:, :, None] * scale[:, None, :]) + 1e-14 * np.eye(p)
     right = total[:, :p, p] / scale
     inverse = symmetric_inverse(gram, 1e-13)
-    beta = np.einsum("kij,kj->ki", inverse, right)
-    for k in np.flatnonzero((beta[:, : p - free] < 0.0).any(axis=1)):
+    beta = np.einsum("kij,kj->ki", inverse, right)          # normal equations, one solution a grid point k
+    for k in np.flatnonzero((beta[:, : p - free] < 0.0).any(axis=1)):      # some are held at zero, and vary no more
         beta[k] = _nonnegative(gram[k], right[k], free)
         held = np.append(beta[k, : p - free] <= 0.0, np.zeros(free, dtype=bool))
         inverse[k] = 0.0
         inverse[k][np.ix_(~held, ~held)] = symmetric_inverse(gram[k][np.ix_(~held, ~held)], 1e-13)
+    # |y - A beta|^2 of each grid point, expanded: y'y - 2 beta' A'y + beta' A'A beta, of scaled columns
     misfit = total[:, p, p] - 2.0 * np.einsum("ki,ki->k", beta, right) + np.einsum("ki,kij,kj->k", beta, gram, beta)
     variance = np.maximum(0.0, np.diagonal(inverse, axis1=1, axis2=2)) / scale**2
     return Optimum(beta / scale, misfit, variance)
@@ -182,6 +182,10 @@ def _nonnegative(gram: Array, right: Array, free: int) -> Array:
     return np.append(split[:bounded], split[bounded:len(right)] - split[len(right):])
 
 
+_STEPS, _HALVINGS = 20, 6       # most steps of the polish, and how often one is halved
+_FINE = 1e-7            # least step, in the logarithm
+
+
 def polish(data: FitPoints, law: Law, noise: Noise, start: Mapping[str, float]) -> Moments:
     """From good nonlinear parameters to the best ones: quasi-Newton (BFGS) that begins with the Hessian of Gauss and Newton."""
     limits = np.array([values[[0, -1]] for values in search_axes(data, law).values()]).reshape(-1, 2)
@@ -192,13 +196,13 @@ def polish(data: FitPoints, law: Law, noise: Noise, start: Mapping[str, float]) 
         values = dict(zip(parameter_names(data, law), map(float, (*optimum.beta[0], *at)), strict=True))
         was, (slope, gauss) = slope, _slope(data, law, noise, values)
         turn = step @ (slope - was)
-        if turn > 0.0:
+        if turn > 0.0:                                      # update of the inverse Hessian (BFGS) from the step just made
             left = np.eye(len(at)) - np.outer(step, slope - was) / turn
             inverse = left @ inverse @ left.T + np.outer(step, step) / turn
         else:
-            inverse = gauss
+            inverse = gauss                                 # the first step, or curvature that is not convex
         full = np.clip(-inverse @ slope, -1.0, 1.0)
-        for halving in range(_HALVINGS):
+        for halving in range(_HALVINGS):                    # the longest of the halved steps that lowers the misfit
             there = np.clip(at * np.exp(full / 2.0**halving), *limits.T)
             step = np.log(there / at)
             if np.abs(step).max() < _FINE:

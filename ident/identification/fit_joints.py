@@ -12,8 +12,8 @@ from stribeck.ident.fit.joint.general_motion import agreement
 from stribeck.ident.identification.choose_runs import ChosenRuns
 from stribeck.ident.identification.reduce_runs import ReducedRuns
 from stribeck.ident.log.finding import Finding
-from stribeck.ident.log.health.log_health import check_reading, check_scale
-from stribeck.ident.log.motion_points import filtered
+from stribeck.ident.log.health.points_health import check_reading, check_scale
+from stribeck.ident.log.motion.filtered_motion import filtered
 from stribeck.ident.log.signal_checks import dead_torques
 
 Fit = Callable[[], JointFit]

@@ -16,9 +16,9 @@ from stribeck.ident.identification.fit_joints import FittedJoints
 from stribeck.ident.identification.reduce_runs import ReducedRuns
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.log.finding import Finding
-from stribeck.ident.log.health.log_health import friction_change
+from stribeck.ident.log.health.points_health import friction_change
 from stribeck.ident.log.health.wrong_zero_or_sign import misplaced
-from stribeck.ident.log.motion_points import Log, filtered
+from stribeck.ident.log.motion.filtered_motion import Log, filtered
 
 STRONG_DRIFT = 0.10     # change of friction over a run from which a warning is due
 CONTRADICTED = 0.10     # torque over the model's gravity that far from 1 puts the model's loads in doubt

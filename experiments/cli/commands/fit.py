@@ -43,7 +43,8 @@ def fit(runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run f
     from stribeck.experiments.calibrate import fit_ramps, fit_runs
     from stribeck.experiments.recording.run_writer import refuse_used
     from stribeck.ident.fit.joint.fit_joint import Options
-    from stribeck.ident.log.run import BREAKAWAY, FITTED, find_runs, load_run
+    from stribeck.ident.log.campaign_folder import find_runs
+    from stribeck.ident.log.run import BREAKAWAY, FITTED, load_run
 
     text = console(as_json)
     folders = [folder for path in runs for folder in find_runs(path, FITTED)]
@@ -79,7 +80,8 @@ def replay(run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder."
     from stribeck.experiments.recording.record import replay as replay_run
     from stribeck.experiments.recording.run_writer import empty_folder
     from stribeck.ident.arm.load_mechanism import load_mechanism
-    from stribeck.ident.log.run import FIT, find_runs, load_run
+    from stribeck.ident.log.campaign_folder import find_runs
+    from stribeck.ident.log.run import FIT, load_run
 
     text = console(as_json)
     recorded = load_run(find_runs(run, (FIT,))[-1], ALL_SIGNALS)
@@ -133,7 +135,7 @@ def delivered(text: "Console", delivery: "Delivery", folder: Path, as_json: bool
     from stribeck.experiments.report.words import breakaway_lines, gravity_sentence, repeat_sentence
     from stribeck.ident.errors import command
     from stribeck.ident.export.numbers import calibration_table
-    from stribeck.ident.log.health.log_health import friction_change
+    from stribeck.ident.log.health.points_health import friction_change
 
     result = delivery.result
     general = [finding.text for finding in result.findings if finding.joint is None]

@@ -25,7 +25,7 @@ def init(model: Annotated[Path, typer.Argument(metavar="MODEL", help="URDF or MJ
     from stribeck.ident.arm.arm_file import load_arm
     from stribeck.ident.arm.load_mechanism import load_mechanism
     from stribeck.ident.errors import InputError, StribeckError, command, no_file
-    from stribeck.ident.model.files.urdf_mjcf import collision_model
+    from stribeck.ident.model.files.collision_model import collision_model
     from stribeck.ident.whole_files import whole, write_whole
 
     if model.is_dir():

@@ -290,7 +290,8 @@ def _recording(text: "Console", plan: "Plan", folder: Path, mechanism: "Mechanis
     from stribeck.drivers.interrupts import uninterrupted
     from stribeck.experiments.cli.screen.live import live as live_view
     from stribeck.ident.errors import command
-    from stribeck.ident.log.run import FIT, FITTED, campaign_runs, holds_samples
+    from stribeck.ident.log.campaign_folder import campaign_runs, holds_samples
+    from stribeck.ident.log.run import FIT, FITTED
 
     word, before = "run" if plan.purpose == FIT else plan.purpose, set(campaign_runs(folder))
     try:

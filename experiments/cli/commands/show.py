@@ -49,7 +49,7 @@ def _only_run(source: Path, to: str) -> Path:
     """The run of a campaign that has no calibration, as an import makes it, where a run is wanted."""
     from stribeck.experiments.exporters.run_formats import RUN_EXPORTS
     from stribeck.ident.errors import InputError
-    from stribeck.ident.log.run import campaign_runs
+    from stribeck.ident.log.campaign_folder import campaign_runs
 
     if to not in RUN_EXPORTS or not source.is_dir() or (source / "calibration.toml").exists():
         return source
@@ -82,7 +82,8 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Campaign 
     from stribeck.ident.calibration.calibration import Calibration
     from stribeck.ident.fit.joint.fit_joint import Options
     from stribeck.ident.identify import identify
-    from stribeck.ident.log.run import FITTED, find_runs, load_run
+    from stribeck.ident.log.campaign_folder import find_runs
+    from stribeck.ident.log.run import FITTED, load_run
 
     runs = [load_run(path) for path in find_runs(folder, FITTED)]
     options, created = Options(), None

@@ -34,7 +34,8 @@ def validate(run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder
     from stribeck.ident.calibration.calibration import Calibration
     from stribeck.ident.calibration.validation import validate as judge
     from stribeck.ident.errors import InputError
-    from stribeck.ident.log.run import VALIDATION, find_runs, load_run
+    from stribeck.ident.log.campaign_folder import find_runs
+    from stribeck.ident.log.run import VALIDATION, load_run
 
     if out is not None and (out.exists() or out.suffix not in _FORMATS):
         raise InputError(f"{out} exists; choose another --out" if out.exists()

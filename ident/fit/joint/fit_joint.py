@@ -22,8 +22,9 @@ from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.laws.quantity import COMPONENTS
 from stribeck.ident.laws.table import law_named, law_names, laws_on_offer, unit
 from stribeck.ident.log.finding import Finding
-from stribeck.ident.log.health.log_health import opposing
-from stribeck.ident.log.motion_points import Log, reduce_motion
+from stribeck.ident.log.health.points_health import opposing
+from stribeck.ident.log.motion.filtered_motion import Log
+from stribeck.ident.log.motion.motion_points import reduce_motion
 from stribeck.ident.log.round_trips import round_trips
 from stribeck.ident.model.mechanism import Mechanism
 

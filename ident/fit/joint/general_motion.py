@@ -30,7 +30,7 @@ from stribeck.ident.fit.selection import Selection, select
 from stribeck.ident.laws.parameter import Parameter, verdict
 from stribeck.ident.laws.table import LAWS, law_named, laws_on_offer
 from stribeck.ident.log.finding import Finding
-from stribeck.ident.log.motion_points import Motion
+from stribeck.ident.log.motion.motion_points import Motion
 from stribeck.ident.log.round_trips import COLUMNS
 
 RIGID = ("model", "joint")

@@ -15,7 +15,7 @@ from scipy.optimize import minimize_scalar
 from stribeck.ident.arm.arm_file import JointTable
 from stribeck.ident.arrays import Array
 from stribeck.ident.log.finding import Finding
-from stribeck.ident.log.health.log_health import UNIT
+from stribeck.ident.log.health.points_health import UNIT
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.mechanism import Mechanism
 

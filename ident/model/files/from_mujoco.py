@@ -9,7 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import ModelError
-from stribeck.ident.model.files.urdf_mjcf import NO_MASS, leaders_of, second_moment, unfused
+from stribeck.ident.model.files.link_inertia import NO_MASS, second_moment
+from stribeck.ident.model.files.mimic_joints import leaders_of
+from stribeck.ident.model.files.mujoco_bodies import unfused
 from stribeck.ident.model.mechanism import Follower, Mechanism, Spring
 
 if TYPE_CHECKING:

@@ -23,7 +23,8 @@ from stribeck.experiments.recording.record import record
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.identify import identify
-from stribeck.ident.log.run import SIGNALS, arm_sha256, find_runs, load_run
+from stribeck.ident.log.campaign_folder import find_runs
+from stribeck.ident.log.run import SIGNALS, arm_sha256, load_run
 
 RATES = {"canopen": 250.0, "dynamixel": 200.0}
 CHANGES: dict[str, Any] = {"simulation": {"torque_noise": 0.05}, "workspace": {"box": [[-1.0, 1.0]] * 3},

@@ -14,7 +14,7 @@ from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
 from stribeck.experiments.methods.registry import METHODS
 from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
 from stribeck.experiments.recording.run_writer import Recorder
-from stribeck.ident.log.run import campaign_runs
+from stribeck.ident.log.campaign_folder import campaign_runs
 from tests.drivers.canopen.test_canopen import TEST_OBJECT, probing
 from tests.experiments.recording.test_campaign import raw, whole_trips
 

@@ -24,7 +24,8 @@ from stribeck.experiments.errors import RecordingFailed
 from stribeck.experiments.plans.plan import write_plan
 from stribeck.experiments.recording.run_writer import Recorder
 from stribeck.ident.arm.load_mechanism import load_mechanism
-from stribeck.ident.log.run import ARM, EVENTS, RECORD, SAMPLES, find_runs, load_run
+from stribeck.ident.log.campaign_folder import find_runs
+from stribeck.ident.log.run import ARM, EVENTS, RECORD, SAMPLES, load_run
 from tests.places import DATA
 
 GOLDEN = DATA / "golden"

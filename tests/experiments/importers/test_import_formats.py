@@ -27,7 +27,8 @@ from stribeck.experiments.importers.outlook import outlook
 from stribeck.experiments.importers.readers import open_log
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
-from stribeck.ident.log.run import SIGNALS, find_runs, load_run
+from stribeck.ident.log.campaign_folder import find_runs
+from stribeck.ident.log.run import SIGNALS, load_run
 from stribeck.ident.model.dynamics import inverse_dynamics
 from tests.places import DATA, TEST_ARMS
 

@@ -18,7 +18,8 @@ from stribeck.experiments.recording.record import record, replay
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.log.breakaway import breakaway_table, breakaways
-from stribeck.ident.log.run import BREAKAWAY, arm_sha256, find_runs, load_run
+from stribeck.ident.log.campaign_folder import find_runs
+from stribeck.ident.log.run import BREAKAWAY, arm_sha256, load_run
 
 POSTURES = ((0.2, 0.3), (-0.5, -0.4))
 UNITS = {"turn": "N·m", "lift": "N·m"}

@@ -17,9 +17,10 @@ from stribeck.experiments.recording.record import record
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
 from stribeck.ident.identify import identify
+from stribeck.ident.log.campaign_folder import find_runs
 from stribeck.ident.log.finding import Finding
 from stribeck.ident.log.lowest_speed import LowestSpeed, lowest_speeds
-from stribeck.ident.log.run import find_runs, load_run
+from stribeck.ident.log.run import load_run
 
 
 def loop(bandwidth, static, exponent=2.0):

@@ -20,7 +20,8 @@ from stribeck.ident.calibration import validation
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.validation import validate
 from stribeck.ident.errors import FitError, InputError
-from stribeck.ident.log.run import FITTED, VALIDATION, find_runs, load_run
+from stribeck.ident.log.campaign_folder import find_runs
+from stribeck.ident.log.run import FITTED, VALIDATION, load_run
 from tests.places import DATA
 
 GOLDEN = DATA / "golden"

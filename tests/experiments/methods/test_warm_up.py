@@ -12,8 +12,9 @@ from stribeck.experiments.calibrate import calibrate
 from stribeck.experiments.methods.warm_up import CHANGE, OVER, Settling, ended, plan_warm_up
 from stribeck.experiments.plans.plan import Segment
 from stribeck.experiments.recording.record import record, replay
-from stribeck.ident.log.health.log_health import friction_change
-from stribeck.ident.log.run import SIGNALS, find_runs, load_run
+from stribeck.ident.log.campaign_folder import find_runs
+from stribeck.ident.log.health.points_health import friction_change
+from stribeck.ident.log.run import SIGNALS, load_run
 
 WARM = {"warm_up": 0.4, "warm_up_time": 30.0}
 

@@ -31,7 +31,8 @@ from stribeck.ident.arm.arm_file import ArmFile, load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.errors import InputError
-from stribeck.ident.log.run import EVENTS, RECORD, SAMPLES, arm_sha256, campaign_runs, load_run
+from stribeck.ident.log.campaign_folder import campaign_runs
+from stribeck.ident.log.run import EVENTS, RECORD, SAMPLES, arm_sha256, load_run
 from tests.places import ROOT
 
 ARMS = ROOT / "tests" / "arms"

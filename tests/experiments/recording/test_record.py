@@ -20,8 +20,9 @@ from stribeck.experiments.recording.record import _checked_way, record, replay
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import FitError, InputError
 from stribeck.ident.identify import identify
+from stribeck.ident.log.campaign_folder import find_runs
 from stribeck.ident.log.health.log_health import check_log
-from stribeck.ident.log.run import EVENTS, RECORD, SAMPLES, SIGNALS, find_runs, load_run
+from stribeck.ident.log.run import EVENTS, RECORD, SAMPLES, SIGNALS, load_run
 from tests.drivers.wire.test_wired_arm import Loopback
 
 resource = pytest.importorskip("resource")

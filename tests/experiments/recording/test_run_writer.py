@@ -22,8 +22,9 @@ from stribeck.experiments.recording.run_writer import Recorder, empty_folder, ne
 from stribeck.ident.arm.arm_file import load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
+from stribeck.ident.log.campaign_folder import find_runs
 from stribeck.ident.log.health.log_health import check_log
-from stribeck.ident.log.run import ARM, DONE, EVENTS, RECORD, SAMPLES, SIGNALS, find_runs, load_run
+from stribeck.ident.log.run import ARM, DONE, EVENTS, RECORD, SAMPLES, SIGNALS, load_run
 
 RATE = 50.0             # rows a batch
 

@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from stribeck.ident.arm.arm_file import ArmFile, DriverTable, JointTable, Tool, Workspace
-from stribeck.ident.log.round_trips import Reduction, bins_of, reduce_run
+from stribeck.ident.log.position_bins import bins_of
+from stribeck.ident.log.round_trips import Reduction, reduce_run
 from stribeck.ident.log.run import Run
 from stribeck.ident.log.strokes import find_strokes
 from stribeck.ident.model.mechanism import Mechanism

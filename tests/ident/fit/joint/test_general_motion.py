@@ -17,7 +17,8 @@ from stribeck.ident.fit.law_fit import fit_law
 from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.fit.selection import Selection
 from stribeck.ident.laws.table import LAWS
-from stribeck.ident.log.motion_points import filtered, reduce_motion
+from stribeck.ident.log.motion.filtered_motion import filtered
+from stribeck.ident.log.motion.motion_points import reduce_motion
 from stribeck.ident.log.run import Run
 from stribeck.ident.model.mechanism import Mechanism
 from tests.places import SHARED

@@ -16,8 +16,10 @@ from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.errors import FitError
 from stribeck.ident.identify import identify
 from stribeck.ident.log.finding import Finding
-from stribeck.ident.log.health.log_health import check_log, check_reading, check_scale, friction_change, name_runs
+from stribeck.ident.log.health.findings_by_run import name_runs
+from stribeck.ident.log.health.log_health import check_log
 from stribeck.ident.log.health.motion_health import check_motion
+from stribeck.ident.log.health.points_health import check_reading, check_scale, friction_change
 from stribeck.ident.log.round_trips import reduce_run
 from stribeck.ident.log.run import REPLIES, Run, arm_sha256, load_run
 from tests.ident.log.test_strokes import NAMES, RATE, Log, crane, sweep

@@ -1,0 +1,1 @@
+"""General motion of a log: filtered, differentiated and reduced to points."""

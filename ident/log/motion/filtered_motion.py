@@ -1,0 +1,121 @@
+"""Runs cut at gaps, filtered and differentiated, with the torques of the model along them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.errors import FitError, InputError
+from stribeck.ident.log.motion.low_pass import SETTLING, low_pass
+from stribeck.ident.log.motion.position_cutoff import POSITION, bandwidth_of, position_cutoff
+from stribeck.ident.log.run import Run
+from stribeck.ident.log.signal_checks import check_numbers, check_time
+from stribeck.ident.model.dynamics import inverse_dynamics
+from stribeck.ident.model.loads import LOADS, joint_loads
+from stribeck.ident.model.mechanism import Mechanism
+
+_GAP = 5.0              # periods without a sample from which the log is cut in two
+_SAME_RATE = 0.05       # by which the rates of runs fitted together may differ
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A stretch of a run without gaps: filtered motion of all joints and the model's torques along it.
+
+    Attributes
+    ----------
+    run : Run
+        Whose it is.
+    t : ndarray, shape (M,)
+        Evenly spaced time [s].
+    q, dq, ddq, tau : ndarray, shape (M, n)
+        Filtered motion [rad or m], and the measured torque [N·m or N].
+    rigid, gravity : ndarray, shape (M, n)
+        The model's torque without rotor inertia, and its part at rest [N·m or N].
+    loads : dict of str to ndarray, shape (M, n)
+        The model's loads.
+    prismatic : ndarray of bool, shape (n,)
+        Which joints slide.
+    """
+
+    run: Run
+    t: Array
+    q: Array
+    dq: Array
+    ddq: Array
+    tau: Array
+    rigid: Array
+    gravity: Array
+    loads: dict[str, Array]
+    prismatic: np.ndarray
+
+    @classmethod
+    def of(cls, run: Run, mechanism: Mechanism, t: Array, q: Array, dq: Array, ddq: Array, tau: Array) -> "Stretch":
+        """With the torques and loads of a model."""
+        loads = joint_loads(mechanism, q, dq, ddq)
+        return cls(run, t, q, dq, ddq, tau, loads.tau, inverse_dynamics(mechanism, q), {load: loads.get(load) for load in LOADS},
+                   mechanism.prismatic)
+
+
+@dataclass(frozen=True)
+class Log:
+    """All stretches of one or several runs, sampled alike, `dt` [s] apart and filtered for a `bandwidth` [Hz]."""
+
+    stretches: tuple[Stretch, ...]
+    dt: float
+    bandwidth: float
+
+
+def filtered(runs: Sequence[Run], mechanisms: Sequence[Mechanism], bandwidth: float | None = None) -> Log:
+    """Runs cut at gaps, filtered and differentiated, each with the torques of its own model.
+
+    Positions are filtered, velocities and accelerations are central differences; a recorded velocity is taken where it was
+    loaded. The bandwidth is `BANDWIDTH`, or lower where coarse or noisy positions would show in velocities and accelerations.
+
+    Raises
+    ------
+    InputError
+        If a position or torque is not a finite number, time does not increase, or runs differ in their rates.
+    FitError
+        If no stretch lasts long enough.
+    """
+    for run in runs:
+        check_time(run.t, str(run.path))
+        for signal in ("q", "tau"):
+            check_numbers(run.signals[signal], signal, run.names, run.t, str(run.path))
+    cutoff = position_cutoff(runs) if bandwidth is None else POSITION * bandwidth
+    bandwidth = bandwidth or bandwidth_of(cutoff)
+    parts = [(run, mechanism, found) for run, mechanism in zip(runs, mechanisms, strict=True) for rows in _without_gaps(run.t)
+             if (found := _moved(run, rows, cutoff, bandwidth)) is not None]
+    if not parts:
+        raise FitError(f"no stretch without gaps lasts longer than {2.0 * SETTLING / bandwidth:.2g} s, which the filter needs "
+                       "to settle")
+    steps = np.array([found[0][1] - found[0][0] for *_, found in parts])
+    dt = float(np.median(steps))
+    if np.any(np.abs(steps / dt - 1.0) > _SAME_RATE):
+        raise InputError(f"samples come at {1.0 / steps.max():.4g} to {1.0 / steps.min():.4g} Hz; fit logs of one rate together")
+    return Log(tuple(Stretch.of(run, mechanism, *found) for run, mechanism, found in parts), dt, bandwidth)
+
+
+def _without_gaps(t: Array) -> list[slice]:
+    """Rows of a log between its gaps."""
+    if len(t) < 2:
+        return []
+    step = np.diff(t)
+    edges = [0, *(np.flatnonzero(step > _GAP * np.median(step)) + 1).tolist(), len(t)]
+    return [slice(a, b) for a, b in pairwise(edges)]
+
+
+def _moved(run: Run, rows: slice, cutoff: float, bandwidth: float) -> tuple[Array, Array, Array, Array, Array] | None:
+    """Evenly spaced time, filtered position, velocity, acceleration, and torque of all joints; None where too short."""
+    t = np.linspace(run.t[rows.start], run.t[rows.stop - 1], rows.stop - rows.start)
+    if len(t) < 16 or np.ptp(t) <= 2.0 * SETTLING / bandwidth:
+        return None
+    dt = float(t[1] - t[0])
+    recorded = {name: np.column_stack([np.interp(t, run.t[rows], column) for column in run.signals[name][rows].T])
+                for name in ("q", "dq", "tau") if name in run.signals and np.isfinite(run.signals[name]).all()}
+    q = low_pass(recorded["q"], cutoff * dt)
+    dq = low_pass(recorded["dq"], cutoff * dt) if "dq" in recorded else np.gradient(q, dt, axis=0)
+    return t, q, dq, np.gradient(dq, dt, axis=0), recorded["tau"]

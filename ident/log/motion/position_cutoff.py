@@ -1,0 +1,64 @@
+"""The cut-off of positions: low enough that their noise does not show, high enough that no motion is lost."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from stribeck.ident.log.motion.low_pass import SETTLING, low_pass
+from stribeck.ident.log.run import Run
+from stribeck.ident.log.strokes import REST_TOLERANCE, encoder_step, position_noise
+
+BANDWIDTH = 20.0        # Hz; joints of arms do not accelerate faster than this, torque ripple and noise do
+POSITION = 5.0         # cut-off of the position, as a multiple of the bandwidth: what follows filters once more
+_SHOWS = (0.002, 0.1)   # noise of the velocity over its greatest value, of the acceleration over its rms, that may be
+_TAKES = 1.1            # times the noise that a cut-off may take from positions: more is motion
+_LOOKED = 100_000       # rows of a run that tell it
+_CUTOFFS = POSITION * BANDWIDTH * 2.0 ** (-0.5 * np.arange(12))      # Hz, those that are tried where positions are coarse
+
+
+def position_cutoff(runs: Sequence[Run]) -> float:
+    """Highest cut-off [Hz] at which noise of the positions does not show, but none that would take a part of the motion."""
+    chosen = float(_CUTOFFS[0])
+    for cutoff in map(float, _CUTOFFS):
+        seen = [_noise_seen(run, cutoff) for run in runs]
+        if cutoff < _CUTOFFS[0] and any(takes for _, takes in seen):
+            break
+        chosen = cutoff
+        if not any(shows for shows, _ in seen):
+            break
+    return chosen
+
+
+def _noise_seen(run: Run, cutoff: float) -> tuple[bool, bool]:
+    """Of the joints that move: whether noise shows behind this cut-off, and whether the cut-off takes more than noise."""
+    dt = float(np.median(np.diff(run.t[:_LOOKED]))) if len(run.t) > 1 else 0.0
+    if dt <= 0.0 or len(run.t) < 16:
+        return False, False
+    cutoff, bandwidth = min(cutoff, 0.5 / dt), bandwidth_of(cutoff)
+    shows = takes = False
+    for j in range(len(run.names)):
+        x = run.signals["q"][:_LOOKED, j]
+        step = encoder_step(x)
+        if np.ptp(x) < REST_TOLERANCE + 20.0 * step:
+            continue
+        recorded = run.signals["dq"][:_LOOKED, j] if "dq" in run.signals else np.array([np.nan])
+        if np.isfinite(recorded).all():
+            noise, raw = position_noise(recorded, 0.0), recorded
+            dq = low_pass(recorded, cutoff * dt)
+            gains = 1.0, 2.0 * np.pi * bandwidth / np.sqrt(3.0)
+        else:
+            noise, raw = max(step / np.sqrt(12.0), position_noise(x, 0.0)), x
+            dq = np.gradient(low_pass(x, cutoff * dt), dt)
+            gains = 2.0 * np.pi * cutoff / np.sqrt(3.0), (2.0 * np.pi * bandwidth) ** 2 / np.sqrt(5.0)
+        passed = noise * np.array(gains) * np.sqrt(2.0 * dt * np.array([cutoff, bandwidth]))       # of white noise
+        fastest = float(np.quantile(np.abs(dq), 0.999))
+        ddq = np.gradient(low_pass(dq, bandwidth * dt), dt)[np.abs(dq) > 0.05 * fastest]
+        shows |= passed[0] > _SHOWS[0] * fastest or passed[1] > _SHOWS[1] * float(np.sqrt(np.mean(ddq**2)))
+        taken = (raw - low_pass(raw, cutoff * dt))[(inner := round(SETTLING / cutoff / dt)):-inner]      # but at the borders
+        takes |= float(np.sqrt(np.mean(taken**2))) > _TAKES * noise if len(taken) else True
+    return bool(shows), bool(takes)
+
+
+def bandwidth_of(cutoff: float) -> float:
+    """Of all that is compared, for a cut-off of the positions [Hz]."""
+    return min(BANDWIDTH, 0.5 * cutoff)

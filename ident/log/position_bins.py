@@ -1,0 +1,79 @@
+"""Bins of position along a round trip: samples there and back, loads on the way through."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.log.strokes import Stroke
+from stribeck.ident.model.loads import LOADS, joint_loads
+from stribeck.ident.model.mechanism import Mechanism
+
+_BINS = 5              # most bins of a round trip,
+_ENOUGH, _LEAST = 4, 3  # samples that each way should have in a bin, and must have
+_PLACES = 8            # in a bin at which loads are taken
+_NO_LOAD = 1e-9        # N·m or N; less is rounding
+
+
+@dataclass(frozen=True)
+class PositionBin:
+    """The same stretch of position on the way there and back; rows of its samples."""
+
+    forward: Stroke
+    backward: Stroke
+    rows: tuple[np.ndarray, np.ndarray]
+    centre: Array
+    width: float
+
+    @property
+    def first(self) -> Stroke:
+        """The way there."""
+        return min(self.forward, self.backward, key=lambda stroke: stroke.rows.start)
+
+
+def bins_of(width: float, turn: float, samples: float) -> tuple[int, float]:
+    """How many bins a way with so many samples gets, and how much of it they use: whole motor revolutions, where it holds one."""
+    most = max(1, int(samples // _ENOUGH))
+    if turn > 0.0 and width >= turn:
+        count = int(min(_BINS, most, width // turn))
+        return count, count * turn * (width // turn // count)
+    return (1 if turn > 0.0 else min(_BINS - 1, most)), width
+
+
+def position_bins(q: Array, forward: Stroke, backward: Stroke, joint: int, turn: float) -> Iterator[PositionBin]:
+    low, high = max(forward.low, backward.low), min(forward.high, backward.high)
+    width = high - low
+    if width <= 0.0:                 # strokes apart from each other, where gravity does not matter
+        rows = tuple(np.arange(stroke.rows.start, stroke.rows.stop) for stroke in (forward, backward))
+        yield PositionBin(forward, backward, (rows[0], rows[1]), q[rows[0]].mean(axis=0), forward.high - forward.low)
+        return
+    middle = (low + high) / 2.0
+    samples = min(np.count_nonzero(np.abs(q[stroke.rows, joint] - middle) <= width / 2.0) for stroke in (forward, backward))
+    count, used = bins_of(width, turn, float(samples))
+    low, width = low + (width - used) / 2.0, used
+    edges = low + width * np.linspace(0.0, 1.0, count + 1)
+    place = [np.searchsorted(edges, q[stroke.rows, joint], "right") - 1 for stroke in (forward, backward)]
+    for k in range(count):
+        inside = [stroke.rows.start + np.flatnonzero(where == k)
+                  for stroke, where in zip((forward, backward), place, strict=True)]
+        if min(len(rows) for rows in inside) < _LEAST:
+            continue
+        centre = q[np.concatenate(inside)].mean(axis=0)
+        centre[joint] = (edges[k] + edges[k + 1]) / 2.0
+        yield PositionBin(forward, backward, (inside[0], inside[1]), centre, width / count)
+
+
+def mean_loads(mechanism: Mechanism, bins: Sequence[PositionBin], centre: Array, rate: Array) -> dict[str, Array]:
+    """Loads of the moving joint over the way through each bin, shape (N,).
+
+    Friction at one speed is linear in a load, so that its mean over a bin is that at the load's mean. A load's mean is not that
+    at the bin's centre: it is curved, and has a kink where a torque changes its sign.
+    """
+    own = np.arange(len(bins)), np.array([bin_.forward.joint for bin_ in bins], dtype=int)
+    width = np.array([bin_.width for bin_ in bins])
+    part = (np.arange(_PLACES) + 0.5) / _PLACES - 0.5
+    q = centre[:, None] + (part * width[:, None])[:, :, None] * (rate / rate[own][:, None])[:, None]
+    loads = joint_loads(mechanism, q.reshape(-1, mechanism.n), np.repeat(rate, _PLACES, axis=0))
+    mean = {load: loads.get(load).reshape(q.shape)[own[0], :, own[1]].mean(axis=1) for load in LOADS}
+    return {load: np.where(values < _NO_LOAD, 0.0, values) for load, values in mean.items()}

@@ -1,0 +1,45 @@
+"""The model's torque along strokes, as splines over the position."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import CubicSpline
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.log.strokes import Stroke
+from stribeck.ident.model.dynamics import inverse_dynamics
+from stribeck.ident.model.mechanism import Mechanism
+
+_KNOTS = 17            # of the rigid-body torque along a stroke
+
+
+class RigidAlongStrokes:
+    """The model's torque of the moving joint along strokes, shape (S,) of them."""
+
+    def __init__(self, mechanism: Mechanism, strokes: Sequence[Stroke]) -> None:
+        self.low, high, joint = np.array([(stroke.low, stroke.high, stroke.joint) for stroke in strokes]).T
+        self.step = (high - self.low) / (_KNOTS - 1)
+        part = np.linspace(0.0, 1.0, _KNOTS)
+        q = np.vstack([stroke.at(stroke.low + part * (stroke.high - stroke.low)) for stroke in strokes])
+        dq = np.repeat([stroke.rate for stroke in strokes], _KNOTS, axis=0)
+        tau = inverse_dynamics(mechanism, q, dq).reshape(len(strokes), _KNOTS, -1)
+        self.spline = CubicSpline(np.arange(_KNOTS), tau[np.arange(len(strokes)), :, joint.astype(int)], axis=1).c
+
+    def __call__(self, stroke: NDArray[np.int_], x: Array) -> Array:
+        """At positions x of strokes, each shape (N,); at the ends of a stroke beyond them."""
+        knot, since = self._place(stroke, x)
+        a, b, c, d = self.spline[:, knot, stroke]
+        return np.asarray(((a * since + b) * since + c) * since + d)
+
+    def slope(self, stroke: NDArray[np.int_], x: Array) -> Array:
+        """Its derivative over the position."""
+        knot, since = self._place(stroke, x)
+        a, b, c, _ = self.spline[:, knot, stroke]
+        return np.asarray(((3.0 * a * since + 2.0 * b) * since + c) / self.step[stroke])
+
+    def _place(self, stroke: NDArray[np.int_], x: Array) -> tuple[NDArray[np.int_], Array]:
+        """Knot before, and how far behind it, in knots."""
+        at = np.clip((x - self.low[stroke]) / self.step[stroke], 0.0, _KNOTS - 1.0)
+        knot = np.minimum(at.astype(int), _KNOTS - 2)
+        return knot, at - knot

@@ -1,0 +1,93 @@
+"""Joints that others move: who leads them, and how they are held where no coupling is wanted."""
+
+import logging
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stribeck.ident.errors import ModelError
+from stribeck.ident.model.files.mujoco_bodies import unfused
+
+if TYPE_CHECKING:
+    import mujoco
+
+_log = logging.getLogger(__name__)
+
+
+def leaders_of(model: "mujoco.MjModel", name: str) -> dict[int, tuple[int, float, float]]:
+    """Joints that others move -> leader, ratio, shift in q = ratio q_leader + shift; leader -1 and ratio 0 hold a joint.
+
+    Raises
+    ------
+    ModelError
+        If the model has other couplings, or joints that lead in a circle.
+    """
+    import mujoco
+
+    direct: dict[int, tuple[int, float, float]] = {}
+    active = np.flatnonzero(model.eq_active0)
+    closing = np.count_nonzero(model.eq_type[active] != mujoco.mjtEq.mjEQ_JOINT)
+    for e in active:
+        if model.eq_type[e] != mujoco.mjtEq.mjEQ_JOINT:
+            raise ModelError(f"{name}: the model closes a loop by {closing} equality constraint(s), such as "
+                             f"{mujoco.mjtEq(model.eq_type[e]).name[5:].lower()}; an open tree is needed here")
+        joint, leader, law = int(model.eq_obj1id[e]), int(model.eq_obj2id[e]), model.eq_data[e]
+        if law[2:5].any() or joint in direct:
+            raise ModelError(f"{name}: joint {model.joint(joint).name} follows others by more than one constant ratio")
+        ratio, there = (0.0, 0.0) if leader < 0 else (float(law[1]), float(model.qpos0[leader]))
+        direct[joint] = leader, ratio, float(model.qpos0[joint] + law[0] - ratio * there)
+    found = {}
+    for joint, (leader, ratio, shift) in direct.items():
+        for _ in direct:
+            if leader in direct:
+                leader, further, there = direct[leader]
+                ratio, shift = ratio * further, ratio * there + shift
+        if leader in direct:
+            raise ModelError(f"{name}: joint {model.joint(joint).name} follows itself")
+        found[joint] = leader, ratio, shift
+    if len(found) == model.njnt:
+        raise ModelError(f"{name}: the model has no moving joint")
+    return found
+
+
+def hold_followers(spec: "mujoco.MjSpec") -> None:
+    """Fix the joints that others move where they stand while their leaders are at zero.
+
+    Raises
+    ------
+    ModelError
+        If such a joint shares its body with another joint.
+    """
+    import mujoco
+
+    model = unfused(spec)
+    leaders = leaders_of(model, spec.modelname)
+    data = mujoco.MjData(model)
+    data.qpos[:] = 0.0
+    for joint, (_, _, shift) in leaders.items():
+        data.qpos[joint] = shift
+    mujoco.mj_kinematics(model, data)
+    inverse, place, turn = np.empty(4), np.empty(3), np.empty(4)
+    for joint in leaders:
+        child = int(model.jnt_bodyid[joint])
+        parent, body = int(model.body_parentid[child]), spec.bodies[child]
+        if len(body.joints) > 1:
+            raise ModelError(f"{spec.modelname}: joint {model.joint(joint).name} shares its body with another joint and "
+                             "cannot be held; give it a body of its own")
+        mujoco.mju_negQuat(inverse, data.xquat[parent])
+        mujoco.mju_rotVecQuat(place, data.xpos[child] - data.xpos[parent], inverse)
+        mujoco.mju_mulQuat(turn, inverse, data.xquat[child])
+        body.pos, body.quat, body.alt.type = place, turn, mujoco.mjtOrientation.mjORIENTATION_QUAT
+        spec.delete(body.joints[0])
+    for part in (*spec.equalities, *spec.keys):
+        spec.delete(part)
+    if leaders:
+        _log.warning("%s: joints %s follow others; they are held where they stand while those are at zero",
+                     spec.modelname, ", ".join(model.joint(joint).name for joint in leaders))
+
+
+def last_link(spec: "mujoco.MjSpec") -> "mujoco.MjsBody":
+    """Body that the last joint with a drive carries."""
+    model = unfused(spec)
+    driven = np.setdiff1d(np.arange(model.njnt), list(leaders_of(model, spec.modelname)))
+    return spec.bodies[int(model.jnt_bodyid[driven[-1]])]

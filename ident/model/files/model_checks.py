@@ -1,0 +1,63 @@
+"""Joints and masses of a URDF or MJCF that are refused, named as its author knows them."""
+
+import xml.etree.ElementTree as ET
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stribeck.ident.errors import ModelError, unknown_name
+from stribeck.ident.model.files.link_inertia import stated_inertia
+from stribeck.ident.model.files.mujoco_bodies import body_name
+
+if TYPE_CHECKING:
+    import mujoco
+
+_MOST = 1e9             # kg, m, kg·m²: more is a slip
+_MOVING = ("revolute", "continuous", "prismatic")
+_SUPPORTED = "only revolute, continuous and prismatic joints of a mounted arm are supported"
+
+
+def refuse_urdf_joints(text: str, name: str) -> None:
+    """Refuse a URDF with a joint of a kind that is not supported, or that mimics no moving joint; names the joint."""
+    try:
+        robot = ET.fromstring(text)
+    except ET.ParseError:
+        return                          # MuJoCo says what is wrong
+    names = [joint.get("name", "without name") for joint in robot.findall("joint")]
+    for k, one in enumerate(names):
+        if one in names[:k]:
+            raise ModelError(f"{name}: two joints are called {one}; each needs a name of its own")
+    joints = dict(zip(names, robot.findall("joint"), strict=True))
+    moving = [one for one, joint in joints.items() if joint.get("type") in _MOVING]
+    for one, joint in joints.items():
+        kind, mimic = joint.get("type"), joint.find("mimic")
+        if kind is not None and kind not in (*_MOVING, "fixed"):
+            raise ModelError(f"{name}: joint {one} is a {kind} joint; {_SUPPORTED}")
+        if mimic is not None and one in moving and mimic.get("joint") == one:
+            raise ModelError(f"{name}: joint {one} follows itself")
+        if mimic is not None and one in moving and mimic.get("joint") not in (None, *moving):
+            raise ModelError(f"{name}: joint {one} mimics {unknown_name('joint', str(mimic.get('joint')), moving)}")
+
+
+def refuse_joints(spec: "mujoco.MjSpec", name: str) -> None:
+    """Refuse a model without moving joints, and floating, ball or nameless joints."""
+    import mujoco
+
+    kinds = {int(mujoco.mjtJoint.mjJNT_FREE): "floating", int(mujoco.mjtJoint.mjJNT_BALL): "ball"}
+    if not spec.joints:
+        raise ModelError(f"{name}: the model has no moving joint")
+    for j, joint in enumerate(spec.joints):
+        if int(joint.type) in kinds:
+            raise ModelError(f"{name}: joint {joint.name or j} is a {kinds[int(joint.type)]} joint; {_SUPPORTED}")
+        if not joint.name:
+            raise ModelError(f"{name}: joint number {j} has no name; every moving joint needs one")
+
+
+def refuse_masses(spec: "mujoco.MjSpec", name: str) -> None:
+    """Refuse negative masses, and numbers that are beyond any arm."""
+    for body in spec.bodies[1:]:
+        if not body.mass >= 0.0:
+            raise ModelError(f"{name}: {body_name(body)} has a mass of {body.mass:g} kg; zero or more is needed")
+        stated = np.array([body.mass, *body.pos, *body.ipos, *stated_inertia(body).ravel()])      # nan is what is not stated
+        if (np.abs(stated) > _MOST).any():
+            raise ModelError(f"{name}: mass, place or inertia of {body_name(body)} is no number of this world")
