@@ -7,7 +7,8 @@ from typing import Self
 import numpy as np
 
 from stribeck.drivers.arm import Array, Resolution
-from stribeck.drivers.wire.axis import Axis, DrivenJoint
+from stribeck.drivers.wire.axis import Axis
+from stribeck.drivers.wire.driven_joint import DrivenJoint
 
 _RAMPED = 0.005             # rad/s, of slides a tenth in m/s, below which a joint counts as at rest, or two velocity steps
 _HELD = 0.02                # rad/s, of slides a tenth in m/s, up to which a drive holds its joint, or four velocity steps

@@ -7,7 +7,8 @@ from typing import Any
 
 from stribeck.drivers.errors import DriverError, NoAnswer
 from stribeck.drivers.interrupts import uninterrupted
-from stribeck.drivers.wire.axis import Axis, DriveLink
+from stribeck.drivers.wire.axis import Axis
+from stribeck.drivers.wire.drive_link import DriveLink
 from stribeck.drivers.wire.transport import alone
 from stribeck.ident.errors import about_file
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from stribeck.drivers.arm import Array, JointSample
 from stribeck.drivers.staleness import stale_age
-from stribeck.drivers.wire.axis import Axis, DriveLink
+from stribeck.drivers.wire.axis import Axis
+from stribeck.drivers.wire.drive_link import DriveLink
 
 _PATIENCE = 2.0             # periods in which a reply must have come
 _RECENT = 3                 # periods in which some drive must have replied, or the bus itself is suspected

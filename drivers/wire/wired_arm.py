@@ -11,9 +11,11 @@ from stribeck.drivers.arm import Array, Command, JointSample, Resolution, comman
 from stribeck.drivers.errors import ArmStopped, DriverError
 from stribeck.drivers.interrupts import endings_raised, uninterrupted
 from stribeck.drivers.wire.at_rest import AtRest
-from stribeck.drivers.wire.axis import DriveLink, read_joints, read_keys
 from stribeck.drivers.wire.connection import set_up, take_bus
 from stribeck.drivers.wire.cycle import Cycle, Tally
+from stribeck.drivers.wire.drive_keys import read_keys
+from stribeck.drivers.wire.drive_link import DriveLink
+from stribeck.drivers.wire.driven_joint import read_joints
 from stribeck.drivers.wire.power_up import power_up
 from stribeck.drivers.wire.realtime import real_time
 from stribeck.drivers.wire.stop_ladder import StopLadder
@@ -56,7 +58,7 @@ class WiredArm:
         missing = self.limits.missing(self.names)
         if missing:
             raise InputError(f"{arm.path}: {missing[0]} is missing; nothing moves without it")
-        keys, drives = read_keys(arm, self.names, link)
+        keys, drives = read_keys(arm, self.names, link.keys, link.joint_keys)
         self.joints = read_joints(arm, mechanism, self.limits)
         with about_file(arm.path):
             self.link = link(self.joints, keys, drives)

@@ -2,7 +2,8 @@
 
 import time
 
-from stribeck.drivers.wire.axis import Axis, DriveLink, Reading, Steps
+from stribeck.drivers.wire.axis import Axis, Reading, Steps
+from stribeck.drivers.wire.drive_link import DriveLink
 
 PAUSE = 0.07            # s: longer than a drive may be silent, shorter than its watchdog's time
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from stribeck.drivers.wire.at_rest import AtRest
-from stribeck.drivers.wire.axis import Reading, read_joints
+from stribeck.drivers.wire.axis import Reading
+from stribeck.drivers.wire.driven_joint import read_joints
 from stribeck.drivers.wire.wired_arm import WiredArm
 from tests.drivers.ideal_drives import Loopback
 
