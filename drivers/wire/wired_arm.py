@@ -10,6 +10,7 @@ import numpy as np
 from stribeck.drivers.arm import Array, Command, JointSample, Resolution, command_fault
 from stribeck.drivers.errors import ArmStopped, DriverError
 from stribeck.drivers.interrupts import endings_raised, uninterrupted
+from stribeck.drivers.realtime import real_time
 from stribeck.drivers.wire.at_rest import AtRest
 from stribeck.drivers.wire.connection import set_up, take_bus
 from stribeck.drivers.wire.cycle import Cycle, Tally
@@ -17,7 +18,6 @@ from stribeck.drivers.wire.drive_keys import read_keys
 from stribeck.drivers.wire.drive_link import DriveLink
 from stribeck.drivers.wire.driven_joint import read_joints
 from stribeck.drivers.wire.power_up import power_up
-from stribeck.drivers.wire.realtime import real_time
 from stribeck.drivers.wire.stop_ladder import StopLadder
 from stribeck.drivers.wire.transport import bus_errors
 from stribeck.ident.arm.arm_file import ArmFile, check_against_model

@@ -21,8 +21,8 @@ import pytest
 from stribeck.drivers.arm import Arm, Command, JointSample
 from stribeck.drivers.connect import connect
 from stribeck.drivers.emulators.emulator import emulate
+from stribeck.drivers.realtime import real_time
 from stribeck.drivers.wire import connection
-from stribeck.drivers.wire.realtime import real_time
 from stribeck.drivers.wire.wired_arm import WiredArm
 from stribeck.ident.arm.arm_file import ArmFile, load_arm
 
