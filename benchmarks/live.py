@@ -12,8 +12,8 @@ import numpy as np
 from rich.console import Console
 
 from stribeck.drivers.arm import Command, JointSample
+from stribeck.drivers.realtime import real_time
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
-from stribeck.drivers.wire.realtime import real_time
 from stribeck.experiments.cli.screen.live import live
 from stribeck.experiments.cli.screen.progress import progress
 from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed

@@ -26,8 +26,8 @@ from benchmarks.judge import judge_parameters
 from benchmarks.main_job import motions_of_points
 from benchmarks.pauses import near, watched
 from benchmarks.provenance import commit
+from stribeck.drivers.realtime import real_time
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
-from stribeck.drivers.wire.realtime import real_time
 from stribeck.experiments.methods.whole_arm import WHOLE_ARM, plan_whole_arm
 from stribeck.experiments.plans.plan import Plan, robot_time, write_plan
 from stribeck.ident.arm.arm_file import ArmFile, load_arm

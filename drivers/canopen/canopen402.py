@@ -21,7 +21,10 @@ from pydantic import Field, PositiveFloat
 from stribeck.drivers.canopen import cia402
 from stribeck.drivers.canopen.cia402 import Scale
 from stribeck.drivers.errors import DriverError, NoAnswer
-from stribeck.drivers.wire.axis import Axis, Counts, DriveLink, DrivenJoint, Keys, LinkKeys, Power, Reading, Steps, refuse_shared
+from stribeck.drivers.wire.axis import Axis, Power, Reading, Steps
+from stribeck.drivers.wire.drive_keys import Counts, Keys, LinkKeys, refuse_shared
+from stribeck.drivers.wire.drive_link import DriveLink
+from stribeck.drivers.wire.driven_joint import DrivenJoint
 from stribeck.drivers.wire.transport import SEND, all_tried, can_bits, open_can, readable
 from stribeck.ident.errors import InputError
 

@@ -25,7 +25,10 @@ from pydantic import Field, PositiveFloat, PositiveInt
 from stribeck.drivers.dynamixel import protocol2 as dxl
 from stribeck.drivers.dynamixel.protocol2 import MODELS, NO_TORQUE, Register, Reply, Scale, State
 from stribeck.drivers.errors import DriverError, NoAnswer
-from stribeck.drivers.wire.axis import Axis, DriveLink, DrivenJoint, Keys, LinkKeys, Power, Reading, Steps, refuse_shared
+from stribeck.drivers.wire.axis import Axis, Power, Reading, Steps
+from stribeck.drivers.wire.drive_keys import Keys, LinkKeys, refuse_shared
+from stribeck.drivers.wire.drive_link import DriveLink
+from stribeck.drivers.wire.driven_joint import DrivenJoint
 from stribeck.ident.errors import InputError, unknown_name
 
 _POLL = 0.002               # s after which a read of the port looks at the clock

@@ -16,7 +16,9 @@ from scipy.optimize import minimize
 from stribeck.drivers.interrupts import uninterrupted
 from stribeck.drivers.mit import mit_frames as mit
 from stribeck.drivers.mit.mit_motor import MotorKeys, Shaft
-from stribeck.drivers.wire.axis import DrivenJoint, Reading, Steps, refuse_shared
+from stribeck.drivers.wire.axis import Reading, Steps
+from stribeck.drivers.wire.drive_keys import refuse_shared
+from stribeck.drivers.wire.driven_joint import DrivenJoint
 from stribeck.drivers.wire.polled import Condition, Frame, PolledAxis, PolledKeys, PolledLink
 from stribeck.drivers.wire.transport import can_bits
 from stribeck.drivers.wire.velocity_from_positions import Slope

@@ -7,7 +7,9 @@ from pydantic import PositiveFloat, model_validator
 
 from stribeck.drivers.mit import mit_frames as mit
 from stribeck.drivers.mit.mit_frames import Ranges, State
-from stribeck.drivers.wire.axis import DrivenJoint, Keys, Steps
+from stribeck.drivers.wire.axis import Steps
+from stribeck.drivers.wire.drive_keys import Keys
+from stribeck.drivers.wire.driven_joint import DrivenJoint
 from stribeck.ident.errors import InputError
 
 

@@ -12,7 +12,9 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from stribeck.drivers.odrive import can_simple as cansimple
-from stribeck.drivers.wire.axis import Counts, DrivenJoint, Keys, Reading, Steps, refuse_shared
+from stribeck.drivers.wire.axis import Reading, Steps
+from stribeck.drivers.wire.drive_keys import Counts, Keys, refuse_shared
+from stribeck.drivers.wire.driven_joint import DrivenJoint
 from stribeck.drivers.wire.polled import Condition, Frame, PolledAxis, PolledKeys, PolledLink
 from stribeck.drivers.wire.transport import can_bits
 

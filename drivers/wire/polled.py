@@ -11,7 +11,10 @@ import can
 from pydantic import Field, PositiveFloat
 
 from stribeck.drivers.errors import DriverError, NoAnswer
-from stribeck.drivers.wire.axis import Axis, DriveLink, DrivenJoint, LinkKeys, Power, Reading
+from stribeck.drivers.wire.axis import Axis, Power, Reading
+from stribeck.drivers.wire.drive_keys import LinkKeys
+from stribeck.drivers.wire.drive_link import DriveLink
+from stribeck.drivers.wire.driven_joint import DrivenJoint
 from stribeck.drivers.wire.transport import SEND, all_tried, open_can, readable
 
 _REPLY = 0.1            # s for an answer to a question outside the cycles,

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from stribeck.drivers.connect import HOLDING
-from stribeck.drivers.wire.axis import BRAKE_CLOSES, LinkKeys
+from stribeck.drivers.wire.axis import BRAKE_CLOSES
+from stribeck.drivers.wire.drive_keys import LinkKeys
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.plans.clearance import in_the_way, may_move_together, ways_are_clear
 from stribeck.ident.arm.arm_file import ArmFile, Limits

@@ -21,8 +21,9 @@ import pytest
 from stribeck.drivers.arm import Arm, Command, JointSample
 from stribeck.drivers.connect import connect
 from stribeck.drivers.emulators.emulator import emulate
-from stribeck.drivers.wire import wired_arm as wired
-from stribeck.drivers.wire.realtime import real_time
+from stribeck.drivers.realtime import real_time
+from stribeck.drivers.wire import connection
+from stribeck.drivers.wire.wired_arm import WiredArm
 from stribeck.ident.arm.arm_file import ArmFile, load_arm
 
 processes = multiprocessing.get_context("forkserver")       # imports once, starts in no time
@@ -165,7 +166,7 @@ def as_of_another_computer() -> None:
     def unclaimed(place: str) -> Iterator[None]:
         yield
 
-    wired.alone = unclaimed
+    connection.alone = unclaimed
 
 
 def drive_on(arm: Path, said: Any) -> None:
@@ -219,7 +220,7 @@ def drives_here(make_arm: Callable[..., ArmFile], kind: str, changes: dict[str, 
 
 
 @contextmanager
-def virtual_drives(arm: ArmFile, spoil: Callable[[Any], None]) -> Iterator[wired.WiredArm]:
+def virtual_drives(arm: ArmFile, spoil: Callable[[Any], None]) -> Iterator[WiredArm]:
     """Emulated drives in this process, the first of them spoilt, and the driver on a CAN bus that is already open."""
     channel = f"drives-{os.getpid()}-{time.monotonic_ns()}"
     theirs, ours = (can.Bus(interface="virtual", channel=channel) for _ in range(2))
@@ -227,7 +228,7 @@ def virtual_drives(arm: ArmFile, spoil: Callable[[Any], None]) -> Iterator[wired
     spoil(emulator._nodes[0])
     try:
         with served(emulator):
-            yield wired.WiredArm(arm, type(cast(wired.WiredArm, connect(arm)).link), ours)
+            yield WiredArm(arm, type(cast(WiredArm, connect(arm)).link), ours)
     finally:
         theirs.shutdown()
         ours.shutdown()

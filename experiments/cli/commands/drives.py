@@ -42,7 +42,7 @@ def emulate(arm: ArmArgument, seed: SeedOption = 0,
     from stribeck.drivers.connect import connect
     from stribeck.drivers.emulators.emulator import EMULATORS
     from stribeck.drivers.emulators.emulator import emulate as drives
-    from stribeck.drivers.wire.realtime import real_time
+    from stribeck.drivers.realtime import real_time
     from stribeck.drivers.wire.transport import opening
     from stribeck.ident.arm.arm_file import load_arm
     from stribeck.ident.arm.load_mechanism import load_mechanism

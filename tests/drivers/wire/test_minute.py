@@ -16,8 +16,8 @@ import pytest
 
 from benchmarks.pauses import watched
 from benchmarks.wires import PAUSED, punctuality
+from stribeck.drivers.realtime import real_time
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
-from stribeck.drivers.wire.realtime import real_time
 from stribeck.experiments.plans.plan import read_plan
 from stribeck.experiments.recording.record import record
 from stribeck.ident.arm.arm_file import ArmFile

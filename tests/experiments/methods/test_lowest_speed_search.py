@@ -32,7 +32,7 @@ def loop(bandwidth, static, exponent=2.0):
 def unstable(arm):
     """Highest speed at which the turning joint's loop is unstable, by Routh's criterion for its three states."""
     truth = SimulatedArm(arm)
-    friction, kp = truth.truth.joints[0], float(truth._kp[0])
+    friction, kp = truth.truth.joints[0], truth._loop.loops[0].kp
     inertia, ki = kp / (2.0 * np.pi * friction.bandwidth), kp * 2.0 * np.pi * friction.bandwidth / 4.0
     w = np.geomspace(1e-3, 1.0, 4000)
     rel, d = w / friction.stribeck_velocity, friction.stribeck_exponent

@@ -23,7 +23,7 @@ from stribeck.ident.identify import identify
 from stribeck.ident.log.campaign_folder import find_runs
 from stribeck.ident.log.health.log_health import check_log
 from stribeck.ident.log.run import EVENTS, RECORD, SAMPLES, SIGNALS, load_run
-from tests.drivers.wire.test_wired_arm import Loopback
+from tests.drivers.ideal_drives import Loopback
 
 resource = pytest.importorskip("resource")
 COMMAND = [sys.executable, "-m", "stribeck"]

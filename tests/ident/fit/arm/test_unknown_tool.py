@@ -13,6 +13,7 @@ from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.fit.arm.unknown_tool import TOOL_PARAMETERS, EvenParts, ToolFit, find_tool, places, tool_regressor
 from stribeck.ident.model.files.link_inertia import add_point_mass
 from stribeck.ident.model.files.mimic_joints import last_link
+from stribeck.ident.model.files.urdf_mjcf import model_spec
 
 PAYLOAD = Tool(1.5, (0.03, -0.02, 0.08))
 MOMENT = (1.5, 0.045, -0.03, 0.12)

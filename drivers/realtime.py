@@ -1,4 +1,4 @@
-"""Priority of the loop that talks to drives, where the system grants it."""
+"""Priority of the loop that talks to drives, and of emulated drives, where the system grants it."""
 
 import gc
 import os

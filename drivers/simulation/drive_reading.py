@@ -1,0 +1,80 @@
+"""What the simulated drives report of their joints: with noise, steps of encoder and torque, scale, offset and warm-up."""
+
+import numpy as np
+
+from stribeck.drivers.arm import Array, JointSample
+from stribeck.drivers.simulation.truth import Truth
+
+_NOISE_BLOCK = 4096        # cycles of noise drawn at once
+
+
+class DriveReading:
+    """The drives' reading, cycle by cycle.
+
+    Parameters
+    ----------
+    truth : Truth
+        Knobs of the drives.
+    rate : float
+        Cycles a second.
+    rng : numpy Generator
+        Of the noise, which is drawn in blocks.
+    """
+
+    def __init__(self, truth: Truth, rate: float, rng: np.random.Generator) -> None:
+        n = len(truth.joints)
+        self._truth, self._rate, self._rng = truth, rate, rng
+        self._cycle = 0
+        self._noise = np.empty((0, 2, n))
+        self._noise_state = np.zeros((1, n))
+        self._in_torque_steps, self._in_counts = Quantiser(truth.column("torque_step")), Quantiser(truth.column("encoder_step"))
+
+    def measure(self, q: Array, dq: Array, torque: Array) -> JointSample:
+        """Reading of the next cycle.
+
+        Parameters
+        ----------
+        q, dq : ndarray, shape (n,)
+            True positions and velocities of the drives [rad, rad/s].
+        torque : ndarray, shape (n,)
+            True torques of the moment that the drives report [N·m].
+        """
+        truth = self._truth
+        row = self._cycle % _NOISE_BLOCK
+        if row == 0:
+            self._draw_noise()
+        self._cycle += 1
+        tau = self._in_torque_steps(truth.column("torque_scale") * torque + truth.column("offset") + self._noise[row, 0])
+        q = self._in_counts(q.copy())
+        t = self._cycle / self._rate
+        warm = 1.0 - np.exp(-t / truth.column("warm_up_time"))
+        return JointSample(t, q, dq + self._noise[row, 1], tau, np.full(len(q), t), 25.0 + 12.0 * warm,
+                           np.zeros(len(q), dtype=np.int64))
+
+    def _draw_noise(self) -> None:
+        truth, n = self._truth, len(self._truth.joints)
+        draws = self._rng.standard_normal((_NOISE_BLOCK, 2, n))
+        time = truth.column("torque_noise_time")
+        if time.any():
+            from scipy.signal import lfilter  # takes a while to load
+        for j in np.flatnonzero(time > 0.0):
+            memory = np.exp(-1.0 / (self._rate * time[j]))
+            if self._cycle == 0:            # noise that has been there for long
+                self._noise_state[:, j] = memory * self._rng.standard_normal()
+            draws[:, 0, j], self._noise_state[:, j] = lfilter(
+                [np.sqrt(1.0 - memory**2)], [1.0, -memory], draws[:, 0, j], zi=self._noise_state[:, j])
+        draws[:, 0] *= truth.column("torque_noise")
+        draws[:, 1] *= truth.column("velocity_noise")
+        self._noise = draws
+
+
+class Quantiser:
+    """Rounds to multiples of steps, shape (n,), in place; what has a step of 0 stays as it is."""
+
+    def __init__(self, step: Array) -> None:
+        which = np.flatnonzero(step)
+        self._which, self._step = slice(None) if len(which) == len(step) else which, step[which]
+
+    def __call__(self, value: Array) -> Array:
+        value[self._which] = np.rint(value[self._which] / self._step) * self._step
+        return value

@@ -1,0 +1,111 @@
+"""The physics of the simulated arm, step by step: velocity loops, friction, MuJoCo.
+
+Friction acts as MuJoCo's own dry friction and damping, whose levels are set in every physics step from the
+truth's law at the present speed and load; the loads are MuJoCo's reaction forces, never our model's.
+"""
+
+from math import copysign
+
+import mujoco
+import numpy as np
+
+from stribeck.drivers.arm import Array, Command
+from stribeck.drivers.simulation.physics_model import PhysicsModel
+from stribeck.drivers.simulation.reaction_loads import ReactionLoads
+from stribeck.drivers.simulation.simulated_drive import Friction, VelocityLoop
+from stribeck.ident.arm.arm_file import Limits
+
+_MOVING = 1e-4             # rad/s of set-point from which a joint has a direction
+
+
+class PhysicsLoop:
+    """Runs the physics forward, cycle by cycle; everything in it happens a thousand times a second.
+
+    Parameters
+    ----------
+    physics : PhysicsModel
+        The arm; its time step is set.
+    data : mujoco.MjData
+        Its state, at rest.
+    kp : ndarray, shape (n,)
+        Gains of the velocity loops [N·m·s/rad].
+    rate : float
+        Cycles a second.
+    substeps : int
+        Steps of the physics a cycle.
+    limits : Limits
+        Torque and acceleration of the drives.
+    rng : numpy Generator
+        Of ripple and strokes.
+
+    Attributes
+    ----------
+    loops : list of VelocityLoop
+        The drives.
+    loads : ReactionLoads
+        Gives the true loads of a state.
+    """
+
+    def __init__(self, physics: PhysicsModel, data: "mujoco.MjData", kp: Array, rate: float, substeps: int, limits: Limits,
+                 rng: np.random.Generator) -> None:
+        model, truth, n = physics.model, physics.truth, len(physics.names)
+        self._model, self._data, self._drives, self._truth, self._rng = model, data, physics.axes.drives, truth, rng
+        self._substeps = substeps
+        dt = 1.0 / (rate * substeps)
+        model.opt.timestep = dt
+        model.dof_solref[:] = [2.0 * dt, 1.0]
+        self.loads = ReactionLoads(model, truth, physics.axes)
+        bandwidth, load = 2.0 * np.pi * truth.column("bandwidth"), data.qfrc_bias[self._drives]
+        most = (np.where(np.isnan(limit), np.inf, limit) for limit in (limits.torque, limits.acceleration * dt))
+        self.loops = [VelocityLoop(*row) for row in np.transpose((kp, kp * bandwidth / 4.0 * dt, *most, load)).tolist()]
+        phases = rng.uniform(0.0, 2.0 * np.pi, n).tolist()
+        self._frictions = [Friction(joint, phase, dt) for joint, phase in zip(truth.joints, phases, strict=True)]
+        self._direction = [0.0] * n
+        self._delay = np.rint(truth.column("torque_delay") / dt).astype(int)
+        self._history = np.tile(load, (int(self._delay.max()) + 1, 1))
+        self._joints = np.arange(n)
+        self._ticks = 0
+        mujoco.mj_rnePostConstraint(model, data)
+        self._load, self._transmitted = self.loads(data)
+
+    def take_torques(self, command: Command) -> None:
+        """Of the joints in torque mode: the drive gives what its own reading calls by that number."""
+        if command.mode is None or command.torque is None:
+            modes, told = ("velocity",) * len(self.loops), np.zeros(len(self.loops))
+        else:
+            modes, told = command.mode, (command.torque - self._truth.column("offset")) / self._truth.column("torque_scale")
+        for loop, mode, torque in zip(self.loops, modes, told.tolist(), strict=True):
+            loop.told = torque if mode == "torque" else None
+
+    def begin_strokes(self, velocity: Array) -> None:
+        """A joint that reverses meets a new friction level."""
+        before = self._direction
+        self._direction = [was if abs(target) < _MOVING else copysign(1.0, target)
+                           for was, target in zip(before, velocity.tolist(), strict=True)]
+        if self._direction != before:
+            fresh = np.maximum(0.0, 1.0 + self._truth.column("stroke_scatter") * self._rng.standard_normal(len(self.loops)))
+            for friction, was, now, level in zip(self._frictions, before, self._direction, fresh.tolist(), strict=True):
+                if now != was:
+                    friction.stroke = level
+
+    def advance(self, velocity: Array) -> None:
+        """One cycle of physics under a velocity set-point."""
+        model, data, drives = self._model, self._data, self._drives
+        loops, frictions, history, targets = self.loops, self._frictions, self._history, velocity.tolist()
+        q, dq, applied, dry = data.qpos, data.qvel, data.qfrc_applied, model.dof_frictionloss
+        model.dof_damping[drives] = [friction.settle(data.time, *here) for friction, *here in zip(
+            frictions, q[drives].tolist(), dq[drives].tolist(), self._load, self._transmitted, strict=True)]
+        for _ in range(self._substeps):
+            speeds = dq[drives].tolist()
+            torque = [loop.torque(target, speed) for loop, target, speed in zip(loops, targets, speeds, strict=True)]
+            applied[drives] = torque
+            dry[drives] = [friction.dry(speed) for friction, speed in zip(frictions, speeds, strict=True)]
+            mujoco.mj_step(model, data)
+            self._ticks += 1
+            history[self._ticks % len(history)] = torque
+        mujoco.mj_rnePostConstraint(model, data)
+        self._load, self._transmitted = self.loads(data)
+
+    def reported_torque(self) -> Array:
+        """Torque of each drive, shape (n,), of the moment that its reading shows now: `torque_delay` ago [N·m]."""
+        return self._history[(self._ticks - self._delay) % len(self._history), self._joints]

@@ -1,0 +1,147 @@
+"""The simulated arm in MuJoCo, as it truly is, and where its drives and springs lie.
+
+An elastic joint is two coaxial joints of one body: the drive, which has rotor inertia, friction, velocity loop
+and encoder, and behind it the spring's deflection, which has its stiffness and damping. With the drive at th and
+the link at q these are Spong's equations, B ddth + tau_f + K (th - q) + D (dth - dq) = u with the spring's torque
+driving the link (Spong, J. Dyn. Syst. Meas. Control 109 (1987) 310; joint flexibility of P3). A flexible link
+(`flexible_links`) is a chain of pieces on elastic hinges, springs without drives.
+"""
+
+import logging
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from stribeck.drivers.arm import Array
+from stribeck.drivers.simulation.flexible_links import Beam, make_flexible
+from stribeck.drivers.simulation.truth import Truth, armature
+from stribeck.ident.arm.arm_file import ArmFile
+from stribeck.ident.errors import InputError
+from stribeck.ident.model.files.link_inertia import add_point_mass
+from stribeck.ident.model.files.mimic_joints import hold_followers, last_link
+from stribeck.ident.model.files.urdf_mjcf import model_spec
+
+_log = logging.getLogger(__name__)
+_SETTLING = 200            # rounds in which the springs must find their rest under gravity
+
+
+@dataclass(frozen=True)
+class Axes:
+    """Where drives and springs lie among MuJoCo's joints.
+
+    Attributes
+    ----------
+    drives : slice or ndarray of int, shape (n,)
+        The drives; a slice of all where nothing is elastic, so that indexing makes no copies.
+    springs : ndarray of int, shape (k,)
+        The springs: first those between drives and links, then the hinges of flexible links.
+    owner : ndarray of int, shape (k,)
+        Which of the n joints each belongs to.
+    behind : int
+        How many are between drives and links.
+    """
+
+    drives: slice | NDArray[np.int_]
+    springs: NDArray[np.int_]
+    owner: NDArray[np.int_]
+    behind: int
+
+    def link(self, values: Array) -> Array:
+        """Positions or velocities of the links, shape (n,): the drives', with the springs' behind them on top."""
+        out = values[self.drives].copy()
+        out[self.owner[:self.behind]] += values[self.springs[:self.behind]]
+        return out
+
+
+@dataclass(frozen=True)
+class PhysicsModel:
+    """The arm in MuJoCo.
+
+    Attributes
+    ----------
+    model : mujoco.MjModel
+        The compiled model.
+    axes : Axes
+        Its drives and springs.
+    beams : dict
+        Joint number to the flexible link that the joint carries.
+    names : tuple of str
+        The joints.
+    truth : Truth
+        What the model was made by.
+    """
+
+    model: "mujoco.MjModel"
+    axes: Axes
+    beams: dict[int, Beam]
+    names: tuple[str, ...]
+    truth: Truth
+
+    def stand(self, data: "mujoco.MjData", q: Array) -> None:
+        """Put the drives at q, shape (n,), at rest, and bend the springs as the links' weight does."""
+        model, axes = self.model, self.axes
+        data.qpos[axes.drives] = q
+        for _ in range(_SETTLING):
+            mujoco.mj_fwdPosition(model, data)
+            mujoco.mj_fwdVelocity(model, data)
+            missing = (data.qfrc_passive - data.qfrc_bias)[axes.springs] / model.jnt_stiffness[axes.springs]
+            if np.all(np.abs(missing) < 1e-12):
+                return
+            data.qpos[axes.springs] += missing
+        name, knob, value = self.spring_key(int(np.argmax(np.abs(missing))))
+        raise InputError(f"{name} is too soft to carry the arm's weight at q = {np.round(q, 3).tolist()}; "
+                         f"raise {knob} = {value:g}")
+
+    def spring_key(self, spring: int) -> tuple[str, str, float]:
+        """What a spring belongs to, and the key of the arm file and its value that say how stiff the spring is."""
+        name, joint = self.names[self.axes.owner[spring]], self.truth.joints[self.axes.owner[spring]]
+        if spring < self.axes.behind:
+            return f"the joint {name}", f"simulation.joints.{name}.stiffness", float(joint.stiffness or 0.0)
+        stiffness = joint.flexible_link.bending_stiffness if joint.flexible_link else 0.0
+        return f"the link of {name}", f"simulation.joints.{name}.flexible_link.bending_stiffness", stiffness
+
+
+def physics_model(arm: ArmFile, names: tuple[str, ...], truth: Truth) -> PhysicsModel:
+    """The arm as it truly is: tool, payload, mass error, rotors, springs, stiff dry friction."""
+    mujoco.set_mju_user_warning(_log.warning)        # else MuJoCo writes a file into the working directory
+    spec = model_spec(arm.model)
+    hold_followers(spec)
+    link = last_link(spec)
+    add_point_mass(link, arm.tool.mass, arm.tool.com)
+    add_point_mass(link, truth.payload.mass, truth.payload.com)
+    spec.option.gravity = list(arm.gravity)
+    for part in (*spec.actuators, *spec.sensors, *spec.tendons, *spec.keys, *spec.excludes, *spec.pairs):
+        spec.delete(part)                            # an MJCF's own actuators would drive the arm, too
+    beams = {j: make_flexible(spec, names[j], joint.flexible_link, f"{arm.path}: simulation.joints.{names[j]}.flexible_link")
+             for j, joint in enumerate(truth.joints) if joint.flexible_link is not None}
+    for name, joint in zip(names, truth.joints, strict=True):
+        drive = spec.joint(name)
+        drive.armature = armature(arm, name, joint)
+        if joint.stiffness is not None:
+            spring = drive.parent.add_joint(       # every value is stated: the model's own defaults are for drives
+                name=_spring(name), type=drive.type, axis=drive.axis, pos=drive.pos, ref=0.0, springref=0.0, armature=0.0,
+                frictionloss=0.0, stiffness=[joint.stiffness, 0.0, 0.0], damping=[joint.stiffness_damping, 0.0, 0.0])
+            if drive.frame is not None:
+                spring.set_frame(drive.frame)
+    model = spec.compile()
+    model.body_mass[:] *= 1.0 + truth.mass_error
+    model.body_inertia[:] *= 1.0 + truth.mass_error
+    model.jnt_limited[:] = 0
+    model.dof_solimp[:] = [0.9999, 0.9999, 0.001, 0.5, 2.0]
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET      # a simulation that diverges reports nan instead
+    mujoco.mj_setConst(model, mujoco.MjData(model))
+    return PhysicsModel(model, _axes(model, names, truth, beams), beams, names, truth)
+
+
+def _spring(joint: str) -> str:
+    """MuJoCo's name of a joint's spring."""
+    return f"{joint} spring"
+
+
+def _axes(model: "mujoco.MjModel", names: tuple[str, ...], truth: Truth, beams: dict[int, Beam]) -> Axes:
+    elastic = np.flatnonzero(np.isfinite(truth.column("stiffness")))
+    springs = {_spring(names[j]): int(j) for j in elastic} | {hinge: j for j, beam in beams.items() for hinge in beam.hinges}
+    drives, places = (np.array([model.joint(name).id for name in which], dtype=int) for which in (names, springs))
+    return Axes(drives if springs else slice(None), places, np.array(list(springs.values()), dtype=int), len(elastic))

@@ -1,0 +1,71 @@
+"""A joint as its drive has to know it: what the arm file says of limits, gear, sign and zero."""
+
+from dataclasses import dataclass
+
+from stribeck.drivers.arm import Array
+from stribeck.ident.arm.arm_file import ArmFile, JointTable, Limits
+from stribeck.ident.errors import InputError
+from stribeck.ident.model.mechanism import Mechanism
+
+
+@dataclass(frozen=True)
+class DrivenJoint:
+    """What the arm file says about one joint, for its axis. SI, joint side.
+
+    Attributes
+    ----------
+    name : str
+        The joint's name.
+    position : tuple of float
+        Lower and upper limit.
+    velocity, acceleration, torque : float
+        Largest magnitudes.
+    table : JointTable
+        Its table in the arm file: direction, zero_offset, gear_ratio, stop.
+    position_unit, torque_unit : str
+        "rad" and "N·m", or "m" and "N".
+    """
+
+    name: str
+    position: tuple[float, float]
+    velocity: float
+    acceleration: float
+    torque: float
+    table: JointTable
+    position_unit: str = "rad"
+    torque_unit: str = "N·m"
+
+    @property
+    def small(self) -> float:
+        """What thresholds in rad count in its own unit: a tenth of that in m."""
+        return 1.0 if self.position_unit == "rad" else 0.1
+
+    @property
+    def falls(self) -> bool:
+        """Whether nothing but the drive's power holds it."""
+        return self.table.stop == "hold"
+
+    @property
+    def gear(self) -> float:
+        """Motor revolutions a joint revolution, for drives that count at the motor.
+
+        Raises
+        ------
+        InputError
+            If the arm file does not state it.
+        """
+        if self.table.gear_ratio is None:
+            raise InputError(f"joints.{self.name}.gear_ratio is missing: this drive counts motor revolutions; say 1.0 where "
+                             "there is no gear, 2 pi over the way of a revolution [m] of a slide")
+        return self.table.gear_ratio
+
+
+def read_joints(arm: ArmFile, mechanism: Mechanism, limits: Limits) -> tuple[DrivenJoint, ...]:
+    """What the arm file says about each joint."""
+    def row(values: Array, j: int) -> float:
+        return float(values[j])
+
+    return tuple(DrivenJoint(name, (float(limits.position[j, 0]), float(limits.position[j, 1])), row(limits.velocity, j),
+                             row(limits.acceleration, j), row(limits.torque, j), arm.joint(name), mechanism.position_unit(j),
+                             mechanism.unit(j))
+                 for j, name in enumerate(mechanism.names))

@@ -1,0 +1,57 @@
+"""Waiting for drives to come to a state of power: "on", "held" or "off"."""
+
+import time
+from collections.abc import Sequence
+
+from stribeck.drivers.errors import DriverError
+from stribeck.drivers.wire.at_rest import AtRest
+from stribeck.drivers.wire.axis import Axis, Power
+from stribeck.drivers.wire.cycle import Cycle
+
+_ENOUGH = {"held": ("held", "off", "fault"), "off": ("off", "fault")}       # without power nothing is held; a fault takes power
+
+
+class PowerWait:
+    """Whether drives are where they were told to come, and what is said of those that are late. The caller runs the cycles.
+
+    Parameters
+    ----------
+    power : str
+        The state that is waited for.
+    patience : float
+        Time from now that the drives may take [s].
+    axes : sequence of Axis
+        The drives that are waited for.
+    cycle : Cycle
+        The cycle of all drives.
+    at_rest : AtRest
+        Up to which speed a joint is held.
+    """
+
+    def __init__(self, power: Power, patience: float, axes: Sequence[Axis], cycle: Cycle, at_rest: AtRest) -> None:
+        self._power, self._patience, self._axes, self._cycle, self._at_rest = power, patience, axes, cycle, at_rest
+        self._end = time.monotonic() + patience
+        self._enough = _ENOUGH.get(power, (power,))
+
+    def over(self) -> bool:
+        """Whether all drives are in the state and reply; to be held, joints must have come to rest, too."""
+        return not (any(axis.power not in self._enough for axis in self._axes) or self._cycle.silent(self._axes)
+                    or (self._power == "held" and self._turning()))
+
+    def late(self) -> bool:
+        """Whether the drives have taken longer than they may."""
+        return time.monotonic() > self._end
+
+    def error(self) -> DriverError:
+        """What is said of the first drive that is late."""
+        silent = self._cycle.silent(self._axes)
+        if silent:
+            return DriverError("no drive replies" if self._cycle.nobody_speaks() else f"{silent[0]} does not reply")
+        if turning := self._turning():
+            return DriverError(f"{turning[0]} still turns {self._patience:.2g} s after its drive was told to stop")
+        axis = next(axis for axis in self._axes if axis.power not in self._enough)
+        return DriverError(f"the drive of {axis.joint.name} is {axis.power!r} after {self._patience:g} s, not {self._power!r}"
+                           + (f": {axis.trouble}" if axis.trouble else ""))
+
+    def _turning(self) -> list[str]:
+        return self._at_rest.turning(self._cycle.axes)

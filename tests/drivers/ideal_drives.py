@@ -1,0 +1,76 @@
+"""Drives in this process that follow and reply at once, or not at all."""
+
+import time
+
+from stribeck.drivers.wire.axis import Axis, Reading, Steps
+from stribeck.drivers.wire.drive_link import DriveLink
+
+PAUSE = 0.07            # s: longer than a drive may be silent, shorter than its watchdog's time
+
+
+class Ideal(Axis):
+    """Follows at once."""
+
+    steps, watched = Steps(1e-6, 1e-6, 1e-6), True
+
+    def __init__(self, joint):
+        self.joint, self.state, self.velocity, self.q, self.mute, self.noise = joint, "off", 0.0, 0.0, False, None
+
+    @property
+    def power(self):
+        return self.state
+
+    def identity(self):
+        return {}
+
+    def configure(self):
+        pass
+
+    def enable(self):
+        self.state, self.velocity = "on", 0.0
+
+    def command(self, mode, value):
+        self.velocity = value
+
+    def quick_stop(self):
+        self.state, self.velocity = "held", 0.0
+
+    def disable(self):
+        self.state, self.velocity = "off", 0.0
+
+    def reset(self):
+        pass
+
+
+class Loopback(DriveLink):
+    """Replies come at once, but for the next cycles in which the computer pauses while it waits for them."""
+
+    def __init__(self, joints, keys, drives):
+        self.axes, self.pauses, self.failures = tuple(Ideal(joint) for joint in joints), 0, 0
+
+    def open(self, transport=None):
+        pass
+
+    def start(self):
+        pass
+
+    def close(self):
+        pass
+
+    def load(self):
+        return 0.0
+
+    def exchange(self, deadline):
+        asked = time.monotonic()
+        if self.failures:
+            self.failures -= 1
+            raise OSError("no buffer space available")
+        if self.pauses:
+            self.pauses -= 1
+            time.sleep(PAUSE)
+            return asked
+        for axis in self.axes:
+            axis.q += axis.velocity * 0.005
+            if not axis.mute:
+                axis.reading = Reading(time.monotonic(), axis.q, next(axis.noise) if axis.noise else axis.velocity, 0.0)
+        return asked

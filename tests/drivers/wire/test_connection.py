@@ -1,0 +1,42 @@
+"""What leaving a bus hides, and what may break it off: nothing."""
+
+import signal
+import sys
+
+import can
+import pytest
+
+from stribeck.drivers.wire.wired_arm import WiredArm
+from tests.drivers.ideal_drives import Loopback
+
+
+@pytest.mark.parametrize("why", [RuntimeError("a fault of the script"), KeyboardInterrupt()], ids=["fault", "Ctrl-C"])
+def test_an_interface_that_cannot_be_closed_hides_nothing(make_arm, monkeypatch, why):
+    """As one that was unplugged, which was why the arm was stopped."""
+    def close(link):
+        raise can.CanOperationError("could not write to serial device")
+
+    def move():
+        with WiredArm(make_arm(), Loopback) as made:
+            made.enable()
+            raise why
+
+    monkeypatch.setattr(Loopback, "close", close)
+    with pytest.raises(type(why)) as raised:
+        move()
+    assert raised.value is why
+    WiredArm(make_arm(), Loopback).reset()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no such signals")
+def test_ctrl_c_while_the_bus_is_let_go_of_comes_afterwards(make_arm, monkeypatch):
+    closed = []
+
+    def close(link):
+        signal.raise_signal(signal.SIGINT)
+        closed.append(link)
+
+    monkeypatch.setattr(Loopback, "close", close)
+    with pytest.raises(KeyboardInterrupt), WiredArm(make_arm(), Loopback):
+        pass
+    assert len(closed) == 1

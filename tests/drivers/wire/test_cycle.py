@@ -1,0 +1,57 @@
+"""What the cycle of a bus makes of pauses of this computer and of silent drives."""
+
+import time
+
+import numpy as np
+import pytest
+
+from stribeck.drivers.arm import Command
+from stribeck.drivers.errors import DriverError
+from tests.drivers.wires import REST, steps
+
+
+def test_a_bus_on_which_nobody_speaks_is_told(arm):
+    for axis in arm.axes:
+        axis.mute = True
+    with pytest.raises(DriverError, match=r"turn has not replied for .* nor has any other drive: .*; then no drive replies"):
+        steps(arm, 1000)
+
+
+def test_a_pause_while_replies_are_waited_for_is_not_the_drives_silence(arm):
+    arm.link.pauses = 1
+    missing = arm.step(Command(REST))
+    assert (missing.t_joint < missing.t).all()
+    fresh = arm.step(Command(REST))
+    assert (fresh.t_joint >= fresh.t).all()
+    np.testing.assert_array_equal(arm.tally.missed, [1, 1])
+
+
+def test_pauses_one_after_the_other_are_no_sign_of_life(arm):
+    arm.link.pauses = 3
+    arm.step(Command(REST))
+    with pytest.raises(DriverError, match=r"turn has not replied for \d+ ms; nor has any other drive: .*; the arm was stopped"):
+        arm.step(Command(REST))
+
+
+def test_a_drive_that_falls_silent_is_named_in_time(arm):
+    arm.axes[1].mute = True
+    began = time.monotonic()
+    with pytest.raises(DriverError, match=r"lift has not replied for \d+ ms; then lift does not reply"):
+        steps(arm, 1000, np.array([0.1, 0.1]))
+    assert arm.axes[0].velocity == 0.0
+    assert 0.05 < time.monotonic() - began < 3.0        # then the ladder waits for a word of the silent one
+
+
+@pytest.mark.parametrize("waiting", [False, True])
+def test_after_a_pause_longer_than_the_watchdog_nothing_goes_on(arm, monkeypatch, waiting):
+    """Whether the program paused before it came to send, or while it waited for the time to do so."""
+    steps(arm, 3, np.array([0.1, 0.1]))
+    before, pause, sleep = [axis.q for axis in arm.axes], arm.watchdog + 0.05, time.sleep
+    with monkeypatch.context() as patch:
+        if waiting:
+            patch.setattr("stribeck.drivers.wire.cycle.time.sleep", lambda seconds: (sleep(pause), patch.undo()))
+        else:
+            sleep(pause)
+        with pytest.raises(DriverError, match=r"this computer sent nothing for \d+ ms"):
+            arm.step(Command(np.array([0.1, 0.1])))
+    assert [axis.q for axis in arm.axes] == before

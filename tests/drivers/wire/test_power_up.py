@@ -1,0 +1,42 @@
+"""Joints that move while drives come to power."""
+
+import time
+
+import numpy as np
+import pytest
+
+from stribeck.drivers.errors import DriverError
+from stribeck.drivers.wire.wired_arm import WiredArm
+from tests.drivers.ideal_drives import Ideal, Loopback
+
+
+def test_a_joint_that_leaves_while_others_come_to_power_stops_all(make_arm, monkeypatch):
+    """As one whose motor is commutated wrongly; before its drive has power nobody says where a joint is to be."""
+    ready = time.monotonic() + 0.2
+    with WiredArm(make_arm(), Loopback) as arm:
+        arm.axes[0].q = 0.1
+        monkeypatch.setattr(Ideal, "enable", lambda axis: setattr(axis, "velocity", 1.0))
+        monkeypatch.setattr(Ideal, "power", property(lambda axis: "on" if axis.state == "off" and time.monotonic() > ready + (
+            0.5 if axis is arm.axes[1] else 0.0) else axis.state))
+        with pytest.raises(DriverError, match=r"^turn went from 0.\d+ to 0.\d+ rad once its drive had come to power, more than "
+                                              r"its following_error of 0.05 rad: .*; the arm was stopped"):
+            arm.enable()
+        assert [axis.velocity for axis in arm.axes] == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("stop", ["brake", "hold"])
+def test_a_braked_joint_that_is_elsewhere_before_its_drive_has_power_lost_its_zero(make_arm, monkeypatch, stop):
+    """As by a reset after the drives were looked at; one without brake may have sunk."""
+    def enable(axis):
+        axis.q, axis.ready = axis.q + 0.3, time.monotonic() + 0.1
+
+    with WiredArm(make_arm({"joints": {name: {"stop": stop} for name in ("turn", "lift")}}), Loopback) as arm:
+        monkeypatch.setattr(Ideal, "enable", enable)
+        monkeypatch.setattr(Ideal, "power", property(
+            lambda axis: "on" if axis.state == "off" and time.monotonic() > getattr(axis, "ready", np.inf) else axis.state))
+        if stop == "hold":
+            arm.enable()
+            return
+        with pytest.raises(DriverError, match=r"^turn went from 0 to 0.3 rad before its drive had come to power, more than its "
+                                              r"following_error of 0.05 rad: .* to its zero, and to its brake; the arm was"):
+            arm.enable()
