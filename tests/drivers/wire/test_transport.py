@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from stribeck.drivers.arm import Command
-from stribeck.drivers.canopen.canopen402 import CanopenLink
+from stribeck.drivers.canopen.canopen_link import CanopenLink
 from stribeck.drivers.connect import connect
 from stribeck.drivers.errors import DriverError
 from stribeck.drivers.mit.damiao import DamiaoLink
