@@ -13,6 +13,7 @@ from can.interfaces.udp_multicast import UdpMulticastBus
 from serial.urlhandler import protocol_socket
 
 from stribeck.drivers.emulators import dynamixel
+from stribeck.drivers.emulators.servo_line import TcpLine
 
 LOST = 0.01                 # part of the frames that is lost,
 DELAYED = 0.05              # delayed, with all that follow them,
@@ -167,7 +168,7 @@ def packets(data: bytes) -> list[bytes]:
     return [part for part in (first, *(_HEADER + other for other in others)) if part]
 
 
-class SpoiledLine(dynamixel.TcpLine):
+class SpoiledLine(TcpLine):
     """The servos' end of a line on which packets are spoiled. Its attributes are set by `spoil_frames`."""
 
     fault: ClassVar[str] = ""

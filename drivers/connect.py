@@ -29,7 +29,7 @@ def _wired(link: str) -> Connect:
 
 DRIVERS: dict[str, Connect] = {
     "simulated": _simulated,
-    "canopen": _wired("stribeck.drivers.canopen.canopen402:CanopenLink"),
+    "canopen": _wired("stribeck.drivers.canopen.canopen_link:CanopenLink"),
     "dynamixel": _wired("stribeck.drivers.dynamixel.dynamixel_link:DynamixelLink"),
     "damiao": _wired("stribeck.drivers.mit.damiao:DamiaoLink"),
     "odrive": _wired("stribeck.drivers.odrive.odrive_link:OdriveLink"),

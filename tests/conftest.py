@@ -17,9 +17,9 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 from stribeck.ident.arm.arm_file import ArmFile, load_arm  # noqa: E402  # NumPy reads the variables when it is imported
 
 ARMS = TEST_ARMS
-LONGEST = ("test_main_job", "test_minute", "test_resumed", "test_company", "test_campaign", "test_dynamixel", "test_clearance",
-           "test_forecast", "test_gravity", "test_manual", "test_canopen", "test_reliability", "test_arm_contract",
-           "test_agreement")
+LONGEST = ("test_main_job", "test_minute", "test_resumed", "test_company", "test_campaign", "test_dynamixel_axis",
+           "test_clearance", "test_forecast", "test_gravity", "test_manual", "test_cia402_axis", "test_canopen_link",
+           "test_reliability", "test_arm_contract", "test_agreement")
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:

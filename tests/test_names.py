@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from stribeck.drivers.dynamixel import dynamixel_link as dynamixel
+from stribeck.drivers.dynamixel import dynamixel_keys as dynamixel
 from stribeck.drivers.simulation.truth import FlexibleLink, JointTruth, Knobs, _ArmTruth
 from stribeck.experiments.plans.plan import Plan, Segment
 from stribeck.ident.arm.arm_file import JointTable, _ArmTable

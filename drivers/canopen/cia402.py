@@ -17,6 +17,7 @@ OPERATIONAL = 0x05
 _STATES = ((0x4F, 0x00, "not ready"), (0x4F, 0x40, "switch on disabled"), (0x4F, 0x0F, "fault reaction"), (0x4F, 0x08, "fault"),
            (0x6F, 0x21, "ready to switch on"), (0x6F, 0x23, "switched on"), (0x6F, 0x27, "operation enabled"),
            (0x6F, 0x07, "quick stop"))
+FAULTS = ("fault", "fault reaction")            # states that only a fault reset ends
 SHUTDOWN, SWITCH_ON, ENABLE_OPERATION, QUICK_STOP, DISABLE_VOLTAGE, FAULT_RESET = 0x06, 0x07, 0x0F, 0x02, 0x00, 0x80
 _TOWARDS_POWER = {"switch on disabled": SHUTDOWN, "ready to switch on": SWITCH_ON, "switched on": ENABLE_OPERATION,
                   "quick stop": ENABLE_OPERATION}

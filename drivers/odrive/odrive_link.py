@@ -3,19 +3,32 @@ each cycle. An axis that meets no set-point in its watchdog's time is disarmed.
 """
 
 import math
-import re
 import time
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-from pydantic import Field, field_validator
 
 from stribeck.drivers.odrive import can_simple as cansimple
+from stribeck.drivers.odrive.odrive_keys import (
+    ABSOLUTE,
+    CONTROL_MODE,
+    FORMS,
+    INPUT_MODE,
+    INPUT_VELOCITY,
+    LEAST_TORQUE,
+    MOST_TORQUE,
+    SPEED_LIMIT,
+    TIMEOUT,
+    WATCHDOG,
+    DriveKeys,
+    OdriveKeys,
+)
 from stribeck.drivers.wire.axis import Reading, Steps
-from stribeck.drivers.wire.drive_keys import Counts, Keys, refuse_shared
+from stribeck.drivers.wire.drive_keys import refuse_shared
 from stribeck.drivers.wire.driven_joint import DrivenJoint
-from stribeck.drivers.wire.polled import Condition, Frame, PolledAxis, PolledKeys, PolledLink
+from stribeck.drivers.wire.polled_axis import Condition, Frame, PolledAxis
+from stribeck.drivers.wire.polled_link import PolledLink
 from stribeck.drivers.wire.transport import can_bits
 
 _PATIENCE = 0.25        # s until an axis that was asked for power is asked again
@@ -23,46 +36,6 @@ _BEATS = 0.5            # s in which an axis must have sent a heartbeat, which c
 _FASTEST = float(np.finfo(np.float32).max)      # revolutions a second that a frame can hold
 _TOLD_AGAIN = 3         # times that a setting is sent before one that reads back otherwise is an error
 _WARM, _COLD = 1.0, 0.05    # s between questions for the temperature, and while there is none: samples begin with its column
-_FORMS = {              # endpoints that the driver needs, by their names in flat_endpoints.json
-    "axis0.config.enable_watchdog": "?", "axis0.config.watchdog_timeout": "f", "axis0.config.torque_soft_max": "f",
-    "axis0.config.torque_soft_min": "f", "axis0.controller.config.vel_limit": "f", "axis0.controller.config.control_mode": "B",
-    "axis0.controller.config.input_mode": "B", "axis0.controller.input_vel": "f",
-    "axis0.controller.config.absolute_setpoints": "?"}
-_WATCHDOG, _TIMEOUT, _MOST, _LEAST, _SPEED, _MODE, _INPUT, _TOLD, _ABSOLUTE = _FORMS
-
-
-class OdriveKeys(PolledKeys):
-    """Keys of ``[driver]``."""
-
-    firmware: str                       # whose endpoints these are; another is refused
-    relative_positions: bool = False    # whether positions may begin anew where an axis stands when its supply comes
-    endpoints: dict[str, Annotated[int, Field(ge=0, le=0xFFFF)]]
-
-    @field_validator("firmware")
-    @classmethod
-    def _spoken(cls, firmware: str) -> str:
-        found = re.match(r"(\d+)\.(\d+)\.", firmware)
-        if not found or (int(found[1]), int(found[2])) < (0, 6):
-            raise ValueError("a version from 0.6.0 on is needed: older firmware takes no settings by endpoint over CAN")
-        return firmware
-
-    @field_validator("endpoints")
-    @classmethod
-    def _all(cls, endpoints: dict[str, int]) -> dict[str, int]:
-        missing, unknown = sorted(set(_FORMS) - set(endpoints)), sorted(set(endpoints) - set(_FORMS))
-        if missing or unknown:
-            raise ValueError(f"{', '.join(missing or unknown)}: {'missing' if missing else 'not needed'}; the numbers are the "
-                             "ids in flat_endpoints.json of this firmware")
-        if twice := [name for name, number in endpoints.items() if list(endpoints.values()).count(number) > 1]:
-            raise ValueError(f"{' and '.join(twice)} have the same number; each has its own id in flat_endpoints.json")
-        return endpoints
-
-
-class DriveKeys(Keys):
-    """Keys of ``drive = {...}`` of a joint."""
-
-    node: Annotated[int, Field(ge=0, le=62)]
-    encoder_counts: Counts              # a motor revolution
 
 
 class OdriveAxis(PolledAxis):
@@ -106,8 +79,8 @@ class OdriveAxis(PolledAxis):
         """Hardware, firmware, limits that it holds."""
         hardware, firmware = self._get(cansimple.VERSION)
         return {"node": str(self.drive.node), "device": f"ODrive {hardware}", "firmware": firmware, "modes": "velocity",
-                "holds": f"{self.read(_SPEED) * abs(self._turn):.3g} {self.joint.position_unit}/s, "
-                         f"{self.read(_MOST) * abs(self._torque):.3g} {self.joint.torque_unit}"}
+                "holds": f"{self.read(SPEED_LIMIT) * abs(self._turn):.3g} {self.joint.position_unit}/s, "
+                         f"{self.read(MOST_TORQUE) * abs(self._torque):.3g} {self.joint.torque_unit}"}
 
     # settings
 
@@ -126,16 +99,17 @@ class OdriveAxis(PolledAxis):
         if state not in (cansimple.IDLE, cansimple.CLOSED_LOOP):
             raise self.error(f"is busy: {cansimple.state_words(state)}")
         self._refuse_leader(state)
-        if not (self.keys.relative_positions or self.read(_ABSOLUTE)):
+        if not (self.keys.relative_positions or self.read(ABSOLUTE)):
             raise self.error("counts positions from where it stood when its supply came (absolute_setpoints is false): in "
                              "another posture zero_offset would be wrong, and with it every limit. Set absolute_setpoints on "
                              "the ODrive; or say driver.relative_positions = true and bring the arm to one posture before "
                              "each power-up")
         torque = self.joint.torque / abs(self._torque)
         mode = self._frame(cansimple.MODE, cansimple.pack_mode(cansimple.VELOCITY_CONTROL, cansimple.PASSTHROUGH))
-        self._tell(mode if state == cansimple.IDLE else None, {_MODE: cansimple.VELOCITY_CONTROL, _INPUT: cansimple.PASSTHROUGH})
-        for name, value in ((_SPEED, self.joint.velocity / abs(self._turn)), (_MOST, torque), (_LEAST, -torque),
-                            (_TIMEOUT, self.keys.watchdog)):
+        self._tell(mode if state == cansimple.IDLE else None,
+                   {CONTROL_MODE: cansimple.VELOCITY_CONTROL, INPUT_MODE: cansimple.PASSTHROUGH})
+        for name, value in ((SPEED_LIMIT, self.joint.velocity / abs(self._turn)), (MOST_TORQUE, torque), (LEAST_TORQUE, -torque),
+                            (TIMEOUT, self.keys.watchdog)):
             self.write(name, value)
         self.try_watchdog(state == cansimple.CLOSED_LOOP)
 
@@ -145,7 +119,7 @@ class OdriveAxis(PolledAxis):
         self._refuse_leader(self._state())
 
     def _refuse_leader(self, state: int) -> None:
-        if state == cansimple.CLOSED_LOOP and (self.read(_WATCHDOG) or self.read(_TOLD)):
+        if state == cansimple.CLOSED_LOOP and (self.read(WATCHDOG) or self.read(INPUT_VELOCITY)):
             raise self.error("is powered and follows another program, or one that ended without stopping it; stop that first")
 
     def _compare_firmware(self) -> None:
@@ -157,14 +131,14 @@ class OdriveAxis(PolledAxis):
 
     def watch(self, on: bool) -> None:
         """A set-point of zero, then the switch of the watchdog."""
-        self._tell(self.setpoint(0.0), {_TOLD: 0.0})
+        self._tell(self.setpoint(0.0), {INPUT_VELOCITY: 0.0})
         self.released &= not on             # before it is written: it may be, though nothing comes back
-        self.write(_WATCHDOG, on)
+        self.write(WATCHDOG, on)
         self.released = not on
 
     def write(self, name: str, value: float) -> None:
         """Write an endpoint and read it back."""
-        data = cansimple.pack_sdo(self.keys.endpoints[name], _FORMS[name], value)
+        data = cansimple.pack_sdo(self.keys.endpoints[name], FORMS[name], value)
         self._tell(self._frame(cansimple.RX_SDO, data), {name: value})
 
     def read(self, name: str) -> float:
@@ -175,7 +149,7 @@ class OdriveAxis(PolledAxis):
         return value
 
     def _question(self, name: str) -> Frame:
-        return self._frame(cansimple.RX_SDO, cansimple.pack_sdo(self.keys.endpoints[name], _FORMS[name]))
+        return self._frame(cansimple.RX_SDO, cansimple.pack_sdo(self.keys.endpoints[name], FORMS[name]))
 
     def _tell(self, frame: Frame | None, values: Mapping[str, float]) -> None:
         """Send what sets endpoints, which nothing acknowledges, and read them back; once more where it may have been lost."""
@@ -235,7 +209,7 @@ class OdriveAxis(PolledAxis):
 
     def release(self) -> Iterator[Frame]:
         """The watchdog's switch, and the question whether it is off."""
-        endpoint, form = self.keys.endpoints[_WATCHDOG], _FORMS[_WATCHDOG]
+        endpoint, form = self.keys.endpoints[WATCHDOG], FORMS[WATCHDOG]
         for value in (0.0, None):
             yield self._frame(cansimple.RX_SDO, cansimple.pack_sdo(endpoint, form, value))
 
@@ -254,7 +228,7 @@ class OdriveAxis(PolledAxis):
         if not self._error():
             return
         self.link.send(self.setpoint(0.0))
-        self.write(_WATCHDOG, False)
+        self.write(WATCHDOG, False)
         self.link.send(self._frame(cansimple.CLEAR, b"\0"))
         time.sleep(0.02)
         if error := self._error():
@@ -305,10 +279,10 @@ class OdriveAxis(PolledAxis):
     def _take_endpoint(self, data: bytes) -> None:
         endpoint = cansimple.sdo_endpoint(data)
         for name, number in self.keys.endpoints.items():
-            value = cansimple.unpack_sdo(data, _FORMS[name]) if number == endpoint else None
+            value = cansimple.unpack_sdo(data, FORMS[name]) if number == endpoint else None
             if value is not None:
                 self.answers[name] = value
-                if name == _WATCHDOG and self._goal in ("held", "off"):
+                if name == WATCHDOG and self._goal in ("held", "off"):
                     self.released = not value
 
 

@@ -28,7 +28,7 @@ from stribeck.ident.arm.arm_file import ArmFile, load_arm
 
 processes = multiprocessing.get_context("forkserver")       # imports once, starts in no time
 processes.set_forkserver_preload([
-    *(f"stribeck.drivers.{module}" for module in ("canopen.canopen402", "mit.damiao", "dynamixel.dynamixel_link",
+    *(f"stribeck.drivers.{module}" for module in ("canopen.canopen_link", "mit.damiao", "dynamixel.dynamixel_link",
                                                   "odrive.odrive_link", "wire.wired_arm")),
     *(f"stribeck.drivers.emulators.{kind}" for kind in ("canopen", "damiao", "dynamixel", "odrive")), __name__])
 

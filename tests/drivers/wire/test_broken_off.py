@@ -101,12 +101,14 @@ def test_a_servo_that_was_being_taken_over_is_held_where_it_was(bench, monkeypat
         assert place > 0.2
         if trembles:                    # then it is told where to stand until it does
             meanwhile.setattr(axis, "_stands", lambda state: False)
-        meanwhile.setattr(axis, "write", once(axis.write, error, lambda setting: (setting.item, setting.value) == (WATCHDOG, 0)))
+        meanwhile.setattr(axis.registers, "write", once(axis.registers.write, error, lambda setting: (
+            setting.item, setting.value) == (WATCHDOG, 0)))
         with pytest.raises((KeyboardInterrupt, DriverError)):
             arm.enable()
     time.sleep(2.0 * watchdog)
     with connect(drives.arm) as arm:
-        assert (arm.axes[0].read(TORQUE_ENABLE), arm.axes[0].read(WATCHDOG)) == (1, -1)
+        registers = arm.axes[0].registers
+        assert (registers.read(TORQUE_ENABLE), registers.read(WATCHDOG)) == (1, -1)
         arm.enable()
         assert steps(arm, 5)[-1].q[0] == pytest.approx(place, abs=5e-3)
 

@@ -15,7 +15,7 @@ from stribeck.experiments.methods.registry import METHODS
 from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
 from stribeck.experiments.recording.run_writer import Recorder
 from stribeck.ident.log.campaign_folder import campaign_runs
-from tests.drivers.canopen.test_canopen import TEST_OBJECT, probing
+from tests.drivers.canopen.canopen_probe import TEST_OBJECT, probing
 from tests.experiments.recording.test_campaign import raw, whole_trips
 
 # 24 s of robot time; slow speeds enough that a round trip that a busy computer spoils does not decide on the law

@@ -1,0 +1,59 @@
+"""The `canopen` library's network on a CAN bus, with its failures in our words."""
+
+from collections.abc import Callable
+
+import can
+import canopen
+
+from stribeck.drivers.errors import DriverError
+from stribeck.drivers.wire.transport import SEND
+
+
+class _Reader(canopen.network.MessageListener):
+    """Tells error frames; ends the reader's thread without a traceback where the bus fails."""
+
+    def __init__(self, network: canopen.Network, on_error_frame: Callable[[], None]) -> None:
+        super().__init__(network)
+        self._on_error_frame = on_error_frame
+
+    def on_message_received(self, msg: can.Message) -> None:
+        """The library leaves error frames alone."""
+        if msg.is_error_frame:
+            self._on_error_frame()
+        super().on_message_received(msg)
+
+    def on_error(self, exc: Exception) -> None:
+        """`CanopenNetwork.check` says why."""
+        raise SystemExit
+
+
+class CanopenNetwork(canopen.Network):
+    """Says in our words that its reader has died, whatever killed it, and waits for no frame longer than `SEND`.
+
+    Parameters
+    ----------
+    bus : can.BusABC
+        An open bus.
+    on_error_frame : callable
+        Called in the reader's thread for each error frame.
+    """
+
+    NOTIFIER_CYCLE = 0.05
+
+    def __init__(self, bus: can.BusABC, on_error_frame: Callable[[], None]) -> None:
+        super().__init__(bus)
+        self.listeners = [_Reader(self, on_error_frame)]
+
+    def send_message(self, can_id: int, data: bytes, remote: bool = False) -> None:
+        """Like the library's own, with a time-out."""
+        if self.bus is None:
+            raise DriverError("the CAN bus is closed")
+        with self.send_lock:
+            self.bus.send(can.Message(arbitration_id=can_id, data=data, is_remote_frame=remote, is_extended_id=False),
+                          timeout=SEND)
+
+    def check(self) -> None:
+        """Apart from sending: who cannot be heard any more may still hear that it is to stop."""
+        failure = None if self.notifier is None else self.notifier.exception
+        if failure is not None:
+            raise DriverError(f"the CAN bus cannot be read any more: {failure}") from failure

@@ -1,0 +1,120 @@
+"""Objects of one drive, written and read by SDO, while the watchdogs of all drives are kept quiet."""
+
+import logging
+import struct
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import canopen
+
+from stribeck.drivers.canopen.canopen_settings import Setting
+from stribeck.drivers.errors import DriverError, NoAnswer
+
+logging.getLogger("canopen").setLevel(logging.CRITICAL)          # what it calls errors we ask again, or raise
+
+_REPLY = 0.3                # s for an answer,
+_ASKED = 3                  # times that it is asked for, since a frame may be lost
+_GARBLED = (struct.error, IndexError, ValueError, AssertionError, RuntimeError)    # what the library makes of damaged answers
+_ABSENT = (0x06020000, 0x06090011)      # no such object or sub-index
+
+
+class _NoObject(Exception):
+    """The drive does not have an object."""
+
+
+class _Channel(canopen.sdo.SdoClient):
+    """Waits for answers, and calls `feed` every so often meanwhile."""
+
+    def __init__(self, *addresses: Any, feed: Callable[[], None], every: float) -> None:
+        super().__init__(*addresses)
+        self._feed, self._every = feed, every
+
+    def read_response(self) -> bytes:
+        """Like the library's own, in slices of its time."""
+        end = time.monotonic() + _REPLY
+        while True:
+            self._feed()
+            self.RESPONSE_TIMEOUT = min(self._every, max(0.0, end - time.monotonic()))
+            try:
+                return bytes(super().read_response())
+            except canopen.SdoCommunicationError:
+                if time.monotonic() >= end:
+                    raise
+
+
+class FedNode(canopen.RemoteNode):
+    """A drive as the library sees it, whose answers are waited for while `feed` is called, every so many seconds or sooner."""
+
+    def __init__(self, node: int, feed: Callable[[], None], every: float) -> None:
+        self._client = partial(_Channel, feed=feed, every=min(_REPLY, every))
+        super().__init__(node, canopen.ObjectDictionary())
+
+    def add_sdo(self, rx_cobid: int, tx_cobid: int) -> _Channel:
+        """The channel of the node, which is made before there is a network."""
+        client = self._client(rx_cobid, tx_cobid, self.object_dictionary)
+        self.sdo_channels.append(client)
+        return client
+
+
+class SdoClient:
+    """Reads and writes objects of the drive of a joint."""
+
+    def __init__(self, node: canopen.RemoteNode, joint: str) -> None:
+        self._node, self._joint = node, joint
+
+    def write(self, setting: Setting) -> bool:
+        """Write one object; False if the drive does not have it and need not."""
+        try:
+            self._ask(setting.index, setting.sub, setting.what, self._node.sdo.download,
+                      struct.pack(setting.form, setting.value))
+        except _NoObject:
+            if setting.needed:
+                raise self.error(f"has no object 0x{setting.index:04X}:{setting.sub} ({setting.what})") from None
+            return False
+        return True
+
+    def verify(self, setting: Setting) -> None:
+        """Read one object back; raises where the drive holds another value than it was told."""
+        found = self.read(setting.index, setting.sub, setting.form)
+        if not setting.confirmed_by(found):
+            raise self.error(f"was told {setting.what} = {setting.value} (0x{setting.index:04X}:{setting.sub}) and reads back "
+                             f"{found}")
+
+    def read(self, index: int, sub: int, form: str) -> int | None:
+        """Value of an object; None if the drive does not have it."""
+        try:
+            data = self._ask(index, sub, "", self._node.sdo.upload)
+        except _NoObject:
+            return None
+        size = struct.calcsize(form)
+        if len(data) < size:
+            raise self.error(f"answers {len(data)} bytes for 0x{index:04X}:{sub}, {size} are needed")
+        value: int = struct.unpack_from(form, data)[0]
+        return value
+
+    def text(self, index: int) -> str:
+        """Text in an object; empty if the drive does not have it."""
+        try:
+            return bytes(self._ask(index, 0, "", self._node.sdo.upload)).decode("latin-1").strip("\0 ")
+        except _NoObject:
+            return ""
+
+    def _ask(self, index: int, sub: int, what: str, transfer: Callable[..., Any], *data: bytes) -> Any:
+        """A transfer, repeated where no answer came, another's or a damaged one; the library's errors in our words."""
+        for left in reversed(range(_ASKED)):
+            try:
+                return transfer(index, sub, *data)
+            except canopen.SdoAbortedError as error:
+                if error.code in _ABSENT:
+                    raise _NoObject from None
+                raise self.error(f"refuses 0x{index:04X}:{sub}{f' ({what})' if what else ''}: {error}") from error
+            except (canopen.SdoCommunicationError, *_GARBLED) as error:
+                if not left:
+                    raise self.error("does not answer; check power, wiring, bit_rate and node", NoAnswer) from error
+        raise AssertionError
+
+    def error(self, words: str, kind: type[DriverError] = DriverError) -> DriverError:
+        """An error that names the drive."""
+        return kind(f"the drive of {self._joint} (node {self._node.id}) {words}")

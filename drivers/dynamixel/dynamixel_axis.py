@@ -1,0 +1,212 @@
+"""One Dynamixel servo, whose velocities are ramps of the goal position: settings, orders, and what its replies say.
+
+A servo's velocity set-point is coarse (24 mrad/s at the horn), so velocities are sent as ramps of the goal position, in extended
+position mode with a time-based profile: each goal lies `span` ahead on the ramp and is to be reached in that time. The servo
+interpolates between goals; a host that falls silent leaves a goal that is at most `span` away.
+"""
+
+import time
+from collections.abc import Callable
+
+from stribeck.drivers.dynamixel import protocol2 as dxl
+from stribeck.drivers.dynamixel import servo_inspection as inspection
+from stribeck.drivers.dynamixel.dynamixel_keys import DriveKeys, DynamixelKeys, ServoConfig
+from stribeck.drivers.dynamixel.dynamixel_settings import WATCHDOG_OFF, Setting, profile, settings, torque_limit, watchdog
+from stribeck.drivers.dynamixel.protocol2 import Reply, State
+from stribeck.drivers.dynamixel.servo_bus import ServoBus
+from stribeck.drivers.dynamixel.servo_registers import ServoRegisters
+from stribeck.drivers.wire.axis import Axis, Power, Reading, Steps
+from stribeck.drivers.wire.driven_joint import DrivenJoint
+
+_BOOT = 3.0                 # s for a servo to come back from a reboot
+_LEAD = 0.25                # rad of the horn that a ramp may be ahead of it: full effort of the servo's position loop
+_FRESH = 0.05               # s for which a reply says where it is
+_TREMBLE = 4                # counts by which a servo that holds may tremble between two answers
+_STANDING = 1               # counts of velocity up to which a servo stands
+
+
+class DynamixelAxis(Axis):
+    """One servo."""
+
+    def __init__(self, joint: DrivenJoint, keys: DynamixelKeys, drive: DriveKeys, bus: Callable[[], ServoBus]) -> None:
+        self.joint, self.keys, self.drive = joint, keys, drive
+        self.config = config = ServoConfig(joint, keys, drive)
+        config.refuse_unfit()
+        self.scale = config.scale
+        self.registers, self._bus = ServoRegisters(joint.name, drive.id, bus), bus
+        position = abs(self.scale.position)
+        self.steps = Steps(position / keys.span, position, abs(self.scale.torque))
+        self.state: State | None = None
+        self._asked: str | None = None      # "on", "follow", "held", "off"; None leaves the servo as it is
+        self._alert = False
+        self.ours = False                   # whether it was set up or powered since the line was opened: its watchdog is ours
+        self._ramp = self._velocity = 0.0   # joint position up to which set-points have led, and the last of them
+        self._commanded = 0.0
+
+    # what the servo says
+
+    @property
+    def power(self) -> Power:
+        """By the last reply; a servo that its watchdog stopped holds, and takes no goals.
+
+        Not every hardware error takes its power (register 63): one that keeps it is to be stopped, and then is held or switched
+        off like any other.
+        """
+        state = self.state
+        if state is None:
+            return "off"
+        faulty = bool(state.hardware_error or self._alert)
+        if not state.torque_enable:
+            return "fault" if faulty else "off"
+        if faulty and self._asked not in ("held", "off"):
+            return "fault"
+        return "held" if state.tripped or (self._asked == "held" and self._stands(state)) else "on"
+
+    @property
+    def trouble(self) -> str | None:
+        """Hardware error, watchdog or lost power in words."""
+        state = self.state
+        if state is None:
+            return "silent"
+        if state.hardware_error or self._alert:
+            return dxl.hardware_words(state.hardware_error) or "hardware error"
+        if state.tripped and state.torque_enable:
+            return "its bus watchdog found the host silent"
+        if not state.torque_enable:
+            return "no power: switched off, or started again after losing its supply" if self._asked == "follow" else "no power"
+        return None
+
+    def identity(self) -> dict[str, str]:
+        """Model, firmware, mode, limits in force, supply."""
+        return inspection.identity(self.registers, self.config)
+
+    @staticmethod
+    def _stands(state: State) -> bool:
+        return abs(state.velocity) <= _STANDING
+
+    def take(self, t: float, reply: Reply) -> bool:
+        """A reply to a Sync Read; whether it was one."""
+        state = dxl.unpack_state(reply.data)
+        if state is None:
+            return False
+        self.state, self._alert = state, dxl.alert(reply.error)
+        q, dq, tau = self.scale.joint(state)
+        self.reading = Reading(t, q, dq, tau, state.word, float(state.current), float(state.temperature))
+        self.replies += 1
+        if self._asked == "on" and state.torque_enable and not state.tripped:
+            self._asked, self._commanded = "follow", t
+        return True
+
+    # settings
+
+    def greet(self) -> None:
+        """Its model number."""
+        self.registers.read(dxl.MODEL_NUMBER)
+
+    def configure(self) -> None:
+        """Write what differs, then read everything back; a servo that its watchdog holds keeps holding."""
+        self.reading = self.state = self._asked = None
+        self.ours = False
+        inspection.check_servo(self.registers, self.config)
+        powered, tripped = inspection.stance(self.registers, self.keys)
+        inspection.refuse_leader(self.registers, powered, tripped)
+        told = [setting for setting in (*settings(self.config), *profile(self.keys))
+                if not (tripped and setting.item is dxl.GOAL_CURRENT)]
+        for setting in told:
+            if self.registers.read(setting.item) != setting.value:
+                if powered and setting.locked:
+                    raise self.registers.error(f"holds its joint and has another {setting.what}, which cannot be set under "
+                                               "power; support the arm, then switch its supply off and on")
+                self.registers.write(setting)
+        for setting in told:
+            self.registers.verify(setting)
+        if not tripped:
+            self.ours = True
+            self.registers.tell(watchdog(self.keys))
+        self.watched = True
+
+    def refuse_company(self) -> None:
+        """A powered servo whose watchdog has not stopped it follows somebody."""
+        inspection.refuse_leader(self.registers, *inspection.stance(self.registers, self.keys))
+
+    # orders
+
+    def enable(self) -> None:
+        """Make the goal the present position and read it back, then ask for power. What the watchdog locked is unlocked first.
+
+        A servo that was reset since it was set up knows its place within a turn only, and is refused.
+        """
+        if self.registers.read_once(dxl.INDIRECT) != dxl.indirect_addresses():
+            raise self.registers.error("was reset after it had been set up: where it is may be off by whole turns. Connect "
+                                       "again with the horn within half a turn of zero_offset")
+        self.ours = True
+        for setting in profile(self.keys):
+            self.registers.tell(setting)
+        here = self.registers.read(dxl.PRESENT_POSITION, _TREMBLE)
+        self._ramp, self._velocity = (here - dxl.CENTRE) * self.scale.position + self.scale.zero, 0.0
+        self.registers.write(WATCHDOG_OFF)
+        self.registers.tell(watchdog(self.keys))
+        self.registers.tell(Setting(dxl.GOAL_POSITION, here, "goal position"))
+        for setting in torque_limit(self.config):
+            self.registers.tell(setting)
+        self._asked = "on"
+
+    def command(self, mode: str, value: float) -> None:
+        """Carry the ramp to where the last velocity has led by now, as the servo has gone, then on by this one.
+
+        A servo that does not say where it is, is led on: back to where it was last heard would be a jump.
+        """
+        now = time.monotonic()
+        passed, self._commanded = min(now - self._commanded, self.keys.span), now
+        self._ramp += self._velocity * passed
+        self._velocity = value
+        if self.reading is not None and now - self.reading.t < _FRESH:
+            lead = _LEAD / self.drive.reduction
+            self._ramp = min(max(self._ramp, self.reading.q - lead), self.reading.q + lead)
+        self.scale.goal(self._ramp + value * self.keys.span)
+
+    def quick_stop(self) -> None:
+        """Stay where the ramp has led; the servo holds there."""
+        self._velocity, self._asked = 0.0, "held"
+
+    def disable(self) -> None:
+        """Power off."""
+        self._velocity, self._asked = 0.0, "off"
+
+    def rest(self) -> None:
+        """Leave it: its watchdog is released where it has no power, else is to trip, also where it was only just taken over."""
+        if self.state is None or not self.state.torque_enable:
+            self.registers.write(WATCHDOG_OFF)
+        elif not self.state.tripped:
+            self.registers.tell(watchdog(self.keys))
+
+    def reset(self) -> None:
+        """A reboot, which alone clears a fault and takes the power; a servo without fault is left as it is."""
+        fault = self.registers.read(dxl.HARDWARE_ERROR)
+        if not fault:
+            return
+        if self.joint.falls and self.registers.read(dxl.TORQUE_ENABLE):
+            raise self.registers.error(f"holds its joint in spite of its fault, {dxl.hardware_words(fault)}, and would let it "
+                                       "fall; support the arm, then switch its supply off and on")
+        self.registers.write(Setting(dxl.TORQUE_ENABLE, 0, "power"))
+        self.registers.write(WATCHDOG_OFF)
+        self._bus().ask(self.drive.id, dxl.REBOOT, tries=1)
+        end = time.monotonic() + _BOOT
+        while self._bus().ask(self.drive.id, dxl.PING, size=3) is None and time.monotonic() < end:
+            pass
+        fault = self.registers.read(dxl.HARDWARE_ERROR)
+        if fault:
+            raise self.registers.error("keeps its fault: " + dxl.hardware_words(fault))
+
+    def goal(self) -> int | None:
+        """Goal position of this cycle; None where the servo is to be left alone."""
+        if self._asked == "follow" or (self._asked == "held" and self.power == "on"):
+            return self.scale.goal(self._ramp + self._velocity * self.keys.span)
+        return None
+
+    def switch(self) -> int | None:
+        """Torque Enable of this cycle, for transitions only: a servo that lost its power by itself is not brought back."""
+        if self.state is None or self._asked not in ("on", "off"):
+            return None
+        wanted = int(self._asked == "on")
+        return None if self.state.torque_enable == wanted else wanted

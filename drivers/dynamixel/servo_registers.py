@@ -1,0 +1,72 @@
+"""Items of one servo's control table, written and read by single instructions."""
+
+from collections.abc import Callable
+
+from stribeck.drivers.dynamixel import protocol2 as dxl
+from stribeck.drivers.dynamixel.dynamixel_settings import Setting
+from stribeck.drivers.dynamixel.protocol2 import Register
+from stribeck.drivers.dynamixel.servo_bus import ServoBus
+from stribeck.drivers.errors import DriverError, NoAnswer
+
+_AGREE = 4                  # more times that an item is read until two answers agree
+
+
+class ServoRegisters:
+    """Reads and writes items of the servo of a joint.
+
+    Parameters
+    ----------
+    joint : str
+        Name of the joint, for errors.
+    servo : int
+        Id of the servo.
+    bus : callable
+        Gives the line, or raises `DriverError` where it is not open.
+    """
+
+    def __init__(self, joint: str, servo: int, bus: Callable[[], ServoBus]) -> None:
+        self._joint, self._servo, self._bus = joint, servo, bus
+
+    def read(self, item: Register, apart: int = 0) -> int:
+        """Value of an item that two answers in succession agree on: one that comes twice, late, is taken for the next."""
+        found = self.read_once(item)
+        for _ in range(_AGREE):
+            before, found = found, self.read_once(item)
+            if abs(found - before) <= apart:
+                return found
+        raise self.error(f"gives another value of register {item.address} each time that it is asked; see to the line")
+
+    def read_once(self, item: Register) -> int:
+        """Value of an item by one answer."""
+        return item.unpack(self._ask(dxl.READ, dxl.read_request(item), item.size, f"register {item.address}"))
+
+    def write(self, setting: Setting) -> None:
+        """Write one item."""
+        self._ask(dxl.WRITE, dxl.write_request(setting.item, setting.value), 0, f"{setting.what} = {setting.value}")
+
+    def tell(self, setting: Setting) -> None:
+        """Write one item and read it back."""
+        self.write(setting)
+        self.verify(setting)
+
+    def verify(self, setting: Setting) -> None:
+        """Read one item back; raises where the servo holds another value than it was told."""
+        found = self.read_once(setting.item)
+        if found != setting.value:          # it may be the answer to an earlier question
+            found = self.read(setting.item)
+        if found != setting.value:
+            raise self.error(f"was told {setting.what} = {setting.value} (register {setting.item.address}) and reads back "
+                             f"{found}")
+
+    def _ask(self, instruction: int, parameters: bytes, size: int, what: str) -> bytes:
+        reply = self._bus().ask(self._servo, instruction, parameters, size)
+        if reply is None:
+            raise self.error("does not answer; check power, wiring, baud_rate and id", NoAnswer)
+        words = dxl.error_words(reply.error)
+        if words:
+            raise self.error(f"refuses {what}: {words}")
+        return reply.data
+
+    def error(self, words: str, kind: type[DriverError] = DriverError) -> DriverError:
+        """An error that names the servo."""
+        return kind(f"the drive of {self._joint} (id {self._servo}) {words}")

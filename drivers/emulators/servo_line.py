@@ -1,0 +1,95 @@
+"""Lines that emulated servos listen on: a TCP port, or a pty."""
+
+import errno
+import os
+import select
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from stribeck.ident.errors import InputError
+
+
+class TcpLine:
+    """A line behind a TCP port; all who connect are on it."""
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme != "socket" or parts.port is None:
+            raise InputError(f"driver.port = {url!r}: an emulator listens on socket://host:port or on a pty of its own")
+        try:
+            self._listener = socket.create_server((parts.hostname or "127.0.0.1", parts.port))
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                raise InputError(f"driver.port = {url!r}: another program, as an emulator, listens there; end that one, or give "
+                                 "another port") from error
+            raise
+        self._clients: dict[socket.socket, bytearray] = {}
+
+    def receive(self, timeout: float) -> list[tuple[bytearray, Callable[[bytes], None]]]:
+        """Buffers to which bytes have come, each with a way to answer."""
+        came = []
+        for one in select.select([self._listener, *self._clients], [], [], timeout)[0]:
+            if one is self._listener:
+                client, _ = one.accept()
+                client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                self._clients[client] = bytearray()
+                continue
+            try:
+                data = one.recv(4096)
+            except OSError:
+                data = b""
+            if not data:
+                self._clients.pop(one)
+                one.close()
+                continue
+            self._clients[one] += data
+            came.append((self._clients[one], _sender(one)))
+        return came
+
+    def close(self) -> None:
+        """Everybody is disconnected."""
+        for one in (*self._clients, self._listener):
+            one.close()
+
+
+def _sender(client: socket.socket) -> Callable[[bytes], None]:
+    def send(data: bytes) -> None:
+        with suppress(OSError):
+            client.sendall(data)
+
+    return send
+
+
+class PtyLine:
+    """A line at a pty, found by a link at the path that the arm file names."""
+
+    def __init__(self, path: Path) -> None:
+        import tty
+
+        if path.exists():
+            raise InputError(f"driver.port = \"{path}\" is there already; an emulator makes a pty of its own and links it from a "
+                             "path that is free")
+        self._path, self._buffer = path, bytearray()
+        self._master, self._slave = os.openpty()                # the slave stays open, that clients may come and go
+        tty.setraw(self._slave)
+        path.unlink(missing_ok=True)                            # a link to a pty that is gone
+        path.symlink_to(os.ttyname(self._slave))
+
+    def receive(self, timeout: float) -> list[tuple[bytearray, Callable[[bytes], None]]]:
+        """As of `TcpLine`."""
+        if not select.select([self._master], [], [], timeout)[0]:
+            return []
+        self._buffer += os.read(self._master, 4096)
+        return [(self._buffer, self._send)]
+
+    def _send(self, data: bytes) -> None:
+        os.write(self._master, data)
+
+    def close(self) -> None:
+        """The link goes with the pty."""
+        self._path.unlink(missing_ok=True)
+        os.close(self._master)
+        os.close(self._slave)

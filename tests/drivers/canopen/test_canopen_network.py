@@ -1,0 +1,50 @@
+"""Buses that show errors, or fail."""
+
+import time
+
+import can
+import pytest
+
+from stribeck.drivers.connect import connect
+from stribeck.drivers.errors import DriverError
+from tests.drivers.wires import PACE, PAIR, steps, until_it_fails, virtual_drives, with_port
+
+
+class TestFaults:
+    def test_a_bus_that_fails_is_an_error_of_ours_and_the_watchdogs_stop_the_joints(self, pair, probe, monkeypatch):
+        def broken(*_, **__):
+            raise can.CanOperationError("No buffer space available")
+
+        with connect(pair.arm) as arm:
+            arm.enable()
+            steps(arm, 20, PACE)
+            monkeypatch.setattr(arm.link._bus, "send", broken)
+            with pytest.raises(DriverError, match="the bus failed: No buffer space"):
+                until_it_fails(arm)
+        time.sleep(0.6)
+        for node in (1, 2):
+            assert abs(probe.read(node, 0x606C)) < 2000
+            assert probe.state(node) == 0x40
+
+
+def test_error_frames_are_counted(make_arm):
+    with virtual_drives(make_arm(with_port(PAIR["canopen"], 1)), lambda _: None) as driver, driver:
+        driver.link._network.listeners[0].on_message_received(can.Message(is_error_frame=True))
+        driver.look(1)
+        assert driver.link.error_frames == 1
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")     # how pytest shows a thread's end
+def test_a_bus_that_cannot_be_read_any_more_is_said_without_a_traceback(pair, capfd, monkeypatch):
+    def broken(*_, **__):
+        raise can.CanOperationError("no such device")
+
+    with connect(pair.arm) as arm:
+        arm.enable()
+        steps(arm, 10)
+        with monkeypatch.context() as patch:
+            patch.setattr(arm.link._bus, "recv", broken)
+            with pytest.raises(DriverError, match="cannot be read any more: no such device"):
+                until_it_fails(arm)
+    time.sleep(0.6)
+    assert "Traceback" not in capfd.readouterr().err

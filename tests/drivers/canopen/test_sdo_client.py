@@ -1,0 +1,102 @@
+"""Objects that are asked for by SDO: answers that are lost, come twice, are damaged or late."""
+
+import time
+from contextlib import suppress
+from itertools import islice
+from unittest.mock import patch
+
+import canopen
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from stribeck.drivers.canopen.canopen_settings import Setting
+from stribeck.drivers.connect import connect
+from stribeck.drivers.errors import DriverError
+from tests.drivers.wires import PACE, PAIR, merged, steps, virtual_drives, with_port
+
+
+class TestSilence:
+    def test_nobody_there_is_said_in_time(self, make_arm, pair):
+        missing = merged(with_port(PAIR["canopen"], pair.arm.driver.model_extra["bus"]["port"]),
+                         {"joints": {"lift": {"drive": {"node": 9}}}})
+        began = time.monotonic()
+        with pytest.raises(DriverError, match=r"drive of lift \(node 9\) does not answer"), connect(make_arm(missing)):
+            pass
+        assert time.monotonic() - began < 3.0
+
+
+def losing_answers(node):
+    """One answer by SDO in twenty is lost, every fifth comes twice."""
+    transmit, count = node._transmit, 0
+
+    def lossy(identifier, data):
+        nonlocal count
+        count += identifier == 0x580 + node.id
+        if identifier != 0x580 + node.id or count % 20:
+            transmit(identifier, data)
+            if identifier == 0x580 + node.id and count % 5 == 0:
+                transmit(identifier, data)
+
+    node._transmit = lossy
+
+
+def test_settings_arrive_where_answers_are_lost_or_come_twice(make_arm):
+    arm = make_arm(merged(with_port(PAIR["canopen"], 1), {"driver": {"modes": ["velocity"]}}))
+    with virtual_drives(arm, losing_answers) as driver, driver:
+        assert all(axis.watched for axis in driver.axes)
+
+
+def test_watchdogs_stay_quiet_while_an_answer_is_waited_for(make_arm):
+    """They are shorter than the time after which a drive is asked again, and run since the first cycle."""
+    nodes = []
+
+    def loses_an_answer(node):
+        transmit, left = node._transmit, [2]
+        nodes.append(node)
+
+        def lossy(identifier, data):
+            asked = identifier == 0x580 + node.id and data[1:3] == b"\xff\x60" and node._watchdog is not None and left[0]
+            left[0] -= bool(asked)
+            if not asked:
+                transmit(identifier, data)
+
+        node._transmit = lossy
+        node.left = left
+
+    arm = make_arm(merged(with_port(PAIR["canopen"], 1), {"driver": {"watchdog": 0.1}}))
+    with virtual_drives(arm, loses_an_answer) as driver, driver:
+        driver.enable()
+        assert nodes[0].left == [0]
+        assert steps(driver, 20, PACE)[-1].dq == pytest.approx(PACE, abs=0.5)
+        assert all(axis._emergency is None for axis in driver.axes)
+
+
+class Garbled(canopen.Network):
+    """Answers every SDO frame with the next of some replies, then falls silent."""
+
+    def __init__(self, axis, replies):
+        super().__init__()
+        self.replies = iter(replies)
+        axis.join(self, lambda: None)
+        self.answer = axis.node.sdo.on_response
+
+    def send_message(self, can_id, data, remote=False):
+        for reply in islice(self.replies, 1):
+            self.answer(0x581, bytearray(reply), 0.0)
+
+commands = st.sampled_from([0x40, 0x41, 0x42, 0x43, 0x4F, 0x60, 0x80, 0x00, 0x01, 0x10, 0x1F])
+answers = st.one_of(st.binary(max_size=8), st.builds(lambda command, rest: bytes([command, 0x41, 0x60, 0]) + rest, commands,
+                                                     st.binary(max_size=4)))
+
+
+@settings(max_examples=200, deadline=None)
+@given(replies=st.lists(answers, max_size=8), write=st.booleans())
+@example([b"\x4b\x41\x60"], False)
+def test_damaged_answers_are_asked_for_again_or_told_in_our_words(axis, replies, write):
+    Garbled(axis, replies)
+    with suppress(DriverError), patch("stribeck.drivers.canopen.sdo_client._REPLY", 1e-3):
+        if write:
+            axis.sdo.write(Setting(0x6041, 0, "<H", 1, "something"))
+        else:
+            assert isinstance(axis.sdo.read(0x6041, 0, "<H"), int | None)

@@ -1,0 +1,52 @@
+"""Looks at servos on a line by packets of its own, beside the driver. Like any instruction they keep watchdogs quiet."""
+
+import socket
+import struct
+from contextlib import contextmanager
+
+from stribeck.drivers.emulators.body import SILENT
+from stribeck.drivers.emulators.dynamixel_packets import frame, frames
+
+SLOW = 2                # counts: 0.016 rad/s at the joint
+HAPPEN = 1000           # the emulator's own item
+TORQUE, STATUS_RETURN, WATCHDOG, GOAL, PROFILE_TIME, POSITION, VELOCITY = 64, 68, 98, 116, 112, 132, 128
+
+
+class Probe:
+    """Reads and writes items of servos beside the driver."""
+
+    def __init__(self, arm):
+        host, port = arm.driver.model_extra["port"].removeprefix("socket://").split(":")
+        self.line = socket.create_connection((host, int(port)), 2.0)
+
+    def ask(self, servo, instruction, parameters=b""):
+        self.line.sendall(frame(servo, instruction, parameters))
+        buffer = bytearray()
+        while True:
+            buffer += self.line.recv(256)
+            for _, _, rest in frames(buffer):
+                return rest[0], rest[1:]
+
+    def read(self, servo, address, form="<i"):
+        error, data = self.ask(servo, 2, struct.pack("<HH", address, struct.calcsize(form)))
+        assert error & 0x7F == 0
+        return struct.unpack(form, data)[0]
+
+    def write(self, servo, address, value, form="<i"):
+        return self.ask(servo, 3, struct.pack("<H", address) + struct.pack(form, value))[0] & 0x7F
+
+    def happen(self, servo, what):
+        if what == SILENT:
+            self.line.sendall(frame(servo, 3, struct.pack("<HH", HAPPEN, what)))
+        else:
+            self.write(servo, HAPPEN, what, "<H")
+
+    def powered(self, servo):
+        return self.read(servo, TORQUE, "<B") == 1
+
+
+@contextmanager
+def probing(arm):
+    made = Probe(arm)
+    yield made
+    made.line.close()

@@ -1,0 +1,176 @@
+"""One Dynamixel servo: what moves it, and which faults end its motion."""
+
+import time
+
+import numpy as np
+import pytest
+
+from stribeck.drivers.connect import connect
+from stribeck.drivers.emulators.body import RESET
+from stribeck.drivers.errors import DriverError
+from stribeck.drivers.supervisor import Supervisor
+from tests.drivers.dynamixel.servo_probe import GOAL, POSITION, TORQUE, VELOCITY, WATCHDOG
+from tests.drivers.dynamixel.spoilt_servos import servos_here
+from tests.drivers.wires import PACE, PAIR, REST, merged, steps, until_it_fails
+
+
+class TestMotion:
+    def test_slow_strokes_are_finer_than_the_servos_velocities(self, own):
+        """12 mrad/s at the horn: half a step of the servo's own velocity."""
+        servos, _ = own()
+        with Supervisor(connect(servos.arm)) as guard:
+            guard.enable()
+            samples = steps(guard, 400, np.array([0.004, 0.006]))
+            arm = guard.arm
+            assert min(axis.replies for axis in arm.axes) > 0.98 * arm.tally.cycles     # a busy computer may be late for some
+        t, q = (np.array([getattr(sample, key) for sample in samples]) for key in ("t", "q"))
+        assert np.median(np.diff(t)) == pytest.approx(0.005, rel=0.02)
+        assert np.polyfit(t[150:], q[150:, 0], 1)[0] == pytest.approx(0.004, rel=0.05)
+        assert np.polyfit(t[150:], q[150:, 1], 1)[0] == pytest.approx(0.006, rel=0.05)
+
+    def test_directions_and_zeros_are_the_models(self, own):
+        """The servo turns the other way; the emulator knows it from the same keys, the probe sees its counts."""
+        servos, probe = own(joints={"turn": {"direction": -1, "zero_offset": 0.2}})
+        with connect(servos.arm) as arm:
+            arm.enable()
+            first, last = steps(arm, 1)[0], steps(arm, 60, np.array([0.3, 0.0]))[-1]
+            assert first.q[0] == pytest.approx(0.0, abs=0.01)
+            assert last.q[0] > first.q[0] + 0.03
+            assert probe.read(1, VELOCITY) < 0
+            assert probe.read(1, POSITION) == pytest.approx(2048 + (0.2 - last.q[0]) * 3.0 * 4096 / (2.0 * np.pi), abs=60)
+
+    def test_a_host_that_stays_away_for_a_while_makes_up_for_nothing(self, pair):
+        with connect(pair.arm) as arm:
+            arm.enable()
+            before = steps(arm, 20, PACE)[-1].q
+            time.sleep(0.3)
+            after = steps(arm, 4)[-1].q
+            assert np.all(np.abs(after - before) < np.abs(PACE) * (0.2 + 0.06) + 0.002)     # the goal lies 0.2 s ahead
+
+
+class TestStaleGoal:
+    """Somebody left a goal in the servo."""
+
+    FAR = 4000
+
+    def test_the_driver_never_lets_it_move(self, pair, probe):
+        with connect(pair.arm) as arm:
+            before = arm.look(5)[-1].q
+            assert probe.write(1, GOAL, self.FAR) == 0
+            arm.enable()
+            samples = steps(arm, 20)
+            np.testing.assert_allclose([sample.q for sample in samples], np.tile(before, (20, 1)), atol=1.1e-3)
+
+    def test_without_the_driver_it_does(self, own):
+        """Else the test above would prove nothing."""
+        _, probe = own()
+        before = probe.read(1, POSITION)
+        probe.write(1, GOAL, self.FAR)
+        probe.write(1, TORQUE, 1, "<B")
+        time.sleep(0.3)
+        assert abs(probe.read(1, POSITION) - before) > 200
+
+
+class TestFaults:
+    def test_a_hardware_error_stops_all_joints_and_only_a_reset_clears_it(self, pair, probe):
+        arm = connect(pair.arm)
+        with arm:
+            arm.enable()
+            steps(arm, 20, PACE)
+            probe.happen(1, 0x20)
+            with pytest.raises(DriverError, match="drive of turn stopped by itself: overload"):
+                until_it_fails(arm)
+            assert not probe.powered(2)                                     # braked
+            with pytest.raises(DriverError, match=r"turn.*fault"):
+                arm.enable()
+            assert not probe.powered(1)
+        with pytest.raises(DriverError, match=r"has a fault, overload; .* stribeck check --reset"), connect(pair.arm):
+            pass
+        arm = connect(pair.arm)
+        arm.reset()
+        assert not probe.powered(1)
+        with arm:
+            arm.enable()
+            steps(arm, 5)
+
+    @pytest.mark.parametrize("bits", [0x01, 0x08])
+    def test_an_error_that_takes_no_power_stops_all_joints_and_leaves_none_powered_that_has_a_brake(self, own, bits):
+        """Input voltage and encoder are not among what shuts a servo down (register 63, from the factory)."""
+        servos, probe = own(joints={"lift": {"stop": "hold"}})
+        arm = connect(servos.arm)
+        with arm:
+            arm.enable()
+            steps(arm, 20, PACE)
+            for servo in (1, 2):
+                probe.happen(servo, bits)
+            with pytest.raises(DriverError, match=r"drive of turn stopped by itself: [\w ]+; the arm was stopped$"):
+                until_it_fails(arm)
+            assert (probe.powered(1), probe.powered(2)) == (False, True)
+        time.sleep(0.6)
+        assert probe.read(2, WATCHDOG, "<b") == -1          # held, its goals locked
+        before = probe.read(2, POSITION)
+        arm = connect(servos.arm)
+        for _ in range(2):
+            with pytest.raises(DriverError, match=r"lift .* holds its joint in spite of its fault, .* support the arm"):
+                arm.reset()
+            assert probe.powered(2)
+            assert abs(probe.read(2, POSITION) - before) < 5
+
+    def test_a_reset_clears_an_error_that_took_no_power_where_a_brake_holds(self, own):
+        servos, probe = own()
+        probe.happen(1, 0x01)
+        with pytest.raises(DriverError, match=r"has a fault, input voltage; .* stribeck check --reset"), connect(servos.arm):
+            pass
+        arm = connect(servos.arm)
+        arm.reset()
+        with arm:
+            arm.enable()
+            steps(arm, 5)
+
+    def test_a_servo_that_lost_its_supply_is_not_taken_back(self, pair, probe):
+        with connect(pair.arm) as arm:
+            arm.enable()
+            steps(arm, 20, PACE)
+            probe.happen(1, RESET)
+            with pytest.raises(DriverError, match=r"turn stopped by itself: no power: .* losing its supply"):
+                until_it_fails(arm)
+            assert not probe.powered(1)
+
+    def test_a_servo_that_was_reset_after_it_had_been_set_up_is_not_powered(self, pair, probe):
+        """It would be a turn of the horn away from where it says it is."""
+        with connect(pair.arm) as arm:
+            probe.happen(1, RESET)
+            with pytest.raises(DriverError, match=r"turn \(id 1\) was reset after it had been set up"):
+                arm.enable()
+            assert not probe.powered(1)
+
+    def test_a_servo_that_is_switched_off_by_another_is_not_brought_back(self, pair, probe):
+        with connect(pair.arm) as arm:
+            arm.enable()
+            steps(arm, 10)
+            probe.write(1, TORQUE, 0, "<B")
+            with pytest.raises(DriverError, match="turn stopped by itself: no power"):
+                until_it_fails(arm, REST)
+
+
+def test_a_reset_leaves_a_servo_without_fault_as_it_is(make_arm, on_pty):
+    arm = make_arm(merged(PAIR["dynamixel"], {"driver": dict(on_pty.driver.model_extra), "joints": {"turn": {"stop": "hold"}}}))
+    found = []
+    with servos_here(arm, found.append) as driver:
+        with driver:
+            driver.enable()
+            steps(driver, 3)
+        assert found[0].values[64] == 1         # held by its servo
+        time.sleep(0.6)
+        assert found[0].values[98] == -1        # which its watchdog locks;
+        for _ in range(2):
+            driver.reset()
+            assert (found[0].values[64], found[0].values[98]) == (1, -1)
+        wrong = connect(make_arm(merged(PAIR["dynamixel"], {"driver": dict(on_pty.driver.model_extra),
+                                                            "joints": {"lift": {"drive": {"id": 9}}}})))
+        with pytest.raises(DriverError, match=r"lift .* does not answer"), wrong:
+            pass
+        assert (found[0].values[64], found[0].values[98]) == (1, -1)
+        with driver:                            # so that it can be taken over
+            driver.enable()
+            steps(driver, 3)

@@ -1,0 +1,32 @@
+"""Keys of Dynamixel servos, and what follows from them before anybody is asked."""
+
+
+import numpy as np
+import pytest
+
+from stribeck.drivers.connect import connect
+from stribeck.ident.errors import InputError
+from tests.drivers.wires import PAIR, merged, with_port
+
+
+class TestKeys:
+    @pytest.mark.parametrize(("changes", "words"), [
+        ({"joints": {"turn": {"torque": 60.0}}}, r"pair.toml: joints.turn.torque = 60 N·m is beyond what XM430-W210 gives there"),
+        ({"driver": {"baudrate": 1}}, r"driver.baudrate: unknown key 'baudrate'; did you mean 'baud_rate'"),
+        ({"driver": {"watchdog": 9.0}}, r"driver.watchdog = 9"),
+        ({"driver": {"baud_rate": 57600}}, r"200 Hz would take \d+ % of the bus, at most 70 % is safe; at most \d+ Hz fit"),
+        ({"joints": {"lift": {"drive": {"id": 1}}}}, r"joints.lift.drive.id = 1 is also that of turn"),
+        ({"joints": {"lift": {"drive": {"model": "XL430-W250"}}}}, r"drive.model = 'XL430-W250': it reports a load by"),
+        ({"joints": {"lift": {"drive": {"model": "XC330-T288"}}}}, r"drive.model = 'XC330-T288': it reports .* of its supply"),
+        ({"joints": {"lift": {"drive": {"model": "XM540-W151"}}}}, r"drive.model 'XM540-W151'; did you mean 'XM540-W150'"),
+    ])
+    def test_keys_are_checked_before_anybody_is_asked(self, make_arm, changes, words):
+        with pytest.raises(InputError, match=words):
+            connect(make_arm(merged(with_port(PAIR["dynamixel"], 1), changes)))
+
+    def test_resolution_is_that_of_the_goal_over_its_span(self, pair):
+        """7.7 mrad/s at the horn, where the servo's own velocities have steps of 24."""
+        resolution = connect(pair.arm).resolution
+        np.testing.assert_allclose(resolution.position_step, 2.0 * np.pi / 4096 / 3.0)
+        np.testing.assert_allclose(resolution.velocity_step, 2.0 * np.pi / 4096 / 3.0 / 0.2)
+        np.testing.assert_allclose(resolution.torque_step, [2.69e-3 * 3.0 / 2.3 * 3.0, 2.69e-3 * 7.3 / 4.4 * 3.0])

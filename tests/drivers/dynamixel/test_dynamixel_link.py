@@ -1,0 +1,147 @@
+"""Dynamixel servos on one line: what ends motion when servos, the line or the program that moves them do not go on."""
+
+import os
+import signal
+import struct
+import time
+
+import numpy as np
+import pytest
+
+from stribeck.drivers.arm import Command
+from stribeck.drivers.connect import connect
+from stribeck.drivers.dynamixel.servo_bus import ServoBus
+from stribeck.drivers.emulators.body import SILENT
+from stribeck.drivers.emulators.dynamixel import Emulator
+from stribeck.drivers.emulators.dynamixel_packets import frame
+from stribeck.drivers.errors import ArmStopped, DriverError
+from stribeck.ident.errors import InputError
+from tests.drivers.dynamixel.servo_probe import (
+    GOAL,
+    POSITION,
+    SLOW,
+    STATUS_RETURN,
+    VELOCITY,
+    WATCHDOG,
+)
+from tests.drivers.dynamixel.spoilt_servos import servos_here
+from tests.drivers.wires import PACE, PAIR, REST, merged, program_of, steps, until_it_fails
+
+
+class TestFollowers:
+    def test_a_joint_with_two_servos_is_refused(self, make_arm, own):
+        """The torque of one alone would be read."""
+        servos, probe = own()
+        alone = merged(PAIR["dynamixel"], {"driver": {"port": servos.arm.driver.model_extra["port"]},
+                                           "joints": {"lift": {"drive": {"id": 9}}}})
+        assert probe.write(2, 12, 1, "<B") == 0             # it follows what servo 1 is told
+        follows = r"servo 2 follows what the drive of turn \(id 1\) is told"
+        with pytest.raises(DriverError, match=follows), connect(make_arm(alone)):
+            pass
+        with pytest.raises(DriverError, match=r"lift \(id 2\) also follows what servo 1 is told; set its Secondary ID"), \
+                connect(servos.arm):
+            pass
+
+
+class TestFaults:
+    def test_a_servo_that_falls_silent_is_named_and_the_other_stops(self, own):
+        """The first keeps the second from answering until it is asked for last."""
+        servos, probe = own()
+        with connect(servos.arm) as arm:
+            arm.enable()
+            steps(arm, 20, PACE)
+            probe.happen(1, SILENT)
+            with pytest.raises(DriverError, match="turn has not replied for"):
+                until_it_fails(arm)
+            assert not probe.powered(2)
+
+    def test_a_servo_that_is_mute_but_hears_is_led_to_rest_and_not_back_to_where_it_was_heard(self, pair, probe):
+        with connect(pair.arm) as arm:
+            arm.enable()
+            here = steps(arm, 60, np.array([-1.2, 0.0]))[-1].q[0]
+            probe.line.sendall(frame(1, 3, struct.pack("<HB", STATUS_RETURN, 0)))
+            with pytest.raises(DriverError, match="turn has not replied for"):
+                until_it_fails(arm, np.array([-1.2, 0.0]))
+            probe.write(1, STATUS_RETURN, 2, "<B")
+            assert arm.look(2)[-1].q[0] < here - 0.1        # 50 ms until it is noticed, then braking
+
+    def test_when_the_line_is_cut_the_arm_says_so(self, own):
+        servos, _ = own()
+        with connect(servos.arm) as arm:
+            arm.enable()
+            steps(arm, 20, PACE)
+            servos.end()
+            with pytest.raises(DriverError, match="the bus failed"):
+                until_it_fails(arm)
+            with pytest.raises(ArmStopped):
+                arm.step(Command(REST))
+
+
+class TestHost:
+    """What becomes of the joints when the program that moves them does not go on."""
+
+    @pytest.fixture
+    def host(self, own):
+        """A program that moves the joints, what it said, and a probe; "lift" has no brake."""
+        servos, probe = own(driver={"watchdog": 0.2}, joints={"lift": {"stop": "hold"}})
+        with program_of(servos.arm) as (program, said):
+            assert abs(probe.read(1, VELOCITY)) > 20
+            yield program, said, probe, servos.arm
+
+    @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
+    def test_watchdogs_stop_the_joints_and_lock_their_goals(self, host, ending):
+        program, _, probe, arm = host
+        os.kill(program.pid, ending)
+        time.sleep(0.2 + 0.3)                       # watchdog, and a moment to come to rest
+        for servo in (1, 2):
+            assert probe.powered(servo)
+            assert probe.read(servo, WATCHDOG, "<b") == -1
+            assert abs(probe.read(servo, VELOCITY)) <= SLOW
+            assert probe.write(servo, GOAL, 0) == 4
+        place = [probe.read(servo, POSITION) for servo in (1, 2)]
+        if ending == signal.SIGSTOP:
+            os.kill(program.pid, signal.SIGCONT)    # it finds that it was away, and moves nothing
+            program.join(5.0)
+            assert abs(probe.read(2, POSITION) - place[1]) <= 1
+            return
+        with connect(arm) as again:                 # a joint that is held is taken over without dropping it
+            again.enable()
+            steps(again, 10)
+            assert abs(probe.read(2, POSITION) - place[1]) <= 2
+
+    def test_asked_to_end_it_brakes_or_holds(self, host):
+        program, said, probe, _ = host
+        os.kill(program.pid, signal.SIGTERM)
+        assert "KeyboardInterrupt" in said.get(timeout=30.0)
+        assert not probe.powered(1)                 # brake
+        assert probe.powered(2)                     # no brake: held by its servo
+        assert abs(probe.read(2, VELOCITY)) <= SLOW
+
+
+def test_a_servo_beside_the_arm_must_say_whom_it_follows(on_pty, monkeypatch):
+    """One that was heard and says no more may follow what a joint's is told."""
+    monkeypatch.setattr(ServoBus, "present", lambda _: [1, 2, 7])
+    with servos_here(on_pty) as driver, pytest.raises(DriverError, match="servo 7, which is on the line beside those of the arm, "
+                                                      "does not say whether it follows"), driver:
+        pass
+
+
+def test_a_joint_without_brake_falls_when_its_servo_has_no_power(make_arm, on_pty):
+    """The emulated servos do what real ones do; else "hold" would not be needed."""
+    emulator = Emulator(make_arm(merged(PAIR["dynamixel"], {"driver": {"port": on_pty.driver.model_extra["port"]},
+                                                            "joints": {"lift": {"stop": "hold"}}})))
+    lift, end = emulator._servos[1].drive, time.monotonic() + 0.3
+    first = lift.q
+    emulator.serve(lambda: time.monotonic() < end)
+    emulator.close()
+    assert lift.q > first + 0.1
+
+
+def test_a_pty_serves_as_well_and_its_link_goes_with_it(on_pty, tmp_path):
+    with servos_here(on_pty) as driver:
+        with pytest.raises(InputError, match="is there already"):
+            Emulator(on_pty)
+        with driver:
+            driver.enable()
+            assert steps(driver, 40, PACE)[-1].q[0] > 0.03
+    assert not (tmp_path / "tty").is_symlink()

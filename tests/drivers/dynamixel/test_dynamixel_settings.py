@@ -1,0 +1,34 @@
+"""What Dynamixel servos are told before they have power."""
+
+
+import numpy as np
+
+from stribeck.drivers.connect import connect
+from tests.drivers.dynamixel.servo_probe import PROFILE_TIME, WATCHDOG
+from tests.drivers.dynamixel.spoilt_servos import servos_here
+from tests.drivers.wires import PAIR, merged
+
+
+class TestSettings:
+    def test_the_servos_hold_what_was_written(self, pair, probe):
+        with connect(pair.arm):
+            for servo, speed, current in ((1, 2.0, 1141), (2, 1.5, 1793)):                  # 12 and 24 N·m
+                assert probe.read(servo, 9, "<B") == 0                                      # return delay
+                assert probe.read(servo, 10, "<B") == 4                                     # time-based profiles
+                assert probe.read(servo, 11, "<B") == 4                                     # extended position
+                assert probe.read(servo, 38, "<H") == current
+                assert probe.read(servo, 44) == int(speed * 3.0 / (0.229 * 2.0 * np.pi / 60.0)) + 1
+                assert probe.read(servo, WATCHDOG, "<b") == 25                              # 0.5 s
+                assert probe.read(servo, PROFILE_TIME) == 200
+                assert not probe.powered(servo)
+
+
+def test_the_torque_limit_is_in_the_servo_where_that_is_asked_for(make_arm, on_pty):
+    arm = make_arm(merged(PAIR["dynamixel"], {"driver": {**on_pty.driver.model_extra, "profile": "current-based"},
+                                                 "joints": {"turn": {"torque": 5.0}}}))
+    found = {}
+    with servos_here(arm, lambda servo: found.update(values=servo.values)) as driver, driver:
+        driver.enable()
+        values = found["values"]
+        assert values[11] == 5
+        assert values[102] == values[38] == int(5.0 / (3.0 * 3.0 / 2.3) / 2.69e-3) + 1

@@ -1,0 +1,60 @@
+"""Items of one servo: answers that are missing, or come twice."""
+
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from stribeck.drivers.connect import connect
+from stribeck.drivers.dynamixel import protocol2 as dxl
+from stribeck.drivers.dynamixel.dynamixel_settings import Setting
+from stribeck.drivers.dynamixel.servo_registers import ServoRegisters
+from stribeck.drivers.errors import DriverError
+from tests.drivers.dynamixel.spoilt_servos import servos_here
+from tests.drivers.wires import PAIR, merged
+
+
+class TestSilence:
+    def test_nobody_there_is_said_in_time_and_nothing_is_written(self, make_arm, pair, probe):
+        missing = make_arm(merged(PAIR["dynamixel"], {"driver": {"port": pair.arm.driver.model_extra["port"]},
+                                                      "joints": {"lift": {"drive": {"id": 9}}}}))
+        began = time.monotonic()
+        assert probe.write(1, 112, 77) == 0                 # profile velocity
+        with pytest.raises(DriverError, match=r"drive of lift \(id 9\) does not answer"), connect(missing):
+            pass
+        assert time.monotonic() - began < 2.0
+        assert probe.read(1, 112) == 77
+
+
+class Late:
+    """A line on which every answer comes a question late, after one that came twice."""
+
+    def __init__(self, values):
+        self.values, self.waiting = values, []
+
+    def ask(self, servo, instruction, parameters, size):
+        address = int.from_bytes(parameters[:2], "little")
+        self.waiting.append(SimpleNamespace(error=0, data=self.values[address]))
+        if len(self.waiting) == 1:
+            self.waiting *= 2
+        return self.waiting.pop(0)
+
+
+def test_answers_that_come_twice_are_not_taken_for_the_next():
+    """Else the firmware's number would be a fault, and "no" the answer to whether there is power."""
+    registers = ServoRegisters("turn", 1, lambda: late)
+    late = Late({12: b"\xff", 6: b"\x2d", 70: b"\x00", 64: b"\x01", 11: b"\x03"})
+    found = [registers.read(item) for item in (dxl.SECONDARY_ID, dxl.FIRMWARE, dxl.HARDWARE_ERROR, dxl.TORQUE_ENABLE)]
+    assert found == [255, 45, 0, 1]
+    registers.verify(Setting(dxl.OPERATING_MODE, 3, "operating mode"))
+    with pytest.raises(DriverError, match=r"operating mode = 4 .* reads back 3"):
+        registers.verify(Setting(dxl.OPERATING_MODE, 4, "operating mode"))
+
+
+def test_a_servo_that_answers_no_writes_is_told_to(on_pty):
+    """Status Return Level 1: the first write is not answered, after which it is 2."""
+    def quiet(servo):
+        servo.values[68] = 1
+
+    with servos_here(on_pty, quiet) as driver, driver:
+        driver.enable()

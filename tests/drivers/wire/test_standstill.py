@@ -1,0 +1,55 @@
+"""When a joint that is to be held counts as standing still."""
+
+import numpy as np
+
+from stribeck.drivers.wire.standstill import Standstill
+
+PERIOD, STEP = 0.01, 1e-6
+
+
+def stands(positions, held=False, step=STEP):
+    """After each of some positions, a period apart."""
+    watch = Standstill(1.0)
+    watch.forget(0.0)
+    if held:
+        watch.hold(0.0)
+    said = []
+    for k, q in enumerate(positions, 1):
+        watch.see(k * PERIOD, q, step)
+        said.append(watch.reached)
+    return np.array(said)
+
+
+def test_a_joint_stands_a_tenth_of_a_second_after_it_has_moved_last():
+    said = stands([0.1 * k for k in range(10)] + [0.9] * 20)
+    assert not said[:19].any()
+    assert said[20:].all()
+
+
+def test_one_that_swings_does_not_stand_where_it_turns():
+    t = PERIOD * np.arange(200)
+    assert not stands(0.01 * np.sin(2.0 * np.pi * 2.0 * t)).any()
+
+
+def test_one_that_creeps_stands_half_a_second_after_it_was_to_be_held():
+    creeping = 0.01 * PERIOD * np.arange(200)           # 10 mrad/s
+    assert not stands(creeping).any()
+    said = stands(creeping, held=True)
+    assert not said[:45].any()
+    assert said[80:].any()
+
+
+def test_a_coarse_counter_may_step_to_and_fro():
+    assert stands([0.0, 0.01] * 20, step=0.005)[-1]
+    assert not stands([0.0, 0.01] * 20).any()
+
+
+def test_positions_from_before_a_pause_tell_nothing():
+    watch = Standstill(1.0)
+    for k in range(50):
+        watch.see(k * PERIOD, 0.0, STEP)
+    assert watch.reached
+    watch.forget(10.0)
+    assert not watch.reached
+    watch.see(10.2, 0.0, STEP)
+    assert not watch.reached
