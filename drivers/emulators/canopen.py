@@ -12,33 +12,13 @@ from typing import Any
 
 from stribeck.drivers.emulators.body import Drive
 from stribeck.drivers.emulators.can_bus import CanEmulator, Node, Send
+from stribeck.drivers.emulators.canopen_objects import ObjectDictionary, SdoServer
 
-_TEST = 0x2FFF              # the emulator's own object: what is written there happens to the drive,
+_TEST = 0x2FFF              # the emulator's own object: what is written there happens to the drive
 
 _OVERCURRENT, _NOBODY = 0x2310, 0x8130      # error codes; nobody's heartbeat
 _BRAKES_BY_ITSELF = (0x4, 0x8)              # first digits of those with which a drive can still brake: temperature, communication
 _PRE_OPERATIONAL, _OPERATIONAL, _STOPPED = 0x7F, 0x05, 0x04
-_ABSENT, _READ_ONLY, _LENGTH, _STATE, _COMMAND, _VALUE = (0x06020000, 0x06010002, 0x06070010, 0x08000022, 0x05040001,
-                                                          0x06090030)
-_OBJECTS = {                # index, sub-index: type (struct), value at power-on, whether it may be written
-    (0x1000, 0): ("I", 0x00020192, False), (0x1001, 0): ("B", 0, False),
-    (0x1016, 0): ("B", 1, False), (0x1016, 1): ("I", 0, True), (0x1017, 0): ("H", 0, True),
-    (0x1018, 0): ("B", 1, False), (0x1018, 1): ("I", 0, False),
-    (0x2FFF, 0): ("H", 0, True),
-    (0x603F, 0): ("H", 0, False), (0x6040, 0): ("H", 0, True), (0x6041, 0): ("H", 0, False),
-    (0x6007, 0): ("h", 1, True), (0x605A, 0): ("h", 2, True), (0x605E, 0): ("h", 2, True),
-    (0x6060, 0): ("b", 0, True), (0x6061, 0): ("b", 0, False), (0x6502, 0): ("I", 0b11_0000_1100, False),
-    (0x6064, 0): ("i", 0, False), (0x606C, 0): ("i", 0, False), (0x6077, 0): ("h", 0, False),
-    (0x60FF, 0): ("i", 0, True),
-    (0x60B1, 0): ("i", 0, True), (0x60B2, 0): ("h", 0, True),
-    (0x6071, 0): ("h", 0, True), (0x6072, 0): ("H", 1000, True), (0x6076, 0): ("I", 0, False),
-    (0x6083, 0): ("I", 1, True), (0x6084, 0): ("I", 1, True), (0x6085, 0): ("I", 1, True), (0x607E, 0): ("B", 0, True),
-    (0x607F, 0): ("I", 2**31, True),
-    (0x6087, 0): ("I", 1, True),
-    (0x607D, 0): ("B", 2, False), (0x607D, 1): ("i", -2**31, True), (0x607D, 2): ("i", 2**31 - 1, True),
-    (0x60A9, 0): ("I", 0, False), (0x60AA, 0): ("I", 0, False),
-    (0x60C2, 0): ("B", 2, False), (0x60C2, 1): ("B", 1, True), (0x60C2, 2): ("b", -3, True)}
-_TEXTS = {0x1008: "stribeck emulated drive", 0x100A: "1.0"}
 _STATUS = {"switch on disabled": 0x40, "ready to switch on": 0x21, "switched on": 0x23, "operation enabled": 0x27,
            "quick stop active": 0x07, "fault": 0x08}
 
@@ -76,20 +56,13 @@ class CanopenNode(Node):
 
     def boot(self) -> None:
         """Power-on or reset: everything forgotten, no power, no PDO valid but by default."""
-        self.types = {key: form for key, (form, _, _) in _OBJECTS.items()}
-        self.values: dict[tuple[int, int], int] = {key: value for key, (_, value, _) in _OBJECTS.items()}
+        self.objects = ObjectDictionary(self.id)
+        self.values = self.objects.values
+        self._sdo = SdoServer(self.objects, self._measure, lambda key, data: self._set(key, data))
         self.values[0x6076, 0], (self.values[0x60A9, 0], self.values[0x60AA, 0]) = self._rated, self._units
-        for k in range(4):
-            for parameters, base in ((0x1400, 0x200), (0x1800, 0x180)):
-                for sub, form, value in ((0, "B", 2), (1, "I", base + 0x100 * k + self.id), (2, "B", 255)):
-                    self.types[parameters + k, sub], self.values[parameters + k, sub] = form, value
-                for sub in range(9):
-                    self.types[parameters + 0x200 + k, sub] = "I" if sub else "B"
-                    self.values[parameters + 0x200 + k, sub] = 0
         self.nmt, self.state, self._controlword = _PRE_OPERATIONAL, "switch on disabled", 0
         self._waiting: dict[int, bytes] = {}
-        self._upload: bytes | None = None
-        self._toggle, self._beat = 0, 0.0
+        self._beat = 0.0
         self._watchdog: float | None = None
         self._letting_go = 0.0, 0.0             # since when, from which torque
         self.drive.let_go()
@@ -111,7 +84,7 @@ class CanopenNode(Node):
             self._sync()
         elif identifier == 0x600 + self.id and len(data) == 8 and self.nmt != _STOPPED:
             if data[0] != 0x80:             # the client gave up: nothing answers that
-                self._transmit(0x580 + self.id, self._sdo(data))
+                self._transmit(0x580 + self.id, self._sdo.answer(data))
         elif identifier & 0x780 == 0x700:
             self._hear(identifier & 0x7F)
         elif self.nmt == _OPERATIONAL:
@@ -184,23 +157,17 @@ class CanopenNode(Node):
         for k in range(4):
             identifier, kind = self.values[0x1800 + k, 1], self.values[0x1800 + k, 2]
             if not identifier >> 31 and kind <= 240 and self.values[0x1A00 + k, 0]:
-                self._transmit(identifier & 0x7FF, b"".join(self._raw(entry >> 16, entry >> 8 & 0xFF)
-                                                            for entry in self._entries(0x1A00 + k)))
-
-    def _entries(self, index: int) -> list[int]:
-        return [self.values[index, sub] for sub in range(1, self.values[index, 0] + 1)]
+                self._transmit(identifier & 0x7FF, b"".join(self.objects.raw(entry >> 16, entry >> 8 & 0xFF)
+                                                            for entry in self.objects.entries(0x1A00 + k)))
 
     def _unpack(self, k: int, data: bytes) -> None:
         place = 0
-        for entry in self._entries(0x1600 + k):
+        for entry in self.objects.entries(0x1600 + k):
             key, size = (entry >> 16, entry >> 8 & 0xFF), (entry & 0xFF) // 8
             if place + size > len(data):
                 return
             self._set(key, data[place:place + size])
             place += size
-
-    def _raw(self, index: int, sub: int) -> bytes:
-        return struct.pack("<" + self.types[index, sub], self.values[index, sub])
 
     def _measure(self) -> None:
         """The drive's own counts."""
@@ -211,62 +178,10 @@ class CanopenNode(Node):
         self.values[0x6041, 0] = _STATUS[self.state] | 0x0200 | 0x10 * (self.state != "fault")
         self.values[0x6061, 0] = self.values[0x6060, 0]
 
-    # SDO: expedited both ways, segmented upload for texts
-
-    def _sdo(self, request: bytes) -> bytes:
-        command, index, sub = request[0], *struct.unpack_from("<HB", request, 1)
-        if command >> 5 == 3 and self._upload is not None:
-            return self._segment(command)
-        head = struct.pack("<HB", index, sub)
-        try:
-            if command >> 5 == 1:
-                self._write((index, sub), command, request[4:])
-                return b"\x60" + head + bytes(4)
-            if command >> 5 == 2:
-                if index in _TEXTS and sub == 0:
-                    self._upload, self._toggle = _TEXTS[index].encode(), 0
-                    return b"\x41" + head + struct.pack("<I", len(self._upload))
-                if (index, sub) not in self.types:
-                    raise _Abort(_ABSENT)
-                self._measure()
-                data = self._raw(index, sub)
-                return bytes([0x43 | (4 - len(data)) << 2]) + head + data.ljust(4, b"\0")
-            raise _Abort(_COMMAND)
-        except _Abort as abort:
-            return b"\x80" + head + struct.pack("<I", abort.code)
-
-    def _segment(self, command: int) -> bytes:
-        assert self._upload is not None
-        if command >> 4 & 1 != self._toggle:
-            self._upload = None
-            return b"\x80" + bytes(3) + struct.pack("<I", 0x05030000)
-        part, rest = self._upload[:7], self._upload[7:]
-        head = self._toggle << 4 | (7 - len(part)) << 1 | (not rest)
-        self._toggle ^= 1
-        self._upload = rest or None
-        return bytes([head]) + part.ljust(7, b"\0")
-
-    def _write(self, key: tuple[int, int], command: int, data: bytes) -> None:
-        if key not in self.types:
-            raise _Abort(_ABSENT)
-        if key in _OBJECTS and not _OBJECTS[key][2]:
-            raise _Abort(_READ_ONLY)
-        size = struct.calcsize(self.types[key])
-        if not command & 2 or (command & 1 and 4 - (command >> 2 & 3) != size):
-            raise _Abort(_LENGTH)
-        index, sub = key
-        if 0x1600 <= index < 0x1800 or 0x1A00 <= index < 0x1C00:
-            if not self.values[index - 0x200, 1] >> 31 or (sub and self.values[index, 0]):
-                raise _Abort(_STATE)                   # a mapping changes only while its PDO is off and its count zero
-            mapped = int.from_bytes(data[:4], "little")
-            if sub and (mapped >> 16, mapped >> 8 & 0xFF) not in self.types:
-                raise _Abort(0x06040041)
-        if key == (0x6060, 0) and not self.values[0x6502, 0] >> (data[0] - 1) & 1:
-            raise _Abort(_VALUE)
-        self._set(key, data[:size])
+    # objects
 
     def _set(self, key: tuple[int, int], data: bytes) -> None:
-        self.values[key] = struct.unpack("<" + self.types[key], data)[0]
+        self.values[key] = struct.unpack("<" + self.objects.types[key], data)[0]
         if key == (0x6040, 0):
             self._control(self.values[key])
         elif key in ((0x60FF, 0), (0x60B1, 0), (0x6071, 0), (0x60B2, 0), (0x6060, 0)) and self.state == "operation enabled":
@@ -354,12 +269,6 @@ class CanopenNode(Node):
         elif self.drive.power != "off":
             self._brake()
         self._emergency(code)
-
-
-class _Abort(Exception):
-    def __init__(self, code: int) -> None:
-        super().__init__(f"SDO abort 0x{code:08X}")
-        self.code = code
 
 
 def _wrapped(value: int, bits: int) -> int:

@@ -2,7 +2,7 @@
 
 
 def without(*key):
-    return lambda node: node.types.pop(key)
+    return lambda node: node.objects.types.pop(key)
 
 
 def deaf_to(key):
