@@ -14,8 +14,8 @@ from stribeck.drivers.mit.mit_frames import Ranges, State
 from stribeck.drivers.mit.mit_motor import MotorKeys, Shaft
 from stribeck.drivers.wire.axis import Reading, Steps
 from stribeck.drivers.wire.driven_joint import DrivenJoint
-from stribeck.drivers.wire.polled_axis import Condition, Frame, PolledAxis, PolledKeys
-from stribeck.drivers.wire.polled_link import PolledLink
+from stribeck.drivers.wire.polled.polled_axis import Condition, Frame, PolledAxis, PolledKeys
+from stribeck.drivers.wire.polled.polled_link import PolledLink
 from stribeck.drivers.wire.transport import can_bits
 from stribeck.drivers.wire.velocity_from_positions import Slope
 from stribeck.ident.errors import InputError

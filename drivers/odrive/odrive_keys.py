@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field, field_validator
 
 from stribeck.drivers.wire.drive_keys import Counts, Keys
-from stribeck.drivers.wire.polled_axis import PolledKeys
+from stribeck.drivers.wire.polled.polled_axis import PolledKeys
 
 FORMS = {               # type (struct) of the endpoints that the driver needs, by their names in flat_endpoints.json
     "axis0.config.enable_watchdog": "?", "axis0.config.watchdog_timeout": "f", "axis0.config.torque_soft_max": "f",

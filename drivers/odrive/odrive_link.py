@@ -27,8 +27,8 @@ from stribeck.drivers.odrive.odrive_keys import (
 from stribeck.drivers.wire.axis import Reading, Steps
 from stribeck.drivers.wire.drive_keys import refuse_shared
 from stribeck.drivers.wire.driven_joint import DrivenJoint
-from stribeck.drivers.wire.polled_axis import Condition, Frame, PolledAxis
-from stribeck.drivers.wire.polled_link import PolledLink
+from stribeck.drivers.wire.polled.polled_axis import Condition, Frame, PolledAxis
+from stribeck.drivers.wire.polled.polled_link import PolledLink
 from stribeck.drivers.wire.transport import can_bits
 
 _PATIENCE = 0.25        # s until an axis that was asked for power is asked again

@@ -16,7 +16,7 @@ from stribeck.drivers.arm import Command
 from stribeck.drivers.connect import connect
 from stribeck.drivers.errors import DriverError
 from stribeck.drivers.mit.mit_frames import CUBEMARS, pack_command
-from stribeck.drivers.wire.polled_axis import Frame
+from stribeck.drivers.wire.polled.polled_axis import Frame
 from stribeck.ident.errors import InputError
 from stribeck.ident.model.dynamics import inverse_dynamics
 from tests.drivers.wires import PAIR, merged, program_of, steps, until_it_fails, with_port

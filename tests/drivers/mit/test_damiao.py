@@ -21,7 +21,7 @@ from stribeck.drivers.emulators.damiao import TEST
 from stribeck.drivers.errors import ArmStopped, DriverError
 from stribeck.drivers.mit.damiao import DamiaoAxis
 from stribeck.drivers.supervisor import Supervisor
-from stribeck.drivers.wire.polled_axis import Frame
+from stribeck.drivers.wire.polled.polled_axis import Frame
 from stribeck.ident.errors import InputError
 from tests.drivers.wires import PACE, PAIR, REST, merged, program_of, steps, until_it_fails, virtual_drives, with_port
 

@@ -22,8 +22,8 @@ from stribeck.drivers.emulators.odrive import TEST
 from stribeck.drivers.errors import DriverError
 from stribeck.drivers.odrive.odrive_link import OdriveAxis
 from stribeck.drivers.supervisor import Supervisor
-from stribeck.drivers.wire.polled_axis import Frame
-from stribeck.drivers.wire.polled_link import PolledLink
+from stribeck.drivers.wire.polled.polled_axis import Frame
+from stribeck.drivers.wire.polled.polled_link import PolledLink
 from stribeck.ident.errors import InputError
 from tests.drivers.wires import ENDPOINTS, PACE, PAIR, merged, program_of, steps, until_it_fails, with_port
 

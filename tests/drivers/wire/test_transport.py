@@ -9,7 +9,7 @@ from stribeck.drivers.canopen.canopen_link import CanopenLink
 from stribeck.drivers.connect import connect
 from stribeck.drivers.errors import DriverError
 from stribeck.drivers.mit.damiao import DamiaoLink
-from stribeck.drivers.wire.polled_axis import PolledKeys
+from stribeck.drivers.wire.polled.polled_axis import PolledKeys
 from stribeck.drivers.wire.transport import open_can
 from stribeck.drivers.wire.wired_arm import WiredArm
 from stribeck.ident.errors import InputError

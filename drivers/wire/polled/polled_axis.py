@@ -12,7 +12,7 @@ from stribeck.drivers.errors import DriverError, NoAnswer
 from stribeck.drivers.wire.axis import Axis, Power, Reading
 from stribeck.drivers.wire.drive_keys import LinkKeys
 from stribeck.drivers.wire.driven_joint import DrivenJoint
-from stribeck.drivers.wire.standstill import Standstill
+from stribeck.drivers.wire.polled.standstill import Standstill
 
 _REPLY = 0.1            # s for an answer to a question outside the cycles,
 _TRIES = 3              # which is put so often

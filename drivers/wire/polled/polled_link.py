@@ -8,7 +8,7 @@ import can
 from stribeck.drivers.errors import DriverError
 from stribeck.drivers.wire.drive_link import DriveLink
 from stribeck.drivers.wire.driven_joint import DrivenJoint
-from stribeck.drivers.wire.polled_axis import Frame, PolledAxis, PolledKeys
+from stribeck.drivers.wire.polled.polled_axis import Frame, PolledAxis, PolledKeys
 from stribeck.drivers.wire.transport import SEND, all_tried, open_can, readable
 
 _BACKLOG = 1000         # frames that are read before a cycle begins; a bus that brings more is full of noise

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from stribeck.drivers.wire.standstill import Standstill
+from stribeck.drivers.wire.polled.standstill import Standstill
 
 PERIOD, STEP = 0.01, 1e-6
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from stribeck.drivers.wire.axis import Reading, Steps
-from stribeck.drivers.wire.polled_axis import Frame, PolledAxis
+from stribeck.drivers.wire.polled.polled_axis import Frame, PolledAxis
 
 VELOCITY, ON, OFF, RELEASE, SETTING, STATE = (Frame(k) for k in range(6))
 
@@ -51,7 +51,7 @@ class PlainAxis(PolledAxis):
 def axis(monkeypatch):
     """An axis with one setting, and a clock that `until_at_rest` moves."""
     clock = SimpleNamespace(monotonic=lambda: clock.now, now=100.0)
-    monkeypatch.setattr("stribeck.drivers.wire.polled_axis.time", clock)
+    monkeypatch.setattr("stribeck.drivers.wire.polled.polled_axis.time", clock)
     made = PlainAxis(SimpleNamespace(name="turn", small=1.0), SimpleNamespace(watchdog=0.2))
     made.settings = {"limit": (SETTING, 1.0)}
     made.clock = clock

@@ -1,0 +1,1 @@
+"""Drives on a CAN bus that answer every frame: the thread that sends also reads."""
