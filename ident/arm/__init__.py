@@ -1,1 +1,1 @@
-"""The arm file, the built-in arms, and the mechanism of any of them."""
+"""The arm file, the built-in arms, and the mechanism that each of them describes."""

@@ -1,1 +1,1 @@
-"""The answer: the calibration as a file, as a function of the state of the arm, compared and validated."""
+"""The calibration of an arm: its file, friction as a function of the state, feed-forward, comparison and validation."""

@@ -1,1 +1,1 @@
-"""Fits of one friction law: noise model, variable projection, choice of the law, intervals, information of a plan."""
+"""The fit of a friction law to points: noise model, variable projection, choice of the law, intervals, information of a plan."""

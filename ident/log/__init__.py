@@ -1,1 +1,1 @@
-"""Recorded runs, read-only, and what was measured in them: strokes, round trips, points of general motion."""
+"""Recorded runs, read-only, and their reduction to measurements: strokes, round trips, breakaway and lowest speeds."""

@@ -1,1 +1,1 @@
-"""The rigid-body model: mechanism, recursion over its links, dynamics, joint loads, elastic joints."""
+"""The rigid-body model: mechanism, recursion over its links, dynamics, joint loads and elastic joints."""

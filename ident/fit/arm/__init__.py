@@ -1,1 +1,1 @@
-"""Fits that take all joints or all runs together: unknown tool, deviation between runs, inertial parameters."""
+"""Fits over all joints or all runs: unknown tool, deviation between runs, inertial parameters."""

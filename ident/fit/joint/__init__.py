@@ -1,1 +1,1 @@
-"""The fit of one joint: from its points or its motion to law, gravity check, directions and advice."""
+"""The fit of one joint: friction law, gravity check, difference between the directions, and advice."""

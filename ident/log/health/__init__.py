@@ -1,1 +1,1 @@
-"""What is wrong with a log: findings, each with its joint, its time and what follows."""
+"""Checks of a recorded run: each finding names the joint, the time and the consequence for the fit."""

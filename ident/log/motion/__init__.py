@@ -1,1 +1,1 @@
-"""General motion of a log: filtered, differentiated and reduced to points."""
+"""General motion of a recorded run, filtered, differentiated and reduced to points."""

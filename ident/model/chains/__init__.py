@@ -1,1 +1,1 @@
-"""Closed chains: loops closed by cut joints."""
+"""Closed kinematic chains: loops of a mechanism that are closed by cut joints."""

@@ -1,1 +1,1 @@
-"""Mechanisms with friction: driving torques from motion, and motion from driving torques."""
+"""Mechanisms with friction in their joints: driving torques from motion, and motion from driving torques."""

@@ -1,1 +1,1 @@
-"""Model files: URDF, MJCF and mechanism TOML to a mechanism."""
+"""Model files, read to a mechanism: URDF and MJCF through MuJoCo, and mechanism TOML."""

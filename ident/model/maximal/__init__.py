@@ -1,1 +1,1 @@
-"""Maximal coordinates (P1): every body with its own position and quaternion, joints as constraints."""
+"""Maximal coordinates: every body has a position and a quaternion of its own, and joints are constraints (P1)."""
