@@ -92,7 +92,8 @@ def schedule(cases: Iterable[str]) -> list[str]:
 
 def _trip(arm: ArmFile, file: Path) -> Path:
     """A plan of one short round trip."""
-    from stribeck.experiments.plans.plan import Plan, Segment, robot_time, write_plan
+    from stribeck.experiments.plans.motion_profile import robot_time
+    from stribeck.experiments.plans.plan import Plan, Segment, write_plan
     from stribeck.ident.arm.load_mechanism import load_mechanism
 
     mechanism, (home,) = load_mechanism(arm), arm.home(load_mechanism(arm))

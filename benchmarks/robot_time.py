@@ -15,8 +15,10 @@ from benchmarks.judge import coldness
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.experiments.calibrate import calibrate
 from stribeck.experiments.methods.refine import band
+from stribeck.experiments.plans.check_plan import check_plan
+from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, with_robot_time
 from stribeck.experiments.plans.order import Writer
-from stribeck.experiments.plans.plan import RAMP, Plan, check_plan, with_robot_time
+from stribeck.experiments.plans.plan import Plan
 from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed, Design, Trip
 from stribeck.experiments.recording.record import record
 from stribeck.ident.arm.arm_file import ArmFile, DriverTable, load_arm
@@ -108,7 +110,7 @@ def paper(arm: ArmFile) -> Plan:
     for j in design.active:
         way = np.zeros(design.mechanism.n)
         way[j] = TRAVEL if home[j] + TRAVEL <= high[j] else -TRAVEL
-        half = np.sqrt(RAMP * design.limits.acceleration[j] * TRAVEL / 2.0)
+        half = np.sqrt(ACCELERATION_SHARE * design.limits.acceleration[j] * TRAVEL / 2.0)
         fastest = min(design.options.fastest * design.limits.velocity[j], half)
         for speed in np.geomspace(SLOWEST, fastest, SPEEDS):
             writer.round_trip(Trip(0, way, j, float(speed)), 0)

@@ -12,7 +12,8 @@ from pydantic import BaseModel, ConfigDict, NonNegativeFloat, NonNegativeInt, Po
 
 from stribeck.drivers.connect import connect
 from stribeck.experiments.plans.clearance import ways_are_clear
-from stribeck.experiments.plans.plan import Plan, Segment, plan_from_table, read_plan, with_robot_time, write_plan
+from stribeck.experiments.plans.motion_profile import with_robot_time
+from stribeck.experiments.plans.plan import Plan, Segment, plan_from_table, read_plan, write_plan
 from stribeck.experiments.recording.follow import Enough, Watch
 from stribeck.experiments.recording.record import record
 from stribeck.ident.arm.arm_file import ArmFile

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stribeck.drivers.arm import Arm, Command, JointSample
-from stribeck.experiments.plans.plan import DWELL, RAMP_TO, Plan, Profile, Segment, Swing, profile
+from stribeck.experiments.plans.motion_profile import DWELL, RAMP_TORQUE_SHARE, Swing, Trapezoid, motion_profile
+from stribeck.experiments.plans.plan import Plan, Segment
 from stribeck.experiments.recording.run_writer import Recorder
 from stribeck.ident.arm.arm_file import Limits
 from stribeck.ident.log.round_trips import TO_START
@@ -67,7 +68,7 @@ def follow(arm: Arm, plan: Plan, recorder: Recorder | None = None, watch: Watch 
             return
 
 
-def _course(motion: Profile | Swing, t: Array, start: Array, segment: Segment) -> tuple[Array, Array]:
+def _course(motion: Trapezoid | Swing, t: Array, start: Array, segment: Segment) -> tuple[Array, Array]:
     """Positions and velocities of all joints at times of a motion, shape (N, n)."""
     s, ds = (np.reshape(part, (len(t), -1)) for part in motion(t))
     way = np.array(segment.target) - start
@@ -104,7 +105,7 @@ class _Tracker:
         if segment.kind == "ramp":
             sample = self._break_loose(segment, sample)
             start = sample.q.copy()
-        motion = profile(start, segment, arm.names, limits)
+        motion = motion_profile(start, segment, arm.names, limits)
         self._track(segment, *_course(motion, self._clock(motion.duration), start, segment), limits)
         if recorder:
             recorder.finish(segment)
@@ -115,7 +116,7 @@ class _Tracker:
         Gives how far each joint goes slowly, there or in a segment that is slow for it, shape (n,).
         """
         arm = self._arm
-        motion = profile(start, segment, arm.names, arm.limits)
+        motion = motion_profile(start, segment, arm.names, arm.limits)
         t = self._clock(motion.duration)
         q, dq = _course(motion, t, start, segment)
         gone, pace = np.maximum.accumulate(np.abs(q - start)), np.abs(dq) / arm.limits.velocity
@@ -192,7 +193,7 @@ class _Tracker:
         applied, begin, moved = np.zeros(len(arm.names)), sample.t, False
         if self._recorder:
             self._recorder.event(RAMP, segment=segment.id, torque=float(torque))
-        while not moved and segment.rate * applied[joint] < abs(segment.rate) * RAMP_TO * arm.limits.torque[joint]:
+        while not moved and segment.rate * applied[joint] < abs(segment.rate) * RAMP_TORQUE_SHARE * arm.limits.torque[joint]:
             applied[joint] = torque + segment.rate * (sample.t - begin)
             velocity = GAIN * (target - sample.q)
             velocity[joint] = 0.0

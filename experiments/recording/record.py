@@ -15,7 +15,8 @@ from stribeck.drivers.replay import ReplayArm
 from stribeck.drivers.supervisor import Supervisor
 from stribeck.drivers.wire.wired_arm import WiredArm
 from stribeck.experiments.errors import PlanError
-from stribeck.experiments.plans.plan import Plan, Segment, check_plan, check_way, plan_from_table, plan_table
+from stribeck.experiments.plans.check_plan import check_plan, check_way
+from stribeck.experiments.plans.plan import Plan, Segment, plan_from_table, plan_table
 from stribeck.experiments.recording.follow import ENOUGH, Enough, Watch, follow
 from stribeck.experiments.recording.run_writer import Recorder, new_run_folder
 from stribeck.ident.arm.arm_file import ArmFile

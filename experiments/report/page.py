@@ -18,7 +18,7 @@ from stribeck.experiments.report.equation import equation
 from stribeck.experiments.report.figures import curve_figure, gravity_figure, load_colours, off_law_figure
 from stribeck.experiments.report.joint_data import JointData, joint_data
 from stribeck.experiments.report.lights import lights
-from stribeck.experiments.report.svg import COLOURS, RAMP, drawing_style
+from stribeck.experiments.report.svg import COLOURS, SHADES, drawing_style
 from stribeck.ident.identify import Identification
 from stribeck.ident.laws.parameter import IDENTIFIED
 from stribeck.ident.log.finding import Finding
@@ -82,7 +82,7 @@ def render(result: Identification, run_note: dict[str, Any] | None = None) -> st
         left=words.listed(name for name in result.mechanism.names if name not in result.asked_for),
         exports=[tables.export_row(data) for data in calibrated], limits=[tables.limit_row(data) for data in calibrated],
         options={key: value for key, value in calibration.fit.items() if key != "versions"},
-        session=_session(result), colours=COLOURS, ramp=RAMP, css=Markup(_resource("report.css")),
+        session=_session(result), colours=COLOURS, shades=SHADES, css=Markup(_resource("report.css")),
         missing=words.MISSING, identified=IDENTIFIED)
 
 

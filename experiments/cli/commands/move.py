@@ -195,7 +195,9 @@ def run(arm: ArmArgument = "lab6",
     from stribeck.drivers.connect import connect
     from stribeck.experiments.methods.lowest_speed_search import lowest_sentence
     from stribeck.experiments.methods.registry import DEFAULT, ROUND_TRIPS, UNTIL, plan_experiment
-    from stribeck.experiments.plans.plan import check_plan, read_plan, with_robot_time
+    from stribeck.experiments.plans.check_plan import check_plan
+    from stribeck.experiments.plans.motion_profile import with_robot_time
+    from stribeck.experiments.plans.plan import read_plan
     from stribeck.experiments.recording.record import check_modes, record
     from stribeck.experiments.recording.run_writer import empty_folder, refuse_used
     from stribeck.ident.arm.arm_file import load_arm
@@ -266,7 +268,7 @@ def _greet(text: "Console", arm: "ArmFile", mechanism: "Mechanism", folder: Path
 def _show(text: "Console", plan: "Plan", arm: "ArmFile", mechanism: "Mechanism") -> None:
     from stribeck.experiments.cli.screen.tables import fitted
     from stribeck.experiments.cli.screen.text import plan_line, spread_table
-    from stribeck.experiments.plans.plan import check_plan
+    from stribeck.experiments.plans.check_plan import check_plan
     from stribeck.experiments.plans.speeds_and_postures import load_spread
 
     text.print(f"plan      {plan_line(plan, check_plan(plan, arm, mechanism), mechanism)}")

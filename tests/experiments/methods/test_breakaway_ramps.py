@@ -13,7 +13,8 @@ from stribeck.drivers.replay import ALL_SIGNALS
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.methods.breakaway_ramps import plan_breakaway
-from stribeck.experiments.plans.plan import Plan, Segment, check_plan, read_plan, write_plan
+from stribeck.experiments.plans.check_plan import check_plan
+from stribeck.experiments.plans.plan import Plan, Segment, read_plan, write_plan
 from stribeck.experiments.recording.record import record, replay
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.calibration.calibration import Calibration

@@ -12,7 +12,9 @@ import tomlkit
 
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.methods.validation_motion import SWINGS, plan_validation
-from stribeck.experiments.plans.plan import RAMP, Plan, check_plan, profile, read_plan, write_plan
+from stribeck.experiments.plans.check_plan import check_plan
+from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, motion_profile
+from stribeck.experiments.plans.plan import Plan, read_plan, write_plan
 from stribeck.experiments.recording.record import record
 from stribeck.ident.arm.arm_file import load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
@@ -38,7 +40,7 @@ class TestPlan:
         plan, limits = plan_validation(file, seed=seed), file.limits(load_mechanism(file))
         assert len(swings(plan)) == SWINGS
         for start, segment in swings(plan):
-            motion, target = profile(start, segment, plan.names, limits), np.array(segment.target)
+            motion, target = motion_profile(start, segment, plan.names, limits), np.array(segment.target)
             t = np.linspace(0.0, motion.duration, 5001)
             s, ds = motion(t)
             q, dq = start + s * (target - start), ds * (target - start)
@@ -47,7 +49,7 @@ class TestPlan:
             np.testing.assert_allclose(np.gradient(q, t, axis=0)[1:-1], dq[1:-1], atol=1e-4)
             assert ((q >= limits.position[:, 0]) & (q <= limits.position[:, 1])).all()
             assert (np.abs(dq) <= limits.velocity).all()
-            assert (np.abs(np.gradient(dq, t, axis=0)) <= 1.001 * RAMP * limits.acceleration).all()
+            assert (np.abs(np.gradient(dq, t, axis=0)) <= 1.001 * ACCELERATION_SHARE * limits.acceleration).all()
 
     def test_joints_turn_back_at_different_times_over_a_wide_range_of_speeds(self, arm, seed):
         plan = plan_validation(load_arm(arm), seed=seed)

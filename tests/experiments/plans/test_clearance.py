@@ -33,11 +33,12 @@ class TestRandomArms:
         assert sum(len(one.beside) for one in found) >= 4
 
     @pytest.mark.parametrize(("name", "value", "limit"), [
-        ("RAMP", 1.3, "acceleration"), ("MOVE", 1.2, "velocity"),
+        ("ACCELERATION_SHARE", 1.3, "acceleration"), ("MOVE_SHARE", 1.2, "velocity"),
         ("ways_are_clear", lambda arm, mechanism, start, target: np.ones(len(start), dtype=bool), "box")])
     def test_the_judge_sees_what_a_careless_planner_does(self, name, value, limit):
-        modules = ("plans.plan", "recording.campaign", "methods.one_joint_at_a_time", "plans.speeds_and_postures",
-                   "methods.whole_arm") if name == "ways_are_clear" else ("plans.plan",)
+        modules = {"ACCELERATION_SHARE": ("plans.motion_profile", "plans.margins"), "MOVE_SHARE": ("plans.motion_profile",),
+                   "ways_are_clear": ("plans.check_plan", "recording.campaign", "methods.one_joint_at_a_time",
+                                      "plans.speeds_and_postures", "methods.whole_arm")}[name]
         patches = [patch(f"stribeck.experiments.{module}.{name}", value) for module in modules]
         for one in patches:
             one.start()

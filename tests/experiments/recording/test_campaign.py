@@ -21,7 +21,9 @@ from stribeck.experiments.cli.common import agree
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
 from stribeck.experiments.methods.registry import METHODS
-from stribeck.experiments.plans.plan import Plan, Segment, check_plan, read_plan, with_robot_time
+from stribeck.experiments.plans.check_plan import check_plan
+from stribeck.experiments.plans.motion_profile import with_robot_time
+from stribeck.experiments.plans.plan import Plan, Segment, read_plan
 from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
 from stribeck.experiments.recording import campaign
 from stribeck.experiments.recording.campaign import Campaign, begun_with, rest_of

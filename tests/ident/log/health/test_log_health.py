@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from stribeck.experiments.plans.plan import Plan, Segment, with_robot_time
+from stribeck.experiments.plans.motion_profile import with_robot_time
+from stribeck.experiments.plans.plan import Plan, Segment
 from stribeck.experiments.recording.record import record
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.errors import FitError
