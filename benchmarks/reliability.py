@@ -391,7 +391,7 @@ def _strike(fault: str, drives: Any, program: Any) -> None:
 
 
 processes.set_forkserver_preload([
-    *(f"stribeck.experiments.{module}" for module in ("cli.app", "cli.screen.text", "methods.registry", "recording.record")),
+    *(f"stribeck.experiments.{module}" for module in ("cli.app", "cli.screen.text", "methods.registry", "recording.drive_plan")),
     *(f"stribeck.drivers.{module}" for module in ("canopen.canopen402", "mit.cubemars", "mit.damiao",
                                                   "dynamixel.dynamixel_link", "odrive.odrive_link", "wire.wired_arm")),
     *(f"stribeck.drivers.emulators.{protocol}" for protocol in PROTOCOLS), __name__])

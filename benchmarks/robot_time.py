@@ -20,7 +20,7 @@ from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, with_r
 from stribeck.experiments.plans.order import Writer
 from stribeck.experiments.plans.plan import Plan
 from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed, Design, Trip
-from stribeck.experiments.recording.record import record
+from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.ident.arm.arm_file import ArmFile, DriverTable, load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.identify import Identification, identify
@@ -61,7 +61,7 @@ def measure(name: str, way: str, seed: int, target: float) -> dict[str, Any]:
             plan = paper(arm)
             paths: list[Path] = []
             while True:
-                paths.append(record(arm, plan, out, seed + len(paths)))
+                paths.append(drive_plan(arm, plan, out, seed + len(paths)))
                 runs = [load_run(path) for path in paths]
                 result = identify(runs)
                 if len(paths) == REPEATS or max(band(result, joint) for joint in names) <= target:

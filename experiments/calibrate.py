@@ -17,9 +17,9 @@ from stribeck.experiments.methods.registry import DEFAULT, plan_method
 from stribeck.experiments.methods.warm_up import Settling, ended, plan_warm_up, run_notes
 from stribeck.experiments.plans.plan import Plan
 from stribeck.experiments.recording.campaign import Campaign
+from stribeck.experiments.recording.drive_plan import check_modes
 from stribeck.experiments.recording.follow import Watch
-from stribeck.experiments.recording.record import check_modes
-from stribeck.experiments.recording.run_writer import empty_folder, refuse_used
+from stribeck.experiments.recording.run_folders import empty_folder, refuse_used
 from stribeck.experiments.report.page import write_report
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.arm.load_mechanism import load_mechanism

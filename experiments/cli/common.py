@@ -156,8 +156,8 @@ def agree(plans: "list[Plan]", arm: "ArmFile", mechanism: "Mechanism", yes: bool
     from stribeck.drivers.errors import ArmStopped
     from stribeck.experiments.cli.screen.tables import fitted
     from stribeck.experiments.cli.screen.text import checked_against, clock, joint_page, motion_table, position_units
+    from stribeck.experiments.recording.drive_plan import approach
     from stribeck.experiments.recording.follow import TRIAL
-    from stribeck.experiments.recording.record import approach
     from stribeck.ident.errors import InputError
 
     out.print("limits in force", fitted(joint_page(limits_page(arm, mechanism, arm.limits(mechanism))), out.width), sep="\n")

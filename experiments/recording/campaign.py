@@ -14,8 +14,8 @@ from stribeck.drivers.connect import connect
 from stribeck.experiments.plans.clearance import ways_are_clear
 from stribeck.experiments.plans.motion_profile import with_robot_time
 from stribeck.experiments.plans.plan import Plan, Segment, plan_from_table, read_plan, write_plan
+from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.experiments.recording.follow import Enough, Watch
-from stribeck.experiments.recording.record import record
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
@@ -132,7 +132,7 @@ class Campaign:
         if not self._cold:
             self.device, self._cold = connect(self._arm, self._seed + self._begun), True
         with self._display(plan) if self._display else nullcontext() as watch:
-            path = record(self._arm, plan, self._folder, self._seed + self._begun, watch=watch, continues=continues,
+            path = drive_plan(self._arm, plan, self._folder, self._seed + self._begun, watch=watch, continues=continues,
                           device=self.device, enough=enough, options=self._options)
         self._cold = plan.purpose != FIT
         return load_run(path)
@@ -183,12 +183,12 @@ def begun_with(folder: Path) -> dict[str, Any]:
     """
     for path in records(folder):
         with suppress(InputError):          # cut off while it was written
-            record = read_json(path)
-            if isinstance(record, dict) and "options" in record:
+            drive_plan = read_json(path)
+            if isinstance(drive_plan, dict) and "options" in drive_plan:
                 break
     else:
         return {}
-    begun = dict(parse_table(_Begun, record["options"], path))
+    begun = dict(parse_table(_Begun, drive_plan["options"], path))
     of_fit: Options = begun.pop("options")
     return begun | vars(of_fit)
 

@@ -16,7 +16,7 @@ from stribeck.experiments.calibrate import fit_runs
 from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
 from stribeck.experiments.methods.whole_arm import plan_whole_arm
 from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
-from stribeck.experiments.recording.record import record
+from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.experiments.report import words
 from stribeck.ident.arm.arm_file import Tool, load_arm
 from stribeck.ident.arm.built_in import data_dir
@@ -45,7 +45,7 @@ def campaign(tmp_path_factory):
     table["simulation"] |= {"payload": PAYLOAD, "mass_error": 0.0}
     (folder / "lab6.toml").write_text(tomlkit.dumps(table), encoding="utf-8")
     arm = load_arm(folder / "lab6.toml")
-    record(arm, plan_whole_arm(arm, JOINTS, 4, ConstantSpeed(postures=6, speeds=4)), folder, 4)
+    drive_plan(arm, plan_whole_arm(arm, JOINTS, 4, ConstantSpeed(postures=6, speeds=4)), folder, 4)
     return folder
 
 
@@ -69,7 +69,7 @@ def lossy(tmp_path_factory):
     table["simulation"]["joints"]["lift"] = {"coulomb": 0.5, "viscous": 0.4, "efficiency": EFFICIENCY}
     (folder / "pair.toml").write_text(tomlkit.dumps(table), encoding="utf-8")
     arm = load_arm(folder / "pair.toml")
-    record(arm, plan_constant_speed(arm, ("lift",), 1, ConstantSpeed(speeds=4)), folder, 1)
+    drive_plan(arm, plan_constant_speed(arm, ("lift",), 1, ConstantSpeed(speeds=4)), folder, 1)
     return folder
 
 

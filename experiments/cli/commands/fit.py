@@ -41,7 +41,7 @@ def fit(runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run f
         as_json: JsonOption = False) -> None:
     """Runs to calibration, offline."""
     from stribeck.experiments.calibrate import fit_ramps, fit_runs
-    from stribeck.experiments.recording.run_writer import refuse_used
+    from stribeck.experiments.recording.run_folders import refuse_used
     from stribeck.ident.fit.joint.fit_joint import Options
     from stribeck.ident.log.run import BREAKAWAY, FITTED, find_runs, load_run
 
@@ -76,8 +76,8 @@ def replay(run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder."
     """Send a recording through driver interface, supervisor and fit once more."""
     from stribeck.drivers.replay import ALL_SIGNALS
     from stribeck.experiments.calibrate import fit_runs
-    from stribeck.experiments.recording.record import replay as replay_run
-    from stribeck.experiments.recording.run_writer import empty_folder
+    from stribeck.experiments.recording.replay_run import replay_run as replay_run
+    from stribeck.experiments.recording.run_folders import empty_folder
     from stribeck.ident.arm.load_mechanism import load_mechanism
     from stribeck.ident.log.run import FIT, find_runs, load_run
 
@@ -108,7 +108,7 @@ def import_(file: Annotated[Path, typer.Argument(metavar="LOG", help="CSV, MAT, 
     from stribeck.experiments.importers.columns import parse_columns, read_map
     from stribeck.experiments.importers.import_log import import_log
     from stribeck.experiments.importers.readers import open_log
-    from stribeck.experiments.recording.run_writer import refuse_used
+    from stribeck.experiments.recording.run_folders import refuse_used
     from stribeck.ident.arm.arm_file import load_arm
     from stribeck.ident.arm.load_mechanism import load_mechanism
 

@@ -198,8 +198,8 @@ def run(arm: ArmArgument = "lab6",
     from stribeck.experiments.plans.check_plan import check_plan
     from stribeck.experiments.plans.motion_profile import with_robot_time
     from stribeck.experiments.plans.plan import read_plan
-    from stribeck.experiments.recording.record import check_modes, record
-    from stribeck.experiments.recording.run_writer import empty_folder, refuse_used
+    from stribeck.experiments.recording.drive_plan import check_modes, drive_plan
+    from stribeck.experiments.recording.run_folders import empty_folder, refuse_used
     from stribeck.ident.arm.arm_file import load_arm
     from stribeck.ident.arm.load_mechanism import load_mechanism
     from stribeck.ident.errors import InputError, command
@@ -224,7 +224,7 @@ def run(arm: ArmArgument = "lab6",
     agree([made], arm_file, mechanism, yes, text)
     empty_folder(folder)
     with _recording(text, made, folder, mechanism, live, rerun) as watch:
-        recorded = record(arm_file, made, folder, seed, note, watch, enough=UNTIL.get(made.purpose, lambda: None)())
+        recorded = drive_plan(arm_file, made, folder, seed, note, watch, enough=UNTIL.get(made.purpose, lambda: None)())
     if made.purpose == LOWEST_SPEED:
         found = lowest_sentence(lowest_speeds(load_run(recorded)), mechanism)
         text.print(f"lowest    {found}; joints.NAME.slowest of the arm file keeps it")

@@ -771,7 +771,7 @@ class TestMalice:
     def _memory(self, monkeypatch):
         for module in ("table", "matlab"):
             monkeypatch.setattr(f"stribeck.experiments.importers.{module}.MOST_NUMBERS", 5_000_000)
-        monkeypatch.setattr("stribeck.experiments.importers.bags._LARGEST_CHUNK", 10_000_000)
+        monkeypatch.setattr("stribeck.experiments.importers.ros.bags._LARGEST_CHUNK", 10_000_000)
         tracemalloc.start()
         yield
         _, peak = tracemalloc.get_traced_memory()

@@ -12,8 +12,8 @@ from stribeck.experiments.methods.lowest_speed_search import lowest_sentence, pl
 from stribeck.experiments.methods.registry import METHODS, plan_method
 from stribeck.experiments.plans.plan import read_plan
 from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed, Design
+from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.experiments.recording.follow import GAIN
-from stribeck.experiments.recording.record import record
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
 from stribeck.ident.identify import identify
@@ -42,7 +42,7 @@ def unstable(arm):
 @pytest.mark.parametrize("knobs", [(3.0, 4.5), (6.0, 8.0, 1.0), (6.0, 8.0)])
 def test_the_search_finds_where_the_loop_becomes_unstable(make_arm, tmp_path, knobs):
     arm = make_arm(loop(*knobs))
-    found = lowest_speeds(load_run(record(arm, plan_lowest_speed(arm), tmp_path, 1)))
+    found = lowest_speeds(load_run(drive_plan(arm, plan_lowest_speed(arm), tmp_path, 1)))
     truth = unstable(arm)
     assert truth > 0.04
     assert found["turn"].lost < 2.0 * truth                 # a step of 1.41, and stick-slip goes on where sliding is stable, too
@@ -52,7 +52,7 @@ def test_the_search_finds_where_the_loop_becomes_unstable(make_arm, tmp_path, kn
 
 def test_a_stiff_loop_keeps_all_speeds(make_arm, tmp_path):
     arm = make_arm({"simulation": {"encoder_step": 1e-5}})
-    found = lowest_speeds(load_run(record(arm, plan_lowest_speed(arm), tmp_path, 1)))
+    found = lowest_speeds(load_run(drive_plan(arm, plan_lowest_speed(arm), tmp_path, 1)))
     assert [joint.lost for joint in found.values()] == [None, None]
     slow = Design.of(arm, None, ConstantSpeed()).ends[0]
     assert all(joint.held < limit for joint, limit in zip(found.values(), slow, strict=True))
@@ -61,7 +61,7 @@ def test_a_stiff_loop_keeps_all_speeds(make_arm, tmp_path):
 def test_a_joint_that_is_stuck_holds_nothing(make_arm, tmp_path, make_plan):
     arm = make_arm({"simulation": {"joints": {"turn": {"coulomb": 80.0, "static": 80.0}}},
                     "joints": {"turn": {"following_error": 2.0}}})
-    run = load_run(record(arm, make_plan(arm, speeds=(0.2, 0.1)), tmp_path, 1))
+    run = load_run(drive_plan(arm, make_plan(arm, speeds=(0.2, 0.1)), tmp_path, 1))
     assert lowest_speeds(run)["turn"] == LowestSpeed(None, 0.2)
 
 
@@ -95,7 +95,7 @@ def test_speeds_are_said_in_the_units_of_their_joints(make_arm):
 def test_a_run_without_strokes_is_refused(make_arm, make_plan, tmp_path):
     arm = make_arm()
     plan = make_plan(arm)
-    run = load_run(record(arm, plan, tmp_path, 1))
+    run = load_run(drive_plan(arm, plan, tmp_path, 1))
     with pytest.raises(InputError, match="no strokes at planned speeds"):
         lowest_speeds(replace(run, record={**run.record, "plan": None}))
 
@@ -114,7 +114,7 @@ def test_a_search_spares_a_campaign_its_stick_slip(make_arm, tmp_path):
     assert shown[1] == [plan] != [shown[0][1]]              # what drives is what was agreed to
     assert min(s.speed for s in plan.segments if s.joint == "turn") >= slowest
     assert not sticks(found.result.findings)
-    blind = record(arm, plan_method("single", arm, ("turn",), 1), tmp_path / "blind", 1)
+    blind = drive_plan(arm, plan_method("single", arm, ("turn",), 1), tmp_path / "blind", 1)
     assert sticks(identify([load_run(blind)]).findings)
 
 

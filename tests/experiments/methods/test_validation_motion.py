@@ -15,7 +15,7 @@ from stribeck.experiments.methods.validation_motion import SWINGS, plan_validati
 from stribeck.experiments.plans.check_plan import check_plan
 from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, motion_profile
 from stribeck.experiments.plans.plan import Plan, read_plan, write_plan
-from stribeck.experiments.recording.record import record
+from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.ident.arm.arm_file import load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.calibration import validation
@@ -114,7 +114,7 @@ def pendulum(tmp_path_factory):
     """A validation run of the arm of the golden run, with the same truth."""
     arm = load_arm(GOLDEN / "runs" / "constant-speed" / "arm" / "pendulum.toml")
     campaign = tmp_path_factory.mktemp("pendulum")
-    record(arm, plan_validation(arm, seed=3), campaign, 3)
+    drive_plan(arm, plan_validation(arm, seed=3), campaign, 3)
     return campaign
 
 
@@ -180,7 +180,7 @@ class TestVerdict:
         table["tool"] = {"mass": 1.5, "com": [0.3, 0.0, 0.0]}
         (tmp_path / source.name).write_text(tomlkit.dumps(table), encoding="utf-8")
         arm = load_arm(tmp_path / source.name)
-        run = load_run(record(arm, plan_validation(arm, seed=3), tmp_path / "out", 3))
+        run = load_run(drive_plan(arm, plan_validation(arm, seed=3), tmp_path / "out", 3))
         (joint,) = validate(run, Calibration.load(GOLDEN)).joints.values()
         assert joint.passed
 
@@ -193,7 +193,7 @@ class TestVerdict:
         model.write_text(re.sub(r'<mass value="([^"]+)"', lambda found: f'<mass value="{1.2 * float(found[1])}"', text),
                          encoding="utf-8")
         arm = load_arm(tmp_path / source.path.name)
-        run = load_run(record(arm, plan_validation(arm, seed=3), tmp_path / "out", 3))
+        run = load_run(drive_plan(arm, plan_validation(arm, seed=3), tmp_path / "out", 3))
         with pytest.raises(InputError, match=r"another model than that of the calibration of pendulum"):
             validate(run, Calibration.load(GOLDEN))
 
@@ -224,7 +224,7 @@ class TestVerdict:
 
     def test_another_arm_is_refused(self, pendulum, make_arm, tmp_path, make_plan):
         arm = make_arm()
-        run = load_run(record(arm, make_plan(arm), tmp_path, 1))
+        run = load_run(drive_plan(arm, make_plan(arm), tmp_path, 1))
         with pytest.raises(InputError, match=r"has joints turn, lift, the calibration of pendulum hinge"):
             validate(run, Calibration.load(GOLDEN))
 

@@ -11,7 +11,8 @@ from stribeck.drivers.connect import connect
 from stribeck.experiments.calibrate import calibrate
 from stribeck.experiments.methods.warm_up import CHANGE, OVER, Settling, ended, plan_warm_up
 from stribeck.experiments.plans.plan import Segment
-from stribeck.experiments.recording.record import record, replay
+from stribeck.experiments.recording.drive_plan import drive_plan
+from stribeck.experiments.recording.replay_run import replay_run
 from stribeck.ident.log.health.log_health import drift
 from stribeck.ident.log.run import SIGNALS, find_runs, load_run
 
@@ -91,14 +92,14 @@ def test_a_warmed_arm_drifts_less_and_its_warm_up_is_not_fitted(make_arm, tmp_pa
     assert said[0][0] == "warm-up"
     assert "friction changes by no more than" in said[0][1]
     assert ended(first) in (tmp_path / "warm" / "report.html").read_text(encoding="utf-8")
-    again = load_run(replay(load_run(first.path, SIGNALS), tmp_path / "again"))        # ends where it ended
+    again = load_run(replay_run(load_run(first.path, SIGNALS), tmp_path / "again"))        # ends where it ended
     np.testing.assert_array_equal(again.t, first.t)
     assert ended(again) == ended(first)
 
 
 def test_time_that_is_up_is_said(make_arm, tmp_path):
     arm = make_arm({"simulation": WARM})
-    run = load_run(record(arm, plan_warm_up(arm, limit=20.0), tmp_path, 1, enough=Settling()))
+    run = load_run(drive_plan(arm, plan_warm_up(arm, limit=20.0), tmp_path, 1, enough=Settling()))
     assert run.closed["reason"] == "done"
     assert "too short to tell whether friction had settled" in ended(run)
 

@@ -15,7 +15,7 @@ from stribeck.experiments.plans.check_plan import check_plan
 from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, motion_profile
 from stribeck.experiments.plans.plan import Plan, read_plan, write_plan
 from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed, Design, load_spread
-from stribeck.experiments.recording.record import record
+from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.ident.arm.arm_file import ArmFile, load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
@@ -148,7 +148,7 @@ def bare(arm: ArmFile, **knobs: object) -> ArmFile:
 def test_friction_of_every_joint_shows_at_once(lab6, tmp_path, knobs):
     """Against MuJoCo's truth at the same states: what other joints do to a joint's torque is gone."""
     arm = bare(lab6, **knobs)
-    run = load_run(record(arm, plan_whole_arm(arm, seed=1, options=SMALL), tmp_path, 1))
+    run = load_run(drive_plan(arm, plan_whole_arm(arm, seed=1, options=SMALL), tmp_path, 1))
     reduction, truth = reduce_run(run, load_mechanism(arm)), SimulatedArm(arm, 1)
     true = truth.friction(reduction.q, reduction.dq)
     for name, rows in reduction.points.groupby("joint").indices.items():

@@ -13,7 +13,7 @@ from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
 from stribeck.experiments.methods.whole_arm import plan_whole_arm
 from stribeck.experiments.plans.clearance import ways_are_clear
 from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
-from stribeck.experiments.recording.record import record
+from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.ident.arm.arm_file import Workspace
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
@@ -73,7 +73,7 @@ def test_the_arm_itself_stays_where_the_plan_goes(method, tmp_path):
             continue
         if box is None or made.robot_time > 40.0:
             continue
-        run = load_run(record(case.arm, made, tmp_path / str(seed) / "out"), ("q", "tau"))
+        run = load_run(drive_plan(case.arm, made, tmp_path / str(seed) / "out"), ("q", "tau"))
         assert run.closed["reason"] == "done"
         q = run.signals["q"]
         low, high = np.array([joint["position"] for joint in case.table["joints"].values()]).T

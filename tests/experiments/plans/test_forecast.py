@@ -18,7 +18,7 @@ from stribeck.experiments.methods.whole_arm import WHOLE_ARM
 from stribeck.experiments.plans.forecast import check_separable, forecast, points_ahead, richest, ways_of
 from stribeck.experiments.plans.plan import Plan, read_plan, write_plan
 from stribeck.experiments.plans.speeds_and_postures import Design, Goal
-from stribeck.experiments.recording.record import record
+from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.ident.arm.arm_file import ArmFile, load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.fit.fit_result import FitResult
@@ -34,7 +34,7 @@ def followed(tmp_path_factory: pytest.TempPathFactory) -> tuple[ArmFile, Plan, R
     """The default plan of lab6, and the run that came of it."""
     arm = load_arm("lab6")
     plan = plan_method("whole-arm", arm, seed=3)
-    return arm, plan, load_run(record(arm, plan, tmp_path_factory.mktemp("followed"), 3))
+    return arm, plan, load_run(drive_plan(arm, plan, tmp_path_factory.mktemp("followed"), 3))
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ from stribeck.experiments.plans.plan import Plan, Segment, read_plan
 from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
 from stribeck.experiments.recording import campaign
 from stribeck.experiments.recording.campaign import Campaign, begun_with, rest_of
-from stribeck.experiments.recording.run_writer import Recorder
+from stribeck.experiments.recording.run_writer import RunWriter
 from stribeck.experiments.report.words import repeat_sentence
 from stribeck.ident.arm.arm_file import ArmFile, load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
@@ -79,18 +79,18 @@ def killed(path: str, out: str, where: str, repeats: int) -> None:
         path.write_text('schema = 1\narm = "pa', encoding="utf-8")
         kill()
 
-    sample, kind, _, count = Recorder.sample, *where.partition(" ")
+    sample, kind, _, count = RunWriter.sample, *where.partition(" ")
 
-    def some(self: Recorder, *arguments: object) -> None:
+    def some(self: RunWriter, *arguments: object) -> None:
         sample(self, *arguments)
         if self.rows == int(count):
             kill()
 
-    place = {"plan": (campaign, "write_plan", torn), "record": (Recorder, "sample", kill), "row": (Recorder, "sample", some),
-             "fit": (Calibration, "save", kill), "repeat": (Recorder, "close", lambda self, reason: kill())}[kind]
+    place = {"plan": (campaign, "write_plan", torn), "record": (RunWriter, "sample", kill), "row": (RunWriter, "sample", some),
+             "fit": (Calibration, "save", kill), "repeat": (RunWriter, "close", lambda self, reason: kill())}[kind]
     if kind == "repeat":                         # after the first run was closed
-        close = Recorder.close
-        place = (Recorder, "close", lambda self, reason: (close(self, reason), kill()))
+        close = RunWriter.close
+        place = (RunWriter, "close", lambda self, reason: (close(self, reason), kill()))
     with patch.object(*place):
         small(load_arm(path), Path(out), repeats=repeats)
 
@@ -156,7 +156,7 @@ def broken_off(tmp_path_factory):
     class Off(Exception):
         pass
 
-    sample = Recorder.sample
+    sample = RunWriter.sample
 
     def some(self, *arguments):
         if self.rows == ROWS // 2:
@@ -164,7 +164,7 @@ def broken_off(tmp_path_factory):
         sample(self, *arguments)
 
     folder = tmp_path_factory.mktemp("broken-off")
-    with patch.object(Recorder, "sample", some), pytest.raises(Off):
+    with patch.object(RunWriter, "sample", some), pytest.raises(Off):
         small(quick(folder), folder / "out")
     return folder / "out"
 
@@ -306,7 +306,7 @@ def test_a_run_that_ended_before_its_first_sample_stands_in_nobodys_way(arm, tmp
 def test_a_run_that_ended_with_its_first_sample_is_left_out(arm, tmp_path):
     """As where the way to the start was not free once the arm was powered."""
     out = tmp_path / "out"
-    refused = patch("stribeck.experiments.recording.record.check_way", side_effect=PlanError("the way is not free"))
+    refused = patch("stribeck.experiments.recording.drive_plan.check_way", side_effect=PlanError("the way is not free"))
     with refused, pytest.raises(PlanError):
         small(arm, out, repeats=2)
     assert [len(load_run(run).t) for run in campaign_runs(out)] == [1]
@@ -344,7 +344,7 @@ def test_ramps_go_on_with_the_pair_that_was_broken_off(make_arm, tmp_path):
         for k, joint in enumerate(("turn", "lift")) for down in (0, 1)]
     plan = with_robot_time(Plan(arm.name, arm_sha256(arm), "a test", 0, ("turn", "lift"), stay, tuple(segments),
                                 purpose="breakaway"), arm)
-    finish = Recorder.finish
+    finish = RunWriter.finish
 
     def off(self, segment):
         if segment.id == 4:
@@ -353,7 +353,7 @@ def test_ramps_go_on_with_the_pair_that_was_broken_off(make_arm, tmp_path):
 
     begun = Campaign(arm, tmp_path / "out", 0)
     assert begun.left_of_ramps(plan).plan == plan
-    with patch.object(Recorder, "finish", off), pytest.raises(KeyboardInterrupt):
+    with patch.object(RunWriter, "finish", off), pytest.raises(KeyboardInterrupt):
         begun.drive(plan)
     left = Campaign(arm, tmp_path / "out", 0).left_of_ramps(plan)
     assert [segment.id for segment in left.plan.segments if segment.kind == "ramp"] == [3, 4]
@@ -446,14 +446,14 @@ def test_a_budget_holds_all_that_moves_and_plans_follow_from_the_folder_alone(ar
 
     def off(self, plan, continues=None, enough=None):
         if plan.purpose == "fit" and self.measuring:
-            finish, done = Recorder.finish, []
+            finish, done = RunWriter.finish, []
 
             def some(recorder, segment):
                 finish(recorder, segment)
                 done.append(segment)
                 if len(done) == 6:
                     raise KeyboardInterrupt
-            with patch.object(Recorder, "finish", some):
+            with patch.object(RunWriter, "finish", some):
                 return drive(self, plan, continues, enough)
         return drive(self, plan, continues, enough)
 
