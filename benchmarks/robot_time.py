@@ -14,6 +14,7 @@ import numpy as np
 from benchmarks.judge import coldness
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.experiments.calibrate import calibrate
+from stribeck.experiments.campaign_options import CampaignOptions
 from stribeck.experiments.methods.refine import band
 from stribeck.experiments.plans.check_plan import check_plan
 from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, with_robot_time
@@ -68,7 +69,7 @@ def measure(name: str, way: str, seed: int, target: float) -> dict[str, Any]:
                     break
             time = len(paths) * plan.robot_time
         else:
-            time = calibrate(arm, out, seed=seed, method=way, target=target).robot_time
+            time = calibrate(arm, out, CampaignOptions(seed=seed, method=way, target=target)).robot_time
             runs = [load_run(path) for path in find_runs(out)]
             result = identify(runs)
         widest = {joint: band(result, joint) for joint in names}

@@ -21,7 +21,7 @@ from stribeck.ident.model.loads import joint_loads
 from stribeck.ident.model.mechanism import Mechanism
 
 Array = NDArray[np.float64]
-Ways = Callable[[Array], tuple[Array, NDArray[np.bool_]]]
+WaysFrom = Callable[[Array], tuple[Array, NDArray[np.bool_]]]
 TARGET = 0.05           # half width of friction's band, as a part of friction, that counts as well known
 ROOM = 0.02             # fraction of a joint's range that strokes keep free at either end
 _WAY = 0.5              # fraction of that range that the longest stroke may take: a joint with little room goes slower
@@ -242,7 +242,7 @@ class Design:
                             f"{fastest:.4g}; make its velocity loop stiffer")
         return slowest
 
-    def choose_postures(self, ways_from: Ways, rng: np.random.Generator) -> tuple[Array, Array]:
+    def choose_postures(self, ways_from: WaysFrom, rng: np.random.Generator) -> tuple[Array, Array]:
         """Home and the set of postures over which the loads spread most, with the ways that strokes take from there.
 
         Where nothing says what is clear, real hardware stays at home.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from stribeck.experiments.calibrate import fit_runs
+from stribeck.experiments.fit_runs import fit_runs, load_fitted
 from stribeck.experiments.plans.plan import Plan
 from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.ident.arm.arm_file import ArmFile
@@ -46,7 +46,7 @@ def test_a_payload_settles_the_load_that_no_posture_varies(two: list[Run], tmp_p
         alone = identify([run]).calibration.joints["lift"]
         assert alone.load == "none"
         assert alone.parameters["coulomb_coefficient"].verdict == "unidentifiable"
-    delivery = fit_runs([run.path for run in two], tmp_path / "both")
+    delivery = fit_runs(load_fitted([run.path for run in two]), tmp_path / "both")
     joint = delivery.calibration.joints["lift"]
     assert joint.load == "normal"
     for name, truth in TRUTH.items():

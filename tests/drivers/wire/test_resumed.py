@@ -9,6 +9,7 @@ import pytest
 from stribeck.drivers.errors import DriverError
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.experiments.calibrate import calibrate
+from stribeck.experiments.campaign_options import CampaignOptions
 from stribeck.experiments.cli.app import run
 from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
 from stribeck.experiments.methods.registry import METHODS
@@ -38,9 +39,9 @@ def probe(drives):
 def test_after_a_fault_and_a_reset_the_rest_is_driven(drives, probe, tmp_path):
     arm, out, sample = drives.arm, tmp_path / "out", RunWriter.sample
 
-    def campaign(**options):
+    def campaign(resume=False):
         with patch.dict(METHODS, {"whole-arm": (plan_constant_speed, SHORT)}):
-            return calibrate(arm, out, ("turn",), **options)
+            return calibrate(arm, out, CampaignOptions(("turn",)), resume=resume)
 
     def hot(writer, *arguments):
         sample(writer, *arguments)

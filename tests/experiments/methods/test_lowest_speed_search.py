@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
-from stribeck.experiments.calibrate import calibrate
+from stribeck.experiments.calibrate import Operator, calibrate
+from stribeck.experiments.campaign_options import CampaignOptions
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.methods.lowest_speed_search import lowest_sentence, plan_lowest_speed, with_slowest
 from stribeck.experiments.methods.registry import METHODS, plan_method
@@ -103,8 +104,8 @@ def test_a_run_without_strokes_is_refused(make_arm, make_plan, tmp_path):
 @pytest.mark.usefixtures("short")
 def test_a_search_spares_a_campaign_its_stick_slip(make_arm, tmp_path):
     arm, said, shown = make_arm(loop(3.0, 4.5)), [], []
-    found = calibrate(arm, tmp_path / "found", ("turn",), seed=1, method="single", search=True,
-                      agree=lambda plans: shown.append(list(plans)), say=lambda *words: said.append(words))
+    found = calibrate(arm, tmp_path / "found", CampaignOptions(("turn",), seed=1, method="single", search=True),
+                      Operator(lambda plans: shown.append(list(plans)), say=lambda *words: said.append(words)))
     run = load_run(find_runs(tmp_path / "found")[0])
     assert run.purpose == "lowest-speed"
     assert said == [("lowest", lowest_sentence(lowest_speeds(run), load_mechanism(arm)))]

@@ -8,7 +8,8 @@ import pytest
 
 from stribeck.drivers.arm import JointSample
 from stribeck.drivers.connect import connect
-from stribeck.experiments.calibrate import calibrate
+from stribeck.experiments.calibrate import Operator, calibrate
+from stribeck.experiments.campaign_options import CampaignOptions
 from stribeck.experiments.methods.warm_up import CHANGE, OVER, Settling, ended, plan_warm_up
 from stribeck.experiments.plans.plan import Segment
 from stribeck.experiments.recording.drive_plan import drive_plan
@@ -78,8 +79,9 @@ class TestPlan:
 @pytest.mark.usefixtures("short")
 def test_a_warmed_arm_drifts_less_and_its_warm_up_is_not_fitted(make_arm, tmp_path):
     arm, said = make_arm({"simulation": WARM, "driver": {"rate": 100.0}}), []
-    cold = calibrate(arm, tmp_path / "cold", seed=1)
-    warm = calibrate(arm, tmp_path / "warm", seed=1, warm_up=600.0, say=lambda *words: said.append(words))
+    cold = calibrate(arm, tmp_path / "cold", CampaignOptions(seed=1))
+    warm = calibrate(arm, tmp_path / "warm", CampaignOptions(seed=1, warm_up=600.0),
+                     Operator(say=lambda *words: said.append(words)))
     first, second = (load_run(folder) for folder in find_runs(tmp_path / "warm"))
     assert (first.purpose, second.purpose) == ("warm-up", "fit")
     assert second.t[0] > first.t[-1]                                    # the same arm, not a cold one

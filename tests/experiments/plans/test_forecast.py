@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from stribeck.experiments.calibrate import calibrate
+from stribeck.experiments.campaign_options import CampaignOptions
 from stribeck.experiments.cli.screen.text import forecast_table
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.methods.refine import precision
@@ -122,7 +123,7 @@ class TestGoals:
     def test_the_target_is_reached_in_less_time_than_the_whole_grid_takes(self, followed: tuple[ArmFile, Plan, Run],
                                                                          tmp_path: Path) -> None:
         arm, plan, _ = followed
-        delivery = calibrate(arm, tmp_path / "out", seed=1, target=0.05)
+        delivery = calibrate(arm, tmp_path / "out", CampaignOptions(seed=1, target=0.05))
         fits = {name: joint.fit for name, joint in delivery.result.joints.items()}
         assert delivery.robot_time < 0.5 * plan.robot_time
         for name, fit in fits.items():
@@ -133,12 +134,12 @@ class TestGoals:
 
     def test_the_budget_is_kept(self, followed: tuple[ArmFile, Plan, Run], tmp_path: Path) -> None:
         """Over several runs, and the folder of a campaign that was broken off goes on with the same plans."""
-        delivery = calibrate(followed[0], tmp_path / "out", ("j5", "j6"), seed=1, budget=100.0)
+        delivery = calibrate(followed[0], tmp_path / "out", CampaignOptions(("j5", "j6"), seed=1, budget=100.0))
         assert 50.0 < delivery.robot_time <= 100.0 + 10.0           # the way to the start is no part of a plan
 
     def test_no_plan_fits_into_a_moment(self, followed: tuple[ArmFile, Plan, Run], tmp_path: Path) -> None:
         with pytest.raises(PlanError, match=r"5 s of robot time are too short, the shortest plan takes \d+ s"):
-            calibrate(followed[0], tmp_path / "out", seed=1, budget=5.0)
+            calibrate(followed[0], tmp_path / "out", CampaignOptions(seed=1, budget=5.0))
 
     def test_the_first_plan_can_be_seen_before(self, cli: Callable[..., Any]) -> None:
         whole, first = (json.loads(cli("plan", "lab6", "--seed", "1", "--json", *goal).out) for goal in ((), ("--target", "5%")))

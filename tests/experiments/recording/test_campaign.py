@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -16,9 +17,11 @@ import pytest
 
 from stribeck.drivers.errors import DriverError
 from stribeck.drivers.supervisor import Supervisor
-from stribeck.experiments.calibrate import Delivery, calibrate
+from stribeck.experiments.calibrate import Operator, calibrate
+from stribeck.experiments.campaign_options import CampaignOptions, begun_with
 from stribeck.experiments.cli.common import agree
 from stribeck.experiments.errors import PlanError
+from stribeck.experiments.fit_runs import Delivery
 from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
 from stribeck.experiments.methods.registry import METHODS
 from stribeck.experiments.plans.check_plan import check_plan
@@ -26,7 +29,7 @@ from stribeck.experiments.plans.motion_profile import with_robot_time
 from stribeck.experiments.plans.plan import Plan, Segment, read_plan
 from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
 from stribeck.experiments.recording import campaign
-from stribeck.experiments.recording.campaign import Campaign, begun_with, rest_of
+from stribeck.experiments.recording.campaign import Campaign, rest_of
 from stribeck.experiments.recording.run_writer import RunWriter
 from stribeck.experiments.report.words import repeat_sentence
 from stribeck.ident.arm.arm_file import ArmFile, load_arm
@@ -64,10 +67,10 @@ def wanted(tmp_path_factory):
     return small(quick(folder), folder / "out")
 
 
-def small(arm: ArmFile, out: Path, **options: object) -> Delivery:
+def small(arm: ArmFile, out: Path, resume: bool = False, operator: Operator | None = None, **options: Any) -> Delivery:
     """A campaign of one joint that takes a minute of robot time."""
     with patch.dict(METHODS, {"whole-arm": (plan_constant_speed, SMALL)}):
-        return calibrate(arm, out, ("turn",), seed=5, **options)
+        return calibrate(arm, out, CampaignOptions(("turn",), seed=5, **options), operator, resume)
 
 
 def killed(path: str, out: str, where: str, repeats: int) -> None:
@@ -193,7 +196,7 @@ class TestRest:
 
     def test_what_was_not_asked_for_yet_is_shown_before_it_moves(self, arm, broken):
         shown = []
-        small(arm, broken, resume=True, repeats=2, agree=shown.extend)
+        small(arm, broken, resume=True, repeats=2, operator=Operator(shown.extend))
         rest, whole = shown
         assert len(rest.segments) < len(whole.segments)
         assert 0.0 < rest.robot_time < whole.robot_time
@@ -204,12 +207,12 @@ class TestRest:
 
         before = raw(broken)
         with pytest.raises(InputError, match="no"):
-            small(arm, broken, resume=True, agree=refuse)
+            small(arm, broken, resume=True, operator=Operator(refuse))
         assert raw(broken) == before
 
     def test_a_finished_campaign_only_fits(self, arm, wanted, done):
         shown, before = [], raw(done)
-        again = small(arm, done, resume=True, agree=shown.extend)
+        again = small(arm, done, resume=True, operator=Operator(shown.extend))
         assert shown == []
         assert raw(done) == before
         assert again.calibration.joints["turn"].parameters == wanted.calibration.joints["turn"].parameters
@@ -397,7 +400,7 @@ class TestRefused:
         options = {"seed": 5, "joints": ("turn",), "method": "single"} | change
         with patch.dict(METHODS, {"single": (plan_constant_speed, SMALL)}), \
                 pytest.raises(InputError, match=words):
-            calibrate(arm, broken, resume=True, **options)
+            calibrate(arm, broken, CampaignOptions(**options), resume=True)
 
     def test_a_folder_with_something_else(self, arm, tmp_path):
         (tmp_path / "out").mkdir()
@@ -442,7 +445,7 @@ def finished(plan, ids):
 def test_a_budget_holds_all_that_moves_and_plans_follow_from_the_folder_alone(arm, tmp_path):
     """Broken off in a later pass, after a warm-up, the campaign goes on with the plan that it was in."""
     out, budget, drive = tmp_path / "out", 220.0, Campaign.drive
-    campaign_of = {"joints": ("turn",), "seed": 5, "warm_up": 20.0, "breakaway": True, "budget": budget}
+    options = CampaignOptions(("turn",), seed=5, warm_up=20.0, breakaway=True, budget=budget)
 
     def off(self, plan, continues=None, enough=None):
         if plan.purpose == "fit" and self.measuring:
@@ -458,10 +461,10 @@ def test_a_budget_holds_all_that_moves_and_plans_follow_from_the_folder_alone(ar
         return drive(self, plan, continues, enough)
 
     with patch.object(Campaign, "drive", off), pytest.raises(KeyboardInterrupt):
-        calibrate(arm, out, **campaign_of)
+        calibrate(arm, out, options)
     plans = {path.name: path.read_bytes() for path in out.glob("plan*.toml")}
     assert sorted(plans) == ["plan-2.toml", "plan.toml"]
-    delivery = calibrate(arm, out, **campaign_of, resume=True)
+    delivery = calibrate(arm, out, options, resume=True)
     assert plans.items() <= {path.name: path.read_bytes() for path in out.glob("plan*.toml")}.items()
     assert {load_run(path, ()).purpose for path in campaign_runs(out)} == {"fit", "warm-up", "breakaway"}
     assert delivery.robot_time == pytest.approx(sum(load_run(path, ()).duration for path in campaign_runs(out)))
@@ -471,4 +474,4 @@ def test_a_budget_holds_all_that_moves_and_plans_follow_from_the_folder_alone(ar
 
 def test_a_budget_that_other_motions_take(arm, tmp_path):
     with pytest.raises(PlanError, match=r"100 s of robot time are too short, warm-up \d+ s and breakaway \d+ s need them"):
-        calibrate(arm, tmp_path / "out", ("turn",), warm_up=60.0, breakaway=True, budget=100.0)
+        calibrate(arm, tmp_path / "out", CampaignOptions(("turn",), warm_up=60.0, breakaway=True, budget=100.0))
