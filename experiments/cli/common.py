@@ -65,9 +65,9 @@ BasisOption = Annotated[str, typer.Option(help="Torque as the drive reports it, 
 
 def console(to_stderr: bool = False) -> "Console":
     """Where text for people goes: standard error if standard output carries JSON."""
-    from rich.console import Console as Screen
+    import rich.console
 
-    class Console(Screen):
+    class Console(rich.console.Console):
         def print(self, *objects: Any, **options: Any) -> None:
             """Sentences break between words in a terminal, which itself would break them anywhere."""
             parts = (hanging(part, self.width) if self.is_terminal and isinstance(part, str) else part for part in objects)
