@@ -14,7 +14,7 @@ from benchmarks.judge import Verdict, coldness, judge_parameters
 from benchmarks.main_job import motions_of_points
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.experiments.methods.registry import plan_method
-from stribeck.experiments.recording.record import record
+from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.ident.arm.arm_file import ArmFile, load_arm
 from stribeck.ident.fit.joint.fit_joint import JointFit
 from stribeck.ident.identify import Identification, identify
@@ -74,7 +74,7 @@ def spoilt(arm: ArmFile, knobs: dict[str, Any]) -> ArmFile:
 def measured(arm: ArmFile, method: str, seed: int) -> tuple[Identification, list[Verdict]]:
     """A campaign by one of the methods, judged against the truth."""
     with tempfile.TemporaryDirectory() as folder:
-        run = load_run(record(arm, plan_method(method, arm, None, seed), Path(folder), seed))
+        run = load_run(drive_plan(arm, plan_method(method, arm, None, seed), Path(folder), seed))
         result = identify([run])
         return result, judge_parameters(result, SimulatedArm(arm), motions_of_points(run, result.points))
 

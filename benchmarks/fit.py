@@ -15,8 +15,8 @@ from stribeck.drivers.arm import JointSample
 from stribeck.drivers.replay import ALL_SIGNALS
 from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
 from stribeck.experiments.plans.plan import plan_table
-from stribeck.experiments.recording.record import record
-from stribeck.experiments.recording.run_writer import Recorder
+from stribeck.experiments.recording.drive_plan import drive_plan
+from stribeck.experiments.recording.run_writer import RunWriter
 from stribeck.ident.arm.arm_file import load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.log.run import load_run
@@ -72,20 +72,20 @@ def long_run(folder: Path, rows: int) -> Path:
     arm = load_arm("lab6")
     mechanism = load_mechanism(arm)
     plan = plan_constant_speed(arm, seed=1)
-    first = load_run(record(arm, plan, folder / "first", 1), ALL_SIGNALS)
+    first = load_run(drive_plan(arm, plan, folder / "first", 1), ALL_SIGNALS)
     table, segments = plan_table(plan), len(plan.segments)
     table["segments"] = [{**segment, "id": segment["id"] + lap * segments,
                           **({"mirror_of": segment["mirror_of"] + lap * segments} if "mirror_of" in segment else {})}
                          for lap in range(-(-rows // len(first.t))) for segment in table["segments"]]
     target = folder / "long"
     status = np.zeros(mechanism.n, dtype=np.int64)
-    with Recorder(target, arm, mechanism, plan.method, arm.driver.rate, plan=table, seed=1) as recorder:
+    with RunWriter(target, arm, mechanism, plan.method, arm.driver.rate, plan=table, seed=1) as writer:
         for row in range(rows):
             lap, k = divmod(row, len(first.t))
             shift = lap * (first.t[-1] + 1.0 / arm.driver.rate)
             s, segment = first.signals, int(first.segment[k])
             sample = JointSample(float(first.t[k] + shift), s["q"][k], s["dq"][k], s["tau"][k], s["t"][k] + shift,
                                  s["temperature"][k], status)
-            recorder.sample(sample, s["q_cmd"][k], s["dq_cmd"][k], segment if segment < 0 else segment + lap * segments)
+            writer.sample(sample, s["q_cmd"][k], s["dq_cmd"][k], segment if segment < 0 else segment + lap * segments)
     shutil.rmtree(folder / "first")
     return target

@@ -10,7 +10,7 @@ import numpy as np
 
 from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
 from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
-from stribeck.experiments.recording.record import record
+from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.ident.arm.arm_file import load_arm
 
 
@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
         for seed in range(options.runs):
             with tempfile.TemporaryDirectory() as folder:
                 began = time.perf_counter()
-                record(arm, plan, Path(folder), seed)
+                drive_plan(arm, plan, Path(folder), seed)
                 factors.append(plan.robot_time / (time.perf_counter() - began))
         figures[name] = {"robot_time_s": plan.robot_time, "factors": factors}
         middle = float(np.median(factors))

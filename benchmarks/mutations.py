@@ -92,7 +92,8 @@ def schedule(cases: Iterable[str]) -> list[str]:
 
 def _trip(arm: ArmFile, file: Path) -> Path:
     """A plan of one short round trip."""
-    from stribeck.experiments.plans.plan import Plan, Segment, robot_time, write_plan
+    from stribeck.experiments.plans.motion_profile import robot_time
+    from stribeck.experiments.plans.plan import Plan, Segment, write_plan
     from stribeck.ident.arm.load_mechanism import load_mechanism
 
     mechanism, (home,) = load_mechanism(arm), arm.home(load_mechanism(arm))
@@ -105,12 +106,12 @@ def _trip(arm: ArmFile, file: Path) -> Path:
 
 def _short_run(folder: Path) -> Path:
     from stribeck.drivers.arm import JointSample
-    from stribeck.experiments.recording.run_writer import Recorder
+    from stribeck.experiments.recording.run_writer import RunWriter
     from stribeck.ident.arm.load_mechanism import load_mechanism
 
     golden = load_run(next((GOLDEN / "runs").iterdir()))
     mechanism, zero = load_mechanism(golden.arm), np.zeros(len(golden.names))
-    with Recorder(folder, golden.arm, mechanism, "a short run", 100.0) as recorder:
+    with RunWriter(folder, golden.arm, mechanism, "a short run", 100.0) as recorder:
         for row in range(ROWS):
             values = golden.signals["q"][row], golden.signals["tau"][row]
             sample = JointSample(float(golden.t[row]), values[0], zero, values[1], zero, None, zero.astype(np.int64))

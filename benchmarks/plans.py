@@ -28,8 +28,10 @@ from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
 from stribeck.experiments.methods.validation_motion import plan_validation
 from stribeck.experiments.methods.warm_up import plan_warm_up
 from stribeck.experiments.methods.whole_arm import plan_whole_arm
+from stribeck.experiments.plans.check_plan import check_way
 from stribeck.experiments.plans.forecast import expectations, ways_of
-from stribeck.experiments.plans.plan import Plan, Segment, check_way, profile
+from stribeck.experiments.plans.motion_profile import motion_profile
+from stribeck.experiments.plans.plan import Plan, Segment
 from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed, Design, Goal
 from stribeck.ident.arm.arm_file import ArmFile, load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
@@ -184,7 +186,7 @@ def judge(plan: Plan, case: Case, stands: np.ndarray | None) -> dict[str, float]
         legs["there",] = stands, Segment(-1, "move", plan.start, 0)
     pairs = _apart_at_home(model, np.array(case.table["workspace"].get("home", np.zeros(model.nq))))
     for start, segment in legs.values():
-        motion = profile(start, segment, plan.names, limits)
+        motion = motion_profile(start, segment, plan.names, limits)
         t = np.linspace(0.0, motion.duration, _STEPS)
         s = motion(t)[0]
         q = start + (s if s.ndim == 2 else s[:, None]) * (np.array(segment.target) - start)

@@ -30,7 +30,9 @@ from benchmarks.provenance import commit, listed
 from stribeck.drivers.emulators.body import POWERS
 from stribeck.drivers.emulators.emulator import emulate
 from stribeck.drivers.realtime import real_time
-from stribeck.experiments.plans.plan import Plan, Segment, robot_time, run_on, silence, write_plan
+from stribeck.experiments.plans.margins import run_on, silence
+from stribeck.experiments.plans.motion_profile import robot_time
+from stribeck.experiments.plans.plan import Plan, Segment, write_plan
 from stribeck.ident.arm.arm_file import ArmFile, load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import StribeckError
@@ -390,7 +392,7 @@ def _strike(fault: str, drives: Any, program: Any) -> None:
 
 
 processes.set_forkserver_preload([
-    *(f"stribeck.experiments.{module}" for module in ("cli.app", "cli.screen.text", "methods.registry", "recording.record")),
+    *(f"stribeck.experiments.{module}" for module in ("cli.app", "cli.screen.text", "methods.registry", "recording.drive_plan")),
     *(f"stribeck.drivers.{module}" for module in ("canopen.canopen_link", "mit.cubemars", "mit.damiao",
                                                   "dynamixel.dynamixel_link", "odrive.odrive_link", "wire.wired_arm")),
     *(f"stribeck.drivers.emulators.{protocol}" for protocol in PROTOCOLS), __name__])

@@ -14,11 +14,14 @@ import numpy as np
 from benchmarks.judge import coldness
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.experiments.calibrate import calibrate
+from stribeck.experiments.campaign_options import CampaignOptions
 from stribeck.experiments.methods.refine import band
+from stribeck.experiments.plans.check_plan import check_plan
+from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, with_robot_time
 from stribeck.experiments.plans.order import Writer
-from stribeck.experiments.plans.plan import RAMP, Plan, check_plan, with_robot_time
+from stribeck.experiments.plans.plan import Plan
 from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed, Design, Trip
-from stribeck.experiments.recording.record import record
+from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.ident.arm.arm_file import ArmFile, DriverTable, load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.identify import Identification, identify
@@ -60,14 +63,14 @@ def measure(name: str, way: str, seed: int, target: float) -> dict[str, Any]:
             plan = paper(arm)
             paths: list[Path] = []
             while True:
-                paths.append(record(arm, plan, out, seed + len(paths)))
+                paths.append(drive_plan(arm, plan, out, seed + len(paths)))
                 runs = [load_run(path) for path in paths]
                 result = identify(runs)
                 if len(paths) == REPEATS or max(band(result, joint) for joint in names) <= target:
                     break
             time = len(paths) * plan.robot_time
         else:
-            time = calibrate(arm, out, seed=seed, method=way, target=target).robot_time
+            time = calibrate(arm, out, CampaignOptions(seed=seed, method=way, target=target)).robot_time
             runs = [load_run(path) for path in find_runs(out)]
             result = identify(runs)
         widest = {joint: band(result, joint) for joint in names}
@@ -109,7 +112,7 @@ def paper(arm: ArmFile) -> Plan:
     for j in design.active:
         way = np.zeros(design.mechanism.n)
         way[j] = TRAVEL if home[j] + TRAVEL <= high[j] else -TRAVEL
-        half = np.sqrt(RAMP * design.limits.acceleration[j] * TRAVEL / 2.0)
+        half = np.sqrt(ACCELERATION_SHARE * design.limits.acceleration[j] * TRAVEL / 2.0)
         fastest = min(design.options.fastest * design.limits.velocity[j], half)
         for speed in np.geomspace(SLOWEST, fastest, SPEEDS):
             writer.round_trip(Trip(0, way, j, float(speed)), 0)

@@ -17,9 +17,10 @@ from stribeck.drivers.connect import connect
 from stribeck.experiments.methods.whole_arm import WHOLE_ARM, plan_whole_arm
 from stribeck.experiments.plans.plan import Plan, plan_table
 from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
+from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.experiments.recording.follow import follow
-from stribeck.experiments.recording.record import record
-from stribeck.experiments.recording.run_writer import Recorder, new_run_folder
+from stribeck.experiments.recording.run_folders import new_run_folder
+from stribeck.experiments.recording.run_writer import RunWriter
 from stribeck.ident.arm.arm_file import ArmFile, load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import FitError
@@ -82,7 +83,7 @@ def record_base(folder: Path, seed: int, weak: bool = False, options: ConstantSp
     arm = load_arm(path)
     plan = plan_whole_arm(arm, seed=seed, options=options)
     if not weak:
-        return record(arm, plan, folder, seed)
+        return drive_plan(arm, plan, folder, seed)
     lift = table["simulation"]["joints"][HEAVY]
     speed = table["joints"][HEAVY]["velocity"] * options.fastest
     table["joints"][HEAVY]["torque"] = GRAVITY + lift.get("static", lift["coulomb"] + WEAK * lift["viscous"] * speed)
@@ -93,10 +94,10 @@ def record_base(folder: Path, seed: int, weak: bool = False, options: ConstantSp
 def _unsupervised(arm: ArmFile, plan: Plan, campaign: Path, seed: int) -> Path:
     """Recorded as by software that lets a drive stand at its torque limit: the supervisor would stop the arm."""
     drive, folder = connect(arm, seed), new_run_folder(campaign, "whole-arm")
-    with Recorder(folder, arm, load_mechanism(arm), plan.method, arm.driver.rate, drive.resolution, plan_table(plan),
-                  seed) as recorder, drive:
+    with RunWriter(folder, arm, load_mechanism(arm), plan.method, arm.driver.rate, drive.resolution, plan_table(plan),
+                   seed) as writer, drive:
         drive.enable()
-        follow(drive, plan, recorder)
+        follow(drive, plan, writer)
     return folder
 
 

@@ -29,7 +29,8 @@ from benchmarks.provenance import commit
 from stribeck.drivers.realtime import real_time
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.experiments.methods.whole_arm import WHOLE_ARM, plan_whole_arm
-from stribeck.experiments.plans.plan import Plan, robot_time, write_plan
+from stribeck.experiments.plans.motion_profile import robot_time
+from stribeck.experiments.plans.plan import Plan, write_plan
 from stribeck.ident.arm.arm_file import ArmFile, load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.identify import identify

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from stribeck.experiments.report.svg import COLOURS, RAMP, drawing_style
+from stribeck.experiments.report.svg import COLOURS, SHADES, drawing_style
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.model.chains.closed_chain import close_loops, closed_loads
 from stribeck.ident.model.chains.posture_following import PostureError
@@ -58,7 +58,7 @@ def five_axis_tree() -> tuple[str, Figure]:
     axes = figure.subplots(2, 3)
     shown = (0, 1, 3)
     for column, j in zip(axes.T, shown, strict=True):
-        for (name, driving), colour in zip(found.items(), (COLOURS.faint, RAMP[1], COLOURS.accent), strict=True):
+        for (name, driving), colour in zip(found.items(), (COLOURS.faint, SHADES[1], COLOURS.accent), strict=True):
             column[0].plot(t, driving.tau[:, j], color=colour, lw=1.2, label=name)
             if name != "no friction":
                 column[1].plot(t, driving.friction[:, j], color=colour, lw=1.2)
@@ -126,7 +126,7 @@ def three_loop_chain() -> tuple[str, Figure]:
     left.legend(frameon=False)
     middle.plot(crank, driving.friction[:, 0], color=COLOURS.accent, lw=1.2)
     middle.set_title("its friction, N·m")
-    for k, (closure, colour) in enumerate(zip(m.closures, (RAMP[0], RAMP[2], RAMP[4]), strict=True)):
+    for k, (closure, colour) in enumerate(zip(m.closures, (SHADES[0], SHADES[2], SHADES[4]), strict=True)):
         right.plot(crank, np.linalg.norm(ideal.force[:, k], axis=1), color=colour, lw=1.2, label=closure.name)
     right.set_title("force in the cut joints, N")
     right.legend(frameon=False)
@@ -165,7 +165,7 @@ def six_cylinders() -> tuple[str, Figure]:
     multipliers = maximal_dynamics(m, start + rate * t**2 / 2.0, rate * t, ddq=rate * np.ones_like(t)).multipliers
     figure = Figure(figsize=(9.2, 2.7), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
-    for j, colour in zip(range(m.n), (*RAMP, COLOURS.accent), strict=True):
+    for j, colour in zip(range(m.n), (*SHADES, COLOURS.accent), strict=True):
         left.plot(t, multipliers[:, j, 2] / outboard[j], color=colour, lw=1.2, label=m.names[j])
         middle.plot(t, np.hypot(multipliers[:, j, 3], multipliers[:, j, 4]) / 1e3, color=colour, lw=1.2)
     left.set_title("vertical force over weight at rest")
@@ -206,7 +206,7 @@ def planar_3_prr() -> tuple[str, Figure]:
     sliders = [m.names.index(f"slider{k}") for k in (1, 2, 3)]
     figure = Figure(figsize=(9.2, 2.7), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
-    for j, colour in zip(sliders, (RAMP[0], RAMP[2], RAMP[4]), strict=True):
+    for j, colour in zip(sliders, (SHADES[0], SHADES[2], SHADES[4]), strict=True):
         left.plot(t, driving.loads.normal[:, j], color=colour, lw=1.2, label=m.names[j])
         middle.plot(t, driving.friction[:, j], color=colour, lw=1.2)
         right.plot(t, ideal.tau[:, j], color=colour, lw=0.9, alpha=0.5)
@@ -245,13 +245,13 @@ def gough_stewart() -> tuple[str, Figure]:
         increase[label] = 100.0 * (np.abs(driving.tau[:, legs]).sum(axis=1) / np.abs(ideal.tau[:, legs]).sum(axis=1) - 1.0)
     figure = Figure(figsize=(9.2, 2.7), layout="constrained")
     left, right = figure.subplots(1, 2)
-    for j, colour in zip(range(6), (*RAMP, COLOURS.accent), strict=True):
+    for j, colour in zip(range(6), (*SHADES, COLOURS.accent), strict=True):
         left.plot(np.arange(1, 7), ideal.tau[:, legs[j]], color=colour, lw=0.9, ls="--")
         left.plot(np.arange(1, 7), driving.tau[:, legs[j]], color=colour, lw=1.2, marker="o", ms=3, label=f"leg {j + 1}")
     left.set_title("force of each leg without (dashed) and with friction arms of 0.03 m, N")
     left.legend(frameon=False, ncols=3)
     left.set_ylim(top=54.0)
-    for (label, values), colour in zip(increase.items(), (RAMP[0], RAMP[2], COLOURS.accent), strict=True):
+    for (label, values), colour in zip(increase.items(), (SHADES[0], SHADES[2], COLOURS.accent), strict=True):
         right.plot(np.arange(1, 7), values, color=colour, lw=1.2, marker="o", ms=3, label=label)
     right.set_title("more force by friction, sum of all legs, %")
     right.legend(frameon=False)
@@ -294,7 +294,7 @@ def flexible_arm() -> tuple[str, Figure]:
     figures = json.loads((FOLDER.parent / "benchmarks" / "results" / "elastic.json").read_text(encoding="utf-8"))["figures"]
     stiffness = figures["stiffness"][1:]                    # the first is rigid
     for ax, key, title in ((middle, "mu_r", "error of Coulomb friction, %"), (right, "fv", "error of viscous friction, %")):
-        for what, colour in (("joint", COLOURS.accent), ("link", RAMP[1])):
+        for what, colour in (("joint", COLOURS.accent), ("link", SHADES[1])):
             error = np.array([[100.0 * (entry[key] / figures["truth"][key] - 1.0) for entry in row]
                               for row in figures["found"][what][1:]])
             ax.fill_between(stiffness, error.min(axis=1), error.max(axis=1), color=colour, alpha=0.18, lw=0)

@@ -1,75 +1,82 @@
-"""The main job: plan, move and record, fit from the closed folder, export, report."""
+"""The main job: plan, move and record, fit, export, report."""
 
-import shutil
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from stribeck.experiments.campaign_options import CampaignOptions
 from stribeck.experiments.errors import TooShort
+from stribeck.experiments.fit_runs import Delivery, fit_runs, load_fitted
 from stribeck.experiments.methods.breakaway_ramps import USUAL, plan_breakaway
 from stribeck.experiments.methods.lowest_speed_search import lowest_sentence, plan_lowest_speed, with_slowest
 from stribeck.experiments.methods.refine import Refinement, precision
-from stribeck.experiments.methods.registry import DEFAULT, plan_method
-from stribeck.experiments.methods.warm_up import Settling, ended, plan_warm_up, run_notes
+from stribeck.experiments.methods.registry import plan_method
+from stribeck.experiments.methods.warm_up import Settling, ended, plan_warm_up
 from stribeck.experiments.plans.plan import Plan
-from stribeck.experiments.recording.campaign import Campaign
+from stribeck.experiments.recording.campaign import Campaign, Part
+from stribeck.experiments.recording.drive_plan import check_modes
 from stribeck.experiments.recording.follow import Watch
-from stribeck.experiments.recording.record import check_modes
-from stribeck.experiments.recording.run_writer import empty_folder, refuse_used
-from stribeck.experiments.report.page import write_report
+from stribeck.experiments.recording.run_folders import refuse_used
 from stribeck.ident.arm.arm_file import ArmFile
-from stribeck.ident.arm.load_mechanism import load_mechanism
-from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.errors import InputError
-from stribeck.ident.export.formats import export
-from stribeck.ident.fit.joint.fit_joint import Options, check_options
-from stribeck.ident.identify import Identification, identify
-from stribeck.ident.log.breakaway import Breakaway, breakaway_table, breakaways
-from stribeck.ident.log.campaign_folder import find_runs
+from stribeck.ident.fit.joint.fit_joint import check_options
 from stribeck.ident.log.lowest_speed import lowest_speeds
-from stribeck.ident.log.run import FITTED, Run, load_run
-from stribeck.ident.whole_files import whole, write_whole
+from stribeck.ident.log.run import Run, load_run
 
-Say = Callable[[str, str], None]
-Agree = Callable[[list[Plan]], None]
-Display = Callable[[Plan], AbstractContextManager[Watch | None]]
+Passes = Refinement | list[Plan]        # plans of the runs to be fitted, one after the other
 _OVER = 0.05            # part of a budget by which ways to the start and ramps may miss it
-CALIBRATION, POINTS, RAMPS = "calibration.toml", "points.csv", "breakaway.csv"
 
 
 @dataclass(frozen=True)
-class Delivery:
-    """What a fit leaves in its folder.
+class Operator:
+    """Who is asked before an arm moves, sees it move, and hears what was found.
 
     Attributes
     ----------
-    result : Identification
-        Fits and findings.
-    calibration : Calibration
-        As read back from the file.
-    robot_time : float
-        Time recorded [s]; of a campaign with all that went before and after its round trips.
-    files : tuple of Path
-        What was written.
-    losses : tuple of str
-        What the exported model cannot express.
+    agree : callable
+        Shown all plans that are known to be needed, before anything moves, and every other one before it moves, be it that
+        the lowest speeds that were found changed it; raises to call it off.
+    display : callable, optional
+        From the plan to a context that is entered while the arm moves and gives what watches it, see `follow`.
+    say : callable
+        Told what became of what went before the runs: a heading and a sentence.
     """
 
-    result: Identification
-    calibration: Calibration
-    robot_time: float
-    files: tuple[Path, ...]
-    losses: tuple[str, ...]
+    agree: Callable[[list[Plan]], None] = lambda plans: None
+    display: Callable[[Plan], AbstractContextManager[Watch | None]] | None = None
+    say: Callable[[str, str], None] = lambda heading, sentence: None
 
 
-def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, seed: int = 0, options: Options | None = None,
-              method: str = DEFAULT, repeats: int = 1, agree: Agree | None = None, display: Display | None = None,
-              resume: bool = False, warm_up: float = 0.0, search: bool = False, breakaway: bool = False,
-              target: float | None = None, budget: float | None = None, say: Say | None = None) -> Delivery:
+@dataclass(frozen=True)
+class SideRuns:
+    """What moves the arm beside the round trips that are fitted, as far as it is asked for.
+
+    Attributes
+    ----------
+    search : Plan, optional
+        The search for the lowest speeds, unless it is recorded.
+    found : Run, optional
+        The search that is recorded.
+    warm_up : Plan, optional
+        Driven before each pass.
+    ramps : Part, optional
+        Driven after the last pass, as far as it is not recorded.
+    left : callable
+        From the number of passes that are made to the robot time that the next may take [s].
+    """
+
+    search: Plan | None
+    found: Run | None
+    warm_up: Plan | None
+    ramps: Part | None
+    left: Callable[[int], float]
+
+
+def calibrate(arm: ArmFile, out: Path, options: CampaignOptions | None = None, operator: Operator | None = None,
+              resume: bool = False) -> Delivery:
     """Calibrate an arm from nothing to a report.
 
     Parameters
@@ -78,114 +85,66 @@ def calibrate(arm: ArmFile, out: Path, joints: tuple[str, ...] | None = None, se
         The arm.
     out : Path
         Folder for everything; new or empty unless a campaign is resumed.
-    joints : tuple of str, optional
-        A subset of the joints.
-    seed : int
-        Of plan and simulated noise.
-    options : Options, optional
-        Of the fit.
-    method : str
-        A name in `METHODS`.
-    repeats : int
-        How often the plan is run; several runs show the deviation between them. The k-th run has seed + k of simulated noise.
-    agree : callable, optional
-        Shown all plans that are known to be needed, before anything moves, and every other one before it moves, be it that
-        the lowest speeds that were found changed it; raises to call it off.
-    display : callable, optional
-        From the plan to a context that is entered while the arm moves and gives what watches it, see `follow`.
+    options : CampaignOptions, optional
+        What is measured, how long, and how it is fitted.
+    operator : Operator, optional
+        Who is asked, shown and told; default nobody.
     resume : bool
         Go on with a campaign of the same plans that was broken off: round trips that are recorded are not driven again.
-    warm_up : float
-        How long the arm may move before each run until its friction settles [s].
-    search : bool
-        Find the lowest speed that each velocity loop holds first, and plan no stroke below it.
-    breakaway : bool
-        Measure last what holds each joint at rest; needs a torque mode.
-    target, budget : float, optional
-        Precision at which to stop, see `Refinement`, and robot time for everything that moves [s]; default: one plan, run
-        `repeats` times.
-    say : callable, optional
-        Told what became of what went before the runs: a heading and a sentence.
     """
+    options, operator = options or CampaignOptions(), operator or Operator()
+    campaign = open_campaign(arm, out, options, operator, resume)
+    side = plan_side_runs(campaign, options)
+    passes = plan_passes(campaign, options, side)
+    shown = agree_on(passes, campaign, side, operator)
+    if side.search:
+        side = search_lowest_speeds(campaign, side, operator)
+        passes = plan_passes(campaign, options, side)
+        agree_on_changes(passes, shown, campaign, side, operator)
+    drive_passes(passes, campaign, side, operator)
+    if side.ramps:
+        campaign.drive(side.ramps.plan, side.ramps.continues)
+    delivery = fit_runs(load_fitted([out]), out, options.fit)
+    spent = campaign.spent()
+    say_what_was_reached(delivery, passes, spent, campaign, options, operator)
+    return replace(delivery, robot_time=spent)
+
+
+def open_campaign(arm: ArmFile, out: Path, options: CampaignOptions, operator: Operator, resume: bool) -> Campaign:
+    """The campaign in a folder, new or to be resumed; refused where its options do not fit the arm."""
     if resume and not out.exists():
         raise InputError(f"{out}: no such folder; there is no campaign to go on with. Without --resume a new one begins")
     if not resume:
         refuse_used(out, "choose another --out, or go on with the campaign in it with --resume")
-    said, agreed = say or (lambda heading, sentence: None), agree or (lambda plans: None)
-    options = options or Options()
-    campaign = Campaign(arm, out, seed, display, {
-        "joints": joints, "seed": seed, "options": asdict(options), "method": method, "repeats": repeats, "warm_up": warm_up,
-        "search": search, "breakaway": breakaway, "target": target, "budget": budget})
-    every = joints or campaign.mechanism.names
-    check_options(options, campaign.mechanism, every)
-    searching = plan_lowest_speed(arm, joints, seed) if search else None
-    warming = plan_warm_up(arm, joints, seed, warm_up) if warm_up else None
-    breaking = plan_breakaway(arm, joints, seed) if breakaway else None
-    if breaking:
-        check_modes(breaking, campaign.device, arm)
-    aside = {plan.purpose: share * plan.robot_time for plan, share in ((warming, 1.0), (breaking, USUAL)) if plan}
-    left = _left_of(budget, searching, aside, campaign.spent)
-    found = campaign.recorded(searching) if searching else None
-    if found:
-        searching = None
-    elif searching and campaign.measuring:
-        raise InputError(f"{out} was begun without the search for the lowest speed of these joints; resume with the options that "
-                         "it was begun with")
-    ramps = campaign.left_of_ramps(breaking) if breaking else None
-    refining = bool(target or budget)               # then each plan follows from the runs before it
-
-    def plans() -> Refinement | list[Plan]:
-        """Those of the runs to be fitted, one after the other."""
-        held = with_slowest(arm, lowest_speeds(found)) if found else arm
-        if refining:
-            return Refinement(held, every, seed, options, method, target, left, campaign.runs_of_passes)
-        return [plan_method(method, held, joints, seed)] * repeats
-
-    def wanted(ahead: Iterable[tuple[int, Plan]]) -> list[Plan]:
-        parts = [part.plan for number, plan in ahead if (part := campaign.left_of(plan, number))]
-        return [one for part in parts for one in (warming, part) if one]
-
-    known = plans()
-    shown = [] if refining else wanted(enumerate(known))
-    ahead = [one for one in (searching, *shown, ramps and ramps.plan) if one]
-    if ahead or not refining:
-        agreed(ahead)
-    if searching:
-        found = campaign.drive(searching)
-        said("lowest", lowest_sentence(lowest_speeds(found), campaign.mechanism))
-        known = plans()
-        if not refining and (changed := wanted(enumerate(known))) != shown:
-            agreed(changed)
-    for number, plan in enumerate(known):
-        part = campaign.left_of(plan, number)
-        if part is None:
-            continue
-        if refining:
-            agreed(wanted([(number, plan)]))
-        if part.continues is None:
-            campaign.keep(plan, number)
-        if warming:
-            said("warm-up", ended(campaign.drive(warming, enough=Settling())))
-        campaign.drive(part.plan, part.continues)
-    if ramps:
-        campaign.drive(ramps.plan, ramps.continues)
-    delivery = fit_runs([out], out, options)
-    if isinstance(known, Refinement):
-        said("precision", precision(delivery.result, every, target, known.ended))
-    spent = campaign.spent()
-    if budget and spent > (1.0 + _OVER) * budget:
-        said("budget", f"{spent:.0f} s were recorded, {spent - budget:.0f} s more than asked for: what is broken off in a search "
-                       "or a warm-up begins anew")
-    return replace(delivery, robot_time=spent)
+    campaign = Campaign(arm, out, options.seed, operator.display, options.table())
+    check_options(options.fit, campaign.mechanism, options.joints or campaign.mechanism.names)
+    return campaign
 
 
-def _left_of(budget: float | None, searching: Plan | None, aside: Mapping[str, float],
+def plan_side_runs(campaign: Campaign, options: CampaignOptions) -> SideRuns:
+    """Plans of the search for the lowest speeds, of warm-up and breakaway, with what is left of each."""
+    arm, joints, seed = campaign.arm, options.joints, options.seed
+    search = plan_lowest_speed(arm, joints, seed) if options.search else None
+    warm_up = plan_warm_up(arm, joints, seed, options.warm_up) if options.warm_up else None
+    breakaway = plan_breakaway(arm, joints, seed) if options.breakaway else None
+    if breakaway:
+        check_modes(breakaway, campaign.device, arm)
+    aside = {plan.purpose: share * plan.robot_time for plan, share in ((warm_up, 1.0), (breakaway, USUAL)) if plan}
+    left = _left_of(options.budget, search, aside, campaign.spent)
+    found = campaign.recorded(search) if search else None
+    if search and not found and campaign.measuring:
+        raise InputError(f"{campaign.folder} was begun without the search for the lowest speed of these joints; resume with the "
+                         "options that it was begun with")
+    return SideRuns(None if found else search, found, warm_up, campaign.left_of_ramps(breakaway) if breakaway else None, left)
+
+
+def _left_of(budget: float | None, search: Plan | None, aside: Mapping[str, float],
              spent: Callable[[int], float]) -> Callable[[int], float]:
     """From the number of passes that are made to the robot time that the next may take [s].
 
     What else moves the arm before each pass, or after the last, keeps its time `aside`: purpose -> time [s].
     """
-    before = {searching.purpose: searching.robot_time} if searching else {}
+    before = {search.purpose: search.robot_time} if search else {}
 
     def left(number: int) -> float:
         return (budget or np.inf) - (spent(number) if number else sum(before.values())) - sum(aside.values())
@@ -196,49 +155,66 @@ def _left_of(budget: float | None, searching: Plan | None, aside: Mapping[str, f
     return left
 
 
-def fit_runs(paths: list[Path], out: Path, options: Options | None = None) -> Delivery:
-    """Fit recorded runs and write calibration, points, exported model and report.
-
-    Parameters
-    ----------
-    paths : list of Path
-        Run folders, or campaigns, whose runs are taken in order.
-    out : Path
-        Folder for the results, made where it is missing.
-    options : Options, optional
-        Law, load and torque basis.
-    """
-    runs = [load_run(folder) for path in paths for folder in find_runs(path, FITTED)]
-    result = identify(runs, options, datetime.now(UTC))
-    out.mkdir(parents=True, exist_ok=True)
-    calibration = save_results(result, out)
-    source = out / calibration.model.file
-    exported = export(calibration, "urdf" if source.suffix.lower() == ".urdf" else "mjcf")
-    target = source.with_name(f"{source.stem}.calibrated{exported.suffix}")
-    write_whole(target, exported.text)
-    report = write_report(result, out, run_notes(runs))
-    return Delivery(result, calibration, sum(run.duration for run in runs),
-                    (out / CALIBRATION, out / POINTS, report, target, *([] if result.breakaway.empty else [out / RAMPS])),
-                    exported.losses)
+def plan_passes(campaign: Campaign, options: CampaignOptions, side: SideRuns) -> Passes:
+    """Plans of the runs to be fitted, without strokes below the lowest speeds that were found."""
+    arm = with_slowest(campaign.arm, lowest_speeds(side.found)) if side.found else campaign.arm
+    if options.refining:
+        return Refinement(arm, options.joints or campaign.mechanism.names, options.seed, options.fit, options.method,
+                          options.target, side.left, campaign.runs_of_passes)
+    return [plan_method(options.method, arm, options.joints, options.seed)] * options.repeats
 
 
-def fit_ramps(runs: list[Run], out: Path) -> dict[str, Breakaway]:
-    """What holds each joint at rest, from runs of nothing but ramps; writes their table."""
-    table, mechanism = breakaway_table(runs), load_mechanism(runs[0].arm)
-    found = breakaways(table, {name: mechanism.unit(j) for j, name in enumerate(mechanism.names)})
-    with whole(empty_folder(out) / RAMPS) as part:
-        table.to_csv(part, index=False, float_format="%.9g")
-    return found
+def agree_on(passes: Passes, campaign: Campaign, side: SideRuns, operator: Operator) -> list[Plan]:
+    """Ask for all plans that are known to be needed before anything moves; returns those of the passes with their warm-ups."""
+    shown = [] if isinstance(passes, Refinement) else _to_drive(enumerate(passes), campaign, side)
+    ahead = [plan for plan in (side.search, *shown, side.ramps and side.ramps.plan) if plan]
+    if ahead or not isinstance(passes, Refinement):
+        operator.agree(ahead)
+    return shown
 
 
-def save_results(result: Identification, out: Path) -> Calibration:
-    """Write calibration, points and the model they rest on; returns the calibration as read back."""
-    source = result.calibration.folder / result.calibration.model.file
-    with whole(out / source.name) as part:
-        shutil.copyfile(source, part)
-    tables = {POINTS: result.points} | ({} if result.breakaway.empty else {RAMPS: result.breakaway})
-    for name, table in tables.items():
-        with whole(out / name) as part:
-            table.to_csv(part, index=False, float_format="%.9g")
-    result.calibration.save(out / CALIBRATION)
-    return Calibration.load(out / CALIBRATION)
+def search_lowest_speeds(campaign: Campaign, side: SideRuns, operator: Operator) -> SideRuns:
+    """Drive the search for the lowest speeds and say what it found."""
+    assert side.search is not None
+    found = load_run(campaign.drive(side.search))
+    operator.say("lowest", lowest_sentence(lowest_speeds(found), campaign.mechanism))
+    return replace(side, search=None, found=found)
+
+
+def agree_on_changes(passes: Passes, shown: list[Plan], campaign: Campaign, side: SideRuns, operator: Operator) -> None:
+    """Ask once more where the lowest speeds changed plans that were agreed to."""
+    if not isinstance(passes, Refinement) and (changed := _to_drive(enumerate(passes), campaign, side)) != shown:
+        operator.agree(changed)
+
+
+def drive_passes(passes: Passes, campaign: Campaign, side: SideRuns, operator: Operator) -> None:
+    """Record what is left of every pass, each after its warm-up."""
+    for number, plan in enumerate(passes):
+        part = campaign.left_of(plan, number)
+        if part is None:
+            continue
+        if isinstance(passes, Refinement):
+            operator.agree(_to_drive([(number, plan)], campaign, side))
+        if part.continues is None:
+            campaign.keep(plan, number)
+        if side.warm_up:
+            operator.say("warm-up", ended(load_run(campaign.drive(side.warm_up, enough=Settling()))))
+        campaign.drive(part.plan, part.continues)
+
+
+def _to_drive(ahead: Iterable[tuple[int, Plan]], campaign: Campaign, side: SideRuns) -> list[Plan]:
+    """What is left of some passes, number and plan each, with the warm-up before each of them."""
+    parts = [part.plan for number, plan in ahead if (part := campaign.left_of(plan, number))]
+    return [plan for part in parts for plan in (side.warm_up, part) if plan]
+
+
+def say_what_was_reached(delivery: Delivery, passes: Passes, spent: float, campaign: Campaign, options: CampaignOptions,
+                         operator: Operator) -> None:
+    """Say how well friction is known where that was asked for, and robot time [s] beyond the budget."""
+    if isinstance(passes, Refinement):
+        joints = options.joints or campaign.mechanism.names
+        operator.say("precision", precision(delivery.result, joints, options.target, passes.ended))
+    budget = options.budget
+    if budget and spent > (1.0 + _OVER) * budget:
+        operator.say("budget", f"{spent:.0f} s were recorded, {spent - budget:.0f} s more than asked for: what is broken off in "
+                               "a search or a warm-up begins anew")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from stribeck.experiments.recording.run_writer import refuse_parts
+from stribeck.experiments.recording.arm_copy import refuse_parts
 from stribeck.ident.arm.load_mechanism import mechanism_of
 from stribeck.ident.errors import InputError, no_file
 from stribeck.ident.model.files.drive_ratings import rated_torques, rated_velocities

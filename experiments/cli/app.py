@@ -9,16 +9,9 @@ import time
 
 import typer
 
-from stribeck.experiments.cli.commands import compare as comparing
-from stribeck.experiments.cli.commands import drives as wires
-from stribeck.experiments.cli.commands import fit as fitting
-from stribeck.experiments.cli.commands import init as beginning
-from stribeck.experiments.cli.commands import move as moving
-from stribeck.experiments.cli.commands import show as showing
-from stribeck.experiments.cli.commands import validate as judging
+from stribeck.experiments.cli.commands import compare, drives, fit, init, move, show, validate
 from stribeck.experiments.cli.common import BAD_INPUT, DONE, STOPPED
-from stribeck.experiments.cli.endings import ENDINGS, leave
-from stribeck.experiments.cli.endings import STOPPED as TOLD
+from stribeck.experiments.cli.endings import ENDINGS, STOPPED_BY_OPERATOR, leave
 
 _AGAIN = 0.001          # s
 _ONE = 1.0              # s in which all that asks the program to end is one wish
@@ -53,7 +46,7 @@ def _root(version: bool = typer.Option(False, "--version", help="Print the versi
         raise typer.Exit
 
 
-for module in (beginning, moving, fitting, judging, showing, comparing, wires):
+for module in (init, move, fit, validate, show, compare, drives):
     module.register(app)
 
 
@@ -118,7 +111,7 @@ def main(arguments: list[str] | None = None) -> None:
         except KeyboardInterrupt:               # once more, while the first is told; or before there was anything to end
             if not began:
                 began = True
-                print(TOLD, file=sys.stderr)
+                print(STOPPED_BY_OPERATOR, file=sys.stderr)
     leave(code)
 
 
@@ -141,7 +134,7 @@ def run(arguments: list[str] | None = None) -> int:
     except typer.Exit as stop:
         return int(stop.exit_code)
     except (KeyboardInterrupt, typer.Abort):
-        print(TOLD, file=sys.stderr)
+        print(STOPPED_BY_OPERATOR, file=sys.stderr)
         return STOPPED
     except Exception as error:
         return _explain(error)
@@ -166,6 +159,6 @@ def _explain(error: Exception) -> int:
         print(f"stribeck: {error.filename or ''}: {error.strerror or error}".replace(": :", ":"), file=sys.stderr)
         return BAD_INPUT
     if _ending.asked:               # what is written in C fails in words of its own where its loading is broken off
-        print(TOLD, file=sys.stderr)
+        print(STOPPED_BY_OPERATOR, file=sys.stderr)
         return STOPPED
     raise error

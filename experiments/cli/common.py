@@ -65,9 +65,9 @@ BasisOption = Annotated[str, typer.Option(help="Torque as the drive reports it, 
 
 def console(to_stderr: bool = False) -> "Console":
     """Where text for people goes: standard error if standard output carries JSON."""
-    from rich.console import Console as Screen
+    import rich.console
 
-    class Console(Screen):
+    class Console(rich.console.Console):
         def print(self, *objects: Any, **options: Any) -> None:
             """Sentences break between words in a terminal, which itself would break them anywhere."""
             parts = (hanging(part, self.width) if self.is_terminal and isinstance(part, str) else part for part in objects)
@@ -156,8 +156,8 @@ def agree(plans: "list[Plan]", arm: "ArmFile", mechanism: "Mechanism", yes: bool
     from stribeck.drivers.errors import ArmStopped
     from stribeck.experiments.cli.screen.tables import fitted
     from stribeck.experiments.cli.screen.text import checked_against, clock, joint_page, motion_table, position_units
+    from stribeck.experiments.recording.drive_plan import approach
     from stribeck.experiments.recording.follow import TRIAL
-    from stribeck.experiments.recording.record import approach
     from stribeck.ident.errors import InputError
 
     out.print("limits in force", fitted(joint_page(limits_page(arm, mechanism, arm.limits(mechanism))), out.width), sep="\n")

@@ -4,7 +4,7 @@ import signal
 import sys
 from collections import namedtuple
 
-STOPPED = "stribeck: stopped by the operator"
+STOPPED_BY_OPERATOR = "stribeck: stopped by the operator"
 ENDINGS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     ENDINGS.remove(signal.SIGHUP)           # nohup: it is to outlive its terminal

@@ -3,7 +3,7 @@
 import signal
 import sys
 
-from stribeck.experiments.cli.endings import ENDINGS, STOPPED, leave
+from stribeck.experiments.cli.endings import ENDINGS, STOPPED_BY_OPERATOR, leave
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -17,13 +17,13 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         for ending in ENDINGS:
             signal.signal(ending, end)
-        from stribeck.experiments.cli.app import main as run
+        from stribeck.experiments.cli import app
     except BaseException:       # what is written in C fails in words of its own where its loading is broken off
         if not asked:
             raise
     if asked:
         for ending in ENDINGS:
             signal.signal(ending, signal.SIG_IGN)
-        print(STOPPED, file=sys.stderr)
+        print(STOPPED_BY_OPERATOR, file=sys.stderr)
         leave(3)
-    run(arguments)
+    app.main(arguments)

@@ -17,7 +17,8 @@ from stribeck.experiments.importers.guess import with_factor
 from stribeck.experiments.importers.table import Array, Table
 from stribeck.experiments.importers.torque_constant import SOURCES, torque_constants
 from stribeck.experiments.recording.disk import KEPT
-from stribeck.experiments.recording.run_writer import Recorder, new_run_folder
+from stribeck.experiments.recording.run_folders import new_run_folder
+from stribeck.experiments.recording.run_writer import RunWriter
 from stribeck.ident.arm.arm_file import ArmFile, check_against_model
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError, unknown_name
@@ -313,12 +314,12 @@ def _write(log: _Log, arm: ArmFile, mechanism: Mechanism, campaign: Path, note: 
     status, unknown = np.zeros(mechanism.n, dtype=np.int64), np.full(mechanism.n, np.nan)
     rate = min(1.0 / float(np.median(np.diff(log.t))), len(log.t))
     try:
-        with Recorder(folder, arm, mechanism, f"imported log {name}", rate, note=note, origin=origin) as recorder:
+        with RunWriter(folder, arm, mechanism, f"imported log {name}", rate, note=note, origin=origin) as writer:
             for row, t in enumerate(log.t.tolist()):
                 sample = JointSample(t, log.q[row], log.dq[row], log.tau[row], np.full(mechanism.n, t),
                                      None if log.temperature is None else log.temperature[row], status,
                                      None if raw is None else raw[row])
-                recorder.sample(sample, unknown, unknown, int(log.segment[row]))
+                writer.sample(sample, unknown, unknown, int(log.segment[row]))
     except BaseException as error:          # half of a log is no log
         rmtree(folder, ignore_errors=True)
         if isinstance(error, RecordingFailed):

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from stribeck.experiments.importers.bags import SUFFIXES, open_bag
 from stribeck.experiments.importers.matlab import open_mat
 from stribeck.experiments.importers.npz import open_npz
 from stribeck.experiments.importers.parquet import open_lerobot, open_parquet
+from stribeck.experiments.importers.ros.bags import SUFFIXES, open_bag
 from stribeck.experiments.importers.table import Table, with_stamps
 from stribeck.experiments.importers.text_tables import open_csv
 from stribeck.ident.errors import InputError, no_file, unknown_name

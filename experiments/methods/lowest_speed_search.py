@@ -10,10 +10,12 @@ import numpy as np
 
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.methods.whole_arm import WHOLE_ARM
+from stribeck.experiments.plans.check_plan import check_plan
 from stribeck.experiments.plans.clearance import may_move_together
 from stribeck.experiments.plans.free_way import free_way
+from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, with_robot_time
 from stribeck.experiments.plans.order import Writer
-from stribeck.experiments.plans.plan import RAMP, Plan, check_plan, with_robot_time
+from stribeck.experiments.plans.plan import Plan
 from stribeck.experiments.plans.speeds_and_postures import Design, Trip
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.log.lowest_speed import LowestSpeed
@@ -40,7 +42,7 @@ def plan_lowest_speed(arm: ArmFile, joints: tuple[str, ...] | None = None, seed:
     for step in range(_ABOVE, -_BELOW - 1, -1):
         speeds = np.minimum(design.ends[0] * _STEP**step, design.ends[1])
         for group in groups:
-            duration = _TIME + float(np.max(speeds[group] / (RAMP * design.limits.acceleration[group])))
+            duration = _TIME + float(np.max(speeds[group] / (ACCELERATION_SHARE * design.limits.acceleration[group])))
             way, leader = np.zeros(len(home)), group[0]
             way[group] = np.minimum(speeds * duration, design.longest)[group]
             writer.round_trip(Trip(0, free_way(design, home, way, rng), leader, float(way[leader] / duration)), 0)

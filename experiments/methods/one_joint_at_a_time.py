@@ -11,11 +11,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stribeck.experiments.plans.choose_round_trips import Joint, choose
+from stribeck.experiments.plans.choose_round_trips import JointKnowledge, choose
 from stribeck.experiments.plans.clearance import ways_are_clear
 from stribeck.experiments.plans.forecast import Ways, expectations, points_ahead, way_of
+from stribeck.experiments.plans.motion_profile import DWELL
 from stribeck.experiments.plans.order import REFERENCE, REFERENCES, Visits, in_order
-from stribeck.experiments.plans.plan import DWELL, Plan
+from stribeck.experiments.plans.plan import Plan
 from stribeck.experiments.plans.speeds_and_postures import Array, ConstantSpeed, Design, Goal, Trip
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.fit.information import Expectation
@@ -85,7 +86,7 @@ def _chosen(design: Design, postures: Array, ways: Array, visits: Visits, refere
     where = np.array([trip.posture for trip in offers])
     every = Ways.together([way_of(trip, postures, design) for trip in offers])
     thought = expectations(every, design, earlier)[name]
-    joint = Joint.of(points_ahead(every, design), (len(offers), 1), thought, design.options.goal or Goal())
+    joint = JointKnowledge.of(points_ahead(every, design), (len(offers), 1), thought, design.options.goal or Goal())
 
     def points_of(trip: Trip) -> dict[int, pd.DataFrame]:
         return {j: points_ahead(way_of(trip, postures, design), design)}

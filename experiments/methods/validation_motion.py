@@ -9,8 +9,11 @@ from dataclasses import replace
 import numpy as np
 
 from stribeck.experiments.errors import PlanError
+from stribeck.experiments.plans.check_plan import check_plan
 from stribeck.experiments.plans.clearance import ways_are_clear
-from stribeck.experiments.plans.plan import HELD, RAMP, Plan, Segment, check_plan, corners, weight, with_robot_time
+from stribeck.experiments.plans.margins import MAX_GRAVITY_SHARE, gravity_share
+from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, corner_points, with_robot_time
+from stribeck.experiments.plans.plan import Plan, Segment
 from stribeck.experiments.plans.speeds_and_postures import Array, ConstantSpeed, Design
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.log.run import VALIDATION, arm_sha256
@@ -56,7 +59,7 @@ def _free_swing(design: Design, home: Array, level: Array, number: int, rng: np.
     for _ in range(_TRIES):
         passes = rng.choice(_PASSES, len(home))
         beat = np.pi * passes / _DURATION
-        speed = np.minimum(speeds, RAMP * design.limits.acceleration / beat)
+        speed = np.minimum(speeds, ACCELERATION_SHARE * design.limits.acceleration / beat)
         way[active] = np.minimum(2.0 * speed / beat, rng.uniform(*_ROOM) * design.longest)[active]
         place = np.where(way > 0.0, rng.uniform(low, high - way), home)
         turned = rng.random(len(home)) < 0.5
@@ -64,8 +67,8 @@ def _free_swing(design: Design, home: Array, level: Array, number: int, rng: np.
         leader = active[0]
         swing = Segment(0, "swing", tuple(target.tolist()), number, design.mechanism.names[leader],
                         round(float(way[leader] * beat[leader] / 2.0), 6), swings=tuple(passes.tolist()))
-        bends = corners(start, swing)
-        if ((weight(design.mechanism, design.limits, np.array([start, target])) <= HELD).all()
+        bends = corner_points(start, swing)
+        if ((gravity_share(design.mechanism, design.limits, np.array([start, target])) <= MAX_GRAVITY_SHARE).all()
                 and _straight(design, home, start) and _straight(design, target, home)
                 and ways_are_clear(design.arm, design.mechanism, bends[:-1], bends[1:]).all()):
             return start, swing

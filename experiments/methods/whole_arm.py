@@ -14,11 +14,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stribeck.experiments.plans.choose_round_trips import Joint, choose
+from stribeck.experiments.plans.choose_round_trips import JointKnowledge, choose
 from stribeck.experiments.plans.clearance import ways_are_clear
 from stribeck.experiments.plans.forecast import Ways, expectations, points_ahead, way_of
+from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, DWELL
 from stribeck.experiments.plans.order import REFERENCE, REFERENCES, Visits, in_order
-from stribeck.experiments.plans.plan import DWELL, RAMP, Plan
+from stribeck.experiments.plans.plan import Plan
 from stribeck.experiments.plans.speeds_and_postures import Array, ConstantSpeed, Design, Goal, Trip
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.fit.information import Expectation
@@ -130,15 +131,15 @@ def _level(design: Design, speeds: Array) -> tuple[float, float, Array]:
     """Time, ramp and the only variant of a sweep with all joints at one level of speed."""
     way, speeds = sweep(design, speeds)
     active = list(design.active)
-    return (float(way[active[0]] / speeds[active[0]]), float((speeds / (RAMP * design.limits.acceleration))[active].max()),
-            np.tile(speeds, (_VARIANTS, 1)))
+    ramps = speeds / (ACCELERATION_SHARE * design.limits.acceleration)
+    return float(way[active[0]] / speeds[active[0]]), float(ramps[active].max()), np.tile(speeds, (_VARIANTS, 1))
 
 
 def _between(design: Design, posture: Array, sign: Array, time: float) -> tuple[float, float, Array]:
     """The time of a sweep, its ramp, and speeds on offer: as low and as high as each joint can go in that time."""
     options, (low, high), active = design.options, design.room, list(design.active)
     reach = np.minimum(design.longest, np.where(sign > 0.0, high - posture, posture - low))
-    ramp = RAMP * design.limits.acceleration
+    ramp = ACCELERATION_SHARE * design.limits.acceleration
     highest = np.minimum.reduce([design.ends[1], reach / time, ramp * max(0.0, time - options.settle_time - options.window_time)])
     longest_ramp = float((highest / ramp)[active].max())
     turn = np.array([1.25 * design.turn(j) for j in range(design.mechanism.n)])
@@ -155,7 +156,7 @@ def _chosen(offers: Sweeps, time: float, seed: int, earlier: Mapping[str, Expect
     design, ways, rng = offers.design, offers.ways(), np.random.default_rng(seed)
     goal = design.options.goal or Goal()
     points, thought = points_ahead(ways, design), expectations(ways, design, earlier)
-    joints = {j: Joint.of(points[points["joint"] == name], offers.speeds.shape[:2], thought[name], goal)
+    joints = {j: JointKnowledge.of(points[points["joint"] == name], offers.speeds.shape[:2], thought[name], goal)
               for j in design.active if (name := design.mechanism.names[j]) in thought}
     free, visits = np.ones(len(offers.time), dtype=bool), Visits(design, offers.postures)
     free[0] = False
@@ -185,7 +186,7 @@ def sweep(design: Design, speeds: Array) -> tuple[Array, Array]:
     All start and stop together. A joint that has no room for the time that the slowest needs goes slower.
     """
     active = list(design.active)
-    ramp = float(np.max(speeds[active] / (RAMP * design.limits.acceleration[active])))
+    ramp = float(np.max(speeds[active] / (ACCELERATION_SHARE * design.limits.acceleration[active])))
     window = max((design.window(j, float(speeds[j])) + 0.25 * design.turn(j)) / speeds[j] for j in active)
     duration = ramp + design.options.settle_time + window
     way = np.zeros_like(speeds)

@@ -16,7 +16,7 @@ Told = list[Array]      # what round trips tell of a joint, candidate by candida
 
 
 @dataclass
-class Joint:
+class JointKnowledge:
     """What is known of a joint while round trips are chosen, and what those on offer would add.
 
     Attributes
@@ -37,7 +37,7 @@ class Joint:
     asked: list[Array]
 
     @classmethod
-    def of(cls, points: pd.DataFrame, shape: tuple[int, int], expected: Expectation, goal: Goal) -> "Joint":
+    def of(cls, points: pd.DataFrame, shape: tuple[int, int], expected: Expectation, goal: Goal) -> "JointKnowledge":
         """From the points of all variants (O, V) of all offers; those that give no point tell nothing."""
         trips, told = points["segment"].unique(), []
         for own in _told(points, expected):
@@ -87,14 +87,14 @@ def _told(points: pd.DataFrame, expected: Expectation) -> Told:
     return [information(points, planned(points, candidate), candidate, expected.noise) for candidate in expected.candidates]
 
 
-def choose(joints: Mapping[int, Joint], cost: Callable[[], Array], accept: Callable[[int, dict[int, int]], Trip | None],
+def choose(joints: Mapping[int, JointKnowledge], cost: Callable[[], Array], accept: Callable[[int, dict[int, int]], Trip | None],
            points: Callable[[Trip], Mapping[int, pd.DataFrame]], limit: float, spent: float = 0.0) -> list[Trip]:
     """Greedy choice of what makes most of the lacking precision up for a second of robot time, until none is lacking that is
     within reach.
 
     Parameters
     ----------
-    joints : mapping of int to Joint
+    joints : mapping of int to JointKnowledge
         Those that move.
     cost : callable
         Robot time of every offer, given those already taken, shape (O,) [s].
@@ -139,7 +139,7 @@ def choose(joints: Mapping[int, Joint], cost: Callable[[], Array], accept: Calla
     return [trip for trip, told in made if not _dispensable(joints, told)]
 
 
-def _dispensable(joints: Mapping[int, Joint], told: Mapping[int, Told]) -> bool:
+def _dispensable(joints: Mapping[int, JointKnowledge], told: Mapping[int, Told]) -> bool:
     """Whether the goal is reached without a round trip that was made; then it is taken back."""
     for j, own in told.items():
         joints[j].take(own, -1)

@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 
 from stribeck.experiments.errors import PlanError
-from stribeck.experiments.plans.plan import DWELL, RAMP, Plan, profile
+from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, DWELL, motion_profile
+from stribeck.experiments.plans.plan import Plan
 from stribeck.experiments.plans.speeds_and_postures import Array, Design, Trip
 from stribeck.ident.fit.information import Expectation, ExpectedPrecision, expectation, expected_precision
 from stribeck.ident.laws.parameter import WEAK
@@ -51,7 +52,7 @@ class Ways:
 def way_of(trip: Trip, postures: Array, design: Design) -> Ways:
     """The way of a round trip from one of some postures, shape (K, n)."""
     time = np.array([abs(trip.way[trip.leader]) / trip.speed])
-    ramp = (np.abs(trip.way) / time / (RAMP * design.limits.acceleration)).max(keepdims=True)
+    ramp = (np.abs(trip.way) / time / (ACCELERATION_SHARE * design.limits.acceleration)).max(keepdims=True)
     return Ways(postures[trip.posture][None], trip.way[None], time, ramp, np.zeros(1), np.zeros(1, dtype=bool))
 
 
@@ -60,7 +61,7 @@ def ways_of(plan: Plan, design: Design) -> Ways:
     rows: list[tuple[object, ...]] = []
     t = 0.0
     for start, segment in plan.legs():
-        motion = profile(start, segment, plan.names, design.limits)
+        motion = motion_profile(start, segment, plan.names, design.limits)
         t += motion.duration + DWELL
         if segment.kind != "move" and segment.mirror_of is None:
             rows.append((start, np.array(segment.target) - start, 1.0 / motion.fastest, motion.knots[1], t, segment.reference))

@@ -6,9 +6,11 @@ from typing import Literal
 import numpy as np
 
 from stribeck.experiments.errors import TooShort
+from stribeck.experiments.plans.check_plan import check_plan
 from stribeck.experiments.plans.clearance import ways_are_clear
 from stribeck.experiments.plans.forecast import forecast
-from stribeck.experiments.plans.plan import DWELL, MOVE, Plan, Segment, check_plan, with_robot_time
+from stribeck.experiments.plans.motion_profile import DWELL, MOVE_SHARE, with_robot_time
+from stribeck.experiments.plans.plan import Plan, Segment
 from stribeck.experiments.plans.speeds_and_postures import Array, Design, Trip
 from stribeck.ident.fit.information import Expectation
 from stribeck.ident.log.run import arm_sha256
@@ -113,7 +115,7 @@ class Visits:
     """Time that it takes to go to a posture for the first time."""
 
     def __init__(self, design: Design, postures: Array) -> None:
-        moving = np.abs(postures - postures[0]) / (MOVE * design.limits.velocity)
+        moving = np.abs(postures - postures[0]) / (MOVE_SHARE * design.limits.velocity)
         self._time = moving.max(axis=1) + DWELL
         self._time[0] = 0.0
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from stribeck.experiments.errors import PlanError
-from stribeck.experiments.plans.plan import DWELL, Plan, profile, write_plan
+from stribeck.experiments.plans.motion_profile import DWELL, motion_profile
+from stribeck.experiments.plans.plan import Plan, write_plan
 from stribeck.ident.arm.arm_file import ArmFile, Limits
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.arrays import Array
@@ -39,7 +40,7 @@ class Trajectory:
 def sampled(plan: Plan, limits: Limits, rate: float) -> Trajectory:
     """Set-points at a constant rate [Hz], from the start of the plan to its end."""
     _refuse_ramps(plan)
-    ends = np.cumsum([profile(start, segment, plan.names, limits).duration + DWELL for start, segment in plan.legs()])
+    ends = np.cumsum([motion_profile(start, segment, plan.names, limits).duration + DWELL for start, segment in plan.legs()])
     t = np.arange(int(np.ceil(ends[-1] * rate)) + 1) / rate
     return _at([t[(t >= begin) & (t < end)] - begin for begin, end in zip((0.0, *ends[:-1]), (*ends[:-1], np.inf), strict=True)],
                plan, limits)
@@ -50,7 +51,7 @@ def knots(plan: Plan, limits: Limits) -> Trajectory:
     _refuse_ramps(plan)
     times: list[Array] = []
     for start, segment in plan.legs():
-        motion = profile(start, segment, plan.names, limits)
+        motion = motion_profile(start, segment, plan.names, limits)
         since = np.append(motion.knots, motion.duration + DWELL)
         times.append(since[1:] if times else since)         # a segment begins where the one before it ended
     return _at(times, plan, limits)
@@ -60,7 +61,7 @@ def _at(times: list[Array], plan: Plan, limits: Limits) -> Trajectory:
     """At times since the start of each segment."""
     begin, parts = 0.0, []
     for (start, segment), since in zip(plan.legs(), times, strict=True):
-        motion, way = profile(start, segment, plan.names, limits), np.array(segment.target) - start
+        motion, way = motion_profile(start, segment, plan.names, limits), np.array(segment.target) - start
         s, ds = (np.reshape(part, (len(since), -1)) for part in motion(since))
         parts.append((begin + since, np.full(len(since), segment.id), start + s * way, ds * way))
         begin += motion.duration + DWELL

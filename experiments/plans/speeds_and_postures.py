@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.plans.clearance import in_the_way, may_move_together, ways_are_clear
-from stribeck.experiments.plans.plan import HELD, RAMP, Plan, run_on, silence, weight
+from stribeck.experiments.plans.margins import MAX_GRAVITY_SHARE, gravity_share, run_on, silence
+from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE
+from stribeck.experiments.plans.plan import Plan
 from stribeck.ident.arm.arm_file import ArmFile, Limits, check_against_model
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import command, unknown_name
@@ -19,7 +21,7 @@ from stribeck.ident.model.loads import joint_loads
 from stribeck.ident.model.mechanism import Mechanism
 
 Array = NDArray[np.float64]
-Ways = Callable[[Array], tuple[Array, NDArray[np.bool_]]]
+WaysFrom = Callable[[Array], tuple[Array, NDArray[np.bool_]]]
 TARGET = 0.05           # half width of friction's band, as a part of friction, that counts as well known
 ROOM = 0.02             # fraction of a joint's range that strokes keep free at either end
 _WAY = 0.5              # fraction of that range that the longest stroke may take: a joint with little room goes slower
@@ -194,7 +196,7 @@ class Design:
 
     def stroke_length(self, j: int, speed: Array | float) -> Array:
         """Ways of strokes: two ramps, a way to settle, and the window [rad or m]."""
-        ramps = np.square(speed) / (RAMP * self.limits.acceleration[j])
+        ramps = np.square(speed) / (ACCELERATION_SHARE * self.limits.acceleration[j])
         return np.asarray(ramps + speed * self.options.settle_time + self.window(j, speed) + 0.25 * self.turn(j))
 
     @cached_property
@@ -240,7 +242,7 @@ class Design:
                             f"{fastest:.4g}; make its velocity loop stiffer")
         return slowest
 
-    def choose_postures(self, ways_from: Ways, rng: np.random.Generator) -> tuple[Array, Array]:
+    def choose_postures(self, ways_from: WaysFrom, rng: np.random.Generator) -> tuple[Array, Array]:
         """Home and the set of postures over which the loads spread most, with the ways that strokes take from there.
 
         Where nothing says what is clear, real hardware stays at home.
@@ -262,17 +264,17 @@ class Design:
         candidates = np.vstack((home, rng.uniform(*self.room, (_CANDIDATES, self.mechanism.n))))
         inside = ways_are_clear(arm, self.mechanism, np.broadcast_to(home, candidates.shape), candidates)
         ways, fits = ways_from(candidates)
-        held = np.maximum(*(weight(self.mechanism, self.limits, q) for q in (candidates, candidates + ways)))
-        free = inside & fits[:, active].all(axis=1) & (held <= HELD).all(axis=1)
+        held = np.maximum(*(gravity_share(self.mechanism, self.limits, q) for q in (candidates, candidates + ways)))
+        free = inside & fits[:, active].all(axis=1) & (held <= MAX_GRAVITY_SHARE).all(axis=1)
         if not free[0]:
             where = f"{arm.path}: from workspace.home = {np.round(home, 3).tolist()} "
             stuck, heavy = [j for j in active if not fits[0, j]], int(np.argmax(held[0]))
-            if held[0, heavy] > HELD:
+            if held[0, heavy] > MAX_GRAVITY_SHARE:
                 unit, name = self.mechanism.unit(heavy), self.mechanism.names[heavy]
                 limit = self.limits.torque[heavy]
                 raise PlanError(f"{where}strokes lead to where gravity asks {held[0, heavy] * limit:.3g} {unit} of {name}, more "
-                                f"than {100 * HELD:g} % of its limit of {limit:g} {unit}; raise joints.{name}.torque if the "
-                                "drive can, or move the home posture")
+                                f"than {100 * MAX_GRAVITY_SHARE:g} % of its limit of {limit:g} {unit}; raise "
+                                f"joints.{name}.torque if the drive can, or move the home posture")
             unit = self.mechanism.position_unit(stuck[0])
             raise PlanError(f"{where}joint {self.mechanism.names[stuck[0]]} has no room for a stroke of "
                             f"{abs(ways[0, stuck[0]]):.2f} {unit} inside its limits and the box; lower its velocity or move "

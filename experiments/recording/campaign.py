@@ -1,30 +1,27 @@
 """A campaign and what is left of it: its state is its folder, read from the segments that its runs finished."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 from stribeck.drivers.connect import connect
 from stribeck.experiments.plans.clearance import ways_are_clear
-from stribeck.experiments.plans.plan import Plan, Segment, plan_from_table, read_plan, with_robot_time, write_plan
+from stribeck.experiments.plans.motion_profile import with_robot_time
+from stribeck.experiments.plans.plan import Plan, Segment, plan_from_table, read_plan, write_plan
+from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.experiments.recording.follow import Enough, Watch
-from stribeck.experiments.recording.record import record
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
 from stribeck.ident.fit.arm.between_runs import runs_by_pass
-from stribeck.ident.fit.joint.fit_joint import Options
-from stribeck.ident.log.campaign_folder import campaign_runs, records
+from stribeck.ident.log.campaign_folder import campaign_runs
 from stribeck.ident.log.run import DONE, FIT, RUNS, Run, arm_sha256, load_run
-from stribeck.ident.log.run_record import read_json
 from stribeck.ident.model.mechanism import Mechanism
-from stribeck.ident.toml_tables import parse_table
 
 PLAN = "plan.toml"
 _PLANS = "plan-{}.toml"     # of later passes that have plans of their own
@@ -52,7 +49,7 @@ class Campaign:
     display : callable, optional
         From a plan to a context that is entered while the arm moves and gives what watches it, see `follow`.
     options : mapping, optional
-        With which it is begun, kept with every run as plain data, see `begun_with`.
+        With which it is begun, kept with every run as plain data.
 
     Raises
     ------
@@ -63,7 +60,8 @@ class Campaign:
     def __init__(self, arm: ArmFile, folder: Path, seed: int,
                  display: Callable[[Plan], AbstractContextManager[Watch | None]] | None = None,
                  options: Mapping[str, Any] | None = None) -> None:
-        self._arm, self._folder, self._seed, self._display, self._options = arm, folder, seed, display, options
+        self.arm, self.folder = arm, folder
+        self._seed, self._display, self._options = seed, display, options
         self.mechanism = load_mechanism(arm)
         self._refuse_strange()
         self.device = connect(arm, seed + self._begun)      # a driver that cannot be set up is refused before anything is written
@@ -76,7 +74,7 @@ class Campaign:
 
     def recorded(self, plan: Plan) -> Run | None:
         """The last run of this very plan that came to its end."""
-        for path in reversed(campaign_runs(self._folder)):
+        for path in reversed(campaign_runs(self.folder)):
             run = load_run(path, ())
             if (run.purpose == plan.purpose and run.closed is not None and run.closed.get("reason") == DONE
                     and plan_from_table(run.record["plan"], path) == plan):
@@ -89,7 +87,7 @@ class Campaign:
 
     def spent(self, count: int | None = None) -> float:
         """Robot time recorded up to the end of the first passes, whatever it was for; default of all runs [s]."""
-        runs = [load_run(path, ()) for path in campaign_runs(self._folder)]
+        runs = [load_run(path, ()) for path in campaign_runs(self.folder)]
         if count is not None:
             ends = [one[-1].path for one in self._passes(())[:count]]
             runs = [run for run in runs if ends and run.path <= ends[-1]]
@@ -117,52 +115,52 @@ class Campaign:
         return self._left(plan, begun[-1]) if begun else Part(plan)
 
     def _left(self, plan: Plan, runs: Sequence[Run]) -> Part | None:
-        rest = rest_of(plan, runs, self._arm, self.mechanism)
+        rest = rest_of(plan, runs, self.arm, self.mechanism)
         return Part(rest, runs[-1].label) if rest else None
 
     def keep(self, plan: Plan, number: int) -> None:
         """Write the plan of a pass into the folder before it begins; one that runs rest on is never written again."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        path = self._folder / PLAN
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / PLAN
         if number and read_plan(path) == plan:
             return
-        write_plan(plan, self._folder / _PLANS.format(number + 1) if number else path)
+        write_plan(plan, self.folder / _PLANS.format(number + 1) if number else path)
 
-    def drive(self, plan: Plan, continues: str | None = None, enough: Enough | None = None) -> Run:
-        """Record a run; the arm stays as warm as it is until a run that is to be fitted has ended."""
+    def drive(self, plan: Plan, continues: str | None = None, enough: Enough | None = None) -> Path:
+        """Record a run, returns its folder; the arm stays as warm as it is until a run that is to be fitted has ended."""
         if not self._cold:
-            self.device, self._cold = connect(self._arm, self._seed + self._begun), True
+            self.device, self._cold = connect(self.arm, self._seed + self._begun), True
         with self._display(plan) if self._display else nullcontext() as watch:
-            path = record(self._arm, plan, self._folder, self._seed + self._begun, watch=watch, continues=continues,
+            path = drive_plan(self.arm, plan, self.folder, self._seed + self._begun, watch=watch, continues=continues,
                           device=self.device, enough=enough, options=self._options)
         self._cold = plan.purpose != FIT
-        return load_run(path)
+        return path
 
     @property
     def _begun(self) -> int:
         """How many runs were begun, whatever became of them."""
-        return sum(path.is_dir() for path in self._folder.glob(f"{RUNS}/*"))
+        return sum(path.is_dir() for path in self.folder.glob(f"{RUNS}/*"))
 
     def _passes(self, signals: tuple[str, ...] | None) -> list[list[Run]]:
         runs = self._of(FIT, signals)
         return [[runs[k] for k in one] for one in runs_by_pass(runs)]
 
     def _of(self, purpose: str, signals: tuple[str, ...] | None) -> list[Run]:
-        every = (load_run(path) if signals is None else load_run(path, signals) for path in campaign_runs(self._folder))
+        every = (load_run(path) if signals is None else load_run(path, signals) for path in campaign_runs(self.folder))
         return [run for run in every if run.purpose == purpose]
 
     def _plan(self, number: int) -> Path:
-        own = self._folder / _PLANS.format(number + 1)
-        return own if own.exists() else self._folder / PLAN
+        own = self.folder / _PLANS.format(number + 1)
+        return own if own.exists() else self.folder / PLAN
 
     def _refuse_strange(self) -> None:
         """Refuse a folder in which something else lies, or the campaign of another arm."""
-        folder, name = self._folder, self._arm.name
+        folder, name = self.folder, self.arm.name
         entries = {entry.name for entry in folder.iterdir()} if folder.is_dir() else {"a file"} if folder.is_file() else set()
         strange = sorted(entries - {PLAN, RUNS})
         if not self._begun and strange:
             raise InputError(f"{folder} holds {strange[0]}, but no campaign that could be resumed; choose another --out")
-        if any(load_run(path, ()).record["arm_sha256"] != arm_sha256(self._arm) for path in campaign_runs(folder)):
+        if any(load_run(path, ()).record["arm_sha256"] != arm_sha256(self.arm) for path in campaign_runs(folder)):
             raise InputError(f"{folder} was begun with another arm file or model than {name} is now; restore it, or begin anew "
                              "with another --out")
 
@@ -175,37 +173,6 @@ class Campaign:
                            "other joints, ways or speeds")
             raise InputError(f"{path} is not the plan that these options make: it has {differs}; leave the options out to go "
                              "on with those that it was begun with")
-
-
-def begun_with(folder: Path) -> dict[str, Any]:
-    """Options with which a campaign was begun, those of the fit among them, by the names and in the units of `calibrate`.
-
-    Empty where no record tells.
-    """
-    for path in records(folder):
-        with suppress(InputError):          # cut off while it was written
-            record = read_json(path)
-            if isinstance(record, dict) and "options" in record:
-                break
-    else:
-        return {}
-    begun = dict(parse_table(_Begun, record["options"], path))
-    of_fit: Options = begun.pop("options")
-    return begun | vars(of_fit)
-
-
-class _Begun(BaseModel):
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
-    joints: tuple[str, ...] | None
-    seed: NonNegativeInt
-    options: Options
-    method: str
-    repeats: PositiveInt
-    warm_up: NonNegativeFloat
-    search: bool
-    breakaway: bool
-    target: PositiveFloat | None
-    budget: PositiveFloat | None
 
 
 def rest_of(plan: Plan, runs: Sequence[Run], arm: ArmFile, mechanism: Mechanism) -> Plan | None:

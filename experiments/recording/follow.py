@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stribeck.drivers.arm import Arm, Command, JointSample
-from stribeck.experiments.plans.plan import DWELL, RAMP_TO, Plan, Profile, Segment, Swing, profile
-from stribeck.experiments.recording.run_writer import Recorder
+from stribeck.experiments.plans.motion_profile import DWELL, RAMP_TORQUE_SHARE, Swing, Trapezoid, motion_profile
+from stribeck.experiments.plans.plan import Plan, Segment
+from stribeck.experiments.recording.run_writer import RunWriter
 from stribeck.ident.arm.arm_file import Limits
 from stribeck.ident.log.run import BREAKAWAY_RAMP, MOVED, TO_START
 
@@ -23,7 +24,7 @@ Watch = Callable[[Segment, JointSample, float], None]
 Enough = Callable[[Segment, Sequence[JointSample]], str]
 
 
-def follow(arm: Arm, plan: Plan, recorder: Recorder | None = None, watch: Watch | None = None,
+def follow(arm: Arm, plan: Plan, writer: RunWriter | None = None, watch: Watch | None = None,
            check_arrival: Callable[[Array], None] | None = None, share: float = 1.0, enough: Enough | None = None) -> None:
     """Follow a plan on an enabled arm and record every sample.
 
@@ -34,7 +35,7 @@ def follow(arm: Arm, plan: Plan, recorder: Recorder | None = None, watch: Watch 
     plan : Plan
         A checked plan. The way from where the arm stands to ``plan.start`` is driven first. Where a segment is fast for a joint
         that has hardly moved by then, its beginning is driven slowly before, there and back.
-    recorder : Recorder, optional
+    writer : RunWriter, optional
         Where samples and events go.
     watch : callable, optional
         Called about ten times a second of robot time with segment, sample and robot time done [s].
@@ -50,7 +51,7 @@ def follow(arm: Arm, plan: Plan, recorder: Recorder | None = None, watch: Watch 
     DriverError
         Whatever the arm raises; the samples up to then are recorded.
     """
-    tracker = _Tracker(arm, recorder, watch, enough is not None)
+    tracker = _Tracker(arm, writer, watch, enough is not None)
     stands = tracker.position()
     if check_arrival:
         check_arrival(stands)
@@ -61,12 +62,12 @@ def follow(arm: Arm, plan: Plan, recorder: Recorder | None = None, watch: Watch 
             owed -= tracker.try_out(start, segment, owed, share)
         tracker.drive(start, segment)
         if enough and (reason := enough(segment, tracker.kept)):
-            if recorder:
-                recorder.event(ENOUGH, reason=reason)
+            if writer:
+                writer.event(ENOUGH, reason=reason)
             return
 
 
-def _course(motion: Profile | Swing, t: Array, start: Array, segment: Segment) -> tuple[Array, Array]:
+def _course(motion: Trapezoid | Swing, t: Array, start: Array, segment: Segment) -> tuple[Array, Array]:
     """Positions and velocities of all joints at times of a motion, shape (N, n)."""
     s, ds = (np.reshape(part, (len(t), -1)) for part in motion(t))
     way = np.array(segment.target) - start
@@ -76,8 +77,8 @@ def _course(motion: Profile | Swing, t: Array, start: Array, segment: Segment) -
 class _Tracker:
     """Turns segments into commands; knows the last sample, and those of the last segment where they are kept."""
 
-    def __init__(self, arm: Arm, recorder: Recorder | None, watch: Watch | None, keep: bool = False) -> None:
-        self._arm, self._recorder, self._watch, self._keep = arm, recorder, watch, keep
+    def __init__(self, arm: Arm, writer: RunWriter | None, watch: Watch | None, keep: bool = False) -> None:
+        self._arm, self._writer, self._watch, self._keep = arm, writer, watch, keep
         self.kept: list[JointSample] = []
         self._sample: JointSample | None = None
         self._told = np.zeros(len(arm.names))           # the last velocity
@@ -88,25 +89,25 @@ class _Tracker:
         """Where the arm stands, from a first sample at rest."""
         rest = np.zeros(len(self._arm.names))
         self._sample = self._arm.step(Command(rest))
-        if self._recorder:
-            self._recorder.sample(self._sample, self._sample.q, rest, -1)
+        if self._writer:
+            self._writer.sample(self._sample, self._sample.q, rest, -1)
         return self._sample.q.copy()
 
     def drive(self, start: Array, segment: Segment, share: float = 1.0) -> None:
         """Track one segment from `start` within a share of the limits."""
-        arm, recorder, sample = self._arm, self._recorder, self._sample
+        arm, writer, sample = self._arm, self._writer, self._sample
         assert sample is not None
         limits = replace(arm.limits, velocity=share * arm.limits.velocity, acceleration=share * arm.limits.acceleration)
         self.kept = []
-        if recorder:
-            recorder.start(segment)
+        if writer:
+            writer.start(segment)
         if segment.kind == "ramp":
             sample = self._break_loose(segment, sample)
             start = sample.q.copy()
-        motion = profile(start, segment, arm.names, limits)
+        motion = motion_profile(start, segment, arm.names, limits)
         self._track(segment, *_course(motion, self._clock(motion.duration), start, segment), limits)
-        if recorder:
-            recorder.finish(segment)
+        if writer:
+            writer.finish(segment)
 
     def try_out(self, start: Array, segment: Segment, owed: Array, share: float) -> Array:
         """Drive the beginning of a segment slowly, there and back on its own way, if it is fast for a joint that owes slow way.
@@ -114,7 +115,7 @@ class _Tracker:
         Gives how far each joint goes slowly, there or in a segment that is slow for it, shape (n,).
         """
         arm = self._arm
-        motion = profile(start, segment, arm.names, arm.limits)
+        motion = motion_profile(start, segment, arm.names, arm.limits)
         t = self._clock(motion.duration)
         q, dq = _course(motion, t, start, segment)
         gone, pace = np.maximum.accumulate(np.abs(q - start)), np.abs(dq) / arm.limits.velocity
@@ -136,11 +137,11 @@ class _Tracker:
         if hardest > share:             # of a way so short that it is slow anyway
             q, dq = there_and_back(slower * np.sqrt(share / hardest))
         trial = Segment(TO_START, "move", tuple(start.tolist()), segment.posture)
-        if self._recorder:
-            self._recorder.start(trial)
+        if self._writer:
+            self._writer.start(trial)
         self._track(trial, q, dq, replace(arm.limits, velocity=share * arm.limits.velocity))
-        if self._recorder:
-            self._recorder.finish(trial)
+        if self._writer:
+            self._writer.finish(trial)
         return np.where(slow, gone[-1], gone[last])
 
     def _clock(self, duration: float) -> Array:
@@ -168,8 +169,8 @@ class _Tracker:
         """One cycle: command, record, show."""
         sample = self._sample = self._arm.step(command)
         self._told = command.velocity
-        if self._recorder:
-            self._recorder.sample(sample, q_cmd, command.velocity, segment.id)
+        if self._writer:
+            self._writer.sample(sample, q_cmd, command.velocity, segment.id)
         if self._keep:
             self.kept.append(sample)
         self._cycles += 1
@@ -189,14 +190,14 @@ class _Tracker:
         place, torque = np.mean(rest[len(rest) // 2:], axis=0)
         mode = tuple("torque" if k == joint else "velocity" for k in range(len(arm.names)))
         applied, begin, moved = np.zeros(len(arm.names)), sample.t, False
-        if self._recorder:
-            self._recorder.event(BREAKAWAY_RAMP, segment=segment.id, torque=float(torque))
-        while not moved and segment.rate * applied[joint] < abs(segment.rate) * RAMP_TO * arm.limits.torque[joint]:
+        if self._writer:
+            self._writer.event(BREAKAWAY_RAMP, segment=segment.id, torque=float(torque))
+        while not moved and segment.rate * applied[joint] < abs(segment.rate) * RAMP_TORQUE_SHARE * arm.limits.torque[joint]:
             applied[joint] = torque + segment.rate * (sample.t - begin)
             velocity = GAIN * (target - sample.q)
             velocity[joint] = 0.0
             sample = self._step(segment, Command(velocity, applied.copy(), mode), target)
             moved = abs(sample.q[joint] - place) > GIVES
-        if self._recorder and moved:
-            self._recorder.event(MOVED, segment=segment.id)
+        if self._writer and moved:
+            self._writer.event(MOVED, segment=segment.id)
         return sample

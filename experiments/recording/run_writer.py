@@ -1,13 +1,11 @@
-"""The recorder: the only maker of run folders. What it was given survives a killed process."""
+"""The run writer: the only maker of run folders. What it was given survives a killed process."""
 
 import json
 import os
 import platform
-import re
-import shutil
 from collections.abc import Mapping
 from contextlib import ExitStack
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
@@ -19,21 +17,17 @@ import pyarrow as pa
 from stribeck.drivers.arm import JointSample, Resolution
 from stribeck.drivers.interrupts import uninterrupted
 from stribeck.experiments.plans.plan import Segment
+from stribeck.experiments.recording.arm_copy import check_copy, copy_arm
 from stribeck.experiments.recording.disk import Disk
-from stribeck.ident.arm.arm_file import ArmFile, load_arm
-from stribeck.ident.arm.load_mechanism import load_mechanism
-from stribeck.ident.errors import InputError, StribeckError
-from stribeck.ident.log.campaign_folder import campaign_runs, records
-from stribeck.ident.log.run import ARM, DONE, RECORD, RUNS, SCHEMA, arm_sha256
-from stribeck.ident.model.dynamics import same_dynamics
+from stribeck.ident.arm.arm_file import ArmFile
+from stribeck.ident.log.run import DONE, RECORD, SCHEMA, arm_sha256
 from stribeck.ident.model.mechanism import Mechanism
 
-_STAMP = "%Y-%m-%dT%H-%M-%SZ"
 _UNITS = {"q": ("rad", "m"), "dq": ("rad/s", "m/s"), "tau": ("N·m", "N"), "q_cmd": ("rad", "m"),
           "dq_cmd": ("rad/s", "m/s"), "t": ("s", "s"), "temperature": ("°C", "°C"), "raw": ("", "")}
 
 
-class Recorder:
+class RunWriter:
     """Writes one run folder: record before motion, samples in batches of a second or a segment, events as they happen.
 
     Parameters
@@ -76,8 +70,8 @@ class Recorder:
         self._block_rows = max(1, round(rate))
         self._signals: tuple[str, ...] = ()
         self._filled = 0
-        _copy_arm(arm, folder)
-        _check_copy(arm, folder, mechanism)
+        copy_arm(arm, folder)
+        check_copy(arm, folder, mechanism)
         steps = {} if resolution is None else {key: value.tolist() for key, value in vars(resolution).items()
                                                      if value is not None}
         record = {"schema": SCHEMA, "experiment": experiment, "arm": arm.name, "names": list(mechanism.names),
@@ -161,71 +155,6 @@ class Recorder:
             self._filled = 0
             signals = self._block[:, :rows].transpose(0, 2, 1).copy().reshape(-1, rows)
             self._disk.samples(self._schema, [self._t[:rows].copy(), self._segment[:rows].copy(), *signals])
-
-
-def new_run_folder(campaign: Path, experiment: str) -> Path:
-    """Name of the next run folder in a campaign: UTC time, so that runs sort as they were made, and experiment.
-
-    A run that begins in the same second as another is named after the next.
-    """
-    time, word = datetime.now(UTC), re.sub(r"[^\w-]+", "-", experiment).strip("-")
-    while list(campaign.glob(f"{RUNS}/{(stamp := time.strftime(_STAMP))}_*")):
-        time += timedelta(seconds=1.0)
-    return campaign / RUNS / f"{stamp}_{word}"
-
-
-def refuse_used(folder: Path, remedy: str = "choose another --out") -> None:
-    """Refuse a folder for results in which something lies already, but for runs that failed before a sample; makes nothing.
-
-    Raises
-    ------
-    InputError
-        Results are never mixed or overwritten.
-    """
-    failed = {record.parent for record in records(folder)} - set(campaign_runs(folder))
-    if folder.is_file() or any(path != folder / RUNS for path in folder.glob("*")) or set(folder.glob(f"{RUNS}/*")) - failed:
-        raise InputError(f"{folder} exists and is not empty; {remedy}")
-
-
-def empty_folder(folder: Path) -> Path:
-    """A folder that is new or empty, made where it is missing; errors as `refuse_used`."""
-    refuse_used(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
-def refuse_parts(model: Path) -> None:
-    """Refuse a model in several files.
-
-    Raises
-    ------
-    InputError
-        Says how to make one of them.
-    """
-    if b"<include" in model.read_bytes():
-        raise InputError(f"{model}: the model includes other files, but a run keeps the model in one file; "
-                         "let MuJoCo save it as one (mj_saveLastXML) and name that in the arm file")
-
-
-def _copy_arm(arm: ArmFile, folder: Path) -> None:
-    """Verbatim copies of arm file and model, so that the run needs nothing outside itself."""
-    refuse_parts(arm.model)
-    (folder / ARM).mkdir(parents=True)
-    for source in {arm.path, arm.model}:
-        shutil.copyfile(source, folder / ARM / source.name)
-
-
-def _check_copy(arm: ArmFile, folder: Path, mechanism: Mechanism) -> None:
-    """Refuse a model that is another without the files beside it, before anything moves: a run is fitted from its own copy."""
-    try:
-        copy = load_mechanism(load_arm(folder / ARM / arm.path.name, model_dir=folder / ARM))
-        why = "" if same_dynamics(copy, mechanism) else "its masses or inertias are others without them"
-    except StribeckError as error:
-        why = str(error)
-    if why:
-        shutil.rmtree(folder)
-        raise InputError(f"{arm.model}: the model needs other files, such as meshes that give masses, and a run keeps the model "
-                         f"alone ({why}); state an <inertial> for every body, or let MuJoCo save the compiled model in one file")
 
 
 def _write_synced(path: Path, text: str) -> None:

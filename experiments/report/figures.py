@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter
 
 from stribeck.experiments.report.joint_data import JointData
-from stribeck.experiments.report.svg import COLOURS, RAMP, inline
+from stribeck.experiments.report.svg import COLOURS, SHADES, inline
 from stribeck.experiments.report.words import load_word
 from stribeck.ident.arrays import Array
 from stribeck.ident.laws.table import law_named
@@ -24,7 +24,7 @@ _ROOM = 1.18            # speeds left free at either end, as a factor
 
 def colour_map() -> Colormap:
     """Colours of the load, light to dark."""
-    return LinearSegmentedColormap.from_list("load", RAMP)
+    return LinearSegmentedColormap.from_list("load", SHADES)
 
 
 def load_colours(data: JointData, values: Iterable[float]) -> list[str]:

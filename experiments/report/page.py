@@ -12,13 +12,12 @@ import jinja2
 import numpy as np
 from markupsafe import Markup, escape
 
-from stribeck.experiments.report import report_tables as tables
-from stribeck.experiments.report import sentences, words
+from stribeck.experiments.report import report_tables, sentences, words
 from stribeck.experiments.report.equation import equation
 from stribeck.experiments.report.figures import curve_figure, gravity_figure, load_colours, off_law_figure
 from stribeck.experiments.report.joint_data import JointData, joint_data
 from stribeck.experiments.report.lights import lights
-from stribeck.experiments.report.svg import COLOURS, RAMP, drawing_style
+from stribeck.experiments.report.svg import COLOURS, SHADES, drawing_style
 from stribeck.ident.identify import Identification
 from stribeck.ident.laws.parameter import IDENTIFIED
 from stribeck.ident.log.finding import Finding
@@ -36,7 +35,7 @@ class Section:
     anchor: str
     findings: tuple[Finding, ...]
     data: JointData | None = None
-    summary: tables.SummaryRow | None = None
+    summary: report_tables.SummaryRow | None = None
     parts: dict[str, Any] | None = None
 
 
@@ -75,14 +74,15 @@ def render(result: Identification, run_note: dict[str, Any] | None = None) -> st
         stribeck=versions.get("stribeck", version("stribeck")), facts=_facts(result, calibrated, run_note or {}),
         breakaway=words.breakaway_lines(calibration), sections=sections,
         findings=_by_kind(result.findings), weighty=_WEIGHTY, units=_common_units(calibrated),
-        gravity=[tables.gravity_row(*item) for item in calibration.joints.items()],
+        gravity=[report_tables.gravity_row(*item) for item in calibration.joints.items()],
         gravity_sentence=words.gravity_sentence(calibration), repeats=words.repeat_sentence(calibration),
-        tool=tables.parameter_rows(calibration.model.unknown_tool.parameters),
+        tool=report_tables.parameter_rows(calibration.model.unknown_tool.parameters),
         lights=lights(calibration, result.asked_for, calibrated, result.findings, _WEIGHTY),
         left=words.listed(name for name in result.mechanism.names if name not in result.asked_for),
-        exports=[tables.export_row(data) for data in calibrated], limits=[tables.limit_row(data) for data in calibrated],
+        exports=[report_tables.export_row(data) for data in calibrated],
+        limits=[report_tables.limit_row(data) for data in calibrated],
         options={key: value for key, value in calibration.fit.items() if key != "versions"},
-        session=_session(result), colours=COLOURS, ramp=RAMP, css=Markup(_resource("report.css")),
+        session=_session(result), colours=COLOURS, shades=SHADES, css=Markup(_resource("report.css")),
         missing=words.MISSING, identified=IDENTIFIED)
 
 
@@ -94,12 +94,12 @@ def _section(result: Identification, name: str, anchor: str) -> Section:
     joint = data.calibration
     along = {**joint.gravity, **({} if data.fit.drift is None else {"drift": data.fit.drift})}
     levels = words.level(data.load_levels, 3) if data.load_levels else []
-    return Section(name, anchor, findings, data, tables.summary_row(data), {
+    return Section(name, anchor, findings, data, report_tables.summary_row(data), {
         "sentence": sentences.joint_sentence(data), "equation": equation(data),
         "correlation": sentences.correlation_note(data),
         "curve": curve_figure(data), "gravity": gravity_figure(data), "off": off_law_figure(data),
-        "parameters": tables.parameter_rows(joint.parameters), "along": tables.parameter_rows(along),
-        "candidates": tables.candidate_rows(data), "loads": tables.load_rows(data),
+        "parameters": report_tables.parameter_rows(joint.parameters), "along": report_tables.parameter_rows(along),
+        "candidates": report_tables.candidate_rows(data), "loads": report_tables.load_rows(data),
         "load": words.load_word(joint.load, data.prismatic), "load_unit": words.load_unit(joint.load, data.prismatic),
         "levels": list(zip(levels, load_colours(data, data.load_levels), strict=True)),
         "part": None if joint.load_part is None else words.level(joint.load_part),
@@ -137,7 +137,7 @@ def _common_units(calibrated: list[JointData]) -> dict[str, str]:
     kinds = {data.prismatic for data in calibrated}
     if len(kinds) != 1 or not calibrated:
         return {}
-    return {cell.heading: cell.unit for cell in tables.summary_row(calibrated[0]).cells}
+    return {cell.heading: cell.unit for cell in report_tables.summary_row(calibrated[0]).cells}
 
 
 @cache

@@ -18,7 +18,7 @@ from stribeck.ident.arrays import Array
 
 COLOURS = SimpleNamespace(ink="#1b2733", muted="#5c6975", faint="#98a3ad", line="#dde3e8", band="#c9d6df",
                           point="#2f6f94", measured="#a9cbe0", accent="#b8501f")
-RAMP = ("#8fcdb6", "#4ba8a6", "#2a7b9b", "#29507f", "#251f4d")      # light to dark, so that it survives grey paper
+SHADES = ("#8fcdb6", "#4ba8a6", "#2a7b9b", "#29507f", "#251f4d")      # light to dark, so that it survives grey paper
 _SPARK = (110.0, 34.0)   # size of a small curve
 _SPARK_POINTS = 150     # most dots in it
 _SPARK_SPAN = 0.3       # least part of the greatest friction that it spans, so that noise stays small

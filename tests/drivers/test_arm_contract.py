@@ -13,7 +13,7 @@ from stribeck.drivers.errors import ArmStopped, DriverError
 from stribeck.drivers.replay import ALL_SIGNALS, ReplayArm
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.drivers.supervisor import Supervisor
-from stribeck.experiments.recording.run_writer import Recorder
+from stribeck.experiments.recording.run_writer import RunWriter
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.log.run import load_run
 from tests.drivers.wires import benches
@@ -42,12 +42,12 @@ def supervised(arm, tmp_path, emulated):
 def replayed(arm, tmp_path, emulated):
     """A recording of the motion."""
     source = SimulatedArm(arm)
-    recorder = Recorder(tmp_path / "recording", arm, load_mechanism(arm), "contract", source.rate, source.resolution)
-    with recorder, source:
+    writer = RunWriter(tmp_path / "recording", arm, load_mechanism(arm), "contract", source.rate, source.resolution)
+    with writer, source:
         source.enable()
         for k in range(MOTION):
             velocity = motion(k, source.rate)
-            recorder.sample(source.step(Command(velocity)), np.zeros(2), velocity, -1)
+            writer.sample(source.step(Command(velocity)), np.zeros(2), velocity, -1)
     return ReplayArm(load_run(tmp_path / "recording", ALL_SIGNALS))
 
 

@@ -12,7 +12,7 @@ from stribeck.drivers.arm import Command
 from stribeck.drivers.errors import ArmStopped, ReplayEnded, ReplayMismatch
 from stribeck.drivers.replay import ALL_SIGNALS, ReplayArm
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
-from stribeck.experiments.recording.run_writer import Recorder
+from stribeck.experiments.recording.run_writer import RunWriter
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
 from stribeck.ident.log.run import SAMPLES, load_run
@@ -30,11 +30,11 @@ def recording(make_arm, tmp_path):
     arm = make_arm({"simulation": {"torque_noise": 0.2, "encoder_step": 1e-4, "torque_step": 0.1}})
     source = SimulatedArm(arm, seed=3)
     samples = []
-    with Recorder(tmp_path / "recording", arm, load_mechanism(arm), "a test", source.rate, source.resolution) as recorder, source:
+    with RunWriter(tmp_path / "recording", arm, load_mechanism(arm), "a test", source.rate, source.resolution) as writer, source:
         source.enable()
         for k in range(CYCLES):
             samples.append(source.step(Command(command(k))))
-            recorder.sample(samples[-1], np.zeros(2), command(k), k // 10)
+            writer.sample(samples[-1], np.zeros(2), command(k), k // 10)
     return tmp_path / "recording", samples
 
 

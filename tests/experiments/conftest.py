@@ -10,7 +10,8 @@ import pytest
 
 from stribeck.experiments.cli.app import run
 from stribeck.experiments.methods.registry import METHODS
-from stribeck.experiments.plans.plan import Plan, Segment, with_robot_time
+from stribeck.experiments.plans.motion_profile import with_robot_time
+from stribeck.experiments.plans.plan import Plan, Segment
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.log.run import arm_sha256
 

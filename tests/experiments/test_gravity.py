@@ -12,11 +12,11 @@ import pytest
 import tomlkit
 
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
-from stribeck.experiments.calibrate import fit_runs
+from stribeck.experiments.fit_runs import fit_runs, load_fitted
 from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
 from stribeck.experiments.methods.whole_arm import plan_whole_arm
 from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
-from stribeck.experiments.recording.record import record
+from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.experiments.report import words
 from stribeck.ident.arm.arm_file import Tool, load_arm
 from stribeck.ident.arm.built_in import data_dir
@@ -45,18 +45,18 @@ def campaign(tmp_path_factory):
     table["simulation"] |= {"payload": PAYLOAD, "mass_error": 0.0}
     (folder / "lab6.toml").write_text(tomlkit.dumps(table), encoding="utf-8")
     arm = load_arm(folder / "lab6.toml")
-    record(arm, plan_whole_arm(arm, JOINTS, 4, ConstantSpeed(postures=6, speeds=4)), folder, 4)
+    drive_plan(arm, plan_whole_arm(arm, JOINTS, 4, ConstantSpeed(postures=6, speeds=4)), folder, 4)
     return folder
 
 
 @pytest.fixture(scope="module")
 def fitted(campaign, tmp_path_factory):
-    return fit_runs([campaign], tmp_path_factory.mktemp("drive"))
+    return fit_runs(load_fitted([campaign]), tmp_path_factory.mktemp("drive"))
 
 
 @pytest.fixture(scope="module")
 def corrected(campaign, tmp_path_factory):
-    return fit_runs([campaign], tmp_path_factory.mktemp("corrected"), CORRECTED)
+    return fit_runs(load_fitted([campaign]), tmp_path_factory.mktemp("corrected"), CORRECTED)
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def lossy(tmp_path_factory):
     table["simulation"]["joints"]["lift"] = {"coulomb": 0.5, "viscous": 0.4, "efficiency": EFFICIENCY}
     (folder / "pair.toml").write_text(tomlkit.dumps(table), encoding="utf-8")
     arm = load_arm(folder / "pair.toml")
-    record(arm, plan_constant_speed(arm, ("lift",), 1, ConstantSpeed(speeds=4)), folder, 1)
+    drive_plan(arm, plan_constant_speed(arm, ("lift",), 1, ConstantSpeed(speeds=4)), folder, 1)
     return folder
 
 
@@ -116,7 +116,7 @@ class TestPayload:
         table = tomllib.loads(arm.read_text(encoding="utf-8"))
         del table["simulation"]
         arm.write_text(tomlkit.dumps(table), encoding="utf-8")
-        again = fit_runs([tmp_path / "blind"], tmp_path / "again").calibration
+        again = fit_runs(load_fitted([tmp_path / "blind"]), tmp_path / "again").calibration
         assert without_date(again.folder / "calibration.toml") == without_date(fitted.calibration.folder / "calibration.toml")
 
     def test_a_tool_that_the_arm_file_states_is_no_unknown_one(self, campaign, tmp_path):
@@ -127,7 +127,7 @@ class TestPayload:
         record_ = json.loads((run / "run.json").read_text(encoding="utf-8"))
         record_["arm_sha256"] = arm_sha256(load_arm(run / "arm" / "lab6.toml", model_dir=run / "arm"))
         (run / "run.json").write_text(json.dumps(record_), encoding="utf-8")
-        model = fit_runs([tmp_path / "known"], tmp_path / "out").calibration.model
+        model = fit_runs(load_fitted([tmp_path / "known"]), tmp_path / "out").calibration.model
         assert model.tool == Tool(1.5, (0.03, -0.02, 0.08))
         assert model.unknown_tool.status == "none"
 
@@ -196,7 +196,8 @@ class TestRepeats:
         parameters = json.loads(outcome.out)["calibration"]["joints"]["lift"]["parameters"]
         alone = []
         for k, run in enumerate(sorted((tmp_path / "out" / "runs").iterdir())):
-            alone.append(fit_runs([run], tmp_path / f"alone{k}", Options(law="coulomb-viscous", load="none")).calibration)
+            options = Options(law="coulomb-viscous", load="none")
+            alone.append(fit_runs(load_fitted([run]), tmp_path / f"alone{k}", options).calibration)
         for name in ("coulomb", "viscous"):
             one, two = (calibration.joints["lift"].values[name] for calibration in alone)
             assert parameters[name]["repeat_deviation"] == pytest.approx(abs(one - two) / np.sqrt(2.0), rel=0.02)
@@ -227,7 +228,7 @@ class TestDirections:
     MEAN, HALF = (1.0 / EFFICIENCY - EFFICIENCY) / 2.0, (1.0 / EFFICIENCY + EFFICIENCY) / 2.0 - 1.0
 
     def test_driving_and_being_driven_are_told_where_the_torque_is_right(self, lossy, tmp_path):
-        calibration = fit_runs([lossy], tmp_path, Options(load="torque", directional="driving")).calibration
+        calibration = fit_runs(load_fitted([lossy]), tmp_path, Options(load="torque", directional="driving")).calibration
         joint = calibration.joints["lift"]
         mean, half = joint.parameters["coulomb_coefficient"], joint.gravity["driving_difference"]
         assert joint.directional == "driving"
@@ -245,7 +246,7 @@ class TestDirections:
 
     def test_unasked_it_is_no_claim_but_a_note(self, lossy, tmp_path):
         """A wrong torque constant looks the same."""
-        joint = fit_runs([lossy], tmp_path, Options(load="torque")).calibration.joints["lift"]
+        joint = fit_runs(load_fitted([lossy]), tmp_path, Options(load="torque")).calibration.joints["lift"]
         assert joint.directional == "none"
         assert joint.gravity["scale"].low <= 1.0 + self.HALF <= joint.gravity["scale"].high
         said = r"friction per load is ([\d.]+) when driving and ([\d.]+) when driven back"

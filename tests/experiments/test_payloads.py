@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from stribeck.experiments.calibrate import fit_runs
+from stribeck.experiments.fit_runs import fit_runs, load_fitted
 from stribeck.experiments.plans.plan import Plan
-from stribeck.experiments.recording.record import record
+from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.errors import InputError
 from stribeck.ident.fit.joint.fit_joint import Options
@@ -32,7 +32,7 @@ def campaign(make_arm: Callable[..., ArmFile], make_plan: Callable[..., Plan],
                         "simulation": {"torque_noise": noise, **knobs,
                                        "joints": {"lift": TRUTH | {"load": "normal", "bearing": BEARING}}}})
         plan = make_plan(arm, 1, SPEEDS, 0.4)
-        return load_run(record(arm, plan, tmp_path_factory.mktemp("campaign"), seed))
+        return load_run(drive_plan(arm, plan, tmp_path_factory.mktemp("campaign"), seed))
     return make
 
 
@@ -46,7 +46,7 @@ def test_a_payload_settles_the_load_that_no_posture_varies(two: list[Run], tmp_p
         alone = identify([run]).calibration.joints["lift"]
         assert alone.load == "none"
         assert alone.parameters["coulomb_coefficient"].verdict == "unidentifiable"
-    delivery = fit_runs([run.path for run in two], tmp_path / "both")
+    delivery = fit_runs(load_fitted([run.path for run in two]), tmp_path / "both")
     joint = delivery.calibration.joints["lift"]
     assert joint.load == "normal"
     for name, truth in TRUTH.items():

@@ -27,14 +27,14 @@ def compare(calibrations: Annotated[list[Path], typer.Argument(metavar="CALIBRAT
     from stribeck.experiments.cli.screen.tables import fitted
     from stribeck.experiments.report.comparison import comparison_table, labels, plot
     from stribeck.ident.calibration.calibration import Calibration
-    from stribeck.ident.calibration.compare import compare as compared
+    from stribeck.ident.calibration.compare import compare as compare_calibrations
     from stribeck.ident.errors import InputError
 
     if len(calibrations) < 2:
         raise InputError("one calibration has nothing to be compared with; name two or more")
     text, names = console(as_json), labels(calibrations)
     first, *others = loaded = [Calibration.load(path) for path in calibrations]
-    found = [compared(first, other) for other in others]
+    found = [compare_calibrations(first, other) for other in others]
     if out is not None:
         plot(loaded, names, out)
     for name, other, comparison in zip(names[1:], others, found, strict=True):

@@ -41,7 +41,7 @@ def emulate(arm: ArmArgument, seed: SeedOption = 0,
     """The simulated arm behind its protocol, on the bus of the arm file; runs until interrupted."""
     from stribeck.drivers.connect import connect
     from stribeck.drivers.emulators.emulator import EMULATORS
-    from stribeck.drivers.emulators.emulator import emulate as drives
+    from stribeck.drivers.emulators.emulator import emulate as emulate_drives
     from stribeck.drivers.realtime import real_time
     from stribeck.drivers.wire.transport import opening
     from stribeck.ident.arm.arm_file import load_arm
@@ -52,7 +52,7 @@ def emulate(arm: ArmArgument, seed: SeedOption = 0,
         connect(arm_file)               # reads and checks the driver's keys, and talks to nobody
     faults = [_fault(text, load_mechanism(arm_file).names) for text in fault or ()]
     with opening(f"{arm_file.path}: the bus of the emulated drives"):
-        emulator = drives(arm_file, seed)
+        emulator = emulate_drives(arm_file, seed)
     print(f"{arm_file.name}: emulated {arm_file.driver.kind} drives listen on {emulator.address}; Ctrl-C ends", flush=True)
     try:
         with real_time():

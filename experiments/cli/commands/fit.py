@@ -22,7 +22,7 @@ from stribeck.experiments.cli.screen.progress import progress
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from stribeck.experiments.calibrate import Delivery
+    from stribeck.experiments.fit_runs import Delivery
     from stribeck.ident.log.breakaway import Breakaway
 
 
@@ -40,8 +40,8 @@ def fit(runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run f
         directional: DirectionalOption = "auto", torque_basis: BasisOption = "drive", drift: DriftOption = "auto",
         as_json: JsonOption = False) -> None:
     """Runs to calibration, offline."""
-    from stribeck.experiments.calibrate import fit_ramps, fit_runs
-    from stribeck.experiments.recording.run_writer import refuse_used
+    from stribeck.experiments.fit_runs import fit_ramps, fit_runs
+    from stribeck.experiments.recording.run_folders import refuse_used
     from stribeck.ident.fit.joint.fit_joint import Options
     from stribeck.ident.log.campaign_folder import find_runs
     from stribeck.ident.log.run import BREAKAWAY, FITTED, load_run
@@ -55,7 +55,7 @@ def fit(runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run f
     if all(run.purpose == BREAKAWAY for run in recorded):
         _loose(text, fit_ramps(recorded, folder), folder, as_json)
         return
-    delivered(text, fit_runs(folders, folder, options), folder, as_json)
+    delivered(text, fit_runs(recorded, folder, options), folder, as_json)
 
 
 def _loose(text: "Console", found: "dict[str, Breakaway]", folder: Path, as_json: bool) -> None:
@@ -76,9 +76,9 @@ def replay(run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder."
            as_json: JsonOption = False) -> None:
     """Send a recording through driver interface, supervisor and fit once more."""
     from stribeck.drivers.replay import ALL_SIGNALS
-    from stribeck.experiments.calibrate import fit_runs
-    from stribeck.experiments.recording.record import replay as replay_run
-    from stribeck.experiments.recording.run_writer import empty_folder
+    from stribeck.experiments.fit_runs import fit_runs
+    from stribeck.experiments.recording.replay_run import replay_run
+    from stribeck.experiments.recording.run_folders import empty_folder
     from stribeck.ident.arm.load_mechanism import load_mechanism
     from stribeck.ident.log.campaign_folder import find_runs
     from stribeck.ident.log.run import FIT, load_run
@@ -88,7 +88,7 @@ def replay(run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder."
     folder = empty_folder(out or Path(f"replay-{recorded.arm.name}"))
     with progress(text, recorded.duration, "replay", load_mechanism(recorded.arm)) as watch:
         again = replay_run(recorded, folder, realtime, watch)
-    delivered(text, fit_runs([again], folder), folder, as_json)
+    delivered(text, fit_runs([load_run(again)], folder), folder, as_json)
 
 
 def import_(file: Annotated[Path, typer.Argument(metavar="LOG", help="CSV, MAT, NPZ, Parquet or MCAP file, ROS 2 bag, "
@@ -110,7 +110,7 @@ def import_(file: Annotated[Path, typer.Argument(metavar="LOG", help="CSV, MAT, 
     from stribeck.experiments.importers.columns import parse_columns, read_map
     from stribeck.experiments.importers.import_log import import_log
     from stribeck.experiments.importers.readers import open_log
-    from stribeck.experiments.recording.run_writer import refuse_used
+    from stribeck.experiments.recording.run_folders import refuse_used
     from stribeck.ident.arm.arm_file import load_arm
     from stribeck.ident.arm.load_mechanism import load_mechanism
 

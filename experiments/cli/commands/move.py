@@ -1,12 +1,7 @@
 """Commands that move or plan to: calibrate, plan, run."""
 
-import os
-import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from itertools import chain, count
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -36,14 +31,12 @@ from stribeck.experiments.cli.common import (
     seconds,
     split,
 )
-from stribeck.experiments.cli.screen.live import VIEW
-from stribeck.experiments.cli.screen.progress import progress
+from stribeck.experiments.cli.screen.motion_view import check_view, motion_view
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from stribeck.experiments.plans.plan import Plan
-    from stribeck.experiments.recording.follow import Watch
     from stribeck.ident.arm.arm_file import ArmFile
     from stribeck.ident.model.mechanism import Mechanism
 
@@ -75,10 +68,11 @@ def calibrate(context: typer.Context, arm: ArmArgument = "lab6", out: OutOption 
     """The main job: plan, move, record, fit, export, report."""
     from dataclasses import fields
 
+    from stribeck.experiments.calibrate import Operator
     from stribeck.experiments.calibrate import calibrate as calibrate_arm
+    from stribeck.experiments.campaign_options import CampaignOptions, begun_with
     from stribeck.experiments.cli.commands.fit import delivered
     from stribeck.experiments.cli.screen.text import clock
-    from stribeck.experiments.recording.campaign import begun_with
     from stribeck.ident.arm.arm_file import load_arm
     from stribeck.ident.arm.load_mechanism import load_mechanism
     from stribeck.ident.errors import InputError
@@ -86,7 +80,7 @@ def calibrate(context: typer.Context, arm: ArmArgument = "lab6", out: OutOption 
     from stribeck.ident.log.run import BREAKAWAY, FIT, LOWEST_SPEED, WARM_UP
 
     text = console(as_json)
-    _check_view(text, live, rerun)
+    check_view(text, live, rerun)
     arm_file = load_arm(arm)
     mechanism = load_mechanism(arm_file)
     folder = out or Path(f"calibration-{arm_file.name}")
@@ -101,8 +95,9 @@ def calibrate(context: typer.Context, arm: ArmArgument = "lab6", out: OutOption 
             raise InputError(f"nothing in {folder} says with which options it was begun; state them again, or begin anew with "
                              "another --out")
         asked |= {name: value for name, value in begun.items() if name in asked and name not in stated}
-    options = Options(**{field.name: asked.pop(field.name) for field in fields(Options) if field.name in asked})
-    if asked["repeats"] > 1 and (asked["target"] or asked["budget"]):
+    of_fit = Options(**{field.name: asked.pop(field.name) for field in fields(Options) if field.name in asked})
+    options = CampaignOptions(fit=of_fit, **asked)
+    if options.repeats > 1 and options.refining:
         raise InputError("--repeats runs one plan several times, --target and --budget change it from run to run; choose one")
     _greet(text, arm_file, mechanism, folder)
 
@@ -121,18 +116,18 @@ def calibrate(context: typer.Context, arm: ArmArgument = "lab6", out: OutOption 
         if BREAKAWAY in purposes:
             text.print("breakaway at the end: the torque of each joint grows until it moves, in several postures")
         if WARM_UP in purposes:
-            text.print(f"warm-up   before each run, around home, until friction settles, {asked['warm_up'] / 60.0:g} min at "
+            text.print(f"warm-up   before each run, around home, until friction settles, {options.warm_up / 60.0:g} min at "
                        "most")
         agree(made, arm_file, mechanism, yes, text)
 
-    delivery = calibrate_arm(arm_file, folder, agree=shown_and_agreed, resume=resume,
-                             display=lambda made: _recording(text, made, folder, mechanism, live, rerun, " and --resume goes on"),
-                             say=lambda heading, sentence: text.print(f"{heading:<9} {sentence}"), options=options, **asked)
-    delivered(text, delivery, folder, as_json)
+    operator = Operator(
+        shown_and_agreed, lambda made: motion_view(text, made, folder, mechanism, live, rerun, " and --resume goes on"),
+        lambda heading, sentence: text.print(f"{heading:<9} {sentence}"))
+    delivered(text, calibrate_arm(arm_file, folder, options, operator, resume), folder, as_json)
 
 
 def _stated(context: typer.Context) -> set[str]:
-    """What the command line says something about, by the names of `calibrate`."""
+    """What the command line says something about, by the names of `CampaignOptions`."""
     sources = {"search" if name == "lowest_speed" else name: context.get_parameter_source(name) for name in context.params}
     return {name for name, source in sources.items() if source and source.name != "DEFAULT"}
 
@@ -195,9 +190,11 @@ def run(arm: ArmArgument = "lab6",
     from stribeck.drivers.connect import connect
     from stribeck.experiments.methods.lowest_speed_search import lowest_sentence
     from stribeck.experiments.methods.registry import DEFAULT, ROUND_TRIPS, UNTIL, plan_experiment
-    from stribeck.experiments.plans.plan import check_plan, read_plan, with_robot_time
-    from stribeck.experiments.recording.record import check_modes, record
-    from stribeck.experiments.recording.run_writer import empty_folder, refuse_used
+    from stribeck.experiments.plans.check_plan import check_plan
+    from stribeck.experiments.plans.motion_profile import with_robot_time
+    from stribeck.experiments.plans.plan import read_plan
+    from stribeck.experiments.recording.drive_plan import check_modes, drive_plan
+    from stribeck.experiments.recording.run_folders import empty_folder, refuse_used
     from stribeck.ident.arm.arm_file import load_arm
     from stribeck.ident.arm.load_mechanism import load_mechanism
     from stribeck.ident.errors import InputError, command
@@ -205,7 +202,7 @@ def run(arm: ArmArgument = "lab6",
     from stribeck.ident.log.run import LOWEST_SPEED, VALIDATION, WARM_UP, load_run
 
     text = console(as_json)
-    _check_view(text, live, rerun)
+    check_view(text, live, rerun)
     if plan and (joints, method, experiment) != (None, DEFAULT, ROUND_TRIPS):
         raise InputError(f"{plan} says what moves; leave out --joints, --method and --experiment")
     arm_file = load_arm(arm)
@@ -221,8 +218,8 @@ def run(arm: ArmArgument = "lab6",
     _show(text, made, arm_file, mechanism)
     agree([made], arm_file, mechanism, yes, text)
     empty_folder(folder)
-    with _recording(text, made, folder, mechanism, live, rerun) as watch:
-        recorded = record(arm_file, made, folder, seed, note, watch, enough=UNTIL.get(made.purpose, lambda: None)())
+    with motion_view(text, made, folder, mechanism, live, rerun) as watch:
+        recorded = drive_plan(arm_file, made, folder, seed, note, watch, enough=UNTIL.get(made.purpose, lambda: None)())
     if made.purpose == LOWEST_SPEED:
         found = lowest_sentence(lowest_speeds(load_run(recorded)), mechanism)
         text.print(f"lowest    {found}; joints.NAME.slowest of the arm file keeps it")
@@ -231,28 +228,6 @@ def run(arm: ArmArgument = "lab6",
     text.print(f"wrote     {recorded}/\nnext      {command(*then)}")
     if as_json:
         print_json({"run": str(recorded), "robot_time_s": round(made.robot_time, 3)})
-
-
-def _check_view(text: "Console", live: bool, rerun: str | None) -> None:
-    from importlib.util import find_spec
-
-    from stribeck.ident.errors import InputError
-
-    if live and _screen(text) is None:
-        raise InputError("--live draws in a terminal and there is none; leave it out")
-    if rerun is not None and find_spec("rerun") is None:
-        raise InputError("--rerun needs the package rerun-sdk; pip install 'stribeck[rerun]'")
-    if rerun == VIEW and sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-        raise InputError(f"--rerun {VIEW} opens a window and there is no display; --rerun FILE.rrd keeps the same for later")
-    if rerun is not None and rerun != VIEW and Path(rerun).suffix != ".rrd":
-        raise InputError(f"--rerun {rerun}: a recording for the Rerun viewer ends in .rrd; {VIEW} opens the viewer")
-    if rerun is not None and rerun != VIEW and not os.access(Path(rerun).absolute().parent, os.W_OK):
-        raise InputError(f"--rerun {rerun}: no folder {Path(rerun).absolute().parent} to write into")
-
-
-def _screen(text: "Console") -> "IO[str] | None":
-    """A terminal to draw in, also where what is printed goes elsewhere; None where there is none."""
-    return text.file if text.is_terminal else sys.stderr if sys.stderr.isatty() else None
 
 
 def _greet(text: "Console", arm: "ArmFile", mechanism: "Mechanism", folder: Path) -> None:
@@ -266,47 +241,8 @@ def _greet(text: "Console", arm: "ArmFile", mechanism: "Mechanism", folder: Path
 def _show(text: "Console", plan: "Plan", arm: "ArmFile", mechanism: "Mechanism") -> None:
     from stribeck.experiments.cli.screen.tables import fitted
     from stribeck.experiments.cli.screen.text import plan_line, spread_table
-    from stribeck.experiments.plans.plan import check_plan
+    from stribeck.experiments.plans.check_plan import check_plan
     from stribeck.experiments.plans.speeds_and_postures import load_spread
 
     text.print(f"plan      {plan_line(plan, check_plan(plan, arm, mechanism), mechanism)}")
     text.print(fitted(spread_table(load_spread(plan, mechanism), mechanism), text.width))
-
-
-def _free(rerun: str | None) -> str | None:
-    """The file for this run: runs of a campaign have one each, numbered, and none is written over."""
-    if rerun is None or rerun == VIEW:
-        return rerun
-    path = Path(rerun)
-    names = chain([path], (path.with_stem(f"{path.stem}-{number}") for number in count(2)))
-    return str(next(name for name in names if not name.exists()))
-
-
-@contextmanager
-def _recording(text: "Console", plan: "Plan", folder: Path, mechanism: "Mechanism", live: bool, rerun: str | None,
-               also: str = "") -> Iterator["Watch | None"]:
-    """Progress while the arm moves, or a live picture of its joints; whatever ends it early, say where the samples are."""
-    from stribeck.drivers.errors import ArmStopped
-    from stribeck.drivers.interrupts import uninterrupted
-    from stribeck.experiments.cli.screen.live import live as live_view
-    from stribeck.ident.errors import command
-    from stribeck.ident.log.campaign_folder import campaign_runs, holds_samples
-    from stribeck.ident.log.run import FIT, FITTED
-
-    word, before = "run" if plan.purpose == FIT else plan.purpose, set(campaign_runs(folder))
-    try:
-        with ExitStack() as shown:
-            if live or rerun is not None:
-                to = _screen(text) or shown.enter_context(open(os.devnull, "w", encoding="utf-8"))
-                yield shown.enter_context(live_view(plan, word, mechanism, to, _free(rerun)))
-            else:
-                yield shown.enter_context(progress(text, plan.robot_time, word, mechanism))
-    except BaseException as error:
-        with uninterrupted(ending=True):
-            runs = [run for run in campaign_runs(folder) if run not in before and holds_samples(run)]
-            uses = f", {command('fit', folder)} uses it{also}" if plan.purpose in FITTED else also
-            if runs:
-                print(f"stribeck: the run ended early; what was recorded is kept in {runs[-1]}{uses}", file=sys.stderr)
-        if isinstance(error, KeyboardInterrupt):
-            raise ArmStopped("stopped by the operator") from None
-        raise

@@ -62,11 +62,11 @@ def _only_run(source: Path, to: str) -> Path:
 def _export_calibration(source: Path, to: str, out: Path | None, into: Path | None) -> tuple[Path, tuple[str, ...]]:
     from stribeck.ident.calibration.calibration import Calibration
     from stribeck.ident.errors import InputError
-    from stribeck.ident.export.formats import export as exported_as
+    from stribeck.ident.export.formats import export as export_model
     from stribeck.ident.whole_files import write_whole
 
     loaded = Calibration.load(source)
-    result = exported_as(loaded, to, into)
+    result = export_model(loaded, to, into)
     target = out or loaded.folder / f"{loaded.arm}.calibrated{result.suffix}"
     if target.exists():
         raise InputError(f"{target} exists; choose another --out")

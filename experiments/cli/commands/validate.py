@@ -32,7 +32,7 @@ def validate(run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder
     """Predicted against measured torque on a run that was not fitted; exit code 1 where a joint fails."""
     from stribeck.experiments.cli.screen.tables import fitted
     from stribeck.ident.calibration.calibration import Calibration
-    from stribeck.ident.calibration.validation import validate as judge
+    from stribeck.ident.calibration.validation import validate as validate_calibration
     from stribeck.ident.errors import InputError
     from stribeck.ident.log.campaign_folder import find_runs
     from stribeck.ident.log.run import VALIDATION, load_run
@@ -42,7 +42,7 @@ def validate(run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder
                          else f"{out}: a plot is a file in one of {', '.join(_FORMATS)}")
     text, recorded = console(as_json), load_run(find_runs(run, (VALIDATION,))[-1])
     loaded = [Calibration.load(path) for path in calibrations]
-    found = [judge(recorded, calibration, tolerance) for calibration in loaded]
+    found = [validate_calibration(recorded, calibration, tolerance) for calibration in loaded]
     names = [str(path) for path in calibrations]
     text.print(f"run       {recorded.path}, {recorded.duration:.0f} s")
     text.print(fitted(_table(names, found, loaded[0].mechanism), text.width))

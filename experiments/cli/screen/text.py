@@ -11,7 +11,7 @@ from stribeck.experiments.cli.screen.tables import fitted
 from stribeck.experiments.methods.breakaway_ramps import USUAL
 from stribeck.experiments.plans.clearance import relied_on
 from stribeck.experiments.plans.forecast import richest
-from stribeck.experiments.plans.plan import profile
+from stribeck.experiments.plans.motion_profile import motion_profile
 from stribeck.experiments.report.words import glance, parameter_word, plus_minus
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def motion_table(plans: "list[Plan]", arm: "ArmFile", mechanism: "Mechanism") ->
     """Which joints will move, how far and how fast, beside their limits."""
     limits, legs = arm.limits(mechanism), [leg for plan in plans for leg in plan.legs()]
     ends = np.array([[start, segment.target] for start, segment in legs])
-    fastest = np.max([np.abs(np.array(segment.target) - start) * profile(start, segment, mechanism.names, limits).fastest
+    fastest = np.max([np.abs(np.array(segment.target) - start) * motion_profile(start, segment, mechanism.names, limits).fastest
                       for start, segment in legs], axis=0)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=f"{arm.name} will move", title_justify="left", title_style="")
     for heading in ("joint", "from", "to", "limits", "at up to", "limit", "torque limit"):

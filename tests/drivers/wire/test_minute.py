@@ -19,7 +19,7 @@ from benchmarks.wires import PAUSED, punctuality
 from stribeck.drivers.realtime import real_time
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.experiments.plans.plan import read_plan
-from stribeck.experiments.recording.record import record
+from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.identify import identify
@@ -89,7 +89,8 @@ def test_the_friction_is_that_of_the_same_plan_in_process(found, arms, kind, tmp
     here = replace(arm, driver=arm.driver.model_copy(update={"kind": "simulated"}))
     plan = replace(read_plan(folder / "plan.toml"), arm_sha256=arm_sha256(here))
     truth = SimulatedArm(here).friction(np.zeros_like(SPEEDS), SPEEDS)
-    wired, plain = Calibration.load(folder / "calibration.toml"), identify([load_run(record(here, plan, tmp_path))]).calibration
+    wired = Calibration.load(folder / "calibration.toml")
+    plain = identify([load_run(drive_plan(here, plan, tmp_path))]).calibration
     for fit in (wired, plain):
         np.testing.assert_allclose(fit.friction(np.zeros_like(SPEEDS), SPEEDS), truth, rtol=0.03)
     apart = [difference(wired, plain, name, key) for name, joint in plain.joints.items() for key in joint.values]

@@ -9,11 +9,12 @@ import pytest
 from stribeck.drivers.errors import DriverError
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.experiments.calibrate import calibrate
+from stribeck.experiments.campaign_options import CampaignOptions
 from stribeck.experiments.cli.app import run
 from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
 from stribeck.experiments.methods.registry import METHODS
 from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
-from stribeck.experiments.recording.run_writer import Recorder
+from stribeck.experiments.recording.run_writer import RunWriter
 from stribeck.ident.log.campaign_folder import campaign_runs
 from tests.drivers.canopen.canopen_probe import TEST_OBJECT, probing
 from tests.experiments.recording.test_campaign import raw, whole_trips
@@ -36,18 +37,18 @@ def probe(drives):
 
 
 def test_after_a_fault_and_a_reset_the_rest_is_driven(drives, probe, tmp_path):
-    arm, out, sample = drives.arm, tmp_path / "out", Recorder.sample
+    arm, out, sample = drives.arm, tmp_path / "out", RunWriter.sample
 
-    def campaign(**options):
+    def campaign(resume=False):
         with patch.dict(METHODS, {"whole-arm": (plan_constant_speed, SHORT)}):
-            return calibrate(arm, out, ("turn",), **options)
+            return calibrate(arm, out, CampaignOptions(("turn",)), resume=resume)
 
-    def hot(recorder, *arguments):
-        sample(recorder, *arguments)
-        if recorder.rows == ROW:
+    def hot(writer, *arguments):
+        sample(writer, *arguments)
+        if writer.rows == ROW:
             probe.write(1, TEST_OBJECT, 0x4310, "<H")
 
-    with patch.object(Recorder, "sample", hot), pytest.raises(DriverError, match=r"drive of turn stopped by itself: fault"):
+    with patch.object(RunWriter, "sample", hot), pytest.raises(DriverError, match=r"drive of turn stopped by itself: fault"):
         campaign()
     before, driven = raw(out), whole_trips(out)
     assert driven

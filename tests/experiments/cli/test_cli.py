@@ -22,7 +22,7 @@ from stribeck.experiments.cli import app
 from stribeck.experiments.cli.app import _Ending, _explain
 from stribeck.experiments.errors import RecordingFailed
 from stribeck.experiments.plans.plan import write_plan
-from stribeck.experiments.recording.run_writer import Recorder
+from stribeck.experiments.recording.run_writer import RunWriter
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.log.campaign_folder import find_runs
 from stribeck.ident.log.run import ARM, EVENTS, RECORD, SAMPLES, load_run
@@ -732,7 +732,7 @@ def make_rest_run(arm, folder):
     """A run in which nothing moves."""
     from stribeck.drivers.arm import JointSample
 
-    with Recorder(folder, arm, load_mechanism(arm), "a test", 100.0) as recorder:
+    with RunWriter(folder, arm, load_mechanism(arm), "a test", 100.0) as writer:
         for k in range(300):
             t, zero = k / 100.0, np.zeros(2)
-            recorder.sample(JointSample(t, zero, zero, zero, np.full(2, t), None, np.zeros(2, dtype=np.int64)), zero, zero, 0)
+            writer.sample(JointSample(t, zero, zero, zero, np.full(2, t), None, np.zeros(2, dtype=np.int64)), zero, zero, 0)

@@ -13,8 +13,10 @@ from stribeck.drivers.replay import ALL_SIGNALS
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.methods.breakaway_ramps import plan_breakaway
-from stribeck.experiments.plans.plan import Plan, Segment, check_plan, read_plan, write_plan
-from stribeck.experiments.recording.record import record, replay
+from stribeck.experiments.plans.check_plan import check_plan
+from stribeck.experiments.plans.plan import Plan, Segment, read_plan, write_plan
+from stribeck.experiments.recording.drive_plan import drive_plan
+from stribeck.experiments.recording.replay_run import replay_run
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.log.breakaway import breakaway_table, breakaways
@@ -39,7 +41,7 @@ def ramps(arm, dwells=(1.0, 1.0), joints=("turn", "lift"), rate=2.0) -> Plan:
 class TestLevel:
     def test_without_more_it_is_the_static_level(self, make_arm, tmp_path):
         arm = make_arm({"simulation": {"encoder_step": 1e-5, "torque_noise": 0.1}})
-        table = breakaway_table([load_run(record(arm, ramps(arm, rate=0.7), tmp_path, 1))])
+        table = breakaway_table([load_run(drive_plan(arm, ramps(arm, rate=0.7), tmp_path, 1))])
         assert len(table) == 4
         for name, static in (("turn", 4.5), ("lift", 2.0)):
             rows = table[table["joint"] == name]
@@ -51,7 +53,7 @@ class TestLevel:
         """Breakaway at the rest that the ramp itself prolongs, by the truth's own formula."""
         knobs = {"breakaway": 0.5, "breakaway_time": 4.0, "encoder_step": 1e-5}
         arm = make_arm({"simulation": knobs})
-        run = load_run(record(arm, ramps(arm, dwells=(0.5, 8.0), joints=("turn",)), tmp_path, 1))
+        run = load_run(drive_plan(arm, ramps(arm, dwells=(0.5, 8.0), joints=("turn",)), tmp_path, 1))
         begun = {event["segment"]: event["row"] for event in run.events if event["event"] == "started"}
         loose = {event["segment"]: event["row"] for event in run.events if event["event"] == "moved"}
         friction = breakaway_table([run])["friction"].to_numpy()
@@ -63,13 +65,13 @@ class TestLevel:
     def test_a_drive_ramps_in_the_units_of_its_own_reading(self, make_arm, tmp_path):
         """A torque constant 20 % off scales what is told and what is read alike: nothing jumps when the mode changes."""
         arm = make_arm({"simulation": {"encoder_step": 1e-5, "torque_scale": 0.8, "offset": 1.0}})
-        table = breakaway_table([load_run(record(arm, ramps(arm, rate=0.7), tmp_path, 1))])
+        table = breakaway_table([load_run(drive_plan(arm, ramps(arm, rate=0.7), tmp_path, 1))])
         np.testing.assert_allclose(table["friction"], 0.8 * np.where(table["joint"] == "turn", 4.5, 2.0), rtol=0.04)
         np.testing.assert_allclose(table[table["joint"] == "turn"]["even"], 1.0, atol=0.1)
 
     def test_a_joint_that_does_not_move_gives_no_pair(self, make_arm, tmp_path):
         arm = make_arm({"simulation": {"joints": {"turn": {"coulomb": 58.0, "static": 58.0}}}})
-        run = load_run(record(arm, replace(ramps(arm, joints=("lift",)), segments=(
+        run = load_run(drive_plan(arm, replace(ramps(arm, joints=("lift",)), segments=(
             Segment(0, "ramp", (0.0, 0.0), 1, "turn", rate=20.0, dwell=0.2), Segment(1, "ramp", (0.0, 0.0), 1, "turn", rate=-20.0,
                                                                                   dwell=0.2))), tmp_path, 1))
         assert run.closed["reason"] == "done"
@@ -84,11 +86,11 @@ class TestSafety:
         arm = make_arm({"simulation": {"joints": {"turn": {"coulomb": 50.0, "static": 50.0, "torque_noise": 6.0}}}})
         plan = replace(ramps(arm), segments=(Segment(0, "ramp", (0.0, 0.0), 1, "turn", rate=30.0, dwell=0.2),))
         with pytest.raises(LimitExceeded, match="torque of turn"):
-            record(arm, plan, tmp_path, 1)
+            drive_plan(arm, plan, tmp_path, 1)
 
     def test_the_joint_hardly_moves_and_comes_back(self, make_arm, tmp_path):
         arm = make_arm({"simulation": {"breakaway": 0.5, "encoder_step": 1e-5}})
-        run = load_run(record(arm, ramps(arm, joints=("turn",)), tmp_path, 1))
+        run = load_run(drive_plan(arm, ramps(arm, joints=("turn",)), tmp_path, 1))
         for number in (1, 2, 4, 5):
             q = run.signals["q"][run.segment == number]
             assert np.abs(q - q[0]).max(axis=0)[0] < 0.05
@@ -148,8 +150,8 @@ class TestPlan:
 
 def test_it_replays(make_arm, tmp_path):
     arm = make_arm({"simulation": {"torque_noise": 0.1}})
-    run = load_run(record(arm, ramps(arm, joints=("turn",)), tmp_path / "first", 1), ALL_SIGNALS)
-    again = load_run(replay(run, tmp_path / "again"))
+    run = load_run(drive_plan(arm, ramps(arm, joints=("turn",)), tmp_path / "first", 1), ALL_SIGNALS)
+    again = load_run(replay_run(run, tmp_path / "again"))
     assert breakaway_table([again])["friction"].to_list() == breakaway_table([run])["friction"].to_list()
 
 

@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
-from stribeck.experiments.calibrate import calibrate
+from stribeck.experiments.calibrate import Operator, calibrate
+from stribeck.experiments.campaign_options import CampaignOptions
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.methods.lowest_speed_search import lowest_sentence, plan_lowest_speed, with_slowest
 from stribeck.experiments.methods.registry import METHODS, plan_method
 from stribeck.experiments.plans.plan import read_plan
 from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed, Design
+from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.experiments.recording.follow import GAIN
-from stribeck.experiments.recording.record import record
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
 from stribeck.ident.identify import identify
@@ -43,7 +44,7 @@ def unstable(arm):
 @pytest.mark.parametrize("knobs", [(3.0, 4.5), (6.0, 8.0, 1.0), (6.0, 8.0)])
 def test_the_search_finds_where_the_loop_becomes_unstable(make_arm, tmp_path, knobs):
     arm = make_arm(loop(*knobs))
-    found = lowest_speeds(load_run(record(arm, plan_lowest_speed(arm), tmp_path, 1)))
+    found = lowest_speeds(load_run(drive_plan(arm, plan_lowest_speed(arm), tmp_path, 1)))
     truth = unstable(arm)
     assert truth > 0.04
     assert found["turn"].lost < 2.0 * truth                 # a step of 1.41, and stick-slip goes on where sliding is stable, too
@@ -53,7 +54,7 @@ def test_the_search_finds_where_the_loop_becomes_unstable(make_arm, tmp_path, kn
 
 def test_a_stiff_loop_keeps_all_speeds(make_arm, tmp_path):
     arm = make_arm({"simulation": {"encoder_step": 1e-5}})
-    found = lowest_speeds(load_run(record(arm, plan_lowest_speed(arm), tmp_path, 1)))
+    found = lowest_speeds(load_run(drive_plan(arm, plan_lowest_speed(arm), tmp_path, 1)))
     assert [joint.lost for joint in found.values()] == [None, None]
     slow = Design.of(arm, None, ConstantSpeed()).ends[0]
     assert all(joint.held < limit for joint, limit in zip(found.values(), slow, strict=True))
@@ -62,7 +63,7 @@ def test_a_stiff_loop_keeps_all_speeds(make_arm, tmp_path):
 def test_a_joint_that_is_stuck_holds_nothing(make_arm, tmp_path, make_plan):
     arm = make_arm({"simulation": {"joints": {"turn": {"coulomb": 80.0, "static": 80.0}}},
                     "joints": {"turn": {"following_error": 2.0}}})
-    run = load_run(record(arm, make_plan(arm, speeds=(0.2, 0.1)), tmp_path, 1))
+    run = load_run(drive_plan(arm, make_plan(arm, speeds=(0.2, 0.1)), tmp_path, 1))
     assert lowest_speeds(run)["turn"] == LowestSpeed(None, 0.2)
 
 
@@ -96,7 +97,7 @@ def test_speeds_are_said_in_the_units_of_their_joints(make_arm):
 def test_a_run_without_strokes_is_refused(make_arm, make_plan, tmp_path):
     arm = make_arm()
     plan = make_plan(arm)
-    run = load_run(record(arm, plan, tmp_path, 1))
+    run = load_run(drive_plan(arm, plan, tmp_path, 1))
     with pytest.raises(InputError, match="no strokes at planned speeds"):
         lowest_speeds(replace(run, record={**run.record, "plan": None}))
 
@@ -104,8 +105,8 @@ def test_a_run_without_strokes_is_refused(make_arm, make_plan, tmp_path):
 @pytest.mark.usefixtures("short")
 def test_a_search_spares_a_campaign_its_stick_slip(make_arm, tmp_path):
     arm, said, shown = make_arm(loop(3.0, 4.5)), [], []
-    found = calibrate(arm, tmp_path / "found", ("turn",), seed=1, method="single", search=True,
-                      agree=lambda plans: shown.append(list(plans)), say=lambda *words: said.append(words))
+    found = calibrate(arm, tmp_path / "found", CampaignOptions(("turn",), seed=1, method="single", search=True),
+                      Operator(lambda plans: shown.append(list(plans)), say=lambda *words: said.append(words)))
     run = load_run(find_runs(tmp_path / "found")[0])
     assert run.purpose == "lowest-speed"
     assert said == [("lowest", lowest_sentence(lowest_speeds(run), load_mechanism(arm)))]
@@ -115,7 +116,7 @@ def test_a_search_spares_a_campaign_its_stick_slip(make_arm, tmp_path):
     assert shown[1] == [plan] != [shown[0][1]]              # what drives is what was agreed to
     assert min(s.speed for s in plan.segments if s.joint == "turn") >= slowest
     assert not sticks(found.result.findings)
-    blind = record(arm, plan_method("single", arm, ("turn",), 1), tmp_path / "blind", 1)
+    blind = drive_plan(arm, plan_method("single", arm, ("turn",), 1), tmp_path / "blind", 1)
     assert sticks(identify([load_run(blind)]).findings)
 
 

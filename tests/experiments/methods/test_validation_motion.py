@@ -12,8 +12,10 @@ import tomlkit
 
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.methods.validation_motion import SWINGS, plan_validation
-from stribeck.experiments.plans.plan import RAMP, Plan, check_plan, profile, read_plan, write_plan
-from stribeck.experiments.recording.record import record
+from stribeck.experiments.plans.check_plan import check_plan
+from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, motion_profile
+from stribeck.experiments.plans.plan import Plan, read_plan, write_plan
+from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.ident.arm.arm_file import load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.calibration import validation
@@ -39,7 +41,7 @@ class TestPlan:
         plan, limits = plan_validation(file, seed=seed), file.limits(load_mechanism(file))
         assert len(swings(plan)) == SWINGS
         for start, segment in swings(plan):
-            motion, target = profile(start, segment, plan.names, limits), np.array(segment.target)
+            motion, target = motion_profile(start, segment, plan.names, limits), np.array(segment.target)
             t = np.linspace(0.0, motion.duration, 5001)
             s, ds = motion(t)
             q, dq = start + s * (target - start), ds * (target - start)
@@ -48,7 +50,7 @@ class TestPlan:
             np.testing.assert_allclose(np.gradient(q, t, axis=0)[1:-1], dq[1:-1], atol=1e-4)
             assert ((q >= limits.position[:, 0]) & (q <= limits.position[:, 1])).all()
             assert (np.abs(dq) <= limits.velocity).all()
-            assert (np.abs(np.gradient(dq, t, axis=0)) <= 1.001 * RAMP * limits.acceleration).all()
+            assert (np.abs(np.gradient(dq, t, axis=0)) <= 1.001 * ACCELERATION_SHARE * limits.acceleration).all()
 
     def test_joints_turn_back_at_different_times_over_a_wide_range_of_speeds(self, arm, seed):
         plan = plan_validation(load_arm(arm), seed=seed)
@@ -113,7 +115,7 @@ def pendulum(tmp_path_factory):
     """A validation run of the arm of the golden run, with the same truth."""
     arm = load_arm(GOLDEN / "runs" / "constant-speed" / "arm" / "pendulum.toml")
     campaign = tmp_path_factory.mktemp("pendulum")
-    record(arm, plan_validation(arm, seed=3), campaign, 3)
+    drive_plan(arm, plan_validation(arm, seed=3), campaign, 3)
     return campaign
 
 
@@ -179,7 +181,7 @@ class TestVerdict:
         table["tool"] = {"mass": 1.5, "com": [0.3, 0.0, 0.0]}
         (tmp_path / source.name).write_text(tomlkit.dumps(table), encoding="utf-8")
         arm = load_arm(tmp_path / source.name)
-        run = load_run(record(arm, plan_validation(arm, seed=3), tmp_path / "out", 3))
+        run = load_run(drive_plan(arm, plan_validation(arm, seed=3), tmp_path / "out", 3))
         (joint,) = validate(run, Calibration.load(GOLDEN)).joints.values()
         assert joint.passed
 
@@ -192,7 +194,7 @@ class TestVerdict:
         model.write_text(re.sub(r'<mass value="([^"]+)"', lambda found: f'<mass value="{1.2 * float(found[1])}"', text),
                          encoding="utf-8")
         arm = load_arm(tmp_path / source.path.name)
-        run = load_run(record(arm, plan_validation(arm, seed=3), tmp_path / "out", 3))
+        run = load_run(drive_plan(arm, plan_validation(arm, seed=3), tmp_path / "out", 3))
         with pytest.raises(InputError, match=r"another model than that of the calibration of pendulum"):
             validate(run, Calibration.load(GOLDEN))
 
@@ -223,7 +225,7 @@ class TestVerdict:
 
     def test_another_arm_is_refused(self, pendulum, make_arm, tmp_path, make_plan):
         arm = make_arm()
-        run = load_run(record(arm, make_plan(arm), tmp_path, 1))
+        run = load_run(drive_plan(arm, make_plan(arm), tmp_path, 1))
         with pytest.raises(InputError, match=r"has joints turn, lift, the calibration of pendulum hinge"):
             validate(run, Calibration.load(GOLDEN))
 

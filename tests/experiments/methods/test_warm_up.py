@@ -8,12 +8,14 @@ import pytest
 
 from stribeck.drivers.arm import JointSample
 from stribeck.drivers.connect import connect
-from stribeck.experiments.calibrate import calibrate
+from stribeck.experiments.calibrate import Operator, calibrate
+from stribeck.experiments.campaign_options import CampaignOptions
 from stribeck.experiments.methods.warm_up import CHANGE, OVER, Settling, ended, plan_warm_up
 from stribeck.experiments.plans.plan import Segment
-from stribeck.experiments.recording.record import record, replay
+from stribeck.experiments.recording.drive_plan import drive_plan
+from stribeck.experiments.recording.replay_run import replay_run
 from stribeck.ident.log.campaign_folder import find_runs
-from stribeck.ident.log.health.points_health import friction_change
+from stribeck.ident.log.health.log_health import drift
 from stribeck.ident.log.run import SIGNALS, load_run
 
 WARM = {"warm_up": 0.4, "warm_up_time": 30.0}
@@ -78,28 +80,29 @@ class TestPlan:
 @pytest.mark.usefixtures("short")
 def test_a_warmed_arm_drifts_less_and_its_warm_up_is_not_fitted(make_arm, tmp_path):
     arm, said = make_arm({"simulation": WARM, "driver": {"rate": 100.0}}), []
-    cold = calibrate(arm, tmp_path / "cold", seed=1)
-    warm = calibrate(arm, tmp_path / "warm", seed=1, warm_up=600.0, say=lambda *words: said.append(words))
+    cold = calibrate(arm, tmp_path / "cold", CampaignOptions(seed=1))
+    warm = calibrate(arm, tmp_path / "warm", CampaignOptions(seed=1, warm_up=600.0),
+                     Operator(say=lambda *words: said.append(words)))
     first, second = (load_run(folder) for folder in find_runs(tmp_path / "warm"))
     assert (first.purpose, second.purpose) == ("warm-up", "fit")
     assert second.t[0] > first.t[-1]                                    # the same arm, not a cold one
     assert 150.0 < first.t[-1] < 450.0
     assert [run["path"] for run in warm.calibration.runs] == [second.label]
-    before, after = friction_change(cold.result.points), friction_change(warm.result.points)
+    before, after = drift(cold.result.points), drift(warm.result.points)
     assert max(abs(change) for change in after.values()) < 0.25 * max(abs(change) for change in before.values())
     true = connect(arm).truth.joints[0].coulomb
     assert warm.calibration.joints["turn"].parameters["coulomb"].value == pytest.approx(true, rel=0.02)
     assert said[0][0] == "warm-up"
     assert "friction changes by no more than" in said[0][1]
     assert ended(first) in (tmp_path / "warm" / "report.html").read_text(encoding="utf-8")
-    again = load_run(replay(load_run(first.path, SIGNALS), tmp_path / "again"))        # ends where it ended
+    again = load_run(replay_run(load_run(first.path, SIGNALS), tmp_path / "again"))        # ends where it ended
     np.testing.assert_array_equal(again.t, first.t)
     assert ended(again) == ended(first)
 
 
 def test_time_that_is_up_is_said(make_arm, tmp_path):
     arm = make_arm({"simulation": WARM})
-    run = load_run(record(arm, plan_warm_up(arm, limit=20.0), tmp_path, 1, enough=Settling()))
+    run = load_run(drive_plan(arm, plan_warm_up(arm, limit=20.0), tmp_path, 1, enough=Settling()))
     assert run.closed["reason"] == "done"
     assert "too short to tell whether friction had settled" in ended(run)
 

@@ -11,9 +11,11 @@ from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
 from stribeck.experiments.methods.refine import first_goal
 from stribeck.experiments.methods.registry import plan_method
 from stribeck.experiments.methods.whole_arm import METHOD, WHOLE_ARM, plan_whole_arm, sweep
-from stribeck.experiments.plans.plan import RAMP, Plan, check_plan, profile, read_plan, write_plan
+from stribeck.experiments.plans.check_plan import check_plan
+from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, motion_profile
+from stribeck.experiments.plans.plan import Plan, read_plan, write_plan
 from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed, Design, load_spread
-from stribeck.experiments.recording.record import record
+from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.ident.arm.arm_file import ArmFile, load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
@@ -51,14 +53,14 @@ class TestPlan:
     def test_all_joints_keep_a_window_of_whole_motor_revolutions_at_constant_speed(self, plan, lab6):
         design = Design.of(lab6, None, WHOLE_ARM)
         for start, segment in sweeps(plan):
-            motion = profile(start, segment, plan.names, design.limits)
+            motion = motion_profile(start, segment, plan.names, design.limits)
             steady = motion.duration - 2.0 * motion.speed / motion.acceleration
             speeds = segment.speeds(start, plan.names)
             for j, speed in enumerate(speeds):
                 assert speed * (steady - WHOLE_ARM.settle_time) > 0.99 * design.turn(j)
             assert steady >= WHOLE_ARM.window_time
             ramp = motion.acceleration * np.abs(np.array(segment.target) - start)
-            assert (ramp <= RAMP * design.limits.acceleration * (1.0 + 1e-9)).all()
+            assert (ramp <= ACCELERATION_SHARE * design.limits.acceleration * (1.0 + 1e-9)).all()
 
     def test_every_joint_gets_its_whole_range_of_speeds(self, plan, lab6):
         slow, fast = Design.of(lab6, None, WHOLE_ARM).ends
@@ -146,7 +148,7 @@ def bare(arm: ArmFile, **knobs: object) -> ArmFile:
 def test_friction_of_every_joint_shows_at_once(lab6, tmp_path, knobs):
     """Against MuJoCo's truth at the same states: what other joints do to a joint's torque is gone."""
     arm = bare(lab6, **knobs)
-    run = load_run(record(arm, plan_whole_arm(arm, seed=1, options=SMALL), tmp_path, 1))
+    run = load_run(drive_plan(arm, plan_whole_arm(arm, seed=1, options=SMALL), tmp_path, 1))
     reduction, truth = reduce_run(run, load_mechanism(arm)), SimulatedArm(arm, 1)
     true = truth.friction(reduction.q, reduction.dq)
     for name, rows in reduction.points.groupby("joint").indices.items():

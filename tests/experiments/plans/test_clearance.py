@@ -13,7 +13,7 @@ from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
 from stribeck.experiments.methods.whole_arm import plan_whole_arm
 from stribeck.experiments.plans.clearance import ways_are_clear
 from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
-from stribeck.experiments.recording.record import record
+from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.ident.arm.arm_file import Workspace
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
@@ -33,11 +33,12 @@ class TestRandomArms:
         assert sum(len(one.beside) for one in found) >= 4
 
     @pytest.mark.parametrize(("name", "value", "limit"), [
-        ("RAMP", 1.3, "acceleration"), ("MOVE", 1.2, "velocity"),
+        ("ACCELERATION_SHARE", 1.3, "acceleration"), ("MOVE_SHARE", 1.2, "velocity"),
         ("ways_are_clear", lambda arm, mechanism, start, target: np.ones(len(start), dtype=bool), "box")])
     def test_the_judge_sees_what_a_careless_planner_does(self, name, value, limit):
-        modules = ("plans.plan", "recording.campaign", "methods.one_joint_at_a_time", "plans.speeds_and_postures",
-                   "methods.whole_arm") if name == "ways_are_clear" else ("plans.plan",)
+        modules = {"ACCELERATION_SHARE": ("plans.motion_profile", "plans.margins"), "MOVE_SHARE": ("plans.motion_profile",),
+                   "ways_are_clear": ("plans.check_plan", "recording.campaign", "methods.one_joint_at_a_time",
+                                      "plans.speeds_and_postures", "methods.whole_arm")}[name]
         patches = [patch(f"stribeck.experiments.{module}.{name}", value) for module in modules]
         for one in patches:
             one.start()
@@ -72,7 +73,7 @@ def test_the_arm_itself_stays_where_the_plan_goes(method, tmp_path):
             continue
         if box is None or made.robot_time > 40.0:
             continue
-        run = load_run(record(case.arm, made, tmp_path / str(seed) / "out"), ("q", "tau"))
+        run = load_run(drive_plan(case.arm, made, tmp_path / str(seed) / "out"), ("q", "tau"))
         assert run.closed["reason"] == "done"
         q = run.signals["q"]
         low, high = np.array([joint["position"] for joint in case.table["joints"].values()]).T

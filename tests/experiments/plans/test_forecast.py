@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from stribeck.experiments.calibrate import calibrate
+from stribeck.experiments.campaign_options import CampaignOptions
 from stribeck.experiments.cli.screen.text import forecast_table
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.methods.refine import precision
@@ -18,7 +19,7 @@ from stribeck.experiments.methods.whole_arm import WHOLE_ARM
 from stribeck.experiments.plans.forecast import check_separable, forecast, points_ahead, richest, ways_of
 from stribeck.experiments.plans.plan import Plan, read_plan, write_plan
 from stribeck.experiments.plans.speeds_and_postures import Design, Goal
-from stribeck.experiments.recording.record import record
+from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.ident.arm.arm_file import ArmFile, load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.fit.fit_result import FitResult
@@ -34,7 +35,7 @@ def followed(tmp_path_factory: pytest.TempPathFactory) -> tuple[ArmFile, Plan, R
     """The default plan of lab6, and the run that came of it."""
     arm = load_arm("lab6")
     plan = plan_method("whole-arm", arm, seed=3)
-    return arm, plan, load_run(record(arm, plan, tmp_path_factory.mktemp("followed"), 3))
+    return arm, plan, load_run(drive_plan(arm, plan, tmp_path_factory.mktemp("followed"), 3))
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +123,7 @@ class TestGoals:
     def test_the_target_is_reached_in_less_time_than_the_whole_grid_takes(self, followed: tuple[ArmFile, Plan, Run],
                                                                          tmp_path: Path) -> None:
         arm, plan, _ = followed
-        delivery = calibrate(arm, tmp_path / "out", seed=1, target=0.05)
+        delivery = calibrate(arm, tmp_path / "out", CampaignOptions(seed=1, target=0.05))
         fits = {name: joint.fit for name, joint in delivery.result.joints.items()}
         assert delivery.robot_time < 0.5 * plan.robot_time
         for name, fit in fits.items():
@@ -133,12 +134,12 @@ class TestGoals:
 
     def test_the_budget_is_kept(self, followed: tuple[ArmFile, Plan, Run], tmp_path: Path) -> None:
         """Over several runs, and the folder of a campaign that was broken off goes on with the same plans."""
-        delivery = calibrate(followed[0], tmp_path / "out", ("j5", "j6"), seed=1, budget=100.0)
+        delivery = calibrate(followed[0], tmp_path / "out", CampaignOptions(("j5", "j6"), seed=1, budget=100.0))
         assert 50.0 < delivery.robot_time <= 100.0 + 10.0           # the way to the start is no part of a plan
 
     def test_no_plan_fits_into_a_moment(self, followed: tuple[ArmFile, Plan, Run], tmp_path: Path) -> None:
         with pytest.raises(PlanError, match=r"5 s of robot time are too short, the shortest plan takes \d+ s"):
-            calibrate(followed[0], tmp_path / "out", seed=1, budget=5.0)
+            calibrate(followed[0], tmp_path / "out", CampaignOptions(seed=1, budget=5.0))
 
     def test_the_first_plan_can_be_seen_before(self, cli: Callable[..., Any]) -> None:
         whole, first = (json.loads(cli("plan", "lab6", "--seed", "1", "--json", *goal).out) for goal in ((), ("--target", "5%")))

@@ -13,7 +13,8 @@ from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
 from stribeck.experiments.methods.registry import METHODS
 from stribeck.experiments.methods.whole_arm import plan_whole_arm
-from stribeck.experiments.plans.plan import RAMP, profile, read_plan
+from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, motion_profile
+from stribeck.experiments.plans.plan import read_plan
 from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
 from stribeck.ident.arm.arm_file import load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
@@ -62,7 +63,7 @@ class TestFiles:
         assert list(dict.fromkeys(segment.astype(int).tolist())) == [one.id for one in plan.segments]
         np.testing.assert_allclose(q[0], plan.start, atol=1e-9)
         np.testing.assert_allclose(q[-1], plan.segments[-1].target, atol=1e-8)
-        ramps = RAMP * arm.limits(load_mechanism(arm)).acceleration
+        ramps = ACCELERATION_SHARE * arm.limits(load_mechanism(arm)).acceleration
         step = np.diff(t)[:, None]
         atol = float(ramps.max()) * step.max() / 3.0
         np.testing.assert_allclose(np.diff(q, axis=0) / step, (dq[1:] + dq[:-1]) / 2.0, atol=atol)
@@ -88,7 +89,8 @@ class TestFiles:
         inside = values[:, 0] <= t[-1]
         np.testing.assert_allclose(motion(values[inside, 0]), values[inside, 2:4], atol=2e-6)
         np.testing.assert_allclose(motion(values[inside, 0], 1), values[inside, 4:], atol=2e-5)
-        assert profile(np.array(plan.start), plan.segments[0], plan.names, arm.limits(load_mechanism(arm))).duration <= t[-1]
+        limits = arm.limits(load_mechanism(arm))
+        assert motion_profile(np.array(plan.start), plan.segments[0], plan.names, limits).duration <= t[-1]
 
 
 class TestCommand:

@@ -15,8 +15,9 @@ from stribeck.experiments.methods.lowest_speed_search import plan_lowest_speed
 from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
 from stribeck.experiments.methods.validation_motion import plan_validation
 from stribeck.experiments.methods.whole_arm import plan_whole_arm
+from stribeck.experiments.plans.check_plan import check_plan, check_way
 from stribeck.experiments.plans.clearance import in_the_way, relied_on, ways_are_clear
-from stribeck.experiments.plans.plan import check_plan, check_way, profile
+from stribeck.experiments.plans.motion_profile import motion_profile
 from stribeck.experiments.plans.shapes import GAP, geometry_of
 from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
 from stribeck.ident.arm.arm_file import load_arm
@@ -183,7 +184,7 @@ def test_plans_keep_shapes_apart(snake, method):
     made = method(arm, None, 1, ConstantSpeed(postures=3, speeds=3))
     limits, least = arm.limits(load_mechanism(arm)), np.inf
     for start, segment in made.legs():
-        motion = profile(start, segment, made.names, limits)
+        motion = motion_profile(start, segment, made.names, limits)
         s = motion(np.linspace(0.0, motion.duration, 300))[0]
         least = min(least, distances(arm, start + s[:, None] * (np.array(segment.target) - start)).min())
     assert least > 0.0

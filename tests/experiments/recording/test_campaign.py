@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -16,16 +17,20 @@ import pytest
 
 from stribeck.drivers.errors import DriverError
 from stribeck.drivers.supervisor import Supervisor
-from stribeck.experiments.calibrate import Delivery, calibrate
+from stribeck.experiments.calibrate import Operator, calibrate
+from stribeck.experiments.campaign_options import CampaignOptions, begun_with
 from stribeck.experiments.cli.common import agree
 from stribeck.experiments.errors import PlanError
+from stribeck.experiments.fit_runs import Delivery
 from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
 from stribeck.experiments.methods.registry import METHODS
-from stribeck.experiments.plans.plan import Plan, Segment, check_plan, read_plan, with_robot_time
+from stribeck.experiments.plans.check_plan import check_plan
+from stribeck.experiments.plans.motion_profile import with_robot_time
+from stribeck.experiments.plans.plan import Plan, Segment, read_plan
 from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
 from stribeck.experiments.recording import campaign
-from stribeck.experiments.recording.campaign import Campaign, begun_with, rest_of
-from stribeck.experiments.recording.run_writer import Recorder
+from stribeck.experiments.recording.campaign import Campaign, rest_of
+from stribeck.experiments.recording.run_writer import RunWriter
 from stribeck.experiments.report.words import repeat_sentence
 from stribeck.ident.arm.arm_file import ArmFile, load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
@@ -63,10 +68,10 @@ def wanted(tmp_path_factory):
     return small(quick(folder), folder / "out")
 
 
-def small(arm: ArmFile, out: Path, **options: object) -> Delivery:
+def small(arm: ArmFile, out: Path, resume: bool = False, operator: Operator | None = None, **options: Any) -> Delivery:
     """A campaign of one joint that takes a minute of robot time."""
     with patch.dict(METHODS, {"whole-arm": (plan_constant_speed, SMALL)}):
-        return calibrate(arm, out, ("turn",), seed=5, **options)
+        return calibrate(arm, out, CampaignOptions(("turn",), seed=5, **options), operator, resume)
 
 
 def killed(path: str, out: str, where: str, repeats: int) -> None:
@@ -78,18 +83,18 @@ def killed(path: str, out: str, where: str, repeats: int) -> None:
         path.write_text('schema = 1\narm = "pa', encoding="utf-8")
         kill()
 
-    sample, kind, _, count = Recorder.sample, *where.partition(" ")
+    sample, kind, _, count = RunWriter.sample, *where.partition(" ")
 
-    def some(self: Recorder, *arguments: object) -> None:
+    def some(self: RunWriter, *arguments: object) -> None:
         sample(self, *arguments)
         if self.rows == int(count):
             kill()
 
-    place = {"plan": (campaign, "write_plan", torn), "record": (Recorder, "sample", kill), "row": (Recorder, "sample", some),
-             "fit": (Calibration, "save", kill), "repeat": (Recorder, "close", lambda self, reason: kill())}[kind]
+    place = {"plan": (campaign, "write_plan", torn), "record": (RunWriter, "sample", kill), "row": (RunWriter, "sample", some),
+             "fit": (Calibration, "save", kill), "repeat": (RunWriter, "close", lambda self, reason: kill())}[kind]
     if kind == "repeat":                         # after the first run was closed
-        close = Recorder.close
-        place = (Recorder, "close", lambda self, reason: (close(self, reason), kill()))
+        close = RunWriter.close
+        place = (RunWriter, "close", lambda self, reason: (close(self, reason), kill()))
     with patch.object(*place):
         small(load_arm(path), Path(out), repeats=repeats)
 
@@ -155,7 +160,7 @@ def broken_off(tmp_path_factory):
     class Off(Exception):
         pass
 
-    sample = Recorder.sample
+    sample = RunWriter.sample
 
     def some(self, *arguments):
         if self.rows == ROWS // 2:
@@ -163,7 +168,7 @@ def broken_off(tmp_path_factory):
         sample(self, *arguments)
 
     folder = tmp_path_factory.mktemp("broken-off")
-    with patch.object(Recorder, "sample", some), pytest.raises(Off):
+    with patch.object(RunWriter, "sample", some), pytest.raises(Off):
         small(quick(folder), folder / "out")
     return folder / "out"
 
@@ -192,7 +197,7 @@ class TestRest:
 
     def test_what_was_not_asked_for_yet_is_shown_before_it_moves(self, arm, broken):
         shown = []
-        small(arm, broken, resume=True, repeats=2, agree=shown.extend)
+        small(arm, broken, resume=True, repeats=2, operator=Operator(shown.extend))
         rest, whole = shown
         assert len(rest.segments) < len(whole.segments)
         assert 0.0 < rest.robot_time < whole.robot_time
@@ -203,12 +208,12 @@ class TestRest:
 
         before = raw(broken)
         with pytest.raises(InputError, match="no"):
-            small(arm, broken, resume=True, agree=refuse)
+            small(arm, broken, resume=True, operator=Operator(refuse))
         assert raw(broken) == before
 
     def test_a_finished_campaign_only_fits(self, arm, wanted, done):
         shown, before = [], raw(done)
-        again = small(arm, done, resume=True, agree=shown.extend)
+        again = small(arm, done, resume=True, operator=Operator(shown.extend))
         assert shown == []
         assert raw(done) == before
         assert again.calibration.joints["turn"].parameters == wanted.calibration.joints["turn"].parameters
@@ -305,7 +310,7 @@ def test_a_run_that_ended_before_its_first_sample_stands_in_nobodys_way(arm, tmp
 def test_a_run_that_ended_with_its_first_sample_is_left_out(arm, tmp_path):
     """As where the way to the start was not free once the arm was powered."""
     out = tmp_path / "out"
-    refused = patch("stribeck.experiments.recording.record.check_way", side_effect=PlanError("the way is not free"))
+    refused = patch("stribeck.experiments.recording.drive_plan.check_way", side_effect=PlanError("the way is not free"))
     with refused, pytest.raises(PlanError):
         small(arm, out, repeats=2)
     assert [len(load_run(run).t) for run in campaign_runs(out)] == [1]
@@ -343,7 +348,7 @@ def test_ramps_go_on_with_the_pair_that_was_broken_off(make_arm, tmp_path):
         for k, joint in enumerate(("turn", "lift")) for down in (0, 1)]
     plan = with_robot_time(Plan(arm.name, arm_sha256(arm), "a test", 0, ("turn", "lift"), stay, tuple(segments),
                                 purpose="breakaway"), arm)
-    finish = Recorder.finish
+    finish = RunWriter.finish
 
     def off(self, segment):
         if segment.id == 4:
@@ -352,7 +357,7 @@ def test_ramps_go_on_with_the_pair_that_was_broken_off(make_arm, tmp_path):
 
     begun = Campaign(arm, tmp_path / "out", 0)
     assert begun.left_of_ramps(plan).plan == plan
-    with patch.object(Recorder, "finish", off), pytest.raises(KeyboardInterrupt):
+    with patch.object(RunWriter, "finish", off), pytest.raises(KeyboardInterrupt):
         begun.drive(plan)
     left = Campaign(arm, tmp_path / "out", 0).left_of_ramps(plan)
     assert [segment.id for segment in left.plan.segments if segment.kind == "ramp"] == [3, 4]
@@ -396,7 +401,7 @@ class TestRefused:
         options = {"seed": 5, "joints": ("turn",), "method": "single"} | change
         with patch.dict(METHODS, {"single": (plan_constant_speed, SMALL)}), \
                 pytest.raises(InputError, match=words):
-            calibrate(arm, broken, resume=True, **options)
+            calibrate(arm, broken, CampaignOptions(**options), resume=True)
 
     def test_a_folder_with_something_else(self, arm, tmp_path):
         (tmp_path / "out").mkdir()
@@ -441,26 +446,26 @@ def finished(plan, ids):
 def test_a_budget_holds_all_that_moves_and_plans_follow_from_the_folder_alone(arm, tmp_path):
     """Broken off in a later pass, after a warm-up, the campaign goes on with the plan that it was in."""
     out, budget, drive = tmp_path / "out", 220.0, Campaign.drive
-    campaign_of = {"joints": ("turn",), "seed": 5, "warm_up": 20.0, "breakaway": True, "budget": budget}
+    options = CampaignOptions(("turn",), seed=5, warm_up=20.0, breakaway=True, budget=budget)
 
     def off(self, plan, continues=None, enough=None):
         if plan.purpose == "fit" and self.measuring:
-            finish, done = Recorder.finish, []
+            finish, done = RunWriter.finish, []
 
             def some(recorder, segment):
                 finish(recorder, segment)
                 done.append(segment)
                 if len(done) == 6:
                     raise KeyboardInterrupt
-            with patch.object(Recorder, "finish", some):
+            with patch.object(RunWriter, "finish", some):
                 return drive(self, plan, continues, enough)
         return drive(self, plan, continues, enough)
 
     with patch.object(Campaign, "drive", off), pytest.raises(KeyboardInterrupt):
-        calibrate(arm, out, **campaign_of)
+        calibrate(arm, out, options)
     plans = {path.name: path.read_bytes() for path in out.glob("plan*.toml")}
     assert sorted(plans) == ["plan-2.toml", "plan.toml"]
-    delivery = calibrate(arm, out, **campaign_of, resume=True)
+    delivery = calibrate(arm, out, options, resume=True)
     assert plans.items() <= {path.name: path.read_bytes() for path in out.glob("plan*.toml")}.items()
     assert {load_run(path, ()).purpose for path in campaign_runs(out)} == {"fit", "warm-up", "breakaway"}
     assert delivery.robot_time == pytest.approx(sum(load_run(path, ()).duration for path in campaign_runs(out)))
@@ -470,4 +475,4 @@ def test_a_budget_holds_all_that_moves_and_plans_follow_from_the_folder_alone(ar
 
 def test_a_budget_that_other_motions_take(arm, tmp_path):
     with pytest.raises(PlanError, match=r"100 s of robot time are too short, warm-up \d+ s and breakaway \d+ s need them"):
-        calibrate(arm, tmp_path / "out", ("turn",), warm_up=60.0, breakaway=True, budget=100.0)
+        calibrate(arm, tmp_path / "out", CampaignOptions(("turn",), warm_up=60.0, breakaway=True, budget=100.0))

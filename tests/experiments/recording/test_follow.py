@@ -9,7 +9,8 @@ from stribeck.drivers.arm import Command, JointSample, Resolution
 from stribeck.drivers.errors import DriverError, LimitExceeded
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.drivers.supervisor import Supervisor
-from stribeck.experiments.plans.plan import Segment, robot_time
+from stribeck.experiments.plans.motion_profile import robot_time
+from stribeck.experiments.plans.plan import Segment
 from stribeck.experiments.recording.follow import TRIAL, follow
 from stribeck.ident.arm.load_mechanism import load_mechanism
 

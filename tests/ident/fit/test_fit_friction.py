@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from stribeck.ident.laws.friction import LAWS
 
 from stribeck import FitResult, fit_friction
 from stribeck.ident.errors import FitError, InputError

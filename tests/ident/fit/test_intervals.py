@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar, nnls
-from stribeck.ident.laws.friction import LAWS
 
 from stribeck import FitResult, fit_friction
 from stribeck.ident.fit.intervals import correlation
 from stribeck.ident.fit.law_fit import fit_law
 from stribeck.ident.fit.points import FitPoints
+from stribeck.ident.laws.table import LAWS
 from tests.round_trip_points import Points, friction, nasty, points
 
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import nnls
-from stribeck.ident.laws.friction import LAWS
 
 from stribeck import FitResult, fit_friction
+from stribeck.ident.laws.table import LAWS
 from tests.round_trip_points import SPEEDS, friction, nasty, points, random_truth
 
 

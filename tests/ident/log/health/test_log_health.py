@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from stribeck.experiments.plans.plan import Plan, Segment, with_robot_time
-from stribeck.experiments.recording.record import record
+from stribeck.experiments.plans.motion_profile import with_robot_time
+from stribeck.experiments.plans.plan import Plan, Segment
+from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.errors import FitError
 from stribeck.ident.identify import identify
@@ -421,7 +422,7 @@ def recorded(make_arm: Callable[..., ArmFile], tmp_path: Path) -> Callable[..., 
             segments += [Segment(len(segments), "stroke", (0.2, far), 1, "lift", speed),
                          Segment(len(segments) + 1, "stroke", (0.2, 0.3), 1, "lift", speed, len(segments))]
         plan = Plan(arm.name, arm_sha256(arm), "a test", 0, ("turn", "lift"), (0.0, 0.0), tuple(segments))
-        return load_run(record(arm, with_robot_time(plan, arm), tmp_path / "campaign"))
+        return load_run(drive_plan(arm, with_robot_time(plan, arm), tmp_path / "campaign"))
     return make
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from stribeck.experiments.importers import multi_array
-from stribeck.experiments.importers.joint_state import STAMPS, TYPES, JointStates
-from stribeck.experiments.importers.multi_array import MultiArrays
+from stribeck.experiments.importers.ros import multi_array
+from stribeck.experiments.importers.ros.joint_state import STAMPS, TYPES, JointStates
+from stribeck.experiments.importers.ros.multi_array import MultiArrays
 from stribeck.experiments.importers.table import Table
 from stribeck.ident.errors import InputError, unknown_name
 

@@ -16,7 +16,8 @@ from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.drivers.wire.wired_arm import WiredArm
 from stribeck.experiments.errors import PlanError, RecordingFailed
 from stribeck.experiments.plans.plan import plan_from_table
-from stribeck.experiments.recording.record import _checked_way, record, replay
+from stribeck.experiments.recording.drive_plan import checked_way, drive_plan
+from stribeck.experiments.recording.replay_run import replay_run
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import FitError, InputError
 from stribeck.ident.identify import identify
@@ -55,12 +56,12 @@ class TestRecord:
         device = WiredArm(arm, Loopback)
         device.axes[0].q = 1e30
         with pytest.raises(DriverError, match=r"turn stands at 1e\+30 rad, outside its limits .*; nothing was powered"):
-            record(arm, make_plan(arm), tmp_path, device=device)
+            drive_plan(arm, make_plan(arm), tmp_path, device=device)
         assert [axis.power for axis in device.axes] == ["off", "off"]
 
     def test_a_run_holds_the_plan_and_what_the_arm_did(self, arm, make_plan, tmp_path):
         plan = make_plan(arm, speeds=(0.8, 0.4))
-        folder = record(arm, plan, tmp_path / "campaign", seed=3, note="a test")
+        folder = drive_plan(arm, plan, tmp_path / "campaign", seed=3, note="a test")
         assert find_runs(tmp_path / "campaign") == [folder]
         run = load_run(folder, SIGNALS)
         assert run.closed["reason"] == "done"
@@ -77,17 +78,17 @@ class TestRecord:
 
     def test_the_same_seed_records_the_same_samples(self, arm, make_plan, tmp_path):
         plan = make_plan(arm)
-        one, two, other = (load_run(record(arm, plan, tmp_path / f"{k}", seed=seed)) for k, seed in enumerate((5, 5, 6)))
+        one, two, other = (load_run(drive_plan(arm, plan, tmp_path / f"{k}", seed=seed)) for k, seed in enumerate((5, 5, 6)))
         np.testing.assert_array_equal(one.signals["tau"], two.signals["tau"])
         assert (one.signals["tau"] != other.signals["tau"]).any()
 
     def test_runs_of_a_campaign_stand_side_by_side(self, arm, make_plan, tmp_path):
-        folders = [record(arm, make_plan(arm), tmp_path, seed=seed) for seed in (1, 2)]
+        folders = [drive_plan(arm, make_plan(arm), tmp_path, seed=seed) for seed in (1, 2)]
         assert find_runs(tmp_path) == folders
 
     def test_a_plan_that_leaves_the_limits_is_refused_before_a_folder_is_made(self, arm, make_plan, stops, tmp_path):
         with pytest.raises(PlanError):
-            record(arm, make_plan(arm, way=5.0), tmp_path / "campaign")
+            drive_plan(arm, make_plan(arm, way=5.0), tmp_path / "campaign")
         assert not (tmp_path / "campaign").exists()
         assert stops == []
 
@@ -96,7 +97,7 @@ class TestRecord:
     def test_an_arm_that_cannot_be_is_refused_before_a_folder_is_made(self, make_arm, make_plan, tmp_path, changes):
         arm = make_arm(changes)
         with pytest.raises(InputError):
-            record(arm, make_plan(arm), tmp_path / "campaign")
+            drive_plan(arm, make_plan(arm), tmp_path / "campaign")
         assert not (tmp_path / "campaign").exists()
 
 
@@ -106,7 +107,7 @@ def test_an_arm_that_moved_when_it_was_powered_is_not_driven_along_a_way_that_wa
     plan, mechanism = make_plan(arm), load_mechanism(arm)
     device = object.__new__(WiredArm)
     device.stands = lambda: np.array([0.1, 0.2])
-    check = _checked_way(device, plan, arm, mechanism)
+    check = checked_way(device, plan, arm, mechanism)
     check(np.array([0.1, 0.21]))
     with pytest.raises(DriverError, match=r"lift stood at 0.2 rad and stands at 0.25 now that it is powered"):
         check(np.array([0.1, 0.25]))
@@ -118,7 +119,7 @@ class TestEndedEarly:
         arm = make_arm({"joints": {"lift": {"temperature": 28.0}}, "simulation": {"warm_up_time": 25.0}})
         plan = make_plan(arm, speeds=(0.4,) * 6)
         with pytest.raises(LimitExceeded, match="temperature of lift") as caught:
-            record(arm, plan, tmp_path)
+            drive_plan(arm, plan, tmp_path)
         assert stops[0] == caught.value.fault
         run = load_run(find_runs(tmp_path)[0], SIGNALS)
         assert run.closed["reason"] == str(caught.value)
@@ -134,7 +135,7 @@ class TestEndedEarly:
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            record(arm, make_plan(arm), tmp_path, watch=watch)
+            drive_plan(arm, make_plan(arm), tmp_path, watch=watch)
         assert stops
         run = load_run(find_runs(tmp_path)[0])
         assert run.closed["reason"] == "stopped by the operator"
@@ -152,7 +153,7 @@ class TestEndedEarly:
 
         monkeypatch.setitem(DRIVERS, "simulated", lambda arm, seed: Stuck(arm, seed))
         with pytest.raises(OSError, match="the bus is gone"):
-            record(arm, make_plan(arm), tmp_path, watch=watch)
+            drive_plan(arm, make_plan(arm), tmp_path, watch=watch)
         run = load_run(find_runs(tmp_path)[0])
         assert run.t[-1] > 0.9
         assert "the bus is gone" in run.closed["reason"]
@@ -160,7 +161,7 @@ class TestEndedEarly:
     def test_a_full_disk_stops_the_arm_and_the_rows_before_survive(self, arm, make_plan, stops, tmp_path):
         plan = make_plan(arm, speeds=(0.1,) * 4)
         with files_of_at_most(150_000), pytest.raises(RecordingFailed, match=r"samples\.arrows: File too large"):
-            record(arm, plan, tmp_path)
+            drive_plan(arm, plan, tmp_path)
         assert stops
         run = load_run(find_runs(tmp_path)[0], SIGNALS)
         assert len(run.t) >= 400
@@ -222,10 +223,10 @@ class TestEndedEarly:
 class TestReplay:
     @pytest.fixture
     def recorded(self, arm, make_plan, tmp_path):
-        return record(arm, make_plan(arm), tmp_path / "campaign", seed=3)
+        return drive_plan(arm, make_plan(arm), tmp_path / "campaign", seed=3)
 
     def test_it_records_the_same_run_again(self, recorded, tmp_path):
-        again = replay(load_run(recorded, SIGNALS), tmp_path / "again")
+        again = replay_run(load_run(recorded, SIGNALS), tmp_path / "again")
         assert again.name == recorded.name
         old, new = load_run(recorded, SIGNALS), load_run(again, SIGNALS)
         np.testing.assert_array_equal(new.t, old.t)
@@ -238,7 +239,7 @@ class TestReplay:
 
     def test_the_run_that_is_replayed_is_left_alone(self, recorded, tmp_path):
         before = [(recorded / name).read_bytes() for name in (SAMPLES, EVENTS, RECORD)]
-        replay(load_run(recorded, SIGNALS), tmp_path / "again")
+        replay_run(load_run(recorded, SIGNALS), tmp_path / "again")
         assert [(recorded / name).read_bytes() for name in (SAMPLES, EVENTS, RECORD)] == before
 
     def test_other_commands_than_the_recorded_ones_are_found(self, recorded, tmp_path):
@@ -247,20 +248,20 @@ class TestReplay:
         record_["plan"]["segments"][1]["speed"] = 0.35
         (recorded / RECORD).write_text(json.dumps(record_), encoding="utf-8")
         with pytest.raises(ReplayMismatch, match="velocity command of turn"):
-            replay(load_run(recorded, SIGNALS), tmp_path / "again")
+            replay_run(load_run(recorded, SIGNALS), tmp_path / "again")
 
     def test_a_run_that_was_cut_off_is_replayed_to_where_it_was(self, recorded, tmp_path):
         whole = (recorded / SAMPLES).read_bytes()
         (recorded / SAMPLES).write_bytes(whole[: len(whole) // 2])
         (recorded / EVENTS).unlink()
         run = load_run(recorded, SIGNALS)
-        again = load_run(replay(run, tmp_path / "again"), SIGNALS)
+        again = load_run(replay_run(run, tmp_path / "again"), SIGNALS)
         np.testing.assert_array_equal(again.t, run.t)
 
     def test_who_watches_sees_the_recorded_motion(self, recorded, tmp_path):
         told = []
         run = load_run(recorded, SIGNALS)
-        replay(run, tmp_path / "again", watch=lambda segment, sample, done: told.append((segment.id, sample.t)))
+        replay_run(run, tmp_path / "again", watch=lambda segment, sample, done: told.append((segment.id, sample.t)))
         assert {number for number, _ in told} == {-1, 0, 1, 2}
         assert len(told) == pytest.approx(10 * run.t[-1], abs=2)
 
@@ -314,7 +315,7 @@ def test_the_way_to_the_start_stays_in_the_box_too(make_arm, make_plan, tmp_path
     arm = make_arm({"workspace": {"home": [-2.4, 0.0], "box": [[-2.0, 2.0], [-0.25, 2.0], [-1.0, 2.0]]}})
     plan = make_plan(arm, posture=(0.0, 0.0))
     with pytest.raises(PlanError, match=r"from where the arm stands, \[-2\.4, 0\.0\], to the start of the plan.*nothing moved"):
-        record(arm, plan, tmp_path / "campaign")
+        drive_plan(arm, plan, tmp_path / "campaign")
     assert stops
     run = load_run(find_runs(tmp_path / "campaign")[0], SIGNALS)
     assert np.ptp(run.signals["q"], axis=0).max() < 1e-3

@@ -1,4 +1,4 @@
-"""Recording: an arm follows a plan, or a recording follows itself, into a run folder."""
+"""Driving a plan: an arm is connected, checked and moved along a plan, and what it measures goes into a run folder."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -8,28 +8,29 @@ from typing import Any
 
 import numpy as np
 
-from stribeck.drivers.arm import Arm, Command
+from stribeck.drivers.arm import Arm
 from stribeck.drivers.connect import connect
-from stribeck.drivers.errors import DriverError, ReplayEnded
-from stribeck.drivers.replay import ReplayArm
+from stribeck.drivers.errors import DriverError
 from stribeck.drivers.supervisor import Supervisor
 from stribeck.drivers.wire.wired_arm import WiredArm
 from stribeck.experiments.errors import PlanError
-from stribeck.experiments.plans.plan import Plan, Segment, check_plan, check_way, plan_from_table, plan_table
-from stribeck.experiments.recording.follow import ENOUGH, Enough, Watch, follow
-from stribeck.experiments.recording.run_writer import Recorder, new_run_folder
+from stribeck.experiments.plans.check_plan import check_plan, check_way
+from stribeck.experiments.plans.plan import Plan, plan_table
+from stribeck.experiments.recording.follow import Enough, Watch, follow
+from stribeck.experiments.recording.run_folders import new_run_folder
+from stribeck.experiments.recording.run_writer import RunWriter
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.arm.load_mechanism import load_mechanism
-from stribeck.ident.log.run import DONE, FIT, RECORD, REPLIES, Run
+from stribeck.ident.log.run import FIT, REPLIES
 from stribeck.ident.model.mechanism import Mechanism
 
 _STOOD = 0.02           # rad or m from where they stood, when they may then be: less than the room that ways leave
 _FIRST_WAY = 0.1        # of velocity and acceleration limits: real hardware shows first whether it goes where it should
 
 
-def record(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None, note: str = "",
-           watch: Watch | None = None, continues: str | None = None, device: Arm | None = None,
-           enough: Enough | None = None, options: Mapping[str, Any] | None = None) -> Path:
+def drive_plan(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None, note: str = "",
+               watch: Watch | None = None, continues: str | None = None, device: Arm | None = None,
+               enough: Enough | None = None, options: Mapping[str, Any] | None = None) -> Path:
     """Move an arm along a plan and record it.
 
     A breach of a limit, a fault or Ctrl-C stops the arm, closes the run with its reason and is raised again;
@@ -50,7 +51,7 @@ def record(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None, no
     watch, enough : callable, optional
         See `follow`.
     continues, options : optional
-        See `Recorder`.
+        See `RunWriter`.
     device : Arm, optional
         The arm, where it was connected before and stays the same: warm, if it is simulated.
 
@@ -66,16 +67,16 @@ def record(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None, no
     connected = Supervisor(device, mechanism.prismatic)
     together = any(segment.kind == "sweep" for segment in plan.segments)
     folder = new_run_folder(campaign, plan.purpose if plan.purpose != FIT else "whole-arm" if together else "constant-speed")
-    with Recorder(folder, arm, mechanism, plan.method, arm.driver.rate, connected.resolution, plan_table(plan), seed, note,
-                  continues=continues, options=options, waits=arm.driver.kind == "simulated") as recorder, \
-            _counted(device, recorder), connected:
-        check = _checked_way(device, plan, arm, mechanism)
+    with RunWriter(folder, arm, mechanism, plan.method, arm.driver.rate, connected.resolution, plan_table(plan), seed, note,
+                   continues=continues, options=options, waits=arm.driver.kind == "simulated") as writer, \
+            _counted(device, writer), connected:
+        check = checked_way(device, plan, arm, mechanism)
         connected.enable()
-        follow(connected, plan, recorder, watch, check, approach(arm), enough)
+        follow(connected, plan, writer, watch, check, approach(arm), enough)
     return folder
 
 
-def _checked_way(device: Arm, plan: Plan, arm: ArmFile, mechanism: Mechanism) -> Callable[[np.ndarray], None]:
+def checked_way(device: Arm, plan: Plan, arm: ArmFile, mechanism: Mechanism) -> Callable[[np.ndarray], None]:
     """Check of the way from where the arm stands to the plan's start, for when it is powered.
 
     To look for shapes in the way takes a while, in which drives on a bus hear nothing: they are asked where they stand before
@@ -97,7 +98,7 @@ def _checked_way(device: Arm, plan: Plan, arm: ArmFile, mechanism: Mechanism) ->
 
 
 @contextmanager
-def _counted(device: Arm, recorder: Recorder) -> Iterator[None]:
+def _counted(device: Arm, writer: RunWriter) -> Iterator[None]:
     """However motion on a bus ends, note when it began, its cycles, how many of them late, replies missed or damaged, and error
     frames.
 
@@ -114,9 +115,9 @@ def _counted(device: Arm, recorder: Recorder) -> Iterator[None]:
     finally:
         tally = device.tally
         if device.epoch != epoch:
-            recorder.event(REPLIES, epoch=round(device.epoch, 6), cycles=tally.cycles - before.cycles,
-                           late=tally.late - before.late, missed=(tally.missed - before.missed).tolist(),
-                           corrupt=link.corrupt - corrupt, error_frames=link.error_frames - errors)
+            writer.event(REPLIES, epoch=round(device.epoch, 6), cycles=tally.cycles - before.cycles,
+                         late=tally.late - before.late, missed=(tally.missed - before.missed).tolist(),
+                         corrupt=link.corrupt - corrupt, error_frames=link.error_frames - errors)
 
 
 def approach(arm: ArmFile) -> float:
@@ -129,62 +130,3 @@ def check_modes(plan: Plan, device: Arm, arm: ArmFile) -> None:
     if "torque" not in device.modes and any(segment.kind == "ramp" for segment in plan.segments):
         raise PlanError(f"{arm.path}: the plan has ramps of torque, but the driver {arm.driver.kind} has no torque mode, only "
                         f"{', '.join(sorted(device.modes)) or 'none'}; breakaway cannot be measured with it")
-
-
-def replay(run: Run, campaign: Path, paced: bool = False, watch: Watch | None = None) -> Path:
-    """Send a recording through driver interface, supervisor, tracker and recorder once more.
-
-    Parameters
-    ----------
-    run : Run
-        Loaded with all signals.
-    campaign : Path
-        Folder whose ``runs/`` takes the copy, under the same name.
-    paced : bool
-        In real time, or at once.
-    watch : callable, optional
-        See `follow`.
-
-    Returns
-    -------
-    Path
-        The run folder.
-
-    Raises
-    ------
-    ReplayMismatch
-        If the code now commands something else than was recorded.
-    """
-    arm, mechanism, record_ = ReplayArm(run, paced), load_mechanism(run.arm), run.record
-    with Recorder(campaign / "runs" / run.path.resolve().name, run.arm, mechanism, record_["experiment"],
-                  arm.rate, arm.resolution, record_.get("plan"), record_.get("seed"), record_.get("note", "")) as recorder:
-        try:
-            if record_.get("plan"):
-                with Supervisor(arm, mechanism.prismatic) as guarded:
-                    guarded.enable()
-                    follow(guarded, plan_from_table(record_["plan"], run.path / RECORD), recorder, watch,
-                           share=approach(run.arm), enough=_ended(run))
-            else:
-                with arm:
-                    arm.enable()
-                    _follow_recording(arm, run, recorder, watch)
-        except ReplayEnded:
-            if run.closed is not None and run.closed.get("reason") == DONE:
-                raise
-    return recorder.folder
-
-
-def _ended(run: Run) -> Enough | None:
-    """Ends where the recorded run had driven enough of its plan, if it had."""
-    reason = next((str(event["reason"]) for event in run.events if event.get("event") == ENOUGH), "")
-    return (lambda segment, _: reason if segment.id == run.segment[-1] else "") if reason else None
-
-
-def _follow_recording(arm: Arm, run: Run, recorder: Recorder, watch: Watch | None) -> None:
-    """Step through an imported log, which has no commands."""
-    segment = Segment(0, "move", (), 0)
-    for row in range(len(run.t)):
-        sample = arm.step(Command(run.signals["dq_cmd"][row]))
-        recorder.sample(sample, run.signals["q_cmd"][row], run.signals["dq_cmd"][row], int(run.segment[row]))
-        if watch and row % max(1, round(arm.rate / 10.0)) == 0:
-            watch(segment, sample, float(np.ptp(run.t[: row + 1])))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from stribeck.experiments.importers import cdr
+from stribeck.experiments.importers.ros import cdr
 from stribeck.experiments.importers.table import MOST_NUMBERS, Array
 
 TYPES = ("std_msgs/msg/Float64MultiArray", "std_msgs/Float64MultiArray")

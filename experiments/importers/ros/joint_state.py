@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from stribeck.experiments.importers import cdr
-from stribeck.experiments.importers.multi_array import MultiArrays
+from stribeck.experiments.importers.ros import cdr
+from stribeck.experiments.importers.ros.multi_array import MultiArrays
 from stribeck.experiments.importers.table import MOST_NUMBERS, Array, Table, check_size, in_memory
 from stribeck.ident.errors import InputError
 

@@ -1,0 +1,1 @@
+"""ROS 2 logs: bags and MCAP files, and the messages in them that are kept."""

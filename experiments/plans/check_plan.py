@@ -1,0 +1,158 @@
+"""What a plan must satisfy before anything moves, and the way from where the arm stands to its start."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from stribeck.experiments.errors import PlanError
+from stribeck.experiments.plans.check_segment import Bounds, check_segment, check_silence
+from stribeck.experiments.plans.clearance import in_the_way, may_move_together, ways_are_clear
+from stribeck.experiments.plans.margins import MAX_GRAVITY_SHARE, gravity_share, silence
+from stribeck.experiments.plans.motion_profile import corner_points
+from stribeck.experiments.plans.plan import Plan, Segment
+from stribeck.ident.arm.arm_file import ArmFile
+from stribeck.ident.arrays import Array
+from stribeck.ident.log.run import BREAKAWAY, FIT, TO_START, VALIDATION, arm_sha256
+from stribeck.ident.model.mechanism import Mechanism
+
+KINDS = {VALIDATION: ("swing",), BREAKAWAY: ("ramp",)}      # of segments that serve a purpose; strokes and sweeps all others
+_THERE = 0.02           # rad or m from the start of a plan at which a joint counts as there
+_SWAY = 1e-3            # rad or m by which a joint that is held may stray
+
+
+def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
+    """Refuse a plan that leaves a limit of position, speed or torque or is not clear anywhere on its way.
+
+    Real hardware moves several joints at once, be it to another posture, only where a workspace box or geometry says what is
+    clear. Of torque, gravity where the arm turns back is looked at.
+
+    Returns
+    -------
+    float
+        The least room that the plan keeps to a position limit [rad or m].
+
+    Raises
+    ------
+    PlanError
+        Names segment, joint, value and limit.
+    """
+    bounds = Bounds(mechanism, arm.limits(mechanism), silence(arm))
+    _check_origin(plan, arm, mechanism)
+    _check_numbers(plan)
+    _check_together(plan, arm, mechanism)
+    room = min([np.inf, *(check_segment(segment, start, bounds) for start, segment in plan.legs())])
+    _check_held(plan, bounds)
+    _check_purpose(plan)
+    _check_mirrors(plan)
+    _check_gravity(plan, bounds)
+    _check_clear(plan, arm, mechanism)
+    return room
+
+
+def _check_origin(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> None:
+    """Refuse a plan of other joints, or of another version of the arm file."""
+    if plan.names != mechanism.names:
+        raise PlanError(f"the plan is for joints {', '.join(plan.names)}, the arm {arm.name} has {', '.join(mechanism.names)}")
+    if plan.arm_sha256 != arm_sha256(arm):
+        raise PlanError(f"the plan was made for another version of the arm file of {plan.arm}; plan again")
+
+
+def _check_numbers(plan: Plan) -> None:
+    """Refuse a plan without strokes, and segments whose numbers are negative or used twice."""
+    if all(segment.kind == "move" for segment in plan.segments):
+        raise PlanError("the plan has no stroke; there is nothing to record")
+    ids = [segment.id for segment in plan.segments]
+    if len(set(ids)) < len(ids) or min(ids) < 0:
+        raise PlanError("every segment of a plan needs a number of its own, from 0; "
+                        f"found {', '.join(str(id_) for id_ in sorted(ids) if id_ < 0 or ids.count(id_) > 1)}")
+
+
+def _check_together(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> None:
+    """Refuse to move several joints at once where nothing says what is clear."""
+    together = any(np.count_nonzero(np.array(segment.target) != start) > 1 for start, segment in plan.legs())
+    if together and not may_move_together(arm, mechanism):
+        option = "--method single" if plan.purpose == FIT else "--joints NAME"
+        alone = "" if plan.purpose == BREAKAWAY else f", or move one at a time from home ({option})"     # that takes postures
+        raise PlanError(f"{arm.path}: real hardware moves several joints at once only where a workspace box, or shapes of all "
+                        f"links in the model, say what is clear; state workspace.box{alone}")
+
+
+def _check_held(plan: Plan, bounds: Bounds) -> None:
+    """Refuse joints that stand still at a limit meanwhile: the least sway would end the run."""
+    places, position = np.array([plan.start, *(segment.target for segment in plan.segments)]), bounds.limits.position
+    room = np.minimum(places - position[:, 0], position[:, 1] - places)[1:]
+    segments, joints = np.nonzero((places[1:] == places[:-1]) & (room < _SWAY))
+    if len(segments):
+        k, j = int(segments[0]), int(joints[0])
+        (low, high), unit = position[j], bounds.unit(j)
+        raise PlanError(f"{plan.names[j]} stands still at {places[k, j]:.4g} {unit} in segment {plan.segments[k].id}, less than "
+                        f"{_SWAY:g} {unit} inside its limits [{low:g}, {high:g}]; give it room by workspace.home, or fix it by "
+                        "stribeck init --joints")
+
+
+def _check_purpose(plan: Plan) -> None:
+    """Refuse segments that do not serve what the plan is for."""
+    kinds = KINDS.get(plan.purpose, ("stroke", "sweep"))
+    for segment in plan.segments:
+        if segment.kind not in ("move", *kinds):
+            raise PlanError(f"segment {segment.id} is a {segment.kind}; a plan whose purpose is {plan.purpose} has "
+                            f"{' or '.join(kinds)} and move segments only")
+
+
+def _check_mirrors(plan: Plan) -> None:
+    """Refuse a segment that does not retrace the one that it says it does."""
+    legs = {segment.id: (start, segment) for start, segment in plan.legs()}
+    for number, (start, segment) in legs.items():
+        if segment.mirror_of is None:
+            continue
+        there, other = legs.get(segment.mirror_of, (start, segment))
+        alike = (segment.kind, segment.joint, segment.speed) == (other.kind, other.joint, other.speed)
+        if not (alike and np.allclose([*start, *segment.target], [*other.target, *there], 0.0, 1e-6)):
+            raise PlanError(f"segment {number} says mirror_of = {segment.mirror_of}, but does not retrace such a segment")
+
+
+def _check_gravity(plan: Plan, bounds: Bounds) -> None:
+    """Refuse ends of segments where gravity leaves a drive too little torque."""
+    ends = np.array([segment.target for segment in plan.segments])
+    share = gravity_share(bounds.mechanism, bounds.limits, ends)
+    row, j = np.unravel_index(int(np.argmax(share)), share.shape)
+    if share[row, j] > MAX_GRAVITY_SHARE:
+        name, force, limit = plan.names[j], bounds.mechanism.unit(int(j)), bounds.limits.torque[j]
+        raise PlanError(f"segment {plan.segments[row].id} ends where gravity asks {share[row, j] * limit:.3g} {force} of "
+                        f"{name}, more than {100 * MAX_GRAVITY_SHARE:g} % of its limit of {limit:g} {force}; raise "
+                        f"joints.{name}.torque if the drive can, or keep it from there (joints.NAME.position)")
+
+
+def _check_clear(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> None:
+    """Refuse ways that leave the workspace box or bring shapes together."""
+    ways = [(*ends, segment) for start, segment in plan.legs() for ends in pairwise(corner_points(start, segment))]
+    clear = ways_are_clear(arm, mechanism, np.array([start for start, _, _ in ways]), np.array([end for _, end, _ in ways]))
+    if not clear.all():
+        start, end, segment = ways[int(np.argmin(clear))]
+        raise PlanError(f"segment {segment.id} ({segment.joint or 'move'} in posture {segment.posture}) "
+                        f"{in_the_way(arm, mechanism, start, end)}")
+
+
+def check_way(stands: Array, plan: Plan, arm: ArmFile, mechanism: Mechanism, share: float = 1.0) -> None:
+    """Refuse the straight way from where the arm stands, shape (n,), to the start of the plan if it is not clear, or if a joint
+    that goes it within a share of its limits would pass a limit, should the computer fall silent.
+
+    Raises
+    ------
+    PlanError
+        Says where the arm stands and where it should stand.
+    """
+    start = np.array(plan.start)
+    away = [name for name, way in zip(mechanism.names, np.abs(stands - start), strict=True) if way > _THERE]
+    if len(away) > 1 and not may_move_together(arm, mechanism):
+        raise PlanError(f"{', '.join(away)} stand elsewhere than at the start of the plan, {np.round(start, 3).tolist()}, and "
+                        "neither a workspace box nor the model's geometry says what is clear on the way; nothing moved. Bring "
+                        "all of them but one there by hand, or state workspace.box")
+    if fault := in_the_way(arm, mechanism, stands, start):
+        raise PlanError(f"the straight way from where the arm stands, {np.round(stands, 3).tolist()}, to the start of the plan, "
+                        f"{np.round(start, 3).tolist()}, {fault}; nothing moved. "
+                        "Bring the arm near the start by hand")
+    limits = arm.limits(mechanism)
+    slow = replace(limits, velocity=share * limits.velocity, acceleration=share * limits.acceleration)
+    check_silence(Segment(TO_START, "move", plan.start, 0), stands, Bounds(mechanism, slow, silence(arm)))

@@ -1,0 +1,169 @@
+"""Checks of one segment: limits of position, speed, acceleration, torque rate and time, and way to stop in after silence."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stribeck.drivers.wire.axis import BRAKE_CLOSES
+from stribeck.experiments.errors import PlanError
+from stribeck.experiments.plans.margins import SILENT_CYCLES, run_on
+from stribeck.experiments.plans.motion_profile import motion_profile, ramp_time
+from stribeck.experiments.plans.plan import Segment
+from stribeck.ident.arm.arm_file import Limits
+from stribeck.ident.arrays import Array
+from stribeck.ident.errors import unknown_name
+from stribeck.ident.log.run import TO_START
+from stribeck.ident.model.mechanism import Mechanism
+
+_RAMP_LEAST = 2.0       # s that the whole torque limit takes in a ramp at least: torque is watched as it is measured
+_LONGEST = 3600.0       # s that a segment may take
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What every segment of a plan must keep.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+        Names and units of the joints.
+    limits : Limits
+        Of position, velocity, acceleration and torque.
+    silent : float
+        Time that drives go on by themselves once the computer falls silent, see `silence` [s].
+    """
+
+    mechanism: Mechanism
+    limits: Limits
+    silent: float
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all joints."""
+        return self.mechanism.names
+
+    def unit(self, j: int) -> str:
+        """Unit of a joint's position."""
+        return self.mechanism.position_unit(j)
+
+
+def check_segment(segment: Segment, start: Array, bounds: Bounds) -> float:
+    """Refuse a segment that leaves a limit.
+
+    Returns
+    -------
+    float
+        The least room that its ends keep to a position limit [rad or m].
+
+    Raises
+    ------
+    PlanError
+        Names segment, joint, value and limit.
+    """
+    room = _check_positions(segment, start, bounds)
+    if (segment.kind == "ramp") != (segment.rate is not None):
+        raise PlanError(f"segment {segment.id} is a {segment.kind}; a ramp has a rate, nothing else does")
+    if segment.kind == "ramp":
+        _check_ramp(segment, start, bounds)
+    elif segment.kind != "move":
+        _check_joints(segment, start, bounds)
+        _check_speeds(segment, start, bounds)
+    _check_time(segment, start, bounds)
+    check_silence(segment, start, bounds)
+    return room
+
+
+def _check_positions(segment: Segment, start: Array, bounds: Bounds) -> float:
+    """Refuse ends outside position limits; returns the least room to one [rad or m]."""
+    position, room = bounds.limits.position, np.inf
+    for end in (start, np.array(segment.target)):
+        gap = np.minimum(end - position[:, 0], position[:, 1] - end)
+        worst = int(np.argmin(gap))
+        if gap[worst] < 0.0:
+            (low, high), unit = position[worst], bounds.unit(worst)
+            raise PlanError(f"segment {segment.id} takes {bounds.names[worst]} to {end[worst]:.3f} {unit}, "
+                            f"outside its limits [{low:g}, {high:g}]")
+        room = min(room, float(gap[worst]))
+    return room
+
+
+def _check_ramp(segment: Segment, start: Array, bounds: Bounds) -> None:
+    """Refuse a ramp of no joint, without direction, too fast to be watched, or that is to end elsewhere."""
+    names = bounds.names
+    if segment.joint not in names:
+        raise PlanError(f"segment {segment.id}: {unknown_name('joint', str(segment.joint), names)}")
+    if not segment.rate or not (segment.dwell or 0.0) > 0.0 or tuple(start) != segment.target:
+        raise PlanError(f"segment {segment.id}: a ramp of {segment.joint} needs a rate other than 0, a dwell of more than 0 s "
+                        f"and the target where it starts; found {segment.rate}, {segment.dwell}, {segment.target}")
+    j = names.index(segment.joint)
+    fastest, unit = float(bounds.limits.torque[j]) / _RAMP_LEAST, bounds.mechanism.unit(j)
+    if abs(segment.rate) > fastest:
+        raise PlanError(f"segment {segment.id}: the torque of {segment.joint} grows by {abs(segment.rate):g} {unit}/s, limit "
+                        f"{fastest:g} {unit}/s: joints.{segment.joint}.torque in {_RAMP_LEAST:g} s")
+
+
+def _check_joints(segment: Segment, start: Array, bounds: Bounds) -> None:
+    """Refuse strokes, sweeps and swings of unknown joints, with even numbers of passes, or that move others than their joints."""
+    names = bounds.names
+    if segment.joint not in names:
+        raise PlanError(f"segment {segment.id}: {unknown_name('joint', str(segment.joint), names)}")
+    if (segment.kind == "swing") != (segment.swings is not None):
+        raise PlanError(f"segment {segment.id} is a {segment.kind}; a swing has swings, nothing else does")
+    if segment.swings and (len(segment.swings) != len(names) or any(passes < 1 or passes % 2 == 0 for passes in segment.swings)):
+        raise PlanError(f"segment {segment.id}: swings = {list(segment.swings)}; an odd number of passes is needed for each of "
+                        f"the {len(names)} joints")
+    moving = [names[j] for j in _moving(segment, start)]
+    if segment.joint not in moving or (segment.kind == "stroke" and len(moving) > 1):
+        alone = " alone" if segment.kind == "stroke" else ""
+        raise PlanError(f"segment {segment.id} is a {segment.kind} of {segment.joint}{alone}, but it moves "
+                        f"{', '.join(moving) or 'nothing'}")
+
+
+def _moving(segment: Segment, start: Array) -> list[int]:
+    """Joints that a segment moves."""
+    return [int(j) for j in np.flatnonzero(np.abs(np.array(segment.target) - start) > 0.0)]
+
+
+def _check_speeds(segment: Segment, start: Array, bounds: Bounds) -> None:
+    """Refuse speeds beyond their limits, and swings that turn with more than the acceleration limit."""
+    names, limits, speeds = bounds.names, bounds.limits, segment.speeds(start, bounds.names)
+    for j in _moving(segment, start):
+        if not 0.0 < speeds[j] <= limits.velocity[j]:
+            raise PlanError(f"segment {segment.id} moves {names[j]} at {speeds[j]:.6g} {bounds.unit(j)}/s, limit "
+                            f"{limits.velocity[j]:g} {bounds.unit(j)}/s")
+    if segment.swings is None:
+        return
+    turning = np.pi * np.array(segment.swings) / motion_profile(start, segment, names, limits).duration * speeds
+    worst = int(np.argmax(turning / limits.acceleration))
+    if turning[worst] > limits.acceleration[worst]:
+        raise PlanError(f"segment {segment.id} turns {names[worst]} with {turning[worst]:.4g} {bounds.unit(worst)}/s², limit "
+                        f"{limits.acceleration[worst]:g} {bounds.unit(worst)}/s²")
+
+
+def _check_time(segment: Segment, start: Array, bounds: Bounds) -> None:
+    """Refuse segments that take longer than an arm is left to move: a speed or rate with too many zeros."""
+    time = (motion_profile(start, segment, bounds.names, bounds.limits).duration
+            + ramp_time(segment, bounds.names, bounds.limits))
+    if time > _LONGEST:
+        raise PlanError(f"segment {segment.id} takes {time:.3g} s, at most {_LONGEST:g} s are allowed; raise its "
+                        f"{'rate' if segment.kind == 'ramp' else 'speed'}")
+
+
+def check_silence(segment: Segment, start: Array, bounds: Bounds) -> None:
+    """Refuse a way so fast towards a position limit that a joint passes it if the computer falls silent on the way."""
+    limits, silent = bounds.limits, bounds.silent
+    if segment.kind == "ramp" or not silent:
+        return
+    target = np.array(segment.target)
+    speed = np.abs(target - start) * motion_profile(start, segment, bounds.names, limits).fastest
+    needed = run_on(speed, limits.acceleration, silent)
+    low, high = limits.position.T
+    for begin, end in ((start, target), (target, start))[:1 + (segment.kind == "swing")]:       # which comes back to its start
+        gap = np.where(end > begin, high - end, np.where(end < begin, end - low, np.inf))
+        worst = int(np.argmax(needed - gap))
+        if needed[worst] - gap[worst] > 1e-9:
+            way, unit = f"segment {segment.id}" if segment.id != TO_START else "the way to the start", bounds.unit(worst)
+            raise PlanError(f"{way} takes {bounds.names[worst]} at {speed[worst]:.3g} {unit}/s to "
+                            f"{gap[worst]:.3g} {unit} before its limit, {needed[worst]:.3g} {unit} are needed: "
+                            f"should the computer fall silent, the drive goes on for {silent:.3g} s (driver.watchdog and "
+                            f"{SILENT_CYCLES} cycles; where it loses power then, {BRAKE_CLOSES:g} s until a brake holds)")

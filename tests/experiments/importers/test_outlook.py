@@ -1,0 +1,105 @@
+"""Logs of any motion: what they allow is said after the import, what they cannot show is said or refused."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from stribeck.experiments.importers.outlook import outlook
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.log.run import load_run
+from stribeck.ident.model.dynamics import inverse_dynamics
+from tests.places import DATA, TEST_ARMS
+
+GOLDEN = DATA / "golden"
+
+
+@pytest.fixture(scope="module")
+def general():
+    """A minute of general motion of the pair, with known friction: time, positions, torques."""
+    from stribeck.ident.arm.arm_file import load_arm
+
+    arm = load_arm(TEST_ARMS / "pair.toml")
+    t = np.arange(0.0, 60.0, 1.0 / 200.0)
+    phase, rate = np.array([0.9, 0.61]), np.array([2.3, 1.7])
+    q = 1.1 * np.sin(phase * t[:, None]) + 0.2 * np.sin(rate * t[:, None])
+    dq = 1.1 * phase * np.cos(phase * t[:, None]) + 0.2 * rate * np.cos(rate * t[:, None])
+    ddq = -1.1 * phase**2 * np.sin(phase * t[:, None]) - 0.2 * rate**2 * np.sin(rate * t[:, None])
+    tau = np.asarray(inverse_dynamics(load_mechanism(arm), q, dq, ddq)) + 0.4 * ddq + [3.0, 2.0] * np.sign(dq) + [2.0, 1.5] * dq
+    return t, q, tau + np.random.default_rng(0).normal(0.0, 0.05, q.shape)
+
+
+class TestGeneralMotion:
+    def test_positions_and_currents_are_enough(self, cli, make_arm, general, tmp_path):
+        """No velocity in the log, one torque constant from gravity: the fit that the import names finds the friction."""
+        from stribeck.ident.calibration.calibration import Calibration
+
+        t, q, tau = general
+        arm = make_arm({"joints": {"turn": {"torque_constant": 0.04}}})
+        np.savez(tmp_path / "log.npz", t=t, q=q, current=tau / 4.0)
+        outcome = cli("import", tmp_path / "log.npz", "--arm", arm.path, "--torque-constant", "gravity", "-o", "campaign")
+        assert outcome.code == 0, outcome.err
+        assert "next      stribeck fit campaign --motion model\n" in outcome.out
+        assert "velocity is not in the log: it is differentiated" in outcome.out
+        assert "turn: 4 N·m/A at the joint (arm file)" in outcome.out
+        record = load_run(next(Path("campaign/runs").iterdir())).record
+        lift = record["import"]["torque_constants"]["lift"]
+        assert lift["source"] == "gravity"
+        assert lift["value"] == pytest.approx(4.0, abs=5.0 * lift["std_error"])
+        assert lift["value"] == pytest.approx(4.0, rel=0.005)
+        assert cli("fit", "campaign", "--motion", "model", "--law", "coulomb-viscous", "-o", "out").code == 0
+        joints = Calibration.load(Path("out/calibration.toml")).joints
+        for name, coulomb, viscous in (("turn", 3.0, 2.0), ("lift", 2.0, 1.5)):
+            assert joints[name].values["coulomb"] == pytest.approx(coulomb, rel=0.02)
+            assert joints[name].values["viscous"] == pytest.approx(viscous, rel=0.02)
+
+    def test_current_against_gravity_is_refused(self, make_arm, cli, general, tmp_path):
+        t, q, tau = general
+        np.savez(tmp_path / "log.npz", t=t[:4000], q=q[:4000], current=tau[:4000] * [1.0, -1.0])
+        arm = make_arm({"joints": {"turn": {"torque_constant": 0.01}}})
+        outcome = cli("import", tmp_path / "log.npz", "--arm", arm.path, "--torque-constant", "gravity", "-o", tmp_path / "out")
+        assert outcome.code == 2
+        assert "lift" in outcome.err
+        assert not (tmp_path / "out").exists()
+
+    def test_round_trips_are_found_and_still_joints_named(self, cli, tmp_path):
+        run = load_run(next((GOLDEN / "runs").iterdir()))
+        np.savez(tmp_path / "log.npz", t=run.t, q=run.signals["q"], tau=run.signals["tau"])
+        outcome = cli("import", tmp_path / "log.npz", "--arm", GOLDEN / "pendulum.toml", "-o", "campaign")
+        assert "next      stribeck fit campaign\n" in outcome.out
+        assert "round trips" not in outcome.out
+        np.savez(tmp_path / "still.npz", t=run.t, q=np.zeros(len(run.t)), tau=run.signals["tau"])
+        outcome = cli("import", tmp_path / "still.npz", "--arm", GOLDEN / "pendulum.toml", "-o", "still")
+        assert "hinge: no motion, so no friction" in outcome.out
+        assert "nothing can be fitted" in outcome.out
+
+    @pytest.mark.parametrize(("factor", "words"), [(0.01, "times the model's gravity: is it in amperes"),
+                                                   (-1.0, "hinge: torque opposes motion in 100% of the points")])
+    def test_a_torque_in_another_unit_or_direction_is_said_at_once(self, cli, tmp_path, factor, words):
+        run = load_run(next((GOLDEN / "runs").iterdir()))
+        np.savez(tmp_path / "log.npz", t=run.t, q=run.signals["q"], tau=factor * run.signals["tau"])
+        outcome = cli("import", tmp_path / "log.npz", "--arm", GOLDEN / "pendulum.toml", "-o", "campaign")
+        assert (outcome.code, words in outcome.out.replace("\n", " ")) == (0, True)
+
+    def test_a_single_speed_is_said_to_be_too_few(self, arm, bring, tmp_path):
+        t = np.arange(0.0, 40.0, 0.01)
+        way = np.abs((t % 4.0) - 2.0)
+        tau = np.sign(np.gradient(way))[:, None] * [3.0, 2.0]
+        np.savez(tmp_path / "log.npz", t=t, q=np.column_stack((way, 0.5 * way)), tau=tau)
+        seen = outlook(bring(tmp_path / "log.npz"), load_mechanism(arm))
+        assert seen.options == ""
+        assert any("turn, lift: fewer than 3 speeds" in sentence for sentence in seen.sentences)
+
+    def test_a_joint_that_only_goes_to_a_posture_leaves_the_fit_as_it_is(self, arm, bring, tmp_path):
+        t, (way, tau), leg = np.arange(0.0, 42.0, 0.01), np.zeros((2, 4200)), 200
+        for k, speed in enumerate(np.repeat(np.geomspace(0.1, 0.5, 10), 2)):
+            rows, sign = slice(k * leg, (k + 1) * leg), (-1.0) ** k
+            way[rows] = speed * (sign * (t[rows] - t[rows][0]) + (2.0 if sign < 0.0 else 0.0))
+            tau[rows] = sign * (3.0 + speed)
+        q = np.column_stack((way, np.maximum(0.0, 0.1 * (t - 40.5))))
+        np.savez(tmp_path / "log.npz", t=t, q=q, tau=np.column_stack((tau, tau)))
+        seen = outlook(bring(tmp_path / "log.npz"), load_mechanism(arm))
+        assert seen.options == ""
+        assert any(sentence.startswith("lift: fewer than 4 round trips") and "--motion model would" in sentence
+                   for sentence in seen.sentences)
+        assert not any("too slow" in sentence or "masses" in sentence for sentence in seen.sentences)

@@ -1,0 +1,13 @@
+"""The small arm and a plan of two speeds for it."""
+
+import pytest
+
+
+@pytest.fixture
+def arm(make_arm):
+    return make_arm()
+
+
+@pytest.fixture
+def plan(arm, make_plan):
+    return make_plan(arm, speeds=(0.4, 0.1))

@@ -1,0 +1,101 @@
+"""Refusals of whole plans before anything moves, and of the way to their start."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from stribeck.experiments.errors import PlanError
+from stribeck.experiments.methods.breakaway_ramps import plan_breakaway
+from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
+from stribeck.experiments.methods.validation_motion import plan_validation
+from stribeck.experiments.plans.check_plan import check_plan
+from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
+from stribeck.ident.arm.arm_file import Workspace
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.model.loads import joint_loads
+from tests.experiments.plans.damage import changed, checked
+
+
+class TestWeight:
+    """Gravity alone must leave the drives some torque."""
+
+    def test_a_plan_that_gravity_would_stop_is_refused(self, make_arm, make_plan):
+        arm = make_arm({"joints": {"lift": {"torque": 4.0}}})
+        with pytest.raises(PlanError, match=r"ends where gravity asks .* of lift, more than 90 % of its limit of 4 N·m; raise "
+                                            r"joints\.lift\.torque"):
+            check_plan(make_plan(arm), arm, load_mechanism(arm))
+
+    def test_postures_are_where_the_drives_hold_the_arm(self, make_arm):
+        """Stretched out the boom is too heavy; lifted up it is not."""
+        arm = make_arm({"joints": {"lift": {"torque": 4.0}}, "workspace": {"home": [0.0, 1.3]}})
+        mechanism = load_mechanism(arm)
+        heaviest = np.abs(joint_loads(mechanism, np.zeros((1, 2))).tau[0, 1])
+        assert heaviest > 4.0
+        plan = plan_constant_speed(arm, ("turn",), 0, ConstantSpeed(postures=2, speeds=3))
+        held = np.abs(joint_loads(mechanism, np.array([segment.target for segment in plan.segments])).tau[:, 1])
+        assert held.max() <= 0.9 * 4.0
+
+    @pytest.mark.parametrize("plan", [plan_breakaway, plan_validation])
+    def test_so_are_those_of_ramps_and_swings(self, make_arm, plan):
+        arm = make_arm({"joints": {"lift": {"torque": 4.0}}, "workspace": {"home": [0.0, 1.3]}})
+        for seed in range(5):
+            made = plan(arm, ("turn",), seed)
+            held = np.abs(joint_loads(load_mechanism(arm), np.array([segment.target for segment in made.segments])).tau[:, 1])
+            assert held.max() <= 0.9 * 4.0
+
+    def test_a_home_that_is_too_heavy_says_so(self, make_arm):
+        arm = make_arm({"joints": {"lift": {"torque": 4.0}}})
+        with pytest.raises(PlanError, match=r"workspace\.home = .* gravity asks .* of lift, more than 90 % of its limit of 4"):
+            plan_constant_speed(arm)
+
+
+def test_a_joint_that_stands_at_its_limit_all_the_time_is_refused(make_arm, make_plan):
+    """A gripper's finger at zero, where its range begins: the least sway would end the run."""
+    arm = make_arm()
+    made = make_plan(arm, posture=(0.2, 1.4996))
+    with pytest.raises(PlanError, match=r"lift stands still at 1\.\d+ rad in segment 0, .* workspace\.home, or fix it by"):
+        check_plan(replace(made, start=(0.2, 1.4996)), arm, load_mechanism(arm))
+    check_plan(make_plan(arm), arm, load_mechanism(arm))
+
+
+class TestCheck:
+    def test_a_good_plan_says_how_much_room_it_keeps(self, plan, arm):
+        assert checked(plan, arm) == pytest.approx(1.5 - 0.3)       # the lift stands at 0.3 of 1.5 rad
+
+    @pytest.mark.parametrize("purpose", ["breakaway", "validation"])
+    def test_segments_that_do_not_serve_its_purpose(self, plan, arm, purpose):
+        with pytest.raises(PlanError, match=f"segment 1 is a stroke; a plan whose purpose is {purpose} has"):
+            checked(replace(plan, purpose=purpose), arm)
+
+    @pytest.mark.parametrize("number", [1, -1])
+    def test_numbers_that_do_not_tell_segments_apart(self, plan, arm, number):
+        with pytest.raises(PlanError, match="number of its own"):
+            checked(changed(plan, 3, id=number), arm)
+
+    @pytest.mark.parametrize("of", [2, 3, 9])
+    def test_a_segment_that_does_not_retrace_what_it_says(self, plan, arm, of):
+        with pytest.raises(PlanError, match=f"segment 2 says mirror_of = {of}, but does not retrace"):
+            checked(changed(plan, 2, mirror_of=of), arm)
+
+    def test_nothing_to_record(self, plan, arm):
+        with pytest.raises(PlanError, match="no stroke"):
+            checked(replace(plan, segments=()), arm)
+
+    def test_another_arm(self, plan, make_arm):
+        with pytest.raises(PlanError, match="the plan is for joints turn, lift, the arm slide has carriage"):
+            checked(plan, make_arm(base="slide"))
+
+    def test_an_arm_file_that_changed_since(self, plan, make_arm):
+        with pytest.raises(PlanError, match="another version of the arm file"):
+            checked(plan, make_arm({"joints": {"turn": {"velocity": 1.9}}}))
+
+    def test_another_truth_is_no_other_arm(self, plan, make_arm):
+        checked(plan, make_arm({"simulation": {"torque_noise": 0.1}}))
+
+    def test_a_way_that_leaves_the_box(self, arm, plan):
+        """Both ends are inside, but between them the boom swings out to y = 0.362 m for a moment."""
+        boxed = replace(arm, workspace=Workspace(box=((-1.0, 1.0), (-1.0, 0.3605), (0.0, 1.0))))
+        with pytest.raises(PlanError, match=r"segment 1 \(turn in posture 1\) .* workspace box of pair\.toml"):
+            checked(changed(plan, 1, target=(2.088, 0.3)), boxed)
+        checked(plan, boxed)
