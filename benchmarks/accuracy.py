@@ -256,7 +256,7 @@ def _efficiency(seed: int) -> list[dict[str, Any]]:
     """Errors of a fit whose law and load are known, in units of the truth, beside their bounds."""
     from stribeck.ident.fit.law_fit import fit_law
     from stribeck.ident.fit.points import FitPoints
-    from stribeck.ident.laws.table import LAWS
+    from stribeck.ident.laws.law_table import LAWS
 
     loaded = seed % 2 == 0
     case = random_case(seed, True, loaded)
@@ -412,8 +412,8 @@ def _speed(scatter: float, samples: int = 100_000, rounds: int = 5) -> dict[str,
 
     from stribeck.ident.fit.law_fit import fit_law
     from stribeck.ident.fit.points import FitPoints
+    from stribeck.ident.laws.law_table import LAWS
     from stribeck.ident.laws.stribeck import stribeck
-    from stribeck.ident.laws.table import LAWS
 
     rng = np.random.default_rng(0)
     truth = {"coulomb": 4.0, "static": 6.0, "stribeck_velocity": 0.06, "viscous": 5.0, "coulomb_coefficient": 0.1,

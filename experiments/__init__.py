@@ -1,1 +1,5 @@
-"""Experiments: plans, motion, recording, foreign logs, reports and the command line."""
+"""Experiments: plans, motion, recording, foreign logs, reports and the command line.
+
+Imports from: `experiments.methods`, `experiments.plans`, `experiments.recording`, `experiments.report`, `ident`, `ident.arm`,
+`ident.calibration`, `ident.export`, `ident.fit.joint`, `ident.log`.
+"""

@@ -1,63 +1,149 @@
-"""Which way the packages depend on each other, and what none of them may do; read from the source."""
+"""Which way rooms depend on each other, how large they are, and what none of them may do; read from the source."""
 
 import ast
-from collections.abc import Iterator
+import re
+import statistics
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Set
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 from tests.places import ROOT
 
-FORBIDDEN = {"ident": {"drivers", "experiments", "tests", "benchmarks"},
-             "drivers": {"experiments", "tests", "benchmarks"},
-             "experiments": {"tests", "benchmarks"}}
+PACKAGES = ("ident", "drivers", "experiments")          # each imports itself and what stands before it
+FORBIDDEN = {"tests", "benchmarks", "docs", *PACKAGES}  # as top-level names: the package is stribeck
 UNSAFE_MODULES = {"pickle", "cPickle", "cloudpickle", "dill", "joblib", "shelve", "marshal", "yaml", "ruamel"}
 UNSAFE_CALLS = {"eval", "exec", "read_pickle", "to_pickle"}
-FILES = sorted(path for package in FORBIDDEN for path in (ROOT / package).rglob("*.py"))
+MOST_FILES, MOST_LINES, MEDIAN_LINES = 15, 400, 180     # of a room beside its __init__, of a file, of all files
+FILES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+MODULES = {".".join(("stribeck", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__"): path
+           for path in FILES}
+ROOMS = sorted(path.parent for path in FILES if path.name == "__init__.py")
 
 
 def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
 
 
-def package_of(path: Path) -> str:
-    return path.relative_to(ROOT).parts[0]
-
-
 def label(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
+def room_name(path: Path) -> str:
+    """A room as docstrings write it: `ident.fit.joint`."""
+    return ".".join(path.relative_to(ROOT).parts)
+
+
 def imported(path: Path) -> Iterator[tuple[str, int]]:
-    """First part of every imported module, with its line; imports inside functions and by name count too."""
+    """Every imported module in full, with its line; imports inside functions, for types, and by name count too."""
     for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
-            yield from ((alias.name.split(".")[0], node.lineno) for alias in node.names)
+            yield from ((alias.name, node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            yield (node.module or "").split(".")[0] if not node.level else package_of(path), node.lineno
+            assert not node.level, f"{label(path)}, line {node.lineno}: write the whole name of the module"
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                yield whole if whole in MODULES else str(node.module), node.lineno
         elif isinstance(node, ast.Call) and called(node) in ("import_module", "__import__") and node.args:
             name = node.args[0]
-            yield name.value.split(".")[0] if isinstance(name, ast.Constant) else "?", node.lineno
+            yield str(name.value) if isinstance(name, ast.Constant) else "?", node.lineno
 
 
 def called(node: ast.Call) -> str:
     return getattr(node.func, "id", getattr(node.func, "attr", ""))
 
 
-def test_the_packages_are_found() -> None:
-    assert {package_of(path) for path in FILES} == set(FORBIDDEN)
-    assert len(FILES) > 20
+def arrows() -> dict[str, set[str]]:
+    """Modules of the package that each of its modules imports."""
+    return {module: {name for name, _ in imported(path) if name in MODULES} - {module} for module, path in MODULES.items()}
+
+
+ARROWS = arrows()
+
+
+def circle(graph: Mapping[str, Set[str]]) -> str:
+    """A circle of a graph in words, or nothing."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return " -> ".join(reversed(error.args[1]))
+    return ""
+
+
+def test_the_rooms_are_found() -> None:
+    assert {path.relative_to(ROOT).parts[0] for path in FILES} == set(PACKAGES)
+    assert len(FILES) > 200
+    assert len(ROOMS) > 30
+
+
+def test_no_two_modules_import_each_other() -> None:
+    assert circle(ARROWS) == ""
+
+
+@pytest.mark.parametrize("room", [ROOT / "", *ROOMS], ids=lambda path: room_name(path) or "stribeck")
+def test_nothing_inside_a_room_goes_round(room: Path) -> None:
+    """Files and rooms inside a room, each room taken as one, form no circle: then they have an order, and data one way."""
+    inside = ".".join(("stribeck", *room.relative_to(ROOT).parts)) + "."
+    graph: dict[str, set[str]] = defaultdict(set)
+    for module, others in ARROWS.items():
+        entry = module.removeprefix(inside).partition(".")[0]
+        if module.startswith(inside):
+            below = {other.removeprefix(inside).partition(".")[0] for other in others if other.startswith(inside)}
+            graph[entry] |= below - {entry}
+    assert circle(graph) == ""
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=room_name)
+def test_a_room_says_what_it_imports(room: Path) -> None:
+    """The docstring of a room is true and complete; a new arrow between rooms is a decision and shows in a review."""
+    docstring = ast.get_docstring(parsed(room / "__init__.py")) or ""
+    stated = set(re.findall(r"`([\w.]+)`", docstring.partition("Imports from:")[2]))
+    own = {".".join(("stribeck", *path.relative_to(ROOT).with_suffix("").parts)) for path in room.glob("*.py")}
+    found = {room_name(MODULES[other].parent) for module in own for other in ARROWS.get(module, ())} - {room_name(room)}
+    assert stated == found
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=room_name)
+def test_a_room_is_one_docstring_and_not_too_full(room: Path) -> None:
+    assert len(parsed(room / "__init__.py").body) == 1, "a room's __init__ is its docstring; nothing is imported through it"
+    assert len(list(room.glob("*.py"))) - 1 <= MOST_FILES
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_packages_point_one_way(package: str) -> None:
+    upstairs = PACKAGES[PACKAGES.index(package) + 1:]
+    wrong = [f"{module} imports {other}" for module, others in ARROWS.items() for other in others
+             if module.startswith(f"stribeck.{package}") and other.startswith(tuple(f"stribeck.{name}" for name in upstairs))]
+    assert wrong == []
+
+
+def test_no_file_is_long() -> None:
+    lines = {label(path): len(path.read_text(encoding="utf-8").splitlines()) for path in FILES}
+    assert {name: count for name, count in lines.items() if count > MOST_LINES} == {}
+    assert statistics.median(count for name, count in lines.items() if not name.endswith("__init__.py")) <= MEDIAN_LINES
+
+
+def test_files_can_be_told_apart() -> None:
+    """Two editor tabs of one name are one too many."""
+    names = [path.name for path in FILES if path.name != "__init__.py"]
+    allowed = {"errors.py",                                                     # of each package
+               "canopen.py", "dynamixel.py", "odrive.py", "cubemars.py", "damiao.py"}      # a kind of drive, and its emulator
+    assert {name for name in names if names.count(name) > 1} - allowed == set()
 
 
 @pytest.mark.parametrize("path", FILES, ids=label)
-def test_imports_point_one_way(path: Path) -> None:
-    wrong = [f"line {line}: {name}" for name, line in imported(path) if name in FORBIDDEN[package_of(path)]]
+def test_the_package_is_stribeck_and_private_names_stay_at_home(path: Path) -> None:
+    wrong = [f"line {line}: {name}" for name, line in imported(path) if name.partition(".")[0] in FORBIDDEN]
+    wrong += [f"line {node.lineno}: {alias.name}" for node in ast.walk(parsed(path)) if isinstance(node, ast.ImportFrom)
+              and str(node.module).startswith("stribeck") for alias in node.names if alias.name.startswith("_")]
     assert not wrong, f"{label(path)} imports {', '.join(wrong)}"
 
 
 @pytest.mark.parametrize("path", FILES, ids=label)
 def test_nothing_unpickles_or_evaluates_text(path: Path) -> None:
-    wrong = [f"line {line}: {name}" for name, line in imported(path) if name in UNSAFE_MODULES]
+    wrong = [f"line {line}: {name}" for name, line in imported(path) if name.partition(".")[0] in UNSAFE_MODULES]
     for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Call):
             risky = [key.arg for key in node.keywords if key.arg in ("allow_pickle", "shell")
@@ -67,28 +153,21 @@ def test_nothing_unpickles_or_evaluates_text(path: Path) -> None:
     assert not wrong, f"{label(path)}: {', '.join(wrong)}"
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if path.name == "__init__.py"], ids=label)
-def test_package_files_only_name_what_is_public(path: Path) -> None:
-    """Docstring, imports and __all__; work happens in functions, never at import."""
-    body = parsed(path).body
-    assert ast.get_docstring(parsed(path)), f"{label(path)} has no docstring"
-    for node in body[1:]:
-        is_all = isinstance(node, ast.Assign) and [getattr(target, "id", "") for target in node.targets] == ["__all__"]
-        assert is_all or isinstance(node, (ast.Import, ast.ImportFrom)), f"{label(path)}, line {node.lineno}"
-
-
-@pytest.mark.parametrize("path", [path for path in FILES if path.name == "__init__.py"], ids=label)
-def test_all_lists_what_the_package_imports(path: Path) -> None:
-    names = {alias.asname or alias.name for node in parsed(path).body if isinstance(node, ast.ImportFrom)
-             for alias in node.names}
-    (public,) = [ast.literal_eval(node.value) for node in parsed(path).body if isinstance(node, ast.Assign)] or [[]]
-    assert set(public) == names
-    assert len(public) == len(set(public))
-
-
-@pytest.mark.parametrize("path", [path for path in FILES if package_of(path) == "ident"], ids=label)
+@pytest.mark.parametrize("path", [path for path in FILES if path.is_relative_to(ROOT / "ident")], ids=label)
 def test_ident_neither_prints_nor_waits_nor_reads_a_clock(path: Path) -> None:
     """Arrays in, arrays out: otherwise a fit could not be repeated to the digit."""
-    assert not {name for name, _ in imported(path)} & {"time", "serial", "can", "socket", "subprocess", "threading"}
+    top = {name.partition(".")[0] for name, _ in imported(path)}
+    assert not top & {"time", "serial", "can", "socket", "subprocess", "threading"}
     calls = {called(node) for node in ast.walk(parsed(path)) if isinstance(node, ast.Call)}
     assert not calls & {"print", "input", "sleep", "now", "utcnow", "today"}
+
+
+def test_tests_mirror_the_tree() -> None:
+    """A test below tests/ident, drivers or experiments lies where what it tests lies, as far as that has a room."""
+    folders = {path.parent for package in PACKAGES for path in (ROOT / "tests" / package).rglob("test_*.py")}
+    assert {label(folder) for folder in folders if not (ROOT / folder.relative_to(ROOT / "tests")).is_dir()} == set()
+
+
+def test_a_circle_would_be_found() -> None:
+    assert circle({"a": {"b"}, "b": {"c"}, "c": set()}) == ""
+    assert set(circle({"a": {"b"}, "b": {"c"}, "c": {"a"}}).split(" -> ")) == {"a", "b", "c"}

@@ -9,7 +9,7 @@ import pytest
 
 from stribeck.experiments.importers.readers import READERS
 from stribeck.ident.export.formats import NUMBERS
-from stribeck.ident.laws.table import LAWS
+from stribeck.ident.laws.law_table import LAWS
 from tests.drivers.wires import play, processes
 from tests.manual import MANUAL, alike, assert_printed, blocks, run_page
 from tests.places import DATA, SHARED

@@ -11,7 +11,7 @@ from stribeck.experiments.plans.plan import Plan, Segment
 from stribeck.ident.arm.arm_file import JointTable, _ArmTable
 from stribeck.ident.calibration.calibration_tables import CalibrationTable, JointCalibrationTable, ParameterTable
 from stribeck.ident.fit.information import ExpectedPrecision
-from stribeck.ident.laws.table import LAWS, laws_on_offer, quantities
+from stribeck.ident.laws.law_table import LAWS, laws_on_offer, quantities
 from stribeck.ident.log.round_trips import COLUMNS
 from stribeck.ident.log.run import SIGNALS
 from stribeck.ident.model.files.mechanism_toml import _EndTable, _FrictionTable, _LoopTable, _MechanismTable

@@ -1,1 +1,4 @@
-"""CiA 402 drives over CANopen."""
+"""CiA 402 drives over CANopen.
+
+Imports from: `drivers`, `drivers.wire`, `ident`.
+"""

@@ -1,1 +1,4 @@
-"""Dynamixel X servos over Protocol 2.0."""
+"""Dynamixel X servos over Protocol 2.0.
+
+Imports from: `drivers`, `drivers.wire`, `ident`.
+"""

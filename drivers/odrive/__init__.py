@@ -1,1 +1,4 @@
-"""ODrive axes over CAN Simple."""
+"""ODrive axes over CAN Simple.
+
+Imports from: `drivers.wire`, `drivers.wire.polled`.
+"""

@@ -1,1 +1,4 @@
-"""What all drives on a bus share: transports, the cycle, the ladder that ends motion."""
+"""What all drives on a bus share: transports, the cycle, the ladder that ends motion.
+
+Imports from: `drivers`, `ident`, `ident.arm`, `ident.model`.
+"""

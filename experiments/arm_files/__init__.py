@@ -1,1 +1,4 @@
-"""Arm files made from models."""
+"""Arm files made from models.
+
+Imports from: `experiments.recording`, `ident`, `ident.arm`, `ident.export`, `ident.model`, `ident.model.files`.
+"""

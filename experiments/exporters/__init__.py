@@ -1,1 +1,4 @@
-"""Recorded runs in formats of other software, values unchanged."""
+"""Recorded runs in formats of other software, values unchanged.
+
+Imports from: `ident`, `ident.log`.
+"""

@@ -1,1 +1,5 @@
-"""Recording: an arm follows a plan into a run folder; a campaign is a folder of runs."""
+"""Recording: an arm follows a plan into a run folder; a campaign is a folder of runs.
+
+Imports from: `drivers`, `drivers.wire`, `experiments`, `experiments.plans`, `ident`, `ident.arm`, `ident.fit.arm`,
+`ident.log`, `ident.model`.
+"""

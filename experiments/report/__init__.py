@@ -1,1 +1,4 @@
-"""Reports: the HTML page, its figures and tables, and the words for results."""
+"""Reports: the HTML page, its figures and tables, and the words for results.
+
+Imports from: `ident`, `ident.calibration`, `ident.export`, `ident.fit.joint`, `ident.laws`, `ident.log`, `ident.model`.
+"""

@@ -8,7 +8,7 @@ import numpy as np
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.calibration.calibration import Calibration
-from stribeck.ident.calibration.compare import Comparison, CurveChange, ParameterChange, loads_agree
+from stribeck.ident.calibration.changes import Comparison, CurveChange, ParameterChange, loads_agree
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import InputError
 from stribeck.ident.whole_files import whole

@@ -4,7 +4,7 @@ from markupsafe import Markup
 
 from stribeck.experiments.report import words
 from stribeck.experiments.report.joint_data import JointData
-from stribeck.ident.laws.table import law_named
+from stribeck.ident.laws.law_table import law_named
 
 _LEVELS = (("coulomb", "C"), ("static", "S"))
 

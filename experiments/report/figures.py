@@ -14,7 +14,7 @@ from stribeck.experiments.report.joint_data import JointData
 from stribeck.experiments.report.svg import COLOURS, SHADES, inline
 from stribeck.experiments.report.words import load_word
 from stribeck.ident.arrays import Array
-from stribeck.ident.laws.table import law_named
+from stribeck.ident.laws.law_table import law_named
 
 _RASTER = 600           # points from which marks become a picture, so that the page stays small
 _LARGE, _SMALL = (4.7, 5.3), (3.6, 2.9)      # inches; about the width at which a page shows them

@@ -13,8 +13,8 @@ from stribeck.experiments.report.svg import spark, strip
 from stribeck.experiments.report.words import glance
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.export.approximation import approximate, losses
+from stribeck.ident.laws.law_table import unit
 from stribeck.ident.laws.parameter import Parameter
-from stribeck.ident.laws.table import unit
 
 _LOADS = ("torque", "bending", "normal")
 

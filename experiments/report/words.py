@@ -11,9 +11,9 @@ from scipy.special import chdtri
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.fit.joint.gravity import ASTRAY, TELLS
+from stribeck.ident.laws.law_table import law_named, quantity_named
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.laws.quantity import COULOMB, STATIC, STRIBECK_VELOCITY, VISCOUS, Quantity
-from stribeck.ident.laws.table import law_named, quantity_named
 from stribeck.ident.log.breakaway import Breakaway
 
 MISSING = "–"

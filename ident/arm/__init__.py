@@ -1,1 +1,4 @@
-"""The arm file, the built-in arms, and the mechanism that each of them describes."""
+"""The arm file, the built-in arms, and the mechanism that each of them describes.
+
+Imports from: `ident`, `ident.model`, `ident.model.files`.
+"""

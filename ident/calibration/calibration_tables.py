@@ -14,10 +14,10 @@ from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.fit.arm.unknown_tool import MASS, TOOL_PARAMETERS, UnknownTool
 from stribeck.ident.fit.joint.directions import DIFFERENCES
+from stribeck.ident.laws.law_table import law_named, law_names
 from stribeck.ident.laws.load_components import components_of
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.laws.quantity import COMPONENTS
-from stribeck.ident.laws.table import law_named, law_names
 from stribeck.ident.log.breakaway import Breakaway
 from stribeck.ident.model.mechanism import Bearing
 

@@ -14,7 +14,7 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import InputError, unknown_name
-from stribeck.ident.laws.table import law_named
+from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.model.files.to_mujoco import compile_mechanism
 from stribeck.ident.model.loads import LOAD_PARTS, load_weights
 from stribeck.ident.model.mechanism import Mechanism

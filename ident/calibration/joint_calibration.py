@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 from stribeck.ident.arrays import Array
 from stribeck.ident.fit.fit_result import needed_load, prediction_band
 from stribeck.ident.fit.joint.directions import DIFFERENCES
+from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.laws.load_components import components_of
 from stribeck.ident.laws.parameter import Parameter
-from stribeck.ident.laws.table import law_named
 from stribeck.ident.log.breakaway import Breakaway
 from stribeck.ident.model.mechanism import Bearing
 

@@ -1,1 +1,4 @@
-"""Exports: one pure function a format, from a calibration to text and what the format cannot express."""
+"""Exports: one pure function a format, from a calibration to text and what the format cannot express.
+
+Imports from: `ident`, `ident.arm`, `ident.calibration`, `ident.laws`, `ident.model`, `ident.model.files`.
+"""

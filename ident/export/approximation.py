@@ -8,8 +8,8 @@ import numpy as np
 from stribeck.ident.arrays import Array
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.joint_calibration import JointCalibration
+from stribeck.ident.laws.law_table import LAWS, law_named
 from stribeck.ident.laws.load_components import load_part
-from stribeck.ident.laws.table import LAWS, law_named
 
 _GROWTH, _DIRECTIONS = "growth with load", "the difference between the directions"
 _SPEEDS, _LOADS = 200, 21        # nodes of the grid over the calibrated range

@@ -12,7 +12,7 @@ from stribeck.ident.errors import InputError
 from stribeck.ident.export.approximation import other_losses
 from stribeck.ident.export.result import Export
 from stribeck.ident.laws.law import Law
-from stribeck.ident.laws.table import law_named
+from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.model.loads import LOAD_PARTS, load_weights
 from stribeck.ident.model.mechanism import Mechanism
 

@@ -14,7 +14,7 @@ from stribeck.ident.arrays import Array, first_of_groups, group_index
 from stribeck.ident.errors import FitError, InputError, unknown_name
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.points import FitPoints, worth
-from stribeck.ident.laws.table import laws_on_offer
+from stribeck.ident.laws.law_table import laws_on_offer
 
 LOSSES = ("squares", "huber")
 HUBER = 1.345           # 95 % efficient where no round trip went wrong

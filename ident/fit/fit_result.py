@@ -16,9 +16,9 @@ from stribeck.ident.fit.law_on_points import predicted
 from stribeck.ident.fit.noise import Noise
 from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.laws.law import Law
+from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.laws.load_components import components_of
 from stribeck.ident.laws.parameter import Parameter
-from stribeck.ident.laws.table import law_named
 
 if TYPE_CHECKING:
     import lmfit

@@ -30,8 +30,8 @@ from stribeck.ident.fit.law_on_points import jacobian, parameter_names
 from stribeck.ident.fit.noise import Noise
 from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.fit.variable_projection import whitened
+from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.laws.load_components import components_of, load_at, load_part
-from stribeck.ident.laws.table import law_named
 
 STATIC = 1.4                        # expected of a joint: level of slow sliding over Coulomb friction,
 VISCOUS = 2.0                       # viscous friction at the velocity limit over Coulomb friction,

@@ -19,8 +19,8 @@ from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.fit.search_range import search_grid
 from stribeck.ident.fit.variable_projection import Moments, polish
 from stribeck.ident.laws.law import Law
+from stribeck.ident.laws.law_table import unit
 from stribeck.ident.laws.parameter import Parameter, verdict
-from stribeck.ident.laws.table import unit
 
 LEAST_ROUND_TRIPS = 4
 _SPARE_SPEEDS = 1       # distinct speeds beyond the parameters of speed that a law needs

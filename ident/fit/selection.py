@@ -25,9 +25,9 @@ from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.held_out import blocks_of_trips, held_out_errors, speed_of_trips
 from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS, Best, best_of, speed_classes, supports, with_intervals
 from stribeck.ident.fit.points import FitPoints
+from stribeck.ident.laws.law_table import law_named, laws_on_offer
 from stribeck.ident.laws.load_components import load_part
 from stribeck.ident.laws.parameter import Parameter, verdict
-from stribeck.ident.laws.table import law_named, laws_on_offer
 
 CLAIM = 0.85            # standard errors by which a richer law must win; balances claims missed and false claims
 RIVAL = 2.0             # the same for a load, of which several compete, and for what is rarer: a tool, directions that differ

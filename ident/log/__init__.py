@@ -1,1 +1,4 @@
-"""Recorded runs, read-only, and their reduction to measurements: strokes, round trips, breakaway and lowest speeds."""
+"""Recorded runs, read-only, and their reduction to measurements: strokes, round trips, breakaway and lowest speeds.
+
+Imports from: `ident`, `ident.arm`, `ident.laws`, `ident.model`.
+"""

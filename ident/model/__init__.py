@@ -1,1 +1,4 @@
-"""The rigid-body model: mechanism, recursion over its links, dynamics, joint loads and elastic joints."""
+"""The rigid-body model: mechanism, recursion over its links, dynamics, joint loads and elastic joints.
+
+Imports from: `ident`.
+"""

@@ -1,1 +1,4 @@
-"""Drives on a CAN bus that answer every frame: the thread that sends also reads."""
+"""Drives on a CAN bus that answer every frame: the thread that sends also reads.
+
+Imports from: `drivers`, `drivers.wire`.
+"""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from stribeck.ident.calibration.calibration import Calibration
-    from stribeck.ident.calibration.compare import Comparison
+    from stribeck.ident.calibration.changes import Comparison
 
 
 def register(app: typer.Typer) -> None:
@@ -27,7 +27,7 @@ def compare(calibrations: Annotated[list[Path], typer.Argument(metavar="CALIBRAT
     from stribeck.experiments.cli.screen.tables import fitted
     from stribeck.experiments.report.comparison import comparison_table, labels, plot
     from stribeck.ident.calibration.calibration import Calibration
-    from stribeck.ident.calibration.compare import compare as compare_calibrations
+    from stribeck.ident.calibration.changes import compare as compare_calibrations
     from stribeck.ident.errors import InputError
 
     if len(calibrations) < 2:

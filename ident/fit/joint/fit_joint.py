@@ -17,10 +17,10 @@ from stribeck.ident.fit.joint.torque_basis import BASES, corrected, divided, div
 from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS
 from stribeck.ident.fit.points import FitPoints, worth
 from stribeck.ident.fit.selection import ORDER, Candidate, select
+from stribeck.ident.laws.law_table import law_named, law_names, laws_on_offer, unit
 from stribeck.ident.laws.load_components import load_at
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.laws.quantity import COMPONENTS
-from stribeck.ident.laws.table import law_named, law_names, laws_on_offer, unit
 from stribeck.ident.log.finding import Finding
 from stribeck.ident.log.health.points_health import opposing
 from stribeck.ident.log.motion.filtered_motion import Log

@@ -27,8 +27,8 @@ from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS
 from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.fit.selection import Selection, select
+from stribeck.ident.laws.law_table import LAWS, law_named, laws_on_offer
 from stribeck.ident.laws.parameter import Parameter, verdict
-from stribeck.ident.laws.table import LAWS, law_named, laws_on_offer
 from stribeck.ident.log.finding import Finding
 from stribeck.ident.log.motion.motion_points import Motion
 from stribeck.ident.log.round_trips import COLUMNS

@@ -16,8 +16,8 @@ from stribeck.ident.fit.group_sums import group_sum, symmetric_inverse
 from stribeck.ident.fit.joint.advice import more
 from stribeck.ident.fit.noise import WHITE, Noise, estimate_noise
 from stribeck.ident.fit.selection import RIVAL
+from stribeck.ident.laws.law_table import unit
 from stribeck.ident.laws.parameter import Parameter, verdict
-from stribeck.ident.laws.table import unit
 
 SHOWS = 3.0             # the spread of gravity must exceed the scatter of the even part by this factor
 TELLS = 0.2             # widest interval of the scale that says anything

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from stribeck.ident.fit.fit_result import FitResult
+from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.laws.parameter import Parameter, verdict
-from stribeck.ident.laws.table import law_named
 
 BASES = ("drive", "gravity-corrected")
 _TORQUES = ("odd", "even", "std")

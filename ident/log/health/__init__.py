@@ -1,1 +1,4 @@
-"""Checks of a recorded run: each finding names the joint, the time and the consequence for the fit."""
+"""Checks of a recorded run: each finding names the joint, the time and the consequence for the fit.
+
+Imports from: `ident`, `ident.arm`, `ident.log`, `ident.model`.
+"""

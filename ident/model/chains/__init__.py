@@ -1,1 +1,4 @@
-"""Closed kinematic chains: loops of a mechanism that are closed by cut joints."""
+"""Closed kinematic chains: loops of a mechanism that are closed by cut joints.
+
+Imports from: `ident`, `ident.model`.
+"""

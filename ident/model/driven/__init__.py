@@ -1,1 +1,4 @@
-"""Mechanisms with friction in their joints: driving torques from motion, and motion from driving torques."""
+"""Mechanisms with friction in their joints: driving torques from motion, and motion from driving torques.
+
+Imports from: `ident`, `ident.laws`, `ident.model`, `ident.model.chains`.
+"""

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
-from stribeck.ident.laws.table import law_named
+from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.model.chains.closed_chain import ClosedLoads, ClosedMotion, ForceBalance, close_loops
 from stribeck.ident.model.dynamics import Kinematics, kinematics
 from stribeck.ident.model.elastic_joints import equilibrium, spring_torque

@@ -15,7 +15,7 @@ from scipy.optimize import brentq
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError, ModelError
-from stribeck.ident.laws.table import law_named
+from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.model.elastic_joints import spring_torque
 from stribeck.ident.model.loads import JointLoads, joint_loads
 from stribeck.ident.model.mechanism import Mechanism

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError, unknown_name
-from stribeck.ident.laws.table import law_named, law_names
+from stribeck.ident.laws.law_table import law_named, law_names
 from stribeck.ident.model.files.link_inertia import second_moment
 from stribeck.ident.model.mechanism import Ball, Bearing, Closure, JointFriction, Mechanism, Spring
 from stribeck.ident.toml_tables import parse_table, upgrade

@@ -14,8 +14,8 @@ from stribeck.ident.arm.arm_file import load_arm
 from stribeck.ident.calibration.calibration_content import Model
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import InputError, ModelError
+from stribeck.ident.laws.law_table import LAWS, unit
 from stribeck.ident.laws.parameter import Parameter
-from stribeck.ident.laws.table import LAWS, unit
 from stribeck.ident.model.loads import LOADS
 from stribeck.ident.model.mechanism import Bearing, Closure, Follower, Mechanism
 from stribeck.ident.whole_files import file_sha256

@@ -16,8 +16,8 @@ from stribeck.ident.arm.arm_file import Tool
 from stribeck.ident.arm.built_in import data_dir
 from stribeck.ident.calibration.calibration_content import Model
 from stribeck.ident.calibration.joint_calibration import JointCalibration
+from stribeck.ident.laws.law_table import LAWS, unit
 from stribeck.ident.laws.parameter import Parameter
-from stribeck.ident.laws.table import LAWS, unit
 from stribeck.ident.model.loads import LOADS
 from stribeck.ident.model.mechanism import Bearing
 from stribeck.ident.whole_files import file_sha256

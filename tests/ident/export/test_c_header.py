@@ -16,7 +16,7 @@ from stribeck.ident.calibration.calibration_content import Model
 from stribeck.ident.errors import InputError
 from stribeck.ident.export.c_header import identifier
 from stribeck.ident.export.formats import export
-from stribeck.ident.laws.table import LAWS
+from stribeck.ident.laws.law_table import LAWS
 from stribeck.ident.whole_files import file_sha256
 from tests.ident.export.conftest import ARMS, known, made_joint
 from tests.judges import tree

@@ -11,7 +11,7 @@ import pytest
 from stribeck import Calibration
 from stribeck.ident.errors import InputError
 from stribeck.ident.export.formats import EXPORTS, export
-from stribeck.ident.laws.table import law_named
+from stribeck.ident.laws.law_table import law_named
 from tests.ident.export.conftest import made_joint
 
 

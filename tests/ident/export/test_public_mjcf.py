@@ -12,7 +12,7 @@ import pytest
 from stribeck import Calibration, load_mechanism
 from stribeck.ident.export.approximation import approximate
 from stribeck.ident.export.formats import export
-from stribeck.ident.laws.table import LAWS
+from stribeck.ident.laws.law_table import LAWS
 from tests.ident.export.conftest import made_joint, resistance
 
 try:

@@ -10,7 +10,7 @@ import pytest
 
 from stribeck import FitResult, fit_friction
 from stribeck.ident.errors import FitError, InputError
-from stribeck.ident.laws.table import LAWS
+from stribeck.ident.laws.law_table import LAWS
 from tests.round_trip_points import friction, noisy, points, random_truth
 
 LAW_TRUTHS = {

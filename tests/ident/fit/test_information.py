@@ -21,7 +21,7 @@ from stribeck.ident.fit.information import (
 )
 from stribeck.ident.fit.law_fit import fit_law
 from stribeck.ident.fit.points import FitPoints
-from stribeck.ident.laws.table import LAWS, law_named
+from stribeck.ident.laws.law_table import LAWS, law_named
 
 TRUTH = {"coulomb": 2.0, "static": 2.8, "viscous": 1.5, "stribeck_velocity": 0.06}
 LOADED = TRUTH | {"coulomb_coefficient": 0.1, "static_coefficient": 0.14}

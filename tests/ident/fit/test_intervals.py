@@ -10,7 +10,7 @@ from stribeck import FitResult, fit_friction
 from stribeck.ident.fit.intervals import correlation
 from stribeck.ident.fit.law_fit import fit_law
 from stribeck.ident.fit.points import FitPoints
-from stribeck.ident.laws.table import LAWS
+from stribeck.ident.laws.law_table import LAWS
 from tests.round_trip_points import Points, friction, nasty, points
 
 

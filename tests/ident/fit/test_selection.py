@@ -8,7 +8,7 @@ import pytest
 from stribeck.ident.errors import FitError, InputError
 from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.fit.selection import Selection, select
-from stribeck.ident.laws.table import laws_on_offer
+from stribeck.ident.laws.law_table import laws_on_offer
 
 SPEEDS = np.geomspace(0.004, 1.2, 12)
 TORQUE = np.array([5.0, 25.0, 12.0, 30.0])       # loads of four postures, which rank them differently
@@ -67,7 +67,7 @@ def test_intervals_hold_what_a_law_allows_that_fits_as_well() -> None:
 
 def test_where_there_is_no_drop_the_other_law_makes_intervals_hardly_wider() -> None:
     from stribeck.ident.fit.law_fit import fit_law
-    from stribeck.ident.laws.table import LAWS
+    from stribeck.ident.laws.law_table import LAWS
 
     wider = []
     for seed in range(20):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 from stribeck import FitResult, fit_friction
-from stribeck.ident.laws.table import LAWS
+from stribeck.ident.laws.law_table import LAWS
 from tests.round_trip_points import SPEEDS, friction, nasty, points, random_truth
 
 

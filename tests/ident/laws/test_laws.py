@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from stribeck import coulomb_viscous, stribeck
 from stribeck.ident.errors import InputError
-from stribeck.ident.laws.table import LAWS, law_named, unit
+from stribeck.ident.laws.law_table import LAWS, law_named, unit
 
 # Guo, Ju and Wang, Aerospace 11 (2024) 368: joints 1, 2 and 4 of the five-axis tree at q = 0.1 t^2, recomputed
 # independently, with k_c = 0.005, k_s = 0.05, k_v = 0.01, w_s = 0.03 rad/s.

@@ -16,9 +16,9 @@ from stribeck.ident.export.formats import export
 from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.fit.selection import select
 from stribeck.ident.laws.law import Law
+from stribeck.ident.laws.law_table import LAWS, law_named, laws_on_offer, quantities, quantity_named, register, unit
 from stribeck.ident.laws.quantity import COULOMB, COULOMB_PER_LOAD, STATIC, STRIBECK_VELOCITY, VISCOUS, Quantity
 from stribeck.ident.laws.stribeck import STRIBECK
-from stribeck.ident.laws.table import LAWS, law_named, laws_on_offer, quantities, quantity_named, register, unit
 from stribeck.ident.log.run import load_run
 from tests.places import DATA
 

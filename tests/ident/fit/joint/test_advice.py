@@ -11,7 +11,7 @@ from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.fit.joint.advice import advised, more, vary_load
 from stribeck.ident.fit.law_fit import fit_law
 from stribeck.ident.fit.points import FitPoints
-from stribeck.ident.laws.table import law_named
+from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.model.loads import joint_loads
 
 SPEEDS = np.geomspace(0.01, 1.0, 10)

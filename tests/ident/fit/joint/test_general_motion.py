@@ -16,7 +16,7 @@ from stribeck.ident.fit.joint.general_motion import agreement, fit_motion
 from stribeck.ident.fit.law_fit import fit_law
 from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.fit.selection import Selection
-from stribeck.ident.laws.table import LAWS
+from stribeck.ident.laws.law_table import LAWS
 from stribeck.ident.log.motion.filtered_motion import filtered
 from stribeck.ident.log.motion.motion_points import reduce_motion
 from stribeck.ident.log.run import Run

@@ -12,8 +12,8 @@ from stribeck.ident.fit.law_fit import fit_law
 from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.identification.judge_joints import doubted
 from stribeck.ident.identify import identify
+from stribeck.ident.laws.law_table import LAWS
 from stribeck.ident.laws.parameter import Parameter
-from stribeck.ident.laws.table import LAWS
 from stribeck.ident.log.run import load_run
 
 TRIPS, BINS = 42, 3

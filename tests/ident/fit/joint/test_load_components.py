@@ -20,9 +20,9 @@ from stribeck.ident.export.formats import to_json
 from stribeck.ident.fit.joint.fit_joint import JointFit, Options, identify_joint
 from stribeck.ident.fit.law_fit import fit_law
 from stribeck.ident.fit.points import FitPoints
+from stribeck.ident.laws.law_table import LAWS
 from stribeck.ident.laws.load_components import load_part
 from stribeck.ident.laws.parameter import Parameter
-from stribeck.ident.laws.table import LAWS
 from stribeck.ident.model.mechanism import Bearing
 from stribeck.ident.whole_files import file_sha256
 

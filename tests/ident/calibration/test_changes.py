@@ -11,11 +11,11 @@ import pytest
 from stribeck.ident.arm.arm_file import Tool
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.calibration_content import Model
-from stribeck.ident.calibration.compare import compare
+from stribeck.ident.calibration.changes import compare
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import InputError
+from stribeck.ident.laws.law_table import unit
 from stribeck.ident.laws.parameter import Parameter
-from stribeck.ident.laws.table import unit
 from stribeck.ident.model.mechanism import Bearing
 
 TRUTH = {"coulomb": 6.0, "static": 8.2, "viscous": 11.3, "stribeck_velocity": 0.05}
