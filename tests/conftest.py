@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import tomllib
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +16,9 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
 from stribeck.ident.arm.arm_file import ArmFile, load_arm  # noqa: E402  # NumPy reads the variables when it is imported
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:      # as shells start programs in the background; tests send Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ARMS = TEST_ARMS
 LONGEST = ("test_main_job", "test_minute", "test_resumed", "test_company", "test_campaign", "test_dynamixel_axis",
