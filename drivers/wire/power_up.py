@@ -35,7 +35,7 @@ def power_up(cycle: Cycle, stood: Array, following_error: Array, at_rest: AtRest
     while not wait.over():
         broken = next((axis for axis in cycle.axes if axis.power == "fault"), None)
         if broken is not None:
-            raise DriverError(f"the drive of {broken.joint.name} has a fault: {broken.trouble}")
+            raise DriverError(f"the drive of {broken.joint.name} has a fault" + (f": {broken.trouble}" if broken.trouble else ""))
         _refuse_to_leave(cycle, stood, following_error)
         if wait.late():
             raise wait.error()
