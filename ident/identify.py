@@ -5,7 +5,6 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from functools import partial
-from importlib.metadata import version
 
 import numpy as np
 import pandas as pd
@@ -33,6 +32,7 @@ from stribeck.ident.log.round_trips import Reduction, reduce_run
 from stribeck.ident.log.run import BREAKAWAY, Run, arm_sha256
 from stribeck.ident.log.signal_checks import dead_torques
 from stribeck.ident.model.mechanism import Mechanism
+from stribeck.ident.versions import versions_of
 
 STRONG_DRIFT = 0.10     # change of friction over a run from which a warning is due
 CONTRADICTED = 0.10     # torque over the model's gravity that far from 1 puts the model's loads in doubt
@@ -359,7 +359,7 @@ def _calibration(runs: Sequence[Run], mechanism: Mechanism, joints: dict[str, Jo
            **({"motion": options.motion} if general else {}),
            **({"drift": options.drift} if options.drift != "auto" else {}),
            **({"seed": seeds[0]} if seeds else {}),
-           "versions": {name: version(name) for name in ("stribeck", "numpy", "scipy", "lmfit", "mujoco-core")}}
+           "versions": versions_of("stribeck", "numpy", "scipy", "lmfit", "mujoco")}
     return Calibration(
         arm.name, created.replace(microsecond=0), "general motion" if general else str(runs[0].record.get("experiment", "")),
         options.torque_basis,

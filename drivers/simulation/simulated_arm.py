@@ -207,7 +207,8 @@ class SimulatedArm:
         model, axes = self._model, self._axes
         mujoco.mj_forward(model, self._data)
         M = np.zeros((model.nv, model.nv))
-        mujoco.mj_fullM(model, self._data, M)
+        for column, unit in zip(M, np.eye(model.nv), strict=True):      # mj_fullM takes other arguments in every few versions
+            mujoco.mj_mulM(model, self._data, column, unit)
         inertia = np.diag(M)[axes.drives]
         kp = 2.0 * np.pi * self.truth.column("bandwidth") * inertia
         if not len(axes.springs):
@@ -429,7 +430,7 @@ def _compile(arm: ArmFile, names: tuple[str, ...], truth: Truth) -> tuple["mujoc
         if joint.stiffness is not None:
             spring = drive.parent.add_joint(       # every value is stated: the model's own defaults are for drives
                 name=_spring(name), type=drive.type, axis=drive.axis, pos=drive.pos, ref=0.0, springref=0.0, armature=0.0,
-                frictionloss=0.0, stiffness=[joint.stiffness, 0.0, 0.0], damping=[joint.stiffness_damping, 0.0, 0.0])
+                frictionloss=0.0, stiffness=joint.stiffness, damping=joint.stiffness_damping)
             if drive.frame is not None:
                 spring.set_frame(drive.frame)
     model = spec.compile()

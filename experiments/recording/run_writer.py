@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
-from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -26,6 +25,7 @@ from stribeck.ident.errors import InputError, StribeckError
 from stribeck.ident.log.run import ARM, DONE, RECORD, RUNS, SCHEMA, arm_sha256, campaign_runs, records
 from stribeck.ident.model.dynamics import same_dynamics
 from stribeck.ident.model.mechanism import Mechanism
+from stribeck.ident.versions import versions_of
 
 _STAMP = "%Y-%m-%dT%H-%M-%SZ"
 _UNITS = {"q": ("rad", "m"), "dq": ("rad/s", "m/s"), "tau": ("N·m", "N"), "q_cmd": ("rad", "m"),
@@ -81,7 +81,7 @@ class Recorder:
                                                      if value is not None}
         record = {"schema": SCHEMA, "experiment": experiment, "arm": arm.name, "names": list(mechanism.names),
                   "arm_file": arm.path.name, "arm_sha256": arm_sha256(arm), "driver": {**arm.driver.model_dump(), **steps},
-                  "versions": {name: version(name) for name in ("stribeck", "numpy", "mujoco-core", "pyarrow")}
+                  "versions": versions_of("stribeck", "numpy", "mujoco", "pyarrow")
                   | {"python": platform.python_version()},
                   "start": datetime.now(UTC).isoformat(timespec="milliseconds"), "seed": seed, "note": note,
                   "continues": continues, **({"options": options} if options else {}), "plan": plan,

@@ -14,6 +14,7 @@ import numpy as np
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError, ModelError, no_text, unknown_name
+from stribeck.ident.model.files.older_mujoco import correct_model
 
 if TYPE_CHECKING:
     import mujoco
@@ -141,6 +142,7 @@ def _parsed(path: Path, text: str) -> "mujoco.MjSpec":
     else:
         spec = mujoco.MjSpec.from_string(text)
         spec.modelfiledir = str(path.parent)
+    correct_model(spec, text)
     for mesh in spec.meshes:
         if mesh.file.startswith(_PACKAGE):
             mesh.file = _in_package(mesh.file, path.resolve()) or mesh.file
@@ -189,7 +191,8 @@ def _made_possible(spec: "mujoco.MjSpec") -> dict[str, Array]:
             continue
         moment = np.maximum(moment, least)
         possible = moment.sum() * np.eye(3) - (axes * moment) @ axes.T
-        body.iquat, body.fullinertia = [1.0, 0.0, 0.0, 0.0], [*np.diag(possible), *possible[[0, 0, 1], [1, 2, 2]]]
+        body.iquat, body.inertia = [1.0, 0.0, 0.0, 0.0], [0.0] * 3
+        body.fullinertia = [*np.diag(possible), *possible[[0, 0, 1], [1, 2, 2]]]
         missing[body.name] = stated - possible
     return missing
 

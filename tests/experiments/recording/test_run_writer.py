@@ -11,6 +11,7 @@ import threading
 import time
 from importlib.metadata import version
 
+import mujoco
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -156,6 +157,7 @@ class TestContent:
         assert record["driver"]["rate"] == 200.0
         assert record["driver"]["position_step"] == [1e-4, 1e-5]
         assert record["versions"]["stribeck"] == version("stribeck")
+        assert record["versions"]["mujoco"] == mujoco.__version__
         assert record["versions"]["python"] == platform.python_version()
         assert record["start"].endswith("+00:00")
 
