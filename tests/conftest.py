@@ -19,7 +19,7 @@ from stribeck.ident.arm.arm_file import ArmFile, load_arm  # noqa: E402  # NumPy
 ARMS = TEST_ARMS
 LONGEST = ("test_main_job", "test_minute", "test_resumed", "test_company", "test_campaign", "test_dynamixel", "test_clearance",
            "test_forecast", "test_gravity", "test_manual", "test_canopen", "test_reliability", "test_arm_contract",
-           "test_agreement")
+           "test_agreement", "test_packaging")
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
