@@ -6,10 +6,10 @@ import json
 import os
 import platform
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 
 from benchmarks.provenance import commit
+from stribeck.ident.versions import versions_of
 
 BENCHMARKS = {
     "main_job": "accuracy, coverage and verdicts of `stribeck calibrate` over seeds and arms, and its wall time",
@@ -49,7 +49,7 @@ def main() -> None:
     root = Path(__file__).parent.parent
     record = {"benchmark": options.name, "commit": commit(), "date": datetime.now(UTC).isoformat(timespec="seconds"),
               "machine": {"processor": platform.machine(), "cores": os.cpu_count(), "python": platform.python_version()},
-              "versions": {name: version(name) for name in ("stribeck", "numpy", "scipy", "mujoco-core")},
+              "versions": versions_of("stribeck", "numpy", "scipy", "mujoco"),
               "options": {key: value for key, value in vars(options).items() if key != "name"}, "figures": figures}
     _write(root / "benchmarks" / "results" / f"{options.name}.json", json.dumps(record, indent=1, default=str) + "\n")
     _write(root / "docs" / PAGES.get(options.name, f"benchmarks/{options.name}.md"),

@@ -23,7 +23,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:      # as shells start pro
 ARMS = TEST_ARMS
 LONGEST = ("test_main_job", "test_minute", "test_resumed", "test_company", "test_campaign", "test_dynamixel_axis",
            "test_clearance", "test_forecast", "test_gravity", "test_manual", "test_cia402_axis", "test_canopen_link",
-           "test_reliability", "test_arm_contract", "test_agreement")
+           "test_reliability", "test_arm_contract", "test_agreement", "test_packaging")
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:

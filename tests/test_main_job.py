@@ -156,27 +156,6 @@ def test_golden_run_gives_the_golden_calibration(tmp_path):
         assert joint.parameters[name].verdict == parameter.verdict
 
 
-def test_the_wheel_runs_the_main_job_outside_the_tree(tmp_path):
-    """Built, installed into an environment that knows nothing of the source tree, and used from elsewhere."""
-    pip = [sys.executable, "-m", "pip"]
-    subprocess.run([*pip, "wheel", "--no-deps", "--no-build-isolation", "-q", "-w", str(tmp_path), str(ROOT)], check=True)
-    (wheel,) = tmp_path.glob("stribeck-*.whl")
-    venv = tmp_path / "venv"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
-    python = venv / "bin" / "python"
-    site = subprocess.run([str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], check=True,
-                          capture_output=True, text=True).stdout.strip()
-    subprocess.run([*pip, "install", "--no-deps", "-q", "--target", site, str(wheel)], check=True)
-    parts = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
-    (Path(site) / "dependencies.pth").write_text("\n".join(parts) + "\n", encoding="utf-8")   # plain paths: no editable hooks
-    code = "import stribeck; print(stribeck.__file__); from stribeck.__main__ import main; main()"
-    done = subprocess.run([str(python), "-c", code, "calibrate", "lab6", "--joints", "j6", "--budget", "90s", "--seed", SEED,
-                           "--out", "out"], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith(str(Path(site) / "stribeck"))
-    assert Calibration.load(tmp_path / "out").joints["j6"].verdict() == "identified"
-
-
 def test_the_snippet_of_the_readme_runs(campaign, monkeypatch, capsys):
     monkeypatch.chdir(campaign.parent)
     readme = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -8,9 +8,11 @@ from numpy.typing import NDArray
 
 from stribeck.drivers.simulation.truth import FlexibleLink
 from stribeck.ident.errors import InputError
+from stribeck.ident.model.files.older_mujoco import mujoco_release
 
 Array = NDArray[np.float64]
 _UNIFORM = 0.01         # how far a link may be from a uniform rod, as a fraction
+_MUJOCO = 3, 16         # before it a model into which a body of another was moved ends the program when it is forgotten
 
 
 @dataclass(frozen=True)
@@ -60,8 +62,10 @@ def make_flexible(spec: "mujoco.MjSpec", joint: str, link: FlexibleLink, key: st
     Raises
     ------
     InputError
-        If the link is no uniform rod.
+        If the link is no uniform rod, or MuJoCo is older than 3.16.
     """
+    if mujoco_release() < _MUJOCO:
+        raise InputError(f"{key}: needs MuJoCo {'.'.join(map(str, _MUJOCO))} or newer; {mujoco.__version__} is installed")
     source = spec.copy()
     source.compiler.fusestatic = False
     model = source.compile()
@@ -83,8 +87,8 @@ def make_flexible(spec: "mujoco.MjSpec", joint: str, link: FlexibleLink, key: st
             for letter, axis in axes.items():       # every value is stated: the model's own defaults are for drives
                 hinges.append(f"{joint} {k}{letter}")
                 piece.add_joint(name=hinges[-1], type=mujoco.mjtJoint.mjJNT_HINGE, axis=axis, pos=[0.0] * 3, ref=0.0,
-                                springref=0.0, armature=0.0, frictionloss=0.0, stiffness=[stiffness, 0.0, 0.0],
-                                damping=[stiffness * link.relaxation_time, 0.0, 0.0])
+                                springref=0.0, armature=0.0, frictionloss=0.0, stiffness=stiffness,
+                                damping=stiffness * link.relaxation_time)
         _fill(piece, model.body_mass[body] * size / length, axial * size / length, size, e, np.zeros(3) if k else start)
     for old, new in zip(carried, source.joint(joint).parent.bodies, strict=True):
         spec.delete(old)

@@ -122,7 +122,7 @@ def physics_model(arm: ArmFile, names: tuple[str, ...], truth: Truth) -> Physics
         if joint.stiffness is not None:
             spring = drive.parent.add_joint(       # every value is stated: the model's own defaults are for drives
                 name=_spring(name), type=drive.type, axis=drive.axis, pos=drive.pos, ref=0.0, springref=0.0, armature=0.0,
-                frictionloss=0.0, stiffness=[joint.stiffness, 0.0, 0.0], damping=[joint.stiffness_damping, 0.0, 0.0])
+                frictionloss=0.0, stiffness=joint.stiffness, damping=joint.stiffness_damping)
             if drive.frame is not None:
                 spring.set_frame(drive.frame)
     model = spec.compile()

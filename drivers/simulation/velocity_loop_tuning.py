@@ -46,7 +46,8 @@ def tune(physics: PhysicsModel, data: "mujoco.MjData", path: Path) -> Tuning:
     model, axes, truth = physics.model, physics.axes, physics.truth
     mujoco.mj_forward(model, data)
     M = np.zeros((model.nv, model.nv))
-    mujoco.mj_fullM(model, data, M)
+    for column, unit in zip(M, np.eye(model.nv), strict=True):      # mj_fullM takes other arguments in every few versions
+        mujoco.mj_mulM(model, data, column, unit)
     inertia = np.diag(M)[axes.drives]
     kp = 2.0 * np.pi * truth.column("bandwidth") * inertia
     if not len(axes.springs):

@@ -6,7 +6,6 @@ import platform
 from collections.abc import Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -22,6 +21,7 @@ from stribeck.experiments.recording.disk import Disk
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.log.run import DONE, RECORD, SCHEMA, arm_sha256
 from stribeck.ident.model.mechanism import Mechanism
+from stribeck.ident.versions import versions_of
 
 _UNITS = {"q": ("rad", "m"), "dq": ("rad/s", "m/s"), "tau": ("N·m", "N"), "q_cmd": ("rad", "m"),
           "dq_cmd": ("rad/s", "m/s"), "t": ("s", "s"), "temperature": ("°C", "°C"), "raw": ("", "")}
@@ -76,7 +76,7 @@ class RunWriter:
                                                      if value is not None}
         record = {"schema": SCHEMA, "experiment": experiment, "arm": arm.name, "names": list(mechanism.names),
                   "arm_file": arm.path.name, "arm_sha256": arm_sha256(arm), "driver": {**arm.driver.model_dump(), **steps},
-                  "versions": {name: version(name) for name in ("stribeck", "numpy", "mujoco-core", "pyarrow")}
+                  "versions": versions_of("stribeck", "numpy", "mujoco", "pyarrow")
                   | {"python": platform.python_version()},
                   "start": datetime.now(UTC).isoformat(timespec="milliseconds"), "seed": seed, "note": note,
                   "continues": continues, **({"options": options} if options else {}), "plan": plan,

@@ -139,7 +139,8 @@ def _converted(calibration: Calibration, path: Path) -> str:
     for name, joint in calibration.joints.items():
         near, there = approximate(joint), spec.joint(name)
         there.frictionloss, there.solimp_friction = float(number(near.friction)), HARD
-        there.damping = float(number(near.damping)) * np.eye(1, np.size(there.damping))[0]
+        damping = float(number(near.damping))
+        there.damping = [damping, 0.0, 0.0] if np.ndim(there.damping) else damping      # a polynomial since MuJoCo 3.7
     spec.compile()
     return spec.to_xml()
 

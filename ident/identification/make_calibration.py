@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
-from importlib.metadata import version
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from stribeck.ident.laws.load_components import load_at, load_part
 from stribeck.ident.log.breakaway import breakaways
 from stribeck.ident.log.run import Run
 from stribeck.ident.model.mechanism import Mechanism
+from stribeck.ident.versions import versions_of
 from stribeck.ident.whole_files import file_sha256
 
 
@@ -39,7 +39,7 @@ def _calibration(runs: Sequence[Run], mechanism: Mechanism, joints: dict[str, Jo
            **({"motion": options.motion} if general else {}),
            **({"drift": options.drift} if options.drift != "auto" else {}),
            **({"seed": seeds[0]} if seeds else {}),
-           "versions": {name: version(name) for name in ("stribeck", "numpy", "scipy", "lmfit", "mujoco-core")}}
+           "versions": versions_of("stribeck", "numpy", "scipy", "lmfit", "mujoco")}
     return Calibration(
         arm.name, created.replace(microsecond=0), "general motion" if general else str(runs[0].record.get("experiment", "")),
         options.torque_basis,

@@ -24,7 +24,7 @@ __all__ = ["Calibration", "Feedforward", "FitResult", "Mechanism", "coulomb_visc
            "joint_loads", "load_mechanism", "load_run", "stribeck"]
 
 _HOMES = {"Calibration": "ident.calibration.calibration", "Feedforward": "ident.calibration.feedforward",
-          "FitResult": "ident.fit.fit_friction", "Mechanism": "ident.model.mechanism",
+          "FitResult": "ident.fit.fit_result", "Mechanism": "ident.model.mechanism",
           "coulomb_viscous": "ident.laws.coulomb_viscous", "fit_friction": "ident.fit.fit_friction", "identify": "ident.identify",
           "joint_loads": "ident.model.loads", "load_mechanism": "ident.arm.load_mechanism", "load_run": "ident.log.run",
           "stribeck": "ident.laws.stribeck"}

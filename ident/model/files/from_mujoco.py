@@ -75,8 +75,13 @@ def _springs(model: "mujoco.MjModel", own: Sequence[int]) -> dict[int, Spring]:
 
 def _odd_spring(model: "mujoco.MjModel", j: int) -> bool:
     """Whether a joint has a spring that `Spring` cannot represent."""
-    curved = model.jnt_stiffnesspoly[j].any()
-    return bool(curved or (model.jnt_stiffness[j] > 0.0 and (model.qpos_spring[j] != 0.0 or model.dof_dampingpoly[j].any())))
+    return _set(model, "jnt_stiffnesspoly", j) or bool(
+        model.jnt_stiffness[j] > 0.0 and (model.qpos_spring[j] != 0.0 or _set(model, "dof_dampingpoly", j)))
+
+
+def _set(model: "mujoco.MjModel", field: str, k: int) -> bool:
+    """Whether element k of a field is not zero; before MuJoCo 3.7 models have no fields of polynomials."""
+    return hasattr(model, field) and bool(np.any(getattr(model, field)[k]))
 
 
 def _warn_of_forces(name: str, model: "mujoco.MjModel", own: Sequence[int], owner: NDArray[np.int_]) -> None:
@@ -85,7 +90,7 @@ def _warn_of_forces(name: str, model: "mujoco.MjModel", own: Sequence[int], owne
     odd = [joint[j] for j in range(model.njnt) if _odd_spring(model, j) or (model.jnt_stiffness[j] > 0.0 and j not in own)]
     lifted = sorted({int(owner[body]) for body in np.flatnonzero(model.body_gravcomp) if owner[body] >= 0})
     tendons = [str(model.tendon(k).name or k) for k in range(model.ntendon)
-               if any(np.any(getattr(model, f"tendon_{force}")[k]) for force in _TENDON_FORCES)]
+               if any(_set(model, f"tendon_{force}", k) for force in _TENDON_FORCES)]
     for named, text in (
             ([joint[own[k]] for k in _springs(model, own)], "joints %s have springs: driving torques, simulation and postures at "
              "rest feel them; loads, identification and feed-forward leave them out"),

@@ -35,7 +35,8 @@ def make_inertias_possible(spec: "mujoco.MjSpec") -> dict[str, Array]:
             continue
         moment = np.maximum(moment, least)
         possible = moment.sum() * np.eye(3) - (axes * moment) @ axes.T
-        body.iquat, body.fullinertia = [1.0, 0.0, 0.0, 0.0], [*np.diag(possible), *possible[[0, 0, 1], [1, 2, 2]]]
+        body.iquat, body.inertia = [1.0, 0.0, 0.0, 0.0], [0.0] * 3
+        body.fullinertia = [*np.diag(possible), *possible[[0, 0, 1], [1, 2, 2]]]
         missing[body.name] = stated - possible
     return missing
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from xml.parsers import expat
 
 from stribeck.ident.errors import InputError
+from stribeck.ident.model.files.older_mujoco import correct_model
 
 if TYPE_CHECKING:
     import mujoco
@@ -28,6 +29,7 @@ def parsed_spec(path: Path, text: str) -> "mujoco.MjSpec":
     else:
         spec = mujoco.MjSpec.from_string(text)
         spec.modelfiledir = str(path.parent)
+    correct_model(spec, text)
     for mesh in spec.meshes:
         if mesh.file.startswith(_PACKAGE):
             mesh.file = _in_package(mesh.file, path.resolve()) or mesh.file

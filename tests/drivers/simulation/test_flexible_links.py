@@ -7,6 +7,7 @@ import pytest
 from scipy.linalg import eigh
 
 from stribeck.drivers.arm import Command
+from stribeck.drivers.simulation import flexible_links
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.ident.arm.arm_file import load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
@@ -272,6 +273,12 @@ def test_a_link_that_is_no_rod_is_refused(crane, old, new):
     arm_file.model.write_text(CRANE.replace(old, new))
     with pytest.raises(InputError, match=r"joints\.lift\.flexible_link: the link is no uniform rod.*kg·m² across"):
         SimulatedArm(arm_file)
+
+
+def test_older_releases_of_mujoco_are_refused(rod, monkeypatch):
+    monkeypatch.setattr(flexible_links, "mujoco_release", lambda: (3, 15))
+    with pytest.raises(InputError, match=r"joints\.shoulder\.flexible_link: needs MuJoCo 3\.16 or newer"):
+        rod({"flexible_link": BEAM})
 
 
 def tip(m, q, link, half):

@@ -5,6 +5,7 @@ import json
 import platform
 from importlib.metadata import version
 
+import mujoco
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -72,6 +73,7 @@ class TestContent:
         assert record["driver"]["rate"] == 200.0
         assert record["driver"]["position_step"] == [1e-4, 1e-5]
         assert record["versions"]["stribeck"] == version("stribeck")
+        assert record["versions"]["mujoco"] == mujoco.__version__
         assert record["versions"]["python"] == platform.python_version()
         assert record["start"].endswith("+00:00")
 

@@ -1,0 +1,60 @@
+"""The face of the package: the names that other people's scripts rely on, and how soon they are there."""
+
+import ast
+import subprocess
+import sys
+import time
+from importlib import import_module
+
+import pytest
+
+import stribeck
+from tests.places import ROOT
+
+HEAVY = {"numpy", "scipy", "pandas", "mujoco", "lmfit", "matplotlib", "pyarrow", "can", "canopen"}
+TREE = ast.parse((ROOT / "src" / "stribeck" / "__init__.py").read_text(encoding="utf-8"))
+
+
+def imported_for_types() -> dict[str, str]:
+    """Name and module of what type checkers see."""
+    (block,) = (node for node in TREE.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
+    return {alias.name: node.module for node in block.body for alias in node.names}
+
+
+def test_types_homes_and_all_agree():
+    homes = {name: f"stribeck.{home}" for name, home in stribeck._HOMES.items()}
+    assert imported_for_types() == homes
+    assert set(stribeck.__all__) == homes.keys()
+    assert len(stribeck.__all__) == len(homes)
+
+
+@pytest.mark.parametrize("name", stribeck.__all__)
+def test_every_name_is_defined_at_its_home(name):
+    value = getattr(stribeck, name)
+    assert value.__module__ == imported_for_types()[name]
+    assert value is getattr(import_module(value.__module__), name)
+    assert value.__doc__
+    assert name in dir(stribeck)
+
+
+def test_an_unknown_name_is_refused():
+    with pytest.raises(AttributeError, match="module 'stribeck' has no attribute 'fit_frictions'"):
+        stribeck.fit_frictions  # noqa: B018  # the attribute is what is tried
+
+
+def test_the_import_loads_nothing_heavy():
+    code = f"import sys, stribeck; print(sorted({HEAVY!r} & sys.modules.keys()))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+def test_the_import_takes_few_starts_of_python():
+    """`python -m benchmarks startup` says how many seconds; this holds on a busy machine too."""
+    def fastest(code):
+        seconds = []
+        for _ in range(5):
+            began = time.perf_counter()
+            subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+            seconds.append(time.perf_counter() - began)
+        return min(seconds)
+
+    assert fastest("import stribeck") < 5.0 * fastest("pass")
