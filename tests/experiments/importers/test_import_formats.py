@@ -369,7 +369,7 @@ class TestGuesses:
         t = (np.round(1e9 * T).astype(np.int64) + (1_760_000_000_000_000_000 if kind.startswith("date") else 0)).astype(
             f"{kind[:kind.index('6')]}64[ns]").astype(kind)
         np.savez(tmp_path / "log.npz", stamp=t, q=Q, tau=TAU)
-        outcome = cli("import", tmp_path / "log.npz", "--arm", arm.path, "--out", tmp_path / "out")
+        outcome = cli("import", tmp_path / "log.npz", "--arm", arm.path, "--yes", "--out", tmp_path / "out")
         assert outcome.code == 0, outcome.err
         assert '--column "t=stamp[s]"' in outcome.out
         run = load_run(find_runs(tmp_path / "out")[0], ("t", "q"))
@@ -377,11 +377,42 @@ class TestGuesses:
 
     def test_they_are_shown_before_they_are_used(self, cli, arm, tmp_path):
         np.savez(tmp_path / "log.npz", t=T, q=Q, tau=TAU)
-        outcome = cli("import", tmp_path / "log.npz", "--arm", arm.path)
+        outcome = cli("import", tmp_path / "log.npz", "--arm", arm.path, "--yes")
         assert outcome.code == 0
         for line in ('--column "t=t[s]"', '--column "q.lift=q.1[rad]"', '--column "tau.turn=tau.0[Nm]"'):
             assert f"guess     {line}  (name" in outcome.out
         assert outcome.out.index("guess") < outcome.out.index("wrote")
+
+    def test_without_a_terminal_they_are_not_used_unseen(self, cli, arm, tmp_path):
+        """But shown as options that can be pasted, after which nothing is guessed."""
+        np.savez(tmp_path / "log.npz", t=T, q=Q, tau=TAU)
+        refused = cli("import", tmp_path / "log.npz", "--arm", arm.path, "-o", tmp_path / "out")
+        assert refused.code == 2
+        assert not (tmp_path / "out").exists()
+        (line,) = refused.err.splitlines()
+        options = shlex.split(line[line.index("--column"):])
+        assert options[1::2] == ["t=t[s]", "q.turn=q.0[rad]", "q.lift=q.1[rad]", "tau.turn=tau.0[Nm]", "tau.lift=tau.1[Nm]",
+                                 "motor current"]
+        for k, agreed in enumerate((options, ["--yes"])):
+            outcome = cli("import", tmp_path / "log.npz", "--arm", arm.path, *agreed, "-o", tmp_path / str(k))
+            assert outcome.code == 0, outcome.err
+
+    @pytest.mark.parametrize(("given", "guess"), [
+        (("--torque-signal", "motor current"), "--column \"t=t[s]\""), (("--column", "t=t"), "--torque-signal 'motor current'")])
+    def test_one_guess_is_enough_to_refuse(self, cli, arm, tmp_path, given, guess):
+        np.savez(tmp_path / "log.npz", t=T, q=Q, tau=TAU)
+        columns = [part for entry in ("q.turn=q.0", "q.lift=q.1", "tau.turn=tau.0", "tau.lift=tau.1")
+                   for part in ("--column", entry)]
+        refused = cli("import", tmp_path / "log.npz", "--arm", arm.path, *columns, *given)
+        assert (refused.code, refused.err.rstrip().endswith(f"of {guess}")) == (2, True), refused.err
+
+    def test_what_the_arm_file_says_is_no_guess(self, cli, make_arm, tmp_path):
+        np.savez(tmp_path / "log.npz", t=T, q=Q, tau=TAU)
+        columns = [part for entry in ("t=t", "q.turn=q.0", "q.lift=q.1", "tau.turn=tau.0", "tau.lift=tau.1")
+                   for part in ("--column", entry)]
+        arm = make_arm({"torque_signal": "commanded"})
+        outcome = cli("import", tmp_path / "log.npz", "--arm", arm.path, *columns)
+        assert outcome.code == 0, outcome.err
 
     HEADS = pytest.mark.parametrize("header", [
         "Time [s],turn Position [deg],lift Position [deg],turn Torque [mNm],lift Torque [mNm],turn Temperature,lift Temperature",
@@ -421,7 +452,7 @@ class TestGuesses:
         (tmp_path / "map.toml").write_text("".join(f'"{entry[1:].partition("=")[0]}" = {entry[0]}{entry.partition("=")[2]}\n'
                                                    for entry in entries), encoding="utf-8")
         for name, given in (("shell", shlex.split(" ".join(shown))), ("map", ["--map", tmp_path / "map.toml"])):
-            outcome = cli("import", log, "--arm", arm.path, *given, "-o", tmp_path / name)
+            outcome = cli("import", log, "--arm", arm.path, *given, "--torque-signal", "motor current", "-o", tmp_path / name)
             assert outcome.code == 0, outcome.err
             assert "guess  " not in outcome.out
             run = load_run(next((tmp_path / name / "runs").iterdir()), SIGNALS)
@@ -461,7 +492,8 @@ class TestTorque:
         np.savez(tmp_path / "log.npz", t=T, q=Q, tau=TAU)
         arm = make_arm({"torque_signal": "joint sensor"})
         assert "does not see the gear's friction" in cli("import", tmp_path / "log.npz", "--arm", arm.path).err
-        outcome = cli("import", tmp_path / "log.npz", "--arm", arm.path, "--torque-signal", "commanded", "-o", tmp_path / "out")
+        outcome = cli("import", tmp_path / "log.npz", "--arm", arm.path, "--torque-signal", "commanded", "--yes", "-o",
+                      tmp_path / "out")
         assert outcome.code == 0
         run = load_run(next((tmp_path / "out" / "runs").iterdir()))
         assert run.record["import"]["torque_signal"] == "commanded"
@@ -509,7 +541,8 @@ class TestGeneralMotion:
         t, q, tau = general
         arm = make_arm({"joints": {"turn": {"torque_constant": 0.04}}})
         np.savez(tmp_path / "log.npz", t=t, q=q, current=tau / 4.0)
-        outcome = cli("import", tmp_path / "log.npz", "--arm", arm.path, "--torque-constant", "gravity", "-o", "campaign")
+        outcome = cli("import", tmp_path / "log.npz", "--arm", arm.path, "--torque-constant", "gravity", "--yes",
+                      "-o", "campaign")
         assert outcome.code == 0, outcome.err
         assert "next      stribeck fit campaign --motion model\n" in outcome.out
         assert "velocity is not in the log: it is differentiated" in outcome.out
@@ -529,7 +562,8 @@ class TestGeneralMotion:
         t, q, tau = general
         np.savez(tmp_path / "log.npz", t=t[:4000], q=q[:4000], current=tau[:4000] * [1.0, -1.0])
         arm = make_arm({"joints": {"turn": {"torque_constant": 0.01}}})
-        outcome = cli("import", tmp_path / "log.npz", "--arm", arm.path, "--torque-constant", "gravity", "-o", tmp_path / "out")
+        outcome = cli("import", tmp_path / "log.npz", "--arm", arm.path, "--torque-constant", "gravity", "--yes", "-o",
+                      tmp_path / "out")
         assert outcome.code == 2
         assert "lift" in outcome.err
         assert not (tmp_path / "out").exists()
@@ -537,11 +571,11 @@ class TestGeneralMotion:
     def test_round_trips_are_found_and_still_joints_named(self, cli, tmp_path):
         run = load_run(next((GOLDEN / "runs").iterdir()))
         np.savez(tmp_path / "log.npz", t=run.t, q=run.signals["q"], tau=run.signals["tau"])
-        outcome = cli("import", tmp_path / "log.npz", "--arm", GOLDEN / "pendulum.toml", "-o", "campaign")
+        outcome = cli("import", tmp_path / "log.npz", "--arm", GOLDEN / "pendulum.toml", "--yes", "-o", "campaign")
         assert "next      stribeck fit campaign\n" in outcome.out
         assert "round trips" not in outcome.out
         np.savez(tmp_path / "still.npz", t=run.t, q=np.zeros(len(run.t)), tau=run.signals["tau"])
-        outcome = cli("import", tmp_path / "still.npz", "--arm", GOLDEN / "pendulum.toml", "-o", "still")
+        outcome = cli("import", tmp_path / "still.npz", "--arm", GOLDEN / "pendulum.toml", "--yes", "-o", "still")
         assert "hinge: no motion, so no friction" in outcome.out
         assert "nothing can be fitted" in outcome.out
 
@@ -550,7 +584,7 @@ class TestGeneralMotion:
     def test_a_torque_in_another_unit_or_direction_is_said_at_once(self, cli, tmp_path, factor, words):
         run = load_run(next((GOLDEN / "runs").iterdir()))
         np.savez(tmp_path / "log.npz", t=run.t, q=run.signals["q"], tau=factor * run.signals["tau"])
-        outcome = cli("import", tmp_path / "log.npz", "--arm", GOLDEN / "pendulum.toml", "-o", "campaign")
+        outcome = cli("import", tmp_path / "log.npz", "--arm", GOLDEN / "pendulum.toml", "--yes", "-o", "campaign")
         assert (outcome.code, words in outcome.out.replace("\n", " ")) == (0, True)
 
     def test_a_single_speed_is_said_to_be_too_few(self, arm, bring, tmp_path):
