@@ -56,7 +56,7 @@ def make_inputs(folder: Path) -> dict[str, tuple[Path, list[str]]]:
     plan, columns = _trip(load_arm(arm / "pendulum.toml"), folder / "plan.toml"), folder / "columns.toml"
     columns.write_text(f'"t" = "time[s]"\n"q.{JOINT}" = "position[rad]"\n"tau.{JOINT}" = "torque[N·m]"\n', encoding="utf-8")
     loads = ["loads", str(arm / "pendulum.toml"), "--q", "0.3"]
-    taking = ["import", "{log}", "--arm", str(arm / "pendulum.toml"), "-o", "{out}"]
+    taking = ["import", "{log}", "--arm", str(arm / "pendulum.toml"), "--yes", "-o", "{out}"]
     calibrated = campaign / "calibration.toml"
     logs = make_logs(folder / "logs")
     validate = ["validate", str(short), str(calibrated), "--tolerance", "9"]

@@ -38,6 +38,25 @@ DRIVERS: dict[str, Connect] = {
 HOLDING = frozenset({"simulated", "canopen", "dynamixel", "cubemars"})  # that hear nothing for long, and stop; others lose power
 
 
+def check_kind(arm: ArmFile) -> None:
+    """Refuse an arm whose kind of driver is neither built in nor a plug-in that is installed; loads and connects nothing.
+
+    Raises
+    ------
+    InputError
+        Lists the drivers.
+    """
+    known = [*DRIVERS, *_plugins()]
+    if arm.driver.kind not in known:
+        with about_file(arm.path):
+            raise unknown_name("driver kind", arm.driver.kind, known)
+
+
+def _plugins() -> dict[str, metadata.EntryPoint]:
+    """Drivers of other packages, by kind."""
+    return {entry.name: entry for entry in metadata.entry_points(group="stribeck.drivers")}
+
+
 def connect(arm: ArmFile, seed: int | None = None) -> Arm:
     """Arm of the kind that ``[driver]`` names, not yet connected.
 
@@ -59,14 +78,12 @@ def connect(arm: ArmFile, seed: int | None = None) -> Arm:
     kind = arm.driver.kind
     if kind in DRIVERS:
         return DRIVERS[kind](arm, seed)
-    plugins = {entry.name: entry for entry in metadata.entry_points(group="stribeck.drivers")}
-    if kind not in plugins:
-        with about_file(arm.path):
-            raise unknown_name("driver kind", kind, [*DRIVERS, *plugins])
+    check_kind(arm)
+    entry = _plugins()[kind]
     try:
-        plugin = plugins[kind].load()
+        plugin = entry.load()
     except Exception as error:              # it is anybody's
-        raise InputError(f"{arm.path}: driver.kind = \"{kind}\": the plug-in {plugins[kind].value} cannot be loaded: "
+        raise InputError(f"{arm.path}: driver.kind = \"{kind}\": the plug-in {entry.value} cannot be loaded: "
                          f"{error!r}") from error
     made: Arm = plugin(arm, seed)
     return made

@@ -3,6 +3,7 @@
 import json
 import re
 import tomllib
+from ast import literal_eval
 from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass
 from pathlib import Path
@@ -39,7 +40,10 @@ def read_toml(path: Path) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise no_text(path) from None
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: not a TOML file: {error}") from error
+        twice = re.search(r"Cannot declare (\(.+\)) twice", str(error))
+        table = ".".join(map(key_of, literal_eval(twice[1]))) if twice else ""
+        again = f"; the file has a table [{table}] already: write these keys there" if table else ""
+        raise InputError(f"{path}: not a TOML file: {error}{again}") from error
 
 
 def upgrade(table: dict[str, Any], path: Path, schema: int = SCHEMA) -> dict[str, Any]:

@@ -132,11 +132,11 @@ class Body:
 
     def __init__(self, arm: ArmFile, seed: int | None = None, loops: bool = False) -> None:
         self._period = 1.0 / (_LOOP_RATE if loops else _RATE)
-        plain = {name: replace(table, direction=1, zero_offset=0.0, acceleration=None,
-                               torque=None if table.torque is None else _PEAK * table.torque)
-                 for name, table in arm.joints.items()}
+        plain = arm.with_joints_changed(lambda table: replace(
+            table, direction=1, zero_offset=0.0, acceleration=None,
+            torque=None if table.torque is None else _PEAK * table.torque))
         driver = arm.driver.model_copy(update={"rate": 1.0 / self._period})
-        self._arm = SimulatedArm(replace(arm, joints=plain, driver=driver), seed)
+        self._arm = SimulatedArm(replace(plain, driver=driver), seed)
         self._arm.enable()
         self.names = self._arm.names
         self.drives = tuple(Drive(arm.joint(name)) for name in self.names)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
-from stribeck.ident.arm.arm_file import ArmFile, Tool
+from stribeck.ident.arm.arm_file import SHARED, ArmFile, Tool
 from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.model.mechanism import Bearing
 from stribeck.ident.toml_tables import parse_table
@@ -154,11 +154,17 @@ def read_truth(arm: ArmFile, names: tuple[str, ...]) -> Truth:
         On an unknown knob, an impossible value, or a joint that the model lacks.
     """
     table = parse_table(_Border, {"simulation": dict(arm.simulation)}, arm.path).simulation
+    default = table.joints.pop(SHARED, {})
+    if default and SHARED in names:
+        raise InputError(f"{arm.path}: the model has a joint named {SHARED}, and [simulation.joints.{SHARED}] holds for every "
+                         "joint; give that joint of the model another name")
+    parse_table(_JointBorder, {"joints": {SHARED: default}}, arm.path)         # so that a fault is named where it stands
     for name in table.joints:
         if name not in names:
             raise InputError(f"{arm.path}: [simulation.joints.{name}]: {unknown_name('joint', name, names)}")
     shared = {knob: value for knob, value in table.model_dump(exclude_unset=True).items() if knob in Knobs.model_fields}
-    joints = parse_table(_JointBorder, {"joints": {name: {**shared, **table.joints.get(name, {})} for name in names}},
+    joints = parse_table(_JointBorder, {"joints": {name: {**shared, **default, **table.joints.get(name, {})}
+                                                   for name in names}},
                          arm.path).joints
     for name, joint in joints.items():
         if joint.load == "normal" and joint.bearing is None:

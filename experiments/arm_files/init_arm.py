@@ -2,12 +2,13 @@
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from pathlib import Path
 
 import numpy as np
 
 from stribeck.experiments.recording.arm_copy import refuse_parts
+from stribeck.ident.arm.arm_file import SHARED
 from stribeck.ident.arm.load_mechanism import mechanism_of
 from stribeck.ident.errors import InputError, no_file
 from stribeck.ident.model.files.drive_ratings import rated_torques, rated_velocities
@@ -46,7 +47,18 @@ stroke_scatter = 0.01
 _GUESS = {"armature": 0.005, "coulomb": 0.05, "static": 0.07, "viscous": 0.05}     # of the torque limit; viscous: at full speed
 
 
-def arm_text(model: Path, beside: str = "", joints: Sequence[str] | None = None) -> str:
+_DEFAULT = """
+# Holds for every joint whose own table below does not state the key.
+[joints.default]
+"""
+
+
+def arm_name(text: str) -> str:
+    """A name of an arm, by which files are called, from any text."""
+    return re.sub(r"[^\w.+-]", "_", text)
+
+
+def arm_text(model: Path, beside: str = "", joints: Sequence[str] | None = None, name: str = "") -> str:
     """Text of an arm file beside a model.
 
     Parameters
@@ -57,6 +69,8 @@ def arm_text(model: Path, beside: str = "", joints: Sequence[str] | None = None)
         What it will be called beside the arm file; default: the same.
     joints : sequence of str, optional
         Those that drives move, default all; in the model that will stand beside the file the others are fixed.
+    name : str
+        Of the arm; default: as the model is called.
 
     Raises
     ------
@@ -70,11 +84,21 @@ def arm_text(model: Path, beside: str = "", joints: Sequence[str] | None = None)
     refuse_parts(model)
     mechanism = mechanism_of(model, model.stem, None)
     moving = [j for j, name in enumerate(mechanism.names) if joints is None or name in joints]
-    head = _HEADER.format(name=_quoted(re.sub(r"[^\w.+-]", "_", model.stem)), file=_quoted(model.name),
+    if SHARED in (mechanism.names[j] for j in moving):
+        raise InputError(f"{model}: the model has a joint named {SHARED}, and [joints.{SHARED}] of an arm file holds for every "
+                         "joint; give that joint of the model another name")
+    head = _HEADER.format(name=_quoted(name or arm_name(model.stem)), file=_quoted(model.name),
                           model=_quoted(beside or model.name), gravity=_list(mechanism.gravity), home=[0.0] * len(moving))
     torque, velocity = rated_torques(model, [mechanism.names[j] for j in moving]), rated_velocities(model)
-    tables = [_joint(mechanism, j, torque.get(mechanism.names[j]), velocity.get(mechanism.names[j])) for j in moving]
-    return head + "".join(tables) + _trial(mechanism, moving, torque, velocity)
+    alike = len(moving) > 1 and len({bool(mechanism.prismatic[j]) for j in moving}) == 1      # else one unit would hold for both
+    names = [mechanism.names[j] for j in moving]
+    everywhere = {key for key, known in (("velocity", velocity), ("torque", torque)) if alike and not known.keys() & set(names)}
+    shared = {"acceleration", *everywhere} if alike else set()
+    slides = bool(mechanism.prismatic[moving[0]])
+    default = _DEFAULT + "\n".join([*_limits(slides, None, None, everywhere), *_of_drives(slides)]) + "\n" if alike else ""
+    tables = [_joint(mechanism, j, torque.get(name), velocity.get(name), shared)
+              for j, name in zip(moving, names, strict=True)]
+    return head + default + "".join(tables) + _trial(mechanism, moving, torque, velocity)
 
 
 def _trial(mechanism: Mechanism, moving: Sequence[int], torque: dict[str, float], velocity: dict[str, float]) -> str:
@@ -89,10 +113,31 @@ def _trial(mechanism: Mechanism, moving: Sequence[int], torque: dict[str, float]
     return _TRIAL.format(noise=f"{0.002 * min(torque.values(), default=10.0):.3g}") + "".join(lines)
 
 
-def _joint(mechanism: Mechanism, j: int, torque: float | None, velocity: float | None) -> str:
-    """Table of one joint."""
-    name, slides, (low, high) = mechanism.names[j], bool(mechanism.prismatic[j]), mechanism.position[j]
+def _limits(slides: bool, torque: float | None, velocity: float | None, keys: Set[str]) -> list[str]:
+    """Largest velocity and torque, as far as they are among the keys."""
     place, force = ("m", "N") if slides else ("rad", "N·m")
+    lines = {"velocity": _known("velocity", velocity, f"{place}/s", "data sheet, or the limit set in the drive"),
+             "torque": _known("torque", torque, force, "data sheet, largest torque at the joint; the arm stops beyond it")}
+    return [line for key, line in lines.items() if key in keys]
+
+
+def _of_drives(slides: bool) -> list[str]:
+    """Keys that joints often share."""
+    place = "m" if slides else "rad"
+    return [_line("# acceleration =", f"needed, {place}/s²: the limit set in the drive; stopping distances count on it"),
+            _line("# temperature =", "optional, °C: largest drive temperature, where the drive reports one (data sheet)"),
+            _line("# gear_ratio =", f"{'2π over the lead' if slides else 'motor revolutions a joint revolution'} (data sheet): "
+                                    "needed where drives count at the motor (canopen, odrive); else optional: against ripple"),
+            _line("# rotor_inertia =", "optional, kg·m² on the motor side (motor's data sheet)"),
+            _line("# torque_constant =", "optional, N·m/A at the motor: for logs in ampere (motor's data sheet)"),
+            _line("# following_error = 0.05", f"optional, {place}: how far it may fall behind its commands"),
+            _line("# stop = \"brake\"", "hardware: where a brake holds it without power; without one it may fall")]
+
+
+def _joint(mechanism: Mechanism, j: int, torque: float | None, velocity: float | None, shared: Set[str]) -> str:
+    """Table of one joint, without keys that all of them share."""
+    name, slides, (low, high) = mechanism.names[j], bool(mechanism.prismatic[j]), mechanism.position[j]
+    place = "m" if slides else "rad"
     lines = [f"\n[joints.{key_of(name)}]"]
     if mechanism.mass[j] <= 0.0:
         lines.append("# the model has no mass for this link: loads are wrong until it has one (data sheet, CAD, scales)")
@@ -102,18 +147,9 @@ def _joint(mechanism: Mechanism, j: int, torque: float | None, velocity: float |
     else:
         lines.append(_line("# position =",
                            f"needed, [lower, upper] {place}: the model states none; how far may it go, cables included?"))
-    lines += [_known("velocity", velocity, f"{place}/s", "data sheet, or the limit set in the drive"),
-              _line("# acceleration =", f"needed, {place}/s²: the limit set in the drive; stopping distances count on it"),
-              _known("torque", torque, force, "data sheet, largest torque at the joint; the arm stops beyond it"),
-              _line("# temperature =", "optional, °C: largest drive temperature, where the drive reports one (data sheet)"),
-              _line("# gear_ratio =", f"{'2π over the lead' if slides else 'motor revolutions a joint revolution'} (data sheet): "
-                                      "needed where drives count at the motor (canopen, odrive); else optional: against ripple"),
-              _line("# rotor_inertia =", "optional, kg·m² on the motor side (motor's data sheet)"),
+    lines += [*_limits(slides, torque, velocity, {"velocity", "torque"} - shared),
+              *([] if shared else _of_drives(slides)),
               _line("# direction = -1", "optional: where the drive counts against the model; its zero is zero_offset"),
-              _line("# torque_constant =", "optional, N·m/A at the motor: for logs in ampere (motor's data sheet)"),
-              _line("# following_error = 0.05",
-                    f"optional, {place}: how far it may fall behind its commands"),
-              _line("# stop = \"brake\"", "hardware: where a brake holds it without power; without one it may fall"),
               _line("# drive = { }", "hardware: which drive it has, node or id, counts (docs/names.md, by driver)")]
     return "\n".join(lines) + "\n"
 

@@ -33,8 +33,7 @@ def plan_lowest_speed(arm: ArmFile, joints: tuple[str, ...] | None = None, seed:
 
     Parameters and errors as in `one_joint_at_a_time.plan_constant_speed`.
     """
-    unknown = {name: replace(arm.joint(name), slowest=None) for name in arm.joints}
-    design = Design.of(replace(arm, joints=unknown), joints, WHOLE_ARM)
+    design = Design.of(arm.with_joints_changed(lambda table: replace(table, slowest=None)), joints, WHOLE_ARM)
     home, together = arm.home(design.mechanism), may_move_together(arm, design.mechanism)
     groups = [list(design.active)] if together else [[j] for j in design.active]
     writer, rng = Writer(design.mechanism.names), np.random.default_rng(seed)

@@ -134,7 +134,7 @@ class Design:
         limits = arm.limits(mechanism)
         missing = limits.missing(mechanism.names)
         if missing:
-            others = f"; missing too: {', '.join(missing[1:])}" if missing[1:] else ""
+            others = f"; missing too: {', '.join(missing[1:])}; [joints.default] states keys of all joints" if missing[1:] else ""
             begin = "" if arm.path.suffix == ".toml" else f". {command('init', arm.path)} writes an arm file to fill in"
             raise PlanError(f"{arm.path}: {missing[0]} is missing; nothing moves without it{others}{begin}")
         for name, value, (low, high) in zip(mechanism.names, arm.home(mechanism), limits.position, strict=True):

@@ -1,7 +1,7 @@
 """The arm file: which model, which drive, which limits (every key: docs/names.md)."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -14,6 +14,10 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.model.mechanism import Bearing, Mechanism
 from stribeck.ident.toml_tables import NAME, SCHEMA, key_of, parse_table, read_toml, upgrade
+
+SHARED = "default"      # [joints.default]: keys of every joint that does not state its own
+_ALONE = ("direction", "zero_offset")       # say how one drive is mounted; nothing else would notice a wrong one
+_OF_A_KIND = ("position", "velocity", "acceleration", "torque", "following_error", "slowest", "gear_ratio")     # rad or m
 
 _STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
 Vector = tuple[float, float, float]
@@ -128,7 +132,11 @@ class Limits:
 
 @dataclass(frozen=True)
 class ArmFile:
-    """An arm as its file describes it; `joints` holds the tables that the file states."""
+    """An arm as its file describes it.
+
+    `joints` holds the tables that the file states, completed by ``[joints.default]``; `default` is that table, which holds
+    for the other joints of the model.
+    """
 
     path: Path
     name: str
@@ -141,10 +149,15 @@ class ArmFile:
     joints: Mapping[str, JointTable]
     simulation: Mapping[str, Any]
     names_torque_signal: bool = True        # else it is the default
+    default: JointTable = field(default_factory=JointTable)
 
     def joint(self, name: str) -> JointTable:
-        """Table of a joint; defaults where the file has none."""
-        return self.joints.get(name, JointTable())
+        """Table of a joint; ``[joints.default]`` where the file has none of its own."""
+        return self.joints.get(name, self.default)
+
+    def with_joints_changed(self, change: Callable[[JointTable], JointTable]) -> "ArmFile":
+        """The arm with a change to the table of every joint."""
+        return replace(self, joints={name: change(table) for name, table in self.joints.items()}, default=change(self.default))
 
     def limits(self, mechanism: Mechanism) -> Limits:
         """Limits in the mechanism's joint order; position defaults to the model's range, the rest to nan."""
@@ -188,31 +201,56 @@ def load_arm(arm: str | Path, model_dir: Path | None = None) -> ArmFile:
         if isinstance(raw.get("joints"), list):
             raise InputError(f"{path}: this is a mechanism, not an arm file "
                              "([joints.NAME] tables and a model are needed)")
-        table = parse_table(_ArmTable, upgrade(raw, path), path)
+        table = parse_table(_ArmTable, _completed(upgrade(raw, path), path), path)
     model = (path.parent / table.model if model_dir is None else model_dir / Path(table.model).name).resolve()
     if not model.is_relative_to((path.parent if model_dir is None else model_dir).resolve()):
         raise InputError(f"{path}: model = {table.model!r} lies outside the arm file's folder; put the model beside the arm file")
     if not model.is_file():
         raise InputError(f"{path}: model = {table.model!r}: no such file beside the arm file")
+    joints = dict(table.joints)
+    default = joints.pop(SHARED, JointTable())
     return ArmFile(path.resolve(), table.name, model, table.gravity, table.torque_signal, table.tool, table.workspace,
-                   table.driver, table.joints, table.simulation, "torque_signal" in table.model_fields_set)
+                   table.driver, joints, table.simulation, "torque_signal" in table.model_fields_set, default)
+
+
+def _completed(raw: dict[str, Any], path: Path) -> dict[str, Any]:
+    """The file's table with ``[joints.default]`` in the table of each joint where that states nothing else; ``drive`` key by key.
+
+    Raises
+    ------
+    InputError
+        If a key of ``[joints.default]`` is impossible, or belongs to one joint.
+    """
+    joints = raw.get("joints")
+    if not isinstance(joints, dict) or SHARED not in joints:
+        return raw
+    parse_table(_ArmTable, raw, path)           # so that a fault is named where it stands
+    shared = joints[SHARED]
+    if alone := [key for key in _ALONE if key in shared]:
+        raise InputError(f"{path}: joints.{SHARED}.{alone[0]}: how a drive is mounted is stated joint by joint; write it into "
+                         "[joints.NAME] of each joint that has it")
+    return {**raw, "joints": {name: {**shared, **table, "drive": {**shared.get("drive", {}), **table.get("drive", {})}}
+                              for name, table in joints.items()}}
 
 
 def check_against_model(arm: ArmFile, mechanism: Mechanism) -> None:
-    """Refuse joints that the model lacks, position limits outside the model's, and a home outside the limits.
+    """Refuse joints that the model lacks, keys that cannot hold for all of its joints, position limits outside the model's, and
+    a home outside the limits.
 
     Raises
     ------
     InputError
     """
-    for name, table in arm.joints.items():
+    for name in arm.joints:
         if name not in mechanism.names:
             raise InputError(f"{arm.path}: [joints.{name}]: {unknown_name('joint', name, mechanism.names)}")
-        if table.position is not None:
-            low, high = mechanism.position[mechanism.names.index(name)]
-            if table.position[0] < low - 1e-9 or table.position[1] > high + 1e-9:
-                raise InputError(f"{arm.path}: joints.{name}.position = [{table.position[0]:g}, {table.position[1]:g}] "
-                                 f"reaches outside the model's [{low:g}, {high:g}]")
+    _check_default(arm, mechanism)
+    for name, (low, high) in zip(mechanism.names, mechanism.position, strict=True):
+        position = arm.joint(name).position
+        if position is not None and (position[0] < low - 1e-9 or position[1] > high + 1e-9):
+            key = (f"joints.{SHARED}.position = [{position[0]:g}, {position[1]:g}], which holds for {name},"
+                   if position == arm.default.position else f"joints.{name}.position = [{position[0]:g}, {position[1]:g}]")
+            raise InputError(f"{arm.path}: {key} reaches outside the model's [{low:g}, {high:g}]")
     home = arm.workspace.home
     if home is None:
         return
@@ -222,3 +260,18 @@ def check_against_model(arm: ArmFile, mechanism: Mechanism) -> None:
         if not low <= value <= high:
             raise InputError(f"{arm.path}: workspace.home puts {name} at {value:g}, "
                              f"outside its limits [{low:g}, {high:g}]")
+
+
+def _check_default(arm: ArmFile, mechanism: Mechanism) -> None:
+    """Refuse ``[joints.default]`` where a joint has that name, or a key would be in rad for one joint and in m for another."""
+    if arm.default == JointTable():
+        return
+    if SHARED in mechanism.names:
+        raise InputError(f"{arm.path}: the model has a joint named {SHARED}, and [joints.{SHARED}] holds for every joint; give "
+                         "that joint of the model another name")
+    if mechanism.prismatic.any() and not mechanism.prismatic.all():
+        for key in _OF_A_KIND:
+            if getattr(arm.default, key) is not None:
+                slide = mechanism.names[int(np.argmax(mechanism.prismatic))]
+                raise InputError(f"{arm.path}: joints.{SHARED}.{key} would hold in rad for joints that turn and in m for "
+                                 f"{slide}, which slides; state it joint by joint")

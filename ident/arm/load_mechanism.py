@@ -67,10 +67,9 @@ def load_mechanism(model: str | Path | ArmFile, gravity: ArrayLike | None = None
 
 
 def _from_arm(arm: ArmFile, gravity: ArrayLike | None, tool: Tool | None) -> Mechanism:
-    bearings = {name: joint.bearing for name, joint in arm.joints.items()}
-    mechanism = mechanism_of(arm.model, arm.name, arm.gravity if gravity is None else gravity, (arm.tool, tool), bearings)
+    mechanism = mechanism_of(arm.model, arm.name, arm.gravity if gravity is None else gravity, (arm.tool, tool))
     check_against_model(arm, mechanism)
-    return mechanism
+    return replace(mechanism, bearings=tuple(arm.joint(name).bearing for name in mechanism.names))
 
 
 def mechanism_of(model: Path, name: str, gravity: ArrayLike | None, tools: Sequence[Tool | None] = (),

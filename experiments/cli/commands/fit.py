@@ -103,10 +103,11 @@ def import_(file: Annotated[Path, typer.Argument(metavar="LOG", help="CSV, MAT, 
             topic: Annotated[str | None, typer.Option(help="Of a bag with several joint states.")] = None,
             stamps: Annotated[str | None, typer.Option(help="Time in a bag: header, receipt, or auto: header if set.")] = None,
             out: OutOption = None, note: Annotated[str, typer.Option(help="Kept with the run.")] = "",
-            yes: Annotated[bool, typer.Option("--yes", help="Use guesses without asking.")] = False,
+            yes: Annotated[bool, typer.Option("--yes", help="Use guesses without asking; refused without a terminal "
+                                                              "otherwise.")] = False,
             as_json: JsonOption = False) -> None:
     """A foreign log to a run folder, values unchanged but for units."""
-    from stribeck.experiments.cli.commands.import_dialogue import agreed_columns, agreed_signal, prospects
+    from stribeck.experiments.cli.commands.import_dialogue import agreed_columns, agreed_signal, prospects, refuse_unseen
     from stribeck.experiments.importers.columns import parse_columns, read_map
     from stribeck.experiments.importers.import_log import import_log
     from stribeck.experiments.importers.readers import open_log
@@ -123,6 +124,7 @@ def import_(file: Annotated[Path, typer.Argument(metavar="LOG", help="CSV, MAT, 
     table = open_log(file, topic=topic, stamps=stamps)
     signal = agreed_signal(torque_signal, arm_file, file, yes, text)
     columns = agreed_columns(table, given, arm_file, mechanism, yes, text)
+    refuse_unseen(file, columns, torque_signal, arm_file, yes)
     run = import_log(table, arm_file, columns, folder, note, signal, torque_constant)
     following = prospects(run, folder, text)
     if as_json:

@@ -1,5 +1,6 @@
 """What import shows and asks: which column is what, which torque it is, and which fit comes next."""
 
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,7 +25,7 @@ def agreed_signal(stated: str | None, arm: "ArmFile", log: Path, yes: bool, text
     from stribeck.experiments.importers.import_log import TORQUE_SIGNALS, checked_signal
 
     signal = stated or arm.torque_signal
-    if stated is None and not yes and sys.stdin.isatty():
+    if stated is None and not yes and _at_terminal():
         text.print(f"Which torque does {log.name} hold? {', '.join(TORQUE_SIGNALS)}")
         signal = typer.prompt("torque signal", default=signal, err=True)
     checked_signal(signal, str(log))
@@ -72,10 +73,31 @@ def agreed_columns(table: "Table", given: Sequence["ColumnMap"], arm: "ArmFile",
                     moving and len(moving) < mechanism.n and "tau" in signals else "")
             tie = f"; {said}" if (said := equally_good(table, mechanism.names)) else ""
             raise InputError("; ".join((f"{error}{why}{only}{tie}", likely(missing[0], table), *table.notes))) from None
-    if guessed and not yes and sys.stdin.isatty() and not typer.confirm("import with these columns", default=True,
-                                                                        err=True):
+    if guessed and not yes and _at_terminal() and not typer.confirm("import with these columns", default=True, err=True):
         raise ArmStopped("called off; nothing was written")
     return columns
+
+
+def refuse_unseen(log: Path, columns: Sequence["ColumnMap"], signal: str | None, arm: "ArmFile", yes: bool) -> None:
+    """Refuse to import by guesses that nobody has seen: there is no terminal to agree on, and nobody agreed before.
+
+    Raises
+    ------
+    InputError
+        Holds the guesses as options.
+    """
+    from stribeck.ident.errors import InputError
+
+    guesses = [entry.option for entry in columns if entry.guess]
+    if signal is None and not arm.names_torque_signal:
+        guesses.append(f"--torque-signal {shlex.quote(arm.torque_signal)}")
+    if guesses and not yes and not _at_terminal():
+        raise InputError(f"{log}: without a terminal nothing is imported by guesses unless --yes agrees to them; look at "
+                         f"them, then give --yes or what is right of {' '.join(guesses)}")
+
+
+def _at_terminal() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty()
 
 
 def prospects(run: Path, folder: Path, text: "Console") -> str | None:

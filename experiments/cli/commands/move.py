@@ -142,6 +142,7 @@ def plan(arm: ArmArgument = "lab6",
     """What will move, robot time, load spread, expected intervals; moves nothing."""
     from dataclasses import asdict
 
+    from stribeck.drivers.connect import check_kind
     from stribeck.experiments.cli.screen.tables import fitted
     from stribeck.experiments.cli.screen.text import checked_against, forecast_table
     from stribeck.experiments.methods.refine import first_goal
@@ -157,6 +158,7 @@ def plan(arm: ArmArgument = "lab6",
         raise InputError(f"{out} exists; choose another --out")
     write = plan_writer(out) if out else None
     arm_file = load_arm(arm)
+    check_kind(arm_file)
     mechanism = load_mechanism(arm_file)
     wanted = fraction(target), seconds(budget)
     if any(wanted) and experiment != ROUND_TRIPS:

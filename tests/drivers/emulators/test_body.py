@@ -30,6 +30,14 @@ def test_a_set_point_that_leaps_is_followed_as_fast_as_the_drives_own_ramp_allow
     assert velocity == pytest.approx([reached] * 2, abs=0.1)
 
 
+def test_limits_of_all_joints_are_no_more_told_to_drives_than_those_of_one(make_arm):
+    made = Body(make_arm({"joints": {"default": {"acceleration": 4.0, "torque": 60.0, "temperature": 70.0, "velocity": 2.0},
+                                     "turn": None, "lift": None}}))
+    for drive in made.drives:
+        drive.power, drive.target, drive.ramp = "velocity", 1.0, np.inf
+    assert after(made, 0.05)[0] == pytest.approx([1.0] * 2, abs=0.1)
+
+
 @pytest.mark.parametrize("most", [np.inf, 30.0])
 def test_torque_is_limited_by_what_the_drive_was_told(body, most):
     for drive in body.drives:

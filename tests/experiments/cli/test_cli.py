@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import numpy as np
@@ -312,7 +313,7 @@ class TestBadLog:
     ])
     def test_a_log_that_cannot_be(self, refused, make_arm, tmp_path, damage, words):
         damage(write_log(tmp_path / "log.csv"))
-        refused(["import", tmp_path / "log.csv", "--arm", make_arm().path, *MAP, "-o", "new"], *words)
+        refused(["import", tmp_path / "log.csv", "--arm", make_arm().path, *MAP, "--yes", "-o", "new"], *words)
 
     @pytest.mark.parametrize(("columns", "words"), [
         (["t=t[deg]", *MAP[3::2]], ["unknown unit 'deg'"]),
@@ -505,6 +506,22 @@ class TestDone:
         assert str(tmp_path / name) in fitted.out
 
 
+class TestUnknownDriver:
+    @pytest.mark.parametrize("command", ["plan", "calibrate", "run"])
+    @pytest.mark.parametrize("options", [(), ("--experiment", "lowest-speed")])
+    def test_a_kind_that_nothing_drives_is_refused(self, refused, make_arm, command, options):
+        if command != "calibrate" or not options:
+            arm = make_arm({"driver": {"kind": "canopn"}})
+            refused([command, arm.path, *options], f"{arm.path.name}: unknown driver kind 'canopn'", "did you mean 'canopen'?")
+
+    def test_a_plug_in_is_planned_for_without_being_loaded(self, cli, make_arm, monkeypatch):
+        entry = EntryPoint("bench", "no.such.module:connect", "stribeck.drivers")
+        monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [entry])
+        arm = make_arm({"driver": {"kind": "bench"}, "workspace": {"box": [[-1.0, 1.0]] * 3}})
+        outcome = cli("plan", arm.path)
+        assert outcome.code == 0, outcome.err
+
+
 class TestStopped:
     def test_a_breach_ends_with_code_three_and_says_where_the_data_are(self, cli, make_arm, make_plan, tmp_path):
         arm = make_arm({"joints": {"lift": {"temperature": 28.0}}, "simulation": {"warm_up_time": 25.0}})
@@ -611,7 +628,7 @@ class TestJson:
         assert table["robot_time_s"] > 1.0
         assert "wrote" in err
         log = write_log(tmp_path / "log.csv")
-        table, _ = as_json("import", log, "--arm", arm.path, *MAP, "-o", tmp_path / "imported")
+        table, _ = as_json("import", log, "--arm", arm.path, *MAP, "--yes", "-o", tmp_path / "imported")
         assert len(load_run(Path(table["run"])).t) == 40
 
     @pytest.mark.parametrize("command", ["fit", "replay"])

@@ -60,7 +60,7 @@ def test_csv_is_imported_again(run: Run, tmp_path: Path, cli: Callable[..., Any]
     target, _ = export_run(GOLDEN, "csv", tmp_path / "run.csv")
     columns = [part for signal in ("q", "dq", "tau") for part in ("--column", f"{signal}.hinge={signal}.hinge")]
     arm = GOLDEN / ARM / "pendulum.toml"
-    outcome = cli("import", target, "--arm", arm, "--column", "t=t", *columns, "-o", tmp_path / "again")
+    outcome = cli("import", target, "--arm", arm, "--column", "t=t", *columns, "--yes", "-o", tmp_path / "again")
     assert outcome.code == 0, outcome.err
     (again,) = (tmp_path / "again" / "runs").iterdir()
     np.testing.assert_array_equal(load_run(again).signals["tau"], load_run(GOLDEN).signals["tau"])

@@ -172,7 +172,7 @@ class TestGuesses:
         t = (np.round(1e9 * T).astype(np.int64) + (1_760_000_000_000_000_000 if kind.startswith("date") else 0)).astype(
             f"{kind[:kind.index('6')]}64[ns]").astype(kind)
         np.savez(tmp_path / "log.npz", stamp=t, q=Q, tau=TAU)
-        outcome = cli("import", tmp_path / "log.npz", "--arm", arm.path, "--out", tmp_path / "out")
+        outcome = cli("import", tmp_path / "log.npz", "--arm", arm.path, "--yes", "--out", tmp_path / "out")
         assert outcome.code == 0, outcome.err
         assert '--column "t=stamp[s]"' in outcome.out
         run = load_run(find_runs(tmp_path / "out")[0], ("t", "q"))
@@ -180,11 +180,42 @@ class TestGuesses:
 
     def test_they_are_shown_before_they_are_used(self, cli, arm, tmp_path):
         np.savez(tmp_path / "log.npz", t=T, q=Q, tau=TAU)
-        outcome = cli("import", tmp_path / "log.npz", "--arm", arm.path)
+        outcome = cli("import", tmp_path / "log.npz", "--arm", arm.path, "--yes")
         assert outcome.code == 0
         for line in ('--column "t=t[s]"', '--column "q.lift=q.1[rad]"', '--column "tau.turn=tau.0[Nm]"'):
             assert f"guess     {line}  (name" in outcome.out
         assert outcome.out.index("guess") < outcome.out.index("wrote")
+
+    def test_without_a_terminal_they_are_not_used_unseen(self, cli, arm, tmp_path):
+        """But shown as options that can be pasted, after which nothing is guessed."""
+        np.savez(tmp_path / "log.npz", t=T, q=Q, tau=TAU)
+        refused = cli("import", tmp_path / "log.npz", "--arm", arm.path, "-o", tmp_path / "out")
+        assert refused.code == 2
+        assert not (tmp_path / "out").exists()
+        (line,) = refused.err.splitlines()
+        options = shlex.split(line[line.index("--column"):])
+        assert options[1::2] == ["t=t[s]", "q.turn=q.0[rad]", "q.lift=q.1[rad]", "tau.turn=tau.0[Nm]", "tau.lift=tau.1[Nm]",
+                                 "motor current"]
+        for k, agreed in enumerate((options, ["--yes"])):
+            outcome = cli("import", tmp_path / "log.npz", "--arm", arm.path, *agreed, "-o", tmp_path / str(k))
+            assert outcome.code == 0, outcome.err
+
+    @pytest.mark.parametrize(("given", "guess"), [
+        (("--torque-signal", "motor current"), "--column \"t=t[s]\""), (("--column", "t=t"), "--torque-signal 'motor current'")])
+    def test_one_guess_is_enough_to_refuse(self, cli, arm, tmp_path, given, guess):
+        np.savez(tmp_path / "log.npz", t=T, q=Q, tau=TAU)
+        columns = [part for entry in ("q.turn=q.0", "q.lift=q.1", "tau.turn=tau.0", "tau.lift=tau.1")
+                   for part in ("--column", entry)]
+        refused = cli("import", tmp_path / "log.npz", "--arm", arm.path, *columns, *given)
+        assert (refused.code, refused.err.rstrip().endswith(f"of {guess}")) == (2, True), refused.err
+
+    def test_what_the_arm_file_says_is_no_guess(self, cli, make_arm, tmp_path):
+        np.savez(tmp_path / "log.npz", t=T, q=Q, tau=TAU)
+        columns = [part for entry in ("t=t", "q.turn=q.0", "q.lift=q.1", "tau.turn=tau.0", "tau.lift=tau.1")
+                   for part in ("--column", entry)]
+        arm = make_arm({"torque_signal": "commanded"})
+        outcome = cli("import", tmp_path / "log.npz", "--arm", arm.path, *columns)
+        assert outcome.code == 0, outcome.err
 
     HEADS = pytest.mark.parametrize("header", [
         "Time [s],turn Position [deg],lift Position [deg],turn Torque [mNm],lift Torque [mNm],turn Temperature,lift Temperature",
@@ -224,7 +255,7 @@ class TestGuesses:
         (tmp_path / "map.toml").write_text("".join(f'"{entry[1:].partition("=")[0]}" = {entry[0]}{entry.partition("=")[2]}\n'
                                                    for entry in entries), encoding="utf-8")
         for name, given in (("shell", shlex.split(" ".join(shown))), ("map", ["--map", tmp_path / "map.toml"])):
-            outcome = cli("import", log, "--arm", arm.path, *given, "-o", tmp_path / name)
+            outcome = cli("import", log, "--arm", arm.path, *given, "--torque-signal", "motor current", "-o", tmp_path / name)
             assert outcome.code == 0, outcome.err
             assert "guess  " not in outcome.out
             run = load_run(next((tmp_path / name / "runs").iterdir()), SIGNALS)

@@ -37,7 +37,8 @@ class TestGeneralMotion:
         t, q, tau = general
         arm = make_arm({"joints": {"turn": {"torque_constant": 0.04}}})
         np.savez(tmp_path / "log.npz", t=t, q=q, current=tau / 4.0)
-        outcome = cli("import", tmp_path / "log.npz", "--arm", arm.path, "--torque-constant", "gravity", "-o", "campaign")
+        outcome = cli("import", tmp_path / "log.npz", "--arm", arm.path, "--torque-constant", "gravity", "--yes",
+                      "-o", "campaign")
         assert outcome.code == 0, outcome.err
         assert "next      stribeck fit campaign --motion model\n" in outcome.out
         assert "velocity is not in the log: it is differentiated" in outcome.out
@@ -57,7 +58,8 @@ class TestGeneralMotion:
         t, q, tau = general
         np.savez(tmp_path / "log.npz", t=t[:4000], q=q[:4000], current=tau[:4000] * [1.0, -1.0])
         arm = make_arm({"joints": {"turn": {"torque_constant": 0.01}}})
-        outcome = cli("import", tmp_path / "log.npz", "--arm", arm.path, "--torque-constant", "gravity", "-o", tmp_path / "out")
+        outcome = cli("import", tmp_path / "log.npz", "--arm", arm.path, "--torque-constant", "gravity", "--yes", "-o",
+                      tmp_path / "out")
         assert outcome.code == 2
         assert "lift" in outcome.err
         assert not (tmp_path / "out").exists()
@@ -65,11 +67,11 @@ class TestGeneralMotion:
     def test_round_trips_are_found_and_still_joints_named(self, cli, tmp_path):
         run = load_run(next((GOLDEN / "runs").iterdir()))
         np.savez(tmp_path / "log.npz", t=run.t, q=run.signals["q"], tau=run.signals["tau"])
-        outcome = cli("import", tmp_path / "log.npz", "--arm", GOLDEN / "pendulum.toml", "-o", "campaign")
+        outcome = cli("import", tmp_path / "log.npz", "--arm", GOLDEN / "pendulum.toml", "--yes", "-o", "campaign")
         assert "next      stribeck fit campaign\n" in outcome.out
         assert "round trips" not in outcome.out
         np.savez(tmp_path / "still.npz", t=run.t, q=np.zeros(len(run.t)), tau=run.signals["tau"])
-        outcome = cli("import", tmp_path / "still.npz", "--arm", GOLDEN / "pendulum.toml", "-o", "still")
+        outcome = cli("import", tmp_path / "still.npz", "--arm", GOLDEN / "pendulum.toml", "--yes", "-o", "still")
         assert "hinge: no motion, so no friction" in outcome.out
         assert "nothing can be fitted" in outcome.out
 
@@ -78,7 +80,7 @@ class TestGeneralMotion:
     def test_a_torque_in_another_unit_or_direction_is_said_at_once(self, cli, tmp_path, factor, words):
         run = load_run(next((GOLDEN / "runs").iterdir()))
         np.savez(tmp_path / "log.npz", t=run.t, q=run.signals["q"], tau=factor * run.signals["tau"])
-        outcome = cli("import", tmp_path / "log.npz", "--arm", GOLDEN / "pendulum.toml", "-o", "campaign")
+        outcome = cli("import", tmp_path / "log.npz", "--arm", GOLDEN / "pendulum.toml", "--yes", "-o", "campaign")
         assert (outcome.code, words in outcome.out.replace("\n", " ")) == (0, True)
 
     def test_a_single_speed_is_said_to_be_too_few(self, arm, bring, tmp_path):

@@ -25,7 +25,8 @@ class TestTorque:
         np.savez(tmp_path / "log.npz", t=T, q=Q, tau=TAU)
         arm = make_arm({"torque_signal": "joint sensor"})
         assert "does not see the gear's friction" in cli("import", tmp_path / "log.npz", "--arm", arm.path).err
-        outcome = cli("import", tmp_path / "log.npz", "--arm", arm.path, "--torque-signal", "commanded", "-o", tmp_path / "out")
+        outcome = cli("import", tmp_path / "log.npz", "--arm", arm.path, "--torque-signal", "commanded", "--yes", "-o",
+                      tmp_path / "out")
         assert outcome.code == 0
         run = load_run(next((tmp_path / "out" / "runs").iterdir()))
         assert run.record["import"]["torque_signal"] == "commanded"

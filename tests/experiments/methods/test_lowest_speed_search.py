@@ -122,3 +122,9 @@ def test_a_search_spares_a_campaign_its_stick_slip(make_arm, tmp_path):
 
 def sticks(findings: tuple[Finding, ...]) -> bool:
     return any(finding.kind == "stick-slip" and finding.joint == "turn" for finding in findings)
+
+
+def test_a_lowest_speed_for_all_joints_does_not_bound_the_search(make_arm):
+    """As one that a joint states does not."""
+    shared = make_arm({"joints": {"default": {"slowest": 0.3}}})
+    assert plan_lowest_speed(shared).segments == plan_lowest_speed(make_arm()).segments

@@ -266,7 +266,7 @@ class TestCommand:
         (folder,) = find_runs(pendulum)
         run = load_run(folder)
         np.savez("log.npz", t=run.t, q=run.signals["q"], tau=run.signals["tau"])
-        outcome = cli("import", "log.npz", "--arm", GOLDEN / "pendulum.toml", "-o", "back")
+        outcome = cli("import", "log.npz", "--arm", GOLDEN / "pendulum.toml", "--yes", "-o", "back")
         assert outcome.code == 0, outcome.err
         outcome = cli("validate", "back", GOLDEN)
         assert "hinge" in outcome.out, outcome.err

@@ -145,7 +145,7 @@ def test_a_log_of_another_controller_gives_the_arms_friction(cli, arm, tmp_path,
     assert cli("plan", arm.path, "--method", method, "-o", tmp_path / f"plan{suffix}").code == 0
     play(arm.path, tmp_path / f"plan{suffix}", tmp_path / "log.csv")
     columns = ["t=time_ms[ms]", "q.turn=a1[deg]", "q.lift=a2[deg]", "tau.turn=i1[0.25 N·m/A]", "tau.lift=i2[0.25 N·m/A]"]
-    imported = cli("import", tmp_path / "log.csv", "--arm", arm.path, "-o", tmp_path / "campaign",
+    imported = cli("import", tmp_path / "log.csv", "--arm", arm.path, "--yes", "-o", tmp_path / "campaign",
                    *(part for column in columns for part in ("--column", column)))
     assert imported.code == 0, imported.err
     fitted = cli("fit", tmp_path / "campaign", "-o", tmp_path / "fit")

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from stribeck.drivers.simulation.truth import read_truth
 from stribeck.ident.arm.arm_file import check_against_model, load_arm
 from stribeck.ident.arm.built_in import built_in, data_dir
 from stribeck.ident.arm.load_mechanism import load_mechanism
@@ -202,3 +203,88 @@ def test_what_is_not_there_is_refused_by_name(tmp_path: Path) -> None:
         load_arm(tmp_path / "gone.toml")
     with pytest.raises(InputError, match=r"unknown arm 'lab5'.*valid: .*lab6"):
         load_arm("lab5")
+
+
+def load_with_truth(path: Path) -> None:
+    arm = load_arm(path)
+    read_truth(arm, load_mechanism(arm).names)
+
+
+class TestDefault:
+    """``[joints.default]``: stated once, it holds for every joint that does not state its own."""
+
+    SHARED = HEAD + """
+[joints.default]
+velocity = 1.5
+acceleration = 4.0
+torque = 60.0
+stop = "brake"
+bearing = { pin_radius = 0.04, friction_arm = 0.03, bending_arm = 0.08 }
+drive = { rated_torque = 1.27, position_counts = 4096 }
+[joints.j2]
+acceleration = 2.0
+drive = { node = 2, rated_torque = 2.5 }
+[simulation.joints.default]
+coulomb = 1.0
+viscous = 2.0
+[simulation.joints.j2]
+coulomb = 3.0
+"""
+
+    def test_it_holds_where_a_joint_states_nothing_else(self, folder: Path) -> None:
+        arm = load_arm(written(folder, self.SHARED))
+        mechanism = load_mechanism(arm)
+        limits = arm.limits(mechanism)
+        assert limits.missing(mechanism.names) == []
+        np.testing.assert_array_equal(limits.acceleration, [4.0, 2.0, 4.0, 4.0, 4.0, 4.0])
+        np.testing.assert_array_equal(limits.velocity, 1.5)
+        assert [arm.joint(name).stop for name in mechanism.names] == ["brake"] * 6
+        assert all(bearing is not None and bearing.pin_radius == 0.04 for bearing in mechanism.bearings)
+        assert set(arm.joints) == {"j2"}
+
+    def test_drives_share_what_they_have_in_common(self, folder: Path) -> None:
+        """Key by key: node ids differ where counts do not."""
+        arm = load_arm(written(folder, self.SHARED))
+        assert arm.joint("j2").drive == {"node": 2, "rated_torque": 2.5, "position_counts": 4096}
+        assert arm.joint("j3").drive == {"rated_torque": 1.27, "position_counts": 4096}
+
+    def test_the_simulated_arm_has_a_default_too(self, folder: Path) -> None:
+        arm = load_arm(written(folder, self.SHARED))
+        truth = read_truth(arm, load_mechanism(arm).names)
+        np.testing.assert_array_equal(truth.column("coulomb"), [1.0, 3.0, 1.0, 1.0, 1.0, 1.0])
+        np.testing.assert_array_equal(truth.column("viscous"), 2.0)
+
+    @pytest.mark.parametrize(("old", "new", "words"), [
+        ("velocity = 1.5", "zero_offset = 0.1", r"joints\.default\.zero_offset: how a drive is mounted is stated joint by joint"),
+        ("velocity = 1.5", "direction = -1", r"joints\.default\.direction: how a drive is mounted is stated joint by joint"),
+        ("velocity = 1.5", "velocitty = 1.5", r"joints\.default\.velocitty: unknown key"),
+        ("velocity = 1.5", "velocity = -1.5", r"joints\.default\.velocity = -1\.5"),
+        ("velocity = 1.5", "position = [-2.5, 2.5]",
+         r"joints\.default\.position = \[-2\.5, 2\.5\], which holds for j2, reaches outside the model's \[-2, 2\]"),
+        ("[joints.default]", "[joints.default]\n[joints.default]",
+         r"the file has a table \[joints\.default\] already: write these keys there"),
+        ("coulomb = 1.0", "coulom = 1.0", r"joints\.default\.coulom: unknown key")])
+    def test_faults_are_named_where_they_stand(self, folder: Path, old: str, new: str, words: str) -> None:
+        path = written(folder, self.SHARED.replace(old, new))
+        with pytest.raises(InputError, match=words):
+            load_with_truth(path)
+
+    @pytest.mark.parametrize("table", ["[joints.default]\nvelocity = 1.5\n", "[simulation.joints.default]\ncoulomb = 1.0\n"])
+    def test_a_joint_of_that_name_is_refused(self, folder: Path, table: str) -> None:
+        model = folder / "lab6.urdf"
+        model.write_text(model.read_text(encoding="utf-8").replace('"j3"', '"default"'), encoding="utf-8")
+        arm = load_arm(written(folder, HEAD))
+        assert "default" in load_mechanism(arm).names, "without such a table nothing is ambiguous"
+        arm = load_arm(written(folder, HEAD + table))
+        with pytest.raises(InputError, match="the model has a joint named default"):
+            read_truth(arm, load_mechanism(arm).names)
+
+    @pytest.mark.parametrize("key", ["velocity = 1.0", "gear_ratio = 50.0", "position = [-0.1, 0.1]"])
+    def test_one_number_in_rad_and_in_m_is_refused(self, folder: Path, key: str) -> None:
+        model = folder / "lab6.urdf"
+        model.write_text(model.read_text(encoding="utf-8").replace('name="j3" type="revolute"', 'name="j3" type="prismatic"'),
+                         encoding="utf-8")
+        with pytest.raises(InputError, match=r"would hold in rad for joints that turn and in m for j3, which slides"):
+            load_mechanism(load_arm(written(folder, HEAD + f"[joints.default]\n{key}\n")))
+        both = load_arm(written(folder, HEAD + "[joints.default]\ntemperature = 70.0\n"))
+        np.testing.assert_array_equal(both.limits(load_mechanism(both)).temperature, 70.0)

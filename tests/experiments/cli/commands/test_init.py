@@ -1,6 +1,7 @@
 """``stribeck init``: an arm file that loads, with the model's limits, and what is not known named wherever it is needed."""
 
 import re
+import shlex
 import shutil
 import tomllib
 from collections.abc import Callable
@@ -48,7 +49,7 @@ def filled(text: str) -> str:
 def test_limits_of_the_model_are_taken_over(lab6: Path) -> None:
     table = tomllib.loads(arm_text(lab6))
     assert table["joints"]["j1"] == {"position": [-2.9, 2.9], "velocity": 1.8, "torque": 150.0}
-    assert list(table["joints"]) == [f"j{k}" for k in range(1, 7)]
+    assert list(table["joints"]) == ["default", *(f"j{k}" for k in range(1, 7))]
     assert table["model"] == "lab6.urdf"
 
 
@@ -307,3 +308,75 @@ def test_an_arm_file_ends_in_toml(cli, lab6, tmp_path):
     refused = cli("init", lab6, "-o", tmp_path / "arm")
     assert (refused.code, "ends in .toml" in refused.err) == (2, True)
     assert not (tmp_path / "arm").exists()
+
+
+def test_what_no_model_knows_is_filled_in_once(lab6: Path) -> None:
+    """In ``[joints.default]``; a joint's own table holds what differs from joint to joint."""
+    text = arm_text(lab6)
+    assert text.count("# acceleration =") == 1
+    path = lab6.with_suffix(".toml")
+    path.write_text(text.replace("# acceleration =", "acceleration = 4.0 #"), encoding="utf-8")
+    arm = load_arm(path)
+    assert arm.limits(load_mechanism(arm)).missing(tuple(arm.joints)) == []
+
+
+def test_an_mjcf_states_no_velocities_and_asks_for_one(tmp_path: Path) -> None:
+    (tmp_path / "pair.xml").write_text(ARM_XML.replace('type="slide"', 'range="-1 1"'),
+                                       encoding="utf-8")
+    text = arm_text(tmp_path / "pair.xml")
+    assert [text.count(f"# {key} =") for key in ("velocity", "acceleration", "torque")] == [1, 1, 1]
+    assert text.index("# velocity =") < text.index("[joints.slide]")
+    (tmp_path / "pair.toml").write_text(filled(text), encoding="utf-8")
+    arm = load_arm(tmp_path / "pair.toml")
+    limits = arm.limits(load_mechanism(arm))
+    assert limits.torque.tolist() == [10.0, 40.0], "slide states its own"
+
+
+def test_turning_and_sliding_joints_share_nothing(tmp_path: Path) -> None:
+    """One number would be rad for one and m for the other."""
+    (tmp_path / "two.xml").write_text(ARM_XML, encoding="utf-8")
+    assert "[joints.default]" not in arm_text(tmp_path / "two.xml")
+
+
+def test_a_joint_named_default_is_refused(cli, lab6):
+    lab6.write_text(lab6.read_text(encoding="utf-8").replace('"j3"', '"default"'), encoding="utf-8")
+    refused = cli("init", lab6)
+    assert refused.code == 2
+    assert "the model has a joint named default" in refused.err
+    assert not lab6.with_suffix(".toml").exists()
+
+
+class TestNames:
+    """The arm is called as asked, and so are the folders that commands make for it."""
+
+    @pytest.mark.parametrize(("options", "file", "name"), [
+        ((), "lab6.toml", "lab6"), (("--name", "left-arm"), "left-arm.toml", "left-arm"),
+        (("--out", "{model}/cell/my_arm.toml"), "cell/my_arm.toml", "my_arm"),
+        (("--out", "{model}/cell/my arm.toml"), "cell/my arm.toml", "my_arm"),
+        (("--out", "{model}/cell/my_arm.toml", "--name", "left-arm"), "cell/my_arm.toml", "left-arm")])
+    def test_file_and_arm(self, cli, lab6, options, file, name):
+        outcome = cli("init", lab6, *(option.format(model=lab6.parent) for option in options))
+        assert outcome.code == 0, outcome.err
+        assert load_arm(lab6.parent / file).name == name
+
+    @pytest.mark.usefixtures("short")
+    def test_the_folder_of_results_does_not_collide_with_that_of_the_model(self, cli, lab6):
+        assert cli("init", lab6, "--out", "my_arm/my_arm.toml").code == 0
+        target = Path("my_arm/my_arm.toml")
+        target.write_text(filled(target.read_text(encoding="utf-8")), encoding="utf-8")
+        outcome = cli("calibrate", target, "--joints", "j6")
+        assert outcome.code == 0, outcome.err
+        assert (Path("calibration-my_arm") / "calibration.toml").is_file()
+
+    @pytest.mark.parametrize("name", ["my arm", "", "a/b"])
+    def test_a_name_by_which_no_file_is_called_is_refused(self, cli, lab6, name):
+        refused = cli("init", lab6, "--name", name)
+        assert (refused.code, "a name may hold letters, digits" in refused.err) == (2, True)
+
+    def test_what_is_named_next_works_as_pasted(self, cli, lab6):
+        """Also where names hold blanks."""
+        outcome = cli("init", lab6, "--out", "my cell/my arm.toml")
+        Path("my cell/my arm.toml").write_text(filled(Path("my cell/my arm.toml").read_text(encoding="utf-8")), encoding="utf-8")
+        line = outcome.out[outcome.out.rindex("stribeck ") + len("stribeck "):].strip()
+        made = cli(*shlex.split(line), "--joints", "j6", "--method", "single")
+        assert made.code == 0, made.err

@@ -73,7 +73,7 @@ def test_what_import_names_next_fits(cli: Callable[..., Any], place: Path) -> No
     assert pasted(error)[:2] == ["fit", str(place / "campaign")]
     run = load_run(golden)
     np.savez(place / "log.npz", t=run.t, q=run.signals["q"], tau=run.signals["tau"])
-    outcome = cli("import", place / "log.npz", "--arm", GOLDEN / "pendulum.toml", "-o", place / "imported")
+    outcome = cli("import", place / "log.npz", "--arm", GOLDEN / "pendulum.toml", "--yes", "-o", place / "imported")
     assert outcome.code == 0, outcome.err
     assert pasted(outcome.out) == ["fit", str(place / "imported")]
 
