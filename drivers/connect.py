@@ -1,14 +1,15 @@
 """From an arm file to the arm that it describes: the table of drivers."""
 
 from collections.abc import Callable
-from importlib import metadata
 from pkgutil import resolve_name
 
 from stribeck.drivers.arm import Arm
 from stribeck.ident.arm.arm_file import ArmFile
-from stribeck.ident.errors import InputError, about_file, unknown_name
+from stribeck.ident.errors import about_file, unknown_name
+from stribeck.ident.plugins import installed, load
 
 Connect = Callable[[ArmFile, int | None], Arm]
+GROUP = "stribeck.drivers"      # entry points of drivers that other packages bring: functions as those of `DRIVERS`
 
 
 def _simulated(arm: ArmFile, seed: int | None) -> Arm:
@@ -46,15 +47,10 @@ def check_kind(arm: ArmFile) -> None:
     InputError
         Lists the drivers.
     """
-    known = [*DRIVERS, *_plugins()]
+    known = [*DRIVERS, *installed(GROUP)]
     if arm.driver.kind not in known:
         with about_file(arm.path):
             raise unknown_name("driver kind", arm.driver.kind, known)
-
-
-def _plugins() -> dict[str, metadata.EntryPoint]:
-    """Drivers of other packages, by kind."""
-    return {entry.name: entry for entry in metadata.entry_points(group="stribeck.drivers")}
 
 
 def connect(arm: ArmFile, seed: int | None = None) -> Arm:
@@ -79,11 +75,6 @@ def connect(arm: ArmFile, seed: int | None = None) -> Arm:
     if kind in DRIVERS:
         return DRIVERS[kind](arm, seed)
     check_kind(arm)
-    entry = _plugins()[kind]
-    try:
-        plugin = entry.load()
-    except Exception as error:              # it is anybody's
-        raise InputError(f"{arm.path}: driver.kind = \"{kind}\": the plug-in {entry.value} cannot be loaded: "
-                         f"{error!r}") from error
-    made: Arm = plugin(arm, seed)
-    return made
+    with about_file(arm.path):
+        plugin: Connect = load(GROUP, kind)
+    return plugin(arm, seed)

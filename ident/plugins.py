@@ -1,13 +1,11 @@
 """What other installed packages bring: entry points, by group and name."""
 
-from functools import cache
 from importlib import metadata
 from typing import Any
 
 from stribeck.ident.errors import InputError
 
 
-@cache
 def installed(group: str) -> dict[str, metadata.EntryPoint]:
     """Entry points of a group by name, such as ``stribeck.laws``."""
     return {entry.name: entry for entry in metadata.entry_points(group=group)}

@@ -14,7 +14,7 @@ from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.fit.arm.unknown_tool import MASS, TOOL_PARAMETERS, UnknownTool
 from stribeck.ident.fit.joint.directions import DIFFERENCES
-from stribeck.ident.laws.law_table import law_named, law_names
+from stribeck.ident.laws.law_table import is_law, law_named, law_names
 from stribeck.ident.laws.load_components import components_of
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.laws.quantity import COMPONENTS
@@ -139,7 +139,7 @@ class JointCalibrationTable(BaseModel):
 
     def calibration(self, where: str) -> JointCalibration:
         """The joint, after checks that concern several keys; `where` begins their messages."""
-        if self.law not in law_names():
+        if not is_law(self.law):
             raise InputError(f"{where}.law: {unknown_name('law', self.law, law_names())}")
         parameters = {name: Parameter(**vars(table)) for name, table in self.parameters.items()}
         components = components_of(parameters) if self.load == "components" else ()

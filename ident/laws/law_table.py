@@ -42,7 +42,7 @@ def law_named(name: str) -> Law:
     InputError
         Lists the laws.
     """
-    if name not in LAWS and name in installed(GROUP):
+    if name not in LAWS and is_law(name):
         law = load(GROUP, name)
         if not isinstance(law, Law) or law.name != name:
             raise InputError(f"the entry point {name} of the group {GROUP} is no law of this name, but {law!r}")
@@ -50,6 +50,11 @@ def law_named(name: str) -> Law:
     if name not in LAWS:
         raise unknown_name("law", name, law_names())
     return LAWS[name]
+
+
+def is_law(name: str) -> bool:
+    """Whether a law is known by this name, or an installed package brings it; nothing is loaded."""
+    return name in LAWS or name in installed(GROUP)
 
 
 def law_names() -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from stribeck.ident.fit.joint.torque_basis import BASES, corrected, divided, div
 from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS
 from stribeck.ident.fit.points import FitPoints, worth
 from stribeck.ident.fit.selection import ORDER, Candidate, select
-from stribeck.ident.laws.law_table import law_named, law_names, laws_on_offer, unit
+from stribeck.ident.laws.law_table import is_law, law_named, law_names, laws_on_offer, unit
 from stribeck.ident.laws.load_components import load_at
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.laws.quantity import COMPONENTS
@@ -50,7 +50,7 @@ class Options:
     drift: str = "auto"         # alike in all runs, fitted along where round trips are many; or "none": only reported
 
     def __post_init__(self) -> None:
-        if self.law not in ("auto", *law_names()):
+        if self.law != "auto" and not is_law(self.law):
             raise unknown_name("law", self.law, ("auto", *law_names()))
         if self.load not in ("auto", *ORDER[:-1]):
             raise unknown_name("load", self.load, ("auto", *ORDER[:-1]))

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError, unknown_name
-from stribeck.ident.laws.law_table import law_named, law_names
+from stribeck.ident.laws.law_table import is_law, law_named, law_names
 from stribeck.ident.model.files.link_inertia import second_moment
 from stribeck.ident.model.mechanism import Ball, Bearing, Closure, JointFriction, Mechanism, Spring
 from stribeck.ident.toml_tables import parse_table, upgrade
@@ -224,7 +224,7 @@ def _closure(loop: _LoopTable, number: int, joints: Sequence[_JointTable], links
 def _friction(joint: _JointTable, path: Path) -> JointFriction:
     assert joint.friction is not None
     stated = joint.friction
-    law = law_named(stated.law) if stated.law in law_names() else None
+    law = law_named(stated.law) if is_law(stated.law) else None
     if law is None:
         raise InputError(f"{path}: joints.{joint.name}.friction: {unknown_name('law', stated.law, law_names())}")
     parameters = dict(stated.model_extra or {})
