@@ -134,7 +134,8 @@ def test_the_page_keeps_its_promise_of_forty_lines(plugged_in):
 def test_a_plug_in_that_cannot_be_loaded_is_named(make_arm, monkeypatch):
     entry = EntryPoint("text", "no_such_drives:connect", "stribeck.drivers")
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [entry])
-    with pytest.raises(InputError, match=r'the plug-in no_such_drives:connect, entry point text of the group stribeck.drivers, cannot be loaded: .*no_such'):
+    said = r"the plug-in no_such_drives:connect, entry point text of the group stribeck.drivers, cannot be loaded: .*no_such"
+    with pytest.raises(InputError, match=said):
         connect(make_arm({"driver": {"kind": "text"}}))
 
 
