@@ -22,6 +22,7 @@ from stribeck.drivers.connect import HOLDING
 from stribeck.drivers.wire.axis import BRAKE_CLOSES, LinkKeys
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.plans.clearance import in_the_way, may_move_together, ways_are_clear
+from stribeck.experiments.plans.lowered_speed import LoweredSpeed
 from stribeck.ident.arm.arm_file import ArmFile, Limits
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import unknown_name
@@ -48,7 +49,7 @@ _LONGEST = 3600.0       # s that a segment may take
 _CORNERS = 16           # points a pass at which the way of a swing is checked
 _KNOTS = 16             # set-points of a pass of a swing
 KINDS = {VALIDATION: ("swing",), BREAKAWAY: ("ramp",)}      # of segments that serve a purpose; strokes and sweeps all others
-_LISTS = ("predicted", "segments")      # one entry a line
+_LISTS = ("lowered", "predicted", "segments")      # one entry a line
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ class Plan:
     """What will move: see the module.
 
     `start` is the posture before the first segment, `purpose` what the run is for (a fit of a campaign takes the runs whose
-    purpose is "fit"), `predicted` what it will tell.
+    purpose is "fit"), `predicted` what it will tell, `lowered` which joints go slower than their limits allow, for want of room.
     """
 
     arm: str
@@ -117,6 +118,7 @@ class Plan:
     robot_time: float = 0.0
     purpose: str = FIT
     predicted: tuple[Prediction, ...] = ()
+    lowered: tuple[LoweredSpeed, ...] = ()
 
     def legs(self) -> Iterator[tuple[Array, Segment]]:
         """Every segment with the position at which it starts."""
@@ -486,6 +488,8 @@ def write_plan(plan: Plan, path: Path) -> None:
             head[key] = value
     lines = [tomlkit.dumps(head)]
     for key in _LISTS:
+        if key not in table:
+            continue
         lines.append(f"{key} = [")
         for entry in table[key]:
             line = tomlkit.inline_table()
@@ -501,6 +505,8 @@ def plan_table(plan: Plan) -> dict[str, Any]:
     table["segments"] = [{key: list(value) if isinstance(value, tuple) else value for key, value in segment.items()
                           if value is not None and value is not False} for segment in table["segments"]]
     table["predicted"] = list(table["predicted"])
+    if not table["lowered"]:
+        del table["lowered"]
     return {"schema": SCHEMA, **{key: list(value) if isinstance(value, tuple) else value for key, value in table.items()}}
 
 
@@ -524,7 +530,7 @@ def plan_from_table(table: dict[str, Any], path: Path) -> Plan:
     if len(parsed.start) != len(parsed.names):
         raise PlanError(f"{path}: start has {len(parsed.start)} values for {len(parsed.names)} joints")
     return Plan(parsed.arm, parsed.arm_sha256, parsed.method, parsed.seed, parsed.names, parsed.start, parsed.segments,
-                parsed.robot_time, parsed.purpose, parsed.predicted)
+                parsed.robot_time, parsed.purpose, parsed.predicted, parsed.lowered)
 
 
 class _PlanTable(BaseModel):
@@ -540,6 +546,7 @@ class _PlanTable(BaseModel):
     robot_time: float = 0.0
     purpose: Literal["fit", "validation", "warm-up", "lowest-speed", "breakaway"] = "fit"
     predicted: tuple[Prediction, ...] = ()
+    lowered: tuple[LoweredSpeed, ...] = ()
 
 
 def with_robot_time(plan: Plan, arm: ArmFile) -> Plan:

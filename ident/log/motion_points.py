@@ -20,7 +20,7 @@ from scipy.sparse import csr_array
 from stribeck.ident.arrays import Array, Groups
 from stribeck.ident.errors import FitError, InputError
 from stribeck.ident.log.run import Run
-from stribeck.ident.log.signal_checks import check_numbers, check_time
+from stribeck.ident.log.signal_checks import check_signals, check_time
 from stribeck.ident.log.strokes import HELD, encoder_step, position_noise
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.loads import LOADS, joint_loads
@@ -185,8 +185,7 @@ def filtered(runs: Sequence[Run], mechanisms: Sequence[Mechanism], bandwidth: fl
     """
     for run in runs:
         check_time(run.t, str(run.path))
-        for signal in ("q", "tau"):
-            check_numbers(run.signals[signal], signal, run.names, run.t, str(run.path))
+        check_signals(run)
     cutoff = _position_cutoff(runs) if bandwidth is None else _POSITION * bandwidth
     bandwidth = bandwidth or _bandwidth(cutoff)
     parts = [(run, mechanism, found) for run, mechanism in zip(runs, mechanisms, strict=True) for rows in _without_gaps(run.t)
@@ -308,7 +307,7 @@ def _moved(run: Run, rows: slice, cutoff: float, bandwidth: float) -> tuple[Arra
         return None
     dt = float(t[1] - t[0])
     recorded = {name: np.column_stack([np.interp(t, run.t[rows], column) for column in run.signals[name][rows].T])
-                for name in ("q", "dq", "tau") if name in run.signals and np.isfinite(run.signals[name]).all()}
+                for name in ("q", "dq", "tau") if name in run.signals and (name != "dq" or np.isfinite(run.signals[name]).all())}
     q = low_pass(recorded["q"], cutoff * dt)
     dq = low_pass(recorded["dq"], cutoff * dt) if "dq" in recorded else np.gradient(q, dt, axis=0)
     return t, q, dq, np.gradient(dq, dt, axis=0), recorded["tau"]
