@@ -23,6 +23,10 @@ class FitError(StribeckError, ValueError):
     """Data from which the asked-for quantity cannot be estimated."""
 
 
+class TorqueReversed(FitError):
+    """A torque that opposes the motion: a sign is wrong, and no other joint's data make up for it."""
+
+
 @contextmanager
 def about_file(path: Path) -> Iterator[None]:
     """What is wrong with the contents of a file, said with its path."""

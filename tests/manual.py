@@ -3,7 +3,8 @@
 - ``sh``: `stribeck` commands, run in this process; ``# exit code N`` behind one that does not end with 0. Below a comment
   ``<!-- ... -->`` they are only parsed, as where an arm is needed.
 - ``python``: run, one namespace a page.
-- ``toml``: put into the file that its first line names, which is made where there is none.
+- ``toml``: pasted at the end of the file that its first line names (made where there is none), as it stands. Below
+  ``<!-- replaces ... -->`` its tables replace those of the same names.
 - ``text``: lines that the block before it printed, numbers alike.
 """
 
@@ -17,7 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import tomlkit
 import typer
 
 from stribeck.experiments.cli.app import app, run
@@ -25,23 +25,24 @@ from tests.places import DOCS
 
 MANUAL = DOCS / "manual"
 _BLOCK = re.compile(r"(<!-- [^>]* -->\n)?^```(\w*)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
+_TABLE = re.compile(r"^\[.*?(?=^\[|\Z)", flags=re.DOTALL | re.MULTILINE)
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _FAR = 0.05             # part by which numbers may differ, beside two of their last digits
 
 
 @dataclass(frozen=True)
 class Block:
-    """A block of a page; `parsed` ones are not run."""
+    """A block of a page; below a `mark` it is not run, or pasted in the place of something."""
 
     kind: str
     body: str
-    parsed: bool
+    mark: str
 
 
-def blocks(page: str) -> list[Block]:
-    """Blocks of a page of the manual, in order."""
-    text = (MANUAL / f"{page}.md").read_text(encoding="utf-8")
-    return [Block(kind, body, bool(mark)) for mark, kind, body in _BLOCK.findall(text)]
+def blocks(page: Path) -> list[Block]:
+    """Blocks of a page, in order."""
+    text = page.read_text(encoding="utf-8")
+    return [Block(kind, body, mark) for mark, kind, body in _BLOCK.findall(text)]
 
 
 def run_page(page: str, folder: Path, done: Mapping[str, str] | None = None) -> None:
@@ -50,17 +51,17 @@ def run_page(page: str, folder: Path, done: Mapping[str, str] | None = None) -> 
     namespace: dict[str, Any] = {}
     printed = ""
     with chdir(folder):
-        for block in blocks(page):
+        for block in blocks(MANUAL / f"{page}.md"):
             if block.kind == "text":
                 assert_printed(block.body, printed)
             elif block.kind == "sh":
-                printed = "".join(earlier.get(line) or _command(line, block.parsed) for line in block.body.splitlines())
+                printed = "".join(earlier.get(line) or _command(line, bool(block.mark)) for line in block.body.splitlines())
             elif block.kind == "python":
                 with redirect_stdout(io.StringIO()) as out:
                     exec(compile(block.body, f"{page}.md", "exec"), namespace)
                 printed = out.getvalue()
             elif block.kind == "toml":
-                _put(block.body)
+                paste(block.body, Path(block.body.splitlines()[0].removeprefix("# ")), "replaces" in block.mark)
             else:
                 raise AssertionError(f"{page}.md: a block of kind {block.kind!r} is not checked")
 
@@ -81,20 +82,19 @@ def _command(line: str, parsed: bool) -> str:
     return out.getvalue()
 
 
-def _put(text: str) -> None:
-    """Add tables and keys to the file that the first line names."""
-    path = Path(text.splitlines()[0].removeprefix("# "))
-    table = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    _merge(table, tomllib.loads(text))
-    path.write_text(tomlkit.dumps(table), encoding="utf-8")
-
-
-def _merge(table: dict[str, Any], changes: dict[str, Any]) -> None:
-    for key, value in changes.items():
-        if isinstance(value, dict) and isinstance(table.get(key), dict):
-            _merge(table[key], value)
-        else:
-            table[key] = value
+def paste(text: str, path: Path, replaces: bool) -> None:
+    """Paste text at the end of a TOML file as a reader does, or its tables in the place of those of the same names."""
+    old = path.read_text(encoding="utf-8") if path.exists() else ""
+    if replaces:
+        for table in _TABLE.findall(text):
+            header = table.splitlines()[0]
+            there = [found for found in _TABLE.findall(old) if found.splitlines()[0] == header]
+            assert len(there) == 1, f"{path} has no single table {header} to replace"
+            old = old.replace(there[0], table)
+    else:
+        old += f"\n{text}"
+    tomllib.loads(old)
+    path.write_text(old, encoding="utf-8")
 
 
 def assert_printed(shown: str, printed: str) -> None:

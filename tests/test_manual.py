@@ -1,6 +1,7 @@
 """The manual: every command, snippet and link works, and prints what is shown."""
 
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from unittest.mock import patch
@@ -11,8 +12,8 @@ from stribeck.experiments.importers.readers import READERS
 from stribeck.ident.export.formats import NUMBERS
 from stribeck.ident.laws.law_table import LAWS
 from tests.drivers.wires import play, processes
-from tests.manual import MANUAL, alike, assert_printed, blocks, run_page
-from tests.places import DATA, SHARED
+from tests.manual import MANUAL, alike, assert_printed, blocks, paste, run_page
+from tests.places import DATA, DOCS, SHARED
 
 TRIES = 3
 ELSEWHERE = {"example-lab6"}            # run with the campaign of tests/test_main_job.py
@@ -81,13 +82,35 @@ def test_every_page_is_run_and_listed() -> None:
     assert run_here >= PAGES - ELSEWHERE
     index = (MANUAL / "README.md").read_text(encoding="utf-8")
     assert {path.name for path in MANUAL.glob("*.md")} - {"README.md"} <= set(re.findall(r"\]\(([\w-]+\.md)\)", index))
-    assert blocks("faq") == blocks("README") == []
+    assert blocks(MANUAL / "faq.md") == blocks(MANUAL / "README.md") == []
 
 
 @pytest.mark.parametrize("page", sorted(MANUAL.glob("*.md")), ids=lambda path: path.stem)
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", [*sorted(MANUAL.glob("*.md")), DOCS.parent / "README.md"], ids=lambda path: path.stem)
+def test_what_is_to_be_added_can_be_pasted(page: Path) -> None:
+    """Each block of TOML is whole, names its file, and says where it goes; README has none."""
+    for block in (block for block in blocks(page) if block.kind == "toml"):
+        assert re.match(r"# \S+\.toml\n", block.body), block.body
+        tomllib.loads(block.body)
+        assert block.mark in ("", "<!-- replaces the table of this name -->\n")
+
+
+def test_a_block_that_cannot_be_pasted_fails(tmp_path: Path) -> None:
+    arm = tmp_path / "arm.toml"
+    arm.write_text("schema = 1\n\n[joints.default]\n# acceleration =    # needed\n\n[joints.j1]\nvelocity = 1.0\n",
+                   encoding="utf-8")
+    block = "# arm.toml\n[joints.default]\nacceleration = 4.0\n"
+    with pytest.raises(tomllib.TOMLDecodeError, match="twice"):
+        paste(block, arm, replaces=False)
+    paste(block, arm, replaces=True)
+    assert tomllib.loads(arm.read_text(encoding="utf-8"))["joints"] == {"default": {"acceleration": 4.0}, "j1": {"velocity": 1.0}}
+    with pytest.raises(AssertionError, match="no single table"):
+        paste(block.replace("default", "j7"), arm, replaces=True)
 
 
 def test_the_pages_judge_can_fail() -> None:

@@ -1,4 +1,4 @@
-"""Recorded runs in formats of other software, values unchanged.
+"""Recorded runs and plans in formats of other software, values unchanged.
 
-Imports from: `ident`, `ident.log`.
+Imports from: `experiments`, `experiments.plans`, `ident`, `ident.arm`, `ident.log`.
 """

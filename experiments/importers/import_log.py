@@ -105,15 +105,24 @@ def import_log(table: Table, arm: ArmFile, columns: Sequence[ColumnMap], campaig
     ampere = tuple(str(entry.joint) for entry in columns if entry.current)
     sign = np.array([arm.joint(name).direction for name in mechanism.names])
     raw = np.where(np.isin(mechanism.names, ampere), sign * log.tau, np.nan) if ampere else None
-    constants = torque_constants(torque_constant, _as_run(log, arm, mechanism), mechanism, ampere)
-    if constants:
-        log = replace(log, tau=log.tau * [constants[name]["value"] if name in constants else 1.0 for name in mechanism.names])
-    columns = [with_factor(entry, constants[str(entry.joint)]["value"]) if entry.current else entry for entry in columns]
+    constants, unknown = torque_constants(torque_constant, _as_run(log, arm, mechanism), mechanism, ampere)
+    if ampere:
+        factor = np.where(np.isin(mechanism.names, list(unknown)), np.nan, 1.0)
+        factor *= [constants[name]["value"] if name in constants else 1.0 for name in mechanism.names]
+        log = replace(log, tau=log.tau * factor, notes=(*log.notes, *(_left_out(name, why) for name, why in unknown.items())))
+    columns = [with_factor(entry, constants[str(entry.joint)]["value"]) if entry.current and str(entry.joint) in constants
+               else entry for entry in columns]
     _check_units(log, arm, mechanism)
     origin = {"log": Path(table.source).name, "sha256": _sha256(Path(table.source)), "torque_signal": signal,
               "columns": {entry.target: _described(entry) for entry in columns}, "notes": list(log.notes),
               **({"torque_constants": constants} if constants else {})}
     return _write(log, arm, mechanism, campaign, note, origin, raw)
+
+
+def _left_out(name: str, why: str) -> str:
+    return (f"{name}: its torque is in A and gravity cannot tell its torque constant ({why}); its torque is left out and {name} "
+            f"is not calibrated. State joints.{name}.torque_constant in the arm file (N·m/A at the motor, with gear_ratio), or a "
+            "factor in its column, and import again")
 
 
 def checked_signal(signal: str, source: str) -> str:

@@ -9,7 +9,7 @@ from stribeck.ident.log.health.points_health import check_scale, opposing
 from stribeck.ident.log.motion.position_cutoff import BANDWIDTH
 from stribeck.ident.log.round_trips import reduce_run
 from stribeck.ident.log.run import Run
-from stribeck.ident.log.signal_checks import check_time, dead_torques
+from stribeck.ident.log.signal_checks import check_time, dead_torques, unrecorded_torques
 from stribeck.ident.log.strokes import REST_TOLERANCE
 from stribeck.ident.model.mechanism import Mechanism
 
@@ -37,8 +37,9 @@ def outlook(run: Run, mechanism: Mechanism) -> Outlook:
     """
     points = reduce_run(run, mechanism).points
     moves = [name for name, way in zip(run.names, np.ptp(run.signals["q"], axis=0), strict=True) if way > 2.0 * REST_TOLERANCE]
-    still, dead = [name for name in run.names if name not in moves], dead_torques(run)
-    moves = [name for name in moves if name not in dead]
+    still, without = [name for name in run.names if name not in moves], unrecorded_torques(run)
+    dead = [name for name in dead_torques(run) if name not in without]
+    moves = [name for name in moves if name not in (*dead, *without)]
     trips = {str(name): rows["segment"].nunique() for name, rows in points.groupby("joint", sort=False)}
     short = [name for name in moves if trips.get(name, 0) < LEAST_ROUND_TRIPS]
     said = []

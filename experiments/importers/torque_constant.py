@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from stribeck.ident.errors import FitError, InputError
+from stribeck.ident.errors import FitError, InputError, TorqueReversed
 from stribeck.ident.fit.joint.general_motion import fit_motion
 from stribeck.ident.fit.joint.gravity import fit_gravity
 from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS
@@ -19,7 +19,8 @@ from stribeck.ident.model.mechanism import Mechanism
 SOURCES = ("arm file", "gravity")
 
 
-def torque_constants(source: str, run: Run, mechanism: Mechanism, joints: Sequence[str]) -> dict[str, dict[str, Any]]:
+def torque_constants(source: str, run: Run, mechanism: Mechanism,
+                     joints: Sequence[str]) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
     """Torque at the joint per ampere, for joints whose torque is in ampere.
 
     Parameters
@@ -35,33 +36,44 @@ def torque_constants(source: str, run: Run, mechanism: Mechanism, joints: Sequen
 
     Returns
     -------
-    dict of str to dict
+    found : dict of str to dict
         Joint -> `value` [N·m/A or N/A], `source`, and `std_error` where it was fitted.
+    unknown : dict of str to str
+        Joint -> why gravity cannot tell its constant, which the arm file does not state either.
 
     Raises
     ------
     InputError
-        If a constant is missing, or gravity cannot tell it; names the joint and the ways out.
+        If a constant is missing, or gravity can tell none and so no torque is known; names the joint and the ways out.
     """
     points = reduce_run(run, mechanism).points if joints and source == "gravity" else None
     found: dict[str, dict[str, Any]] = {}
+    unknown: dict[str, str] = {}
     for name in joints:
-        table, tried = run.arm.joint(name), ""
+        table = run.arm.joint(name)
         if points is not None:
             told = _from_gravity(run, mechanism, name, points[points["joint"] == name].reset_index(drop=True))
             if isinstance(told, dict):
                 found[name] = told
                 continue
-            tried = f", nor can gravity tell ({told})"
+            if table.torque_constant is None:
+                unknown[name] = told
+                continue
         if table.torque_constant is None:
-            raise InputError(f"{run.path}: the torque of {name} is in A, and {run.arm.path.name} has no "
-                             f"joints.{name}.torque_constant (N·m/A at the motor){tried}; state it, or a factor in its column "
-                             f"([4.1 N·m/A] at the joint){'' if tried else ', or let gravity tell (--torque-constant gravity)'}")
+            raise _missing(run, name, "", ", or let gravity tell (--torque-constant gravity)")
         if table.gear_ratio is None:
             raise InputError(f"{run.path}: the torque of {name} is in A, and {run.arm.path.name} has the motor's "
                              f"joints.{name}.torque_constant, but no gear_ratio; state it (1.0 where there is no gear)")
         found[name] = {"value": table.torque_constant * table.gear_ratio, "source": "arm file"}
-    return found
+    if unknown and len(unknown) == len(run.names):
+        name, told = next(iter(unknown.items()))
+        raise _missing(run, name, f", nor can gravity tell ({told})", "")
+    return found, unknown
+
+
+def _missing(run: Run, name: str, tried: str, also: str) -> InputError:
+    return InputError(f"{run.path}: the torque of {name} is in A, and {run.arm.path.name} has no joints.{name}.torque_constant "
+                      f"(N·m/A at the motor){tried}; state it, or a factor in its column ([4.1 N·m/A] at the joint){also}")
 
 
 def _from_gravity(run: Run, mechanism: Mechanism, name: str, rows: pd.DataFrame) -> dict[str, Any] | str:
@@ -73,6 +85,8 @@ def _from_gravity(run: Run, mechanism: Mechanism, name: str, rows: pd.DataFrame)
             scale = fit_gravity(even, gravity, odd, round_trips(rows))["scale"]
         else:
             scale = _from_motion(run, mechanism, name)
+    except TorqueReversed as error:
+        raise _missing(run, name, f", nor can gravity tell ({error})", "") from error
     except FitError as error:
         return str(error)
     if scale is None or scale.value is None or scale.verdict != "identified":

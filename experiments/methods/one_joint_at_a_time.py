@@ -6,6 +6,7 @@ shows drift.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from stribeck.experiments.plans.choose_round_trips import JointKnowledge, choose
 from stribeck.experiments.plans.clearance import ways_are_clear
 from stribeck.experiments.plans.forecast import Ways, expectations, points_ahead, way_of
+from stribeck.experiments.plans.make_room import places_with_room
 from stribeck.experiments.plans.motion_profile import DWELL
 from stribeck.experiments.plans.order import REFERENCE, REFERENCES, Visits, in_order
 from stribeck.experiments.plans.plan import Plan
@@ -52,8 +54,8 @@ def plan_constant_speed(arm: ArmFile, joints: tuple[str, ...] | None = None, see
         If a joint is unknown.
     """
     design = Design.of(arm, joints, options or ConstantSpeed(), velocity_step)
-    rng = np.random.default_rng(seed)
-    postures, ways = design.choose_postures(lambda candidates: _ways(design, candidates), rng)
+    places = places_with_room(design, lambda slower, candidates, _: _ways(slower, candidates), seed)
+    design, postures, ways, rng = places.design, places.postures, places.ways, places.rng
     references = [_trip(design, ways, 0, j, float(design.at_level(REFERENCE)[j])) for j in design.active]
 
     grid = [_trip(design, ways, number, int(j), float(speed)) for number in range(1, len(postures))
@@ -67,7 +69,7 @@ def plan_constant_speed(arm: ArmFile, joints: tuple[str, ...] | None = None, see
         return [trip for reference in references
                 for trip in _chosen(design, postures, ways, visits, reference, time / len(references), rng, earlier)]
 
-    return in_order(design, METHOD, seed, postures, chosen, references, earlier)
+    return replace(in_order(design, METHOD, seed, postures, chosen, references, earlier), lowered=places.lowered)
 
 
 def _trip(design: Design, ways: Array, posture: int, j: int, speed: float) -> Trip:

@@ -8,7 +8,7 @@ motor revolution and that at which its room ends.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from stribeck.experiments.plans.choose_round_trips import JointKnowledge, choose
 from stribeck.experiments.plans.clearance import ways_are_clear
 from stribeck.experiments.plans.forecast import Ways, expectations, points_ahead, way_of
+from stribeck.experiments.plans.make_room import places_with_room
 from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, DWELL
 from stribeck.experiments.plans.order import REFERENCE, REFERENCES, Visits, in_order
 from stribeck.experiments.plans.plan import Plan
@@ -40,14 +41,14 @@ def plan_whole_arm(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: in
     Parameters, returns and errors as in `one_joint_at_a_time.plan_constant_speed`.
     """
     design = Design.of(arm, joints, options or WHOLE_ARM, velocity_step)
-    rng = np.random.default_rng(seed)
-    postures, ways = design.choose_postures(lambda candidates: _ways(design, candidates, rng), rng)
-    offers = Sweeps.of(design, postures, np.sign(ways))
+    places = places_with_room(design, _ways, seed)
+    design, postures, rng = places.design, places.postures, places.rng
+    offers = Sweeps.of(design, postures, np.sign(places.ways))
     reference = offers.trip(0, offers.speeds[0, 0])
     grid = [offers.level(number, speeds) for number in range(1, len(postures))
             for speeds in rng.permutation(design.speeds(number))]
     choice = (lambda time: _chosen(offers, time, seed, earlier)) if earlier and design.options.goal else lambda _: grid
-    return in_order(design, METHOD, seed, postures, choice, [reference], earlier)
+    return replace(in_order(design, METHOD, seed, postures, choice, [reference], earlier), lowered=places.lowered)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ import tomlkit
 from pydantic import BaseModel, ConfigDict, Field
 
 from stribeck.experiments.errors import PlanError
+from stribeck.experiments.plans.lowered_speed import LoweredSpeed
 from stribeck.ident.arrays import Array
 from stribeck.ident.fit.information import ExpectedPrecision
 from stribeck.ident.log.run import FIT
@@ -24,7 +25,7 @@ from stribeck.ident.toml_tables import parse_table, read_toml, upgrade
 from stribeck.ident.whole_files import write_whole
 
 SCHEMA = 1
-_LISTS = ("predicted", "segments")      # one entry a line
+_LISTS = ("lowered", "predicted", "segments")      # one entry a line
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ class Plan:
     """What will move: see the module.
 
     `start` is the posture before the first segment, `purpose` what the run is for (a fit of a campaign takes the runs whose
-    purpose is "fit"), `predicted` what it will tell.
+    purpose is "fit"), `predicted` what it will tell, `lowered` which joints go slower than their limits allow, for want of room.
     """
 
     arm: str
@@ -93,6 +94,7 @@ class Plan:
     robot_time: float = 0.0
     purpose: str = FIT
     predicted: tuple[ExpectedPrecision, ...] = ()
+    lowered: tuple[LoweredSpeed, ...] = ()
 
     def legs(self) -> Iterator[tuple[Array, Segment]]:
         """Every segment with the position at which it starts."""
@@ -111,6 +113,8 @@ def write_plan(plan: Plan, path: Path) -> None:
             head[key] = value
     lines = [tomlkit.dumps(head)]
     for key in _LISTS:
+        if key not in table:
+            continue
         lines.append(f"{key} = [")
         for entry in table[key]:
             line = tomlkit.inline_table()
@@ -126,6 +130,8 @@ def plan_table(plan: Plan) -> dict[str, Any]:
     table["segments"] = [{key: list(value) if isinstance(value, tuple) else value for key, value in segment.items()
                           if value is not None and value is not False} for segment in table["segments"]]
     table["predicted"] = list(table["predicted"])
+    if not table["lowered"]:
+        del table["lowered"]
     return {"schema": SCHEMA, **{key: list(value) if isinstance(value, tuple) else value for key, value in table.items()}}
 
 
@@ -149,7 +155,7 @@ def plan_from_table(table: dict[str, Any], path: Path) -> Plan:
     if len(parsed.start) != len(parsed.names):
         raise PlanError(f"{path}: start has {len(parsed.start)} values for {len(parsed.names)} joints")
     return Plan(parsed.arm, parsed.arm_sha256, parsed.method, parsed.seed, parsed.names, parsed.start, parsed.segments,
-                parsed.robot_time, parsed.purpose, parsed.predicted)
+                parsed.robot_time, parsed.purpose, parsed.predicted, parsed.lowered)
 
 
 class _PlanTable(BaseModel):
@@ -165,3 +171,4 @@ class _PlanTable(BaseModel):
     robot_time: float = 0.0
     purpose: Literal["fit", "validation", "warm-up", "lowest-speed", "breakaway"] = "fit"
     predicted: tuple[ExpectedPrecision, ...] = ()
+    lowered: tuple[LoweredSpeed, ...] = ()

@@ -7,10 +7,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from stribeck.experiments.errors import PlanError
+from stribeck.experiments.errors import NoRoom, PlanError
 from stribeck.experiments.plans.clearance import in_the_way, may_move_together, ways_are_clear
 from stribeck.experiments.plans.margins import MAX_GRAVITY_SHARE, gravity_share, run_on, silence
-from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE
+from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, MOVE_SHARE
 from stribeck.experiments.plans.plan import Plan
 from stribeck.ident.arm.arm_file import ArmFile, Limits, check_against_model
 from stribeck.ident.arm.load_mechanism import load_mechanism
@@ -105,6 +105,8 @@ class Design:
         Joints that move.
     velocity_step : ndarray, shape (n,)
         Steps of the drives' velocity set-points, which speeds are multiples of; 0 is finer than matters.
+    cap : ndarray, shape (n,)
+        Highest speed of strokes where limits and range allow more, but there is no room for it; infinite elsewhere.
     """
 
     arm: ArmFile
@@ -113,6 +115,7 @@ class Design:
     options: ConstantSpeed
     active: tuple[int, ...]
     velocity_step: Array
+    cap: Array
 
     @classmethod
     def of(cls, arm: ArmFile, joints: tuple[str, ...] | None, options: ConstantSpeed,
@@ -134,8 +137,9 @@ class Design:
         limits = arm.limits(mechanism)
         missing = limits.missing(mechanism.names)
         if missing:
-            others = f"; missing too: {', '.join(missing[1:])}; [joints.default] states keys of all joints" if missing[1:] else ""
-            begin = "" if arm.path.suffix == ".toml" else f". {command('init', arm.path)} writes an arm file to fill in"
+            others = f"; missing too: {', '.join(missing[1:])}" if missing[1:] else ""
+            begin = (f". {command('init', arm.path)} writes an arm file to fill in" if arm.path.suffix != ".toml" else
+                     "; [joints.default] states a key for all joints at once" if mechanism.n > 1 and missing[1:] else "")
             raise PlanError(f"{arm.path}: {missing[0]} is missing; nothing moves without it{others}{begin}")
         for name, value, (low, high) in zip(mechanism.names, arm.home(mechanism), limits.position, strict=True):
             if not low <= value <= high:
@@ -150,7 +154,7 @@ class Design:
             if name not in mechanism.names:
                 raise unknown_name("joint", name, mechanism.names)
         return cls(arm, mechanism, limits, options, tuple(mechanism.names.index(name) for name in chosen),
-                   np.zeros(mechanism.n) if velocity_step is None else velocity_step)
+                   np.zeros(mechanism.n) if velocity_step is None else velocity_step, np.full(mechanism.n, np.inf))
 
     @cached_property
     def ends(self) -> tuple[Array, Array]:
@@ -203,15 +207,19 @@ class Design:
     def room(self) -> tuple[Array, Array]:
         """Lowest and highest position that strokes may reach, each shape (n,): drives go on if the computer falls silent."""
         low, high = self.limits.position.T
-        beyond = run_on(self.options.fastest * self.limits.velocity, self.limits.acceleration, silence(self.arm))
+        moves = np.maximum(self.cap, MOVE_SHARE * self.limits.velocity)
+        fastest = np.minimum(self.options.fastest * self.limits.velocity, moves)
+        beyond = run_on(fastest, self.limits.acceleration, silence(self.arm))
         free = np.maximum(ROOM * (high - low), beyond)
         short = np.flatnonzero(2.0 * free > high - low)
         if len(short):
             j, name = short[0], self.mechanism.names[short[0]]
             unit = self.mechanism.position_unit(j)
-            raise PlanError(f"{self.arm.path}: joint {name} has {high[j] - low[j]:.3g} {unit} between its limits, but may go on "
-                            f"for {beyond[j]:.3g} {unit} either way should the computer fall silent; widen "
-                            f"joints.{name}.position, lower its velocity or driver.watchdog")
+            raise NoRoom(f"{self.arm.path}: joint {name} has {high[j] - low[j]:.3g} {unit} between its limits, but may go on "
+                         f"for {beyond[j]:.3g} {unit} either way should the computer fall silent; widen "
+                         f"joints.{name}.position, lower its velocity or driver.watchdog",
+                         f"its drive would go on for {beyond[j]:.3g} {unit} should the computer fall silent, too far for its "
+                         "limits")
         return low + free, high - free
 
     @cached_property
@@ -223,7 +231,8 @@ class Design:
         speeds = self.options.fastest * self.limits.velocity[j] * np.geomspace(1.0, 1.0 / self.options.spread, 200)
         speeds = speeds[speeds >= self._slowest(j, speeds[0])]
         ways = self.stroke_length(j, speeds)
-        fits, lasts = speeds[ways <= self.longest[j]], speeds[ways <= self.options.longest_stroke * speeds]
+        fits = speeds[(ways <= self.longest[j]) & (speeds <= self.cap[j])]
+        lasts = speeds[ways <= self.options.longest_stroke * speeds]
         path, name, unit = self.arm.path, self.mechanism.names[j], self.mechanism.position_unit(j)
         if not len(fits):
             raise PlanError(f"{path}: joint {name}: even the slowest stroke needs {ways[-1]:.3g} {unit}, the room is "
@@ -276,15 +285,16 @@ class Design:
                                 f"than {100 * MAX_GRAVITY_SHARE:g} % of its limit of {limit:g} {unit}; raise "
                                 f"joints.{name}.torque if the drive can, or move the home posture")
             unit = self.mechanism.position_unit(stuck[0])
-            raise PlanError(f"{where}joint {self.mechanism.names[stuck[0]]} has no room for a stroke of "
-                            f"{abs(ways[0, stuck[0]]):.2f} {unit} inside its limits and the box; lower its velocity or move "
-                            "the home posture")
+            raise NoRoom(f"{where}joint {self.mechanism.names[stuck[0]]} has no room for a stroke of "
+                         f"{abs(ways[0, stuck[0]]):.2f} {unit} inside its limits and the box; move the home posture, or widen "
+                         "the limits or the box", "from home faster ones have no room inside the limits and the box")
         if len(home) > 1 and not may_move_together(arm, self.mechanism):
             return np.tile(home, (count + 1, 1)), np.tile(ways[0], (count + 1, 1))
         usable = np.flatnonzero(free)[1:]
         if len(usable) < count:
-            raise PlanError(f"{arm.path}: only {len(usable)} of {_CANDIDATES} random postures leave room for the strokes, "
-                            f"{count} are needed; widen the limits or the workspace box")
+            raise NoRoom(f"{arm.path}: only {len(usable)} of {_CANDIDATES} random postures leave room for the strokes, "
+                         f"{count} are needed; widen the limits or the workspace box",
+                         "faster ones have room in too few postures inside the limits and the box")
         sets = np.array([rng.choice(usable, count, replace=False) for _ in range(_SETS)])
         best = sets[int(np.argmax(self._spread_score(candidates, ways, sets)))]
         rows = np.concatenate(([0], best))

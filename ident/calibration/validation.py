@@ -22,6 +22,7 @@ from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.log.motion.filtered_motion import filtered
 from stribeck.ident.log.motion.motion_points import Motion, reduce_motion
 from stribeck.ident.log.run import Run
+from stribeck.ident.log.signal_checks import unrecorded_torques
 from stribeck.ident.model.dynamics import same_dynamics
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.whole_files import file_sha256
@@ -111,7 +112,11 @@ def validate(run: Run, calibration: Calibration, tolerance: float = TOLERANCE) -
                          "validation)")
     mechanism = _as_recorded(run, calibration)
     log, found, reasons = filtered([run], [mechanism]), {}, {}
+    without = unrecorded_torques(run)
     for name, joint in calibration.joints.items():
+        if name in without:
+            reasons[name] = f"the torque of {name} was not recorded"
+            continue
         try:
             found[name] = _judge(run, reduce_motion(log, name), joint, tolerance)
         except FitError as error:

@@ -13,9 +13,29 @@ _SAME_RATE = 0.1        # by which velocity and the derivative of position may d
 
 
 def dead_torques(run: Run) -> list[str]:
-    """Joints that move while their torque never changes."""
+    """Joints that move while their torque never changes, and those without any."""
+    without = unrecorded_torques(run)
     return [name for name, q, tau in zip(run.names, run.signals["q"].T, run.signals["tau"].T, strict=True)
-            if np.ptp(q) > REST_TOLERANCE and np.ptp(tau) == 0.0]
+            if name in without or (np.ptp(q) > REST_TOLERANCE and np.ptp(tau) == 0.0)]
+
+
+def unrecorded_torques(run: Run) -> list[str]:
+    """Joints of whose torque no sample is known, as where an imported current has no torque constant."""
+    return [name for name, tau in zip(run.names, run.signals["tau"].T, strict=True) if np.isnan(tau).all()]
+
+
+def check_signals(run: Run) -> None:
+    """Refuse positions and torques that are not numbers, but for joints whose torque was not recorded at all.
+
+    Raises
+    ------
+    InputError
+        Names signal, joint, row and time.
+    """
+    without = unrecorded_torques(run)
+    known = [name not in without for name in run.names] if len(without) < len(run.names) else slice(None)
+    check_numbers(run.signals["q"], "q", run.names, run.t, str(run.path))
+    check_numbers(run.signals["tau"][:, known], "tau", tuple(np.array(run.names)[known]), run.t, str(run.path))
 
 
 def check_velocity(q: Array, dq: Array, t: Array, names: tuple[str, ...], source: str) -> None:

@@ -145,9 +145,9 @@ def plan(arm: ArmArgument = "lab6",
     from stribeck.drivers.connect import check_kind
     from stribeck.experiments.cli.screen.tables import fitted
     from stribeck.experiments.cli.screen.text import checked_against, forecast_table
+    from stribeck.experiments.exporters.plan_export import plan_writer
     from stribeck.experiments.methods.refine import first_goal
     from stribeck.experiments.methods.registry import ROUND_TRIPS, plan_experiment
-    from stribeck.experiments.plans.plan_export import plan_writer
     from stribeck.experiments.plans.speeds_and_postures import TARGET, load_spread
     from stribeck.ident.arm.arm_file import load_arm
     from stribeck.ident.arm.load_mechanism import load_mechanism
@@ -179,7 +179,8 @@ def plan(arm: ArmArgument = "lab6",
         print_json({"robot_time_s": round(made.robot_time, 3), "segments": len(made.segments), "method": made.method,
                     "load_spread": {joint: {kind: list(ends) for kind, ends in loads.items()}
                                     for joint, loads in load_spread(made, mechanism).items()},
-                    "predicted": [asdict(told) for told in made.predicted]})
+                    "predicted": [asdict(told) for told in made.predicted],
+                    **({"lowered": [asdict(slower) for slower in made.lowered]} if made.lowered else {})})
 
 
 def run(arm: ArmArgument = "lab6",
@@ -247,4 +248,7 @@ def _show(text: "Console", plan: "Plan", arm: "ArmFile", mechanism: "Mechanism")
     from stribeck.experiments.plans.speeds_and_postures import load_spread
 
     text.print(f"plan      {plan_line(plan, check_plan(plan, arm, mechanism), mechanism)}")
+    for slower in plan.lowered:
+        unit = f"{mechanism.position_unit(mechanism.names.index(slower.joint))}/s"
+        text.print(f"note      {slower.sentence(unit)}")
     text.print(fitted(spread_table(load_spread(plan, mechanism), mechanism), text.width))

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from stribeck.ident.arrays import Array, group_index
-from stribeck.ident.errors import FitError, unknown_name
+from stribeck.ident.errors import FitError, TorqueReversed, unknown_name
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS
 from stribeck.ident.fit.points import FitPoints
@@ -154,8 +154,9 @@ def _check_sign(data: FitPoints) -> None:
     A = np.column_stack([columns, *data.nuisance.values()])
     friction = columns @ np.linalg.lstsq(A, data.tau, rcond=None)[0][:2]
     if np.mean(friction * columns[:, 0]) <= 0.0:
-        raise FitError("what inertia and gravity leave of the torque opposes the motion; the sign of the torque signal is wrong "
-                       "(in an import, give it a negative factor, or set direction = -1 if the position is reversed too)")
+        raise TorqueReversed("what inertia and gravity leave of the torque opposes the motion; the sign of the torque signal is "
+                             "wrong (in an import, give it a negative factor, or set direction = -1 if the position is reversed "
+                             "too)")
 
 
 def beside_friction(fit: FitResult, friction: float) -> dict[str, Parameter]:

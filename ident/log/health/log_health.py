@@ -8,7 +8,7 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.log.finding import Finding
 from stribeck.ident.log.health.torque_limit import at_stated_limit, at_unstated_limit
 from stribeck.ident.log.run import DONE, REPLIES, Run
-from stribeck.ident.log.signal_checks import GAP, JITTER, check_numbers, check_time, dead_torques
+from stribeck.ident.log.signal_checks import GAP, JITTER, check_signals, check_time, dead_torques, unrecorded_torques
 
 _JITTER_SHARE = 0.01    # share of uneven steps of time that is worth a word
 _LOST = 0.001           # part of a joint's replies that may be missing without a word,
@@ -26,12 +26,13 @@ def check_log(run: Run) -> tuple[Finding, ...]:
         If time decreases or a position or torque is not a finite number: names joint, row and time.
     """
     rate, gaps = check_time(run.t, str(run.path))
-    for signal in ("q", "tau"):
-        check_numbers(run.signals[signal], signal, run.names, run.t, str(run.path))
+    check_signals(run)
+    without = unrecorded_torques(run)
     findings = [Finding(None, "rate", f"{rate:.1f} Hz" + (f", {len(gaps)} gap(s), the longest "
                 f"{float(np.diff(run.t)[gaps].max()):.3f} s at t = {run.t[gaps[0]]:.2f} s" if len(gaps) else ", no gaps"))]
-    findings += [Finding(name, "dead torque", f"the torque of {name} never changes though it moves; its signal is dead or was "
-                                              "not recorded, and this run tells nothing of it") for name in dead_torques(run)]
+    findings += [Finding(name, "dead torque", f"the torque of {name} was not recorded, and this run tells nothing of it"
+                         if name in without else f"the torque of {name} never changes though it moves; its signal is dead or was "
+                                                 "not recorded, and this run tells nothing of it") for name in dead_torques(run)]
     findings += [*_claimed(run, rate), *_jitter(run.t), *_bus(run), *_warming(run)]
     if run.closed is None:
         findings.append(Finding(None, "torn", f"the recording was cut off after {len(run.t)} samples (no closing event); "

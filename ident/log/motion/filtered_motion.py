@@ -11,7 +11,7 @@ from stribeck.ident.errors import FitError, InputError
 from stribeck.ident.log.motion.low_pass import SETTLING, low_pass
 from stribeck.ident.log.motion.position_cutoff import POSITION, bandwidth_of, position_cutoff
 from stribeck.ident.log.run import Run
-from stribeck.ident.log.signal_checks import check_numbers, check_time
+from stribeck.ident.log.signal_checks import check_signals, check_time
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.loads import LOADS, joint_loads
 from stribeck.ident.model.mechanism import Mechanism
@@ -83,8 +83,7 @@ def filtered(runs: Sequence[Run], mechanisms: Sequence[Mechanism], bandwidth: fl
     """
     for run in runs:
         check_time(run.t, str(run.path))
-        for signal in ("q", "tau"):
-            check_numbers(run.signals[signal], signal, run.names, run.t, str(run.path))
+        check_signals(run)
     cutoff = position_cutoff(runs) if bandwidth is None else POSITION * bandwidth
     bandwidth = bandwidth or bandwidth_of(cutoff)
     parts = [(run, mechanism, found) for run, mechanism in zip(runs, mechanisms, strict=True) for rows in _without_gaps(run.t)
@@ -115,7 +114,7 @@ def _moved(run: Run, rows: slice, cutoff: float, bandwidth: float) -> tuple[Arra
         return None
     dt = float(t[1] - t[0])
     recorded = {name: np.column_stack([np.interp(t, run.t[rows], column) for column in run.signals[name][rows].T])
-                for name in ("q", "dq", "tau") if name in run.signals and np.isfinite(run.signals[name]).all()}
+                for name in ("q", "dq", "tau") if name in run.signals and (name != "dq" or np.isfinite(run.signals[name]).all())}
     q = low_pass(recorded["q"], cutoff * dt)
     dq = low_pass(recorded["dq"], cutoff * dt) if "dq" in recorded else np.gradient(q, dt, axis=0)
     return t, q, dq, np.gradient(dq, dt, axis=0), recorded["tau"]

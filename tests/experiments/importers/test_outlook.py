@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from stribeck.experiments.importers.outlook import outlook
+from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
+from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
+from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.ident.arm.load_mechanism import load_mechanism
-from stribeck.ident.log.run import load_run
+from stribeck.ident.log.run import SIGNALS, load_run
 from stribeck.ident.model.dynamics import inverse_dynamics
 from tests.places import DATA, TEST_ARMS
 
@@ -53,6 +56,46 @@ class TestGeneralMotion:
         for name, coulomb, viscous in (("turn", 3.0, 2.0), ("lift", 2.0, 1.5)):
             assert joints[name].values["coulomb"] == pytest.approx(coulomb, rel=0.02)
             assert joints[name].values["viscous"] == pytest.approx(viscous, rel=0.02)
+
+    @pytest.mark.parametrize("motion", ["model", "none"])
+    def test_a_joint_without_gravity_does_not_stop_the_others(self, cli, arm, general, tmp_path, motion):
+        """Its own torque is left out; both ways in fit the other one, and validation judges it."""
+        from stribeck.ident.calibration.calibration import Calibration
+
+        t, q, tau = general
+        if motion == "none":
+            plan = plan_constant_speed(arm, None, 0, ConstantSpeed(postures=2, speeds=5, longest_stroke=3.0))
+            run = load_run(drive_plan(arm, plan, tmp_path / "driven", 0))
+            t, q, tau = run.t, run.signals["q"], run.signals["tau"]
+        np.savez(tmp_path / "log.npz", t=t, q=q, current=tau / 4.0)
+        outcome = cli("import", tmp_path / "log.npz", "--arm", arm.path, "--torque-constant", "gravity", "--yes",
+                      "-o", "campaign")
+        assert outcome.code == 0, outcome.err
+        said = " ".join(outcome.out.split())
+        assert "note turn: its torque is in A and gravity cannot tell its torque constant (its gravity hardly varies)" in said
+        assert "State joints.turn.torque_constant in the arm file" in said
+        assert "never changes" not in said
+        assert "note lift: fewer" not in said or motion == "model"
+        imported = load_run(next(Path("campaign/runs").iterdir()), SIGNALS)
+        assert np.isnan(imported.signals["tau"][:, 0]).all()
+        assert imported.record["import"]["torque_constants"].keys() == {"lift"}
+        np.testing.assert_allclose(imported.signals["raw"], tau / 4.0)              # nothing of the log is lost
+        fitted = cli("fit", "campaign", "--motion", motion, "--law", "coulomb-viscous", "-o", "out")
+        assert fitted.code == 0, fitted.err
+        assert "the torque of turn was not recorded" in " ".join(fitted.out.split())
+        joints = Calibration.load(Path("out/calibration.toml")).joints
+        assert joints.keys() == {"lift"}
+        assert joints["lift"].values["coulomb"] == pytest.approx(2.0, rel=0.02)
+        assert joints["lift"].values["viscous"] == pytest.approx(1.5, rel=0.02)
+        assert cli("export", next(Path("campaign/runs").iterdir()), "--to", "csv", "-o", "log.csv").code == 0
+        if motion == "none":
+            return
+        stated = ("--column", "tau.turn=current.0[4 N·m/A]", "--torque-constant", "gravity", "--yes", "-o", "known")
+        assert cli("import", tmp_path / "log.npz", "--arm", arm.path, *stated).code == 0
+        assert cli("fit", "known", "--motion", motion, "--law", "coulomb-viscous", "-o", "both").code == 0
+        judged = cli("validate", "campaign", "both", "--tolerance", "0.9")
+        assert judged.code == 0, judged.out + judged.err
+        assert "the torque of turn was not recorded" in " ".join(judged.out.split())
 
     def test_current_against_gravity_is_refused(self, make_arm, cli, general, tmp_path):
         t, q, tau = general

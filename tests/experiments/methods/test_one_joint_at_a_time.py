@@ -138,7 +138,7 @@ class TestConstantSpeed:
             plan_whole_arm(make_arm({"joints": {"turn": {"position": [0.5, 2.5]}}}))
 
     def test_no_room_says_which_joint_and_how_much(self, make_arm):
-        arm = make_arm({"workspace": {"home": [0.0, 0.0], "box": [[-2, 2], [-0.2, 0.2], [-2, 2]]}})
+        arm = make_arm({"workspace": {"home": [0.0, 0.0], "box": [[-2, 0.355], [-0.2, 0.12], [-2, 2]]}})
         with pytest.raises(PlanError, match=r"joint turn has no room for a stroke of \d\.\d\d rad"):
             plan_constant_speed(arm)
 

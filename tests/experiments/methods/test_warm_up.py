@@ -15,7 +15,7 @@ from stribeck.experiments.plans.plan import Segment
 from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.experiments.recording.replay_run import replay_run
 from stribeck.ident.log.campaign_folder import find_runs
-from stribeck.ident.log.health.log_health import drift
+from stribeck.ident.log.health.points_health import friction_change
 from stribeck.ident.log.run import SIGNALS, load_run
 
 WARM = {"warm_up": 0.4, "warm_up_time": 30.0}
@@ -88,7 +88,7 @@ def test_a_warmed_arm_drifts_less_and_its_warm_up_is_not_fitted(make_arm, tmp_pa
     assert second.t[0] > first.t[-1]                                    # the same arm, not a cold one
     assert 150.0 < first.t[-1] < 450.0
     assert [run["path"] for run in warm.calibration.runs] == [second.label]
-    before, after = drift(cold.result.points), drift(warm.result.points)
+    before, after = friction_change(cold.result.points), friction_change(warm.result.points)
     assert max(abs(change) for change in after.values()) < 0.25 * max(abs(change) for change in before.values())
     true = connect(arm).truth.joints[0].coulomb
     assert warm.calibration.joints["turn"].parameters["coulomb"].value == pytest.approx(true, rel=0.02)

@@ -46,7 +46,7 @@ def spline(path):
 class TestFiles:
     @pytest.fixture(params=[plan_constant_speed, plan_whole_arm], ids=["single", "whole arm"])
     def exported(self, request, arm, tmp_path):
-        from stribeck.experiments.plans.plan_export import plan_writer
+        from stribeck.experiments.exporters.plan_export import plan_writer
 
         plan = request.param(arm, None, 1, SMALL)
         for suffix in ("toml", "csv", "json"):

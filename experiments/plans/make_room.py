@@ -1,0 +1,115 @@
+"""Speeds lowered until strokes have room: the planner's answer where the highest speeds leave no posture to measure in."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stribeck.experiments.errors import NoRoom, PlanError
+from stribeck.experiments.plans.lowered_speed import LoweredSpeed
+from stribeck.experiments.plans.motion_profile import MOVE_SHARE
+from stribeck.experiments.plans.speeds_and_postures import Array, Design
+
+WaysFrom = Callable[[Design, Array, np.random.Generator], tuple[Array, NDArray[np.bool_]]]
+_STEP = 0.85            # between highest speeds that are tried
+LEAST_SPREAD = 10.0     # highest over lowest speed: with less, Coulomb, Stribeck and viscous friction are hard to tell apart
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where a design's strokes have room.
+
+    Attributes
+    ----------
+    design : Design
+        With speeds at which they do.
+    postures, ways : ndarray, shape (K, n)
+        Home and the other postures, and the longest way of every joint from each.
+    rng : Generator
+        As the choice of postures left it.
+    lowered : tuple of LoweredSpeed
+        What had to be lowered.
+    """
+
+    design: Design
+    postures: Array
+    ways: Array
+    rng: np.random.Generator
+    lowered: tuple[LoweredSpeed, ...] = ()
+
+
+def places_with_room(design: Design, ways_from: WaysFrom, seed: int) -> Places:
+    """Postures at the highest speeds that the limits allow, or else at the highest that have room.
+
+    Speeds of all joints are lowered alike until they have room, then raised again one joint after the other, the last first,
+    where that is not what room depends on.
+
+    Parameters
+    ----------
+    design : Design
+        What strokes can be.
+    ways_from : callable
+        As of `Design.choose_postures`, for a design and a generator of random numbers.
+    seed : int
+        Of the choice of postures.
+
+    Raises
+    ------
+    PlanError
+        If even the least range of speeds, from lowest to `LEAST_SPREAD` times that, has no room.
+    """
+    try:
+        return _places(design, ways_from, seed)
+    except NoRoom as error:
+        refused = error
+    slower = _slower(design)
+    works, found = len(slower) - 1, _found(slower[-1], ways_from, seed) if slower else None
+    if found is None:
+        raise PlanError(f"{refused}; slower strokes have none either") from refused
+    fails = -1
+    while works - fails > 1:
+        middle = (works + fails) // 2
+        if (tried := _found(slower[middle], ways_from, seed)) is None:
+            fails = middle
+        else:
+            works, found = middle, tried
+    for j in range(design.mechanism.n - 1, -1, -1):
+        cap = found.design.cap.copy()
+        cap[j] = np.inf
+        found = _found(replace(design, cap=cap), ways_from, seed) or found
+    return replace(found, lowered=tuple(_lowered(design, found.design, j, refused.lacking) for j in design.active
+                                        if np.isfinite(found.design.cap[j])))
+
+
+def _places(design: Design, ways_from: WaysFrom, seed: int) -> Places:
+    rng = np.random.default_rng(seed)
+    return Places(design, *design.choose_postures(lambda candidates: ways_from(design, candidates, rng), rng), rng)
+
+
+def _found(design: Design, ways_from: WaysFrom, seed: int) -> Places | None:
+    """The places of a design; None where it has none."""
+    try:
+        return _places(design, ways_from, seed)
+    except PlanError:
+        return None
+
+
+def _slower(design: Design) -> list[Design]:
+    """Designs with lower and lower highest speeds, down to the least range; none where there is less than that already."""
+    top = design.options.fastest * design.limits.velocity
+    try:
+        slow, _ = replace(design, cap=MOVE_SHARE * design.limits.velocity).ends
+    except PlanError:
+        return []
+    least = np.minimum(top, LEAST_SPREAD * slow)
+    count = int(np.ceil(np.log(np.max(top / least)) / -np.log(_STEP)))
+    return [replace(design, cap=np.maximum(_STEP**k * top, least)) for k in range(1, count + 1)]
+
+
+def _lowered(design: Design, slower: Design, j: int, lacking: str) -> LoweredSpeed:
+    try:
+        wanted = float(design.ends[1][j])
+    except NoRoom:                      # there is no range of speeds before one is lowered
+        wanted = float(design.options.fastest * design.limits.velocity[j])
+    return LoweredSpeed(design.mechanism.names[j], wanted, float(slower.ends[1][j]), lacking)

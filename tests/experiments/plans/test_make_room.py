@@ -1,0 +1,117 @@
+"""Speeds that have no room are lowered, and said; what has room stays as it is, and what has none at any speed is refused."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from stribeck.experiments.errors import PlanError
+from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
+from stribeck.experiments.methods.whole_arm import WHOLE_ARM, plan_whole_arm
+from stribeck.experiments.plans.check_plan import check_plan
+from stribeck.experiments.plans.make_room import LEAST_SPREAD
+from stribeck.experiments.plans.plan import plan_table, read_plan, write_plan
+from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed, Design
+from stribeck.ident.arm.load_mechanism import load_mechanism
+
+TIGHT = [[-2, 0.355], [-0.2, 0.12], [-2, 2]]        # the boom, 0.37 m long, may turn by 0.05 rad
+
+
+def within(box):
+    """Changes to the arm: where it may go."""
+    return {"workspace": {"home": [0.0, 0.0], "box": box}}
+
+
+def fastest(plan):
+    """Highest speed of each joint in strokes and sweeps."""
+    speeds = [segment.speeds(start, plan.names) for start, segment in plan.legs() if segment.kind in ("stroke", "sweep")]
+    return dict(zip(plan.names, np.max(speeds, axis=0).tolist(), strict=True))
+
+
+@pytest.fixture
+def cramped(make_arm):
+    """A turning joint whose fastest strokes lead the boom out of a box, and a boom that has room."""
+    return make_arm(within([[-2, 2], [-0.15, 0.15], [-2, 2]]))
+
+
+@pytest.mark.parametrize("make", [plan_constant_speed, plan_whole_arm])
+def test_only_the_joint_without_room_goes_slower_and_is_named(cramped, make):
+    plan = make(cramped)
+    assert check_plan(plan, cramped, load_mechanism(cramped)) > 0.0
+    (lowered,) = plan.lowered
+    assert lowered.joint == "turn"
+    assert lowered.speed < 0.9 * lowered.wanted
+    assert lowered.reason == "from home faster ones have no room inside the limits and the box"
+    speeds = fastest(plan)
+    assert 0.9 * lowered.speed < speeds["turn"] <= 1.001 * lowered.speed
+    roomy = make(replace(cramped, workspace=replace(cramped.workspace, box=None)))
+    assert speeds["lift"] == pytest.approx(fastest(roomy)["lift"], rel=0.02)
+    assert lowered.wanted == pytest.approx(fastest(roomy)["turn"], rel=0.02)
+
+
+@pytest.mark.parametrize("options", [ConstantSpeed(), WHOLE_ARM])
+def test_the_slow_end_stays(cramped, options):
+    """Only what has no room is given up."""
+    make = plan_whole_arm if options is WHOLE_ARM else plan_constant_speed
+    slow = Design.of(cramped, None, options).ends[0]
+    legs = make(cramped).legs()
+    slowest = min(segment.speeds(start, ("turn", "lift"))[0] for start, segment in legs if segment.joint == "turn")
+    assert slowest == pytest.approx(slow[0], rel=0.1)
+
+
+@pytest.mark.parametrize("make", [plan_constant_speed, plan_whole_arm])
+def test_a_plan_that_has_room_is_what_it_was(make_arm, make):
+    plan = make(make_arm())
+    assert plan.lowered == ()
+    assert "lowered" not in plan_table(plan)
+
+
+@pytest.mark.parametrize("make", [plan_constant_speed, plan_whole_arm])
+def test_without_room_for_the_least_range_there_is_no_plan(make_arm, make):
+    arm = make_arm(within(TIGHT))
+    with pytest.raises(PlanError, match=r"joint turn has no room for a stroke of \d\.\d\d rad.*; slower strokes have none"):
+        make(arm)
+
+
+@pytest.mark.parametrize("width", [0.12, 0.16, 0.2, 0.3])
+def test_the_range_of_speeds_stays_sensible(make_arm, width):
+    arm = make_arm(within([[-2, 2], [-width, width], [-2, 2]]))
+    plan = plan_constant_speed(arm)
+    assert plan.lowered
+    slow = Design.of(arm, None, ConstantSpeed()).ends[0]
+    assert all(lowered.speed >= 0.99 * LEAST_SPREAD * slow[plan.names.index(lowered.joint)] for lowered in plan.lowered)
+
+
+@pytest.mark.parametrize("make", [plan_constant_speed, plan_whole_arm])
+def test_room_for_the_silence_of_the_computer_is_made_too(make_arm, make):
+    """At its highest speed the drive would go on beyond a limit; at a lower one there is room for strokes and for that."""
+    arm = make_arm({"driver": {"kind": "bench", "watchdog": 0.3}, "joints": {"turn": {"position": [-0.9, 0.9], "velocity": 4.0}},
+                    "workspace": {"box": [[-2.0, 2.0]] * 3}})
+    plan = make(arm)
+    check_plan(plan, arm, load_mechanism(arm))
+    (lowered,) = plan.lowered
+    assert lowered.joint == "turn"
+    assert "should the computer fall silent" in lowered.reason
+
+
+def test_a_plan_file_keeps_what_was_lowered(cramped, tmp_path):
+    plan = plan_constant_speed(cramped)
+    write_plan(plan, tmp_path / "plan.toml")
+    assert read_plan(tmp_path / "plan.toml") == plan
+
+
+class TestCommand:
+    def test_plan_says_it(self, cli, cramped):
+        outcome = cli("plan", cramped.path, "--method", "single", "--json")
+        assert outcome.code == 0, outcome.err
+        said = " ".join(outcome.err.split())
+        assert "note turn: strokes of up to" in said
+        assert "instead of 1.7 rad/s: from home faster ones have no room inside the limits and the box" in said
+        assert '"wanted": 1.7' in outcome.out
+
+    @pytest.mark.usefixtures("short")
+    def test_calibrate_says_it_and_goes_on(self, cli, cramped, tmp_path):
+        outcome = cli("calibrate", cramped.path, "--out", tmp_path / "out")
+        assert outcome.code == 0, outcome.err
+        assert "note turn: strokes of up to" in " ".join(outcome.out.split())
+        assert read_plan(tmp_path / "out" / "plan.toml").lowered
