@@ -1,4 +1,4 @@
-"""How long ``stribeck --help`` takes."""
+"""How long ``stribeck --help`` and ``import stribeck`` take."""
 
 import argparse
 import subprocess
@@ -8,6 +8,10 @@ from typing import Any
 
 import numpy as np
 
+STARTS = {"stribeck --help": ("from stribeck.experiments.cli.entry import main; main()", "--help"),
+          "import stribeck": ("import stribeck",),
+          "pass": ("pass",)}        # Python alone
+
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
@@ -15,13 +19,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """Start the command line several times, after one warm-up."""
+    """Start each several times, after one warm-up."""
+    seconds = {name: _seconds(code, options.runs) for name, code in STARTS.items()}
+    rows = [f"| `{name}` | {np.median(taken):.2f} ({max(taken):.2f}) |" for name, taken in seconds.items()]
+    return {"s": seconds}, "\n".join([f"| start | s, median (most) of {options.runs} |", "|---|---|", *rows])
+
+
+def _seconds(code: tuple[str, ...], runs: int) -> list[float]:
+    """Wall time of each start [s]."""
     seconds = []
-    for _ in range(options.runs + 1):
+    for _ in range(runs + 1):
         began = time.perf_counter()
-        subprocess.run([sys.executable, "-c", "from stribeck.experiments.cli.entry import main; main()", "--help"], check=True,
-                       capture_output=True)
+        subprocess.run([sys.executable, "-c", *code], check=True, capture_output=True)
         seconds.append(time.perf_counter() - began)
-    seconds = seconds[1:]
-    return {"s": seconds}, ("| command | s, median (most) of " + str(options.runs) + " |\n|---|---|\n"
-                            f"| `stribeck --help` | {np.median(seconds):.2f} ({max(seconds):.2f}) |")
+    return seconds[1:]

@@ -12,22 +12,9 @@ from stribeck.ident.errors import InputError
 from stribeck.ident.model.files import older_mujoco
 from stribeck.ident.model.files.older_mujoco import correct_model, mujoco_release
 from stribeck.ident.model.mechanism import Mechanism
+from tests.places import TEST_ARMS
 
-INERTIA = '<inertia ixx="0.02" iyy="0.03" izz="0.04" ixy="0.004" ixz="-0.003" iyz="0.002"/>'
-GRIPPER = f"""<robot name="gripper"><link name="base"/>
-  <joint name="wrist" type="revolute"><parent link="base"/><child link="palm"/><axis xyz="0 1 0"/>
-    <limit lower="-2" upper="2" effort="9" velocity="3"/></joint>
-  <link name="palm"><inertial><origin xyz="0.1 0 0.2" rpy="0.3 -0.4 0.5"/><mass value="2"/>{INERTIA}</inertial></link>
-  <joint name="mount" type="fixed"><parent link="palm"/><child link="camera"/><origin xyz="0 0.1 0" rpy="0.2 0.1 0"/></joint>
-  <link name="camera"><inertial><origin rpy="1 0 0"/><mass value="0.5"/>{INERTIA}</inertial></link>
-  <joint name="left" type="prismatic"><parent link="palm"/><child link="finger"/><axis xyz="1 0 0"/>
-    <limit lower="0" upper="0.1" effort="9" velocity="3"/></joint>
-  <link name="finger"><inertial><mass value="0.2"/>{INERTIA}</inertial></link>
-  <joint name="right" type="prismatic"><parent link="palm"/><child link="thumb"/><axis xyz="-1 0 0"/>
-    <limit lower="0" upper="0.1" effort="9" velocity="3"/><mimic joint="left" multiplier="2" offset="0.01"/></joint>
-  <link name="thumb"><inertial><mass value="0.2"/>{INERTIA}</inertial></link>
-</robot>"""
-
+GRIPPER = (TEST_ARMS / "gripper.urdf").read_text(encoding="utf-8")
 
 current = pytest.mark.skipif(mujoco_release() < (3, 14), reason="what is right is read by a MuJoCo that needs no correction")
 
