@@ -123,15 +123,16 @@ def test_joints_move_as_told_and_say_what_the_drives_measured(drives):
         connected.enable()
         assert [drive.state for drive in pair] == [ENABLED, ENABLED]
         samples = steps(connected, 100, PACE)
-        q, tau = (np.array([getattr(sample, key) for sample in samples]) for key in ("q", "tau"))
-        t = np.array([sample.t for sample in samples])
+        q, tau, told = (np.array([getattr(sample, key) for sample in samples]) for key in ("q", "tau", "t_joint"))
+        fresh = told >= np.array([sample.t for sample in samples])[:, None]
+        assert fresh.sum(axis=0).min() > 50         # a reply that is late by design is late in every cycle
         for j, (drive, gear, rated) in enumerate(zip(pair, (100.0, 100.0), (0.6, 0.4), strict=True)):
             counts = np.round(q[:, j] * gear * 65536 / (2.0 * np.pi)).astype(int)
             assert set(counts) <= {row[0] for row in drive.told}            # nothing that the drive did not report
-            assert len(set(counts)) > 80
-            assert np.polyfit(t[5:], q[5:, j], 1)[0] == pytest.approx(PACE[j], rel=0.02)
+            new = np.flatnonzero(fresh[:, j])[5:]
+            assert len(set(counts[new])) > 0.8 * len(new)
+            assert np.polyfit(told[new, j], q[new, j], 1)[0] == pytest.approx(PACE[j], rel=0.02)
             assert tau[50:, j] == pytest.approx(np.sign(PACE[j]) * FRICTION / 1000.0 * rated * gear)
-        assert connected.tally.missed.max() <= 5
         connected.stop("enough")
         assert [drive.state for drive in pair] == [DISABLED, DISABLED]      # both have brakes
         assert [drive.told[-1][1] for drive in pair] == [0, 0]
