@@ -5,7 +5,7 @@ from importlib import metadata
 from pkgutil import resolve_name
 
 from stribeck.drivers.arm import Arm
-from stribeck.ident.arm.arm_file import ArmFile
+from stribeck.ident.arm.arm_file import ArmFile, refuse_assumed
 from stribeck.ident.errors import InputError, about_file, unknown_name
 
 Connect = Callable[[ArmFile, int | None], Arm]
@@ -73,9 +73,11 @@ def connect(arm: ArmFile, seed: int | None = None) -> Arm:
     Raises
     ------
     InputError
-        If there is no such driver; lists the drivers.
+        If there is no such driver; lists the drivers. If limits of hardware are assumed.
     """
     kind = arm.driver.kind
+    if kind != "simulated":
+        refuse_assumed(arm)
     if kind in DRIVERS:
         return DRIVERS[kind](arm, seed)
     check_kind(arm)

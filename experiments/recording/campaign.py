@@ -20,7 +20,7 @@ from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
 from stribeck.ident.fit.arm.between_runs import passes
 from stribeck.ident.fit.joint.fit_joint import Options
-from stribeck.ident.log.run import DONE, FIT, RUNS, Run, arm_sha256, campaign_runs, load_run, read_json, records
+from stribeck.ident.log.run import ARM, DONE, FIT, RUNS, Run, arm_sha256, campaign_runs, load_run, read_json, records
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.toml_tables import parse_table
 
@@ -157,7 +157,7 @@ class Campaign:
         """Refuse a folder in which something else lies, or the campaign of another arm."""
         folder, name = self._folder, self._arm.name
         entries = {entry.name for entry in folder.iterdir()} if folder.is_dir() else {"a file"} if folder.is_file() else set()
-        strange = sorted(entries - {PLAN, RUNS})
+        strange = sorted(entries - {PLAN, RUNS, ARM})
         if not self._begun and strange:
             raise InputError(f"{folder} holds {strange[0]}, but no campaign that could be resumed; choose another --out")
         if any(load_run(path, ()).record["arm_sha256"] != arm_sha256(self._arm) for path in campaign_runs(folder)):

@@ -174,7 +174,8 @@ def new_run_folder(campaign: Path, experiment: str) -> Path:
 
 
 def refuse_used(folder: Path, remedy: str = "choose another --out") -> None:
-    """Refuse a folder for results in which something lies already, but for runs that failed before a sample; makes nothing.
+    """Refuse a folder for results in which something lies already, but for runs that failed before a sample and an assumed arm;
+    makes nothing.
 
     Raises
     ------
@@ -182,7 +183,8 @@ def refuse_used(folder: Path, remedy: str = "choose another --out") -> None:
         Results are never mixed or overwritten.
     """
     failed = {record.parent for record in records(folder)} - set(campaign_runs(folder))
-    if folder.is_file() or any(path != folder / RUNS for path in folder.glob("*")) or set(folder.glob(f"{RUNS}/*")) - failed:
+    strange = set(folder.glob("*")) - {folder / RUNS, folder / ARM} | set(folder.glob(f"{RUNS}/*")) - failed
+    if folder.is_file() or strange:
         raise InputError(f"{folder} exists and is not empty; {remedy}")
 
 

@@ -81,7 +81,8 @@ def render(result: Identification, run_note: dict[str, Any] | None = None) -> st
         lights=lights(calibration, result.asked_for, calibrated, result.findings, _WEIGHTY),
         left=words.listed(name for name in result.mechanism.names if name not in result.asked_for),
         exports=[tables.export_row(data) for data in calibrated], limits=[tables.limit_row(data) for data in calibrated],
-        options={key: value for key, value in calibration.fit.items() if key != "versions"},
+        options={key: "; ".join(value) if isinstance(value, list) else value for key, value in calibration.fit.items()
+                 if key != "versions"},
         session=_session(result), colours=COLOURS, ramp=RAMP, css=Markup(_resource("report.css")),
         missing=words.MISSING, identified=IDENTIFIED)
 
