@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pkgutil import resolve_name
 
 from stribeck.drivers.arm import Arm
-from stribeck.ident.arm.arm_file import ArmFile
+from stribeck.ident.arm.arm_file import ArmFile, refuse_assumed
 from stribeck.ident.errors import about_file, unknown_name
 from stribeck.ident.plugins import installed, load
 
@@ -69,9 +69,11 @@ def connect(arm: ArmFile, seed: int | None = None) -> Arm:
     Raises
     ------
     InputError
-        If there is no such driver; lists the drivers.
+        If there is no such driver; lists the drivers. If limits of hardware are assumed.
     """
     kind = arm.driver.kind
+    if kind != "simulated":
+        refuse_assumed(arm)
     if kind in DRIVERS:
         return DRIVERS[kind](arm, seed)
     check_kind(arm)

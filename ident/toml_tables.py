@@ -20,6 +20,11 @@ _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
 _Table = TypeVar("_Table", bound=BaseModel)
 
 
+def as_name(text: str) -> str:
+    """A name by which files are called, from any text."""
+    return re.sub(r"[^\w.+-]", "_", text)
+
+
 def key_of(name: str) -> str:
     """A name as a key of TOML, in quotes where it needs them."""
     return name if _BARE.fullmatch(name) else json.dumps(name, ensure_ascii=False)

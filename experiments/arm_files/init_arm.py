@@ -1,7 +1,6 @@
 """An arm file for a URDF or MJCF: what the model knows is taken over, what it cannot know is marked."""
 
 import json
-import re
 from collections.abc import Iterable, Sequence, Set
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from stribeck.ident.arm.load_mechanism import mechanism_of
 from stribeck.ident.errors import InputError, no_file
 from stribeck.ident.model.files.drive_ratings import rated_torques, rated_velocities
 from stribeck.ident.model.mechanism import Mechanism
-from stribeck.ident.toml_tables import key_of
+from stribeck.ident.toml_tables import as_name, key_of
 
 _DECIMALS = 4           # of limits, rounded inwards
 _COMMENT = 34           # column of comments
@@ -44,7 +43,7 @@ stroke_scatter = 0.01
 
 [simulation.joints]
 """
-_GUESS = {"armature": 0.005, "coulomb": 0.05, "static": 0.07, "viscous": 0.05}     # of the torque limit; viscous: at full speed
+GUESS = {"armature": 0.005, "coulomb": 0.05, "static": 0.07, "viscous": 0.05}     # of the torque limit; viscous: at full speed
 
 
 _DEFAULT = """
@@ -53,9 +52,16 @@ _DEFAULT = """
 """
 
 
-def arm_name(text: str) -> str:
-    """A name of an arm, by which files are called, from any text."""
-    return re.sub(r"[^\w.+-]", "_", text)
+def refuse_default(model: Path, names: Sequence[str]) -> None:
+    """Refuse a model with a joint whose table in an arm file would be that of all joints.
+
+    Raises
+    ------
+    InputError
+    """
+    if SHARED in names:
+        raise InputError(f"{model}: the model has a joint named {SHARED}, and [joints.{SHARED}] of an arm file holds for every "
+                         "joint; give that joint of the model another name")
 
 
 def arm_text(model: Path, beside: str = "", joints: Sequence[str] | None = None, name: str = "") -> str:
@@ -84,10 +90,8 @@ def arm_text(model: Path, beside: str = "", joints: Sequence[str] | None = None,
     refuse_parts(model)
     mechanism = mechanism_of(model, model.stem, None)
     moving = [j for j, name in enumerate(mechanism.names) if joints is None or name in joints]
-    if SHARED in (mechanism.names[j] for j in moving):
-        raise InputError(f"{model}: the model has a joint named {SHARED}, and [joints.{SHARED}] of an arm file holds for every "
-                         "joint; give that joint of the model another name")
-    head = _HEADER.format(name=_quoted(name or arm_name(model.stem)), file=_quoted(model.name),
+    refuse_default(model, [mechanism.names[j] for j in moving])
+    head = _HEADER.format(name=_quoted(name or as_name(model.stem)), file=_quoted(model.name),
                           model=_quoted(beside or model.name), gravity=_list(mechanism.gravity), home=[0.0] * len(moving))
     torque, velocity = rated_torques(model, [mechanism.names[j] for j in moving]), rated_velocities(model)
     alike = len(moving) > 1 and len({bool(mechanism.prismatic[j]) for j in moving}) == 1      # else one unit would hold for both
@@ -106,11 +110,17 @@ def _trial(mechanism: Mechanism, moving: Sequence[int], torque: dict[str, float]
     lines = []
     for j in moving:
         name = mechanism.names[j]
-        guess = {key: part * torque.get(name, 10.0) for key, part in _GUESS.items()}
-        guess["viscous"] /= velocity.get(name, 1.0)
-        guess["stribeck_velocity"] = 0.02 if mechanism.prismatic[j] else 0.05
+        guess = guessed_friction(torque.get(name, 10.0), velocity.get(name, 1.0), bool(mechanism.prismatic[j]))
         lines.append(f"{key_of(name)} = {{ {', '.join(f'{key} = {value:.3g}' for key, value in guess.items())} }}\n")
     return _TRIAL.format(noise=f"{0.002 * min(torque.values(), default=10.0):.3g}") + "".join(lines)
+
+
+def guessed_friction(torque: float, velocity: float, slides: bool) -> dict[str, float]:
+    """What a simulated joint may be truly like, by its limits of torque and velocity."""
+    guess = {key: part * torque for key, part in GUESS.items()}
+    guess["viscous"] /= velocity
+    guess["stribeck_velocity"] = 0.02 if slides else 0.05
+    return {key: float(f"{value:.3g}") for key, value in guess.items()}
 
 
 def _limits(slides: bool, torque: float | None, velocity: float | None, keys: Set[str]) -> list[str]:
@@ -142,7 +152,7 @@ def _joint(mechanism: Mechanism, j: int, torque: float | None, velocity: float |
     if mechanism.mass[j] <= 0.0:
         lines.append("# the model has no mass for this link: loads are wrong until it has one (data sheet, CAD, scales)")
     if np.isfinite([low, high]).all():
-        lines.append(_line(f"position = {_list(_inside(low, high))}",
+        lines.append(_line(f"position = {_list(inside(low, high))}",
                            f"{place}, the model's; less where cables or the room are in the way"))
     else:
         lines.append(_line("# position =",
@@ -154,7 +164,7 @@ def _joint(mechanism: Mechanism, j: int, torque: float | None, velocity: float |
     return "\n".join(lines) + "\n"
 
 
-def _inside(low: float, high: float) -> list[float]:
+def inside(low: float, high: float) -> list[float]:
     """A range rounded inwards, so that it does not reach outside the model's."""
     factor = 10.0**_DECIMALS
     rounded = [float(np.ceil(low * factor - 1e-6) / factor), float(np.floor(high * factor + 1e-6) / factor)]

@@ -10,7 +10,7 @@ import numpy as np
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.plans.motion_profile import DWELL, motion_profile
 from stribeck.experiments.plans.plan import Plan, write_plan
-from stribeck.ident.arm.arm_file import ArmFile, Limits
+from stribeck.ident.arm.arm_file import ArmFile, Limits, refuse_assumed
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import unknown_name
@@ -75,6 +75,7 @@ def _refuse_ramps(plan: Plan) -> None:
 
 def write_csv(plan: Plan, path: Path, arm: ArmFile) -> None:
     """Time, segment, and position and velocity of every joint, a row a cycle of the arm's driver."""
+    refuse_assumed(arm)
     made = sampled(plan, arm.limits(load_mechanism(arm)), arm.driver.rate)
     names = ["t", "segment", *(f"{signal}.{name}" for signal in ("q", "dq") for name in plan.names)]
     n = len(plan.names)
@@ -84,6 +85,7 @@ def write_csv(plan: Plan, path: Path, arm: ArmFile) -> None:
 
 def write_joint_trajectory(plan: Plan, path: Path, arm: ArmFile) -> None:
     """A ``trajectory_msgs/JointTrajectory`` in JSON, with a point wherever the acceleration changes."""
+    refuse_assumed(arm)
     made = knots(plan, arm.limits(load_mechanism(arm)))
     points = []
     for t, q, dq in zip(made.t, made.q, made.dq, strict=True):

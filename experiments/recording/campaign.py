@@ -20,7 +20,7 @@ from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
 from stribeck.ident.fit.arm.between_runs import runs_by_pass
 from stribeck.ident.log.campaign_folder import campaign_runs
-from stribeck.ident.log.run import DONE, FIT, RUNS, Run, arm_sha256, load_run
+from stribeck.ident.log.run import ARM, DONE, FIT, RUNS, Run, arm_sha256, load_run
 from stribeck.ident.model.mechanism import Mechanism
 
 PLAN = "plan.toml"
@@ -157,7 +157,7 @@ class Campaign:
         """Refuse a folder in which something else lies, or the campaign of another arm."""
         folder, name = self.folder, self.arm.name
         entries = {entry.name for entry in folder.iterdir()} if folder.is_dir() else {"a file"} if folder.is_file() else set()
-        strange = sorted(entries - {PLAN, RUNS})
+        strange = sorted(entries - {PLAN, RUNS, ARM})
         if not self._begun and strange:
             raise InputError(f"{folder} holds {strange[0]}, but no campaign that could be resumed; choose another --out")
         if any(load_run(path, ()).record["arm_sha256"] != arm_sha256(self.arm) for path in campaign_runs(folder)):

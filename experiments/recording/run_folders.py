@@ -6,7 +6,7 @@ from pathlib import Path
 
 from stribeck.ident.errors import InputError
 from stribeck.ident.log.campaign_folder import campaign_runs, records
-from stribeck.ident.log.run import RUNS
+from stribeck.ident.log.run import ARM, RUNS
 
 _STAMP = "%Y-%m-%dT%H-%M-%SZ"
 
@@ -23,7 +23,8 @@ def new_run_folder(campaign: Path, experiment: str) -> Path:
 
 
 def refuse_used(folder: Path, remedy: str = "choose another --out") -> None:
-    """Refuse a folder for results in which something lies already, but for runs that failed before a sample; makes nothing.
+    """Refuse a folder for results in which something lies already, but for runs that failed before a sample and an assumed arm;
+    makes nothing.
 
     Raises
     ------
@@ -31,7 +32,8 @@ def refuse_used(folder: Path, remedy: str = "choose another --out") -> None:
         Results are never mixed or overwritten.
     """
     failed = {record.parent for record in records(folder)} - set(campaign_runs(folder))
-    if folder.is_file() or any(path != folder / RUNS for path in folder.glob("*")) or set(folder.glob(f"{RUNS}/*")) - failed:
+    strange = set(folder.glob("*")) - {folder / RUNS, folder / ARM} | set(folder.glob(f"{RUNS}/*")) - failed
+    if folder.is_file() or strange:
         raise InputError(f"{folder} exists and is not empty; {remedy}")
 
 

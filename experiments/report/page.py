@@ -81,7 +81,8 @@ def render(result: Identification, run_note: dict[str, Any] | None = None) -> st
         left=words.listed(name for name in result.mechanism.names if name not in result.asked_for),
         exports=[report_tables.export_row(data) for data in calibrated],
         limits=[report_tables.limit_row(data) for data in calibrated],
-        options={key: value for key, value in calibration.fit.items() if key != "versions"},
+        options={key: "; ".join(value) if isinstance(value, list) else value for key, value in calibration.fit.items()
+                 if key != "versions"},
         session=_session(result), colours=COLOURS, shades=SHADES, css=Markup(_resource("report.css")),
         missing=words.MISSING, identified=IDENTIFIED)
 

@@ -13,7 +13,7 @@ from stribeck.ident.arm.built_in import find
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.model.mechanism import Bearing, Mechanism
-from stribeck.ident.toml_tables import NAME, SCHEMA, key_of, parse_table, read_toml, upgrade
+from stribeck.ident.toml_tables import NAME, SCHEMA, as_name, key_of, parse_table, read_toml, upgrade
 
 SHARED = "default"      # [joints.default]: keys of every joint that does not state its own
 _ALONE = ("direction", "zero_offset")       # say how one drive is mounted; nothing else would notice a wrong one
@@ -82,6 +82,7 @@ class _ArmTable(BaseModel):
     model: str = Field(pattern=r"^[^\x00]+$")
     gravity: Vector = (0.0, 0.0, -9.81)
     torque_signal: Literal["motor current", "joint sensor", "commanded"] = "motor current"
+    assumed: tuple[str, ...] = ()
     tool: Tool = Tool()
     workspace: Workspace = Workspace()
     driver: DriverTable = DriverTable()
@@ -132,7 +133,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class ArmFile:
-    """An arm as its file describes it.
+    """An arm as its file describes it; `assumed` says which of it nobody has stated.
 
     `joints` holds the tables that the file states, completed by ``[joints.default]``; `default` is that table, which holds
     for the other joints of the model.
@@ -150,6 +151,7 @@ class ArmFile:
     simulation: Mapping[str, Any]
     names_torque_signal: bool = True        # else it is the default
     default: JointTable = field(default_factory=JointTable)
+    assumed: tuple[str, ...] = ()
 
     def joint(self, name: str) -> JointTable:
         """Table of a joint; ``[joints.default]`` where the file has none of its own."""
@@ -195,7 +197,7 @@ def load_arm(arm: str | Path, model_dir: Path | None = None) -> ArmFile:
     """
     path = find(arm)
     if path.suffix.lower() != ".toml":
-        table = _ArmTable(schema=SCHEMA, name=path.stem, model=path.name)
+        table = _ArmTable(schema=SCHEMA, name=as_name(path.stem), model=path.name)
     else:
         raw = read_toml(path)
         if isinstance(raw.get("joints"), list):
@@ -210,7 +212,7 @@ def load_arm(arm: str | Path, model_dir: Path | None = None) -> ArmFile:
     joints = dict(table.joints)
     default = joints.pop(SHARED, JointTable())
     return ArmFile(path.resolve(), table.name, model, table.gravity, table.torque_signal, table.tool, table.workspace,
-                   table.driver, joints, table.simulation, "torque_signal" in table.model_fields_set, default)
+                   table.driver, joints, table.simulation, "torque_signal" in table.model_fields_set, default, table.assumed)
 
 
 def _completed(raw: dict[str, Any], path: Path) -> dict[str, Any]:
@@ -231,6 +233,18 @@ def _completed(raw: dict[str, Any], path: Path) -> dict[str, Any]:
                          "[joints.NAME] of each joint that has it")
     return {**raw, "joints": {name: {**shared, **table, "drive": {**shared.get("drive", {}), **table.get("drive", {})}}
                               for name, table in joints.items()}}
+
+
+def refuse_assumed(arm: ArmFile) -> None:
+    """Refuse an arm for hardware whose limits are assumptions.
+
+    Raises
+    ------
+    InputError
+    """
+    if arm.assumed:
+        raise InputError(f"{arm.path}: limits in it are assumed, as its key `assumed` says; before hardware moves by them, check "
+                         "every value and remove that key")
 
 
 def check_against_model(arm: ArmFile, mechanism: Mechanism) -> None:

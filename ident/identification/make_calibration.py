@@ -39,6 +39,7 @@ def _calibration(runs: Sequence[Run], mechanism: Mechanism, joints: dict[str, Jo
            **({"motion": options.motion} if general else {}),
            **({"drift": options.drift} if options.drift != "auto" else {}),
            **({"seed": seeds[0]} if seeds else {}),
+           **({"assumed": list(arm.assumed)} if arm.assumed else {}),
            "versions": versions_of("stribeck", "numpy", "scipy", "lmfit", "mujoco")}
     return Calibration(
         arm.name, created.replace(microsecond=0), "general motion" if general else str(runs[0].record.get("experiment", "")),

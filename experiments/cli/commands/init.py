@@ -25,19 +25,19 @@ def init(model: Annotated[Path, typer.Argument(metavar="MODEL", help="URDF or MJ
     import re
 
     from stribeck.experiments.arm_files.fixed_joints import with_fixed_joints
-    from stribeck.experiments.arm_files.init_arm import arm_name, arm_text
+    from stribeck.experiments.arm_files.init_arm import arm_text
     from stribeck.ident.arm.arm_file import load_arm
     from stribeck.ident.arm.load_mechanism import load_mechanism
     from stribeck.ident.errors import InputError, StribeckError, command, no_file
     from stribeck.ident.model.files.collision_model import collision_model
-    from stribeck.ident.toml_tables import NAME
+    from stribeck.ident.toml_tables import NAME, as_name
     from stribeck.ident.whole_files import whole, write_whole
 
     if model.is_dir():
         raise no_file(model)
     if name is not None and not re.fullmatch(NAME, name):
         raise InputError(f"--name {name!r}: a name may hold letters, digits and . _ + -, and no blanks, as files are called by "
-                         f"it; as --name {shlex.quote(arm_name(name) or 'arm')}")
+                         f"it; as --name {shlex.quote(as_name(name) or 'arm')}")
     target = out or (model.with_suffix(".toml") if name is None else model.with_name(f"{name}.toml"))
     if target.suffix.lower() != ".toml":
         raise InputError(f"--out {target}: an arm file is TOML and ends in .toml")
@@ -47,7 +47,7 @@ def init(model: Annotated[Path, typer.Argument(metavar="MODEL", help="URDF or MJ
     for path in (target, *([copy] if away else [])):
         if path.exists():
             raise InputError(f"{path} exists; choose another --out")
-    text = arm_text(model, copy.name, moving, name or arm_name(target.stem))
+    text = arm_text(model, copy.name, moving, name or as_name(target.stem))
     content, fixed = (model.read_bytes(), ()) if moving is None else with_fixed_joints(model, moving)
     if fixed and not away:
         raise InputError(f"--joints fixes joints in a copy of the model, which {target} would need in the place of {model}: name "

@@ -77,13 +77,15 @@ def calibrate(context: typer.Context, arm: ArmArgument = "lab6", out: OutOption 
     from stribeck.ident.arm.load_mechanism import load_mechanism
     from stribeck.ident.errors import InputError
     from stribeck.ident.fit.joint.fit_joint import Options
-    from stribeck.ident.log.run import BREAKAWAY, FIT, LOWEST_SPEED, WARM_UP
+    from stribeck.ident.log.run import ARM, BREAKAWAY, FIT, LOWEST_SPEED, WARM_UP
 
     text = console(as_json)
     check_view(text, live, rerun)
     arm_file = load_arm(arm)
-    mechanism = load_mechanism(arm_file)
     folder = out or Path(f"calibration-{arm_file.name}")
+    if arm_file.path.suffix.lower() != ".toml" and (folder.exists() or not resume):
+        arm_file = _assumed(text, arm_file.model, folder, resume)
+    mechanism = load_mechanism(arm_file)
     search = arm_file.driver.kind != "simulated" if lowest_speed is None else lowest_speed
     asked: dict[str, Any] = {
         "joints": split(joints), "seed": seed, "method": method, "repeats": repeats, "search": search, "breakaway": breakaway,
@@ -124,6 +126,23 @@ def calibrate(context: typer.Context, arm: ArmArgument = "lab6", out: OutOption 
         shown_and_agreed, lambda made: motion_view(text, made, folder, mechanism, live, rerun, " and --resume goes on"),
         lambda heading, sentence: text.print(f"{heading:<9} {sentence}"))
     delivered(text, calibrate_arm(arm_file, folder, options, operator, resume), folder, as_json)
+    if arm_file.assumed:
+        text.print("assumed   what is found is the friction of a simulated arm that is assumed, not of yours; what it is like "
+                   f"stands in {folder / ARM / arm_file.path.name}")
+
+
+def _assumed(text: "Console", model: Path, folder: Path, resume: bool) -> "ArmFile":
+    """A simulated arm for a bare model, with what is assumed said before it moves."""
+    from stribeck.experiments.arm_files.assumed_arm import assumed_arm
+    from stribeck.experiments.recording.run_folders import refuse_used
+
+    if not resume:
+        refuse_used(folder, "choose another --out, or go on with the campaign in it with --resume")
+    arm = assumed_arm(model, folder)
+    text.print(f"assumed   no arm file is given: {model.name} is simulated, and nothing here moves hardware")
+    for sentence in arm.assumed:
+        text.print(f"assumed   {sentence}")
+    return arm
 
 
 def _stated(context: typer.Context) -> set[str]:

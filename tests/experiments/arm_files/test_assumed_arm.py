@@ -1,0 +1,156 @@
+"""``stribeck calibrate my.urdf``: a simulated arm, whatever the model lacks, with every assumption said; never hardware."""
+
+import re
+import shutil
+import tomllib
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+import pytest
+
+from stribeck.drivers.connect import DRIVERS, connect
+from stribeck.drivers.simulation.simulated_arm import SimulatedArm
+from stribeck.experiments.arm_files.assumed_arm import assumed_arm
+from stribeck.ident.arm.arm_file import load_arm
+from stribeck.ident.arm.built_in import data_dir
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.calibration.calibration import Calibration
+from stribeck.ident.errors import InputError
+from stribeck.ident.log.campaign_folder import find_runs
+from stribeck.ident.log.run import load_run
+
+LAB6 = data_dir() / "arms" / "lab6" / "lab6.urdf"
+MJCF = """<mujoco model="two"><compiler angle="radian"/><worldbody>
+  <body><joint name="turn" axis="0 1 0"/><geom size="0.1" pos="0.1 0 0"/>
+    <body pos="0 0 0.5"><joint name="slide" type="slide" range="0.1 0.9" actuatorfrcrange="-90 90"/>
+      <geom size="0.1"/></body></body>
+</worldbody></mujoco>"""
+PUBLIC = ("ur_description/urdf/ur5_robot.urdf", "panda_description/urdf/panda.urdf", "kinova_description/robots/kinova.urdf")
+
+
+@pytest.fixture
+def model(tmp_path):
+    """A bare URDF whose name a shell takes for two."""
+    return Path(shutil.copy(LAB6, tmp_path / "my robot.urdf"))
+
+
+@pytest.mark.usefixtures("short")
+def test_a_bare_urdf_is_calibrated_and_every_assumption_said(cli, model):
+    outcome = cli("calibrate", model, "--joints", "j5,j6")
+    assert outcome.code == 0, outcome.err
+    said = " ".join(re.sub(r"\nassumed ", " ", outcome.out).split())
+    before, after = said.split("load spread over the plan")
+    out = Path("calibration-my_robot")
+    arm = load_arm(out / "arm" / "my_robot.toml")
+    for sentence in arm.assumed:
+        assert " ".join(sentence.split()) in before
+    assert f"not of yours; what it is like stands in {out}/arm/my_robot.toml" in after
+    calibration = Calibration.load(out)
+    assert calibration.fit["assumed"] == list(arm.assumed)
+    report = (out / "report.html").read_text(encoding="utf-8")
+    assert all(sentence.split(":")[0] in report for sentence in arm.assumed)
+    truth = tomllib.loads(arm.path.read_text(encoding="utf-8"))["simulation"]["joints"]
+    for name in ("j5", "j6"):
+        assert calibration.joints[name].values["coulomb"] == pytest.approx(truth[name]["coulomb"], rel=0.05)
+    assert load_run(find_runs(out)[0]).arm.assumed == arm.assumed, "the run keeps them"
+    assert [path.name for path in model.parent.iterdir() if path.name != "here"] == ["my robot.urdf"]
+
+
+@pytest.mark.usefixtures("short")
+def test_a_bare_mjcf_with_a_slide_is_calibrated(cli, tmp_path):
+    (tmp_path / "two.xml").write_text(MJCF, encoding="utf-8")
+    outcome = cli("calibrate", tmp_path / "two.xml", "--out", "out")
+    assert outcome.code == 0, outcome.err
+    said = " ".join(outcome.out.split())
+    for words in ("position from -3.142 to 3.142 rad: turn, as the model states none", "velocity 1 rad/s: turn",
+                  "velocity 0.25 m/s: slide", "N·m: turn, as the model states none", "slide at 0.5 m: the middle",
+                  "full speed after 0.5 s", "Coulomb", "gear: none is known"):
+        assert words in said
+    assert " N: slide" not in said, "the model states it"
+    assert set(Calibration.load(Path("out")).joints) == {"turn", "slide"}
+
+
+@pytest.mark.parametrize("robot", PUBLIC)
+def test_public_arms_have_a_plan(cli, tmp_path, robot):
+    try:
+        robots = Path(str(distribution("example-robot-data").locate_file("cmeel.prefix/share/example-robot-data/robots")))
+    except PackageNotFoundError:
+        pytest.skip("the package example-robot-data has the URDFs")
+    arm = assumed_arm(Path(shutil.copy(robots / robot, tmp_path)), tmp_path / "out")
+    assert arm.limits(load_mechanism(arm)).missing(load_mechanism(arm).names) == []
+    outcome = cli("plan", arm.path)
+    assert outcome.code == 0, outcome.err
+
+
+class TestFolder:
+    @pytest.mark.usefixtures("short")
+    def test_a_campaign_is_resumed(self, cli, model):
+        assert cli("calibrate", model, "--joints", "j6", "--out", "out").code == 0
+        for path in Path("out").iterdir():
+            if path.name not in ("runs", "arm", "plan.toml"):
+                path.unlink()
+        again = cli("calibrate", model, "--out", "out", "--resume")
+        assert again.code == 0, again.err
+        assert "everything is recorded; nothing moves" in again.out
+
+    def test_there_is_nothing_to_resume(self, cli, model):
+        refused = cli("calibrate", model, "--seed", "1", "--out", "out", "--resume")
+        assert (refused.code, "no such folder" in refused.err) == (2, True), refused.err
+        assert not Path("out").exists()
+
+    def test_what_lies_there_is_not_written_over(self, cli, model):
+        Path("out").mkdir()
+        Path("out/thesis.txt").touch()
+        refused = cli("calibrate", model, "--out", "out")
+        assert (refused.code, "not empty" in refused.err) == (2, True)
+        assert [path.name for path in Path("out").iterdir()] == ["thesis.txt"]
+
+    def test_an_arm_file_that_was_edited_is_used_by_name(self, model, tmp_path):
+        arm = assumed_arm(model, tmp_path / "out")
+        assert assumed_arm(model, tmp_path / "out") == arm
+        arm.path.write_text(arm.path.read_text(encoding="utf-8").replace("torque = 28.0", "torque = 20.0"), encoding="utf-8")
+        with pytest.raises(InputError, match=r"no longer what is assumed .*; stribeck calibrate .* uses it as it is"):
+            assumed_arm(model, tmp_path / "out")
+
+    def test_a_joint_named_default_is_refused(self, cli, model):
+        model.write_text(model.read_text(encoding="utf-8").replace('"j3"', '"default"'), encoding="utf-8")
+        refused = cli("calibrate", model)
+        assert (refused.code, "the model has a joint named default" in refused.err) == (2, True)
+
+
+class TestNoHardware:
+    """Limits that nobody stated are none to move hardware by."""
+
+    @pytest.fixture
+    def wired(self, model, tmp_path):
+        arm = assumed_arm(model, tmp_path / "out")
+        text = arm.path.read_text(encoding="utf-8")
+        arm.path.write_text(text.replace('kind = "simulated"', 'kind = "bench"'), encoding="utf-8")
+        return arm.path
+
+    @pytest.mark.parametrize("command", [("check",), ("run", "--yes"), ("calibrate", "--yes"),
+                                         ("run", "--yes", "--experiment", "warm-up")])
+    def test_another_kind_of_driver_is_refused(self, cli, wired, monkeypatch, command):
+        connected = []
+        monkeypatch.setitem(DRIVERS, "bench", lambda arm, seed: connected.append(arm) or SimulatedArm(arm, seed=seed))
+        refused = cli(command[0], wired, *command[1:])
+        assert refused.code == 2
+        assert "limits in it are assumed" in refused.err
+        assert "check every value and remove that key" in refused.err
+        assert connected == []
+        stated = re.sub(r"^assumed = \[.*?^\]\n", "", wired.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+        wired.write_text(stated, encoding="utf-8")
+        connect(load_arm(wired))
+        assert len(connected) == 1, "who has checked them may"
+
+    @pytest.mark.parametrize("suffix", [".csv", ".json"])
+    def test_no_plan_leaves_for_other_software(self, cli, model, tmp_path, suffix):
+        arm = assumed_arm(model, tmp_path / "out")
+        refused = cli("plan", arm.path, "-o", f"plan{suffix}")
+        assert (refused.code, "limits in it are assumed" in refused.err) == (2, True)
+        assert not Path(f"plan{suffix}").exists()
+
+    @pytest.mark.parametrize("command", ["plan", "run"])
+    def test_other_commands_ask_for_an_arm_file_as_before(self, cli, model, command):
+        refused = cli(command, model)
+        assert (refused.code, "writes an arm file to fill in" in refused.err) == (2, True)
