@@ -9,7 +9,7 @@ import numpy as np
 import tomlkit
 
 from stribeck.experiments.arm_files.init_arm import GUESS, guessed_friction, inside, refuse_default
-from stribeck.experiments.recording.run_writer import refuse_parts
+from stribeck.experiments.recording.arm_copy import refuse_parts
 from stribeck.ident.arm.arm_file import ArmFile, load_arm
 from stribeck.ident.arm.load_mechanism import mechanism_of
 from stribeck.ident.arrays import Array
