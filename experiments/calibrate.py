@@ -37,8 +37,8 @@ class Operator:
     Attributes
     ----------
     agree : callable
-        Shown all plans that are known to be needed, before anything moves, and every other one before it moves, be it that
-        the lowest speeds that were found changed it; raises to call it off.
+        Shown all plans that are known to be needed, before anything moves, and every other one before it moves,
+        also a plan that the search for the lowest speeds changed; raises to call it off.
     display : callable, optional
         From the plan to a context that is entered while the arm moves and gives what watches it, see `follow`.
     say : callable

@@ -27,7 +27,7 @@ class Identification:
     calibration : Calibration
         What is taken home.
     points : DataFrame
-        All points of all runs.
+        Points of round trips of all runs; with general motion, the points that were fitted.
     joints : dict of str to JointFit
         Fits of the calibrated joints.
     findings : tuple of Finding
@@ -61,9 +61,9 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
         Recorded on the same arm, with the same arm file but for ``[simulation]`` and ``tool``: each is reduced with the
         tool that its own file states, and the calibration takes the first one's.
     options : Options, optional
-        Law and load, "auto" to let all compete.
+        What a fit may choose from; by default all laws and loads compete.
     created : datetime, optional
-        What the calibration says of its making; default is when its last run was recorded.
+        What the calibration says of its making; default is the start of the last run.
 
     Raises
     ------

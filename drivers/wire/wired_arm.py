@@ -118,7 +118,7 @@ class WiredArm:
         try:
             self.stop(reason)
         except KeyboardInterrupt:
-            self.stop(reason)           # does nothing where it was
+            self.stop(reason)           # does nothing where the ladder was gone down
             raise
 
     def enable(self) -> None:

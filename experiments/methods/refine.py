@@ -29,7 +29,7 @@ class Refinement:
     Parameters
     ----------
     arm, joints, seed, options, method
-        As in `calibrate.calibrate`.
+        As in `CampaignOptions`.
     target : float, optional
         Half width of the 95 % band of every joint's friction over the tested speeds and loads, as a part of friction.
     left : callable
@@ -84,7 +84,7 @@ class Refinement:
 
 
 def first_goal(target: float | None, budget: float | None) -> Goal:
-    """What the first plan is for; target and budget as in `refine`."""
+    """What the first plan is for; target and budget as in `Refinement`."""
     return Goal(FIRST * target if target else Goal.friction, np.inf, budget or np.inf)
 
 

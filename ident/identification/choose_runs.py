@@ -65,8 +65,9 @@ def choose_runs(runs: Sequence[Run]) -> ChosenRuns:
                        "strokes")
     moving, short = _without_stubs(moving)
     moving, copies = _without_copies(moving)
-    _check_labels(moving)
-    return ChosenRuns(arm, tuple(moving), tuple(ramps), tuple(check_log(run) for run in moving), (*short, *copies))
+    ramps, more_copies = _without_copies(ramps)
+    _check_labels([*moving, *ramps])
+    return ChosenRuns(arm, tuple(moving), tuple(ramps), tuple(check_log(run) for run in moving), (*short, *copies, *more_copies))
 
 
 def _same_arm(runs: Sequence[Run]) -> ArmFile:

@@ -28,7 +28,7 @@ class FittedJoints:
     joints : dict of str to JointFit
         By joint.
     points : DataFrame
-        Points that were fitted, of all joints.
+        Points of all joints that have some; of general motion those that were fitted.
     findings : tuple of Finding
         Joints that could not be fitted, and what the fits found out about the log.
     """

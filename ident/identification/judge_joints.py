@@ -135,7 +135,7 @@ class _Passes:
         for number, one in enumerate(self._chosen.passes):
             mechanism, labels = self._reduced.mechanisms[one[0]], [run.label for run in self._of(one, self._chosen.runs)]
             rows = self._points[(self._points["joint"] == name) & self._points["run"].isin(labels)]
-            if rows.empty and not general:                      # a refining run measures what is still weak
+            if rows.empty and not general:          # a refining run moves the joints that are still weak, and not this one
                 continue
             fit = None
             with suppress(FitError):

@@ -24,14 +24,14 @@ class Law:
     name : str
         As files and options call it.
     function : callable
-        ``function(w, *parameters, load=None)``: friction torque at velocities w [rad/s] and loads [N·m], shape (N,) each. What
-        multiplies no load has no default.
+        ``function(w, *parameters, load=None)``: friction torque at velocities w [rad/s] and loads [N·m], shape (N,) each.
+        Coefficients of the load have the default 0.
     quantities : tuple of Quantity
         Its parameters: those in which it is linear, the coefficients that multiply the load (`Quantity.raises`), and those that
         are searched (`Quantity.search`).
     equation : str
-        HTML for the report: a format with ``{lhs}``, ``{w}`` and the names of parameters; C and S stand for the levels with
-        their load parts. Without one, the report names the law only.
+        HTML for the report: a format with ``{lhs}``, ``{w}`` and the names of parameters, in whose places their values are
+        put; C and S stand for the levels with their load parts. Without one, the report names the law only.
     c : str
         Function in C99 for the header: `double` and ``@_`` stand for the type and prefix of the header, the name is ``@_`` and
         that of `function`, arguments are those of `function` in their order.
@@ -45,7 +45,8 @@ class Law:
     Raises
     ------
     InputError
-        If the function does not take the parameters, or `coulomb` is not among them.
+        If `coulomb` is not among the parameters, the function does not take them or needs others, a coefficient has no
+        level to raise, or the function is not linear in a parameter without search range.
     """
 
     name: str
@@ -67,8 +68,14 @@ class Law:
             raise InputError(f"the function of the law {self.name} takes ({', '.join(taken)}): w has to come first and load last")
         if missing := [name for name in names if name not in taken]:
             raise InputError(f"the function of the law {self.name} does not take {', '.join(missing)}")
-        if wrong := [quantity.name for quantity in self.quantities if quantity.raises and quantity.raises not in self.linear]:
-            raise InputError(f"the law {self.name} has {', '.join(wrong)}, but not the level that it raises by the load")
+        needed = [name for name, argument in inspect.signature(self.function).parameters.items()
+                  if argument.default is inspect.Parameter.empty and name not in ("w", "load", *names)]
+        if needed:
+            raise InputError(f"the function of the law {self.name} needs {', '.join(needed)}, which the law does not list")
+        for quantity in self.quantities:
+            if quantity.raises and (quantity.raises not in self.linear or quantity.name != f"{quantity.raises}_coefficient"):
+                raise InputError(f"the law {self.name} has {quantity.name}, which raises {quantity.raises} by the load: the law "
+                                 f"needs this level, and the coefficient is called {quantity.raises}_coefficient")
         if bent := self._bent():
             raise InputError(f"the law {self.name} is not linear in {bent}; state the range of its search (Quantity.search)")
 

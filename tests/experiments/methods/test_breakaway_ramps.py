@@ -19,9 +19,11 @@ from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.experiments.recording.replay_run import replay_run
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.calibration.calibration import Calibration
+from stribeck.ident.errors import InputError
+from stribeck.ident.identification.choose_runs import choose_runs
 from stribeck.ident.log.breakaway import breakaway_table, breakaways
 from stribeck.ident.log.campaign_folder import find_runs
-from stribeck.ident.log.run import BREAKAWAY, arm_sha256, load_run
+from stribeck.ident.log.run import BREAKAWAY, FIT, arm_sha256, load_run
 
 POSTURES = ((0.2, 0.3), (-0.5, -0.4))
 UNITS = {"turn": "N·m", "lift": "N·m"}
@@ -172,3 +174,6 @@ def test_a_campaign_reports_it_beside_the_law(cli, make_arm):
     alone = cli("fit", find_runs(Path("out"), (BREAKAWAY,))[0], "-o", "alone", "--json")
     assert alone.code == 0, alone.err
     assert json.loads(alone.out)["breakaway"]["turn"]["torque"]["value"] == pytest.approx(joint.breakaway.torque.value, rel=1e-4)
+    runs = [load_run(path, ALL_SIGNALS) for path in find_runs(Path("out"), (FIT, BREAKAWAY))]
+    with pytest.raises(InputError, match="Name each run once"):         # a ramp counted twice would halve its interval, too
+        choose_runs([*runs, *(run for run in runs if run.purpose == BREAKAWAY)])

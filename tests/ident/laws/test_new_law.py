@@ -146,6 +146,9 @@ def test_its_names_are_those_of_the_page() -> None:
     ({"quantities": (RAISED, BEND, COULOMB_PER_LOAD)}, "has no parameter coulomb"),
     ({"quantities": (COULOMB, RAISED, BEND, VISCOUS)}, "does not take viscous"),
     ({"function": lambda velocity, coulomb, load: velocity, "quantities": (COULOMB,)}, "w has to come first and load last"),
+    ({"quantities": (COULOMB, RAISED, COULOMB_PER_LOAD)}, "needs bend_velocity, which the law does not list"),
+    ({"quantities": (COULOMB, RAISED, BEND, Quantity("mu", "1", "friction per load", raises="coulomb")), "function":
+      lambda w, coulomb, raised, bend_velocity, mu=0.0, load=None: w}, "the coefficient is called coulomb_coefficient"),
     ({"name": "stribeck"}, "there is a law stribeck already"),
     ({"name": "other", "quantities": (COULOMB, RAISED, Quantity("bend_velocity", "{q}/s", "another word", search=max))},
      "a quantity bend_velocity that differs from the one known by this name")])
