@@ -60,11 +60,13 @@ def open_csv(path: Path) -> Table:
 def _read(path: Path, layout: _Layout, encoding: str, names: Sequence[str]) -> dict[str, Array]:
     import pandas as pd
 
+    older = tuple(int(number) for number in pd.__version__.split(".")[:2]) < (3, 1)      # 3.1 reads every digit unasked
+    exact: dict[str, Any] = {"float_precision": "round_trip"} if older else {}
     parts: dict[str, list[Array]] = {name: [] for name in names}
     rows = 0
     with _readable(path), pd.read_csv(path, sep=layout.separator, decimal=layout.decimal, comment="#", skipinitialspace=True,
                                       encoding=encoding, skiprows=layout.skip, header=None, chunksize=_CHUNK,
-                                      names=[*layout.names, *([_EMPTY] if layout.trailing else ())]) as chunks:
+                                      names=[*layout.names, *([_EMPTY] if layout.trailing else ())], **exact) as chunks:
         for chunk in chunks:            # all columns: told which, pandas passes over rows that are longer than the others
             rows += len(chunk)
             check_size(str(path), rows, len(names))
