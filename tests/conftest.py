@@ -19,6 +19,8 @@ from stribeck.ident.arm.arm_file import ArmFile, load_arm  # noqa: E402  # NumPy
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:      # as shells start programs in the background; tests send Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:         # nohup
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 ARMS = TEST_ARMS
 LONGEST = ("test_main_job", "test_minute", "test_resumed", "test_company", "test_campaign", "test_dynamixel_axis",

@@ -120,9 +120,10 @@ def _prepare() -> None:
     for ending in ENDINGS:
         signal.signal(ending, _ending)
     sys.unraisablehook = _not_lost
-    logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
-    for handler in logging.getLogger().handlers:
-        handler.addFilter(_Once())
+    if not logging.getLogger().handlers:            # who runs this inside a program of their own has handlers of their own
+        logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
+        for handler in logging.getLogger().handlers:
+            handler.addFilter(_Once())
 
 
 def run(arguments: list[str] | None = None) -> int:
