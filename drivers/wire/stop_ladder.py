@@ -54,6 +54,8 @@ class StopLadder:
         DriverError
             After the last rung, if a drive did not confirm that it stopped, has a fault that the reason does not name, or a brake
             does not hold its joint.
+        BaseException
+            What else a rung raised, with what the other rungs said as its notes.
         """
         errors: list[BaseException] = []
         for rung in (self._take_back, partial(self._slow_down, velocity), partial(self._quick_stop, reason), self._power_off):
@@ -62,10 +64,11 @@ class StopLadder:
                     rung()
             except BaseException as error:      # whatever it is, the next rung is tried
                 errors.append(error)
-        for found in errors:
-            if not isinstance(found, DriverError):
-                raise found
         loose = self._loose()
+        if unexpected := next((error for error in errors if not isinstance(error, DriverError)), None):
+            for text in (*(str(error) for error in errors if error is not unexpected), *loose):
+                unexpected.add_note(text)
+            raise unexpected
         if errors:
             told = dict.fromkeys(map(str, errors))
             raise DriverError("; ".join([f"{reason}; then {'; '.join(told)}", _out_of_reach(self.axes), *loose]))

@@ -1,6 +1,5 @@
 """Writing a foreign log as a run folder, unchanged but for units."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +24,7 @@ from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.log.run import Run
 from stribeck.ident.log.signal_checks import check_numbers, check_time, check_velocity
 from stribeck.ident.model.mechanism import Mechanism
+from stribeck.ident.whole_files import file_sha256
 
 TORQUE_SIGNALS = {              # what a torque signal may be, and why some cannot show the friction of a gear
     "motor current": "",
@@ -113,7 +113,7 @@ def import_log(table: Table, arm: ArmFile, columns: Sequence[ColumnMap], campaig
     columns = [with_factor(entry, constants[str(entry.joint)]["value"]) if entry.current and str(entry.joint) in constants
                else entry for entry in columns]
     _check_units(log, arm, mechanism)
-    origin = {"log": Path(table.source).name, "sha256": _sha256(Path(table.source)), "torque_signal": signal,
+    origin = {"log": Path(table.source).name, "sha256": _digest(Path(table.source)), "torque_signal": signal,
               "columns": {entry.target: _described(entry) for entry in columns}, "notes": list(log.notes),
               **({"torque_constants": constants} if constants else {})}
     return _write(log, arm, mechanism, campaign, note, origin, raw)
@@ -308,12 +308,9 @@ def _described(entry: ColumnMap) -> dict[str, Any]:
     return {"column": entry.column, "unit": entry.unit, "factor": entry.factor} | ({"guess": entry.guess} if entry.guess else {})
 
 
-def _sha256(path: Path) -> str | None:
+def _digest(path: Path) -> str | None:
     """Digest of a log; none of a folder."""
-    if not path.is_file():
-        return None
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return file_sha256(path) if path.is_file() else None
 
 
 def _write(log: _Log, arm: ArmFile, mechanism: Mechanism, campaign: Path, note: str, origin: Mapping[str, Any],

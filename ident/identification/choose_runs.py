@@ -22,7 +22,7 @@ class ChosenRuns:
     Attributes
     ----------
     arm : ArmFile
-        As the first run states it.
+        As the first run with motion states it, whose tool the calibration takes.
     runs, ramps : tuple of Run
         Runs with motion, and runs in which torques grew until joints broke loose.
     logs : tuple of tuple of Finding
@@ -58,7 +58,7 @@ def choose_runs(runs: Sequence[Run]) -> ChosenRuns:
     FitError
         If nothing but ramps of torque is given.
     """
-    arm = _same_arm(runs)
+    _check_one_arm(runs)
     ramps, moving = [run for run in runs if run.purpose == BREAKAWAY], [run for run in runs if run.purpose != BREAKAWAY]
     if not moving:
         raise FitError(f"{ramps[0].path}: only ramps of torque, which say what holds a joint at rest; friction in motion needs "
@@ -67,11 +67,11 @@ def choose_runs(runs: Sequence[Run]) -> ChosenRuns:
     moving, copies = _without_copies(moving)
     ramps, more_copies = _without_copies(ramps)
     _check_labels([*moving, *ramps])
-    return ChosenRuns(arm, tuple(moving), tuple(ramps), tuple(check_log(run) for run in moving), (*short, *copies, *more_copies))
+    return ChosenRuns(moving[0].arm, tuple(moving), tuple(ramps), tuple(check_log(run) for run in moving), (*short, *copies, *more_copies))
 
 
-def _same_arm(runs: Sequence[Run]) -> ArmFile:
-    """The arm of all runs; only its tool may differ."""
+def _check_one_arm(runs: Sequence[Run]) -> None:
+    """Refuse runs of different arms; only the tool may differ."""
     if not runs:
         raise InputError("no run given")
     first = runs[0]
@@ -87,7 +87,6 @@ def _same_arm(runs: Sequence[Run]) -> ArmFile:
     if "joint sensor" in signals:
         raise InputError(f"{first.arm.path}: torque_signal = \"joint sensor\": a sensor behind the gear does not see the "
                          "gear's friction; log the motor current")
-    return first.arm
 
 
 def _check_labels(runs: Sequence[Run]) -> None:

@@ -55,7 +55,7 @@ def judge_joints(chosen: ChosenRuns, reduced: ReducedRuns, fitted: FittedJoints)
 def doubted(joints: dict[str, JointFit]) -> dict[str, JointFit]:
     """Load coefficients are at most weak where gravity contradicts the model that the loads come from."""
     off = {name: scale.value for name, joint in joints.items() if (scale := joint.gravity["scale"]).value is not None
-           and 2.0 * (scale.half_width or np.inf) <= TELLS and joint.torque_scale is None
+           and scale.half_width is not None and 2.0 * scale.half_width <= TELLS and joint.torque_scale is None
            and abs(scale.value - 1.0) > CONTRADICTED and not _holds(scale, 1.0)}
     if not off:
         return joints

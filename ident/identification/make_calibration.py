@@ -6,6 +6,7 @@ from datetime import datetime
 
 import numpy as np
 
+from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.calibration_content import Model
 from stribeck.ident.calibration.joint_calibration import JointCalibration
@@ -24,14 +25,13 @@ from stribeck.ident.whole_files import file_sha256
 
 def make_calibration(chosen: ChosenRuns, reduced: ReducedRuns, judged: JudgedJoints, created: datetime | None) -> Calibration:
     """The calibration, with what holds joints at rest beside what slides."""
-    made = _calibration(chosen.runs, reduced.mechanism, judged.joints, reduced.options,
+    made = _calibration(chosen.arm, chosen.runs, reduced.mechanism, judged.joints, reduced.options,
                         created or datetime.fromisoformat(chosen.runs[-1].record["start"]), reduced.tool.unknown)
     return _with_breakaway(made, chosen, reduced.mechanism)
 
 
-def _calibration(runs: Sequence[Run], mechanism: Mechanism, joints: dict[str, JointFit], options: Options,
+def _calibration(arm: ArmFile, runs: Sequence[Run], mechanism: Mechanism, joints: dict[str, JointFit], options: Options,
                  created: datetime, unknown: UnknownTool) -> Calibration:
-    arm = runs[0].arm
     seeds = [run.record.get("seed") for run in runs if run.record.get("seed") is not None]
     general, labels = options.motion != "none", {run.label for run in runs}
     fit = {"law": options.law, "load": options.load,
