@@ -8,6 +8,7 @@ from stribeck.experiments.importers.import_log import import_log
 from stribeck.experiments.importers.readers import open_log
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
+from stribeck.ident.identification.choose_runs import choose_runs
 from stribeck.ident.log.run import SIGNALS, load_run
 from tests.experiments.importers.logged_motion import TAU, Q, T, assert_is_the_log
 
@@ -30,9 +31,7 @@ class TestTorque:
         assert outcome.code == 0
         run = load_run(next((tmp_path / "out" / "runs").iterdir()))
         assert run.record["import"]["torque_signal"] == "commanded"
-        from stribeck.ident.identification.choose_runs import _same_arm
-
-        assert _same_arm([run]) is run.arm          # the fit goes by the run, not by the arm file
+        assert choose_runs([run]).arm is run.arm          # the fit goes by the run, not by the arm file
 
     def test_amperes_by_the_arm_files_constant(self, make_arm, bring, tmp_path):
         table = make_arm({"joints": {"turn": {"torque_constant": 0.05}, "lift": {"torque_constant": 0.08, "direction": -1}}})
