@@ -19,6 +19,7 @@ _RATE = 500.0           # Hz of the physics' steps; positions between them follo
 _LOOP_RATE = 2000.0     # Where drives close a loop of their own around it, a step is as long as one of theirs
 _PEAK = 3.0             # times the torque limit of the arm file that a motor can give: what it may give its drive has to be told
 _CLOSES = 0.05          # s that a brake takes to close once its current is gone
+_RESTED = 0.5           # s at rest without power after which nothing will move before a drive is told to
 _MOST_BEHIND = 0.1      # s that the physics makes up after a pause; beyond it the arm stood still
 
 
@@ -142,18 +143,28 @@ class Body:
         self.drives = tuple(Drive(arm.joint(name)) for name in self.names)
         self.trace: BinaryIO | None = None
         self._now: float | None = None
+        self._quiet = 0
         self._sample: JointSample
         self._step()
 
     def advance(self) -> None:
         """Run the physics up to now."""
         now = time.monotonic()
-        if self._now is None or now - self._now > _MOST_BEHIND:
+        if self._now is None or (now - self._now > _MOST_BEHIND and not self.resting):
             self._now = now
+        if self.resting and not self.trace:
+            cycles = int((now - self._now) / self._period)
+            self._arm.wait(cycles)
+            self._now += cycles * self._period
         while self._now + self._period <= now:
             self._now += self._period
             self._step()
         self.look()
+
+    @property
+    def resting(self) -> bool:
+        """Whether nothing moves, and nothing will before a drive gets power: then the physics needs no steps."""
+        return self._quiet * self._period >= _RESTED and all(drive.power == "off" for drive in self.drives)
 
     def look(self, late: float = 0.0) -> None:
         """Positions of a moment ago: a drive latches them at the frame that asks, however late this program reads it."""
@@ -179,6 +190,8 @@ class Body:
                      for fall, drive in zip(falling, self.drives, strict=True))
         torque = np.array([0.0 if fall else drive.target for fall, drive in zip(falling, self.drives, strict=True)])
         sample = self._sample = self._arm.step(Command(np.array([drive.setpoint for drive in self.drives]), torque, mode))
+        still = self._arm.standing and all(drive.power == "off" and drive.opened <= 0.0 for drive in self.drives)
+        self._quiet = self._quiet + 1 if still else 0
         for drive, dq, tau in zip(self.drives, sample.dq, sample.tau, strict=True):
             drive.dq, drive.tau = float(dq), float(tau) if drive.power != "off" else 0.0
         if self.trace:

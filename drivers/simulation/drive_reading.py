@@ -24,10 +24,14 @@ class DriveReading:
     def __init__(self, truth: Truth, rate: float, rng: np.random.Generator) -> None:
         n = len(truth.joints)
         self._truth, self._rate, self._rng = truth, rate, rng
-        self._cycle = 0
+        self._cycle = self._row = 0
         self._noise = np.empty((0, 2, n))
         self._noise_state = np.zeros((1, n))
         self._in_torque_steps, self._in_counts = Quantiser(truth.column("torque_step")), Quantiser(truth.column("encoder_step"))
+
+    def skip(self, cycles: int) -> None:
+        """So many cycles pass that nobody reads."""
+        self._cycle += cycles
 
     def measure(self, q: Array, dq: Array, torque: Array) -> JointSample:
         """Reading of the next cycle.
@@ -40,9 +44,10 @@ class DriveReading:
             True torques of the moment that the drives report [N·m].
         """
         truth = self._truth
-        row = self._cycle % _NOISE_BLOCK
+        row = self._row % _NOISE_BLOCK
         if row == 0:
             self._draw_noise()
+        self._row += 1
         self._cycle += 1
         tau = self._in_torque_steps(truth.column("torque_scale") * torque + truth.column("offset") + self._noise[row, 0])
         q = self._in_counts(q.copy())
@@ -59,7 +64,7 @@ class DriveReading:
             from scipy.signal import lfilter  # takes a while to load
         for j in np.flatnonzero(time > 0.0):
             memory = np.exp(-1.0 / (self._rate * time[j]))
-            if self._cycle == 0:            # noise that has been there for long
+            if self._row == 0:              # noise that has been there for long
                 self._noise_state[:, j] = memory * self._rng.standard_normal()
             draws[:, 0, j], self._noise_state[:, j] = lfilter(
                 [np.sqrt(1.0 - memory**2)], [1.0, -memory], draws[:, 0, j], zi=self._noise_state[:, j])

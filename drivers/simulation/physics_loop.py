@@ -106,6 +106,12 @@ class PhysicsLoop:
         mujoco.mj_rnePostConstraint(model, data)
         self._load, self._transmitted = self.loads(data)
 
+    def wait(self, duration: float) -> None:
+        """Time passes at rest, without a step: temperatures and friction at rest know of it [s]."""
+        self._data.time += duration
+        for friction in self._frictions:
+            friction.wait(duration)
+
     def reported_torque(self) -> Array:
         """Torque of each drive, shape (n,), of the moment that its reading shows now: `torque_delay` ago [N·m]."""
         return self._history[(self._ticks - self._delay) % len(self._history), self._joints]

@@ -88,6 +88,16 @@ class SimulatedArm:
         loop.advance(command.velocity)
         return self._reading.measure(data.qpos[drives], data.qvel[drives], loop.reported_torque())
 
+    @property
+    def standing(self) -> bool:
+        """Whether nothing moves."""
+        return bool(np.all(np.abs(self._data.qvel) < STANDSTILL))
+
+    def wait(self, cycles: int) -> None:
+        """So many cycles pass in which nobody looks and nothing moves; they cost no time."""
+        self._loop.wait(cycles / self.rate)
+        self._reading.skip(cycles)
+
     def hand_over(self, joint: int) -> None:
         """A joint in torque mode goes on in velocity mode from its torque, without a jump, as when a brake closes."""
         loop = self._loop.loops[joint]
@@ -106,7 +116,7 @@ class SimulatedArm:
             loop.told = None
         for _ in range(int(5.0 * self.rate)):
             self._loop.advance(np.zeros(len(self.names)))
-            if np.all(np.abs(self._data.qvel) < STANDSTILL):
+            if self.standing:
                 break
         self._data.qvel[:] = 0.0
         self._reason = reason

@@ -93,6 +93,10 @@ class Friction:
             self._coulomb += float(gear_loss(truth.efficiency, dq, transmitted)) * level
         return damping
 
+    def wait(self, duration: float) -> None:
+        """So much time at rest, which `_breakaway` knows [s]."""
+        self._rest += duration
+
     def dry(self, dq: float) -> float:
         """What dry friction can hold in the next step [N·m]."""
         level = self._coulomb

@@ -89,3 +89,31 @@ def test_a_brake_holds_with_more_than_its_drive_was_allowed(braked):
     lift.let_go()
     after(braked, 0.1)
     assert abs(lift.dq) < 1e-3
+
+
+def test_time_passes_without_steps_where_nothing_can_move_and_a_drive_wakes_it(braked, monkeypatch):
+    """An emulator that nobody uses leaves the computer to others; warm-up and rest go on."""
+    now = 100.0
+    monkeypatch.setattr("stribeck.drivers.emulators.body.time.monotonic", lambda: now)
+    for drive in braked.drives:
+        drive.let_go()
+    for _ in range(400):                        # the lift's brake closes, the other joint stands by its friction
+        now += 0.005
+        braked.advance()
+    assert braked.resting
+    stepped = []
+    monkeypatch.setattr(braked, "_step", lambda step=braked._step: (stepped.append(now), step())[1])
+    began = braked._arm._loop._data.time
+    q = [drive.q for drive in braked.drives]
+    now += 20.0
+    braked.advance()
+    assert stepped == []
+    assert braked._arm._loop._data.time == pytest.approx(began + 20.0, abs=0.01)
+    assert [drive.q for drive in braked.drives] == pytest.approx(q, abs=1e-3)
+    for drive in braked.drives:
+        drive.power, drive.target = "velocity", 1.0
+    for _ in range(20):
+        now += 0.005
+        braked.advance()
+    assert len(stepped) > 40
+    assert [drive.dq for drive in braked.drives] == pytest.approx([1.0] * 2, abs=0.2)
