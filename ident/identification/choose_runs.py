@@ -67,7 +67,8 @@ def choose_runs(runs: Sequence[Run]) -> ChosenRuns:
     moving, copies = _without_copies(moving)
     ramps, more_copies = _without_copies(ramps)
     _check_labels([*moving, *ramps])
-    return ChosenRuns(moving[0].arm, tuple(moving), tuple(ramps), tuple(check_log(run) for run in moving), (*short, *copies, *more_copies))
+    return ChosenRuns(moving[0].arm, tuple(moving), tuple(ramps), tuple(check_log(run) for run in moving),
+                      (*short, *copies, *more_copies))
 
 
 def _check_one_arm(runs: Sequence[Run]) -> None:
