@@ -11,6 +11,7 @@ import pytest
 import tomlkit
 
 from tests.places import TEST_ARMS
+from tests.standstill import stood_still, watcher
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
@@ -28,13 +29,25 @@ LONGEST = ("test_main_job", "test_minute", "test_resumed", "test_company", "test
            "test_reliability", "test_arm_contract", "test_agreement", "test_packaging")
 
 
+REAL_TIME = ("tests/drivers/", "tests/test_manual", "tests/test_reliability", "tests/experiments/cli/commands/test_emulate")
+TRIED_AGAIN = 2         # times, where the computer stood still meanwhile
+
+
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Two more than cores: tests of drives over a wire wait most of their time."""
     return (os.cpu_count() or 1) + 2
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files that take longest begin first, so that none is left over when the other workers are done."""
+    """Files that take longest begin first, so that none is left over when the other workers are done.
+
+    What drives do in real time is tried once more where this computer stood still, and only there.
+    """
+    in_real_time = [item for item in items if item.nodeid.startswith(REAL_TIME)]
+    for item in in_real_time:
+        item.add_marker(pytest.mark.flaky(reruns=TRIED_AGAIN, condition=stood_still))
+    if in_real_time:
+        watcher()
     items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
 
 

@@ -25,20 +25,27 @@ from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.identify import identify
 from stribeck.ident.log.campaign_folder import find_runs
 from stribeck.ident.log.run import SIGNALS, arm_sha256, load_run
+from tests.drivers.wires import PATIENCE
 
 RATES = {"canopen": 250.0, "dynamixel": 200.0}
 CHANGES: dict[str, Any] = {"simulation": {"torque_noise": 0.05}, "workspace": {"box": [[-1.0, 1.0]] * 3},
                            "joints": {"turn": {"position": [-1.4, 1.4]}, "lift": {"position": [-1.2, 1.2]}}}
 BUDGET = "75s"          # as long as a plan with enough round trips takes
 TRIES = 3               # a crowded computer may stand still for so long that the arm is stopped, as it should be
+PATIENTLY = f"""
+from stribeck.drivers import staleness
+from stribeck.experiments.cli.entry import main
+staleness.SHORTEST_AGE = {PATIENCE}
+main()
+"""
 SPEEDS = np.tile(np.geomspace(0.25, 1.2, 8)[:, None], 2)
 
 
 def calibrate(arm: ArmFile, out: Path) -> Path:
-    """`stribeck calibrate` as people start it; gives the folder that it filled."""
+    """`stribeck calibrate` in a program of its own, which waits longer for replies; gives the folder that it filled."""
     for attempt in range(TRIES):
         folder = out / str(attempt)
-        done = subprocess.run([sys.executable, "-m", "stribeck", "calibrate", str(arm.path), "--no-lowest-speed",
+        done = subprocess.run([sys.executable, "-c", PATIENTLY, "calibrate", str(arm.path), "--no-lowest-speed",
                                "--budget", BUDGET, "--out", str(folder), "--yes"], capture_output=True, text=True, check=False)
         if done.returncode == 0 or not re.search(PAUSED, done.stderr):
             break
