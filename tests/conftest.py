@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import tomlkit
+from xdist.scheduler import LoadFileScheduling
 
 from tests.places import TEST_ARMS
 from tests.standstill import stood_still, watcher
@@ -27,15 +28,33 @@ ARMS = TEST_ARMS
 LONGEST = ("test_main_job", "test_minute", "test_resumed", "test_company", "test_campaign", "test_dynamixel_axis",
            "test_clearance", "test_forecast", "test_gravity", "test_manual", "test_cia402_axis", "test_canopen_link",
            "test_reliability", "test_arm_contract", "test_agreement", "test_packaging")
-
-
 REAL_TIME = ("tests/drivers/", "tests/test_manual", "tests/test_reliability", "tests/experiments/cli/commands/test_emulate")
+SIMULATED = ("tests/drivers/simulation/", "tests/drivers/test_supervisor", "tests/test_manual")
+HEAVY = ("test_minute.py", "test_company.py", "test_reliability.py", "test_resumed.py")
 TRIED_AGAIN = 2         # times, where the computer stood still meanwhile
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Two more than cores: tests of drives over a wire wait most of their time."""
     return (os.cpu_count() or 1) + 2
+
+
+class Lanes(LoadFileScheduling):
+    """Files one by one to whoever is free, but those with drives in real time in two lanes.
+
+    Their programs go before all others and would starve each other: a minute of two arms takes more than one core.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        if not file.startswith(REAL_TIME) or file.startswith(SIMULATED):
+            return file
+        return "drives in real time, a minute" if file.endswith(HEAVY) else "drives in real time"
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
+    """The lanes in place of files, where files are asked for."""
+    return Lanes(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -48,7 +67,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.add_marker(pytest.mark.flaky(reruns=TRIED_AGAIN, condition=stood_still))
     if in_real_time:
         watcher()
-    items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
+    items.sort(key=lambda item: (not item.nodeid.startswith(REAL_TIME) or item.nodeid.startswith(SIMULATED),
+                                 LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST)))
 
 
 @pytest.fixture(scope="session")

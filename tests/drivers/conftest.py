@@ -9,17 +9,13 @@ import pytest
 from stribeck.drivers.arm import Arm, Command, JointSample
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.ident.arm.arm_file import ArmFile
-from tests.drivers.wires import PATIENCE, Bench, benches
+from tests.drivers.wires import Bench, benches, patiently
 
 
 @pytest.fixture(scope="module")
 def bench(make_arm: Callable[..., ArmFile]) -> Iterator[Callable[..., Bench]]:
-    """Starts an emulator in another process: ``bench(kind, changes)``; those of a module end with it.
-
-    Tests share their computer with others: replies may be older than usual before an arm is stopped.
-    """
-    with pytest.MonkeyPatch.context() as patience:
-        patience.setattr("stribeck.drivers.staleness.SHORTEST_AGE", PATIENCE)
+    """Starts an emulator in another process: ``bench(kind, changes)``; those of a module end with it."""
+    with patiently():
         yield from benches(make_arm)
 
 

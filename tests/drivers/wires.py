@@ -152,6 +152,14 @@ def until_it_fails(arm: Arm, velocity: np.ndarray = PACE, most: float = 3.0) -> 
 
 
 @contextmanager
+def patiently() -> Iterator[None]:
+    """Replies may be older than usual before an arm is stopped: tests share their computer with others."""
+    with pytest.MonkeyPatch.context() as patience:
+        patience.setattr(staleness, "SHORTEST_AGE", PATIENCE)
+        yield
+
+
+@contextmanager
 def program_of(arm: ArmFile) -> Iterator[tuple[Any, Any]]:
     """The process of a program that has moved the joints for a while, and the queue of what it says."""
     said = processes.Queue()
@@ -218,7 +226,7 @@ def drives_here(make_arm: Callable[..., ArmFile], kind: str, changes: dict[str, 
     arm = make_arm(merged(with_port(PAIR[kind], free_port()), changes))
     emulator = emulate(arm, 0)
     try:
-        with served(emulator):
+        with served(emulator), patiently():
             yield arm, emulator
     finally:
         emulator.close()
