@@ -102,8 +102,8 @@ def test_the_friction_is_that_of_the_same_plan_in_process(found, arms, kind, tmp
     for fit in (wired, plain):
         np.testing.assert_allclose(fit.friction(np.zeros_like(SPEEDS), SPEEDS), truth, rtol=0.03)
     apart = [difference(wired, plain, name, key) for name, joint in plain.joints.items() for key in joint.values]
-    assert np.median(apart) < 1.0
-    assert np.mean(np.array(apart) < 1.0) >= 0.75, apart
+    assert np.median(apart) < 1.0, apart
+    assert np.max(apart) < 1.5, apart               # three standard deviations, of six
 
 
 def difference(one: Calibration, other: Calibration, joint: str, key: str) -> float:
