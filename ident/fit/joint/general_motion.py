@@ -118,9 +118,17 @@ def motion_points(motion: Motion, friction: Array) -> tuple[pd.DataFrame, np.nda
         Columns as in `round_trips.COLUMNS`.
     rows : ndarray of bool, shape (N,)
         Which points they are.
+
+    Raises
+    ------
+    FitError
+        If there are none: the joint turns back within the reach of the filter.
     """
     direction = motion.view(np.sign(motion.dq))
     rows = np.abs(direction) > _ONE_WAY
+    if not rows.any():
+        raise FitError(f"{motion.joint} only twitches: it never moves one way for as long as the filter reaches; a friction "
+                       "level needs longer ways")
     sign = np.sign(direction)
     seen = {load: np.maximum(motion.view(values), 0.0) for load, values in motion.loads.items()}     # the filter overshoots
     values = {"segment": motion.between_reversals[motion.points],
