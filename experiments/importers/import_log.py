@@ -290,7 +290,8 @@ def _check_units(log: _Log, arm: ArmFile, mechanism: Mechanism) -> None:
             verb = "spans" if word == "position" else "reaches"
             raise InputError(f"{log.source}: the {word} of {mechanism.names[joint]} {verb} {found[joint]:.4g} {unit}, "
                              f"the arm file allows {allowed[joint]:.4g} {unit}; check the unit in its column")
-    middle, away = limits.position.mean(axis=1), np.abs(log.q - limits.position.mean(axis=1)).max(axis=0) - 0.5 * span
+    middle = np.where(np.isfinite(limits.position), limits.position, 0.0).mean(axis=1)      # some joints turn without end
+    away = np.abs(log.q - middle).max(axis=0) - 0.5 * span
     if (far := away > _IMPLAUSIBLE * span).any():
         j = int(np.argmax(far))
         unit, where = mechanism.position_unit(j), log.q[int(np.argmax(np.abs(log.q[:, j] - middle[j]))), j]
