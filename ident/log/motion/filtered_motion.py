@@ -17,6 +17,8 @@ from stribeck.ident.model.loads import LOADS, joint_loads
 from stribeck.ident.model.mechanism import Mechanism
 
 _GAP = 5.0              # periods without a sample from which the log is cut in two
+_DIFFERENCES = 3.0      # samples over which an acceleration blurs what changes at once,
+_SETTLED = 0.5          # and periods of the cut-off of positions
 _HOLE = 0.5             # periods of the bandwidth over which a motion goes its own way, and interpolation does not know it
 _SAME_RATE = 0.05       # by which the rates of runs fitted together may differ
 
@@ -66,11 +68,15 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Log:
-    """All stretches of one or several runs, sampled alike, `dt` [s] apart and filtered for a `bandwidth` [Hz]."""
+    """All stretches of one or several runs, sampled alike, `dt` [s] apart and filtered for a `bandwidth` [Hz].
+
+    Filtered positions, velocities and accelerations may show what happens so long before or after it happened: `blur` [s].
+    """
 
     stretches: tuple[Stretch, ...]
     dt: float
     bandwidth: float
+    blur: float
 
 
 def filtered(runs: Sequence[Run], mechanisms: Sequence[Mechanism], bandwidth: float | None = None) -> Log:
@@ -100,7 +106,8 @@ def filtered(runs: Sequence[Run], mechanisms: Sequence[Mechanism], bandwidth: fl
     dt = float(np.median(steps))
     if np.any(np.abs(steps / dt - 1.0) > _SAME_RATE):
         raise InputError(f"samples come at {1.0 / steps.max():.4g} to {1.0 / steps.min():.4g} Hz; fit logs of one rate together")
-    return Log(tuple(Stretch.of(run, mechanism, *found) for run, mechanism, found in parts), dt, bandwidth)
+    return Log(tuple(Stretch.of(run, mechanism, *found) for run, mechanism, found in parts), dt, bandwidth,
+               _DIFFERENCES * dt + _SETTLED / cutoff)
 
 
 def _without_gaps(t: Array) -> list[slice]:
@@ -117,7 +124,9 @@ def _moved(run: Run, rows: slice, cutoff: float, bandwidth: float) -> tuple[Arra
 
     None where the stretch is too short.
     """
-    t = np.linspace(run.t[rows.start], run.t[rows.stop - 1], rows.stop - rows.start)
+    first, last = run.t[rows.start], run.t[rows.stop - 1]
+    steps = round((last - first) / float(np.median(np.diff(run.t[rows])))) if rows.stop - rows.start > 1 else 0
+    t = np.linspace(first, last, steps + 1)                 # lost samples leave the others where they were
     if len(t) < 16 or np.ptp(t) <= 2.0 * SETTLING / bandwidth:
         return None
     dt = float(t[1] - t[0])

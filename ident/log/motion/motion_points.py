@@ -3,8 +3,8 @@ r"""General motion reduced to points: position filtered and differentiated, all 
 The position passes a zero-phase low-pass and is differentiated; then the measured torque and every term that shall explain it
 pass the same low-pass at a lower cut-off and are decimated (parallel filtering), so that the filter favours no term.
 
-At rest friction takes any value, and where the velocity turns its sign is unsure. The equation of motion holds sample by sample, so
-both of its sides may be multiplied by a mask :math:`m`, zero in these samples, before they are filtered by :math:`h`:
+At rest friction takes any value. The equation of motion holds sample by sample, so both of its sides may be multiplied by a mask
+:math:`m`, zero at rest, before they are filtered by :math:`h`:
 
 .. math:: h * (m \tau) = \sum_k \theta_k\, h * (m \phi_k)
 
@@ -33,11 +33,10 @@ from stribeck.ident.model.loads import LOADS
 
 _POINTS = 2.5           # points a period of the bandwidth; more would repeat each other
 _MOST_POINTS, _MOST_BETWEEN_REVERSALS = 6000, 120      # of a joint: points, and stretches between reversals
-_DIRECTED = 0.6         # mean direction, seen through the filter, that a point needs: one nearer to a reversal or rest sees little
+_DIRECTED = 0.6         # mean direction, seen through the filter, that a point needs: nearer to a reversal one sample decides
 _REST = 0.01            # part of the greatest speed below which a joint rests or turns back
 _NOISE = 3.0            # and so do speeds below so many standard deviations of the velocity's noise
-_RESTS = 0.5            # periods of the bandwidth that a rest lasts at least: a shorter one the filter takes for a reversal,
-_BLUR = 0.5             # and by which the filter of positions may shift when it begins or ends
+_RESTS = 0.5            # periods of the bandwidth that a rest lasts at least: a shorter one looks like a reversal
 
 
 @dataclass(frozen=True)
@@ -106,8 +105,14 @@ class Motion:
 
     @property
     def speed(self) -> Array:
-        """Signed velocity, nowhere slower than `least`: below it the law would be asked at noise, shape (M,)."""
-        return np.asarray(np.copysign(np.maximum(np.abs(self.dq), self.least), self.dq))
+        """Signed velocity, nowhere slower than `least`: below it the law would be asked at noise, shape (M,).
+
+        Samples that no point sees move at the median speed: no law may have its own way at speeds that only they have.
+        """
+        speed = np.maximum(np.abs(self.dq), self.least)
+        unseen = np.bincount(self.seen.indices, self.seen.data != 0.0, len(speed)) == 0.0
+        speed[unseen] = np.median(speed[~unseen])
+        return np.asarray(np.copysign(speed, self.dq))
 
 
 def reduce_motion(log: Log, joint: str) -> Motion:
@@ -135,7 +140,8 @@ def reduce_motion(log: Log, joint: str) -> Motion:
     q, dq, ddq, tau, rigid, gravity, known = (joined([getattr(part, key) for part, _ in cuts])
                                        for key in ("q", "dq", "ddq", "tau", "rigid", "gravity", "known"))
     begins = np.cumsum([0, *(rows.stop - rows.start for _, rows in cuts)])
-    sure = _sure(np.abs(dq) >= least, 1.0 / (bandwidth * dt)) & minimum_filter1d(known, 3)
+    sure = _sure(np.abs(dq) >= least, round(_RESTS / bandwidth / dt), round(log.blur / dt))
+    sure &= minimum_filter1d(known, 5)                      # an acceleration reaches two samples to either side
     points, seen = _points(np.where(sure & (np.abs(dq) >= least), np.sign(dq), 0.0), begins, bandwidth * dt, border)
     if not len(points):
         raise FitError(f"{joint} hardly moves: it never goes faster than {least:.2g} for {1.0 / bandwidth:.2g} s")
@@ -173,10 +179,10 @@ def _moving(moves: np.ndarray, border: int) -> list[slice]:
                                                   strict=True) if b - a > 2 * border]
 
 
-def _sure(moves: np.ndarray, period: float) -> np.ndarray:
-    """Samples that lie in no rest, nor so near to one that filtered positions may have shifted its ends; `period` in samples."""
-    rests = binary_opening(~moves, np.ones(max(2, round(_RESTS * period)), dtype=bool))
-    return ~binary_dilation(rests, np.ones(2 * max(1, round(_BLUR * period)) + 1, dtype=bool))
+def _sure(moves: np.ndarray, least: int, blur: int) -> np.ndarray:
+    """Samples in no rest of `least` samples or more, nor within `blur` samples of one, where filtered motion still shows it."""
+    rests = binary_opening(~moves, np.ones(max(2, least), dtype=bool))
+    return np.asarray(~binary_dilation(rests, np.ones(2 * blur + 1, dtype=bool)))
 
 
 def _points(sign: Array, begins: np.ndarray, cutoff: float, border: int) -> tuple[np.ndarray, csr_array]:
