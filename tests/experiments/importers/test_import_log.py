@@ -592,6 +592,19 @@ class TestPlausibility:
         run = bring(path, self.COLUMNS)
         assert run.segment[-1] == run.segment[0] + 1
 
+    def test_positions_that_wrap_go_on_and_the_note_says_so(self, tmp_path):
+        (tmp_path / "wheel.urdf").write_text(ONE.replace("revolute", "continuous").replace('lower="-2" upper="2" ', ""))
+        (tmp_path / "wheel.toml").write_text('schema = 1\nname = "wheel"\nmodel = "wheel.urdf"\n')
+        t = np.arange(1000) / 100.0
+        turned = 2.5 * t
+        rows = np.column_stack((t, (turned + np.pi) % (2.0 * np.pi) - np.pi, np.full(len(t), 2.5), 1.0 + 0.1 * t))
+        path = csv(tmp_path / "log.csv", ("t", "q1", "dq1", "tau1"), rows)
+        columns = parse_columns(["t=t", "q.j1=q1", "dq.j1=dq1", "tau.j1=tau1"], ("j1",))
+        run = load_run(import_log(open_log(path), load_arm(tmp_path / "wheel.toml"), columns, tmp_path / "campaign"), SIGNALS)
+        np.testing.assert_allclose(run.signals["q"][:, 0] - run.signals["q"][0, 0], turned, atol=1e-9)
+        assert run.record["import"]["notes"][0] == ("the position of j1 begins anew 4 time(s) after a range of 6.283 rad; it is "
+                                                    "taken to go on there")
+
     @pytest.mark.filterwarnings("error")
     def test_joints_that_turn_without_end_give_no_warning(self, tmp_path):
         (tmp_path / "wheel.urdf").write_text(ONE.replace("revolute", "continuous").replace('lower="-2" upper="2" ', ""))
