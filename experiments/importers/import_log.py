@@ -23,6 +23,7 @@ from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.log.run import Run
 from stribeck.ident.log.signal_checks import check_numbers, check_time, check_velocity
+from stribeck.ident.log.wrapped_positions import unwrapped
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.whole_files import file_sha256
 
@@ -171,6 +172,7 @@ def _read(table: Table, columns: Sequence[ColumnMap], arm: ArmFile, mechanism: M
     q, dq, tau, temperature = (signal(name) for name in ("q", "dq", "tau", "temperature"))
     assert q is not None
     assert tau is not None
+    wraps = _unwrap(q, mechanism)
     limits, amperes = arm.limits(mechanism), {entry.joint for entry in columns if entry.current}
     most = np.where([name in amperes for name in mechanism.names], np.nan, _IMPLAUSIBLE * limits.torque)
     keep, notes = _with_sense(t, q, tau, limits.velocity, most, table.source)
@@ -199,7 +201,18 @@ def _read(table: Table, columns: Sequence[ColumnMap], arm: ArmFile, mechanism: M
     segment, gaps = _parted(t, segment, table.source)
     for name, values in (("q", q), ("tau", tau)):
         check_numbers(values, name, mechanism.names, t, table.source, "; leave those rows out, or cut the log there")
-    return _Log(table.source, t, segment, q, dq, tau, temperature, (*table.notes, *notes, *gaps))
+    return _Log(table.source, t, segment, q, dq, tau, temperature, (*table.notes, *wraps, *notes, *gaps))
+
+
+def _unwrap(q: Array, mechanism: Mechanism) -> list[str]:
+    """Make positions that begin anew at the end of a range go on, in place, and say so."""
+    notes = []
+    for joint in np.flatnonzero(~mechanism.prismatic).tolist():
+        q[:, joint], span, wraps = unwrapped(q[:, joint])
+        if wraps:
+            notes.append(f"the position of {mechanism.names[joint]} begins anew {wraps} time(s) after a range of {span:.4g} rad; "
+                         "it is taken to go on there")
+    return notes
 
 
 def _with_sense(t: Array, q: Array, tau: Array, fastest: Array, most: Array, source: str) -> tuple[NDArray[np.bool_],
@@ -290,7 +303,8 @@ def _check_units(log: _Log, arm: ArmFile, mechanism: Mechanism) -> None:
             verb = "spans" if word == "position" else "reaches"
             raise InputError(f"{log.source}: the {word} of {mechanism.names[joint]} {verb} {found[joint]:.4g} {unit}, "
                              f"the arm file allows {allowed[joint]:.4g} {unit}; check the unit in its column")
-    middle, away = limits.position.mean(axis=1), np.abs(log.q - limits.position.mean(axis=1)).max(axis=0) - 0.5 * span
+    middle = np.where(np.isfinite(limits.position), limits.position, 0.0).mean(axis=1)      # some joints turn without end
+    away = np.abs(log.q - middle).max(axis=0) - 0.5 * span
     if (far := away > _IMPLAUSIBLE * span).any():
         j = int(np.argmax(far))
         unit, where = mechanism.position_unit(j), log.q[int(np.argmax(np.abs(log.q[:, j] - middle[j]))), j]

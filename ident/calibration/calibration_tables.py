@@ -178,7 +178,7 @@ class JointCalibrationTable(BaseModel):
                                 {name: Parameter(**vars(table)) for name, table in self.gravity.items()}, self.bearing,
                                 self.held_out_rmse, self.velocity_range, self.load_range, self.load_part,
                                 self.temperature_range, self.correlation.names,
-                                np.array(self.correlation.matrix).reshape(len(self.correlation.names), -1), self.factor,
+                                np.array(self.correlation.matrix).reshape(n, n), self.factor,
                                 self.directional, self.torque_scale, None if self.breakaway is None else Breakaway(
                                     **{**vars(self.breakaway), "torque": Parameter(**vars(self.breakaway.torque))}))
 

@@ -9,6 +9,7 @@ from stribeck.ident.log.strokes import REST_TOLERANCE
 
 GAP = 1.5               # periods from which a step of time is a gap
 JITTER = 0.05           # part of the period by which a step must differ to count as jitter,
+_HOLE = 5.0             # periods without a sample, in which velocity goes its own way
 _SAME_RATE = 0.1        # by which velocity and the derivative of position may differ
 
 
@@ -57,14 +58,16 @@ def check_velocity(q: Array, dq: Array, t: Array, names: tuple[str, ...], source
     InputError
         Names the joint and the factor between both.
     """
+    step = np.diff(t)
+    along = step <= _HOLE * np.median(step)                 # nobody knows how a joint went through a hole
     for joint, name in enumerate(names):
         v = dq[:, joint]
-        way = 0.5 * (v[1:] + v[:-1]) * np.diff(t)           # what the velocity says the joint went
+        way = np.where(along, 0.5 * (v[1:] + v[:-1]) * step, 0.0)           # what the velocity says the joint went
         if not np.isfinite(way).all():
             continue
         steps = max(1, len(t) // 200)                       # over which noise of the position hardly counts
         said = np.add.reduceat(way, np.arange(0, len(way) - steps + 1, steps))[:-1]
-        went = np.diff(q[::steps, joint])[: len(said)]
+        went = np.add.reduceat(np.where(along, np.diff(q[:, joint]), 0.0), np.arange(0, len(way) - steps + 1, steps))[:-1]
         if len(said) < 3 or not np.abs(went).max() > 0.0:
             continue
         factor = float(said @ went / (went @ went))

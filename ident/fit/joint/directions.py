@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from stribeck.ident.arrays import Array, Groups
+from stribeck.ident.errors import FitError
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.joint.gravity import beats, even_columns, even_noise, fit_gravity, held_out, shows_scale
 from stribeck.ident.laws.parameter import Parameter
@@ -28,7 +29,7 @@ _ROUND_TRIPS = 12       # fewer than these make no claim
 
 
 def differing(points: pd.DataFrame, group: Groups, load: Array | None, wanted: str,
-                prismatic: bool) -> tuple[str, dict[str, Parameter]]:
+                prismatic: bool, viscous: float | None = None) -> tuple[str, dict[str, Parameter]]:
     """How the directions of round trips differ, and scale, offset and difference if they do.
 
     Parameters
@@ -43,17 +44,43 @@ def differing(points: pd.DataFrame, group: Groups, load: Array | None, wanted: s
         "auto" lets the differences compete with none.
     prismatic : bool
         Whether the joint slides.
+    viscous : float, optional
+        Mean viscous friction of both directions, which half of a difference of viscous friction cannot exceed.
+
+    Raises
+    ------
+    FitError
+        If a difference is asked for that friction cannot have.
     """
     speed, even, gravity, odd = (points[key].to_numpy(dtype=float) for key in ("speed", "even", "gravity", "odd"))
     ways = directions_on_offer(speed, gravity, load)
     chosen = choose_direction(even, gravity, odd, group, ways) if wanted == "auto" else wanted
     if chosen == "none" or (load is None and chosen == "driving"):
         return "none", {}
+    if chosen == "viscous":
+        found = fit_gravity(even, gravity, odd, group, prismatic, ways[chosen])
+        if not below_zero(viscous, half := found[DIFFERENCES[chosen]]):
+            return chosen, found
+        if wanted == "auto":
+            return "none", {}
+        raise friction_below_zero(viscous, half)
     if chosen in ways:
         return chosen, fit_gravity(even, gravity, odd, group, prismatic, ways[chosen])
     assert load is not None
     columns = {DIFFERENCES["driving"]: driving_column(gravity, load)}
     return chosen, fit_gravity(even, gravity, odd, group, prismatic, columns, scaled=False)
+
+
+def below_zero(viscous: float | None, half: Parameter | None) -> bool:
+    """Whether half a difference exceeds mean viscous friction, so that one direction would give back what friction takes."""
+    return viscous is not None and half is not None and half.value is not None and abs(half.value) > viscous
+
+
+def friction_below_zero(viscous: float | None, half: Parameter) -> FitError:
+    """The refusal of a difference that was asked for and that friction cannot have."""
+    there, back = (f"{(viscous or 0.0) + sign * (half.value or 0.0):.4g}" for sign in (1.0, -1.0))
+    return FitError(f"viscous friction would be {there} forward and {back} {half.unit} backward; friction below zero is none, so "
+                    "something else differs between the directions; leave --directional out")
 
 
 def directions_on_offer(speed: Array, gravity: Array, load: Array | None) -> dict[str, Mapping[str, Array]]:

@@ -166,7 +166,7 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
         findings.append(Finding(name, "load", f"{name}: the load {options.load} varied too little, or is too small, to show "
                                               f"whether friction grows with it ({met}); the fit has none"))
     single = None if fit.components else loads[fit.load]
-    directional, difference = differing(points, group, single, options.directional, data.prismatic)
+    directional, difference = differing(points, group, single, options.directional, data.prismatic, fit.values.get("viscous"))
     known = {"scale"} if scale is not None else set()
     if directional != "driving":
         known |= set(beside or ())              # whose intervals hold what the tool leaves open

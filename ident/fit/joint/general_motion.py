@@ -24,6 +24,7 @@ import pandas as pd
 from stribeck.ident.arrays import Array, group_index
 from stribeck.ident.errors import FitError, TorqueReversed, unknown_name
 from stribeck.ident.fit.fit_result import FitResult
+from stribeck.ident.fit.joint.directions import below_zero, friction_below_zero
 from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS
 from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.fit.selection import Selection, select
@@ -36,6 +37,7 @@ from stribeck.ident.log.round_trips import COLUMNS
 RIGID = ("model", "joint")
 _SHOWS = 0.1            # the model has a scale where its gravity varies by this part of what it leaves of the torque
 DELAY = 0.005           # s; torque signals lag by milliseconds
+_BOTH = 0.1             # part of the points that each direction needs before directions are compared
 _ONE_WAY = 0.98         # mean direction, seen through the filter, from which a point knows one direction only
 
 
@@ -67,7 +69,8 @@ def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directio
     Raises
     ------
     FitError
-        If there are too few passes, other joints move though their torques are not the model's, or torque opposes motion.
+        If there are too few passes, other joints move though their torques are not the model's, torque opposes motion, or
+        a difference between the directions is asked for which the motion cannot show or friction cannot have.
     """
     if rigid not in RIGID:
         raise unknown_name("rigid-body torque", rigid, RIGID)
@@ -81,9 +84,29 @@ def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directio
     if data.groups < LEAST_ROUND_TRIPS:
         raise FitError(f"{data.groups} pass(es) between reversals found, at least {LEAST_ROUND_TRIPS} are needed")
     _check_sign(data)
-    laws = laws_on_offer(law)
-    return select(data, {load: None if load == "none" else motion.loads[load] for load in loads}, laws,
-                  ways if directional == "auto" else {directional: ways[directional]})
+    laws, offered = laws_on_offer(law), {load: None if load == "none" else motion.loads[load] for load in loads}
+    if directional == "none" or (directional == "auto" and not _both_ways(motion)):
+        return select(data, offered, laws, {"none": {}})
+    if not _both_ways(motion):
+        raise FitError("hardly any of the motion goes the other way at these speeds, so that both directions cannot be "
+                       "compared; leave --directional out")
+    selection = select(data, offered, laws, ways if directional == "auto" else {directional: ways[directional]})
+    mean, half = selection.chosen.values.get("viscous"), selection.chosen.nuisance.get("viscous_difference")
+    if half is None or not below_zero(mean, half):
+        return selection
+    if directional == "auto":
+        return select(data, offered, laws, {"none": {}})
+    raise friction_below_zero(mean, half)
+
+
+def _both_ways(motion: Motion) -> bool:
+    """Whether each direction has so many of the points at the speeds of the other that a difference can show."""
+    dq = motion.dq[motion.points]
+    speed = [np.abs(dq[dq > 0.0]), np.abs(dq[dq < 0.0])]
+    if min(map(len, speed)) == 0:
+        return False
+    low, high = max(own.min() for own in speed), min(own.max() for own in speed)
+    return all(np.mean((own >= low) & (own <= high)) > 0.5 and len(own) > _BOTH * len(dq) for own in speed)
 
 
 def motion_data(motion: Motion, rigid: str) -> FitPoints:
@@ -118,9 +141,17 @@ def motion_points(motion: Motion, friction: Array) -> tuple[pd.DataFrame, np.nda
         Columns as in `round_trips.COLUMNS`.
     rows : ndarray of bool, shape (N,)
         Which points they are.
+
+    Raises
+    ------
+    FitError
+        If there are none: the joint turns back within the reach of the filter.
     """
     direction = motion.view(np.sign(motion.dq))
     rows = np.abs(direction) > _ONE_WAY
+    if not rows.any():
+        raise FitError(f"{motion.joint} only twitches: it never moves one way for as long as the filter reaches; a friction "
+                       "level needs longer ways")
     sign = np.sign(direction)
     seen = {load: np.maximum(motion.view(values), 0.0) for load, values in motion.loads.items()}     # the filter overshoots
     values = {"segment": motion.between_reversals[motion.points],

@@ -11,12 +11,15 @@ from stribeck.ident.errors import FitError, InputError
 from stribeck.ident.log.motion.low_pass import SETTLING, low_pass
 from stribeck.ident.log.motion.position_cutoff import POSITION, bandwidth_of, position_cutoff
 from stribeck.ident.log.run import Run
-from stribeck.ident.log.signal_checks import check_signals, check_time
+from stribeck.ident.log.signal_checks import GAP, check_signals, check_time
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.loads import LOADS, joint_loads
 from stribeck.ident.model.mechanism import Mechanism
 
 _GAP = 5.0              # periods without a sample from which the log is cut in two
+_DIFFERENCES = 3.0      # samples over which an acceleration blurs what changes at once,
+_SETTLED = 0.5          # and periods of the cut-off of positions
+_HOLE = 0.5             # periods of the bandwidth over which a motion goes its own way, and interpolation does not know it
 _SAME_RATE = 0.05       # by which the rates of runs fitted together may differ
 
 
@@ -38,6 +41,8 @@ class Stretch:
         The model's loads.
     prismatic : ndarray of bool, shape (n,)
         Which joints slide.
+    known : ndarray of bool, shape (M, n)
+        Where the log has samples: those between them, in a hole too short to cut the log at, were interpolated.
     """
 
     run: Run
@@ -50,22 +55,28 @@ class Stretch:
     gravity: Array
     loads: dict[str, Array]
     prismatic: np.ndarray
+    known: np.ndarray
 
     @classmethod
-    def of(cls, run: Run, mechanism: Mechanism, t: Array, q: Array, dq: Array, ddq: Array, tau: Array) -> "Stretch":
+    def of(cls, run: Run, mechanism: Mechanism, t: Array, q: Array, dq: Array, ddq: Array, tau: Array,
+           known: np.ndarray) -> "Stretch":
         """With the torques and loads of a model."""
         loads = joint_loads(mechanism, q, dq, ddq)
         return cls(run, t, q, dq, ddq, tau, loads.tau, inverse_dynamics(mechanism, q), {load: loads.get(load) for load in LOADS},
-                   mechanism.prismatic)
+                   mechanism.prismatic, np.broadcast_to(known[:, None], q.shape))
 
 
 @dataclass(frozen=True)
 class Log:
-    """All stretches of one or several runs, sampled alike, `dt` [s] apart and filtered for a `bandwidth` [Hz]."""
+    """All stretches of one or several runs, sampled alike, `dt` [s] apart and filtered for a `bandwidth` [Hz].
+
+    Filtered positions, velocities and accelerations may show what happens so long before or after it happened: `blur` [s].
+    """
 
     stretches: tuple[Stretch, ...]
     dt: float
     bandwidth: float
+    blur: float
 
 
 def filtered(runs: Sequence[Run], mechanisms: Sequence[Mechanism], bandwidth: float | None = None) -> Log:
@@ -95,7 +106,8 @@ def filtered(runs: Sequence[Run], mechanisms: Sequence[Mechanism], bandwidth: fl
     dt = float(np.median(steps))
     if np.any(np.abs(steps / dt - 1.0) > _SAME_RATE):
         raise InputError(f"samples come at {1.0 / steps.max():.4g} to {1.0 / steps.min():.4g} Hz; fit logs of one rate together")
-    return Log(tuple(Stretch.of(run, mechanism, *found) for run, mechanism, found in parts), dt, bandwidth)
+    return Log(tuple(Stretch.of(run, mechanism, *found) for run, mechanism, found in parts), dt, bandwidth,
+               _DIFFERENCES * dt + _SETTLED / cutoff)
 
 
 def _without_gaps(t: Array) -> list[slice]:
@@ -107,9 +119,14 @@ def _without_gaps(t: Array) -> list[slice]:
     return [slice(a, b) for a, b in pairwise(edges)]
 
 
-def _moved(run: Run, rows: slice, cutoff: float, bandwidth: float) -> tuple[Array, Array, Array, Array, Array] | None:
-    """Evenly spaced time, filtered position, velocity, acceleration, and torque of all joints; None where too short."""
-    t = np.linspace(run.t[rows.start], run.t[rows.stop - 1], rows.stop - rows.start)
+def _moved(run: Run, rows: slice, cutoff: float, bandwidth: float) -> tuple[Array, ...] | None:
+    """Evenly spaced time, filtered position, velocity, acceleration, torque of all joints, and where the log has samples.
+
+    None where the stretch is too short.
+    """
+    first, last = run.t[rows.start], run.t[rows.stop - 1]
+    steps = round((last - first) / float(np.median(np.diff(run.t[rows])))) if rows.stop - rows.start > 1 else 0
+    t = np.linspace(first, last, steps + 1)                 # lost samples leave the others where they were
     if len(t) < 16 or np.ptp(t) <= 2.0 * SETTLING / bandwidth:
         return None
     dt = float(t[1] - t[0])
@@ -117,4 +134,11 @@ def _moved(run: Run, rows: slice, cutoff: float, bandwidth: float) -> tuple[Arra
                 for name in ("q", "dq", "tau") if name in run.signals and (name != "dq" or np.isfinite(run.signals[name]).all())}
     q = low_pass(recorded["q"], cutoff * dt)
     dq = low_pass(recorded["dq"], cutoff * dt) if "dq" in recorded else np.gradient(q, dt, axis=0)
-    return t, q, dq, np.gradient(dq, dt, axis=0), recorded["tau"]
+    return t, q, dq, np.gradient(dq, dt, axis=0), recorded["tau"], _known(run.t[rows], t, _HOLE / bandwidth)
+
+
+def _known(stamps: Array, t: Array, longest: float) -> np.ndarray:
+    """Which times lie between stamps that follow each other within `longest` [s], or within `GAP` periods, shape (M,)."""
+    step = np.diff(stamps)
+    hole = step > max(longest, GAP * float(np.median(step)))
+    return np.asarray(~hole[np.clip(np.searchsorted(stamps, t, "right") - 1, 0, len(step) - 1)])

@@ -1,8 +1,14 @@
 r"""General motion reduced to points: position filtered and differentiated, all that is compared filtered alike.
 
 The position passes a zero-phase low-pass and is differentiated; then the measured torque and every term that shall explain it
-pass the same low-pass at a lower cut-off and are decimated (parallel filtering), so that the filter favours no term, and what
-sgn does near a reversal is filtered like what the torque does there.
+pass the same low-pass at a lower cut-off and are decimated (parallel filtering), so that the filter favours no term.
+
+At rest friction takes any value. The equation of motion holds sample by sample, so both of its sides may be multiplied by a mask
+:math:`m`, zero at rest, before they are filtered by :math:`h`:
+
+.. math:: h * (m \tau) = \sum_k \theta_k\, h * (m \phi_k)
+
+No torque at rest reaches a point beside it, and no point is lost to what its filter would have seen there.
 
 References
 ----------
@@ -14,8 +20,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from scipy.ndimage import maximum_filter1d
-from scipy.sparse import csr_array
+from scipy.ndimage import binary_dilation, binary_opening, maximum_filter1d, minimum_filter1d
+from scipy.sparse import csr_array, diags_array
 
 from stribeck.ident.arrays import Array, Groups
 from stribeck.ident.errors import FitError
@@ -30,6 +36,7 @@ _MOST_POINTS, _MOST_BETWEEN_REVERSALS = 6000, 120      # of a joint: points, and
 _DIRECTED = 0.6         # mean direction, seen through the filter, that a point needs: nearer to a reversal one sample decides
 _REST = 0.01            # part of the greatest speed below which a joint rests or turns back
 _NOISE = 3.0            # and so do speeds below so many standard deviations of the velocity's noise
+_RESTS = 0.5            # periods of the bandwidth that a rest lasts at least: a shorter one looks like a reversal
 
 
 @dataclass(frozen=True)
@@ -61,7 +68,7 @@ class Motion:
     points : ndarray of int, shape (N,)
         The sample in the middle of each point.
     seen : csr_array, shape (N, M)
-        Low-pass and decimation: what the points see of the samples.
+        Low-pass and decimation: what the points see of the samples in motion; rows sum to 1.
     run : ndarray of str, shape (N,)
         The run that each point comes from.
     left_out : str
@@ -98,8 +105,14 @@ class Motion:
 
     @property
     def speed(self) -> Array:
-        """Signed velocity, nowhere slower than `least`: below it the law would be asked at noise, shape (M,)."""
-        return np.asarray(np.copysign(np.maximum(np.abs(self.dq), self.least), self.dq))
+        """Signed velocity, nowhere slower than `least`: below it the law would be asked at noise, shape (M,).
+
+        Samples that no point sees move at the median speed: no law may have its own way at speeds that only they have.
+        """
+        speed = np.maximum(np.abs(self.dq), self.least)
+        unseen = np.bincount(self.seen.indices, self.seen.data != 0.0, len(speed)) == 0.0
+        speed[unseen] = np.median(speed[~unseen])
+        return np.asarray(np.copysign(speed, self.dq))
 
 
 def reduce_motion(log: Log, joint: str) -> Motion:
@@ -124,10 +137,12 @@ def reduce_motion(log: Log, joint: str) -> Motion:
     def joined(values: Sequence[Array]) -> Array:
         return np.concatenate([own[rows, column] for own, (_, rows) in zip(values, cuts, strict=True)])
 
-    q, dq, ddq, tau, rigid, gravity = (joined([getattr(part, key) for part, _ in cuts])
-                                       for key in ("q", "dq", "ddq", "tau", "rigid", "gravity"))
+    q, dq, ddq, tau, rigid, gravity, known = (joined([getattr(part, key) for part, _ in cuts])
+                                       for key in ("q", "dq", "ddq", "tau", "rigid", "gravity", "known"))
     begins = np.cumsum([0, *(rows.stop - rows.start for _, rows in cuts)])
-    points, seen = _points(np.where(np.abs(dq) < least, 0.0, np.sign(dq)), begins, bandwidth * dt, border)
+    sure = _sure(np.abs(dq) >= least, round(_RESTS / bandwidth / dt), round(log.blur / dt))
+    sure &= minimum_filter1d(known, 5)                      # an acceleration reaches two samples to either side
+    points, seen = _points(np.where(sure & (np.abs(dq) >= least), np.sign(dq), 0.0), begins, bandwidth * dt, border)
     if not len(points):
         raise FitError(f"{joint} hardly moves: it never goes faster than {least:.2g} for {1.0 / bandwidth:.2g} s")
     gear = run.arm.joint(joint)
@@ -148,11 +163,12 @@ def reduce_motion(log: Log, joint: str) -> Motion:
 
 def _least_speed(joint: str, dq: Array, cutoff: float, unit: str) -> float:
     """Speed from which the sign of the velocity is sure."""
-    noise = 1.4826 * float(np.median(np.abs(dq - low_pass(dq, cutoff))))
-    fastest = float(np.quantile(np.abs(dq), 0.999))
+    fastest, smooth = float(np.quantile(np.abs(dq), 0.999)), low_pass(dq, cutoff)
+    moving = np.abs(dq) > _REST * fastest                   # an encoder that stands still makes no noise
+    noise = 1.4826 * float(np.median(np.abs(dq - smooth)[moving])) if moving.any() else 0.0
     if fastest <= 4.0 * _NOISE * noise or fastest == 0.0:
-        raise FitError(f"{joint} does not move, or so slowly (at most {fastest:.2g} {unit}) that the noise of its velocity "
-                       f"({noise:.2g}) hides its direction")
+        raise FitError(f"{joint} does not move, or so slowly (at most {fastest:.2g} {unit}) that the noise of its velocity, or "
+                       f"twitches quicker than the filter ({noise:.2g} {unit}), hides its direction")
     return max(_REST * fastest, _NOISE * noise)
 
 
@@ -163,22 +179,29 @@ def _moving(moves: np.ndarray, border: int) -> list[slice]:
                                                   strict=True) if b - a > 2 * border]
 
 
+def _sure(moves: np.ndarray, least: int, blur: int) -> np.ndarray:
+    """Samples in no rest of `least` samples or more, nor within `blur` samples of one, where filtered motion still shows it."""
+    rests = binary_opening(~moves, np.ones(max(2, least), dtype=bool))
+    return np.asarray(~binary_dilation(rests, np.ones(2 * blur + 1, dtype=bool)))
+
+
 def _points(sign: Array, begins: np.ndarray, cutoff: float, border: int) -> tuple[np.ndarray, csr_array]:
     """Where the points are, and what each sees of the samples, shapes (N,) and (N, M).
 
-    Every so many samples of a stretch there is one, but not at the stretch's borders, nor where the joint rests or turns back:
-    friction at rest takes any value, and at a reversal it flips between two samples, which the velocity cannot tell. The
-    impulse response of the low-pass, cut where it has settled, does both filtering and decimation.
+    Every so many samples of a stretch there is one, but not at the stretch's borders, nor where it would see mostly samples whose
+    `sign` is zero. The impulse response of the low-pass, cut where it has settled, does both filtering and decimation; samples
+    without a sign are masked in it.
     """
     step = max(1, round(1.0 / (_POINTS * cutoff)), len(sign) // _MOST_POINTS)
     points = np.concatenate([np.arange(a + border, b - border, step) for a, b in pairwise(begins)])
     kernel = low_pass((np.arange(-4 * border, 4 * border + 1) == 0).astype(float), cutoff)[3 * border:5 * border + 1]
     width = len(kernel)
     near = (points[:, None] + np.arange(-border, border + 1)).ravel()
-    seen = csr_array((np.tile(kernel / kernel.sum(), len(points)), near, width * np.arange(len(points) + 1)),
-                     shape=(len(points), len(sign)))
+    weights = np.tile(kernel / kernel.sum(), len(points)) * np.abs(sign[near])
+    whole = weights.reshape(-1, width).sum(axis=1)
+    seen = csr_array((weights, near, width * np.arange(len(points) + 1)), shape=(len(points), len(sign)))
     directed = np.abs(seen @ sign) > _DIRECTED
-    return points[directed], seen[directed]
+    return points[directed], csr_array(diags_array(1.0 / whole[directed]) @ seen[directed])
 
 
 def split_at_reversals(dq: Array, least: float, begins: np.ndarray) -> Groups:

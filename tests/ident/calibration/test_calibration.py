@@ -104,6 +104,18 @@ def test_a_saved_calibration_comes_back_with_all_fields(calibration: Calibration
             assert same(value, getattr(again.joints[name], field)), f"{name}.{field}"
 
 
+def test_a_joint_with_all_its_parameters_at_bound_comes_back(calibration: Calibration) -> None:
+    """It has no correlation; its empty matrix could not be read."""
+    bound = {name: Parameter(0.0, None, None, None, unit, "at bound", "zero")
+             for name, unit in (("coulomb", "N·m"), ("viscous", "N·m·s/rad"))}
+    j3 = replace(calibration.joints["j3"], parameters=bound, names=(), correlation=np.zeros((0, 0)))
+    path = calibration.folder / "calibration.toml"
+    replace(calibration, joints={**calibration.joints, "j3": j3}).save(path)
+    loaded = Calibration.load(path)
+    assert same(loaded.joints["j3"], j3)
+    np.testing.assert_array_equal(loaded.joints["j3"].torque(np.array([-0.5, 0.5])), 0.0)
+
+
 def test_saving_what_was_loaded_changes_no_byte(saved: Path) -> None:
     copy = saved.with_name("copy.toml")
     Calibration.load(saved).save(copy)

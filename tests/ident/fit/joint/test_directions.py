@@ -1,0 +1,52 @@
+"""Statements about directions that friction cannot make true are not made."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from stribeck.ident.errors import FitError
+from stribeck.ident.fit.joint.directions import differing
+from stribeck.ident.fit.joint.general_motion import fit_motion
+from tests.ident.log.motion.test_motion_points import COULOMB, INERTIA, VISCOUS, reduced, swing
+
+
+def turning(backward: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Swings about a steady turn of `backward` less than their own speed: 1 never goes back."""
+    t = np.arange(30000) / 500.0
+    w, a = 2.0 * np.pi * np.array([0.21, 0.53]), np.array([0.6, 0.2])
+    steady = backward * float(a @ w)
+    dq, ddq = np.cos(w * t[:, None]) @ (a * w) + steady, -np.sin(w * t[:, None]) @ (a * w**2)
+    return t, np.sin(w * t[:, None]) @ a + steady * t, INERTIA * ddq + COULOMB * np.sign(dq) + VISCOUS * dq
+
+
+def test_one_direction_says_nothing_of_the_other() -> None:
+    """All but a moment of the motion goes forward; the fit said 0.4951 forward and -0.4951 backward of such."""
+    t, q, tau = turning(0.93)
+    noise = 0.02 * np.random.default_rng(0).standard_normal(len(t))
+    motion = reduced(t, q, tau + noise + 0.05 * (np.sin(3.0 * q)))
+    assert fit_motion(motion, law="coulomb-viscous").chosen.directional == "none"
+    with pytest.raises(FitError, match="hardly any of the motion goes the other way"):
+        fit_motion(motion, law="coulomb-viscous", directional="viscous")
+
+
+def test_viscous_friction_below_zero_is_not_claimed_of_general_motion() -> None:
+    """Something else than friction, a push of 0.8 N·m·s/rad times speed, differs between the directions."""
+    t, q, tau = swing(rate=250.0)
+    pushed = reduced(t, q, tau + 0.8 * np.abs(np.gradient(q, t)))
+    assert fit_motion(pushed, law="coulomb-viscous").chosen.directional == "none"
+    with pytest.raises(FitError, match=r"would be 1\.\d+ forward and -0\.\d+ N·m·s/rad backward; friction below zero is none"):
+        fit_motion(pushed, law="coulomb-viscous", directional="viscous")
+
+
+@pytest.mark.parametrize(("half", "claimed"), [(0.3, True), (-0.3, True), (0.8, False), (-0.8, False)])
+def test_viscous_friction_below_zero_is_not_claimed_of_round_trips(half: float, claimed: bool) -> None:
+    speed = np.repeat(np.geomspace(0.05, 1.0, 12), 2)
+    noise = 0.002 * np.random.default_rng(0).standard_normal(24)
+    points = pd.DataFrame({"speed": speed, "odd": COULOMB + VISCOUS * speed, "even": 0.1 + half * speed + noise,
+                           "gravity": np.zeros(24)})
+    assert differing(points, np.arange(24), None, "auto", False, VISCOUS)[0] == ("viscous" if claimed else "none")
+    if claimed:
+        assert differing(points, np.arange(24), None, "viscous", False, VISCOUS)[0] == "viscous"
+    else:
+        with pytest.raises(FitError, match="friction below zero is none"):
+            differing(points, np.arange(24), None, "viscous", False, VISCOUS)
