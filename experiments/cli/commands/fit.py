@@ -33,13 +33,20 @@ def register(app: typer.Typer) -> None:
     app.command(name="import")(import_)
 
 
-def fit(runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders, or campaign folders.")],
+def fit(runs: Annotated[list[Path] | None, typer.Argument(metavar="RUN...", help="Run folders, or campaign folders.")] = None,
+        table: Annotated[Path | None, typer.Option(help="Instead of runs, a table of speed and torque: CSV and what else import "
+                                                        "reads.")] = None,
+        arm: Annotated[str | None, typer.Option(help="The arm of a table's joints; default: joints without a model.")] = None,
+        column: Annotated[list[str] | None, typer.Option(help="Of a table: quantity=column[unit], as speed=v[rpm], torque=M[Nm], "
+                                                              "torque.backward=M2; what is left out is guessed.")] = None,
+        ignore: Annotated[list[str] | None, typer.Option(help="A column of a table that is not what it looks like.")] = None,
         out: OutOption = None, law: LawOption = "auto", load: LoadOption = "auto",
         motion: Annotated[str, typer.Option(help="Fit any motion instead of round trips: with the rigid-body torque of the "
                                             "model, or with the joint's own inertia and gravity (model, joint).")] = "none",
         directional: DirectionalOption = "auto", torque_basis: BasisOption = "drive", drift: DriftOption = "auto",
         as_json: JsonOption = False) -> None:
     """Runs to calibration, offline."""
+    from stribeck.experiments.cli.commands.table_dialogue import fit_table_file, refuse_of_table
     from stribeck.experiments.fit_runs import fit_ramps, fit_runs
     from stribeck.experiments.recording.run_folders import refuse_used
     from stribeck.ident.fit.joint.fit_joint import Options
@@ -47,9 +54,13 @@ def fit(runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run f
     from stribeck.ident.log.run import BREAKAWAY, FITTED, load_run
 
     text = console(as_json)
-    folders = [folder for path in runs for folder in find_runs(path, FITTED)]
-    folder = out or Path(f"calibration-{load_run(folders[0], signals=()).arm.name}")
     options = Options(law, load, motion, directional, torque_basis, drift)
+    if table is not None:
+        delivered(text, *fit_table_file(text, table, runs or [], arm, column or [], ignore or [], options, out), as_json)
+        return
+    refuse_of_table(runs or [], arm, column or [], ignore or [])
+    folders = [folder for path in runs or [] for folder in find_runs(path, FITTED)]
+    folder = out or Path(f"calibration-{load_run(folders[0], signals=()).arm.name}")
     refuse_used(folder)
     recorded = [load_run(path) for path in folders]
     if all(run.purpose == BREAKAWAY for run in recorded):
