@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from stribeck.experiments.importers.json_records import open_json
 from stribeck.experiments.importers.matlab import open_mat
 from stribeck.experiments.importers.npz import open_npz
 from stribeck.experiments.importers.parquet import open_lerobot, open_parquet
@@ -18,6 +19,8 @@ READERS: dict[str, Callable[..., Table]] = {
     ".txt": open_csv,
     ".log": open_csv,
     ".dat": open_csv,
+    ".json": open_json,
+    ".jsonl": open_json,
     ".mat": open_mat,
     ".npz": open_npz,
     ".parquet": open_parquet,

@@ -1,5 +1,6 @@
 """What import shows and asks: which column is what, which torque it is, and which fit comes next."""
 
+import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 12             # columns that are not used
+_FIGURES = {"load", "pwm", "duty"}      # what servos report instead of a torque
 
 
 def agreed_signal(stated: str | None, arm: "ArmFile", log: Path, yes: bool, text: "Console") -> str:
@@ -61,7 +63,8 @@ def agreed_columns(table: "Table", given: Sequence["ColumnMap"], arm: "ArmFile",
         text.print(f"not used  {', '.join(unused[:_SHOWN])}{f' and {len(unused) - _SHOWN} more' if len(unused) > _SHOWN else ''}")
     if missing := missing_targets(columns, mechanism.names):
         signals = {entry.signal for entry in columns}
-        why = "" if "tau" in signals or "q" not in signals else (
+        tie = f"; {said}" if (said := equally_good(table, mechanism.names)) else ""
+        why = "" if "tau" in signals or "q" not in signals or tie else (
             "; positions alone show no friction, a torque or current is needed")
         try:
             check_complete(columns, mechanism.names)
@@ -71,11 +74,21 @@ def agreed_columns(table: "Table", given: Sequence["ColumnMap"], arm: "ArmFile",
             only = (f"; a log of {', '.join(moving)} alone is one of the model that "
                     f"{command('init', arm.model, '--joints', ','.join(moving), '-o', 'ARM.toml')} makes" if
                     moving and len(moving) < mechanism.n and "tau" in signals else "")
-            tie = f"; {said}" if (said := equally_good(table, mechanism.names)) else ""
+            only += "; a log without a column of time takes --rate HZ, its rows a second" if "t" in missing else ""
+            only += no_torque(table, mechanism.names) if "tau" not in signals else ""
             raise InputError("; ".join((f"{error}{why}{only}{tie}", likely(missing[0], table), *table.notes))) from None
     if guessed and not yes and _at_terminal() and not typer.confirm("import with these columns", default=True, err=True):
         raise ArmStopped("called off; nothing was written")
     return columns
+
+
+def no_torque(table: "Table", joints: Sequence[str]) -> str:
+    """Words about columns that servos call load or duty, which are no torque; empty where there are none."""
+    figures = [name for name in table.names if set(re.findall(r"[a-z]+", name.lower())) & _FIGURES]
+    if not figures:
+        return ""
+    return (f"; {', '.join(figures[:3])}: a servo's own figure of its pulse width, no torque; where it was calibrated, its "
+            f"factor makes it one, as --column \"tau.{joints[0]}={figures[0]}[0.01 Nm]\"")
 
 
 def refuse_unseen(log: Path, columns: Sequence["ColumnMap"], signal: str | None, arm: "ArmFile", yes: bool) -> None:
