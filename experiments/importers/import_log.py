@@ -290,7 +290,9 @@ def _check_units(log: _Log, arm: ArmFile, mechanism: Mechanism) -> None:
             verb = "spans" if word == "position" else "reaches"
             raise InputError(f"{log.source}: the {word} of {mechanism.names[joint]} {verb} {found[joint]:.4g} {unit}, "
                              f"the arm file allows {allowed[joint]:.4g} {unit}; check the unit in its column")
-    middle, away = limits.position.mean(axis=1), np.abs(log.q - limits.position.mean(axis=1)).max(axis=0) - 0.5 * span
+    with np.errstate(invalid="ignore"):                     # a joint that turns without end has no middle
+        middle = limits.position.mean(axis=1)
+        away = np.abs(log.q - middle).max(axis=0) - 0.5 * span
     if (far := away > _IMPLAUSIBLE * span).any():
         j = int(np.argmax(far))
         unit, where = mechanism.position_unit(j), log.q[int(np.argmax(np.abs(log.q[:, j] - middle[j]))), j]

@@ -19,16 +19,30 @@ READERS: dict[str, Callable[..., Table]] = {
     ".txt": open_csv,
     ".log": open_csv,
     ".dat": open_csv,
-    ".json": open_json,
-    ".jsonl": open_json,
     ".mat": open_mat,
     ".npz": open_npz,
     ".parquet": open_parquet,
     ".db3": open_bag,
     ".mcap": open_bag,
+    ".json": open_json,
+    ".jsonl": open_json,
 }
 
 GROUP = "stribeck.importers"    # entry points of readers that other packages bring, each named after its suffix without the dot
+
+_INSTEAD = {        # formats that are not read, and what makes one of them that is
+    ".xlsx": "save the sheet as CSV",
+    ".xls": "save the sheet as CSV", ".ods": "save the sheet as CSV",
+    ".bag": "rosbags-convert --src LOG.bag --dst LOG (package rosbags) makes a ROS 2 bag of it",
+    ".h5": "python -c \"import h5py, numpy; "
+           "f = h5py.File('LOG.h5'); numpy.savez('LOG.npz', **{k: f[k][()] for k in f})\" makes an NPZ "
+           "file of its arrays",
+    ".pt": "python -c \"import torch, numpy; d = torch.load('LOG.pt', weights_only=True); "
+           "numpy.savez('LOG.npz', **{k: numpy.asarray(v) for k, v in d.items()})\" makes numbers of a file of tensors",
+    ".pkl": "a pickle may run any program when it is opened and is never read; save its arrays with numpy.savez",
+}
+_INSTEAD |= {".pth": _INSTEAD[".pt"].replace(".pt'", ".pth'"), ".hdf5": _INSTEAD[".h5"].replace(".h5'", ".hdf5'"),
+             ".pickle": _INSTEAD[".pkl"]}
 
 _PACKED = {".zstd": "zstd -d", ".zst": "zstd -d", ".gz": "gunzip -k", ".xz": "unxz -k", ".bz2": "bunzip2 -k"}
 
@@ -83,6 +97,7 @@ def _reader(path: Path) -> Callable[..., Table]:
     if suffix in READERS:
         return READERS[suffix]
     if suffix not in plugins:
-        raise InputError(f"{path}: {unknown_name('kind of log', path.suffix, (*READERS, *plugins))}")
+        instead = f"; {_INSTEAD[suffix].replace('LOG', path.stem)}" if suffix in _INSTEAD else ""
+        raise InputError(f"{path}: {unknown_name('kind of log', path.suffix, (*READERS, *plugins))}{instead}")
     reader: Callable[..., Table] = load(GROUP, plugins[suffix])
     return reader

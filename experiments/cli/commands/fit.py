@@ -48,8 +48,10 @@ def fit(runs: Annotated[list[Path] | None, typer.Argument(metavar="RUN...", help
         as_json: JsonOption = False) -> None:
     """Runs to calibration, offline."""
     from stribeck.experiments.cli.commands.table_dialogue import fit_table_file, refuse_of_table
+    from stribeck.experiments.cli.commands.tried_fits import refusal
     from stribeck.experiments.fit_runs import fit_ramps, fit_runs
     from stribeck.experiments.recording.run_folders import refuse_used
+    from stribeck.ident.errors import FitError
     from stribeck.ident.fit.joint.fit_joint import Options
     from stribeck.ident.log.campaign_folder import find_runs
     from stribeck.ident.log.run import BREAKAWAY, FITTED, load_run
@@ -67,7 +69,11 @@ def fit(runs: Annotated[list[Path] | None, typer.Argument(metavar="RUN...", help
     if all(run.purpose == BREAKAWAY for run in recorded):
         _loose(text, fit_ramps(recorded, folder), folder, as_json)
         return
-    delivered(text, fit_runs(recorded, folder, options), folder, as_json)
+    try:
+        delivery = fit_runs(recorded, folder, options)
+    except FitError as error:
+        raise refusal(error, recorded, runs or [], options) from None
+    delivered(text, delivery, folder, as_json)
 
 
 def _loose(text: "Console", found: "dict[str, Breakaway]", folder: Path, as_json: bool) -> None:

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from stribeck.experiments.arm_files.bare_joints import bare_joints
 from stribeck.experiments.importers.readers import open_log
 from stribeck.ident.errors import InputError
 from tests.experiments.importers.logged_motion import TAU, Q, T, assert_is_the_log
@@ -62,9 +63,7 @@ def test_a_servo_on_a_pendulum(cli, tmp_path):
     arm = tmp_path / "arm.toml"
     arm.write_text('schema = 1\nname = "servo"\nmodel = "servo.urdf"\n', encoding="utf-8")
     (tmp_path / "servo.urdf").write_text(
-        '<robot name="servo"><link name="base"/><link name="arm"><inertial><origin xyz="0 0 -0.1"/><mass value="0.49"/><inertia '
-        'ixx="1e-4" iyy="1e-4" izz="1e-4" ixy="0" ixz="0" iyz="0"/></inertial></link><joint name="servo" type="continuous"><parent '
-        'link="base"/><child link="arm"/><axis xyz="0 1 0"/></joint></robot>', encoding="utf-8")
+        bare_joints(["servo"], mass=0.49, lever=0.1), encoding="utf-8")
     log = sorted((SHARED / "xl330").glob("*.json"))[0]
     refused = cli("import", log, "--arm", arm, "--yes")
     assert refused.code == 2
