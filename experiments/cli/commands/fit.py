@@ -130,7 +130,13 @@ def import_(file: Annotated[Path, typer.Argument(metavar="LOG", help="CSV, JSON,
                                                               "otherwise.")] = False,
             as_json: JsonOption = False) -> None:
     """A foreign log to a run folder, values unchanged but for units."""
-    from stribeck.experiments.cli.commands.import_dialogue import agreed_columns, agreed_signal, prospects, refuse_unseen
+    from stribeck.experiments.cli.commands.import_dialogue import (
+        agreed_columns,
+        agreed_signal,
+        prospects,
+        refuse_sensor,
+        refuse_unseen,
+    )
     from stribeck.experiments.importers.columns import parse_columns, read_map
     from stribeck.experiments.importers.import_log import import_log
     from stribeck.experiments.importers.narrowing import at_rate, between, without
@@ -152,6 +158,7 @@ def import_(file: Annotated[Path, typer.Argument(metavar="LOG", help="CSV, JSON,
     signal = agreed_signal(torque_signal, arm_file, file, yes, text)
     columns = agreed_columns(table, given, arm_file, mechanism, yes, text)
     refuse_unseen(file, columns, torque_signal, arm_file, yes)
+    refuse_sensor(file, columns, torque_signal, table)
     table = between(table, next(entry for entry in columns if entry.signal == "t"), start, end)
     run = import_log(table, arm_file, columns, folder, note, signal, torque_constant)
     following = prospects(run, folder, text)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 12             # columns that are not used
+_SENSOR = re.compile(r"(?<![A-Za-z])tau_J(?!_d)(?![A-Za-z])")       # of libfranka and franka_ros
 _FIGURES = {"load", "pwm", "duty"}      # what servos report instead of a torque
 
 
@@ -107,6 +108,27 @@ def refuse_unseen(log: Path, columns: Sequence["ColumnMap"], signal: str | None,
     if guesses and not yes and not _at_terminal():
         raise InputError(f"{log}: without a terminal nothing is imported by guesses unless --yes agrees to them; look at "
                          f"them, then give --yes or what is right of {' '.join(guesses)}")
+
+
+def refuse_sensor(log: Path, columns: Sequence["ColumnMap"], signal: str | None, table: "Table") -> None:
+    """Refuse guessed torques whose name says that a sensor behind the gear measures them, where nobody states what they are.
+
+    Raises
+    ------
+    InputError
+        Names the options that take them, or the commanded torques beside them.
+    """
+    from stribeck.ident.errors import InputError
+
+    guessed = [entry.column for entry in columns if entry.signal == "tau" and entry.guess and _SENSOR.search(entry.column)]
+    if not guessed or signal is not None:
+        return
+    commanded = [guess.replace("tau_J", "tau_J_d", 1) for guess in guessed]
+    there = all(name in table.names for name in commanded)
+    instead = (f"the commanded torques are imported with --column \"tau={commanded[0]}:{commanded[-1]}[Nm]\" --torque-signal "
+               "commanded" if there else "import motor currents or commanded torques instead")
+    raise InputError(f"{log}: {guessed[0]} is libfranka's name of the torque sensor behind the gear, which does not see the "
+                     f"gear's friction; {instead}; if it is another torque, say which, as --torque-signal \"motor current\"")
 
 
 def _at_terminal() -> bool:

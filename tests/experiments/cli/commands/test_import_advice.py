@@ -7,6 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from stribeck.experiments.importers.guess import guess_columns
+from stribeck.experiments.importers.table import in_memory
+from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.log.run import load_run
 from tests.experiments.importers.logged_motion import ROWS, TAU, Q, T
 
@@ -15,14 +18,17 @@ COLUMNS = np.column_stack((T, Q, TAU))
 
 
 @pytest.fixture
-def bring(cli, make_arm, tmp_path):
-    """Imports a CSV with more options; returns the outcome."""
-    arm = make_arm().path
+def arm(make_arm):
+    return make_arm()
 
+
+@pytest.fixture
+def bring(cli, arm, tmp_path):
+    """Imports a CSV with more options; returns the outcome."""
     def run(header, columns, *options):
         path = tmp_path / "log.csv"
         path.write_text("\n".join((",".join(header), *(",".join(f"{x:.9g}" for x in row) for row in columns))), encoding="utf-8")
-        return cli("import", path, "--arm", arm, "--yes", *options)
+        return cli("import", path, "--arm", arm.path, "--yes", *options)
     return run
 
 
@@ -74,3 +80,36 @@ def test_no_torque_and_what_would_be_one(bring):
     assert refused.code == 2
     assert "no torque" in refused.err
     assert len(columns) == ROWS
+
+
+class TestKnownNames:
+    """Columns as UR's RTDE recorder, LeRobot and Franka's programs call them, the arm's own among commands and poses."""
+
+    @pytest.mark.parametrize(("before", "names", "beside", "torque"), [
+        ("timestamp", ("actual_q_", "actual_qd_", "actual_current_"),
+         ("target_q_", "target_qd_", "target_qdd_", "target_current_", "target_moment_", "joint_control_output_",
+          "actual_TCP_pose_", "actual_TCP_force_", "joint_temperatures_", "actual_joint_voltage_"), "A"),
+        ("timestamp", ("joint_positions.", "joint_velocities.", "motor_torques_measured."),
+         ("joint_torques_computed.", "motor_torques_external.", "motor_torques_desired."), "Nm"),
+        ("%time", ("field.q", "field.dq", "field.tau_J"), ("field.q_d", "field.tau_J_d", "field.dtau_J"), "Nm"),
+        ("timestamp", ("observation.state.pos_", "observation.state.vel_", "observation.effort_"), ("action.pos_",), "Nm")])
+    def test_are_told_from_what_is_beside_them(self, arm, before, names, beside, torque):
+        columns = {before: T, **{f"{name}{k}": Q[:, k] for name in (*beside, *names) for k in (0, 1)}}
+        found = guess_columns(in_memory("log", columns), (), arm, load_mechanism(arm))
+        own = {entry.target: (entry.column, entry.unit) for entry in found}
+        assert own["t"] == (before, "s")
+        for signal, name in zip(("q", "dq", "tau"), names, strict=True):
+            assert own[f"{signal}.turn"][0] == f"{name}0"
+        assert own["tau.lift"] == (f"{names[2]}1", torque)
+
+    def test_a_sensor_behind_the_gear(self, bring):
+        """A guess that it is a motor current is refused; the commanded torques, as the message names them, are taken."""
+        header = ("time", "q[0]", "q[1]", "tau_J[0]", "tau_J[1]", "tau_J_d[0]", "tau_J_d[1]")
+        columns = np.column_stack((T, Q, TAU, 0.5 * TAU))
+        refused = bring(header, columns)
+        assert refused.code == 2
+        assert "sensor behind the gear" in refused.err
+        options = shlex.split(re.search(r"with (--column .*? commanded);", refused.err)[1])
+        run = recorded(bring(header, columns, *options))
+        np.testing.assert_allclose(run.signals["tau"], 0.5 * TAU, atol=1e-6)
+        assert run.record["import"]["torque_signal"] == "commanded"
