@@ -24,6 +24,7 @@ READERS: dict[str, Callable[..., Table]] = {
     ".parquet": open_parquet,
     ".db3": open_bag,
     ".mcap": open_bag,
+    ".bag": open_bag,
     ".json": open_json,
     ".jsonl": open_json,
 }
@@ -33,7 +34,6 @@ GROUP = "stribeck.importers"    # entry points of readers that other packages br
 _INSTEAD = {        # formats that are not read, and what makes one of them that is
     ".xlsx": "save the sheet as CSV",
     ".xls": "save the sheet as CSV", ".ods": "save the sheet as CSV",
-    ".bag": "rosbags-convert --src LOG.bag --dst LOG (package rosbags) makes a ROS 2 bag of it",
     ".h5": "python -c \"import h5py, numpy; "
            "f = h5py.File('LOG.h5'); numpy.savez('LOG.npz', **{k: f[k][()] for k in f})\" makes an NPZ "
            "file of its arrays",
