@@ -153,11 +153,12 @@ def prospects(run: Path, folder: Path, text: "Console") -> str | None:
     seen = outlook(recorded, mechanism)
     rate = 1.0 / float(np.median(np.diff(recorded.t)))
     text.print(f"log       {rate:.4g} Hz, {recorded.duration:.4g} s, {len(recorded.t)} rows")
-    for line in (*origin["notes"], *seen.sentences):
+    said = seen.sentences if seen.options is not None else seen.sentences[:-1]      # the last says why nothing can be
+    for line in (*origin["notes"], *said):
         text.print(f"note      {line}")
     text.print(f"wrote     {run}/")
     if seen.options is None:
-        text.print("next      nothing can be fitted: no joint moves")
+        text.print(f"next      nothing can be fitted: {seen.sentences[-1]}")
         return None
     basis = " --torque-basis gravity-corrected" if not seen.options and any(
         "std_error" in constant for constant in origin.get("torque_constants", {}).values()) else ""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from stribeck.experiments.importers.ros import multi_array
 from stribeck.experiments.importers.ros.joint_state import TYPES
@@ -31,7 +32,7 @@ def from_ros1(file: Path, notes: list[str]) -> Iterator[tuple[str, str, int, byt
             yield from ((one.topic, one.msgtype, 0, b"") for one in bag.connections if one not in wanted)
             for one, receipt, data in bag.messages(connections=wanted) if wanted else ():
                 if one.msgtype == _STATE:           # the header of ROS 1 has a number more
-                    found = old.deserialize_ros1(data, one.msgtype)
+                    found: Any = old.deserialize_ros1(data, one.msgtype)
                     stamp = time(found.header.stamp.sec, found.header.stamp.nanosec)
                     message = state(header(stamp, found.header.frame_id), found.name, found.position, found.velocity,
                                     found.effort)
