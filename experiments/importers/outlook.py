@@ -56,9 +56,9 @@ def outlook(run: Run, mechanism: Mechanism) -> Outlook:
         said += [f"{name}: {against}"] if against else [finding.text for finding in check_scale(rows)]
     general = short == moves
     if general and (stuck := [name for name in moves if _passes(run, name) < LEAST_ROUND_TRIPS]) == moves:
-        said.append(f"{', '.join(stuck)}: fewer than {LEAST_ROUND_TRIPS} ways between reversals, from which no fit tells friction "
-                    "from gravity and inertia; record speeds there and back, or read steady speeds and torques from the log and give "
-                    "them to stribeck fit --table FILE")
+        said.append(f"{', '.join(stuck)}: fewer than {LEAST_ROUND_TRIPS} ways between reversals, from which no fit tells "
+                    "friction from gravity and inertia; record speeds there and back, or read steady speeds and torques from the "
+                    "log and give them to stribeck fit --table FILE")
         return Outlook(None, tuple(said))
     if short:
         few = (f"{', '.join(short)}: fewer than {LEAST_ROUND_TRIPS} round trips at constant speed, so half differences are not "
