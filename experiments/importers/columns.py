@@ -142,13 +142,15 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def parse_columns(entries: Sequence[str], names: tuple[str, ...]) -> tuple[ColumnMap, ...]:
+def parse_columns(entries: Sequence[str], names: tuple[str, ...], columns: Sequence[str] = ()) -> tuple[ColumnMap, ...]:
     """Column map from texts like ``t=time[ms]``, ``q.j1=pos_1[deg]``, ``tau.j1=current_1[0.089 N·m/A]``.
 
     The bracket holds a unit or a factor to SI, with an optional unit behind it that is only read by people; a whole number
     alone is an index, and so part of the name: ``tau.j1=tau_J[0][Nm]``. A name may hold brackets, the last one is the unit:
     ``t=Time [s][s]``; a unit within a name (``Pos [deg] j1``) holds where none stands behind it. Without a joint
-    an entry is for all of them, in the model's order: ``q=2:7[deg]`` takes six columns of a log without a header.
+    an entry is for all of them, in the model's order: ``q=2:7[deg]`` takes six columns of a log without a header,
+    ``tau=i_1:i_6[0.089 N·m/A]`` those from one to another of its `columns`. A bracket may hold a factor for each, as
+    ``tau=i_1:i_3[0.1, 0.1, 0.05 N·m/A]``.
 
     Raises
     ------
@@ -156,7 +158,7 @@ def parse_columns(entries: Sequence[str], names: tuple[str, ...]) -> tuple[Colum
         On an entry of another form, an unknown signal, joint or unit, or a signal that is given twice.
     """
     maps = []
-    for entry in (single for text in entries for single in _singles(text, names)):
+    for entry in (single for text in entries for single in _singles(text, names, columns)):
         match = _ENTRY.match(entry)
         if match is None:
             raise InputError(f"column {entry!r}: write signal.joint=column[unit], e.g. q.{names[0]}=pos[deg] or t=time[ms]")
@@ -262,17 +264,43 @@ def _given(match: re.Match[str], signal: str, joint: str | None) -> ColumnMap:
     return column_map(signal, joint, match["column"], unit, match[0])
 
 
-def _singles(text: str, names: tuple[str, ...]) -> list[str]:
+def _singles(text: str, names: tuple[str, ...], columns: Sequence[str]) -> list[str]:
     """Entries for single joints of one that takes a range of columns."""
     match = _ENTRY.match(text)
-    found = match and _RANGE.match(match["column"])
-    if match is None or not found or match["target"] not in SIGNALS:
+    if match is None or match["target"] not in SIGNALS or match["column"] in columns:
         return [text]
-    first, last = int(found[1]), int(found[2])
-    if last - first + 1 != len(names):
-        raise InputError(f"column {text!r}: {max(last - first + 1, 0)} columns for {len(names)} joints ({', '.join(names)})")
-    unit = f"[{match['unit']}]" if match["unit"] else ""
-    return [f"{match['target']}.{name}={first + k}{unit}" for k, name in enumerate(names)]
+    taken = _ranged(match["column"], columns)
+    if taken is None:
+        return [text]
+    if len(taken) != len(names):
+        raise InputError(f"column {text!r}: {len(taken)} columns for {len(names)} joints ({', '.join(names)})")
+    units = _units_of(match["unit"] or "", len(names), text)
+    return [f"{match['target']}.{name}={column}{f'[{unit}]' if unit else ''}"
+            for name, column, unit in zip(names, taken, units, strict=True)]
+
+
+def _ranged(text: str, columns: Sequence[str]) -> list[str] | None:
+    """Columns from one to another, by number or by the names of a log's columns; None where a text is no range."""
+    if found := _RANGE.match(text):
+        return [str(k) for k in range(int(found[1]), int(found[2]) + 1)]
+    ends = [(text[:k].strip(), text[k + 1:].strip()) for k, letter in enumerate(text) if letter == ":"]
+    bared = [bare(name) for name in columns]
+    for pair in ends:
+        for known in (list(columns), bared):
+            if all(known.count(end) == 1 for end in pair):
+                return list(columns[known.index(pair[0]):known.index(pair[1]) + 1])
+    return None
+
+
+def _units_of(text: str, count: int, entry: str) -> list[str]:
+    """The unit or factor of each of several columns: the same, or one each, ``12.1, 8.3 N·m/A``."""
+    single = [part.strip() for part in text.split(",")]
+    if len(single) == 1:
+        return [text] * count
+    if len(single) != count:
+        raise InputError(f"column {entry!r}: {len(single)} factors for {count} columns; give one for all, or one for each")
+    words = single[-1].partition(" ")[2]
+    return [part if " " in part or not words else f"{part} {words}" for part in single]
 
 
 def _factor(signal: str, unit: str | None, entry: str) -> float:

@@ -1,6 +1,7 @@
 """Guesses where a column map is silent: signal and joint from names, units from names, steps of time and limits."""
 
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
@@ -36,7 +37,8 @@ _WORDS = {
     "temperature": {"temp", "temperature", "temperatures", "temperatur"},
 }
 _CURRENT = {"current", "currents", "curr", "amps", "iq", "strom", "iststrom"}
-_TIME = ("t", "time", "timestamp", "stamp", "seconds", "sec", "secs", "zeit")
+_TIME = ("t", "time", "timestamp", "stamp", "seconds", "sec", "secs", "zeit", "times", "timestamps", "zeitstempel",
+         "elapsed")
 _NOT_MEASURED = {"target", "cmd", "command", "commands", "commanded", "desired", "des", "ref", "reference", "goal", "set",
                  "setpoint", "action", "error", "err", "tcp", "ext", "external", "stiffness", "limit", "std", "min", "max",
                  "index", "soll", "sollwert", "ziel",
@@ -109,7 +111,17 @@ def equally_good(table: Table, joints: tuple[str, ...]) -> str:
     """Words for a message about columns of which several sets fit the joints, as those of a second arm; none where none do."""
     found = next((how for signal in ("q", "tau") for columns, how in (_of_joints(signal, table, joints),)
                   if how and columns[0] is None), "")
-    return f"{found} fit {joints[0]} equally well, and others like them: give those of one arm" if found else ""
+    if not found:
+        return ""
+    first, second = (_numbered(name) for name in found.split(" and ")[:2])
+    other = " ".join(f"--ignore {shlex.quote(name)}" for name in table.names if _numbered(name) == second != first)
+    return (f"{found} fit {joints[0]} equally well, and others like them: give those of one arm"
+            f"{f', or leave the second out with {other}' if other else ''}")
+
+
+def _numbered(name: str) -> tuple[str, ...]:
+    """What columns of one signal have in common, numbers aside."""
+    return tuple("#" if token.isdigit() else token for token in _tokens(name))
 
 
 def _time(free: Sequence[str], table: Table) -> str | None:

@@ -14,12 +14,13 @@ from stribeck.ident.log.strokes import REST_TOLERANCE
 from stribeck.ident.model.mechanism import Mechanism
 
 _LEAST_SPEEDS = 3       # from which viscous friction is more than a line through two points
+_LEAST_WAY = 0.02       # part of a joint's range that a way between reversals has, or it is ripple
 _SAME = 1.1             # ratio within which speeds are one
 
 
 @dataclass(frozen=True)
 class Outlook:
-    """Options of the fit that a run is for, and sentences about what it lacks; `options` is None where nothing moves."""
+    """Options of the fit that a run is for, and sentences about what it lacks; `options` is None where nothing can be fitted."""
 
     options: str | None
     sentences: tuple[str, ...]
@@ -48,12 +49,17 @@ def outlook(run: Run, mechanism: Mechanism) -> Outlook:
     if dead:
         said.append(f"{', '.join(dead)}: the torque never changes though the joint moves, so it was not recorded; not calibrated")
     if not moves:
-        return Outlook(None, tuple(said))
+        return Outlook(None, (*said, "no joint moves"))
     for name in (name for name in moves if name not in short):
         rows = points[points["joint"] == name]
         against = opposing(rows)
         said += [f"{name}: {against}"] if against else [finding.text for finding in check_scale(rows)]
     general = short == moves
+    if general and (stuck := [name for name in moves if _passes(run, name) < LEAST_ROUND_TRIPS]) == moves:
+        said.append(f"{', '.join(stuck)}: fewer than {LEAST_ROUND_TRIPS} ways between reversals, from which no fit tells "
+                    "friction from gravity and inertia; record speeds there and back, or read steady speeds and torques from the "
+                    "log and give them to stribeck fit --table FILE")
+        return Outlook(None, tuple(said))
     if short:
         few = (f"{', '.join(short)}: fewer than {LEAST_ROUND_TRIPS} round trips at constant speed, so half differences are not "
                "to be had")
@@ -73,6 +79,18 @@ def outlook(run: Run, mechanism: Mechanism) -> Outlook:
     if "temperature" not in run.signals or np.isnan(run.signals["temperature"]).all():
         said.append("temperature is not in the log: whether the arm was warm is not known")
     return Outlook(" --motion model" if general else "", tuple(said))
+
+
+def _passes(run: Run, name: str) -> int:
+    """Ways of a joint between two reversals, each of them worth a part of its whole motion."""
+    q = run.signals["q"][:, run.names.index(name)]
+    least, ways, end, sign = _LEAST_WAY * float(np.ptp(q)), 0, float(q[0]), 0
+    for place in q.tolist():
+        if sign * (place - end) > 0.0:
+            end = place
+        elif abs(place - end) > least:
+            ways, end, sign = ways + 1, place, 1 if place > end else -1
+    return ways
 
 
 def _rate(run: Run) -> list[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from stribeck.experiments.importers.json_records import open_json
 from stribeck.experiments.importers.matlab import open_mat
 from stribeck.experiments.importers.npz import open_npz
 from stribeck.experiments.importers.parquet import open_lerobot, open_parquet
@@ -23,9 +24,25 @@ READERS: dict[str, Callable[..., Table]] = {
     ".parquet": open_parquet,
     ".db3": open_bag,
     ".mcap": open_bag,
+    ".bag": open_bag,
+    ".json": open_json,
+    ".jsonl": open_json,
 }
 
 GROUP = "stribeck.importers"    # entry points of readers that other packages bring, each named after its suffix without the dot
+
+_INSTEAD = {        # formats that are not read, and what makes one of them that is
+    ".xlsx": "save the sheet as CSV",
+    ".xls": "save the sheet as CSV", ".ods": "save the sheet as CSV",
+    ".h5": "python -c \"import h5py, numpy; "
+           "f = h5py.File('LOG.h5'); numpy.savez('LOG.npz', **{k: f[k][()] for k in f})\" makes an NPZ "
+           "file of its arrays",
+    ".pt": "python -c \"import torch, numpy; d = torch.load('LOG.pt', weights_only=True); "
+           "numpy.savez('LOG.npz', **{k: numpy.asarray(v) for k, v in d.items()})\" makes numbers of a file of tensors",
+    ".pkl": "a pickle may run any program when it is opened and is never read; save its arrays with numpy.savez",
+}
+_INSTEAD |= {".pth": _INSTEAD[".pt"].replace(".pt'", ".pth'"), ".hdf5": _INSTEAD[".h5"].replace(".h5'", ".hdf5'"),
+             ".pickle": _INSTEAD[".pkl"]}
 
 _PACKED = {".zstd": "zstd -d", ".zst": "zstd -d", ".gz": "gunzip -k", ".xz": "unxz -k", ".bz2": "bunzip2 -k"}
 
@@ -80,6 +97,7 @@ def _reader(path: Path) -> Callable[..., Table]:
     if suffix in READERS:
         return READERS[suffix]
     if suffix not in plugins:
-        raise InputError(f"{path}: {unknown_name('kind of log', path.suffix, (*READERS, *plugins))}")
+        instead = f"; {_INSTEAD[suffix].replace('LOG', path.stem)}" if suffix in _INSTEAD else ""
+        raise InputError(f"{path}: {unknown_name('kind of log', path.suffix, (*READERS, *plugins))}{instead}")
     reader: Callable[..., Table] = load(GROUP, plugins[suffix])
     return reader

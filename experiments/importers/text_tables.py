@@ -3,7 +3,7 @@
 import csv
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE, getincrementaldecoder
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -25,6 +25,8 @@ _LONGEST = 1 << 20      # characters of a line
 _CHUNK = 100_000        # rows read at a time
 _SEPARATORS = "\t;,|"   # the first that is found; else blanks
 _DECIMAL_COMMAS = re.compile(r"\s*([-+]?\d+(,\d+)?([eE][-+]?\d+)?(\s+|$)){2,}$")
+_DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
+_MINUS = str.maketrans("−–", "--")      # as typesetting writes it
 _DATE = re.compile(r"\s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
 _EMPTY = "behind the last separator"
 _ALL_UNITS = {unit for units in UNITS.values() for unit in units} | {"A", "mA", "-", "1", ""}
@@ -55,6 +57,28 @@ def open_csv(path: Path) -> Table:
         layout = _layout(path, encoding)
     notes = ("the file is not UTF-8; it was read as Windows-1252",) if encoding == _CP1252 else ()
     return Table(str(path), layout.names, lambda names: _read(path, layout, encoding, names), notes=(*notes, *layout.notes))
+
+
+def texts_of(path: Path, most: int) -> tuple[tuple[str, ...], list[list[str]], tuple[str, ...]]:
+    """Names, cells of each column as they are written, and notes, of a table that may hold words beside numbers.
+
+    Parameters
+    ----------
+    path : Path
+        The table.
+    most : int
+        Rows that are read.
+    """
+    with _readable(path):
+        encoding = _encoding(path)
+        layout = _layout(path, encoding, _some_numbers)
+        with path.open(encoding=encoding) as file:
+            lines = islice(file, layout.skip, None)
+            filled = (_cells(line, layout.separator) for line in lines if not line.startswith("#"))
+            rows = list(islice((cells for cells in filled if any(cells)), most))
+    width = len(layout.names)
+    whole = [(row + [""] * width)[:width] for row in rows]
+    return layout.names, [list(column) for column in zip(*whole, strict=True)], layout.notes
 
 
 def _read(path: Path, layout: _Layout, encoding: str, names: Sequence[str]) -> dict[str, Array]:
@@ -114,8 +138,9 @@ def _encoding(path: Path) -> str:
     return _UTF8
 
 
-def _layout(path: Path, encoding: str) -> _Layout:
-    """Found from the first line with numbers and the lines above it."""
+def _layout(path: Path, encoding: str, numeric: Callable[[list[str], str], bool] | None = None) -> _Layout:
+    """Found from the first line with numbers and the lines above it; `numeric` tells that a line's fields are those."""
+    numeric = numeric or _numbers
     above: list[str] = []
     with path.open(encoding=encoding) as file:
         for skip in range(_HEAD):
@@ -124,7 +149,7 @@ def _layout(path: Path, encoding: str) -> _Layout:
                 raise ValueError(f"line {skip + 1} is longer than {_LONGEST} characters")
             separator, decimal = _marks(line, above)
             fields = _fields(line, separator)
-            if not line or (fields and not line.startswith("#") and _numbers(fields, decimal)):
+            if not line or (fields and not line.startswith("#") and numeric(fields, decimal)):
                 break
             above.append(line.strip())
         else:
@@ -214,6 +239,18 @@ def _fields(line: str, separator: str) -> list[str]:
 def _numbers(fields: list[str], decimal: str) -> bool:
     """Whether most fields are numbers; the rest may be text or missing."""
     return 2 * sum(is_number(field.replace(decimal, ".")) for field in fields) > len([field for field in fields if field])
+
+
+def _some_numbers(fields: list[str], decimal: str) -> bool:
+    """Whether a line holds a row of a table with words in it: at least two numbers, and a third of what is there."""
+    plain = [plain_number(field) for field in fields if field]
+    numbers = sum(is_number(field.replace(decimal, ".")) or bool(_DECIMAL_COMMA.fullmatch(field)) for field in plain)
+    return numbers >= 2 and 3 * numbers >= len(plain)
+
+
+def plain_number(text: str) -> str:
+    """A printed number without its uncertainty (``2.3 ± 0.1``), and with a minus sign that computers read."""
+    return text.translate(_MINUS).split("±")[0].split("+/-")[0].strip()
 
 
 def is_number(text: str) -> bool:

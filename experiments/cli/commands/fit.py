@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from stribeck.experiments.fit_runs import Delivery
+    from stribeck.experiments.importers.columns import ColumnMap
     from stribeck.ident.log.breakaway import Breakaway
 
 
@@ -33,29 +34,46 @@ def register(app: typer.Typer) -> None:
     app.command(name="import")(import_)
 
 
-def fit(runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders, or campaign folders.")],
+def fit(runs: Annotated[list[Path] | None, typer.Argument(metavar="RUN...", help="Run folders, or campaign folders.")] = None,
+        table: Annotated[Path | None, typer.Option(help="Instead of runs, a table of speed and torque: CSV and what else import "
+                                                        "reads.")] = None,
+        arm: Annotated[str | None, typer.Option(help="The arm of a table's joints; default: joints without a model.")] = None,
+        column: Annotated[list[str] | None, typer.Option(help="Of a table: quantity=column[unit], as speed=v[rpm], torque=M[Nm], "
+                                                              "torque.backward=M2; what is left out is guessed.")] = None,
+        ignore: Annotated[list[str] | None, typer.Option(help="A column of a table that is not what it looks like.")] = None,
         out: OutOption = None, law: LawOption = "auto", load: LoadOption = "auto",
         motion: Annotated[str, typer.Option(help="Fit any motion instead of round trips: with the rigid-body torque of the "
                                             "model, or with the joint's own inertia and gravity (model, joint).")] = "none",
         directional: DirectionalOption = "auto", torque_basis: BasisOption = "drive", drift: DriftOption = "auto",
         as_json: JsonOption = False) -> None:
     """Runs to calibration, offline."""
+    from stribeck.experiments.cli.commands.table_dialogue import fit_table_file, refuse_of_table
+    from stribeck.experiments.cli.commands.tried_fits import refusal
     from stribeck.experiments.fit_runs import fit_ramps, fit_runs
     from stribeck.experiments.recording.run_folders import refuse_used
+    from stribeck.ident.errors import FitError
     from stribeck.ident.fit.joint.fit_joint import Options
     from stribeck.ident.log.campaign_folder import find_runs
     from stribeck.ident.log.run import BREAKAWAY, FITTED, load_run
 
     text = console(as_json)
-    folders = [folder for path in runs for folder in find_runs(path, FITTED)]
-    folder = out or Path(f"calibration-{load_run(folders[0], signals=()).arm.name}")
     options = Options(law, load, motion, directional, torque_basis, drift)
+    if table is not None:
+        delivered(text, *fit_table_file(text, table, runs or [], arm, column or [], ignore or [], options, out), as_json)
+        return
+    refuse_of_table(runs or [], arm, column or [], ignore or [])
+    folders = [folder for path in runs or [] for folder in find_runs(path, FITTED)]
+    folder = out or Path(f"calibration-{load_run(folders[0], signals=()).arm.name}")
     refuse_used(folder)
     recorded = [load_run(path) for path in folders]
     if all(run.purpose == BREAKAWAY for run in recorded):
         _loose(text, fit_ramps(recorded, folder), folder, as_json)
         return
-    delivered(text, fit_runs(recorded, folder, options), folder, as_json)
+    try:
+        delivery = fit_runs(recorded, folder, options)
+    except FitError as error:
+        raise refusal(error, recorded, runs or [], options) from None
+    delivered(text, delivery, folder, as_json)
 
 
 def _loose(text: "Console", found: "dict[str, Breakaway]", folder: Path, as_json: bool) -> None:
@@ -91,8 +109,8 @@ def replay(run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder."
     delivered(text, fit_runs([load_run(again)], folder), folder, as_json)
 
 
-def import_(file: Annotated[Path, typer.Argument(metavar="LOG", help="CSV, MAT, NPZ, Parquet or MCAP file, ROS 2 bag, "
-                                                 "LeRobot dataset.")],
+def import_(file: Annotated[Path, typer.Argument(metavar="LOG", help="CSV, JSON, MAT, NPZ, Parquet or MCAP file, "
+                                                 "ROS 2 bag, LeRobot dataset.")],
             arm: Annotated[str, typer.Option(help="The arm it was recorded on.")],
             column: Annotated[list[str] | None, typer.Option(help="signal.joint=column[unit], e.g. q.j1=pos[deg]; once a signal. "
                                                              "What is left out is guessed, and shown.")] = None,
@@ -101,15 +119,27 @@ def import_(file: Annotated[Path, typer.Argument(metavar="LOG", help="CSV, MAT, 
                                                               "default: the arm file's.")] = None,
             torque_constant: Annotated[str, typer.Option(help="For columns in A: from arm file or gravity.")] = "arm file",
             topic: Annotated[str | None, typer.Option(help="Of a bag with several joint states.")] = None,
+            rate: Annotated[float | None, typer.Option(help="Rows a second [Hz], of a log without a column of time.")] = None,
+            start: Annotated[float | None, typer.Option("--from", help="Where the part begins that counts [s from the log's "
+                                                                       "first row].")] = None,
+            end: Annotated[float | None, typer.Option("--to", help="Where it ends [s from the log's first row].")] = None,
+            ignore: Annotated[list[str] | None, typer.Option(help="A column that is not what it looks like; repeatable.")] = None,
             stamps: Annotated[str | None, typer.Option(help="Time in a bag: header, receipt, or auto: header if set.")] = None,
             out: OutOption = None, note: Annotated[str, typer.Option(help="Kept with the run.")] = "",
             yes: Annotated[bool, typer.Option("--yes", help="Use guesses without asking; refused without a terminal "
                                                               "otherwise.")] = False,
             as_json: JsonOption = False) -> None:
     """A foreign log to a run folder, values unchanged but for units."""
-    from stribeck.experiments.cli.commands.import_dialogue import agreed_columns, agreed_signal, prospects, refuse_unseen
+    from stribeck.experiments.cli.commands.import_dialogue import (
+        agreed_columns,
+        agreed_signal,
+        prospects,
+        refuse_sensor,
+        refuse_unseen,
+    )
     from stribeck.experiments.importers.columns import parse_columns, read_map
     from stribeck.experiments.importers.import_log import import_log
+    from stribeck.experiments.importers.narrowing import at_rate, between, without
     from stribeck.experiments.importers.readers import open_log
     from stribeck.experiments.recording.run_folders import refuse_used
     from stribeck.ident.arm.arm_file import load_arm
@@ -120,15 +150,29 @@ def import_(file: Annotated[Path, typer.Argument(metavar="LOG", help="CSV, MAT, 
     mechanism = load_mechanism(arm_file)
     folder = out or Path(f"campaign-{arm_file.name}")
     refuse_used(folder)
-    given = parse_columns([*(read_map(column_map) if column_map else ()), *(column or ())], mechanism.names)
-    table = open_log(file, topic=topic, stamps=stamps)
+    table = without(open_log(file, topic=topic, stamps=stamps), ignore or ())
+    given = parse_columns([*(read_map(column_map) if column_map else ()), *(column or ())], mechanism.names, table.names)
+    if rate is not None:
+        table, clock = at_rate(table, rate)
+        given = (*_without_time(given, rate), clock)
     signal = agreed_signal(torque_signal, arm_file, file, yes, text)
     columns = agreed_columns(table, given, arm_file, mechanism, yes, text)
     refuse_unseen(file, columns, torque_signal, arm_file, yes)
+    refuse_sensor(file, columns, torque_signal, table)
+    table = between(table, next(entry for entry in columns if entry.signal == "t"), start, end)
     run = import_log(table, arm_file, columns, folder, note, signal, torque_constant)
     following = prospects(run, folder, text)
     if as_json:
         print_json({"run": str(run), "next": following})
+
+
+def _without_time(given: "tuple[ColumnMap, ...]", rate: float) -> "tuple[ColumnMap, ...]":
+    """Given entries, none of which may be time beside a rate."""
+    from stribeck.ident.errors import InputError
+
+    if any(entry.signal == "t" for entry in given):
+        raise InputError(f"--rate {rate:g} and a column of time are given; leave one of them away")
+    return given
 
 
 def delivered(text: "Console", delivery: "Delivery", folder: Path, as_json: bool) -> None:

@@ -1,5 +1,6 @@
 """What import shows and asks: which column is what, which torque it is, and which fit comes next."""
 
+import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 12             # columns that are not used
+_SENSOR = re.compile(r"(?<![A-Za-z])tau_J(?!_d)(?![A-Za-z])")       # of libfranka and franka_ros
+_FIGURES = {"load", "pwm", "duty"}      # what servos report instead of a torque
 
 
 def agreed_signal(stated: str | None, arm: "ArmFile", log: Path, yes: bool, text: "Console") -> str:
@@ -61,7 +64,8 @@ def agreed_columns(table: "Table", given: Sequence["ColumnMap"], arm: "ArmFile",
         text.print(f"not used  {', '.join(unused[:_SHOWN])}{f' and {len(unused) - _SHOWN} more' if len(unused) > _SHOWN else ''}")
     if missing := missing_targets(columns, mechanism.names):
         signals = {entry.signal for entry in columns}
-        why = "" if "tau" in signals or "q" not in signals else (
+        tie = f"; {said}" if (said := equally_good(table, mechanism.names)) else ""
+        why = "" if "tau" in signals or "q" not in signals or tie else (
             "; positions alone show no friction, a torque or current is needed")
         try:
             check_complete(columns, mechanism.names)
@@ -71,11 +75,21 @@ def agreed_columns(table: "Table", given: Sequence["ColumnMap"], arm: "ArmFile",
             only = (f"; a log of {', '.join(moving)} alone is one of the model that "
                     f"{command('init', arm.model, '--joints', ','.join(moving), '-o', 'ARM.toml')} makes" if
                     moving and len(moving) < mechanism.n and "tau" in signals else "")
-            tie = f"; {said}" if (said := equally_good(table, mechanism.names)) else ""
+            only += "; a log without a column of time takes --rate HZ, its rows a second" if "t" in missing else ""
+            only += no_torque(table, mechanism.names) if "tau" not in signals else ""
             raise InputError("; ".join((f"{error}{why}{only}{tie}", likely(missing[0], table), *table.notes))) from None
     if guessed and not yes and _at_terminal() and not typer.confirm("import with these columns", default=True, err=True):
         raise ArmStopped("called off; nothing was written")
     return columns
+
+
+def no_torque(table: "Table", joints: Sequence[str]) -> str:
+    """Words about columns that servos call load or duty, which are no torque; empty where there are none."""
+    figures = [name for name in table.names if set(re.findall(r"[a-z]+", name.lower())) & _FIGURES]
+    if not figures:
+        return ""
+    return (f"; {', '.join(figures[:3])}: a servo's own figure of its pulse width, no torque; where it was calibrated, its "
+            f"factor makes it one, as --column \"tau.{joints[0]}={figures[0]}[0.01 Nm]\"")
 
 
 def refuse_unseen(log: Path, columns: Sequence["ColumnMap"], signal: str | None, arm: "ArmFile", yes: bool) -> None:
@@ -94,6 +108,27 @@ def refuse_unseen(log: Path, columns: Sequence["ColumnMap"], signal: str | None,
     if guesses and not yes and not _at_terminal():
         raise InputError(f"{log}: without a terminal nothing is imported by guesses unless --yes agrees to them; look at "
                          f"them, then give --yes or what is right of {' '.join(guesses)}")
+
+
+def refuse_sensor(log: Path, columns: Sequence["ColumnMap"], signal: str | None, table: "Table") -> None:
+    """Refuse guessed torques whose name says that a sensor behind the gear measures them, where nobody states what they are.
+
+    Raises
+    ------
+    InputError
+        Names the options that take them, or the commanded torques beside them.
+    """
+    from stribeck.ident.errors import InputError
+
+    guessed = [entry.column for entry in columns if entry.signal == "tau" and entry.guess and _SENSOR.search(entry.column)]
+    if not guessed or signal is not None:
+        return
+    commanded = [guess.replace("tau_J", "tau_J_d", 1) for guess in guessed]
+    there = all(name in table.names for name in commanded)
+    instead = (f"the commanded torques are imported with --column \"tau={commanded[0]}:{commanded[-1]}[Nm]\" --torque-signal "
+               "commanded" if there else "import motor currents or commanded torques instead")
+    raise InputError(f"{log}: {guessed[0]} is libfranka's name of the torque sensor behind the gear, which does not see the "
+                     f"gear's friction; {instead}; if it is another torque, say which, as --torque-signal \"motor current\"")
 
 
 def _at_terminal() -> bool:
@@ -118,11 +153,12 @@ def prospects(run: Path, folder: Path, text: "Console") -> str | None:
     seen = outlook(recorded, mechanism)
     rate = 1.0 / float(np.median(np.diff(recorded.t)))
     text.print(f"log       {rate:.4g} Hz, {recorded.duration:.4g} s, {len(recorded.t)} rows")
-    for line in (*origin["notes"], *seen.sentences):
+    said = seen.sentences if seen.options is not None else seen.sentences[:-1]      # the last says why nothing can be
+    for line in (*origin["notes"], *said):
         text.print(f"note      {line}")
     text.print(f"wrote     {run}/")
     if seen.options is None:
-        text.print("next      nothing can be fitted: no joint moves")
+        text.print(f"next      nothing can be fitted: {seen.sentences[-1]}")
         return None
     basis = " --torque-basis gravity-corrected" if not seen.options and any(
         "std_error" in constant for constant in origin.get("torque_constants", {}).values()) else ""

@@ -14,7 +14,11 @@ def register(app: typer.Typer) -> None:
     app.command()(init)
 
 
-def init(model: Annotated[Path, typer.Argument(metavar="MODEL", help="URDF or MJCF of the arm.")],
+def init(model: Annotated[Path | None, typer.Argument(metavar="MODEL", help="URDF or MJCF of the arm.")] = None,
+         joint: Annotated[str | None, typer.Option(help="Without a model: name of a joint that turns, as a motor on a bench; its "
+                                                        "model is written, too.")] = None,
+         mass: Annotated[float, typer.Option(help="Of --joint: mass on its lever, kg; hangs down at position 0.")] = 0.0,
+         lever: Annotated[float, typer.Option(help="Of --joint: distance of the mass from the axis, m.")] = 0.0,
          out: Annotated[Path | None, out_option("Arm file to write; default beside the model.")] = None,
          joints: Annotated[str | None, typer.Option(help="Those that the arm's drives move, separated by commas; in the copy of "
                                                          "the model the others, as a gripper's, are fixed. Default all.")] = None,
@@ -33,6 +37,14 @@ def init(model: Annotated[Path, typer.Argument(metavar="MODEL", help="URDF or MJ
     from stribeck.ident.toml_tables import NAME, as_name
     from stribeck.ident.whole_files import whole, write_whole
 
+    if model is None and joint is None:
+        raise InputError("init needs the URDF or MJCF of an arm; for a single motor without one, name its joint with --joint "
+                         "NAME")
+    if model is not None and (joint is not None or mass or lever):
+        raise InputError(f"{model}: --joint, --mass and --lever make a model of their own; leave them or the model away")
+    if model is None:
+        _bench(str(joint), mass, lever, out, name)
+        return
     if model.is_dir():
         raise no_file(model)
     if name is not None and not re.fullmatch(NAME, name):
@@ -82,3 +94,39 @@ def init(model: Annotated[Path, typer.Argument(metavar="MODEL", help="URDF or MJ
         said.print(f"next      fill in what is needed in {target}; {command('plan', target)}")
     else:
         said.print(f"next      check the limits in {target}; {command('plan', target)}")
+
+
+def _bench(joint: str, mass: float, lever: float, out: Path | None, name: str | None) -> None:
+    """Arm file and model of a single joint."""
+    from stribeck.experiments.arm_files.bare_joints import bare_joints
+    from stribeck.experiments.arm_files.init_arm import arm_text
+    from stribeck.ident.arm.arm_file import load_arm
+    from stribeck.ident.arm.load_mechanism import load_mechanism
+    from stribeck.ident.errors import InputError, StribeckError, command
+    from stribeck.ident.toml_tables import as_name
+    from stribeck.ident.whole_files import write_whole
+
+    if bool(mass) != bool(lever):
+        raise InputError(f"--mass {mass:g} --lever {lever:g}: a weight needs both, mass and distance from the axis; without a "
+                         "weight leave both away")
+    target = out or Path(f"{name or as_name(joint) or 'joint'}.toml")
+    if target.suffix.lower() != ".toml":
+        raise InputError(f"--out {target}: an arm file is TOML and ends in .toml")
+    model, content = target.with_suffix(".urdf"), bare_joints([joint], mass, lever)
+    for path in (target, model):
+        if path.exists():
+            raise InputError(f"{path} exists; choose another --out")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        write_whole(model, content)
+        write_whole(target, arm_text(model, model.name, None, name or as_name(target.stem)))
+        load_mechanism(load_arm(target))
+    except (StribeckError, OSError):
+        for path in (target, model):
+            path.unlink(missing_ok=True)
+        raise
+    said = console()
+    weight = f"{mass:g} kg at {lever:g} m, which hang down at position 0" if mass else "no weight"
+    said.print(f"wrote     {target} and {model}: 1 joint, {joint}, with {weight}")
+    said.print(f"next      {command('import', 'LOG', '--arm', target)} for a log of it; {command('calibrate', model)} tries it "
+               f"in simulation; for plans and motion fill in what {target} needs")

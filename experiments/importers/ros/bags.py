@@ -13,6 +13,7 @@ from urllib.parse import quote
 from stribeck.experiments.importers.ros import multi_array
 from stribeck.experiments.importers.ros.joint_state import STAMPS, TYPES, JointStates
 from stribeck.experiments.importers.ros.multi_array import MultiArrays
+from stribeck.experiments.importers.ros.ros1_bag import from_ros1
 from stribeck.experiments.importers.table import Table
 from stribeck.ident.errors import InputError, unknown_name
 
@@ -30,7 +31,7 @@ _STEPS = 1_000_000_000          # of SQLite's machine, far more than a query of 
 
 
 def open_bag(path: Path, topic: str | None = None, stamps: str = "auto") -> Table:
-    """Joint states of a bag: its folder, or one ``.db3`` or ``.mcap`` file.
+    """Joint states of a bag: its folder, or one ``.db3`` or ``.mcap`` file, or a ROS 1 ``.bag``.
 
     Parameters
     ----------
@@ -86,7 +87,8 @@ def _number(path: Path) -> tuple[str, int]:
 
 def _messages(file: Path, notes: list[str]) -> Iterator[tuple[str, str, int, bytes]]:
     """Topic, type, time of receipt [ns] and content of messages; of topics that are not read only one, without content."""
-    for name, kind, receipt, data in (_from_sqlite if file.suffix == ".db3" else _from_mcap)(file, notes):
+    read = {".db3": _from_sqlite, ".bag": from_ros1}.get(file.suffix, _from_mcap)
+    for name, kind, receipt, data in read(file, notes):
         if data.startswith(_ZSTD):
             raise InputError(f"{file}: the messages are compressed one by one; unpack the bag with ros2 bag convert")
         yield name, kind, receipt, data

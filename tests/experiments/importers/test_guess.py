@@ -223,8 +223,8 @@ class TestGuesses:
         "Time (sec),(deg) pos turn,(deg) pos lift,turn (Nm) torque,lift (Nm) torque",
         "Zeit [ms];Istwinkel [°] Achse 1;Istwinkel [°] Achse 2;Istmoment (mNm) Achse 1;Istmoment (mNm) Achse 2",
         "Zeit [s];Lage (ist) Achse 1;Lage (ist) Achse 2;Drehmoment Achse 1 [N·m];Drehmoment Achse 2 [N·m]",
-        "t,q[0] [deg],q[1] [deg],tau_J[0],tau_J[1]",
-        "t,q[0] [Degrees] actual,q[1] [Degrees] actual,tau_J[0] (mNm),tau_J[1] (mNm)",
+        "t,q[0] [deg],q[1] [deg],tau_m[0],tau_m[1]",
+        "t,q[0] [Degrees] actual,q[1] [Degrees] actual,tau_m[0] (mNm),tau_m[1] (mNm)",
         "t,q[turn].pos,q[lift].pos,tau[turn].raw_nm,tau[lift].raw_nm",
         "$t [us],$pos 1 [deg],$pos 2 [deg],`tau` 1,`tau` 2",
     ])

@@ -49,3 +49,22 @@ def add_temperatures(folder, kind, every, label="", last=ROWS):
                 message = many(layout([dimension(label, 2, 2)] if label else [], 0), values)
                 bag.write(slow, stamp, store.serialize_cdr(message, many.__msgtype__))
     return folder.with_name("both")
+
+
+def write_ros1_bag(path, messages, topic="/joint_states"):
+    """A ROS 1 bag by the same implementation, with a topic beside it that is not read."""
+    from rosbags.rosbag1 import Writer
+    from rosbags.typesys import Stores, get_typestore
+
+    store = get_typestore(Stores.ROS1_NOETIC)
+    state, header, time, text = (store.types[name] for name in ("sensor_msgs/msg/JointState", "std_msgs/msg/Header",
+                                                                "builtin_interfaces/msg/Time", "std_msgs/msg/String"))
+    with Writer(path) as bag:
+        states = bag.add_connection(topic, state.__msgtype__, typestore=store)
+        beside = bag.add_connection("/mode", text.__msgtype__, typestore=store)
+        for k, (receipt, stamp, names, *values) in enumerate(messages):
+            message = state(header(k, time(int(stamp // 10**9), int(stamp % 10**9)), "base"), list(names),
+                            *(np.array(part, dtype=float) for part in values))
+            bag.write(states, int(receipt), store.serialize_ros1(message, state.__msgtype__))
+            bag.write(beside, int(receipt), store.serialize_ros1(text("run"), text.__msgtype__))
+    return path

@@ -1,0 +1,246 @@
+"""Which column of a table is speed, torque, joint, direction, load, temperature or repeat: given, or guessed from its name."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from stribeck.experiments.importers.columns import ColumnMap, bare, column_map, known_spelling, known_units, stated_unit
+from stribeck.experiments.importers.speed_torque.cells import Cells
+from stribeck.ident.errors import InputError, unknown_name
+
+QUANTITIES = {"speed": "dq", "torque": "tau", "load": "tau", "temperature": "temperature"}   # signals in whose units
+LABELS = ("joint", "direction", "repeat")
+FORWARD = {"forward", "fwd", "positive", "plus", "ccw", "up", "vor", "vorwärts", "rechts", "right", "hin", "+", "1", "+1", "pos"}
+BACKWARD = {"backward", "backwards", "bwd", "reverse", "rev", "negative", "minus", "cw", "down", "zurück", "rückwärts", "links",
+            "left", "-", "-1", "neg"}
+_WORDS = {
+    "speed": {"speed", "speeds", "velocity", "velocities", "vel", "v", "w", "n", "omega", "ω", "dq", "qd", "qdot", "rpm", "rads",
+              "drehzahl", "geschwindigkeit", "winkelgeschwindigkeit"},
+    "torque": {"torque", "torques", "tau", "τ", "friction", "moment", "force", "effort", "m", "tf", "ff", "drehmoment",
+               "reibmoment", "reibung", "kraft", "current", "i", "iq", "strom"},
+    "load": {"load", "loads", "last", "payload", "belastung"},
+    "temperature": {"temp", "temperature", "temperatur"},
+    "joint": {"joint", "axis", "achse", "gelenk", "motor"},
+    "direction": {"direction", "dir", "sign", "sense", "richtung", "drehrichtung"},
+    "repeat": {"repeat", "repetition", "rep", "run", "trial", "cycle", "pass", "sweep", "trip", "group", "wiederholung",
+               "messung"},
+}
+_CURRENT = {"current", "i", "iq", "strom"}
+_NO_POINT = {"std", "sd", "sigma", "error", "err", "deviation", "uncertainty", "ci", "fit", "fitted", "model", "predicted",
+             "simulated", "residual", "min", "max"}     # beside measured points, but none
+_NEUTRAL = {"f", "mean", "avg", "average", "measured", "actual", "steady", "state", "of", "in", "the", "at", "and", "name", "no"}
+_USUAL = {"speed": "rad/s", "torque": "Nm", "load": "Nm", "temperature": "°C"}
+_ENTRY = "speed=v[rpm], torque=M[Nm], torque.backward=M_neg[Nm], torque.j1=M1[Nm], joint=axis"
+
+
+@dataclass(frozen=True)
+class Series:
+    """Points of one joint or of all, of one direction or of both: a column of speed and one of torque.
+
+    Attributes
+    ----------
+    speed, torque : ColumnMap
+        Columns with the factors to SI.
+    joint : str
+        Its joint; empty where a column of joints says it, or where there is one.
+    direction : int
+        1 forward, -1 backward, 0 where speeds or a column of directions say it.
+    """
+
+    speed: ColumnMap
+    torque: ColumnMap
+    joint: str = ""
+    direction: int = 0
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the columns of a table are.
+
+    Attributes
+    ----------
+    series : tuple of Series
+        Where speeds and torques stand.
+    load, temperature : ColumnMap, optional
+        Columns of all series.
+    labels : dict of str to str
+        Columns of joint, direction and repeat, as far as there are any.
+    said : tuple of str
+        Options that give what was guessed, each with what it rests on.
+    """
+
+    series: tuple[Series, ...]
+    load: ColumnMap | None = None
+    temperature: ColumnMap | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    said: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Found:
+    """One column, told apart: what it is, of which joint and direction."""
+
+    quantity: str
+    joint: str
+    direction: int
+    entry: ColumnMap
+
+
+def layout_of(cells: Cells, given: Sequence[str] = ()) -> Layout:
+    """Which column is what: as given, the rest as names and units tell.
+
+    Parameters
+    ----------
+    cells : Cells
+        The table.
+    given : sequence of str
+        Entries ``speed=column[unit]``, with a joint or a direction behind the quantity where columns differ in it
+        (``torque.backward``, ``torque.j2``, ``torque.j2.backward``).
+
+    Raises
+    ------
+    InputError
+        If there is no speed or no torque, a unit is not known, or two columns are as good.
+    """
+    names = list(cells.columns)
+    stated = [_given(text, names, cells.source) for text in given]
+    taken = {found.entry.column for found in stated}
+    fixed = {found.quantity for found in stated}
+    guessed = [found for name in names if name not in taken and (found := _guess(name, cells)) is not None
+               and found.quantity not in fixed]
+    if not {found.quantity for found in (*stated, *guessed)} & {"speed", "torque"} and len(names) == 2:
+        guessed = [_Found(quantity, "", 0, column_map(QUANTITIES[quantity], None, name, _USUAL[quantity], name, "by order"))
+                   for quantity, name in zip(("speed", "torque"), names, strict=True)]
+    guessed = _labelled(guessed, [*stated, *guessed])
+    return _arranged([*stated, *guessed], cells, tuple(_option(found) for found in guessed))
+
+
+def _given(text: str, names: list[str], source: str) -> _Found:
+    """One entry of the command line."""
+    target, equals, rest = text.partition("=")
+    quantity, *parts = (part.strip() for part in target.split("."))
+    if not equals or not rest.strip():
+        raise InputError(f"column {text!r}: write quantity=column[unit], as {_ENTRY}")
+    if quantity not in (*QUANTITIES, *LABELS):
+        raise unknown_name("quantity", quantity, (*QUANTITIES, *LABELS))
+    column, unit = rest.strip(), None
+    if column not in names and (match := re.fullmatch(r"(.*?)\s*\[([^\[\]]+)\]", column)):
+        column, unit = match[1], match[2].strip()
+        if column not in names:             # the header may state a unit, too
+            column = next((name for name in names if bare(name) == column), column)
+    if column not in names:
+        raise InputError(f"{source}: {unknown_name('column', column, names)}")
+    direction = next((sign for part in parts for sign in (_direction(part),) if sign), 0)
+    joint = next((part for part in parts if not _direction(part)), "")
+    if quantity in LABELS:
+        return _Found(quantity, "", 0, ColumnMap(quantity, None, column, 1.0))
+    signal = QUANTITIES[quantity]
+    unit = unit or stated_unit(column) or _USUAL[quantity]
+    unit = known_spelling(unit, known_units(signal)) or unit
+    return _Found(quantity, joint, direction, column_map(signal, None, column, unit, text))
+
+
+def _direction(word: str) -> int:
+    return 1 if word.lower() in FORWARD else -1 if word.lower() in BACKWARD else 0
+
+
+def _guess(name: str, cells: Cells) -> _Found | None:
+    """What a column is by its name and unit; None where they tell nothing."""
+    tokens, unit = _tokens(name), stated_unit(name)
+    words = set(tokens)
+    if words & _NO_POINT:
+        return None
+    units = [quantity for quantity in ("speed", "torque", "temperature")
+             if known_spelling(unit, known_units(QUANTITIES[quantity]))]
+    named = [quantity for quantity, known in _WORDS.items() if words & known]
+    if unit and len(units) == 1 and units[0] not in named and not set(named) & {"load", *LABELS}:
+        named = units
+    quantity = next((quantity for quantity in ("load", "temperature", "direction", "repeat", "joint") if quantity in named), "")
+    if "torque" in named and quantity not in ("load", "temperature"):       # "torque of joint 1", "friction, forward run"
+        quantity = "torque"
+    elif "speed" in named and quantity not in ("load", "temperature"):
+        quantity = "speed"
+    if not quantity:
+        return None
+    if quantity in LABELS:
+        return _Found(quantity, "", 0, ColumnMap(quantity, None, name, 1.0, guess="name"))
+    signal = QUANTITIES[quantity]
+    found = known_spelling(unit, known_units(signal)) if unit else None
+    if unit and found is None and quantity in ("speed", "torque"):
+        raise InputError(f"{cells.source}: column {name!r}: {unknown_name('unit', unit, known_units(signal))}; state a factor to "
+                         f"{_USUAL[quantity]}, as --column \"{quantity}={bare(name)}[0.5 {_USUAL[quantity]}/{unit}]\"")
+    last = re.split(r"[_./\s]", bare(name))[-1]
+    found = found or (known_spelling(last, known_units(signal)) if last != bare(name) or quantity == "speed" else None)
+    if found is None and quantity == "torque" and words & _CURRENT:
+        found = "A"
+    own = {*_WORDS[quantity], *_WORDS["joint"], *_NEUTRAL, *_unit_words(found)}
+    rest = [token for token in tokens if token not in own]
+    direction = next((sign for token in rest if not token.isdigit() for sign in (_direction(token),) if sign), 0)
+    joint = re.sub(r"([a-z])_(\d)", r"\1\2", "_".join(token for token in rest if token.isdigit() or not _direction(token)))
+    why = "name" if found else f"name; unit not stated, taken for {_USUAL[quantity]}"
+    return _Found(quantity, f"j{joint}" if joint.isdigit() else joint, direction,
+                  column_map(signal, None, name, found or _USUAL[quantity], name, why))
+
+
+def _tokens(name: str) -> list[str]:
+    """Words, numbers and signs of a column's name, without the unit in brackets behind it."""
+    plain = re.sub(r"([a-z])([A-Z])", r"\1 \2", bare(name)).lower()
+    return re.findall(r"[^\W\d_]+|\d+|[+]|(?<![\w])-|-$", plain)
+
+
+def _unit_words(unit: str | None) -> set[str]:
+    return set(_tokens(unit)) if unit else set()
+
+
+def _labelled(guessed: list[_Found], every: list[_Found]) -> list[_Found]:
+    """Words left in a name tell joints apart only where columns of the same kind differ in them."""
+    def kinds(found: _Found) -> int:
+        return len({other.joint for other in every if (other.quantity, other.direction) == (found.quantity, found.direction)})
+
+    several = {found.quantity for found in every if kinds(found) > 1}
+    return [found if found.quantity in several or "torque" in several else replace(found, joint="") for found in guessed]
+
+
+def _option(found: _Found) -> str:
+    target = ".".join([found.quantity, *([found.joint] if found.joint else []),
+                       *([{1: "forward", -1: "backward"}[found.direction]] if found.direction else [])])
+    unit = f"[{found.entry.unit}]" if found.entry.unit else ""
+    return f"--column \"{target}={found.entry.column}{unit}\"  ({found.entry.guess})"
+
+
+def _arranged(found: Sequence[_Found], cells: Cells, said: tuple[str, ...]) -> Layout:
+    """Columns put together: to each torque the speed of its joint and direction, or the one that all share."""
+    torques, speeds = ([one for one in found if one.quantity == quantity] for quantity in ("torque", "speed"))
+    listed = ", ".join(cells.columns)
+    for word, some in (("speed", speeds), ("torque", torques)):
+        if not some:
+            raise InputError(f"{cells.source}: no column of {word} found; say which one it is, as --column "
+                             f"\"{word}=NAME[{_USUAL[word]}]\"; columns are {listed}")
+    if amps := [one for one in torques if one.entry.current]:
+        raise InputError(f"{cells.source}: column {amps[0].entry.column!r} is in {amps[0].entry.unit}; state the torque constant "
+                         f"at the joint as its factor, as --column \"torque={bare(amps[0].entry.column)}[0.089 N·m/A]\"")
+    keys = [(one.joint, one.direction) for one in torques]
+    if len(set(keys)) < len(keys):
+        twins = [one.entry.column for one in torques if keys.count((one.joint, one.direction)) > 1]
+        raise InputError(f"{cells.source}: {' and '.join(twins)} may each be the torque; say which, as --column "
+                         f"\"torque={twins[0]}\", or --column \"torque.forward={twins[0]}\" --column "
+                         f"\"torque.backward={twins[1]}\"")
+    series = tuple(Series(_matching(one, speeds, cells).entry, one.entry, one.joint, one.direction) for one in torques)
+    other = {quantity: [one for one in found if one.quantity == quantity] for quantity in ("load", "temperature", *LABELS)}
+    first = {quantity: some[0].entry for quantity, some in other.items() if some}
+    if "joint" in first and any(one.joint for one in series):
+        del first["joint"]
+    return Layout(series, first.get("load"), first.get("temperature"),
+                  {key: first[key].column for key in LABELS if key in first}, said)
+
+
+def _matching(torque: _Found, speeds: Iterable[_Found], cells: Cells) -> _Found:
+    """The speed that belongs to a torque."""
+    some = list(speeds)
+    best = [one for one in some if (one.joint, one.direction) == (torque.joint, torque.direction)] or [
+        one for one in some if one.joint in ("", torque.joint) and one.direction in (0, torque.direction)] or [
+        one for one in some if one.direction == 0 and len(some) == 1]
+    if len(best) != 1:
+        raise InputError(f"{cells.source}: {', '.join(one.entry.column for one in best or some)} may be the speed of "
+                         f"{torque.entry.column}; say which, as --column \"speed={(best or some)[0].entry.column}\"")
+    return best[0]
