@@ -360,6 +360,9 @@ def test_a_bus_that_brings_more_than_can_be_read_is_told_and_the_motors_stop(mak
         monkeypatch.setattr(arm.link._bus, "recv", lambda patience: can.Message(arbitration_id=0x6F0, is_extended_id=False))
         with pytest.raises(DriverError, match="the CAN bus brings frames faster than they can be read; see what else is on it"):
             arm.step(Command(PACE))
+        end = time.monotonic() + 1.0                # the drives read what was sent
+        while nodes[0].drive.power != "off" and time.monotonic() < end:
+            time.sleep(0.01)
         assert nodes[0].drive.power == "off"
         assert abs(nodes[0].drive.dq) < 0.01
 
