@@ -28,8 +28,8 @@ ARMS = TEST_ARMS
 LONGEST = ("test_main_job", "test_minute", "test_resumed", "test_company", "test_campaign", "test_dynamixel_axis",
            "test_clearance", "test_forecast", "test_gravity", "test_manual", "test_cia402_axis", "test_canopen_link",
            "test_reliability", "test_arm_contract", "test_agreement", "test_packaging")
-REAL_TIME = ("tests/drivers/", "tests/test_manual", "tests/test_reliability", "tests/experiments/cli/commands/test_emulate")
-SIMULATED = ("tests/drivers/simulation/", "tests/drivers/test_supervisor", "tests/test_manual")
+REAL_TIME = ("tests/drivers/", "tests/test_reliability", "tests/experiments/cli/commands/test_emulate")
+SIMULATED = ("tests/drivers/simulation/", "tests/drivers/test_supervisor")
 HEAVY = ("test_minute.py", "test_company.py", "test_reliability.py", "test_resumed.py")
 TRIED_AGAIN = 2         # times, where the computer stood still meanwhile
 

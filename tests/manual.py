@@ -27,7 +27,7 @@ MANUAL = DOCS / "manual"
 _BLOCK = re.compile(r"(<!-- [^>]* -->\n)?^```(\w*)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
 _TABLE = re.compile(r"^\[.*?(?=^\[|\Z)", flags=re.DOTALL | re.MULTILINE)
 _NUMBER = re.compile(r"(± )?(\d+(?:\.\d+)?)")
-_FAR = {"": 0.05, "± ": 0.25}           # part by which numbers may differ, beside two of their last digits; half widths by more:
+_FAR = {"": 0.05, "± ": 0.35}           # part by which numbers may differ, beside two of their last digits; half widths by more:
 # on another kind of processor another plan may be best, with noise of its own
 
 

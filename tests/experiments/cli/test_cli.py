@@ -191,7 +191,7 @@ class TestBadOption:
             (tmp_path / "calibration.toml").write_text(content, encoding="utf-8")
         refused(["export", tmp_path / "calibration.toml", "--to", "json"], "calibration.toml")
 
-    @pytest.mark.parametrize("arguments", [["fitt"], ["run", "--nosuch"], ["fit"], ["run", "--seed", "many"], ["--nosuch"],
+    @pytest.mark.parametrize("arguments", [["fitt"], ["run", "--nosuch"], ["replay"], ["run", "--seed", "many"], ["--nosuch"],
                                            ["loads"], ["export", "x"], ["import", "x.csv"]])
     def test_a_command_line_that_cannot_be_parsed(self, cli, tmp_path, arguments):
         before = tree(tmp_path)

@@ -1,5 +1,6 @@
 """A law that is defined here passes everything that laws pass, without another edit."""
 
+import signal
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from io import StringIO
@@ -11,6 +12,7 @@ import pytest
 
 from stribeck import Calibration, Feedforward, fit_friction
 from stribeck.__main__ import main
+from stribeck.experiments.cli.endings import ENDINGS
 from stribeck.ident.errors import InputError
 from stribeck.ident.export.formats import export
 from stribeck.ident.fit.points import FitPoints
@@ -64,11 +66,13 @@ def points() -> FitPoints:
 def fitted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """The golden run fitted by it on the command line: folder, and what was printed."""
     out = tmp_path_factory.mktemp("new-law") / "out"
-    printed = StringIO()
+    printed, handlers = StringIO(), {ending: signal.getsignal(ending) for ending in ENDINGS}
     with patch.dict(LAWS), redirect_stdout(printed):
         register(law())
         with pytest.raises(SystemExit) as ended:
             main(["fit", str(GOLDEN), "--law", "saturating", "--directional", "viscous", "--out", str(out)])
+    for ending, handler in handlers.items():        # a program that ends takes no more signals; this one goes on
+        signal.signal(ending, handler)
     assert not ended.value.code
     return out, printed.getvalue()
 
