@@ -6,6 +6,7 @@ before all others where the system grants it, does nothing but look at the clock
 """
 
 import multiprocessing
+import os
 import time
 from contextlib import suppress
 from functools import cache
@@ -19,14 +20,14 @@ _LATELY = 120.0         # s: longer than any test of drives
 
 
 def stood_still() -> bool:
-    """Whether there was a pause in the time of one test; watches from the first call on."""
+    """Whether this computer paused in the last two minutes; pauses before the first call are not known."""
     return time.monotonic() - watcher().value < _LATELY
 
 
 @cache
 def watcher() -> Any:
     """When the last pause ended, by `time.monotonic`; begins to watch."""
-    context = multiprocessing.get_context("fork")
+    context = multiprocessing.get_context("fork" if hasattr(os, "fork") else None)
     last = context.Value("d", -1e9)
     context.Process(target=_watch, args=(last,), daemon=True).start()
     return last

@@ -19,6 +19,7 @@ _RATE = 500.0           # Hz of the physics' steps; positions between them follo
 _LOOP_RATE = 2000.0     # Where drives close a loop of their own around it, a step is as long as one of theirs
 _PEAK = 3.0             # times the torque limit of the arm file that a motor can give: what it may give its drive has to be told
 _CLOSES = 0.05          # s that a brake takes to close once its current is gone
+_POLL, _IDLE = 0.001, 0.01      # s without a frame after which drives look at their clocks, and where nothing can move
 _RESTED = 0.5           # s at rest without power after which nothing will move before a drive is told to
 _MOST_BEHIND = 0.1      # s that the physics makes up after a pause; beyond it the arm stood still
 
@@ -149,10 +150,10 @@ class Body:
 
     def advance(self) -> None:
         """Run the physics up to now."""
-        now = time.monotonic()
-        if self._now is None or (now - self._now > _MOST_BEHIND and not self.resting):
+        now, still = time.monotonic(), self.resting and not self.trace
+        if self._now is None or (now - self._now > _MOST_BEHIND and not still):
             self._now = now
-        if self.resting and not self.trace:
+        if still:
             cycles = int((now - self._now) / self._period)
             self._arm.wait(cycles)
             self._now += cycles * self._period
@@ -165,6 +166,11 @@ class Body:
     def resting(self) -> bool:
         """Whether nothing moves, and nothing will before a drive gets power: then the physics needs no steps."""
         return self._quiet * self._period >= _RESTED and all(drive.power == "off" for drive in self.drives)
+
+    @property
+    def patience(self) -> float:
+        """How long an emulator may wait for a frame before it lets time pass [s]."""
+        return _IDLE if self.resting else _POLL
 
     def look(self, late: float = 0.0) -> None:
         """Positions of a moment ago: a drive latches them at the frame that asks, however late this program reads it."""

@@ -16,7 +16,6 @@ from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.errors import InputError, unknown_name
 
 Send = Callable[[int, bytes], None]
-_POLL, _IDLE = 0.001, 0.01  # s without a frame after which the drives look at their clocks, and where none has power
 
 
 class Node(Electronics):
@@ -107,7 +106,7 @@ class CanEmulator(ABC):
     def serve(self, going: Callable[[], bool] = lambda: True) -> None:
         """Answer what comes while `going`."""
         while going():
-            message = self._bus.recv(_IDLE if self.body.resting else _POLL)
+            message = self._bus.recv(self.body.patience)
             self.body.advance()
             if message is not None and not message.is_extended_id and not message.is_error_frame:
                 if self.latches(message.arbitration_id):

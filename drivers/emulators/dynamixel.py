@@ -17,7 +17,6 @@ from stribeck.drivers.emulators.emulated_servo import PING, Refused, Servo
 from stribeck.drivers.emulators.servo_line import PtyLine, TcpLine
 from stribeck.ident.arm.arm_file import ArmFile
 
-_POLL, _IDLE = 0.001, 0.01  # s without a byte after which the servos look at their clocks, and where none has power
 _SYNC_READ, _SYNC_WRITE, _ALL = 0x82, 0x83, 0xFE
 
 
@@ -35,7 +34,7 @@ class Emulator:
     def serve(self, going: Callable[[], bool] = lambda: True) -> None:
         """Answer what comes while `going`."""
         while going():
-            came = self._line.receive(_IDLE if self.body.resting else _POLL)
+            came = self._line.receive(self.body.patience)
             self._advance()
             for buffer, send in came:
                 for servo, instruction, parameters in frames(buffer):

@@ -24,7 +24,7 @@ class Emulator(Protocol):
     body: Body
 
     def serve(self, going: Callable[[], bool] = lambda: True) -> None:
-        """Answer what comes while `going`, which is asked about a thousand times a second."""
+        """Answer what comes while `going`, which is asked a hundred to a thousand times a second."""
 
     def suffer(self, joint: int, what: str) -> None:
         """Let the drive of a joint fall "silent" and deaf, be "reset", or have a "fault"."""

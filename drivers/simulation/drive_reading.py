@@ -30,7 +30,7 @@ class DriveReading:
         self._in_torque_steps, self._in_counts = Quantiser(truth.column("torque_step")), Quantiser(truth.column("encoder_step"))
 
     def skip(self, cycles: int) -> None:
-        """So many cycles pass that nobody reads."""
+        """Let the clock of the readings go on by so many cycles that nobody reads."""
         self._cycle += cycles
 
     def measure(self, q: Array, dq: Array, torque: Array) -> JointSample:

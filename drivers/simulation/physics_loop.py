@@ -107,7 +107,7 @@ class PhysicsLoop:
         self._load, self._transmitted = self.loads(data)
 
     def wait(self, duration: float) -> None:
-        """Time passes at rest, without a step: temperatures and friction at rest know of it [s]."""
+        """Let time pass at rest without a step of the physics [s]: warm-up and friction that grows at rest go on."""
         self._data.time += duration
         for friction in self._frictions:
             friction.wait(duration)

@@ -94,7 +94,7 @@ class SimulatedArm:
         return bool(np.all(np.abs(self._data.qvel) < STANDSTILL))
 
     def wait(self, cycles: int) -> None:
-        """So many cycles pass in which nobody looks and nothing moves; they cost no time."""
+        """Let so many cycles pass in which no joint moves and nobody reads; no step of the physics is computed."""
         self._loop.wait(cycles / self.rate)
         self._reading.skip(cycles)
 

@@ -94,7 +94,7 @@ class Friction:
         return damping
 
     def wait(self, duration: float) -> None:
-        """So much time at rest, which `_breakaway` knows [s]."""
+        """Let the joint rest for so long [s]; friction that grows at rest grows by it."""
         self._rest += duration
 
     def dry(self, dq: float) -> float:
