@@ -188,7 +188,8 @@ def delivered(text: "Console", delivery: "Delivery", folder: Path, as_json: bool
     joints = [finding.text for finding in result.findings if finding.joint is not None and finding.kind != "drift"]
     drifts = [f"{joint} {100 * change:+z.1f} %" for joint, change in friction_change(result.points).items()]
     lines = ["; ".join(general), *joints, *(["drift from first to last reference: " + ", ".join(drifts)] if drifts else [])]
-    text.print("health    " + "\n          ".join(line for line in lines if line))
+    if said := [line for line in lines if line]:        # a table has no log whose samples could be looked at
+        text.print("health    " + "\n          ".join(said))
     text.print(result_table(result, text.width))
     for line in breakaway_lines(delivery.calibration):
         text.print(f"breakaway {line}")

@@ -52,6 +52,11 @@ class TestFit:
         assert cli("export", "calibration-friction/calibration.toml", "--to", "mjcf").code == 0
         assert "<svg" in (Calibration.load("calibration-friction").folder / "report.html").read_text(encoding="utf-8")
 
+    def test_of_a_log_that_is_not_there_nothing_is_said(self, cli, table):
+        done = cli("fit", "--table", table("speed [rad/s],torque [Nm]", rows()))
+        assert "health" not in done.out
+        assert "identified" in done.out
+
     def test_guesses_can_be_given_as_they_are_shown(self, cli, table):
         path = table("n [U/min],M hin [Nm],M zurück [Nm]", [f"{9.5493 * w:.5f},{f:.5f},{-f:.5f}" for w, f in
                                                             zip(W, COULOMB + VISCOUS * W, strict=True)])
