@@ -12,6 +12,7 @@ import tomlkit
 from xdist.scheduler import LoadFileScheduling
 
 from tests.places import TEST_ARMS
+from tests.scheduling import DrivesFirst, in_real_time, place
 from tests.standstill import stood_still, watcher
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -25,12 +26,6 @@ if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_I
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 ARMS = TEST_ARMS
-LONGEST = ("test_main_job", "test_minute", "test_resumed", "test_company", "test_campaign", "test_dynamixel_axis",
-           "test_clearance", "test_forecast", "test_gravity", "test_manual", "test_cia402_axis", "test_canopen_link",
-           "test_reliability", "test_arm_contract", "test_agreement", "test_packaging")
-REAL_TIME = ("tests/drivers/", "tests/test_reliability", "tests/experiments/cli/commands/test_emulate")
-SIMULATED = ("tests/drivers/simulation/", "tests/drivers/test_supervisor")
-HEAVY = ("test_minute.py", "test_company.py", "test_reliability.py", "test_resumed.py")
 TRIED_AGAIN = 2         # times, where the computer stood still meanwhile
 
 
@@ -39,36 +34,19 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return (os.cpu_count() or 1) + 2
 
 
-class Lanes(LoadFileScheduling):
-    """Files one by one to whoever is free, but those with drives in real time in two lanes.
-
-    Their programs go before all others and would starve each other: a minute of two arms takes more than one core.
-    """
-
-    def _split_scope(self, nodeid: str) -> str:
-        file = super()._split_scope(nodeid)
-        if not file.startswith(REAL_TIME) or file.startswith(SIMULATED):
-            return file
-        return "drives in real time, a minute" if file.endswith(HEAVY) else "drives in real time"
-
-
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
-    """The lanes in place of files, where files are asked for."""
-    return Lanes(config, log) if config.getoption("dist") == "loadfile" else None
+    """Drives before all others, where files are asked for."""
+    return DrivesFirst(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files that take longest begin first, so that none is left over when the other workers are done.
-
-    What drives do in real time is tried once more where this computer stood still, and only there.
-    """
-    in_real_time = [item for item in items if item.nodeid.startswith(REAL_TIME)]
-    for item in in_real_time:
+    """What drives do in real time comes first, and is tried once more where this computer stood still, and only there."""
+    with_drives = [item for item in items if in_real_time(item.nodeid)]
+    for item in with_drives:
         item.add_marker(pytest.mark.flaky(reruns=TRIED_AGAIN, condition=stood_still))
-    if in_real_time:
+    if with_drives:
         watcher()
-    items.sort(key=lambda item: (not item.nodeid.startswith(REAL_TIME) or item.nodeid.startswith(SIMULATED),
-                                 LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST)))
+    items.sort(key=lambda item: place(item.nodeid))
 
 
 @pytest.fixture(scope="session")

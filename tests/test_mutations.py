@@ -10,7 +10,7 @@ from benchmarks import mutations
 from benchmarks.mutations import damaged, judged, make_inputs, schedule
 from stribeck.experiments.cli.app import run
 
-CASES = 500
+CASES = 250
 
 
 def test_damaged_inputs_are_refused_or_read_and_never_change():

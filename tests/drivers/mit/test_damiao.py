@@ -323,7 +323,7 @@ class TestHost:
         before = probe.state(2)[1]
         time.sleep(0.15 + 0.1)
         assert [probe.state(motor)[0] for motor in (1, 2)] == [0xD, 0xD]    # communication lost
-        assert probe.moves(1) == 0                                          # its brake
+        assert abs(probe.moves(1)) <= 1                                     # its brake, to a count
         time.sleep(0.3)
         assert probe.state(2)[1] > before + 250                             # falls by 0.1 rad: that is what the page says
         os.kill(program.pid, signal.SIGCONT)

@@ -16,7 +16,7 @@ from tests.drivers.wires import PAIR, merged, steps, virtual_drives, with_port
 
 HELD = {"joints": {"turn": {"stop": "hold"}}}
 ERRORS = KeyboardInterrupt(), can.CanOperationError("no buffer space"), NoAnswer("it is silent")
-BREAKS = pytest.mark.parametrize("error", ERRORS, ids=lambda one: type(one).__name__)
+BREAKS = pytest.mark.parametrize("error", ERRORS, ids=repr)
 
 
 @contextmanager
@@ -62,8 +62,8 @@ def test_a_motor_that_was_asked_is_not_left_limp(make_arm, monkeypatch, error, d
         assert not motor.on
 
 
-@BREAKS
-@pytest.mark.parametrize(("kind", "answer"), [("damiao", "ask"), ("odrive", "read")])
+@pytest.mark.parametrize(("kind", "answer", "error"), [("damiao", "ask", ERRORS[0]), ("damiao", "ask", ERRORS[1]),
+                                                       ("odrive", "read", ERRORS[0]), ("odrive", "read", ERRORS[2])], ids=repr)
 def test_a_joint_that_was_held_is_held_after_an_enabling_that_was_broken_off(make_arm, monkeypatch, kind, answer, error):
     """Its watchdog may have been armed, though nothing said so: it has to be released, or takes its power soon."""
     with drives(make_arm, kind, HELD) as (arm, node):
@@ -87,8 +87,7 @@ def armed(node):
     return node.registers[9] > 0 if hasattr(node, "registers") else node.values["axis0.config.enable_watchdog"]
 
 
-@BREAKS
-@pytest.mark.parametrize("trembles", [False, True])
+@pytest.mark.parametrize(("error", "trembles"), [(ERRORS[0], False), (ERRORS[1], True), (ERRORS[2], False)], ids=repr)
 def test_a_servo_that_was_being_taken_over_is_held_where_it_was(bench, monkeypatch, error, trembles):
     """What its watchdog had locked was unlocked for that, and it may be told a goal: that is where it is."""
     drives, watchdog = bench("dynamixel", HELD), PAIR["dynamixel"]["driver"]["watchdog"]

@@ -25,13 +25,13 @@ WHOLE = {2, 53, 75}                 # seeds of arms for which all of a campaign 
 
 
 class TestRandomArms:
-    @pytest.mark.parametrize("first", range(0, 100, 50))
-    def test_no_plan_leaves_limits_or_box(self, first):
-        found = [judge_seed(seed, campaign=seed in WHOLE) for seed in range(first, first + 50)]
+    def test_no_plan_leaves_limits_or_box(self):
+        """The first of the arms that ``python -m benchmarks plans`` judges."""
+        found = [judge_seed(seed, campaign=seed in WHOLE) for seed in (*range(25), 53, 75)]
         assert {one.seed: one.broken for one in found if one.broken} == {}
-        assert sum(bool(one.kept) for one in found) >= 20                      # refusals are no way out
-        assert sum(one.kept.get("box", np.inf) < np.inf for one in found) >= 10
-        assert sum(len(one.beside) for one in found) >= 4
+        assert sum(bool(one.kept) for one in found) >= 10                      # refusals are no way out
+        assert sum(one.kept.get("box", np.inf) < np.inf for one in found) >= 5
+        assert sum(len(one.beside) for one in found) >= 2
 
     @pytest.mark.parametrize(("name", "value", "limit"), [
         ("ACCELERATION_SHARE", 1.3, "acceleration"), ("MOVE_SHARE", 1.2, "velocity"),
