@@ -160,16 +160,19 @@ def parameter_rows(parameters: Mapping[str, Parameter]) -> list[ParameterRow]:
 
 
 def candidate_rows(data: JointData) -> list[CandidateRow]:
-    """All laws and loads that competed: the chosen one, the rest by error, then those that were dismissed."""
+    """Laws and loads that competed: the chosen one, those with its load as plausible as they are, the rest by error."""
     joint = data.calibration
-    worst = max((candidate.held_out_rmse for candidate in data.fit.candidates), default=1.0)
+    worst = max((c.held_out_rmse for c in data.fit.candidates if np.isfinite(c.held_out_rmse)), default=1.0)
     best = next((c.held_out_rmse for c in data.fit.candidates if (c.law, c.load) == (joint.law, joint.load)), 0.0)
     rows = []
-    for c in sorted(data.fit.candidates, key=lambda candidate: (bool(candidate.dismissed), candidate.held_out_rmse)):
+    tried = [c for c in data.fit.candidates if np.isfinite(c.held_out_rmse)]        # others are too little plausible
+    for c in sorted(tried, key=lambda c: (bool(c.dismissed), -c.share if c.load == joint.load else 1.0, c.held_out_rmse)):
         chosen = (c.law, c.load) == (joint.law, joint.load)
-        remark = c.dismissed or ("no better beyond chance" if c.held_out_rmse <= best and not chosen else "")
+        remark = c.dismissed or (f"{100.0 * c.share:.0f} % plausible" if c.load == joint.load else
+                                 "no better beyond chance" if c.held_out_rmse <= best else "")
         rows.append(CandidateRow(c.law, words.load_word(c.load, data.prismatic), words.number(c.held_out_rmse),
-                                 100.0 * c.held_out_rmse / worst, c.parameters, remark, bool(c.dismissed), chosen))
+                                 100.0 * c.held_out_rmse / worst, c.parameters, remark,
+                                 bool(c.dismissed), chosen))
     return sorted(rows, key=lambda row: not row.chosen)
 
 

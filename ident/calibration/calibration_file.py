@@ -80,10 +80,13 @@ def _joint_table(joint: JointCalibration) -> Any:
         table[key] = getattr(joint, key)
     if joint.bearing is not None:
         table["bearing"] = _inline(vars(joint.bearing))
-    for key in ("held_out_rmse", "velocity_range", "load_range", "load_part", "temperature_range", "factor", "torque_scale"):
+    for key in ("held_out_rmse", "velocity_range", "load_range", "load_part", "temperature_range", "factor", "torque_scale",
+                "stribeck_share"):
         value = getattr(joint, key)
         if value is not None:
             table[key] = _inline(value) if isinstance(value, Mapping) else _rounded(value)
+    if joint.further_error is not None and joint.further_error[:, 1].any():
+        table["further_error"] = _rounded(joint.further_error.tolist())
     for group in ("parameters", "gravity"):
         inner = tomlkit.table()
         inner.update(_parameters(getattr(joint, group)))

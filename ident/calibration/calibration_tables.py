@@ -132,6 +132,8 @@ class JointCalibrationTable(BaseModel):
     temperature_range: _Range | None = None
     factor: PositiveFloat = 1.96
     torque_scale: PositiveFloat | None = None
+    stribeck_share: Annotated[float, Key(ge=0.0, le=1.0)] | None = None
+    further_error: list[tuple[PositiveFloat, NonNegativeFloat]] | None = None
     parameters: dict[str, ParameterTable]
     gravity: dict[str, ParameterTable] = {}
     breakaway: _BreakawayTable | None = None
@@ -179,7 +181,9 @@ class JointCalibrationTable(BaseModel):
                                 self.held_out_rmse, self.velocity_range, self.load_range, self.load_part,
                                 self.temperature_range, self.correlation.names,
                                 np.array(self.correlation.matrix).reshape(n, n), self.factor,
-                                self.directional, self.torque_scale, None if self.breakaway is None else Breakaway(
+                                self.directional, self.torque_scale, self.stribeck_share,
+                                None if self.further_error is None else np.array(self.further_error),
+                                None if self.breakaway is None else Breakaway(
                                     **{**vars(self.breakaway), "torque": Parameter(**vars(self.breakaway.torque))}))
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stribeck.ident.arrays import Array
-from stribeck.ident.fit.fit_result import needed_load, prediction_band
+from stribeck.ident.fit.fit_result import further_band, needed_load, prediction_band
 from stribeck.ident.fit.joint.directions import DIFFERENCES
 from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.laws.load_components import components_of
@@ -41,6 +41,10 @@ class JointCalibration:
         Half width of a 95 % interval in standard errors.
     torque_scale : float, optional
         What the drive's torque was divided by; None leaves it as it is.
+    stribeck_share : float, optional
+        How plausible a Stribeck effect is, where laws competed: laws with one among all.
+    further_error : ndarray, shape (n, 2), optional
+        Speeds, and by how much the band is wider there for the sake of other laws [rad/s, N·m].
     breakaway : Breakaway, optional
         What holds the joint at rest, where that was measured; no part of the law.
     """
@@ -60,6 +64,8 @@ class JointCalibration:
     factor: float
     directional: str = "none"
     torque_scale: float | None = None
+    stribeck_share: float | None = None
+    further_error: Array | None = None
     breakaway: Breakaway | None = None
 
     @property
@@ -125,7 +131,8 @@ class JointCalibration:
         """Half width of the 95 % band of `torque`, shape (N,) [N·m]."""
         error = np.array([self.parameters[name].std_error or 0.0 for name in self.names])
         covariance = self.correlation * np.outer(error, error)
-        return prediction_band(self.law, self.values, self.names, covariance, velocity, needed_load(self.load, load), self.factor)
+        own = prediction_band(self.law, self.values, self.names, covariance, velocity, needed_load(self.load, load), self.factor)
+        return own + further_band(self.further_error, velocity)
 
     def verdict(self) -> str:
         """The weakest verdict of the law's own parameters."""

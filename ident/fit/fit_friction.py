@@ -58,7 +58,7 @@ def fit_friction(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None 
     FitError
         If the torque is dead or opposes the motion, or there are too few round trips or speeds; says how many are needed.
     """
-    from stribeck.ident.fit.selection import select
+    from stribeck.ident.fit.choice.selection import select
 
     data = _checked(velocity, torque, load, group, std)
     loads = {"none": None} if data.load is None else {"none": None, "load": data.load}

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     import lmfit
 
 
+CLAIM = 0.9             # share of laws that fall at low speed, from which a Stribeck effect is claimed
+
+
 @dataclass(frozen=True)
 class FitResult:
     """A fitted law: parameters with intervals and verdicts, and how well it predicts.
@@ -53,6 +56,10 @@ class FitResult:
         Half width of a 95 % band in standard errors.
     serial : float
         Correlation of the levels of successive round trips, which the intervals hold; 0 where chance alone makes as much.
+    stribeck_share : float, optional
+        How plausible laws are whose friction falls with speed at low speed, among all that competed; None where none did.
+    further_error : ndarray, shape (n, 2), optional
+        Speeds, and by how much the band is wider there for the sake of other laws [rad/s, N·m].
     data : FitPoints
         The points, for `lmfit`.
     """
@@ -70,6 +77,8 @@ class FitResult:
     half_factor: float = 1.96
     directional: str = "none"
     serial: float = 0.0
+    stribeck_share: float | None = None
+    further_error: Array | None = field(default=None, repr=False, compare=False)
     data: FitPoints | None = field(default=None, repr=False, compare=False)
 
     @cached_property
@@ -82,6 +91,16 @@ class FitResult:
     @property
     def _all_values(self) -> dict[str, float]:
         return self.values | {name: float(p.value) for name, p in self.nuisance.items() if p.value is not None}
+
+    @property
+    def falls(self) -> bool:
+        """Whether friction falls with speed at low speed (Stribeck effect), by a law that was asked for or by its share."""
+        return bool(law_named(self.law).knee) and (self.stribeck_share is None or self.stribeck_share >= CLAIM)
+
+    @property
+    def undecided(self) -> bool:
+        """Whether friction at low speed shows an excess whose shape the data leave undecided."""
+        return self.stribeck_share is not None and 1.0 - CLAIM < self.stribeck_share < CLAIM
 
     @property
     def values(self) -> dict[str, float]:
@@ -111,8 +130,9 @@ class FitResult:
 
     def band(self, velocity: ArrayLike, load: ArrayLike | None = None) -> Array:
         """Half width of the 95 % band of the predicted friction, shape (N,) [N·m]."""
-        return prediction_band(self.law, self.values, self.names, self.covariance, velocity,
-                               needed_load(self.load, load), self.half_factor)
+        own = prediction_band(self.law, self.values, self.names, self.covariance, velocity, needed_load(self.load, load),
+                              self.half_factor)
+        return own + further_band(self.further_error, velocity)
 
 
 def needed_load(kind: str, load: ArrayLike | None) -> ArrayLike | None:
@@ -156,6 +176,14 @@ def lmfit_result(data: FitPoints, law: Law, noise: Noise, start: Mapping[str, fl
             parameters.add(name, value=value)
     target = np.append(root * noise.whiten(data.tau, data.group), np.zeros(len(data.prior)))
     return model.fit(target, parameters, w=data.w)
+
+
+def further_band(further: Array | None, velocity: ArrayLike) -> Array:
+    """By how much a band is wider for the sake of other laws, shape (N,); beyond the measured speeds as at their ends."""
+    speed = np.abs(np.atleast_1d(np.asarray(velocity, dtype=float)))
+    if further is None or not len(further):
+        return np.zeros(len(speed))
+    return np.asarray(np.interp(np.log(np.maximum(speed, 1e-300)), np.log(further[:, 0]), further[:, 1]))
 
 
 def prediction_band(law: str, values: Mapping[str, float], names: tuple[str, ...], covariance: Array,

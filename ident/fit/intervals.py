@@ -46,12 +46,15 @@ class Spread:
         Half width of an interval in standard errors, where the law is linear.
     serial : float
         Correlation of the levels of successive round trips; 0 where chance alone makes as much.
+    wider : ndarray, shape (p,)
+        Standard errors over those of the noise model.
     """
 
     covariance: Array
     reach: Array
     factor: float
-    serial: float = 0.0
+    serial: float
+    wider: Array
 
     @property
     def std_error(self) -> Array:
@@ -81,7 +84,7 @@ def spread(whole: Moments, noise: Noise, values: Mapping[str, float], free: Sequ
             variance = np.maximum(variance, autoregressive(model, [rows[:, list(free)] for rows in levels], serial))
     wider = np.sqrt(variance)
     factor = float(stdtrit(max(1, len(sums) - p), 0.975))
-    return Spread(model * np.outer(wider, wider), factor * wider, factor, serial)
+    return Spread(model * np.outer(wider, wider), factor * wider, factor, serial, wider)
 
 
 CHANCE = 1.645          # standard deviations by which chance makes levels correlate once in twenty times

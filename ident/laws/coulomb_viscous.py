@@ -65,7 +65,8 @@ static inline double @_coulomb_viscous(double w, double c0, double viscous, doub
 """)
 
 QUADRATIC = Law(
-    "quadratic", quadratic_viscous, (COULOMB, VISCOUS, VISCOUS_QUADRATIC, COULOMB_PER_LOAD), loses=("the quadratic part",),
+    "quadratic", quadratic_viscous, (COULOMB, VISCOUS, VISCOUS_QUADRATIC, COULOMB_PER_LOAD),
+    loses=("the quadratic part",), competes=True,
     equation="{lhs} = <i>C</i> sgn {w} + {viscous} {w} + {viscous_quadratic} {w} |{w}|",
     c="""
 static inline double @_quadratic_viscous(double w, double c0, double viscous, double quadratic, double c1, double load)

@@ -84,6 +84,12 @@ COULOMB = Quantity("coulomb", "{tau}", "Coulomb friction", ("c", "0"), "Coulomb"
 STATIC = Quantity("static", "{tau}", "static friction", ("s", "0"), "static")
 VISCOUS = Quantity("viscous", "{tau}·s/{q}", "viscous friction", ("k", "v"), "viscous")
 VISCOUS_QUADRATIC = Quantity("viscous_quadratic", "{tau}·s²/{q}²", "quadratic viscous friction", ("k", "2"), "quadratic")
+VISCOUS_POWER = Quantity("viscous_power", "{tau}", "viscous friction at 1 rad/s", ("k", "p"), "viscous")
+VISCOUS_EXPONENT = Quantity("viscous_exponent", "1", "viscous exponent", ("p", ""), "power",
+                            search=lambda slowest, fastest: (0.3, 2.0))
+VISCOUS_LEVEL = Quantity("viscous_level", "{tau}", "viscous friction at its level", ("k", "l"), "viscous")
+SATURATION_VELOCITY = Quantity("saturation_velocity", "{q}/s", "velocity of saturation", ("ω", "l"), "w_l", tried=16,
+                               search=lambda slowest, fastest: (slowest, 2.0 * fastest))
 COULOMB_PER_LOAD = per_load(COULOMB, "Coulomb per load", ("c", "1"))
 STATIC_PER_LOAD = per_load(STATIC, "static per load", ("s", "1"))
 STRIBECK_VELOCITY = Quantity("stribeck_velocity", "{q}/s", "Stribeck velocity", ("ω", "s"), "w_s", knee=True, tried=32,

@@ -85,10 +85,10 @@ static inline double @_stribeck(double w, double c0, double s0, double ws, doubl
 STRIBECK = Law("stribeck", stribeck, _QUANTITIES, _EQUATION.replace("EXPONENT", "2"), _C, loses=_LOSES, competes=True)
 
 STRIBECK_FREE = Law("stribeck-free", stribeck, (*_QUANTITIES, STRIBECK_EXPONENT),
-                    _EQUATION.replace("EXPONENT", "{stribeck_exponent}"), _C, loses=_LOSES)
+                    _EQUATION.replace("EXPONENT", "{stribeck_exponent}"), _C, loses=_LOSES, competes=True)
 
 TUSTIN = Law(
-    "tustin", tustin, _QUANTITIES, _EQUATION.replace("EXPONENT", "1"), loses=_LOSES,
+    "tustin", tustin, _QUANTITIES, _EQUATION.replace("EXPONENT", "1"), loses=_LOSES, competes=True,
     c="""
 static inline double @_tustin(double w, double c0, double s0, double ws, double viscous, double c1, double s1, double load)
 {

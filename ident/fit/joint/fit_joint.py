@@ -8,6 +8,7 @@ import pandas as pd
 
 from stribeck.ident.arrays import Array, Groups, group_index
 from stribeck.ident.errors import FitError, InputError, unknown_name
+from stribeck.ident.fit.choice.selection import ORDER, Candidate, select
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.joint.advice import VARIED, advised, vary_load
 from stribeck.ident.fit.joint.directions import DIFFERENCES, differing, directions, gear_note
@@ -16,7 +17,6 @@ from stribeck.ident.fit.joint.gravity import fit_gravity, zero_shift
 from stribeck.ident.fit.joint.torque_basis import BASES, corrected, divided, divisor, uncertain
 from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS
 from stribeck.ident.fit.points import FitPoints, worth
-from stribeck.ident.fit.selection import ORDER, Candidate, select
 from stribeck.ident.laws.law_table import is_law, law_named, law_names, laws_on_offer, unit
 from stribeck.ident.laws.load_components import load_at
 from stribeck.ident.laws.parameter import Parameter
@@ -35,6 +35,7 @@ _DELAY_SHIFT = 0.01     # by this fraction
 _DRIFT_ROUND_TRIPS = 12
 _LOADS = ("normal", "torque", "bending")
 _ARM = 0.1              # m; by no longer an arm does a bearing turn a force into friction
+_NAMED = 0.05           # plausibility from which a law is named
 _APART = 0.1            # part of a component's variation that the others must leave, or they look the same
 
 
@@ -156,6 +157,7 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
         findings.append(Finding(name, "correlation", f"{name}: the friction levels of successive round trips correlate by "
                                 f"{fit.serial:.2f}, as where it wanders over minutes; the intervals allow "
                                 "for it. Another order of speeds, or several runs (--repeats), would show whether it stays"))
+    findings += _undecided(name, fit, selection.candidates)
     if options.load == "components" and not components:
         findings.append(Finding(name, "components", f"{name}: {alike}; postures that vary them apart would give each a "
                                                     "coefficient"))
@@ -207,8 +209,20 @@ def identify_motion(log: Log, mechanism: Mechanism, name: str, options: Options)
     fit = advised(fit, points["speed"].to_numpy(dtype=float), load, points["segment"].nunique(), motion.prismatic,
                   options.law == "auto", "passes")
     return JointFit(points, fit, beside_friction(fit, float(points["odd"].median())), selection.candidates, None,
-                    (Finding(name, "motion", motion.left_out), *directions(name, fit.directional, fit, fit.nuisance)),
+                    (Finding(name, "motion", motion.left_out), *_undecided(name, fit, selection.candidates),
+                     *directions(name, fit.directional, fit, fit.nuisance)),
                     directional=fit.directional)
+
+
+def _undecided(name: str, fit: FitResult, candidates: Sequence[Candidate]) -> tuple[Finding, ...]:
+    """A word where the shape of friction at low speed is not settled."""
+    if not fit.undecided:
+        return ()
+    alike = [f"{one.law} {one.share:.0%}" for one in sorted(candidates, key=lambda one: -one.share)
+             if (one.load, one.directional) == (fit.load, fit.directional) and one.share >= _NAMED]
+    return (Finding(name, "law", f"{name}: low-speed excess, shape undecided: laws with a Stribeck effect are "
+                    f"{fit.stribeck_share:.0%} plausible ({', '.join(alike)}). Friction within the tested speeds is known as its "
+                    "band says; more round trips at low speeds would settle the shape"),)
 
 
 def _shifted(name: str, points: pd.DataFrame, friction: Array, group: Groups) -> tuple[Finding, ...]:

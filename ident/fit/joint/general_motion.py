@@ -23,11 +23,11 @@ import pandas as pd
 
 from stribeck.ident.arrays import Array, group_index
 from stribeck.ident.errors import FitError, TorqueReversed, unknown_name
+from stribeck.ident.fit.choice.selection import Selection, select
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.joint.directions import below_zero, friction_below_zero
 from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS
 from stribeck.ident.fit.points import FitPoints
-from stribeck.ident.fit.selection import Selection, select
 from stribeck.ident.laws.law_table import LAWS, law_named, laws_on_offer
 from stribeck.ident.laws.parameter import Parameter, verdict
 from stribeck.ident.log.finding import Finding

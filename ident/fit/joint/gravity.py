@@ -11,11 +11,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from stribeck.ident.arrays import Array, Groups
+from stribeck.ident.fit.choice.selection import RIVAL
 from stribeck.ident.fit.cluster_covariance import cluster_covariance
 from stribeck.ident.fit.group_sums import group_sum, symmetric_inverse
 from stribeck.ident.fit.joint.advice import more
 from stribeck.ident.fit.noise import WHITE, Noise, estimate_noise
-from stribeck.ident.fit.selection import RIVAL
 from stribeck.ident.laws.law_table import unit
 from stribeck.ident.laws.parameter import Parameter, verdict
 

@@ -15,8 +15,8 @@ from stribeck.__main__ import main
 from stribeck.experiments.cli.endings import ENDINGS
 from stribeck.ident.errors import InputError
 from stribeck.ident.export.formats import export
+from stribeck.ident.fit.choice.selection import select
 from stribeck.ident.fit.points import FitPoints
-from stribeck.ident.fit.selection import select
 from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.law_table import LAWS, law_named, laws_on_offer, quantities, quantity_named, register, unit
 from stribeck.ident.laws.quantity import COULOMB, COULOMB_PER_LOAD, STATIC, STRIBECK_VELOCITY, VISCOUS, Quantity
@@ -30,17 +30,17 @@ BEND = Quantity("bend_velocity", "{q}/s", "velocity of the bend", ("ω", "b"), "
                 search=lambda slowest, fastest: (0.5 * slowest, 2.0 * fastest), tried=24)
 
 
-def saturating(w, coulomb, raised, bend_velocity, coulomb_coefficient=0.0, load=None):
+def levelling(w, coulomb, raised, bend_velocity, coulomb_coefficient=0.0, load=None):
     """A part of friction saturates with speed; there is no viscous part that grows without end."""
     w, load = np.asarray(w, dtype=float), 0.0 if load is None else np.asarray(load, dtype=float)
     return (coulomb + coulomb_coefficient * load + raised * (1.0 - np.exp(-np.abs(w) / bend_velocity))) * np.sign(w)
 
 
 def law(**changes) -> Law:
-    return Law(**{"name": "saturating", "function": saturating, "quantities": (COULOMB, RAISED, BEND, COULOMB_PER_LOAD),
+    return Law(**{"name": "levelling", "function": levelling, "quantities": (COULOMB, RAISED, BEND, COULOMB_PER_LOAD),
                   "equation": "{lhs} = (<i>C</i> + {raised} (1 − exp(−|{w}|/{bend_velocity}))) sgn {w}",
                   "c": """
-static inline double @_saturating(double w, double coulomb, double raised, double bend, double per_load, double load)
+static inline double @_levelling(double w, double coulomb, double raised, double bend, double per_load, double load)
 {
     return (coulomb + per_load * load + raised * (1.0 - exp(-fabs(w) / bend))) * @_sign(w);
 }
@@ -58,7 +58,7 @@ def points() -> FitPoints:
     rng = np.random.default_rng(3)
     w = np.tile(np.geomspace(0.01, 1.5, 16), 3).repeat(2) * np.tile([1.0, -1.0], 48)
     load = np.tile([2.0, 5.0, 9.0], 16).repeat(2)
-    tau = saturating(w, 3.0, 2.0, 0.2, 0.1, load) * (1.0 + 0.002 * rng.standard_normal(48).repeat(2))
+    tau = levelling(w, 3.0, 2.0, 0.2, 0.1, load) * (1.0 + 0.002 * rng.standard_normal(48).repeat(2))
     return FitPoints(w, tau, load, np.arange(48).repeat(2))
 
 
@@ -70,7 +70,7 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     with patch.dict(LAWS), redirect_stdout(printed):
         register(law())
         with pytest.raises(SystemExit) as ended:
-            main(["fit", str(GOLDEN), "--law", "saturating", "--directional", "viscous", "--out", str(out)])
+            main(["fit", str(GOLDEN), "--law", "levelling", "--directional", "viscous", "--out", str(out)])
     for ending, handler in handlers.items():        # a program that ends takes no more signals; this one goes on
         signal.signal(ending, handler)
     assert not ended.value.code
@@ -78,7 +78,7 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 
 def test_it_is_fitted_within_its_own_range(points: FitPoints) -> None:
-    fit = fit_friction(points.w, points.tau, points.load, points.group, law="saturating")
+    fit = fit_friction(points.w, points.tau, points.load, points.group, law="levelling")
     assert fit.load == "load"
     for name, truth in {"coulomb": 3.0, "raised": 2.0, "bend_velocity": 0.2, "coulomb_coefficient": 0.1}.items():
         parameter = fit.parameters[name]
@@ -93,10 +93,11 @@ def test_it_is_fitted_within_its_own_range(points: FitPoints) -> None:
 
 
 def test_it_competes_and_wins_where_it_is_true(points: FitPoints) -> None:
-    assert "saturating" in laws_on_offer()
+    assert "levelling" in laws_on_offer()
+    del LAWS["saturating"]          # which is the same
     chosen = select(points, {"none": None, "normal": points.load}).chosen
-    assert (chosen.law, chosen.load) == ("saturating", "normal")
-    assert fit_friction(points.w, points.tau, points.load, points.group).law == "saturating"
+    assert (chosen.law, chosen.load) == ("levelling", "normal")
+    assert fit_friction(points.w, points.tau, points.load, points.group).law == "levelling"
 
 
 def test_a_law_without_load_is_offered_without(points: FitPoints) -> None:
@@ -108,7 +109,7 @@ def test_a_law_without_load_is_offered_without(points: FitPoints) -> None:
 
 def test_table_and_report_show_its_parameters(fitted: tuple[Path, str]) -> None:
     out, printed = fitted
-    assert "saturating" in printed
+    assert "levelling" in printed
     assert {"raised", "w_b"} <= set(printed.split())
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "velocity of the bend" in page
@@ -118,7 +119,7 @@ def test_table_and_report_show_its_parameters(fitted: tuple[Path, str]) -> None:
 def test_directions_are_told_without_a_viscous_parameter(fitted: tuple[Path, str]) -> None:
     out, _ = fitted
     joint = Calibration.load(out).joints["hinge"]
-    assert (joint.law, joint.directional) == ("saturating", "viscous")
+    assert (joint.law, joint.directional) == ("levelling", "viscous")
     assert "viscous_difference" in joint.gravity
 
 
@@ -126,10 +127,10 @@ def test_exports_say_what_is_lost(fitted: tuple[Path, str]) -> None:
     calibration = Calibration.load(fitted[0])
     for target in ("urdf", "mjcf"):
         said = " ".join(export(calibration, target).losses)
-        assert "what the law saturating has beside them (raised friction, velocity of the bend) (hinge)" in said
-    assert "_saturating(" in export(calibration, "c").text
-    LAWS["saturating"] = law(c="", no_c="its author knows no C")
-    with pytest.raises(InputError, match="the law saturating has no translation to C: its author knows no C; export to json"):
+        assert "what the law levelling has beside them (raised friction, velocity of the bend) (hinge)" in said
+    assert "_levelling(" in export(calibration, "c").text
+    LAWS["levelling"] = law(c="", no_c="its author knows no C")
+    with pytest.raises(InputError, match="the law levelling has no translation to C: its author knows no C; export to json"):
         export(calibration, "c")
 
 
@@ -164,7 +165,7 @@ def test_a_law_that_contradicts_itself_is_refused(changes: dict, said: str) -> N
 def test_a_nonlinear_parameter_without_range_cannot_be_meant() -> None:
     """Without a range it is linear; then the columns of the fit would be wrong in silence, so the law is refused."""
     plain = Quantity("bend_velocity", "{q}/s", "velocity of the bend")
-    with pytest.raises(InputError, match="saturating is not linear in bend_velocity; state the range of its search"):
+    with pytest.raises(InputError, match="levelling is not linear in bend_velocity; state the range of its search"):
         law(quantities=(COULOMB, RAISED, plain, COULOMB_PER_LOAD))
 
 
@@ -176,8 +177,8 @@ def test_all_laws_of_the_table_are_linear_where_they_say_so() -> None:
 
 
 def test_a_law_is_found_by_its_name(registered: Law) -> None:
-    assert law_named("saturating") is registered
-    with pytest.raises(InputError, match="saturating"):
+    assert law_named("levelling") is registered
+    with pytest.raises(InputError, match="levelling"):
         law_named("saturatng")
 
 

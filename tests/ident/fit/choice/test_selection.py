@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from stribeck.ident.errors import FitError, InputError
+from stribeck.ident.fit.choice.selection import Selection, select
 from stribeck.ident.fit.points import FitPoints
-from stribeck.ident.fit.selection import Selection, select
-from stribeck.ident.laws.law_table import laws_on_offer
+from stribeck.ident.laws.law_table import law_named, laws_on_offer
 
 SPEEDS = np.geomspace(0.004, 1.2, 12)
 TORQUE = np.array([5.0, 25.0, 12.0, 30.0])       # loads of four postures, which rank them differently
@@ -35,15 +35,19 @@ def chosen(selection: Selection) -> tuple[str, str]:
     return selection.chosen.law, selection.chosen.load
 
 
-@pytest.mark.parametrize(("truth", "of", "expected"), [
-    ({"drop": 0.5, "slope": 0.1}, TORQUE, ("stribeck", "torque")),
-    ({"drop": 0.5, "slope": 0.1}, BENDING, ("stribeck", "bending")),
-    ({"drop": 0.0, "slope": 0.1}, TORQUE, ("coulomb-viscous", "torque")),
-    ({"drop": 0.5, "slope": 0.0}, TORQUE, ("stribeck", "none")),
-    ({"drop": 0.0, "slope": 0.0}, TORQUE, ("coulomb-viscous", "none")),
+@pytest.mark.parametrize(("truth", "of", "law", "load"), [
+    ({"drop": 0.5, "slope": 0.1}, TORQUE, "stribeck", "torque"),
+    ({"drop": 0.5, "slope": 0.1}, BENDING, "stribeck", "bending"),
+    ({"drop": 0.0, "slope": 0.1}, TORQUE, "coulomb-viscous", "torque"),
+    ({"drop": 0.5, "slope": 0.0}, TORQUE, "stribeck", "none"),
+    ({"drop": 0.0, "slope": 0.0}, TORQUE, "coulomb-viscous", "none"),
 ])
-def test_the_true_law_and_load_win(truth: dict[str, float], of: np.ndarray, expected: tuple[str, str]) -> None:
-    assert sum(chosen(select(*data(seed, **truth, of=of))) == expected for seed in range(12)) >= 11
+def test_the_true_load_wins_and_a_law_that_falls_only_where_friction_does(truth: dict[str, float], of: np.ndarray, law: str,
+                                                                           load: str) -> None:
+    found = [select(*data(seed, **truth, of=of)).chosen for seed in range(12)]
+    assert sum(fit.load == load for fit in found) >= 11
+    assert sum(fit.falls for fit in found) == (12 if law == "stribeck" else 0)
+    assert sum(fit.law == law for fit in found) >= 9            # others predict as well now and then
 
 
 @pytest.mark.parametrize("scatter", [0.0, 1e-4])
@@ -58,10 +62,10 @@ def test_intervals_hold_what_a_law_allows_that_fits_as_well() -> None:
     for seed in range(60):
         points, _ = data(300 + seed, drop=0.06, scatter=0.05)
         fit = select(points, {"none": None}).chosen
-        if fit.law == "coulomb-viscous":
+        if fit.law == "coulomb-viscous" and not fit.falls:
             kept += 1
             held += fit.parameters["coulomb"].low <= 4.0 <= fit.parameters["coulomb"].high
-    assert kept >= 20
+    assert kept >= 12
     assert held >= 0.85 * kept
 
 
@@ -87,12 +91,16 @@ def test_the_order_in_which_loads_are_offered_does_not_matter() -> None:
 def test_every_candidate_is_listed_and_the_winner_is_among_the_best() -> None:
     points, loads = data(2, drop=0.5, slope=0.1)
     selection = select(points, loads)
-    assert {(c.law, c.load) for c in selection.candidates} == {(law, load) for law in laws_on_offer() for load in loads}
-    assert len(selection.candidates) == len(laws_on_offer()) * len(loads)
-    assert [c.parameters for c in selection.candidates] == sorted(c.parameters for c in selection.candidates)
+    listed = [(c.law, c.load) for c in selection.candidates]
+    bent = {law for law in laws_on_offer() if len(law_named(law).nonlinear) > 1}
+    assert len(set(listed)) == len(listed)
+    assert set(listed) == {(law, load) for law in laws_on_offer() for load in loads if load == "torque" or law not in bent}
+    for load in loads:
+        assert sum(c.share for c in selection.candidates if c.load == load) == pytest.approx(1.0)
     error = {(c.law, c.load): c.held_out_rmse for c in selection.candidates}
     assert error[chosen(selection)] == selection.chosen.held_out_rmse
-    assert error["stribeck", "torque"] < 0.3 * min(error["stribeck", "none"], error["coulomb-viscous", "torque"])
+    others = [value for (_, load), value in error.items() if load != "torque" and np.isfinite(value)]
+    assert error["stribeck", "torque"] < 0.3 * min(others)
 
 
 def test_held_out_error_is_that_of_fits_without_the_speed_or_at_the_ends_the_round_trip() -> None:
@@ -122,7 +130,7 @@ def test_what_is_peculiar_to_single_speeds_is_no_stribeck_effect() -> None:
         rng = np.random.default_rng(500 + seed)
         points, _ = data(500 + seed)
         own = 0.4 * rng.standard_normal(len(SPEEDS))[points.group % 12]
-        claimed += select(replace(points, tau=points.tau + own), {"none": None}).chosen.law == "stribeck"
+        claimed += select(replace(points, tau=points.tau + own), {"none": None}).chosen.falls
     assert claimed <= 6
 
 
@@ -144,8 +152,9 @@ def test_held_out_error_grows_with_needless_parameters() -> None:
     worse = []
     for seed in range(12):
         points, loads = data(20 + seed)
-        error = {(c.law, c.load): c.held_out_rmse for c in select(points, loads).candidates}
-        worse.append(error["stribeck", "torque"] / error["coulomb-viscous", "none"])
+        error = [select(points, {load: loads[load]}, (law,)).chosen.held_out_rmse
+                 for law, load in (("stribeck", "torque"), ("coulomb-viscous", "none"))]
+        worse.append(error[0] / error[1])
     assert np.median(worse) > 1.02
 
 
@@ -154,9 +163,8 @@ def test_what_cannot_be_is_dismissed_with_a_reason() -> None:
     for candidate in select(falling, loads).candidates:
         assert candidate.dismissed or candidate.load != "torque"
     rising, _ = data(5, drop=-0.4)
-    reasons = {c.law: c.dismissed for c in select(rising, {"none": None}).candidates}
-    assert reasons["coulomb-viscous"] == ""
-    assert reasons["stribeck"] != ""
+    fit = select(rising, {"none": None}).chosen
+    assert not fit.falls
 
 
 def test_a_forced_law_is_fitted_even_where_the_data_do_not_favour_it() -> None:

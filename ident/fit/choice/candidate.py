@@ -1,0 +1,31 @@
+"""One contender for the friction of a joint."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A law with a load, and how it fared.
+
+    Attributes
+    ----------
+    law, load : str
+    held_out_rmse : float
+        Prediction error of round trips left out [N·m]; nan of laws that are not plausible enough to be tried.
+    parameters : int
+        How many parameters are fitted.
+    dismissed : str
+        Why it cannot be chosen, if it cannot.
+    directional : str
+        How directions differ in it.
+    share : float
+        How plausible the law is among all laws with the same load and directions: they add up to 1.
+    """
+
+    law: str
+    load: str
+    held_out_rmse: float
+    parameters: int
+    dismissed: str = ""
+    directional: str = "none"
+    share: float = 1.0

@@ -1,0 +1,119 @@
+"""Laws for the same points weighed against each other by one judge: the noise that the best of them leaves."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import fdtri
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.fit.choice.mixture import Mixture
+from stribeck.ident.fit.choice.plausibility import Judge
+from stribeck.ident.fit.held_out import speed_of_trips
+from stribeck.ident.fit.intervals import spread
+from stribeck.ident.fit.law_fit import Best, best_of
+from stribeck.ident.fit.law_on_points import linear_names
+from stribeck.ident.fit.noise import WHITE, Noise
+from stribeck.ident.fit.points import FitPoints
+from stribeck.ident.fit.search_range import search_grid
+from stribeck.ident.fit.variable_projection import Moments
+from stribeck.ident.laws.law import Law
+
+_CHANCE = 0.95          # level of the test whether round trips of one speed have something of their own in common
+_CLOSE = 20.0           # of the criterion, which a coarse grid spoils: laws up to here are fitted closely
+_SPARE = 4              # degrees of freedom within speeds that it needs
+
+
+@dataclass(frozen=True)
+class Contest:
+    """Laws for the same points, and how plausible each is.
+
+    Attributes
+    ----------
+    data : FitPoints
+    judge : Judge
+    mixture : Mixture
+        Of all laws, in their order.
+    fits : dict of str to Best
+        Fits of laws that were needed already, by name.
+    """
+
+    data: FitPoints
+    judge: Judge
+    mixture: Mixture
+    fits: dict[str, Best]
+
+    @classmethod
+    def of(cls, data: FitPoints, laws: Sequence[Law]) -> "Contest":
+        """All laws at all values of their nonlinear parameters."""
+        rough = {law.name: _criterion(data, law, _rough_noise(Moments.of(data, law, search_grid(data, law)))) for law in laws}
+        fits = {law.name: best_of(data, law) for law in laws if rough[law.name] <= min(rough.values()) + _CLOSE}
+        judge = _judge(min(fits.values(), key=lambda fit: _criterion(data, fit.whole.law, fit.noise)))
+        return cls(data, judge, Mixture(judge.weigh(data, laws)), fits)
+
+    def with_laws(self, laws: Sequence[Law]) -> "Contest":
+        """Further laws before the same judge."""
+        if not laws:
+            return self
+        known = self.mixture.evidences
+        found = self.judge.weigh(self.data, laws, max(one.total for one in known))
+        return replace(self, mixture=Mixture([*known, *found]))
+
+    @property
+    def laws(self) -> tuple[Law, ...]:
+        """All laws, in the order of the mixture."""
+        return tuple(one.law for one in self.mixture.evidences)
+
+    def fit(self, law: Law) -> Best:
+        """The law at the parameters that fit best."""
+        if law.name not in self.fits:
+            self.fits[law.name] = best_of(self.data, law)
+        return self.fits[law.name]
+
+
+def _judge(fit: Best) -> Judge:
+    """By the noise that a law leaves which fits well, widened by what round trips of a speed, or one after the other, have in common."""
+    data, noise = fit.whole.data, fit.noise
+    assert noise.level is not None
+    count = np.ones(len(data.tau)) if data.count is None else data.count
+    level = np.bincount(data.group, count * fit.residual) / data.samples / noise.level        # of round trips, in deviations
+    parameters = len(fit.values) - len(data.nuisance)
+    apart, independent = _of_speeds(data, level, parameters)
+    free = [k for k, (name, value) in enumerate(fit.values.items()) if value > 0.0 and name not in data.nuisance]
+    inflation = max(apart, float(np.median(spread(fit.whole, noise, fit.values, free).wider)) ** 2 if free else 1.0)
+    noise = replace(noise, within=noise.within * np.sqrt(inflation), level=noise.level * np.sqrt(inflation))
+    freedom = max(1.0, float(independent - parameters))
+    at = {name: np.array([fit.values[name]]) for name in fit.whole.law.nonlinear}
+    misfit = float(Moments.of(data, fit.whole.law, at).solve(noise).misfit[0])
+    return Judge(noise, misfit, freedom, freedom + parameters)
+
+
+def _rough_noise(whole: Moments) -> Noise:
+    """Noise that the best point of the grid leaves."""
+    noise = WHITE
+    for _ in range(2):
+        optimum = whole.solve(noise)
+        k = int(np.argmin(optimum.misfit))
+        noise = whole.noise(k, optimum.beta[k], noise)
+    return noise
+
+
+def _criterion(data: FitPoints, law: Law, noise: Noise) -> float:
+    """Of Schwarz, from the variance of levels, which the degrees of freedom have corrected already."""
+    assert noise.level is not None
+    trips, p = data.groups, len(linear_names(data, law)) + len(law.nonlinear)
+    left = max(1.0, trips - p)
+    return float(trips * np.mean(np.log(noise.level**2)) + trips * np.log(left / trips) + p * np.log(trips) * trips / left)
+
+
+def _of_speeds(data: FitPoints, level: Array, parameters: int) -> tuple[float, int]:
+    """By how much levels vary more from speed to speed than as a whole, and how many independent ones there are."""
+    speed = speed_of_trips(data)
+    speeds = int(speed.max()) + 1
+    within, between = data.groups - speeds, speeds - parameters
+    if within >= _SPARE and between >= 1:
+        mean = (np.bincount(speed, level) / np.bincount(speed))[speed]
+        apart, scatter = float(mean @ mean) / between, float(np.sum((level - mean) ** 2)) / within
+        if apart > max(1.0, fdtri(between, within, _CHANCE) * scatter):
+            return apart, speeds
+    return 1.0, data.groups

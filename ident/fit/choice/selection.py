@@ -1,0 +1,201 @@
+"""Which law and load: laws compete by how well they predict all torques, loads by errors on what was left out of their fit.
+
+1. For each load on offer, and each way in which directions may differ, all laws are weighed (`plausibility`, `mixture`).
+2. The most plausible law of each is fitted. The simplest load and way wins that no other beats by `RIVAL` standard errors of the
+   held-out error. Left out are all round trips of one speed at a time, so that a curve has to predict speeds that it has not
+   seen; at the slowest and the fastest speed, beyond which no law needs to reach, and in general motion single round trips.
+3. With these the law is chosen whose friction is closest to what all laws together expect; the simplest of those that are nearly
+   as close.
+4. Intervals and band hold what other laws allow, each by how plausible it is (`widening`); names are claimed by shares.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from stribeck.ident.arrays import Array, Groups
+from stribeck.ident.errors import FitError
+from stribeck.ident.fit.choice.candidate import Candidate
+from stribeck.ident.fit.choice.contest import Contest
+from stribeck.ident.fit.choice.widening import widened
+from stribeck.ident.fit.fit_result import CLAIM, FitResult
+from stribeck.ident.fit.held_out import blocks_of_trips, held_out_errors, speed_of_trips
+from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS, Best, speed_classes, supports, with_intervals
+from stribeck.ident.fit.noise import Noise
+from stribeck.ident.fit.points import FitPoints
+from stribeck.ident.laws.law import Law
+from stribeck.ident.laws.law_table import law_named, laws_on_offer
+from stribeck.ident.laws.load_components import load_part
+
+RIVAL = 2.0             # standard errors by which a load, or what is rarer (a tool, directions that differ), must win
+ORDER = ("none", "normal", "torque", "bending", "components", "load")     # which load wins an exact tie
+_SLOW = 2               # nonlinear parameters from which laws compete only with the load that was chosen
+_PLAUSIBLE = 0.02       # share from which a law is fitted and may be chosen
+_AS_NEAR = 0.5          # standard deviations from what is expected, up to which a law is as close as the closest
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The chosen fit and the table of all candidates."""
+
+    chosen: FitResult
+    candidates: tuple[Candidate, ...]
+
+
+@dataclass(frozen=True)
+class _Side:
+    """A load, and a way in which the directions differ, with the laws that compete for them."""
+
+    load: str
+    way: str
+    whole: FitPoints
+    contest: Contest
+
+    @property
+    def most_plausible(self) -> Best:
+        """The fit of the law with the greatest share."""
+        return self.contest.fit(self.contest.laws[int(np.argmax(self.contest.mixture.shares))])
+
+    def closest(self) -> Best:
+        """The fit that comes closest to what is expected, the simplest of those that are nearly as close."""
+        mixture, laws = self.contest.mixture, self.contest.laws
+        falls = mixture.stribeck_share
+        fits = [self.contest.fit(law) for law, share in zip(laws, mixture.shares, strict=True)
+                if share >= _PLAUSIBLE and (falls > 0.5 if law.knee else falls < CLAIM)] or [self.most_plausible]
+        distance = [mixture.distance(fit.whole.law, fit.values) for fit in fits]
+        near = [(len(fit.values), apart, k) for k, (fit, apart) in enumerate(zip(fits, distance, strict=True))
+                if apart <= max(_AS_NEAR, min(distance))]
+        return fits[min(near)[-1]]
+
+    def held_out(self, fit: Best, noise: Noise) -> tuple[Array, float]:
+        """Errors of round trips left out, see `held_out_errors`."""
+        data = self.contest.data
+        return held_out_errors(data, fit.whole.law, noise, fit.values, blocks_of_trips(speed_of_trips(data)))
+
+
+def select(data: FitPoints, loads: Mapping[str, Array | None], laws: tuple[str, ...] = (),
+           directional: Mapping[str, Mapping[str, Array]] | None = None, components: tuple[str, ...] = ()) -> Selection:
+    """Let laws, loads and differences between the directions compete for the points of one joint.
+
+    Parameters
+    ----------
+    data : FitPoints
+        Points; its own `load` is ignored.
+    loads : mapping of str to ndarray or None
+        Loads on offer by name; "none" is None, "components" has a column for each.
+    laws : tuple of str
+        Laws on offer; default those that compete where none is named.
+    directional : mapping of str to mapping of str to ndarray, optional
+        Differences between the directions on offer: name -> their columns, as in `FitPoints.nuisance`. Default: "none".
+    components : tuple of str
+        What the columns of the load "components" are.
+
+    Returns
+    -------
+    Selection
+
+    Raises
+    ------
+    FitError
+        If no candidate has enough round trips and speeds.
+    """
+    if data.groups < LEAST_ROUND_TRIPS:
+        raise FitError(f"{data.groups} round trip(s) found, at least {LEAST_ROUND_TRIPS} are needed")
+    named = [law_named(law) for law in laws or laws_on_offer()]
+    offered = [law for law in named if supports(data, law)]
+    quick = [law for law in offered if len(law.nonlinear) < _SLOW] or offered
+    sides = [_side(data, quick, (load, loads[load]), (way, columns), components)
+             for load in loads for way, columns in (directional or {"none": {}}).items()
+             if any(load == "none" or law.with_load for law in quick)]
+    if not sides:
+        speeds = int(speed_classes(data.w).max()) + 1
+        raise FitError(f"{speeds} different speed(s) are too few for the law(s) {', '.join(law.name for law in named)}")
+    sides.sort(key=lambda side: (len(side.whole.components) or int(side.load != "none"), len(side.whole.nuisance),
+                                 ORDER.index(side.load)))
+    fits = [side.most_plausible for side in sides]
+    noise = min(fits, key=lambda fit: fit.rmse).noise           # one noise model, so that errors compare
+    errors = [side.held_out(fit, noise)[0] for side, fit in zip(sides, fits, strict=True)]
+    dismissed = [_no_load(fit) if "none" in loads else "" for fit in fits]
+    speed = speed_of_trips(sides[0].contest.data)
+    k = _simplest_of_the_best(errors, dismissed, speed)
+    slow = _taking([law for law in offered if law not in quick], sides[k].load)
+    sides[k] = side = replace(sides[k], contest=sides[k].contest.with_laws(slow))
+    best = side.closest()
+    fit = with_intervals(best, side.load)
+    if len(side.contest.laws) > 1:
+        fit = widened(fit, side.contest.mixture)
+    # other loads that the winner does not beat, with the Coulomb friction each gives
+    alike = {other.load: other.contest.fit(best.whole.law).values["coulomb"] for i, other in enumerate(sides)
+             if other.way == side.way and other.load not in (side.load, "none", "components")
+             and not dismissed[i] and not _beats(errors[k], errors[i], speed, RIVAL)}
+    fit = _noting_other_loads(fit, side.load, alike)
+    chosen = replace(fit.of_points(side.whole), held_out_rmse=side.held_out(best, noise)[1], directional=side.way)
+    return Selection(chosen, tuple(_table(sides, dismissed, noise)))
+
+
+def _side(data: FitPoints, laws: Sequence[Law], load: tuple[str, Array | None], way: tuple[str, Mapping[str, Array]],
+          components: tuple[str, ...]) -> _Side:
+    """The same points for every law, with the load and the directions that it takes; fits see them condensed."""
+    whole = replace(data, load=load[1], components=components if load[0] == "components" else (),
+                    nuisance={**data.nuisance, **way[1]})
+    return _Side(load[0], way[0], whole, Contest.of(whole.condensed(), _taking(laws, load[0])))
+
+
+def _taking(laws: Sequence[Law], load: str) -> list[Law]:
+    """Laws that can grow with the load, where there is one."""
+    return [law for law in laws if load == "none" or law.with_load]
+
+
+def _table(sides: Sequence[_Side], dismissed: Sequence[str], noise: Noise) -> Iterator[Candidate]:
+    """All candidates; errors of those that are plausible."""
+    for side, reason in zip(sides, dismissed, strict=True):
+        for law, share in zip(side.contest.laws, side.contest.mixture.shares, strict=True):
+            count = len(law.parameters(side.load != "none", side.whole.components)) + len(side.whole.nuisance)
+            error = side.held_out(side.contest.fit(law), noise)[1] if share >= _PLAUSIBLE else float("nan")
+            yield Candidate(law.name, side.load, error, count, reason, side.way, share)
+
+
+def _noting_other_loads(fit: FitResult, load: str, alike: Mapping[str, float]) -> FitResult:
+    """A note where another load predicts as well, by which Coulomb friction without load is another."""
+    coulomb = fit.parameters["coulomb"]
+    if load in ("none", "components") or coulomb.note or coulomb.low is None or coulomb.high is None:
+        return fit
+    apart = [f"the {other} load fits as well, with {value:.4g} for coulomb" for other, value in alike.items()
+             if not coulomb.low <= value <= coulomb.high]
+    if not apart:
+        return fit
+    note = f"{'; '.join(apart)}; within the loads that were met both give the same friction"
+    return replace(fit, parameters={**fit.parameters, "coulomb": replace(coulomb, note=note)})
+
+
+def _simplest_of_the_best(errors: Sequence[Array], dismissed: Sequence[str], speed: Groups) -> int:
+    """First side, in order of complexity, that no other beats."""
+    alive = [k for k in range(len(errors)) if not dismissed[k]] or [0]
+    for k in alive:
+        if not any(_beats(errors[other], errors[k], speed, RIVAL) for other in alive):
+            return k
+    return min(alive, key=lambda k: (round(float(errors[k].mean()), 9), k))
+
+
+def _beats(errors: Array, others: Array, speed: Groups, margin: float) -> bool:
+    """Whether errors are smaller than others by so many standard errors, both over round trips and over speeds."""
+    better = others - errors
+    means = np.bincount(speed, better) / np.bincount(speed)
+    return all(bool(part.mean() > margin * part.std(ddof=1) / np.sqrt(len(part)) > 0.0) for part in (better, means))
+
+
+_MATTERS = 0.02         # least part of friction that a load must explain over its range
+
+
+def _no_load(fit: Best) -> str:
+    """Why friction of a fit does not depend on its load, or an empty text; a reason only where no load is on offer."""
+    data = fit.whole.data
+    if data.load is None:
+        return ""
+    part = load_part(fit.values, data.load)
+    if part.max() <= 0.0:
+        return "friction does not grow with the load"
+    if np.ptp(part) < _MATTERS * np.median(np.abs(data.tau)):
+        return "the load's part of friction is negligible"
+    return ""

@@ -1,0 +1,121 @@
+r"""Friction whose viscous part bends: it grows with a power of speed, or reaches a level."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.laws.law import Law
+from stribeck.ident.laws.load_components import load_level
+from stribeck.ident.laws.quantity import (
+    COULOMB,
+    COULOMB_PER_LOAD,
+    SATURATION_VELOCITY,
+    STATIC,
+    STATIC_PER_LOAD,
+    STRIBECK_VELOCITY,
+    VISCOUS_EXPONENT,
+    VISCOUS_LEVEL,
+    VISCOUS_POWER,
+)
+from stribeck.ident.laws.stribeck import stribeck
+
+
+def power_viscous(w: ArrayLike, coulomb: float, viscous_power: float, viscous_exponent: float,
+                  coulomb_coefficient: float = 0.0, load: ArrayLike | None = None) -> Array:
+    r"""Coulomb friction and a viscous part that grows with a power of speed, as in grease.
+
+    .. math:: \tau_f = [c_0 + c_1 L + k_p |\omega / (1\,\mathrm{rad/s})|^p] \operatorname{sgn}(\omega)
+
+    Parameters
+    ----------
+    w : array_like, shape (N,)
+        Joint velocity [rad/s].
+    coulomb : float
+        Load-independent Coulomb friction c_0 [N·m].
+    viscous_power : float
+        Viscous part k_p at 1 rad/s [N·m].
+    viscous_exponent : float
+        Exponent p.
+    coulomb_coefficient : float
+        Coulomb friction per load, c_1.
+    load : array_like, shape (N,), optional
+        Load L that the coefficient multiplies [N·m]; None means no load part.
+
+    Returns
+    -------
+    ndarray, shape (N,)
+        Torque that the drive adds to the rigid-body torque [N·m]; zero at w = 0.
+
+    References
+    ----------
+    Herschel and Bulkley, Kolloid-Zeitschrift 39 (1926) 291, for the flow of grease.
+    """
+    w = np.asarray(w, dtype=float)
+    return np.asarray((coulomb + coulomb_coefficient * load_level(load) + viscous_power * np.abs(w) ** viscous_exponent)
+                      * np.sign(w))
+
+
+def saturating_viscous(w: ArrayLike, coulomb: float, viscous_level: float, saturation_velocity: float,
+                       coulomb_coefficient: float = 0.0, load: ArrayLike | None = None) -> Array:
+    r"""Coulomb friction and a viscous part that reaches a level, as where a lubricant warms or thins.
+
+    .. math:: \tau_f = [c_0 + c_1 L + k_l (1 - e^{-|\omega|/\omega_l})] \operatorname{sgn}(\omega)
+
+    Parameters as in `power_viscous`; `viscous_level` is k_l [N·m], `saturation_velocity` the speed w_l at which 63 % of it are
+    reached [rad/s].
+    """
+    w = np.asarray(w, dtype=float)
+    rising = 1.0 - np.exp(-np.abs(w) / saturation_velocity)
+    return np.asarray((coulomb + coulomb_coefficient * load_level(load) + viscous_level * rising) * np.sign(w))
+
+
+def stribeck_power(w: ArrayLike, coulomb: float, static: float, stribeck_velocity: float, viscous_power: float,
+                   viscous_exponent: float, coulomb_coefficient: float = 0.0, static_coefficient: float = 0.0,
+                   load: ArrayLike | None = None) -> Array:
+    r"""`stribeck` with a viscous part that grows with a power of speed.
+
+    .. math:: \tau_f = [C + (S - C) e^{-|\omega/\omega_s|^2} + k_p |\omega / (1\,\mathrm{rad/s})|^p] \operatorname{sgn}(\omega)
+
+    Parameters as in `stribeck` and `power_viscous`.
+    """
+    w = np.asarray(w, dtype=float)
+    falling = stribeck(w, coulomb, static, stribeck_velocity, 0.0, coulomb_coefficient, static_coefficient, load=load)
+    return np.asarray(falling + viscous_power * np.abs(w) ** viscous_exponent * np.sign(w))
+
+
+POWER = Law(
+    "power", power_viscous, (COULOMB, VISCOUS_POWER, COULOMB_PER_LOAD, VISCOUS_EXPONENT), competes=True,
+    loses=("the bend of the viscous part",),
+    equation="{lhs} = (<i>C</i> + {viscous_power} |{w}|<sup>{viscous_exponent}</sup>) sgn {w}",
+    c="""
+static inline double @_power_viscous(double w, double c0, double power, double exponent, double c1, double load)
+{
+    return (c0 + c1 * load + power * pow(fabs(w), exponent)) * @_sign(w);
+}
+""")
+
+SATURATING = Law(
+    "saturating", saturating_viscous, (COULOMB, VISCOUS_LEVEL, COULOMB_PER_LOAD, SATURATION_VELOCITY), competes=True,
+    loses=("the bend of the viscous part",),
+    equation="{lhs} = [<i>C</i> + {viscous_level} (1 − <i>e</i><sup>−|{w}|/{saturation_velocity}</sup>)] sgn {w}",
+    c="""
+static inline double @_saturating_viscous(double w, double c0, double level, double wl, double c1, double load)
+{
+    return (c0 + c1 * load + level * (1.0 - exp(-fabs(w) / wl))) * @_sign(w);
+}
+""")
+
+STRIBECK_POWER = Law(
+    "stribeck-power", stribeck_power,
+    (COULOMB, STATIC, VISCOUS_POWER, COULOMB_PER_LOAD, STATIC_PER_LOAD, STRIBECK_VELOCITY, VISCOUS_EXPONENT), competes=True,
+    loses=("the Stribeck effect", "the bend of the viscous part"),
+    equation=("{lhs} = [<i>C</i> + (<i>S</i> − <i>C</i>) <i>e</i><sup>−(|{w}|/{stribeck_velocity})²</sup> + "
+              "{viscous_power} |{w}|<sup>{viscous_exponent}</sup>] sgn {w}"),
+    c="""
+static inline double @_stribeck_power(double w, double c0, double s0, double ws, double power, double exponent, double c1,
+                                      double s1, double load)
+{
+    const double c = c0 + c1 * load, s = s0 + s1 * load;
+    return (c + (s - c) * exp(-(w / ws) * (w / ws)) + power * pow(fabs(w), exponent)) * @_sign(w);
+}
+""")
