@@ -25,6 +25,7 @@ def calibration_table(calibration: Calibration) -> dict[str, Any]:
     for name, joint in calibration.joints.items():
         table = {key: value for key, value in vars(joint).items() if key not in ("names", "correlation", "parameters", "gravity")}
         table["bearing"] = asdict(joint.bearing) if joint.bearing else None
+        table["further_error"] = None if joint.further_error is None else joint.further_error.tolist()
         table["breakaway"] = asdict(joint.breakaway) if joint.breakaway else None
         for group in ("parameters", "gravity"):
             table[group] = {parameter: {key: value for key, value in vars(entry).items() if value not in (None, "")}
