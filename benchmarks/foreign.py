@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from benchmarks.foreign_cases import CASES, Case
-from benchmarks.foreign_judge import JointJudgement, judge
-from benchmarks.foreign_physics import RATE, Log, drive
-from benchmarks.main_job import motions_of_points
+from benchmarks.foreign_judge import judge
+from benchmarks.foreign_physics import RATE, ForeignArm, Log, drive
+from benchmarks.main_job import Motions, motions_of_points
 from stribeck.experiments.exporters.plan_export import plan_writer
 from stribeck.experiments.fit_runs import CALIBRATION, save_results
 from stribeck.experiments.importers.columns import parse_columns
@@ -24,7 +25,7 @@ from stribeck.experiments.importers.import_log import import_log
 from stribeck.experiments.importers.readers import open_log
 from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
 from stribeck.ident.arm.arm_file import load_arm
-from stribeck.ident.errors import InputError
+from stribeck.ident.errors import FitError, InputError
 from stribeck.ident.identify import identify
 from stribeck.ident.log.run import load_run
 
@@ -50,21 +51,22 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 def run_case(case: Case, seed: int, plan: ConstantSpeed | None = None) -> dict[str, Any]:
     """One campaign of a case, as plain data."""
-    began = time.perf_counter()
+    began, arm = time.perf_counter(), case.foreign_arm()
     found: dict[str, Any] = {"case": case.name, "seed": seed}
     with tempfile.TemporaryDirectory() as folder:
         try:
-            joints = identify_case(case, seed, Path(folder), plan)
-            missing = [name for name in case.foreign_arm().truths if name not in {joint.joint for joint in joints}]
+            joints = judge(arm, *fitted_case(case, arm, seed, Path(folder), plan))
+            missing = [name for name in arm.truths if name not in {joint.joint for joint in joints}]
             found |= {"joints": [joint.table() for joint in joints], "not_calibrated": missing}
-        except InputError as error:
-            found |= {"joints": [], "not_calibrated": list(case.foreign_arm().truths), "refused": str(error).replace(folder, "")}
+        except (InputError, FitError) as error:
+            found |= {"joints": [], "not_calibrated": list(arm.truths), "refused": str(error).replace(folder, "")}
     return found | {"seconds": round(time.perf_counter() - began, 1)}
 
 
-def identify_case(case: Case, seed: int, folder: Path, options: ConstantSpeed | None = None) -> list[JointJudgement]:
-    """Plan, export, drive by other hands, log in their units, import, fit, judge."""
-    file, arm = load_arm(case.arm), case.foreign_arm()
+def fitted_case(case: Case, arm: ForeignArm, seed: int, folder: Path,
+                options: ConstantSpeed | None = None) -> tuple[Path, pd.DataFrame, Motions]:
+    """Plan, export, drive by other hands, log in their units, import and fit: the calibration file, its points, their motions."""
+    file = load_arm(case.arm)
     exported, logged = folder / "plan.csv", folder / "log.csv"
     plan_writer(exported)(case.plan(seed, options), exported, file)
     write_log(drive(arm, *read_set_points(exported), seed), logged, list(arm.truths))
@@ -76,7 +78,7 @@ def identify_case(case: Case, seed: int, folder: Path, options: ConstantSpeed | 
     out = folder / "fit"
     out.mkdir()
     save_results(result, out)
-    return judge(arm, out / CALIBRATION, result.points, motions_of_points(recorded, result.points))
+    return out / CALIBRATION, result.points, motions_of_points(recorded, result.points)
 
 
 def read_set_points(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -24,6 +24,7 @@ _RIGHT = {      # the law that the estimator knows: by arm and joint
              "j2": JointTruth(6.5, 12.0, 9.0, 0.045, coulomb_coefficient=0.085, static_coefficient=0.13),
              "j3": JointTruth(4.5, 6.5, 6.5, 0.06, coulomb_coefficient=0.08, static_coefficient=0.11),
              "j4": JointTruth(1.9, 2.4), "j5": JointTruth(1.6, 1.7, 2.4, 0.08), "j6": JointTruth(1.1, 1.2, 1.7, 0.09)}}
+_GRAVITY = {"shoulder": 14.7, "elbow": 2.7}         # N·m at most, of the trio
 _NOISE = {TRIO: 0.05, "lab6": 0.1}
 _TURN, _TWICE, _TEETH = (1.0, 0.6), (2.0, 1.1), (200.0, 0.3)       # waves a turn of the joint, and phase
 _FIRST, _FASTEST = 0.02, 0.8    # of the velocity limit: the speeds of a user's own campaign
@@ -33,7 +34,23 @@ BRISTLE = 1e-3                  # rad of deflection before a joint slides
 
 @dataclass(frozen=True)
 class Case:
-    """A truth, and how the arm is driven: along our plan, or by a user's own so many ascending speeds."""
+    """A truth, and how the arm is driven.
+
+    Attributes
+    ----------
+    name : str
+        In the table.
+    changed : callable
+        From the truth that the estimator knows to that of the case, for every joint.
+    arm : str
+        Arm file, or name of a built-in arm.
+    own_speeds : int
+        Driven by a user's own campaign of so many ascending speeds; 0 is along our plan.
+    gear, torque_scale, payload
+        See `ForeignArm`; the scale is that of all joints.
+    viscous_growth : float
+        How much viscous friction grows from no load to the greatest that gravity puts on a joint, as a part of it.
+    """
 
     name: str
     changed: Callable[[JointTruth], JointTruth] = replace
@@ -42,13 +59,15 @@ class Case:
     gear: Gear | None = None
     torque_scale: float = 1.0
     payload: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
+    viscous_growth: float = 0.0
 
     def foreign_arm(self) -> ForeignArm:
         """The arm that is driven."""
         file = load_arm(self.arm)
         tables = [file.joint(name) for name in load_mechanism(file).names]
         armature = tuple((table.gear_ratio or 1.0) ** 2 * (table.rotor_inertia or 0.0) for table in tables)
-        truths = {name: self.changed(truth) for name, truth in _RIGHT[self.arm].items()}
+        truths = {name: replace(self.changed(truth), viscous_coefficient=self.viscous_growth / _GRAVITY.get(name, np.inf))
+                  for name, truth in _RIGHT[self.arm].items()}
         return ForeignArm(file.model, armature, truths, dict.fromkeys(truths, self.torque_scale), self.payload, self.gear,
                           _NOISE[self.arm])
 
@@ -83,10 +102,6 @@ def _bristled(truth: JointTruth) -> JointTruth:
     return replace(truth, bristle=max(truth.static, truth.coulomb) / BRISTLE)
 
 
-def _grows_with_load(truth: JointTruth) -> JointTruth:
-    return replace(truth, viscous_coefficient=0.2 / 12.0 if truth.coulomb_coefficient else 0.2 / 3.0)
-
-
 def _mixed(truth: JointTruth) -> JointTruth:
     """A bit of everything, as arms have it."""
     return replace(_bristled(truth), stribeck_exponent=1.2, viscous_power=0.9, asymmetry=0.04, warm_up=0.06, warm_up_time=150.0,
@@ -103,18 +118,18 @@ CASES = (
     Case("exponent 1.2", partial(replace, stribeck_exponent=1.2)),
     Case("viscous power 0.6", partial(_greased, viscous_power=0.6)),
     Case("viscous power 0.8", partial(_greased, viscous_power=0.8)),
-    Case("viscous grows 20 % with load", _grows_with_load),
+    Case("viscous grows 20 % with load", viscous_growth=0.2),
     Case("ripple once a turn, 10 %", partial(replace, ripples=(Ripple(0.10, *_TURN),))),
     Case("ripple twice a turn, 10 %", partial(replace, ripples=(Ripple(0.10, *_TWICE),))),
     Case("ripple at gear pitch, 10 %", partial(replace, ripples=(Ripple(0.10, *_TEETH),))),
     Case("asymmetry 5 %", partial(replace, asymmetry=0.05)),
     Case("asymmetry 20 %", partial(replace, asymmetry=0.20)),
     Case("thermal drift, 15 %", _WARMS_UP),
-    Case("backlash 3 mrad", gear=Gear(3e4, 3e-3)),
-    Case("gear elasticity, 10 kN·m/rad", gear=Gear(1e4)),
+    Case("backlash 3 mrad", gear=Gear(40.0, 3e-3)),
+    Case("gear elasticity, 20 Hz", gear=Gear(20.0)),
     Case("torque constants +7 %, unknown 1.5 kg", torque_scale=1.07, payload=(1.5, 0.30, 0.02, 0.03)),
-    Case("mix", _mixed, gear=Gear(3e4), torque_scale=1.03),
-    Case("mix, lab6", _mixed, arm="lab6", gear=Gear(3e4), torque_scale=1.03),
+    Case("mix", _mixed, gear=Gear(40.0), torque_scale=1.03),
+    Case("mix, lab6", _mixed, arm="lab6", gear=Gear(40.0), torque_scale=1.03),
     Case("own campaign, 8 speeds, warm", own_speeds=8),
     Case("own campaign, 8 speeds, warms up", _WARMS_UP, own_speeds=8),
     Case("own campaign, 15 speeds, warm", own_speeds=15),

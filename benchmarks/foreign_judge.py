@@ -6,7 +6,7 @@ times tested, but for the error in place.
 """
 
 import tomllib
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from stribeck.ident.laws.load_components import load_at
 from stribeck.ident.model.loads import joint_loads
 
 SPEEDS, LOADS = 50, 20
-_PLACES, _TIMES = 48, 8         # positions and times that a mean is taken over
+_PLACES = 20_001                # positions that a mean is taken over: many a wave of the finest ripple
 _TURNS = (-1.0, 1.0)
 
 
@@ -124,10 +124,9 @@ class _States:
         dq[:, j] = turn * speed
         scale = arm.torque_scale.get(name, 1.0)
         load = arm.loads(q, dq)[:, j]
-        places = np.linspace(points["position"].min(), points["position"].max(), _PLACES) if truth.ripples else np.zeros(1)
-        times = np.quantile(points["t"], (np.arange(_TIMES) + 0.5) / _TIMES) if truth.warm_up else np.zeros(1)
-        now = float(points["t"].median())
-        mean = [turn * np.mean([truth.friction(speed, load, turn, place, time) for place in places for time in times])
+        uneven, cold, now = unevenness(truth, points), coldness(truth, points), float(points["t"].median())
+        lasting = replace(truth, ripples=(), warm_up=0.0)
+        mean = [turn * cold * (uneven * lasting.dry(speed, load, turn, 0.0, 0.0) + lasting.wet(speed, load, 0.0))
                 for speed, load, turn in zip(speed, load, turn, strict=True)]
         here = [turn * truth.friction(speed, load, turn, place, now)
                 for speed, load, turn, place in zip(speed, load, turn, q[:, j], strict=True)]
@@ -156,11 +155,22 @@ def _relative(predicted: Array, true: Array) -> float:
     return float(np.sqrt(np.mean((predicted - true) ** 2) / np.mean(true**2)))
 
 
+def unevenness(truth: JointTruth, points: pd.DataFrame) -> float:
+    """Dry friction over its mean around the joint, mean over the positions tested."""
+    places = np.linspace(points["position"].min(), points["position"].max(), _PLACES) if truth.ripples else np.zeros(1)
+    return float(np.mean([truth.unevenness(place) for place in places]))
+
+
+def coldness(truth: JointTruth, points: pd.DataFrame) -> float:
+    """Friction over that of the warm joint, mean over the points."""
+    return float(np.mean([truth.coldness(t) for t in points["t"]]))
+
+
 def true_parameters(arm: ForeignArm, name: str, joint: JointCalibration, points: pd.DataFrame, met: Array) -> dict[str, float]:
     """Parameters of the estimate that the truth has, in the torque that was reported and by the load that the estimate uses."""
     truth = arm.truths[name]
-    times = points["t"].to_numpy()
-    factor = arm.torque_scale.get(name, 1.0) * float(np.mean([truth.coldness(t) for t in times]))
+    factor = arm.torque_scale.get(name, 1.0) * coldness(truth, points)
+    uneven = factor * unevenness(truth, points)
     load = load_at(points, joint.load, joint.values)
     columns = np.zeros((len(points), 0)) if load is None else load.reshape(len(points), -1)
     *slopes, start = np.linalg.lstsq(np.column_stack((columns, np.ones(len(points)))), met, rcond=None)[0]
@@ -173,9 +183,9 @@ def true_parameters(arm: ForeignArm, name: str, joint: JointCalibration, points:
         wanted["viscous"] = factor * truth.viscous
     names = [f"_{part}" for part in joint.components] or [""]
     for key, (level, coefficient) in levels.items():
-        wanted[key] = factor * (level + coefficient * start)
+        wanted[key] = uneven * (level + coefficient * start)
         if coefficient and joint.load != "none":
-            wanted |= {f"{key}_coefficient{end}": factor * coefficient * slope for end, slope in zip(names, slopes, strict=True)}
+            wanted |= {f"{key}_coefficient{end}": uneven * coefficient * slope for end, slope in zip(names, slopes, strict=True)}
     return {key: float(value) for key, value in wanted.items()}
 
 

@@ -22,7 +22,8 @@ _SLOW = 2e-3            # rad/s below which a joint may turn round within a step
 _POSITION_GAIN = 12.0   # 1/s
 _VELOCITY_GAIN = 2.0 * math.pi * 20.0       # 1/s, times the inertia at the start
 _INTEGRAL_GAIN = 40.0   # 1/s, times that
-_DAMPING = 0.05         # of link on spring
+_DAMPING = 0.05         # of the lighter of link and rotor on the spring
+_STEP = 0.5             # rad of the fastest swing a step
 
 
 @dataclass(frozen=True)
@@ -84,14 +85,19 @@ class JointTruth:
             drop = self.static + self.static_coefficient * load - coulomb
             level += drop * math.exp(-((speed / self.stribeck_velocity) ** self.stribeck_exponent))
         level += 0.5 * direction * self.asymmetry * coulomb
-        for ripple in self.ripples:
-            level *= 1.0 + ripple.part * math.sin(ripple.waves * q + ripple.phase)
-        return level * self.coldness(t)
+        return level * self.unevenness(q) * self.coldness(t)
 
     def wet(self, speed: float, load: float, t: float) -> float:
         """Viscous friction, unsigned [N·m]."""
         power = speed if self.viscous_power == 1.0 else speed**self.viscous_power
         return self.viscous * (1.0 + self.viscous_coefficient * load) * power * self.coldness(t)
+
+    def unevenness(self, q: float) -> float:
+        """Dry friction over its mean around the joint."""
+        factor = 1.0
+        for ripple in self.ripples:
+            factor *= 1.0 + ripple.part * math.sin(ripple.waves * q + ripple.phase)
+        return factor
 
     def coldness(self, t: float) -> float:
         """Friction over that of the warm joint."""
@@ -104,9 +110,9 @@ class JointTruth:
 
 @dataclass(frozen=True)
 class Gear:
-    """What lies between motor and link: stiffness [N·m/rad] and play [rad], of every joint."""
+    """What lies between motor and link, of every joint: how fast the rotor swings on it before a locked link [Hz], play [rad]."""
 
-    stiffness: float
+    frequency: float
     play: float = 0.0
 
 
@@ -292,20 +298,28 @@ class _Soft:
         self.pin, self.model, self.gear = rigid.pin, arm.model(), arm.gear
         self.data = self.model.createData()
         self.inertia, self.bias, self.friction = rigid.inertia, rigid.bias, rigid.friction
+        stiffness = (2.0 * math.pi * self.gear.frequency) ** 2 * np.array(arm.armature)
         links = self.pin.crba(self.model, self.data, q).diagonal()
-        self.damping = (2.0 * _DAMPING * np.sqrt(self.gear.stiffness * links)).tolist()
+        self.stiffness = stiffness.tolist()
+        self.damping = (2.0 * _DAMPING * np.sqrt(stiffness * np.minimum(links, arm.armature))).tolist()
+        self.parts = max(2, math.ceil(self._fastest(stiffness, q) / RATE / _STEP))
         self.rotor = list(arm.armature)
         self.q, self.v = q.tolist(), [0.0] * len(q)
-        self.seen = [x + tau / self.gear.stiffness + math.copysign(0.5 * self.gear.play, tau)
-                     for x, tau in zip(self.q, self.bias, strict=True)]
+        self.seen = [x + tau / K + math.copysign(0.5 * self.gear.play, tau)
+                     for x, tau, K in zip(self.q, self.bias, self.stiffness, strict=True)]
         self.speed = [0.0] * len(q)
 
-    def step(self, tau: list[float], t: float, level: list[float]) -> None:
-        """One step of time, in halves."""
-        for _ in range(2):
-            self._half(tau, t, level, 0.5 / RATE)
+    def _fastest(self, stiffness: Array, q: Array) -> float:
+        """Highest frequency of the links on their springs [rad/s]."""
+        inverse = self.pin.computeMinverse(self.model, self.data, q)
+        return float(np.sqrt(np.linalg.eigvals(inverse * stiffness).real.max()))
 
-    def _half(self, tau: list[float], t: float, level: list[float], dt: float) -> None:
+    def step(self, tau: list[float], t: float, level: list[float]) -> None:
+        """One step of time, in parts that are short for the springs."""
+        for _ in range(self.parts):
+            self._part(tau, t, level, 1.0 / RATE / self.parts)
+
+    def _part(self, tau: list[float], t: float, level: list[float], dt: float) -> None:
         q, v = np.array(self.q), np.array(self.v)
         bias = self.pin.nle(self.model, self.data, q, v)
         given, between = self.friction.at(self.seen, self.speed, np.abs(bias).tolist(), t, level, dt)
@@ -323,4 +337,4 @@ class _Soft:
         twist, half = self.seen[j] - self.q[j], 0.5 * self.gear.play
         if abs(twist) <= half:
             return 0.0
-        return self.gear.stiffness * (twist - math.copysign(half, twist)) + self.damping[j] * (self.speed[j] - self.v[j])
+        return self.stiffness[j] * (twist - math.copysign(half, twist)) + self.damping[j] * (self.speed[j] - self.v[j])
