@@ -51,6 +51,25 @@ class TestPhysics:
         np.testing.assert_allclose(friction[WINDOW, 1], true[WINDOW], rtol=0.01)
         np.testing.assert_allclose(log.q[WINDOW], q[WINDOW], atol=3e-3)
 
+    def test_without_friction_a_log_holds_the_models_torque_alone(self):
+        """Inertia of links and rotors, Coriolis forces and gravity, all joints swinging; by Pinocchio's inverse dynamics."""
+        pin = pytest.importorskip("pinocchio")
+        arm = BY_NAME["ideal law"].foreign_arm()
+        arm = replace(arm, truths=dict.fromkeys(arm.truths, JointTruth(1e-9, 0.0)), torque_noise=0.0, encoder_step=1e-12)
+        t = np.arange(801) / 400.0
+        swing = np.array([1.0, -0.7, 0.8])
+        angle = 2.0 * np.pi * t[:, None] * [0.5, 0.5, 1.0]
+        rate = np.pi * np.array([1.0, 1.0, 2.0])
+        log = drive(arm, t, np.zeros(len(t), dtype=np.int64), swing * (1.0 - np.cos(angle)), swing * rate * np.sin(angle), 0)
+        model = arm.model()
+        model.armature = np.array(arm.armature)
+        data, h = model.createData(), t[1]
+        dq, ddq = (log.q[2:] - log.q[:-2]) / (2.0 * h), (log.q[2:] - 2.0 * log.q[1:-1] + log.q[:-2]) / h**2
+        needed = np.array([pin.rnea(model, data, *state).copy() for state in zip(log.q[1:-1], dq, ddq, strict=True)])
+        later = slice(200, None)        # the drive has caught up with a start at full acceleration
+        np.testing.assert_allclose(log.tau[1:-1][later], needed[later], atol=0.02 * float(np.abs(needed).max()))
+        assert np.abs(needed - [pin.rnea(model, data, q, 0.0 * q, 0.0 * q).copy() for q in log.q[1:-1]]).max() > 3.0
+
     def test_dry_joints_stay_where_they_are(self):
         arm = replace(BY_NAME["ideal law"].foreign_arm(), torque_noise=0.0, encoder_step=1e-9)
         log, _, _ = driven(arm)
