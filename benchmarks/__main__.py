@@ -24,6 +24,7 @@ BENCHMARKS = {
     "feedforward": "one sample of friction feed-forward for six joints, with every kind of load",
     "compensation": "tracking error of slow motion under a torque controller, by what it is told of friction",
     "accuracy": "the estimator against random truths: efficiency, coverage, claims, verdicts, speed",
+    "foreign": "an arm that a simulator of other hands drives along our plan, with friction of many kinds: errors, bands, claims",
     "mutations": "damaged arm files, models, runs, calibrations and logs: tracebacks, hangs, memory, changed files",
     "reliability": "what the joints truly do when bus, drives or computer fail at random instants",
     "wires": "the main job over the wire against the same in process, and the punctuality of its cycles",

@@ -1,0 +1,154 @@
+"""Foreign physics: an arm that a simulator of other hands drives along our exported plan, through import and fit, case by case.
+
+A case knows its true friction as a function of speed, load, direction, position and time; nothing else judges.
+"""
+
+import argparse
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.foreign_cases import CASES, Case
+from benchmarks.foreign_judge import judge
+from benchmarks.foreign_physics import RATE, ForeignArm, Log, drive
+from benchmarks.main_job import Motions, motions_of_points
+from stribeck.experiments.exporters.plan_export import plan_writer
+from stribeck.experiments.fit_runs import CALIBRATION, save_results
+from stribeck.experiments.importers.columns import parse_columns
+from stribeck.experiments.importers.import_log import import_log
+from stribeck.experiments.importers.readers import open_log
+from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
+from stribeck.ident.arm.arm_file import load_arm
+from stribeck.ident.errors import FitError, InputError
+from stribeck.ident.identify import identify
+from stribeck.ident.log.run import load_run
+
+BANDS = 0.90            # share of the states that bands shall hold, or a misfit is said
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the benchmark."""
+    parser.add_argument("--cases", dest="parts", nargs="+",
+                        help="only those whose names begin so, which leaves page and results as they are; default all")
+    parser.add_argument("--seeds", type=int, default=2, help="seeds 1 ... N of each: postures, order and noise")
+    parser.add_argument("--jobs", type=int, default=2)
+
+
+def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    """Drive, import, fit and judge every case."""
+    cases = [case for case in CASES if not options.parts or case.name.startswith(tuple(options.parts))]
+    work = list(product(cases, range(1, options.seeds + 1)))
+    with ProcessPoolExecutor(options.jobs) as pool:
+        results = list(pool.map(run_case, *zip(*work, strict=True)))
+    return {"cases": results}, table(results)
+
+
+def run_case(case: Case, seed: int, plan: ConstantSpeed | None = None) -> dict[str, Any]:
+    """One campaign of a case, as plain data."""
+    began, arm = time.perf_counter(), case.foreign_arm()
+    found: dict[str, Any] = {"case": case.name, "seed": seed}
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            joints = judge(arm, *fitted_case(case, arm, seed, Path(folder), plan))
+            missing = [name for name in arm.truths if name not in {joint.joint for joint in joints}]
+            found |= {"joints": [joint.table() for joint in joints], "not_calibrated": missing}
+        except (InputError, FitError) as error:
+            found |= {"joints": [], "not_calibrated": list(arm.truths), "refused": str(error).replace(folder, "")}
+    return found | {"seconds": round(time.perf_counter() - began, 1)}
+
+
+def fitted_case(case: Case, arm: ForeignArm, seed: int, folder: Path,
+                options: ConstantSpeed | None = None) -> tuple[Path, pd.DataFrame, Motions]:
+    """Plan, export, drive by other hands, log in their units, import and fit: the calibration file, its points, their motions."""
+    file = load_arm(case.arm)
+    exported, logged = folder / "plan.csv", folder / "log.csv"
+    plan_writer(exported)(case.plan(seed, options), exported, file)
+    write_log(drive(arm, *read_set_points(exported), seed), logged, list(arm.truths))
+    log = open_log(logged)
+    columns = parse_columns(["t=time_ms[ms]", *(f"{signal}.{name}={signal}_{name}[{unit}]" for name in arm.truths
+                                                for signal, unit in (("q", "deg"), ("tau", "Nm")))], tuple(arm.truths), log.names)
+    recorded = load_run(import_log(log, file, columns, folder, torque_signal="motor current"))
+    result = identify([recorded])
+    out = folder / "fit"
+    out.mkdir()
+    save_results(result, out)
+    return out / CALIBRATION, result.points, motions_of_points(recorded, result.points)
+
+
+def read_set_points(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Time, segment, positions and velocities of an exported plan, as a stranger reads them."""
+    header = path.read_text(encoding="utf-8").splitlines()[0].split(",")
+    values = np.loadtxt(path, delimiter=",", skiprows=1)
+    q, dq = (values[:, [k for k, name in enumerate(header) if name.startswith(f"{signal}.")]] for signal in ("q", "dq"))
+    return values[:, 0], values[:, header.index("segment")].astype(np.int64), q, dq
+
+
+def write_log(log: Log, path: Path, names: list[str]) -> None:
+    """A log of their own: milliseconds, degrees, semicolons."""
+    header = ";".join(["time_ms", *(f"{signal}_{name}" for signal in ("q", "tau") for name in names)])
+    np.savetxt(path, np.column_stack((1e3 * log.t, np.rad2deg(log.q), log.tau)), delimiter=";", header=header, comments="",
+               fmt="%.9g")
+
+
+def table(results: list[dict[str, Any]]) -> str:
+    """A row a case."""
+    rows = ["| case | friction error %, worst joint: median (most) | of the mean of both directions | in place | states whose "
+            "band holds, of all joints: mean (least) | identified intervals that cover | claims | false, missed "
+            f"| says its misfit | silent: band below {100 * BANDS:g} % and no misfit said |", "|" + "---|" * 10]
+    for name in dict.fromkeys(result["case"] for result in results):
+        rows.append(_row(name, [result for result in results if result["case"] == name]))
+    joints = [joint for result in results for joint in result["joints"]]
+    silent = sum(map(_silent, joints))
+    slowest = max(result["seconds"] for result in results)
+    return "\n".join([
+        f"Physics and drive at {RATE:g} Hz with Pinocchio's M(q) and bias forces, driven along `stribeck plan -o plan.csv` or a "
+        "user's own campaign, logged, imported and fitted with default options. Friction error: rms of predicted minus true "
+        "friction over 50 speeds x 20 loads x both directions, over the rms of true friction. Where friction varies with "
+        "position or time, the truth is its mean over those tested, but for the column \"in place\". Bands are those of the "
+        "mean of both directions. Claims by joint: law, load, direction; in brackets how often, where not always. A false "
+        "claim is an effect (drop, load, direction) that the truth does not have. Says its misfit: joints whose result says that "
+        "its law does not fit; \"-\": results do not say it.", "",
+        f"{len(joints)} joints in {len(results)} campaigns; {silent} of them are silent failures. Slowest: {slowest:.0f} s.", "",
+        *rows])
+
+
+def _row(name: str, results: list[dict[str, Any]]) -> str:
+    joints = [joint for result in results for joint in result["joints"]]
+    errors = [_of_worst([result for result in results if result["joints"]], key)
+              for key in ("error", "odd_error", "in_place_error")]
+    held = [joint["held"] for joint in joints]
+    identified, covered = (sum(len(joint[key]) for joint in joints) for key in ("identified", "covered"))
+    wrong = [sum(len(joint[key]) for joint in joints) for key in ("false", "missed")]
+    said = [joint["says_misfit"] for joint in joints if joint["says_misfit"] is not None]
+    refused = [f"{len(result['not_calibrated'])} not calibrated" + (f": {result['refused']}" if "refused" in result else "")
+               for result in results if result["not_calibrated"]]
+    return " | ".join([
+        f"| {name}", *errors, f"{100 * np.mean(held):.0f} % ({100 * min(held):.0f} %)" if held else "-",
+        f"{covered} of {identified}", "; ".join([*_claimed(joints), *refused]), f"{wrong[0]}, {wrong[1]}",
+        f"{sum(said)} of {len(joints)}" if said else "-", f"{sum(map(_silent, joints))} of {len(joints)} |"])
+
+
+def _of_worst(results: list[dict[str, Any]], key: str) -> str:
+    worst = [100 * max(joint[key] for joint in result["joints"]) for result in results]
+    return f"{np.median(worst):.2f} ({max(worst):.2f})" if worst else "-"
+
+
+def _silent(joint: dict[str, Any]) -> bool:
+    return bool(joint["held"] < BANDS and not joint["says_misfit"])
+
+
+def _claimed(joints: list[dict[str, Any]]) -> list[str]:
+    """Claims of each joint, with how often each where they differ."""
+    out = []
+    for name in dict.fromkeys(joint["joint"] for joint in joints):
+        claims = [joint["claims"] for joint in joints if joint["joint"] == name]
+        counts = {claim: claims.count(claim) for claim in claims}
+        out.append(f"{name} " + " / ".join(claim if len(counts) == 1 else f"{claim} ({count})"
+                                           for claim, count in counts.items()))
+    return out

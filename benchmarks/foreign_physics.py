@@ -1,0 +1,340 @@
+"""An arm of other hands: Pinocchio's M(q) and bias forces, an integrator, a drive loop and friction that share no line with ours.
+
+Every step of half a millisecond the drive answers with its torque, and velocities follow from impulses (Moreau's time stepping):
+dry friction takes whatever stops a joint, up to its level, joint after joint until all agree (Gauss-Seidel). Bristles (LuGre)
+deflect instead; between motor and link there may be a spring, and play.
+"""
+
+import math
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import CubicHermiteSpline
+
+Array = NDArray[np.float64]
+RATE = 2000.0           # Hz of physics and drive
+_SWEEPS = 8             # of Gauss-Seidel, at most
+_AGREED = 1e-10         # rad/s or less changed by a sweep
+_SLOW = 2e-3            # rad/s below which a joint may turn round within a step
+_POSITION_GAIN = 12.0   # 1/s
+_VELOCITY_GAIN = 2.0 * math.pi * 20.0       # 1/s, times the inertia at the start
+_INTEGRAL_GAIN = 40.0   # 1/s, times that
+_DAMPING = 0.05         # of the lighter of link and rotor on the spring
+_STEP = 0.5             # rad of the fastest swing a step
+
+
+@dataclass(frozen=True)
+class Ripple:
+    """Friction that varies with position, as a part of its dry level: so many waves a turn of the joint."""
+
+    part: float
+    waves: float
+    phase: float = 0.0
+
+
+@dataclass(frozen=True)
+class JointTruth:
+    """True friction of a joint as a function of speed, load, direction, position and time.
+
+    Attributes
+    ----------
+    coulomb, static, viscous : float
+        Levels [N·m]; torque at 1 rad/s. No `static` is no drop.
+    stribeck_velocity, stribeck_exponent : float
+        Of the drop.
+    viscous_power : float
+        Viscous friction grows with this power of the speed.
+    coulomb_coefficient, static_coefficient, viscous_coefficient : float
+        Growth with the rigid-body torque that the joint transmits; of viscous friction as a part of it a N·m.
+    asymmetry : float
+        What Coulomb friction is more forward than backward, over their mean.
+    ripples : tuple of Ripple
+        Variation with position.
+    warm_up, warm_up_time : float
+        What it is more at the start, as a part of the warm one, and how soon that fades [s].
+    bristle : float
+        Stiffness of bristles [N·m/rad]; 0 is dry friction that sticks.
+    scatter : float
+        Standard deviation of the level from segment to segment, as a part of it; no part of the truth, but of what is measured.
+    """
+
+    coulomb: float
+    viscous: float
+    static: float = 0.0
+    stribeck_velocity: float = 0.05
+    stribeck_exponent: float = 2.0
+    viscous_power: float = 1.0
+    coulomb_coefficient: float = 0.0
+    static_coefficient: float = 0.0
+    viscous_coefficient: float = 0.0
+    asymmetry: float = 0.0
+    ripples: tuple[Ripple, ...] = ()
+    warm_up: float = 0.0
+    warm_up_time: float = 60.0
+    bristle: float = 0.0
+    scatter: float = 0.0
+
+    def dry(self, speed: float, load: float, direction: float, q: float, t: float) -> float:
+        """Level of dry friction, unsigned [N·m]."""
+        coulomb = self.coulomb + self.coulomb_coefficient * load
+        level = coulomb
+        if self.static:
+            drop = self.static + self.static_coefficient * load - coulomb
+            level += drop * math.exp(-((speed / self.stribeck_velocity) ** self.stribeck_exponent))
+        level += 0.5 * direction * self.asymmetry * coulomb
+        return level * self.unevenness(q) * self.coldness(t)
+
+    def wet(self, speed: float, load: float, t: float) -> float:
+        """Viscous friction, unsigned [N·m]."""
+        power = speed if self.viscous_power == 1.0 else speed**self.viscous_power
+        return self.viscous * (1.0 + self.viscous_coefficient * load) * power * self.coldness(t)
+
+    def unevenness(self, q: float) -> float:
+        """Dry friction over its mean around the joint."""
+        factor = 1.0
+        for ripple in self.ripples:
+            factor *= 1.0 + ripple.part * math.sin(ripple.waves * q + ripple.phase)
+        return factor
+
+    def coldness(self, t: float) -> float:
+        """Friction over that of the warm joint."""
+        return 1.0 + self.warm_up * math.exp(-t / self.warm_up_time) if self.warm_up else 1.0
+
+    def friction(self, speed: float, load: float, direction: float, q: float, t: float) -> float:
+        """All of it, unsigned [N·m]."""
+        return self.dry(speed, load, direction, q, t) + self.wet(speed, load, t)
+
+
+@dataclass(frozen=True)
+class Gear:
+    """What lies between motor and link, of every joint: how fast the rotor swings on it before a locked link [Hz], play [rad]."""
+
+    frequency: float
+    play: float = 0.0
+
+
+@dataclass(frozen=True)
+class ForeignArm:
+    """An arm that is driven by other software.
+
+    Attributes
+    ----------
+    urdf : Path
+        Its model.
+    armature : tuple of float
+        Inertia of the rotors at the joints [kg·m²].
+    truths : dict of str to JointTruth
+        Friction by joint, in the order of the model.
+    torque_scale : dict of str to float
+        What the reported torque is over the true one, where not 1: a torque constant that is wrong.
+    payload : tuple of float
+        Mass, and centre of mass on the last link [kg, m]; nobody knows of it.
+    gear : Gear, optional
+        What is soft; default: nothing.
+    torque_noise, encoder_step : float
+        Of what is logged [N·m, rad].
+    """
+
+    urdf: Path
+    armature: tuple[float, ...]
+    truths: dict[str, JointTruth]
+    torque_scale: dict[str, float] = field(default_factory=dict)
+    payload: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
+    gear: Gear | None = None
+    torque_noise: float = 0.05
+    encoder_step: float = 1e-5
+
+    def model(self) -> Any:
+        """Its links in Pinocchio, payload included, without rotors."""
+        import pinocchio as pin
+
+        model = pin.buildModelFromUrdf(str(self.urdf))
+        assert tuple(model.names)[1:] == tuple(self.truths)
+        mass, *com = self.payload
+        if mass:
+            model.appendBodyToJoint(model.njoints - 1, pin.Inertia(mass, np.array(com), np.zeros((3, 3))), pin.SE3.Identity())
+        return model
+
+    def loads(self, q: Array, dq: Array) -> Array:
+        """Rigid-body torque that every joint transmits at constant speeds, unsigned, shape (N, n) [N·m]."""
+        import pinocchio as pin
+
+        model = self.model()
+        data = model.createData()
+        return np.array([np.abs(pin.nle(model, data, *state)) for state in zip(q, dq, strict=True)])
+
+
+@dataclass(frozen=True)
+class Log:
+    """What its controller wrote down, a row a cycle of the set-points: shapes (N,), (N, n), (N, n)."""
+
+    t: Array
+    q: Array
+    tau: Array
+
+
+def drive(arm: ForeignArm, t: Array, segment: NDArray[np.int64], q: Array, dq: Array, seed: int) -> Log:
+    """Follow set-points (N, n) at times (N,) with a drive loop of its own, and log what the motors see."""
+    rng = np.random.default_rng(seed)
+    every = round(RATE * float(t[1] - t[0]))
+    fine = np.arange(every * (len(t) - 1) + 1) / RATE
+    path = CubicHermiteSpline(t, q, dq)
+    wanted, rate = path(np.minimum(fine, t[-1])), path(np.minimum(fine, t[-1]), 1)
+    levels = 1.0 + rng.normal(size=(int(segment.max()) + 2, q.shape[1])) * [truth.scatter for truth in arm.truths.values()]
+    motion = (_Soft if arm.gear else _Rigid)(arm, q[0])
+    loop = _DriveLoop(motion.inertia, motion.bias)
+    rows_q, rows_tau = np.empty_like(q), np.empty_like(q)
+    targets, rates, scales = wanted.tolist(), rate.tolist(), levels.tolist()
+    for step, (target, speed) in enumerate(zip(targets, rates, strict=True)):
+        row, over = divmod(step, every)
+        tau = loop(target, speed, motion.seen, motion.speed)
+        if not over:
+            rows_q[row], rows_tau[row] = motion.seen, tau
+        motion.step(tau, step / RATE, scales[int(segment[row])])
+    scale = np.array([arm.torque_scale.get(name, 1.0) for name in arm.truths])
+    logged = rows_tau * scale + rng.normal(scale=arm.torque_noise, size=rows_tau.shape)
+    return Log(t, np.round(rows_q / arm.encoder_step) * arm.encoder_step, logged)
+
+
+class _DriveLoop:
+    """Position over velocity over torque, as drives do it: P, then PI with the set-point's speed fed forward."""
+
+    def __init__(self, inertia: list[float], bias: list[float]) -> None:
+        self.gain = [_VELOCITY_GAIN * J for J in inertia]
+        self.held = list(bias)
+
+    def __call__(self, target: list[float], rate: list[float], q: list[float], v: list[float]) -> list[float]:
+        tau = []
+        for j, gain in enumerate(self.gain):
+            error = rate[j] + _POSITION_GAIN * (target[j] - q[j]) - v[j]
+            self.held[j] += gain * _INTEGRAL_GAIN * error / RATE
+            tau.append(gain * error + self.held[j])
+        return tau
+
+
+class _Friction:
+    """Friction of all joints at a step: what is dry and sticks, within its levels, and what is given."""
+
+    def __init__(self, arm: ForeignArm, inertia: list[float]) -> None:
+        self.truths = list(arm.truths.values())
+        self.bristles = [0.0] * len(self.truths)
+        self.damping = [0.2 * math.sqrt(truth.bristle * J) for truth, J in zip(self.truths, inertia, strict=True)]
+
+    def at(self, q: list[float], v: list[float], load: list[float], t: float, level: list[float],
+           dt: float) -> tuple[list[float], list[tuple[float, float]]]:
+        """Torques that are given, signed, and between which dry friction may be."""
+        given, between = [], []
+        for j, truth in enumerate(self.truths):
+            speed, sign = abs(v[j]), math.copysign(1.0, v[j])
+            there = level[j] * truth.dry(speed, load[j], sign, q[j], t)
+            back = level[j] * truth.dry(speed, load[j], -sign, q[j], t) if speed < _SLOW else there
+            wet = sign * truth.wet(speed, load[j], t)
+            if truth.bristle:
+                given.append(wet + self._bristle(j, truth, v[j], there, dt))
+                between.append((0.0, 0.0))
+            else:
+                given.append(wet)
+                between.append((-back, there) if sign > 0.0 else (-there, back))
+        return given, between
+
+    def _bristle(self, j: int, truth: JointTruth, v: float, level: float, dt: float) -> float:
+        """LuGre: bristles deflect with the motion and slip at the level; their deflection is stepped implicitly."""
+        before = self.bristles[j]
+        after = (before + v * dt) / (1.0 + truth.bristle * abs(v) / level * dt)
+        self.bristles[j] = after
+        return truth.bristle * after + self.damping[j] * (after - before) / dt
+
+
+class _Rigid:
+    """Motor and link as one."""
+
+    def __init__(self, arm: ForeignArm, q: Array) -> None:
+        import pinocchio as pin
+
+        self.pin, self.model = pin, arm.model()
+        self.model.armature = np.array(arm.armature)
+        self.data = self.model.createData()
+        self.q, self.v = q.copy(), np.zeros(len(q))
+        self.seen, self.speed, self.impulse = q.tolist(), [0.0] * len(q), [0.0] * len(q)
+        self.inertia = self.pin.crba(self.model, self.data, self.q).diagonal().tolist()
+        self.bias = self.pin.nle(self.model, self.data, self.q, self.v).tolist()
+        self.friction = _Friction(arm, self.inertia)
+
+    def step(self, tau: list[float], t: float, level: list[float]) -> None:
+        """One step of time."""
+        bias = self.pin.nle(self.model, self.data, self.q, self.v)
+        inverse = self.pin.computeMinverse(self.model, self.data, self.q)
+        given, between = self.friction.at(self.seen, self.speed, np.abs(bias).tolist(), t, level, 1.0 / RATE)
+        held = self.impulse         # friction of the step before: as good as right while a joint slides
+        v = (self.v + inverse @ (np.array(tau) - bias - given - held) / RATE).tolist()
+        rows = (inverse / RATE).tolist()
+        for _ in range(_SWEEPS):
+            most = 0.0
+            for j, (low, high) in enumerate(between):
+                own = rows[j][j]
+                wanted = min(max(held[j] + v[j] / own, low), high)
+                more = wanted - held[j]
+                if more:
+                    held[j] = wanted
+                    for k in range(len(v)):
+                        v[k] -= rows[k][j] * more
+                    most = max(most, abs(own * more))
+            if most < _AGREED:
+                break
+        self.v = np.array(v)
+        self.q = self.q + self.v / RATE
+        self.seen, self.speed = self.q.tolist(), v
+
+
+class _Soft:
+    """A spring with play between motor, where friction acts and the encoder sits, and link."""
+
+    def __init__(self, arm: ForeignArm, q: Array) -> None:
+        assert arm.gear is not None
+        rigid = _Rigid(replace(arm, gear=None), q)
+        self.pin, self.model, self.gear = rigid.pin, arm.model(), arm.gear
+        self.data = self.model.createData()
+        self.inertia, self.bias, self.friction = rigid.inertia, rigid.bias, rigid.friction
+        stiffness = (2.0 * math.pi * self.gear.frequency) ** 2 * np.array(arm.armature)
+        links = self.pin.crba(self.model, self.data, q).diagonal()
+        self.stiffness = stiffness.tolist()
+        self.damping = (2.0 * _DAMPING * np.sqrt(stiffness * np.minimum(links, arm.armature))).tolist()
+        self.parts = max(2, math.ceil(self._fastest(stiffness, q) / RATE / _STEP))
+        self.rotor = list(arm.armature)
+        self.q, self.v = q.tolist(), [0.0] * len(q)
+        self.seen = [x + tau / K + math.copysign(0.5 * self.gear.play, tau)
+                     for x, tau, K in zip(self.q, self.bias, self.stiffness, strict=True)]
+        self.speed = [0.0] * len(q)
+
+    def _fastest(self, stiffness: Array, q: Array) -> float:
+        """Highest frequency of the links on their springs [rad/s]."""
+        inverse = self.pin.computeMinverse(self.model, self.data, q)
+        return float(np.sqrt(np.linalg.eigvals(inverse * stiffness).real.max()))
+
+    def step(self, tau: list[float], t: float, level: list[float]) -> None:
+        """One step of time, in parts that are short for the springs."""
+        for _ in range(self.parts):
+            self._part(tau, t, level, 1.0 / RATE / self.parts)
+
+    def _part(self, tau: list[float], t: float, level: list[float], dt: float) -> None:
+        q, v = np.array(self.q), np.array(self.v)
+        bias = self.pin.nle(self.model, self.data, q, v)
+        given, between = self.friction.at(self.seen, self.speed, np.abs(bias).tolist(), t, level, dt)
+        spring = [self._spring(j) for j in range(len(tau))]
+        for j, (low, high) in enumerate(between):
+            free = self.speed[j] + dt / self.rotor[j] * (tau[j] - spring[j] - given[j])
+            dry = min(max(free * self.rotor[j] / dt, low), high)
+            self.speed[j] = free - dt / self.rotor[j] * dry
+            self.seen[j] += dt * self.speed[j]
+        v = v + dt * (self.pin.computeMinverse(self.model, self.data, q) @ (np.array(spring) - bias))
+        self.v, self.q = v.tolist(), (q + dt * v).tolist()
+
+    def _spring(self, j: int) -> float:
+        """Torque on the link; none within the play."""
+        twist, half = self.seen[j] - self.q[j], 0.5 * self.gear.play
+        if abs(twist) <= half:
+            return 0.0
+        return self.stiffness[j] * (twist - math.copysign(half, twist)) + self.damping[j] * (self.speed[j] - self.v[j])
