@@ -38,7 +38,7 @@ def campaign(make_arm: Callable[..., ArmFile], make_plan: Callable[..., Plan],
 
 @pytest.fixture(scope="module")
 def two(campaign: Callable[..., Run]) -> list[Run]:
-    return [campaign(mass, seed, stroke_scatter=0.01) for seed, mass in enumerate((0.0, 3.0))]
+    return [campaign(mass, seed, stroke_scatter=0.01) for seed, mass in enumerate((0.0, 3.0), start=4)]
 
 
 def test_a_payload_settles_the_load_that_no_posture_varies(two: list[Run], tmp_path: Path) -> None:

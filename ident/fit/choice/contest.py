@@ -72,7 +72,7 @@ class Contest:
 
 
 def _judge(fit: Best) -> Judge:
-    """By the noise that a law leaves which fits well, widened by what round trips of a speed, or one after the other, have in common."""
+    """By the noise that a law leaves which fits well, more where round trips of a speed, or successive ones, go together."""
     data, noise = fit.whole.data, fit.noise
     assert noise.level is not None
     count = np.ones(len(data.tau)) if data.count is None else data.count

@@ -1,4 +1,5 @@
 """The fit of one joint: friction law, gravity check, difference between the directions, and advice.
 
-Imports from: `ident`, `ident.fit`, `ident.fit.choice`, `ident.laws`, `ident.log`, `ident.log.health`, `ident.log.motion`, `ident.model`.
+Imports from: `ident`, `ident.fit`, `ident.fit.choice`, `ident.laws`, `ident.log`,
+`ident.log.health`, `ident.log.motion`, `ident.model`.
 """
