@@ -14,8 +14,7 @@ from stribeck.ident.fit.law_on_points import linear_names
 from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.quantity import COULOMB, STATIC
 
-LOW = 0.3               # of the fastest speed: an excess that fades above it is rather curvature of the viscous part,
-_LEVEL = 0.25           # and above this the levels of a law with an excess are not those of laws without
+LOW = 0.25              # of the fastest speed: an excess that fades above it is rather curvature of the viscous part
 _BEYOND = 1.5           # standard deviations by which an excess exceeds zero; one that is cut at zero has about one
 _SPEEDS = 24            # at which curves are compared
 _STEPS = 48             # bisections for a quantile
@@ -73,7 +72,7 @@ class Mixture:
     @cached_property
     def stribeck_share(self) -> float:
         """Of laws at values with which friction has an excess at low speed that fades with speed."""
-        return float(sum(weight[_fades(one, LOW) & _exceeds(one)].sum()
+        return float(sum(weight[_fades(one) & _exceeds(one)].sum()
                          for one, weight in zip(self.evidences, self.weights, strict=True) if one.law.knee))
 
     @cached_property
@@ -126,16 +125,16 @@ class Mixture:
         for one, weight in zip(self.evidences, self.weights, strict=True):
             names = linear_names(one.data, one.law)
             if name in names and law in ("", one.law.name):
-                i, rows = names.index(name), _fades(one, _LEVEL) if one.law.knee else slice(None)
+                i, rows = names.index(name), _fades(one) if one.law.knee else slice(None)
                 parts.append((weight[rows], one.mean[rows, i], np.sqrt(np.maximum(0.0, one.covariance[rows, i, i]))))
         weight, mean, deviation = (np.concatenate([np.empty(0), *part]) for part in zip(*parts, strict=True)) if parts else 3 * (
             np.empty(0),)
         return Normals(weight / weight.sum(), mean, deviation) if weight.sum() > 0.0 else None
 
 
-def _fades(one: Evidence, part: float) -> NDArray[np.bool_]:
-    """At which values of its nonlinear parameters a law's excess fades below a part of the fastest speed, shape (K,)."""
-    return np.asarray(one.grid[one.law.knee] <= part * np.abs(one.data.w).max())
+def _fades(one: Evidence) -> NDArray[np.bool_]:
+    """At which values of its nonlinear parameters a law's excess fades at low speed, shape (K,)."""
+    return np.asarray(one.grid[one.law.knee] <= LOW * np.abs(one.data.w).max())
 
 
 def _exceeds(one: Evidence) -> NDArray[np.bool_]:
