@@ -47,9 +47,9 @@ class Tuning:
 def tune(physics: PhysicsModel, data: "mujoco.MjData", limits: Limits, dt: float, path: Path) -> Tuning:
     """Tune the velocity loops at the posture of `data`.
 
-    The gains are those of a rigid joint: a drive is tuned for the inertia of rotor and link together, and made stronger where
-    that is so little that friction would hold it up. Whether steps of the physics of `dt` follow such loops is looked at all
-    over the joints' ranges, `limits`.
+    The gains are those of a rigid joint: a drive is tuned for the inertia of rotor and link together. Where no rotor is stated
+    and the link alone is so light that friction would hold it up, the drive is stronger. Whether steps of the physics of `dt`
+    follow such loops is looked at all over the joints' ranges, `limits`.
 
     Raises
     ------
@@ -101,7 +101,8 @@ def _rigid(physics: PhysicsModel, kp: Array, limits: Limits, dt: float) -> Tunin
         load[row], transmitted[row] = loads(data)
     level, slope = _friction(truth, np.abs(load).max(axis=0), np.abs(transmitted).max(axis=0))
     integral = 2.0 * np.pi * truth.column("bandwidth") / 4.0 * np.nan_to_num(limits.following_error, nan=0.05)
-    weak = (2.0 * level > _WEAK * integral * kp) | (slope > _STEEPEST[0] * kp)
+    rotors = model.dof_armature[physics.axes.drives]        # a joint that states one is as strong as it says
+    weak = (rotors == 0.0) & ((2.0 * level > _WEAK * integral * kp) | (slope > _STEEPEST[0] * kp))
     kp = np.where(weak, np.maximum.reduce((kp, 2.0 * level / (_STRONG * integral), slope / _STEEPEST[1])), kp)
     root = np.sqrt(kp)
     return Tuning(kp, 0.0, bool(dt * np.linalg.eigvalsh(root[:, None] * np.linalg.inv(M) * root).max() > _EXPLICIT))

@@ -160,8 +160,13 @@ def lmfit_result(data: FitPoints, law: Law, noise: Noise, start: Mapping[str, fl
 
 def prediction_band(law: str, values: Mapping[str, float], names: tuple[str, ...], covariance: Array,
                     velocity: ArrayLike, load: ArrayLike | None, factor: float = 1.96) -> Array:
-    """Half width of the band of predicted friction from the parameters' covariance, shape (N,)."""
+    """Half width of the band of predicted friction from the parameters' covariance, shape (N,).
+
+    nan where every parameter is at a bound, and nothing says how far friction may be off.
+    """
     torque, w = law_named(law).torque, np.atleast_1d(np.asarray(velocity, dtype=float))
+    if not names:
+        return np.full(len(w), np.nan)
     gradient = []
     for name in names:
         step = 1e-5 * max(abs(values[name]), 1e-6)
