@@ -60,12 +60,13 @@ class PhysicsLoop:
         most = (np.where(np.isnan(limit), np.inf, limit) for limit in (limits.torque, limits.acceleration * dt))
         rows = np.transpose((tuning.kp, tuning.kp * bandwidth / 4.0 * dt, *most, load))
         self._stiff_loops: list[StiffLoop] = []
+        self._rotors = model.dof_armature[self._drives].copy()
         if tuning.stiff:                # what friction meets is the joint with its loop; else it creeps where it sticks
             yielding = 1.0 / (1.0 + dt * tuning.kp * model.dof_invweight0[self._drives])
             model.dof_invweight0[self._drives] *= yielding
             self._stiff_loops = [StiffLoop(*row) for row in rows.tolist()]
             for loop, part in zip(self._stiff_loops, yielding.tolist(), strict=True):
-                loop.yielding = part
+                loop.dt, loop.yielding = dt, part
         self.loops: list[VelocityLoop] = [*self._stiff_loops] or [VelocityLoop(*row) for row in rows.tolist()]
         phases = rng.uniform(0.0, 2.0 * np.pi, n).tolist()
         self._frictions = [Friction(joint, phase, dt) for joint, phase in zip(truth.joints, phases, strict=True)]
@@ -102,32 +103,33 @@ class PhysicsLoop:
         model, data, drives = self._model, self._data, self._drives
         frictions, history, targets = self._frictions, self._history, velocity.tolist()
         q, dq, dry = data.qpos, data.qvel, model.dof_frictionloss
-        model.dof_damping[drives] = viscous = [friction.settle(data.time, *here) for friction, *here in zip(
+        model.dof_damping[drives] = [friction.settle(data.time, *here) for friction, *here in zip(
             frictions, q[drives].tolist(), dq[drives].tolist(), self._load, self._transmitted, strict=True)]
         for _ in range(self._substeps):
             speeds = dq[drives].tolist()
             dry[drives] = [friction.dry(speed) for friction, speed in zip(frictions, speeds, strict=True)]
-            torque = (self._stiff_step if self._stiff_loops else self._step)(targets, speeds, viscous)
+            torque = (self._stiff_step if self._stiff_loops else self._step)(targets, speeds)
             self._ticks += 1
             history[self._ticks % len(history)] = torque
         mujoco.mj_rnePostConstraint(model, data)
         self._load, self._transmitted = self.loads(data)
 
-    def _step(self, targets: list[float], speeds: list[float], _: list[float]) -> list[float]:
+    def _step(self, targets: list[float], speeds: list[float]) -> list[float]:
         """One step of the physics; returns the drives' torques."""
         torque = [loop.torque(target, speed) for loop, target, speed in zip(self.loops, targets, speeds, strict=True)]
         self._data.qfrc_applied[self._drives] = torque
         mujoco.mj_step(self._model, self._data)
         return torque
 
-    def _stiff_step(self, targets: list[float], speeds: list[float], viscous: list[float]) -> list[float]:
-        """The same where loops need the velocities of its end: the step takes their gains as damping."""
+    def _stiff_step(self, targets: list[float], speeds: list[float]) -> list[float]:
+        """The same where loops need the velocities of its end."""
         data, drives, loops = self._data, self._drives, self._stiff_loops
         asked = [loop.push(target, speed) for loop, target, speed in zip(loops, targets, speeds, strict=True)]
         data.qfrc_applied[drives] = [push for push, _ in asked]
-        self._model.dof_damping[drives] = [rubs + damping for rubs, (_, damping) in zip(viscous, asked, strict=True)]
+        self._model.dof_armature[drives] = self._rotors + [inertia for _, inertia in asked]
         mujoco.mj_step(self._model, data)
-        return [loop.settle(*wanted, speed) for loop, wanted, speed in zip(loops, asked, data.qvel[drives].tolist(), strict=True)]
+        return [loop.settle(*wanted, *speed) for loop, wanted, *speed in zip(
+            loops, asked, speeds, data.qvel[drives].tolist(), strict=True)]
 
     def wait(self, duration: float) -> None:
         """Let time pass at rest without a step of the physics [s]: warm-up and friction that grows at rest go on."""
