@@ -127,6 +127,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
             place = Path(options.keep or folder) / "-".join(case).replace(" ", "-")
             place.mkdir(parents=True)
             found = init_and_calibrate(*case, place, options.seed, options.budget)
+            found["said"] = found["said"].replace(f"{place}/", "")
         print(json.dumps(found), file=sys.stderr, flush=True)
         return found
 
@@ -234,7 +235,8 @@ def _table(results: list[dict[str, Any]]) -> str:
     names = {one["arm"] for one in there}
     errors = [100.0 * max(one["error"].values()) for one in ran] or [0.0]
     rows += ["", f"{len(ran)} of {len(there)} campaigns of {len(names)} arms ran through; friction error of the worst joint: "
-             f"median {float(np.median(errors)):.2f} %, at most {max(errors):.2f} %."]
+             f"median {float(np.median(errors)):.2f} %, at most {max(errors):.2f} %. Models stand alone: meshes that lie elsewhere in "
+             "their packages take no part in checks for collision."]
     if absent:
         rows += ["", f"Not installed here: {', '.join(absent)}."]
     refused = [f"- {one['arm']}, {one['truth']}: {one['said'][-600:]}" for one in there if not one["ok"]]
