@@ -112,7 +112,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--arms", nargs="+", default=list(ARMS), choices=list(ARMS))
     parser.add_argument("--truths", nargs="+", default=list(TRUTHS), choices=TRUTHS)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--budget", default="4min", help="robot time of each campaign")
+    parser.add_argument("--budget", default="3min", help="robot time of each campaign")
     parser.add_argument("--jobs", type=int, default=1, help="campaigns side by side")
     parser.add_argument("--keep", type=Path, help="folder to keep the campaigns in")
     parser.add_argument("--parts", action="store_true", help="print only; the page stays as it is")
@@ -235,8 +235,8 @@ def _table(results: list[dict[str, Any]]) -> str:
     names = {one["arm"] for one in there}
     errors = [100.0 * max(one["error"].values()) for one in ran] or [0.0]
     rows += ["", f"{len(ran)} of {len(there)} campaigns of {len(names)} arms ran through; friction error of the worst joint: "
-             f"median {float(np.median(errors)):.2f} %, at most {max(errors):.2f} %. Models stand alone: meshes that lie elsewhere in "
-             "their packages take no part in checks for collision."]
+             f"median {float(np.median(errors)):.2f} %, at most {max(errors):.2f} %. Models stand alone: meshes that lie "
+             "elsewhere in their packages take no part in checks for collision."]
     if absent:
         rows += ["", f"Not installed here: {', '.join(absent)}."]
     refused = [f"- {one['arm']}, {one['truth']}: {one['said'][-600:]}" for one in there if not one["ok"]]
