@@ -168,7 +168,7 @@ def candidate_rows(data: JointData) -> list[CandidateRow]:
     tried = [c for c in data.fit.candidates if np.isfinite(c.held_out_rmse)]        # others are too little plausible
     for c in sorted(tried, key=lambda c: (bool(c.dismissed), -c.share if c.load == joint.load else 1.0, c.held_out_rmse)):
         chosen = (c.law, c.load) == (joint.law, joint.load)
-        remark = c.dismissed or (f"{100.0 * c.share:.0f} % plausible" if c.load == joint.load else
+        remark = c.dismissed or (f"{100.0 * c.share:.0f} % plausible" if c.load == joint.load and c.share < 1.0 else
                                  "no better beyond chance" if c.held_out_rmse <= best else "")
         rows.append(CandidateRow(c.law, words.load_word(c.load, data.prismatic), words.number(c.held_out_rmse),
                                  100.0 * c.held_out_rmse / worst, c.parameters, remark,

@@ -133,7 +133,7 @@ class JointCalibrationTable(BaseModel):
     factor: PositiveFloat = 1.96
     torque_scale: PositiveFloat | None = None
     stribeck_share: Annotated[float, Key(ge=0.0, le=1.0)] | None = None
-    further_error: list[tuple[PositiveFloat, NonNegativeFloat]] | None = None
+    further_error: Annotated[list[tuple[PositiveFloat, NonNegativeFloat]], Key(min_length=1)] | None = None
     parameters: dict[str, ParameterTable]
     gravity: dict[str, ParameterTable] = {}
     breakaway: _BreakawayTable | None = None
@@ -169,6 +169,8 @@ class JointCalibrationTable(BaseModel):
                                  f"\"{self.directional}\" needs it")
             if self.directional == "driving" and self.load in ("none", "components"):
                 raise InputError(f"{where}.load = \"{self.load}\": directional = \"driving\" needs a single load")
+        if self.further_error is not None and not np.all(np.diff([speed for speed, _ in self.further_error]) > 0.0):
+            raise InputError(f"{where}.further_error: its speeds must ascend")
         for name in self.correlation.names:
             if name not in parameters:
                 raise InputError(f"{where}.correlation.names: {unknown_name('parameter', name, parameters)}")

@@ -26,25 +26,7 @@ def power_viscous(w: ArrayLike, coulomb: float, viscous_power: float, viscous_ex
 
     .. math:: \tau_f = [c_0 + c_1 L + k_p |\omega / (1\,\mathrm{rad/s})|^p] \operatorname{sgn}(\omega)
 
-    Parameters
-    ----------
-    w : array_like, shape (N,)
-        Joint velocity [rad/s].
-    coulomb : float
-        Load-independent Coulomb friction c_0 [N·m].
-    viscous_power : float
-        Viscous part k_p at 1 rad/s [N·m].
-    viscous_exponent : float
-        Exponent p.
-    coulomb_coefficient : float
-        Coulomb friction per load, c_1.
-    load : array_like, shape (N,), optional
-        Load L that the coefficient multiplies [N·m]; None means no load part.
-
-    Returns
-    -------
-    ndarray, shape (N,)
-        Torque that the drive adds to the rigid-body torque [N·m]; zero at w = 0.
+    Parameters as in `coulomb_viscous`; `viscous_power` is k_p, the viscous part at 1 rad/s [N·m], `viscous_exponent` p.
 
     References
     ----------

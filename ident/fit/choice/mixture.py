@@ -17,25 +17,37 @@ from stribeck.ident.laws.quantity import COULOMB, STATIC
 LOW = 0.25              # of the fastest speed: an excess that fades above it is rather curvature of the viscous part
 _BEYOND = 1.5           # standard deviations by which an excess exceeds zero; one that is cut at zero has about one
 _SPEEDS = 24            # at which curves are compared
-_STEPS = 48             # bisections for a quantile
+_STEPS, _FAR = 48, 9.0   # bisections for a quantile, and standard deviations within which it is sought
+_NOTHING = 1e-6         # part of the greatest weight below which a component is left out of quantiles
 
 
 @dataclass(frozen=True)
 class Normals:
-    """A quantity under a mixture, shape (K,) each: weights that add up to 1, means and standard deviations."""
+    """A quantity, or one at several places, under a mixture.
+
+    Attributes
+    ----------
+    weight : ndarray, shape (K,)
+        Add up to 1.
+    mean, deviation : ndarray, shape (K, ...)
+        Of each of the normal distributions.
+    """
 
     weight: Array
     mean: Array
     deviation: Array
 
-    def quantile(self, level: float) -> float:
-        """The value below which this part of the mixture lies."""
-        low, high = (float(end) for end in ((self.mean - 9.0 * self.deviation).min(), (self.mean + 9.0 * self.deviation).max()))
+    def quantile(self, level: float) -> Array:
+        """The value below which this part of the mixture lies, shape (...)."""
+        keep = self.weight > _NOTHING * self.weight.max()
+        weight, mean = self.weight[keep] / self.weight[keep].sum(), self.mean[keep]
+        deviation = np.maximum(self.deviation[keep], 1e-300)
+        low, high = (mean - _FAR * deviation).min(axis=0), (mean + _FAR * deviation).max(axis=0)
         for _ in range(_STEPS):
             middle = (low + high) / 2.0
-            below = float(self.weight @ ndtr((middle - self.mean) / np.maximum(self.deviation, 1e-300)))
-            low, high = (middle, high) if below < level else (low, middle)
-        return (low + high) / 2.0
+            below = np.tensordot(weight, ndtr((middle - mean) / deviation), axes=1) < level
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return np.asarray((low + high) / 2.0)
 
 
 @dataclass(frozen=True)
@@ -87,26 +99,26 @@ class Mixture:
         load = self.evidences[0].data.load
         return None if load is None else np.broadcast_to(np.median(load, axis=0), (_SPEEDS, *load.shape[1:]))
 
-    @cached_property
-    def curves(self) -> tuple[Array, Array, Array]:
-        """Weights (K,), means and standard deviations (K, speeds) of friction, over all laws."""
+    def friction(self, law: str = "") -> Normals:
+        """Friction at the speeds under all laws, or under one."""
+        chosen = [k for k, one in enumerate(self.evidences) if law in ("", one.law.name)]
         means, deviations = [], []
-        for one in self.evidences:
-            data, law = one.data, one.law
-            columns = law.columns(self.speeds, self.load, one.grid, data.components)          # (K, speeds, p) or (speeds, p)
+        for one in (self.evidences[k] for k in chosen):
+            columns = one.law.columns(self.speeds, self.load, one.grid, one.data.components)
             p = columns.shape[-1]
-            columns = np.broadcast_to(columns, (len(one.log), *columns.shape[-2:]))
+            columns = np.broadcast_to(columns, (len(one.log), *columns.shape[-2:]))         # (K, speeds, p)
             means.append(np.einsum("ksi,ki->ks", columns, one.mean[:, :p]))
             variance = np.einsum("ksi,kij,ksj->ks", columns, one.covariance[:, :p, :p], columns, optimize=True)
             deviations.append(np.sqrt(np.maximum(0.0, variance)))
-        return np.concatenate(self.weights), np.concatenate(means), np.concatenate(deviations)
+        weight = np.concatenate([self.weights[k] for k in chosen])
+        return Normals(weight / weight.sum(), np.concatenate(means), np.concatenate(deviations))
 
     @cached_property
     def expected(self) -> tuple[Array, Array]:
         """Mean and standard deviation of friction at the speeds."""
-        weight, mean, deviation = self.curves
-        expected = weight @ mean
-        return expected, np.sqrt(weight @ (deviation**2 + (mean - expected) ** 2))
+        each = self.friction()
+        expected = each.weight @ each.mean
+        return expected, np.sqrt(each.weight @ (each.deviation**2 + (each.mean - expected) ** 2))
 
     def distance(self, law: Law, values: Mapping[str, float]) -> float:
         """Of a law's friction from what is expected, in standard deviations of that, root mean square over the speeds."""
@@ -119,17 +131,20 @@ class Mixture:
     def parameter(self, name: str, law: str = "") -> Normals | None:
         """A linear parameter under the laws that have it, or under one law; None where none has.
 
-        Levels of a law that falls up to high speeds are not those of others: it counts where it falls at low speed.
+        Levels of a law whose excess fades only at high speed are not those of other laws, and do not count.
         """
-        parts = []
-        for one, weight in zip(self.evidences, self.weights, strict=True):
+        weight, mean, variance = [np.empty(0)], [np.empty(0)], [np.empty(0)]
+        for one, own in zip(self.evidences, self.weights, strict=True):
             names = linear_names(one.data, one.law)
             if name in names and law in ("", one.law.name):
                 i, rows = names.index(name), _fades(one) if one.law.knee else slice(None)
-                parts.append((weight[rows], one.mean[rows, i], np.sqrt(np.maximum(0.0, one.covariance[rows, i, i]))))
-        weight, mean, deviation = (np.concatenate([np.empty(0), *part]) for part in zip(*parts, strict=True)) if parts else 3 * (
-            np.empty(0),)
-        return Normals(weight / weight.sum(), mean, deviation) if weight.sum() > 0.0 else None
+                weight.append(own[rows])
+                mean.append(one.mean[rows, i])
+                variance.append(one.covariance[rows, i, i])
+        total = np.concatenate(weight)
+        if total.sum() <= 0.0:
+            return None
+        return Normals(total / total.sum(), np.concatenate(mean), np.sqrt(np.maximum(0.0, np.concatenate(variance))))
 
 
 def _fades(one: Evidence) -> NDArray[np.bool_]:

@@ -118,7 +118,7 @@ class Judge:
         """Over the grid of the search."""
         grid = search_grid(data, law)
         size = len(next(iter(grid.values()))) if grid else 1
-        return self._at(data, law, grid, np.full(size, -np.log(size)))
+        return self.at(data, law, grid, np.full(size, -np.log(size)))
 
     def _closer(self, rough: Evidence) -> Evidence:
         """With cells divided where a single one holds much: the posterior may be narrower than the grid."""
@@ -137,12 +137,12 @@ class Judge:
             moved = np.stack(np.meshgrid(*part.T, indexing="ij"), axis=-1).reshape(-1, len(step))
             there = np.exp((at[inside][:, None] + moved).reshape(-1, len(step)))
             volume = np.repeat(rough.volume[inside], len(moved)) - np.log(len(moved))
-            finer = self._at(data, law, dict(zip(law.nonlinear, there.T, strict=True)), volume)
+            finer = self.at(data, law, dict(zip(law.nonlinear, there.T, strict=True)), volume)
             rough, step = rough.without(inside).joined(finer), step / _FINER
         return rough
 
-    def _at(self, data: FitPoints, law: Law, grid: Mapping[str, Array], volume: Array) -> Evidence:
-        """At values that stand for these parts of what was searched, in the logarithm."""
+    def at(self, data: FitPoints, law: Law, grid: Mapping[str, Array], volume: Array) -> Evidence:
+        """At values of the nonlinear parameters that stand for parts of what was searched, in the logarithm, shape (K,) each."""
         names, free = linear_names(data, law), len(data.nuisance)
         p, steps = len(names), _steps(data, law)
         whole = Moments.of(data, law, grid)
@@ -173,11 +173,12 @@ def _steps(data: FitPoints, law: Law) -> Array:
 
 
 def _parts(names: tuple[str, ...]) -> Array:
+    """Prior deviations of the law's linear parameters, as parts of the friction that was met, shape (p,)."""
     return np.array([_EXCESS if name.startswith(STATIC.name) else 1.0 for name in names])
 
 
 def _prior_deviations(whole: Moments) -> Array:
-    """By which each linear parameter brings the friction that was met, shape (K, p)."""
+    """Values of each linear parameter that alone bring the friction that was met, shape (K, p)."""
     data, law = whole.data, whole.law
     met = float(np.abs(np.bincount(data.group, data.tau if data.count is None else data.count * data.tau) / data.samples).max())
     speed = np.array([np.abs(data.w).min(), np.abs(data.w).max()])

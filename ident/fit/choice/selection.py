@@ -32,6 +32,7 @@ RIVAL = 2.0             # standard errors by which a load, or what is rarer (a t
 ORDER = ("none", "normal", "torque", "bending", "components", "load")     # which load wins an exact tie
 _SLOW = 2               # nonlinear parameters from which laws compete only with the load that was chosen
 _PLAUSIBLE = 0.02       # share from which a law is fitted and may be chosen
+_LIKELY = 0.5           # share of a Stribeck effect from which a law that has one may be chosen
 _AS_NEAR = 0.5          # standard deviations from what is expected, up to which a law is as close as the closest
 
 
@@ -58,11 +59,14 @@ class _Side:
         return self.contest.fit(self.contest.laws[int(np.argmax(self.contest.mixture.shares))])
 
     def closest(self) -> Best:
-        """The fit that comes closest to what is expected, the simplest of those that are nearly as close."""
+        """The fit that comes closest to what is expected, the simplest of those that are nearly as close.
+
+        A law with a Stribeck effect has to be likelier than not, one without is out where the effect is claimed.
+        """
         mixture, laws = self.contest.mixture, self.contest.laws
-        falls = mixture.stribeck_share
+        effect = mixture.stribeck_share
         fits = [self.contest.fit(law) for law, share in zip(laws, mixture.shares, strict=True)
-                if share >= _PLAUSIBLE and (falls > 0.5 if law.knee else falls < CLAIM)] or [self.most_plausible]
+                if share >= _PLAUSIBLE and (effect > _LIKELY if law.knee else effect < CLAIM)] or [self.most_plausible]
         distance = [mixture.distance(fit.whole.law, fit.values) for fit in fits]
         near = [(len(fit.values), apart, k) for k, (fit, apart) in enumerate(zip(fits, distance, strict=True))
                 if apart <= max(_AS_NEAR, min(distance))]

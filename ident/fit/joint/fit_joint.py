@@ -8,7 +8,9 @@ import pandas as pd
 
 from stribeck.ident.arrays import Array, Groups, group_index
 from stribeck.ident.errors import FitError, InputError, unknown_name
-from stribeck.ident.fit.choice.selection import ORDER, Candidate, select
+from stribeck.ident.fit.choice.candidate import Candidate
+from stribeck.ident.fit.choice.selection import ORDER, select
+from stribeck.ident.fit.choice.widening import AS_WELL
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.joint.advice import VARIED, advised, vary_load
 from stribeck.ident.fit.joint.directions import DIFFERENCES, differing, directions, gear_note
@@ -35,7 +37,6 @@ _DELAY_SHIFT = 0.01     # by this fraction
 _DRIFT_ROUND_TRIPS = 12
 _LOADS = ("normal", "torque", "bending")
 _ARM = 0.1              # m; by no longer an arm does a bearing turn a force into friction
-_NAMED = 0.05           # plausibility from which a law is named
 _APART = 0.1            # part of a component's variation that the others must leave, or they look the same
 
 
@@ -215,14 +216,14 @@ def identify_motion(log: Log, mechanism: Mechanism, name: str, options: Options)
 
 
 def _undecided(name: str, fit: FitResult, candidates: Sequence[Candidate]) -> tuple[Finding, ...]:
-    """A word where the shape of friction at low speed is not settled."""
+    """A finding where the data leave open whether friction has a Stribeck effect."""
     if not fit.undecided:
         return ()
     alike = [f"{one.law} {one.share:.0%}" for one in sorted(candidates, key=lambda one: -one.share)
-             if (one.load, one.directional) == (fit.load, fit.directional) and one.share >= _NAMED]
-    return (Finding(name, "law", f"{name}: low-speed excess, shape undecided: laws with a Stribeck effect are "
-                    f"{fit.stribeck_share:.0%} plausible ({', '.join(alike)}). Friction within the tested speeds is known as its "
-                    "band says; more round trips at low speeds would settle the shape"),)
+             if (one.load, one.directional) == (fit.load, fit.directional) and one.share >= AS_WELL]
+    return (Finding(name, "law", f"{name}: low-speed excess, shape undecided: a Stribeck effect is {fit.stribeck_share:.0%} "
+                    f"plausible (laws: {', '.join(alike)}). The band of friction holds all of them within the tested speeds; "
+                    "more round trips at low speeds would settle the shape"),)
 
 
 def _shifted(name: str, points: pd.DataFrame, friction: Array, group: Groups) -> tuple[Finding, ...]:

@@ -56,6 +56,11 @@ def j2() -> JointCalibration:
                             (0.04, 3.0, 6.0), None, tuple(parameters), np.eye(3), 1.98)
 
 
+def j2_among_others() -> JointCalibration:
+    """The same where other laws widen its band."""
+    return replace(j2(), stribeck_share=0.3123456, further_error=np.array([[0.01, 0.2], [1.0, 0.4]]))
+
+
 def j3() -> JointCalibration:
     """No load part; a coefficient that the data could not show, and a parameter at its bound."""
     parameters = {"coulomb": known(4.2, "N·m"), "viscous": Parameter(0.0, None, None, None, "N·m·s/rad", "at bound", "zero"),
@@ -217,6 +222,16 @@ def test_the_band_is_what_the_covariance_says_by_hand(calibration: Calibration) 
     assert calibration.joints["j1"].band([0.1], [20.0])[0] > 0.0
 
 
+def test_the_band_is_wider_where_other_laws_are_plausible(calibration: Calibration) -> None:
+    """Straight in the logarithm of speed between the speeds of the file, and as at their ends beyond; through the file, too."""
+    path = calibration.folder / "calibration.toml"
+    replace(calibration, joints={**calibration.joints, "j2": j2_among_others()}).save(path)
+    again = Calibration.load(path).joints["j2"]
+    assert same(again, j2_among_others())
+    w, load = np.array([0.001, 0.01, -0.1, 1.0, 2.0]), np.full(5, 10.0)
+    np.testing.assert_allclose(again.band(w, load) - j2().band(w, load), [0.2, 0.2, 0.3, 0.4, 0.4], rtol=1e-4)
+
+
 def test_a_joint_is_as_good_as_its_weakest_parameter() -> None:
     assert j1().verdict() == "identified"
     weak = {**j1().parameters, "viscous": replace(j1().parameters["viscous"], verdict="weak")}
@@ -290,6 +305,9 @@ FAULTS = {   # what is done to the file, and what the message names
     "no speeds": (replaced("velocity_range = [0.004, 1.2]", "velocity_range = [0.0, 0.0]"), ["joints.j1.velocity_range"]),
     "speeds that fall": (replaced("velocity_range = [0.004, 1.2]", "velocity_range = [1.2, 0.004]"),
                          ["velocity_range", "1.2 is above"]),
+    "speeds of the band that fall": (replaced("factor =", "further_error = [[0.1, 1.0], [0.01, 1.0]]\nfactor ="),
+                                     ["joints.j1.further_error", "ascend"]),
+    "a band of no speed": (replaced("factor =", "further_error = []\nfactor ="), ["joints.j1.further_error"]),
     "speeds of no joint": (replaced("velocity_range = [0.004, 1.2]", "velocity_range = [1e300, 1e308]"), ["velocity_range"]),
     "loads that fall": (replaced("load_range = [12.1, 41.0]", "load_range = [41.0, 12.1]"), ["load_range", "41 is above"]),
     "a Stribeck velocity of zero": (replaced("value = 0.051, std_error = 0.001, low = 0.0489, high = 0.0531", "value = 0.0"),

@@ -1,0 +1,131 @@
+"""Marginal likelihoods against integrals by brute force, and what follows from them: shares, intervals, names."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from stribeck.ident.fit.choice.contest import Contest
+from stribeck.ident.fit.choice.mixture import Normals
+from stribeck.ident.fit.choice.plausibility import Judge
+from stribeck.ident.fit.choice.selection import select
+from stribeck.ident.fit.noise import Noise
+from stribeck.ident.fit.points import FitPoints
+from stribeck.ident.laws.law_table import LAWS, law_named, laws_on_offer
+from tests.round_trip_points import friction
+
+SPEEDS = np.geomspace(0.01, 1.2, 12)
+COULOMB = 5.0
+
+
+def measured(clean: np.ndarray, seed: int, noise: float, speeds: np.ndarray = SPEEDS) -> FitPoints:
+    """Round trips of three points, one a speed, whose levels scatter by a part of Coulomb friction."""
+    rng = np.random.default_rng(seed)
+    level = noise * COULOMB * rng.standard_normal(len(speeds))
+    tau = np.repeat(clean + level, 3) + 0.002 * COULOMB * rng.standard_normal(3 * len(speeds))
+    return FitPoints(np.repeat(speeds, 3), tau, None, np.repeat(np.arange(len(speeds)), 3))
+
+
+def by_brute_force(data: FitPoints, law: str, at: dict[str, float], noise: Noise, rng: np.random.Generator) -> float:
+    """Logarithm of the likelihood averaged over what linear parameters may be, by drawing them from a box around the best.
+
+    Each alone brings no more than the greatest mean torque of a round trip (half a normal distribution); static friction exceeds
+    Coulomb friction by half of that.
+    """
+    names = list(LAWS[law].linear)
+    columns = LAWS[law].columns(data.w, None, {name: np.array([value]) for name, value in at.items()}).reshape(len(data.w), -1)
+    if "static" in names:               # in its place, the excess
+        columns[:, names.index("coulomb")] += columns[:, names.index("static")]
+    ends = LAWS[law].columns(SPEEDS[[0, -1]], None, {name: np.array([value]) for name, value in at.items()}).reshape(2, -1)
+    if "static" in names:
+        ends[:, names.index("coulomb")] += ends[:, names.index("static")]
+    most = np.abs(ends).max(axis=0)
+    means = np.bincount(data.group, data.tau) / 3.0
+    prior = np.abs(means).max() / most * np.where(np.array(names) == "static", 0.5, 1.0)
+    A = np.array([columns[data.group == g].mean(axis=0) for g in range(data.groups)])
+    best = np.linalg.lstsq(A, means, rcond=None)[0]
+    spread = 8.0 * np.sqrt(np.diag(np.linalg.inv(A.T @ A))) * noise.level[0]
+    low, high = np.maximum(0.0, best - spread), best + spread
+    drawn = rng.uniform(low, high, (400_000, len(names)))
+    within = data.tau - means[data.group]
+    log = -0.5 * ((means - drawn @ A.T) ** 2).sum(axis=1) / noise.level[0] ** 2
+    log += (np.log(2.0) + norm.logpdf(drawn, scale=prior)).sum(axis=1)
+    inside = -0.5 * ((within[None] - drawn[:1] @ (columns - A[data.group]).T) ** 2).sum() / noise.within**2
+    return float(np.log(np.mean(np.exp(log - log.max()))) + log.max() + np.log(high - low).sum() + inside)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_likelihood_is_that_of_brute_force(seed: int) -> None:
+    """Of laws whose parameters are far from zero and near it; only differences count."""
+    data = measured(friction(SPEEDS, coulomb=COULOMB, static=5.4, stribeck_velocity=0.05, viscous=0.3), seed, 0.02)
+    noise = Noise(0.01, np.full(12, 0.02 * COULOMB))
+    judge = Judge(noise, 0.0, 1e9, 1e9)
+    candidates = {"coulomb-viscous": {}, "quadratic": {}, "stribeck": {"stribeck_velocity": 0.05}, "tustin": {
+        "stribeck_velocity": 0.2}, "power": {"viscous_exponent": 0.5}}
+    ours, theirs = [], []
+    for law, at in candidates.items():
+        grid = {name: np.array([value]) for name, value in at.items()}
+        ours.append(float(judge.at(data, law_named(law), grid, np.zeros(1)).log[0]))
+        theirs.append(by_brute_force(data, law, at, noise, np.random.default_rng(seed)))
+    np.testing.assert_allclose(np.subtract(ours, ours[0]), np.subtract(theirs, theirs[0]), atol=0.15)
+
+
+@pytest.mark.parametrize("law", ["stribeck", "stribeck-free"])
+def test_the_grid_of_the_search_is_fine_enough(law: str) -> None:
+    """A posterior far narrower than the search's cells: divided cells give what a fine grid gives."""
+    data = measured(friction(SPEEDS, coulomb=COULOMB, static=8.0, stribeck_velocity=0.052, viscous=2.0), 0, 0.005)
+    judge = Contest.of(data, [law_named("stribeck")]).judge
+    (found,) = judge.weigh(data, [law_named(law)])
+    axes = {name: np.geomspace(*quantity.search(0.01, 1.2), 801 if law == "stribeck" else 321)
+            for name, quantity in law_named(law).searched.items()}
+    grid = dict(zip(axes, (values.ravel() for values in np.meshgrid(*axes.values(), indexing="ij")), strict=True))
+    size = len(next(iter(grid.values())))
+    fine = judge.at(data, law_named(law), grid, np.full(size, -np.log(size)))
+    assert found.total == pytest.approx(fine.total, abs=0.3)
+    assert len(found.log) < size
+
+
+def test_quantiles_are_those_of_a_sample() -> None:
+    rng = np.random.default_rng(0)
+    weight, mean, deviation = np.array([0.2, 0.5, 0.3]), np.array([1.0, 3.0, 3.5]), np.array([0.1, 0.4, 2.0])
+    which = rng.choice(3, 400_000, p=weight)
+    drawn = mean[which] + deviation[which] * rng.standard_normal(400_000)
+    two = Normals(weight, np.column_stack((mean, -mean)), np.column_stack((deviation, deviation)))
+    for level in (0.025, 0.5, 0.975):
+        np.testing.assert_allclose(two.quantile(level), [np.quantile(drawn, level), np.quantile(-drawn, level)], atol=0.02)
+
+
+@pytest.mark.parametrize(("exponent", "speeds"), [(0.6, 12), (0.6, 36), (0.8, 36)])
+def test_a_viscous_part_that_bends_is_predicted_and_no_stribeck_effect_claimed(exponent: float, speeds: int) -> None:
+    """The error over that of a law that cannot bend, and whether the band holds the truth."""
+    at, better, held = np.geomspace(0.01, 1.2, speeds), [], []
+    clean = COULOMB + 3.0 * at**exponent
+    for seed in range(8):
+        data = measured(clean, seed, 0.01, at)
+        fits = [select(data, {"none": None}, laws).chosen for laws in ((), ("coulomb-viscous",))]
+        errors = [np.sqrt(np.mean((fit.predict(at) - clean) ** 2)) for fit in fits]
+        better.append(errors[0] / errors[1])
+        held.append(np.mean(np.abs(fits[0].predict(at) - clean) <= fits[0].band(at)))
+        assert not fits[0].falls
+    assert np.median(better) < (0.5 if exponent == 0.6 else 0.9)
+    assert np.mean(held) > 0.85
+
+
+def test_an_excess_of_doubtful_shape_is_neither_claimed_nor_denied() -> None:
+    """Noise of 3 % hides the shape of a drop of 10 %; the interval of Coulomb friction holds what the laws in question allow."""
+    drop = friction(SPEEDS, coulomb=COULOMB, static=5.5, stribeck_velocity=0.05, viscous=3.0)
+    fits = [select(measured(drop, seed, 0.03), {"none": None}).chosen for seed in range(12)]
+    assert sum(fit.undecided for fit in fits) >= 8
+    assert sum(fit.parameters["coulomb"].low <= COULOMB <= fit.parameters["coulomb"].high for fit in fits) >= 10
+    wider = [fit for fit in fits if "other laws allow" in fit.parameters["coulomb"].note]
+    assert len(wider) >= 6
+
+
+def test_shares_know_nothing_of_units_or_order() -> None:
+    data = measured(friction(SPEEDS, coulomb=COULOMB, static=6.0, stribeck_velocity=0.05, viscous=3.0), 1, 0.02)
+    laws = [law_named(name) for name in laws_on_offer()]
+    one = Contest.of(data, laws).mixture
+    other = Contest.of(replace(data, tau=1000.0 * data.tau), laws[::-1]).mixture
+    np.testing.assert_allclose(one.shares, other.shares[::-1], atol=1e-6)
+    assert one.stribeck_share == pytest.approx(other.stribeck_share, abs=1e-6)

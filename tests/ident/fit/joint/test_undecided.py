@@ -1,0 +1,28 @@
+"""A Stribeck effect that the data neither show nor exclude is told as that, and nowhere else."""
+
+import numpy as np
+
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.fit.joint.fit_joint import Options, identify_joint
+from tests.ident.fit.joint.test_drift import points
+
+
+def test_an_undecided_shape_is_a_finding_with_the_laws_in_question() -> None:
+    told = []
+    for seed in range(8):
+        table, rng = points(24, 0.0, "one", seed=seed), np.random.default_rng(100 + seed)
+        level = rng.standard_normal(24)[table["segment"]]
+        table["odd"] += 0.5 * np.exp(-((table["speed"] / 0.05) ** 2)) + 0.15 * level
+        found = identify_joint(table, load_mechanism("lab6"), "j4", Options(load="none"))
+        said = [finding.text for finding in found.findings if finding.kind == "law"]
+        assert bool(said) == found.fit.undecided
+        told += said
+    assert len(told) >= 4
+    assert all("j4: low-speed excess, shape undecided: a Stribeck effect is " in text for text in told)
+    assert all("stribeck" in text or "tustin" in text for text in told)
+
+
+def test_a_law_that_was_asked_for_is_not_doubted() -> None:
+    found = identify_joint(points(24, 0.0, "one"), load_mechanism("lab6"), "j4", Options(law="stribeck"))
+    assert found.fit.stribeck_share is None
+    assert not [finding for finding in found.findings if finding.kind == "law"]
