@@ -11,7 +11,8 @@ class Candidate:
     ----------
     law, load : str
     held_out_rmse : float
-        Prediction error of round trips left out [N·m]; nan of laws that are not plausible enough to be tried.
+        Prediction error of round trips left out [N·m]; nan where it was not needed: loads that were not chosen have it with their
+        most plausible law.
     parameters : int
         How many parameters are fitted.
     dismissed : str

@@ -46,17 +46,19 @@ class Contest:
     @classmethod
     def of(cls, data: FitPoints, laws: Sequence[Law]) -> "Contest":
         """All laws at all values of their nonlinear parameters."""
-        rough = {law.name: _criterion(data, law, _rough_noise(Moments.of(data, law, search_grid(data, law)))) for law in laws}
-        fits = {law.name: best_of(data, law) for law in laws if rough[law.name] <= min(rough.values()) + _CLOSE}
+        wholes = [Moments.of(data, law, search_grid(data, law)) for law in laws]
+        rough = [_criterion(data, whole.law, _rough_noise(whole)) for whole in wholes]
+        fits = {law.name: best_of(data, law) for law, one in zip(laws, rough, strict=True) if one <= min(rough) + _CLOSE}
         judge = _judge(min(fits.values(), key=lambda fit: _criterion(data, fit.whole.law, fit.noise)))
-        return cls(data, judge, Mixture(judge.weigh(data, laws)), fits)
+        return cls(data, judge, Mixture(judge.weigh(wholes)), fits)
 
     def with_laws(self, laws: Sequence[Law]) -> "Contest":
         """Further laws before the same judge."""
         if not laws:
             return self
         known = self.mixture.evidences
-        found = self.judge.weigh(self.data, laws, max(one.total for one in known))
+        wholes = [Moments.of(self.data, law, search_grid(self.data, law)) for law in laws]
+        found = self.judge.weigh(wholes, max(one.total for one in known))
         return replace(self, mixture=Mixture([*known, *found]))
 
     @property

@@ -25,7 +25,7 @@ from stribeck.ident.fit.group_sums import symmetric_inverse
 from stribeck.ident.fit.law_on_points import linear_names
 from stribeck.ident.fit.noise import Noise
 from stribeck.ident.fit.points import FitPoints
-from stribeck.ident.fit.search_range import search_axes, search_grid
+from stribeck.ident.fit.search_range import search_axes
 from stribeck.ident.fit.variable_projection import Moments
 from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.quantity import COULOMB, STATIC
@@ -108,17 +108,14 @@ class Judge:
     freedom: float
     trips: float
 
-    def weigh(self, data: FitPoints, laws: Sequence[Law], best: float = -np.inf) -> list[Evidence]:
-        """Evidence of laws; those that are far less plausible than others, or than a known best one, only roughly."""
-        rough = [self._weigh(data, law) for law in laws]
+    def weigh(self, wholes: Sequence[Moments], best: float = -np.inf) -> list[Evidence]:
+        """Evidence of laws over the grids of their search; a closer look at those that are not far less plausible than the best.
+
+        `best` is the logarithm of the likelihood of a law that is known already.
+        """
+        rough = [self.at(whole, np.full(len(whole.sums), -np.log(len(whole.sums)))) for whole in wholes]
         best = max(best, *(one.total for one in rough))
         return [self._closer(one) if one.total > best - _HOPELESS else one for one in rough]
-
-    def _weigh(self, data: FitPoints, law: Law) -> Evidence:
-        """Over the grid of the search."""
-        grid = search_grid(data, law)
-        size = len(next(iter(grid.values()))) if grid else 1
-        return self.at(data, law, grid, np.full(size, -np.log(size)))
 
     def _closer(self, rough: Evidence) -> Evidence:
         """With cells divided where a single one holds much: the posterior may be narrower than the grid."""
@@ -137,15 +134,15 @@ class Judge:
             moved = np.stack(np.meshgrid(*part.T, indexing="ij"), axis=-1).reshape(-1, len(step))
             there = np.exp((at[inside][:, None] + moved).reshape(-1, len(step)))
             volume = np.repeat(rough.volume[inside], len(moved)) - np.log(len(moved))
-            finer = self.at(data, law, dict(zip(law.nonlinear, there.T, strict=True)), volume)
+            finer = self.at(Moments.of(data, law, dict(zip(law.nonlinear, there.T, strict=True))), volume)
             rough, step = rough.without(inside).joined(finer), step / _FINER
         return rough
 
-    def at(self, data: FitPoints, law: Law, grid: Mapping[str, Array], volume: Array) -> Evidence:
+    def at(self, whole: Moments, volume: Array) -> Evidence:
         """At values of the nonlinear parameters that stand for parts of what was searched, in the logarithm, shape (K,) each."""
+        data, law = whole.data, whole.law
         names, free = linear_names(data, law), len(data.nuisance)
         p, steps = len(names), _steps(data, law)
-        whole = Moments.of(data, law, grid)
         total = steps.T @ whole.total(self.noise) @ steps
         deviation = _prior_deviations(whole) * np.append(_parts(names[: p - free]), np.ones(free))
         # in units of the deviations beforehand: x ~ N(0, 1), cut at zero but for the nuisance
@@ -158,7 +155,7 @@ class Judge:
         student = -0.5 * (self.trips + 1.0) * np.log1p(np.maximum(1e-9 - self.freedom, misfit - self.misfit) / self.freedom)
         log = student - 0.5 * np.linalg.slogdet(gram)[1] + inside + (p - free) * np.log(2.0) + volume
         own = steps[:p, :p] * deviation[:, None, :]
-        return Evidence(law, data, grid, volume, log, np.einsum("kij,kj->ki", own, mean),
+        return Evidence(law, data, whole.grid, volume, log, np.einsum("kij,kj->ki", own, mean),
                         own @ covariance @ np.swapaxes(own, -1, -2))
 
 

@@ -58,16 +58,17 @@ class _Side:
         """The fit of the law with the greatest share."""
         return self.contest.fit(self.contest.laws[int(np.argmax(self.contest.mixture.shares))])
 
-    def closest(self) -> Best:
-        """The fit that comes closest to what is expected, the simplest of those that are nearly as close.
+    @property
+    def plausible(self) -> list[Law]:
+        """Laws that may be chosen: with a Stribeck effect where it is likelier than not, without one unless it is claimed."""
+        mixture, effect = self.contest.mixture, self.contest.mixture.stribeck_share
+        return [law for law, share in zip(self.contest.laws, mixture.shares, strict=True) if share >= _PLAUSIBLE and (
+            effect > _LIKELY if law.knee else effect < CLAIM)] or [self.most_plausible.whole.law]
 
-        A law with a Stribeck effect has to be likelier than not, one without is out where the effect is claimed.
-        """
-        mixture, laws = self.contest.mixture, self.contest.laws
-        effect = mixture.stribeck_share
-        fits = [self.contest.fit(law) for law, share in zip(laws, mixture.shares, strict=True)
-                if share >= _PLAUSIBLE and (effect > _LIKELY if law.knee else effect < CLAIM)] or [self.most_plausible]
-        distance = [mixture.distance(fit.whole.law, fit.values) for fit in fits]
+    def closest(self) -> Best:
+        """The fit that comes closest to what is expected, the simplest of those that are nearly as close."""
+        fits = [self.contest.fit(law) for law in self.plausible]
+        distance = [self.contest.mixture.distance(fit.whole.law, fit.values) for fit in fits]
         near = [(len(fit.values), apart, k) for k, (fit, apart) in enumerate(zip(fits, distance, strict=True))
                 if apart <= max(_AS_NEAR, min(distance))]
         return fits[min(near)[-1]]
@@ -119,7 +120,7 @@ def select(data: FitPoints, loads: Mapping[str, Array | None], laws: tuple[str, 
                                  ORDER.index(side.load)))
     fits = [side.most_plausible for side in sides]
     noise = min(fits, key=lambda fit: fit.rmse).noise           # one noise model, so that errors compare
-    errors = [side.held_out(fit, noise)[0] for side, fit in zip(sides, fits, strict=True)]
+    errors, plain = zip(*(side.held_out(fit, noise) for side, fit in zip(sides, fits, strict=True)), strict=True)
     dismissed = [_no_load(fit) if "none" in loads else "" for fit in fits]
     speed = speed_of_trips(sides[0].contest.data)
     k = _simplest_of_the_best(errors, dismissed, speed)
@@ -134,8 +135,10 @@ def select(data: FitPoints, loads: Mapping[str, Array | None], laws: tuple[str, 
              if other.way == side.way and other.load not in (side.load, "none", "components")
              and not dismissed[i] and not _beats(errors[k], errors[i], speed, RIVAL)}
     fit = _noting_other_loads(fit, side.load, alike)
-    chosen = replace(fit.of_points(side.whole), held_out_rmse=side.held_out(best, noise)[1], directional=side.way)
-    return Selection(chosen, tuple(_table(sides, dismissed, noise)))
+    held = [{found.whole.law.name: error} for found, error in zip(fits, plain, strict=True)]         # of the most plausible laws
+    held[k] |= {law.name: side.held_out(side.contest.fit(law), noise)[1] for law in side.plausible if law.name not in held[k]}
+    chosen = replace(fit.of_points(side.whole), held_out_rmse=held[k][fit.law], directional=side.way)
+    return Selection(chosen, tuple(_table(sides, dismissed, held)))
 
 
 def _side(data: FitPoints, laws: Sequence[Law], load: tuple[str, Array | None], way: tuple[str, Mapping[str, Array]],
@@ -151,13 +154,12 @@ def _taking(laws: Sequence[Law], load: str) -> list[Law]:
     return [law for law in laws if load == "none" or law.with_load]
 
 
-def _table(sides: Sequence[_Side], dismissed: Sequence[str], noise: Noise) -> Iterator[Candidate]:
-    """All candidates; errors of those that are plausible."""
-    for side, reason in zip(sides, dismissed, strict=True):
+def _table(sides: Sequence[_Side], dismissed: Sequence[str], held_out: Sequence[Mapping[str, float]]) -> Iterator[Candidate]:
+    """All candidates, with the held-out errors that are known."""
+    for side, reason, known in zip(sides, dismissed, held_out, strict=True):
         for law, share in zip(side.contest.laws, side.contest.mixture.shares, strict=True):
             count = len(law.parameters(side.load != "none", side.whole.components)) + len(side.whole.nuisance)
-            error = side.held_out(side.contest.fit(law), noise)[1] if share >= _PLAUSIBLE else float("nan")
-            yield Candidate(law.name, side.load, error, count, reason, side.way, share)
+            yield Candidate(law.name, side.load, known.get(law.name, float("nan")), count, reason, side.way, share)
 
 
 def _noting_other_loads(fit: FitResult, load: str, alike: Mapping[str, float]) -> FitResult:

@@ -12,6 +12,8 @@ from stribeck.ident.fit.choice.plausibility import Judge
 from stribeck.ident.fit.choice.selection import select
 from stribeck.ident.fit.noise import Noise
 from stribeck.ident.fit.points import FitPoints
+from stribeck.ident.fit.search_range import search_grid
+from stribeck.ident.fit.variable_projection import Moments
 from stribeck.ident.laws.law_table import LAWS, law_named, laws_on_offer
 from tests.round_trip_points import friction
 
@@ -66,7 +68,7 @@ def test_a_likelihood_is_that_of_brute_force(seed: int) -> None:
     ours, theirs = [], []
     for law, at in candidates.items():
         grid = {name: np.array([value]) for name, value in at.items()}
-        ours.append(float(judge.at(data, law_named(law), grid, np.zeros(1)).log[0]))
+        ours.append(float(judge.at(Moments.of(data, law_named(law), grid), np.zeros(1)).log[0]))
         theirs.append(by_brute_force(data, law, at, noise, np.random.default_rng(seed)))
     np.testing.assert_allclose(np.subtract(ours, ours[0]), np.subtract(theirs, theirs[0]), atol=0.15)
 
@@ -76,12 +78,12 @@ def test_the_grid_of_the_search_is_fine_enough(law: str) -> None:
     """A posterior far narrower than the search's cells: divided cells give what a fine grid gives."""
     data = measured(friction(SPEEDS, coulomb=COULOMB, static=8.0, stribeck_velocity=0.052, viscous=2.0), 0, 0.005)
     judge = Contest.of(data, [law_named("stribeck")]).judge
-    (found,) = judge.weigh(data, [law_named(law)])
+    (found,) = judge.weigh([Moments.of(data, law_named(law), search_grid(data, law_named(law)))])
     axes = {name: np.geomspace(*quantity.search(0.01, 1.2), 801 if law == "stribeck" else 321)
             for name, quantity in law_named(law).searched.items()}
     grid = dict(zip(axes, (values.ravel() for values in np.meshgrid(*axes.values(), indexing="ij")), strict=True))
     size = len(next(iter(grid.values())))
-    fine = judge.at(data, law_named(law), grid, np.full(size, -np.log(size)))
+    fine = judge.at(Moments.of(data, law_named(law), grid), np.full(size, -np.log(size)))
     assert found.total == pytest.approx(fine.total, abs=0.3)
     assert len(found.log) < size
 

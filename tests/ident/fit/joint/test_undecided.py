@@ -12,7 +12,7 @@ def test_an_undecided_shape_is_a_finding_with_the_laws_in_question() -> None:
     for seed in range(8):
         table, rng = points(24, 0.0, "one", seed=seed), np.random.default_rng(100 + seed)
         level = rng.standard_normal(24)[table["segment"]]
-        table["odd"] += 0.5 * np.exp(-((table["speed"] / 0.05) ** 2)) + 0.15 * level
+        table["odd"] += 0.25 * np.exp(-((table["speed"] / 0.05) ** 2)) + 0.15 * level
         found = identify_joint(table, load_mechanism("lab6"), "j4", Options(load="none"))
         said = [finding.text for finding in found.findings if finding.kind == "law"]
         assert bool(said) == found.fit.undecided
