@@ -1,5 +1,6 @@
 """Foreign logs to run folders: a reader for each format, a column map with units, and checks before anything is written.
 
-Imports from: `drivers`, `experiments`, `experiments.importers.ros`, `experiments.recording`, `ident`, `ident.arm`,
-`ident.fit`, `ident.fit.joint`, `ident.laws`, `ident.log`, `ident.log.health`, `ident.log.motion`, `ident.model`.
+Imports from: `drivers`, `experiments`, `experiments.importers.formats`, `experiments.importers.ros`,
+`experiments.recording`, `ident`, `ident.arm`, `ident.fit`, `ident.fit.joint`, `ident.laws`, `ident.log`,
+`ident.log.health`, `ident.log.motion`, `ident.model`.
 """

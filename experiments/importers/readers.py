@@ -3,13 +3,15 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from stribeck.experiments.importers.json_records import open_json
-from stribeck.experiments.importers.matlab import open_mat
-from stribeck.experiments.importers.npz import open_npz
-from stribeck.experiments.importers.parquet import open_lerobot, open_parquet
+from stribeck.experiments.importers.formats.hdf5 import open_hdf5
+from stribeck.experiments.importers.formats.json_records import open_json
+from stribeck.experiments.importers.formats.matlab import open_mat
+from stribeck.experiments.importers.formats.npz import open_npz
+from stribeck.experiments.importers.formats.parquet import open_lerobot, open_parquet
+from stribeck.experiments.importers.formats.text_tables import open_csv
+from stribeck.experiments.importers.formats.torch_file import open_torch
 from stribeck.experiments.importers.ros.bags import SUFFIXES, open_bag
 from stribeck.experiments.importers.table import Table, with_stamps
-from stribeck.experiments.importers.text_tables import open_csv
 from stribeck.ident.errors import InputError, no_file, unknown_name
 from stribeck.ident.plugins import installed, load
 
@@ -27,6 +29,10 @@ READERS: dict[str, Callable[..., Table]] = {
     ".bag": open_bag,
     ".json": open_json,
     ".jsonl": open_json,
+    ".h5": open_hdf5,
+    ".hdf5": open_hdf5,
+    ".pt": open_torch,
+    ".pth": open_torch,
 }
 
 GROUP = "stribeck.importers"    # entry points of readers that other packages bring, each named after its suffix without the dot
@@ -34,15 +40,9 @@ GROUP = "stribeck.importers"    # entry points of readers that other packages br
 _INSTEAD = {        # formats that are not read, and what makes one of them that is
     ".xlsx": "save the sheet as CSV",
     ".xls": "save the sheet as CSV", ".ods": "save the sheet as CSV",
-    ".h5": "python -c \"import h5py, numpy; "
-           "f = h5py.File('LOG.h5'); numpy.savez('LOG.npz', **{k: f[k][()] for k in f})\" makes an NPZ "
-           "file of its arrays",
-    ".pt": "python -c \"import torch, numpy; d = torch.load('LOG.pt', weights_only=True); "
-           "numpy.savez('LOG.npz', **{k: numpy.asarray(v) for k, v in d.items()})\" makes numbers of a file of tensors",
     ".pkl": "a pickle may run any program when it is opened and is never read; save its arrays with numpy.savez",
 }
-_INSTEAD |= {".pth": _INSTEAD[".pt"].replace(".pt'", ".pth'"), ".hdf5": _INSTEAD[".h5"].replace(".h5'", ".hdf5'"),
-             ".pickle": _INSTEAD[".pkl"]}
+_INSTEAD[".pickle"] = _INSTEAD[".pkl"]
 
 _PACKED = {".zstd": "zstd -d", ".zst": "zstd -d", ".gz": "gunzip -k", ".xz": "unxz -k", ".bz2": "bunzip2 -k"}
 

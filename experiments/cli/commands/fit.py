@@ -109,8 +109,8 @@ def replay(run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder."
     delivered(text, fit_runs([load_run(again)], folder), folder, as_json)
 
 
-def import_(file: Annotated[Path, typer.Argument(metavar="LOG", help="CSV, JSON, MAT, NPZ, Parquet or MCAP file, "
-                                                 "ROS 2 bag, LeRobot dataset.")],
+def import_(file: Annotated[Path, typer.Argument(metavar="LOG", help="CSV, JSON, MAT, HDF5, NPZ, torch, Parquet "
+                                                 "or MCAP file, ROS bag, LeRobot dataset.")],
             arm: Annotated[str, typer.Option(help="The arm it was recorded on.")],
             column: Annotated[list[str] | None, typer.Option(help="signal.joint=column[unit], e.g. q.j1=pos[deg]; once a signal. "
                                                              "What is left out is guessed, and shown.")] = None,

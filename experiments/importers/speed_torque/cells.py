@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from stribeck.experiments.importers.formats.text_tables import is_number, open_csv, plain_number, texts_of
 from stribeck.experiments.importers.readers import READERS, open_log
 from stribeck.experiments.importers.table import Array
-from stribeck.experiments.importers.text_tables import is_number, open_csv, plain_number, texts_of
 from stribeck.ident.errors import InputError, unknown_name
 
 _MOST_ROWS = 20_000     # a table of speeds is shorter; a log of samples in time is longer

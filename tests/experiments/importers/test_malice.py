@@ -36,7 +36,7 @@ class TestMalice:
 
     @pytest.fixture(autouse=True)
     def _memory(self, monkeypatch):
-        for module in ("table", "matlab"):
+        for module in ("table", "formats.matlab"):
             monkeypatch.setattr(f"stribeck.experiments.importers.{module}.MOST_NUMBERS", 5_000_000)
         monkeypatch.setattr("stribeck.experiments.importers.ros.bags._LARGEST_CHUNK", 10_000_000)
         tracemalloc.start()

@@ -1,41 +1,40 @@
-"""MATLAB files up to version 7.2: vectors, matrices, and structures and lists of them, as Simulink saves what a scope showed."""
+"""MATLAB files: vectors, matrices, and structures and lists of them, as Simulink saves what a scope showed."""
 
-import faulthandler
 import io
 import math
 import os
 import struct
-import warnings
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 
+from stribeck.experiments.importers.formats.hdf5 import SIGNATURE, open_hdf5
+from stribeck.experiments.importers.formats.nested import leaves
+from stribeck.experiments.importers.formats.survival import survived
 from stribeck.experiments.importers.table import MOST_NUMBERS, Array, Table, check_size, columns_of
 from stribeck.ident.errors import InputError
 
 _INT32, _UINT32, _MATRIX, _COMPRESSED = 5, 6, 14, 15       # types of elements
 _SPARSE = 5                                               # class of a matrix
 _BLOCK = 1 << 20
-_HDF5 = b"\x89HDF\r\n\x1a\n"
 
 
 def open_mat(path: Path) -> Table:
-    """Numeric vectors and matrices of a MAT file; those of a structure are called ``structure.field``, those of one of several
-    structures or cells ``name.0.field``, and signals of a scope ``name.LABEL`` where they have labels that differ."""
+    """Numeric vectors and matrices of a MAT file, called as `leaves` says; version 7.3 is HDF5."""
     from scipy.io import loadmat
 
     with path.open("rb") as file:
         head = file.read(520)
-    if head.startswith(b"MATLAB 7.3") or _HDF5 in (head[:8], head[512:]):
-        raise InputError(f"{path}: MAT files of version 7.3 are HDF5, which is not read; save with -v7")
+    if head.startswith(b"MATLAB 7.3") or SIGNATURE in (head[:8], head[512:]):
+        return open_hdf5(path)
     try:
         _check_sizes(path)
-        if not _survived(lambda: loadmat(path)):
+        if not survived(lambda: loadmat(path)):
             raise InputError(f"{path}: damaged, so much that reading it would end this program")
-        found = {name: values for name, values in _arrays(loadmat(path, simplify_cells=True)) if values.dtype.kind in "iuf"}
+        found = {name: values for name, values in leaves(loadmat(path, simplify_cells=True)) if values.dtype.kind in "iuf"}
     except InputError:
         raise
     except Exception as error:           # SciPy raises whatever a damaged file makes it run into
@@ -47,40 +46,6 @@ def open_mat(path: Path) -> Table:
         return {name: np.asarray(columns[name], dtype=float) for name in names}
 
     return Table(str(path), tuple(columns), load)
-
-
-def _survived(reads: Callable[[], Any]) -> bool:
-    """Whether a process lives through this, as SciPy's reader does not with some damaged files; true where none can be forked."""
-    if not hasattr(os, "fork"):
-        return True
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)         # of forking a process with threads: this one only reads
-        child = os.fork()
-    if child == 0:
-        try:
-            faulthandler.disable()
-            reads()
-        finally:
-            os._exit(0)
-    return not os.WIFSIGNALED(os.waitpid(child, 0)[1])
-
-
-def _arrays(content: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, np.ndarray]]:
-    for name, value in content.items():
-        if isinstance(value, Mapping):
-            yield from _arrays(value, f"{prefix}{name}.")
-        elif isinstance(value, list) or (isinstance(value, np.ndarray) and value.dtype == object):
-            yield from _arrays(_by_label(value if isinstance(value, list) else value.ravel().tolist()), f"{prefix}{name}.")
-        elif not name.startswith("__") and isinstance(value, np.ndarray):
-            yield prefix + name, value
-
-
-def _by_label(parts: Sequence[Any]) -> dict[str, Any]:
-    labels = [part.get("label") if isinstance(part, Mapping) else None for part in parts]
-    if not all(isinstance(label, str) and label for label in labels) or len(set(labels)) < len(labels):
-        labels = [str(k) for k in range(len(parts))]
-    signals = [part["values"] if isinstance(part, Mapping) and {"values", "label"} <= set(part) else part for part in parts]
-    return {str(label): signal for label, signal in zip(labels, signals, strict=True)}
 
 
 def _check_sizes(path: Path) -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stribeck.experiments.importers.formats.text_tables import is_date, is_number, numbers_in
 from stribeck.experiments.importers.table import Array, Table, check_size
-from stribeck.experiments.importers.text_tables import is_date, is_number, numbers_in
 from stribeck.ident.errors import InputError
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from stribeck.experiments.importers.formats.text_tables import is_date, is_number, numbers_in
 from stribeck.experiments.importers.table import Array, Table, check_size, in_memory
-from stribeck.experiments.importers.text_tables import is_date, is_number, numbers_in
 from stribeck.ident.errors import InputError
 
 _LARGEST = 1 << 30      # bytes of a file that is read as a whole
