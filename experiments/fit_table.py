@@ -78,7 +78,7 @@ def _fitted(file: Path, table: TablePoints, out: Path, options: Options, own: Ar
     reduced = ReducedRuns(replace(options, drift="none"), (mechanism,), (Reduction(points, q=nowhere, dq=nowhere),), ToolFit(),
                           ())
     fitted = fit_joints(chosen, reduced)
-    joints = {name: _without_offset(fitted.joints[name]) if name in table.one_way else fitted.joints[name]
+    joints = {name: _of_table(name, fitted.joints[name], name not in table.one_way)
               for name in mechanism.names if name in fitted.joints}
     findings = (*chosen.findings, *fitted.findings, *(finding for joint in joints.values() for finding in joint.findings))
     made = make_calibration(chosen, reduced, JudgedJoints(joints, findings), datetime.now(UTC))
@@ -97,8 +97,16 @@ def _bare_arm(name: str, joints: tuple[str, ...], place: Path) -> ArmFile:
     return load_arm(place / f"{name}.toml")
 
 
-def _without_offset(joint: JointFit) -> JointFit:
-    """A fit whose half sums were never measured."""
-    unknown = {key: Parameter(None, None, None, None, entry.unit, "unidentifiable", _ONE_WAY)
-               for key, entry in joint.gravity.items()}
-    return replace(joint, gravity=unknown)
+def _of_table(name: str, joint: JointFit, both_ways: bool) -> JointFit:
+    """A fit that says what rows in the order of speed, and of one direction where no more were measured, can tell."""
+    gravity = joint.gravity if both_ways else {
+        key: Parameter(None, None, None, None, entry.unit, "unidentifiable", _ONE_WAY) for key, entry in joint.gravity.items()}
+    findings = tuple(Finding(name, "correlation", _in_order_of_speed(name, joint.fit.serial)) if finding.kind == "correlation"
+                     else finding for finding in joint.findings)
+    return replace(joint, gravity=gravity, findings=findings)
+
+
+def _in_order_of_speed(name: str, correlation: float) -> str:
+    """What it means that the friction levels of neighbouring rows correlate, where their order is that of speed."""
+    return (f"{name}: friction of neighbouring speeds lies to the same side of the law (it correlates by {correlation:.2f}): the "
+            "law does not bend as friction does, or friction wandered while the speeds rose; the intervals allow for it")

@@ -13,6 +13,7 @@ from stribeck.drivers.arm import JointSample
 from stribeck.experiments.errors import RecordingFailed
 from stribeck.experiments.importers.columns import ColumnMap, check_complete, check_distinct, check_motions
 from stribeck.experiments.importers.guess import with_factor
+from stribeck.experiments.importers.sense import begins, check_leaps, unwrap, with_sense
 from stribeck.experiments.importers.table import Array, Table
 from stribeck.experiments.importers.torque_constant import SOURCES, torque_constants
 from stribeck.experiments.recording.disk import KEPT
@@ -23,7 +24,6 @@ from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.log.run import Run
 from stribeck.ident.log.signal_checks import check_numbers, check_time, check_velocity
-from stribeck.ident.log.wrapped_positions import unwrapped
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.whole_files import file_sha256
 
@@ -37,12 +37,8 @@ TORQUE_SIGNALS = {              # what a torque signal may be, and why some cann
 _LARGEST_GAP = 10.0     # periods; a longer hole parts a log into pieces,
 _LONGEST_GAP = 86400.0  # s; a clock that was set, not a hole
 _RATES = 1.0, 1e5       # Hz; of a log that is slower or faster the unit of time is another
-_MOST_CUT = 0.2         # part of the rows that may be incomplete at the log's ends
-_FEW = 0.01             # part of the rows that may be left out between the others
 _PAUSE = 1.0            # s between pieces whose time starts anew
 _IMPLAUSIBLE = 2.0      # times a limit: a wrong unit, not a fast or strong arm
-_AROUND = 7             # rows whose median tells where a joint was,
-_JUMP = 10.0            # times the step that 1 % of a joint's steps exceed, and times its way in a row at the highest speed
 
 
 @dataclass(frozen=True)
@@ -172,10 +168,10 @@ def _read(table: Table, columns: Sequence[ColumnMap], arm: ArmFile, mechanism: M
     q, dq, tau, temperature = (signal(name) for name in ("q", "dq", "tau", "temperature"))
     assert q is not None
     assert tau is not None
-    wraps = _unwrap(q, mechanism)
+    wraps = unwrap(q, begins(t, raw[table.pieces] if table.pieces else None, _LARGEST_GAP), mechanism)
     limits, amperes = arm.limits(mechanism), {entry.joint for entry in columns if entry.current}
     most = np.where([name in amperes for name in mechanism.names], np.nan, _IMPLAUSIBLE * limits.torque)
-    keep, notes = _with_sense(t, q, tau, limits.velocity, most, table.source)
+    keep, notes = with_sense(t, q, tau, limits.velocity, most, table.source)
     if not keep.all():
         t, q, tau = t[keep], q[keep], tau[keep]
         dq, temperature = (None if values is None else values[keep] for values in (dq, temperature))
@@ -201,62 +197,8 @@ def _read(table: Table, columns: Sequence[ColumnMap], arm: ArmFile, mechanism: M
     segment, gaps = _parted(t, segment, table.source)
     for name, values in (("q", q), ("tau", tau)):
         check_numbers(values, name, mechanism.names, t, table.source, "; leave those rows out, or cut the log there")
+    check_leaps(q, t, segment, mechanism, table.source)
     return _Log(table.source, t, segment, q, dq, tau, temperature, (*table.notes, *wraps, *notes, *gaps))
-
-
-def _unwrap(q: Array, mechanism: Mechanism) -> list[str]:
-    """Make positions that begin anew at the end of a range go on, in place, and say so."""
-    notes = []
-    for joint in np.flatnonzero(~mechanism.prismatic).tolist():
-        q[:, joint], span, wraps = unwrapped(q[:, joint])
-        if wraps:
-            notes.append(f"the position of {mechanism.names[joint]} begins anew {wraps} time(s) after a range of {span:.4g} rad; "
-                         "it is taken to go on there")
-    return notes
-
-
-def _with_sense(t: Array, q: Array, tau: Array, fastest: Array, most: Array, source: str) -> tuple[NDArray[np.bool_],
-                                                                                                   list[str]]:
-    """Rows but those that hold none of the joints, incomplete ones at the log's ends, and a few bad ones in between."""
-    whole = np.isfinite(t) & np.isfinite(q).all(axis=1) & np.isfinite(tau).all(axis=1)
-    keep = ~(np.isfinite(t) & np.isnan(q).all(axis=1) & np.isnan(tau).all(axis=1))
-    notes = []
-    if (empty := int((~keep).sum())) and keep.any():
-        notes.append(f"{empty} row(s) hold neither position nor torque of this arm and are left out")
-    if whole.any():
-        first, last = int(np.argmax(whole)), len(whole) - int(np.argmax(whole[::-1]))
-        ends = int(keep[:first].sum() + keep[last:].sum())
-        if ends > _MOST_CUT * keep.sum():
-            raise InputError(f"{source}: {ends} of {keep.sum()} rows, before row {first} and from row {last} on, lack a number "
-                             "in a column that is needed; numbers as 1,016.5 cannot be read, nor a decimal mark that changes; "
-                             "cut the log to where all of its columns are")
-        if ends:
-            notes.append(f"{ends} row(s) at the log's ends are incomplete and are left out")
-        keep[:first] = keep[last:] = False
-        for rows, word in ((np.flatnonzero(keep & ~whole), "are incomplete"),
-                           (np.flatnonzero(keep)[1:][np.diff(t[keep]) == 0.0], "repeat the stamp of the row before"),
-                           (np.flatnonzero(keep & whole)[_jumps(t[keep & whole], q[keep & whole], fastest)],
-                            "hold a position far from those before and after"),
-                           (np.flatnonzero(keep & whole & (np.abs(tau) > most).any(axis=1)),
-                            "hold a torque far beyond the arm's limit")):
-            if 0 < len(rows) <= _FEW * keep.sum():
-                notes.append(f"{len(rows)} row(s), the first of them row {rows[0]}, {word} and are left out")
-                keep[rows] = False
-    return (keep if keep.any() else np.ones(len(t), dtype=bool)), notes
-
-
-def _jumps(t: Array, q: Array, fastest: Array) -> NDArray[np.bool_]:
-    """Rows in which a joint is where it cannot have been, as a damaged message puts it; none where no highest speed is known."""
-    from scipy.ndimage import median_filter
-
-    found = np.zeros(len(t), dtype=bool)
-    for values, speed in zip(q.T, fastest, strict=True):
-        if len(t) > _AROUND and np.isfinite(speed):
-            with np.errstate(over="ignore", invalid="ignore"):
-                usual = float(np.quantile(np.abs(np.diff(values)), 1.0 - _FEW))
-                farthest = _JUMP * max(usual, speed * float(np.median(np.diff(t))))
-                found |= np.abs(values - median_filter(values, _AROUND, mode="nearest")) > farthest
-    return found
 
 
 def _one_after_another(t: Array, segment: NDArray[np.int64]) -> Array:

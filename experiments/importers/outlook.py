@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
-from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS
+from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS, least_speeds, speed_classes
 from stribeck.ident.log.health.points_health import check_scale, opposing
 from stribeck.ident.log.motion.position_cutoff import BANDWIDTH
 from stribeck.ident.log.round_trips import reduce_run
@@ -13,9 +14,7 @@ from stribeck.ident.log.signal_checks import check_time, dead_torques, unrecorde
 from stribeck.ident.log.strokes import REST_TOLERANCE
 from stribeck.ident.model.mechanism import Mechanism
 
-_LEAST_SPEEDS = 3       # from which viscous friction is more than a line through two points
 _LEAST_WAY = 0.02       # part of a joint's range that a way between reversals has, or it is ripple
-_SAME = 1.1             # ratio within which speeds are one
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,9 @@ def outlook(run: Run, mechanism: Mechanism) -> Outlook:
     dead = [name for name in dead_torques(run) if name not in without]
     moves = [name for name in moves if name not in (*dead, *without)]
     trips = {str(name): rows["segment"].nunique() for name, rows in points.groupby("joint", sort=False)}
-    short = [name for name in moves if trips.get(name, 0) < LEAST_ROUND_TRIPS]
+    few = [name for name in moves if trips.get(name, 0) < LEAST_ROUND_TRIPS]
+    alike = [name for name in moves if name not in few and not _enough_speeds(points[points["joint"] == name])]
+    short = [name for name in moves if name in (*few, *alike)]
     said = []
     if still:
         said.append(f"{', '.join(still)}: no motion, so no friction")
@@ -60,22 +61,19 @@ def outlook(run: Run, mechanism: Mechanism) -> Outlook:
                     "friction from gravity and inertia; record speeds there and back, or read steady speeds and torques from the "
                     "log and give them to stribeck fit --table FILE")
         return Outlook(None, tuple(said))
-    if short:
-        few = (f"{', '.join(short)}: fewer than {LEAST_ROUND_TRIPS} round trips at constant speed, so half differences are not "
-               "to be had")
-        said.append(f"{few}; in general motion friction rests on the model's masses" if general else
-                    f"{few}: not calibrated; --motion model would take them in general motion")
+    for names, lack in ((few, f"fewer than {LEAST_ROUND_TRIPS} round trips at constant speed, so half differences are not to be "
+                              "had"),
+                        (alike, f"round trips at fewer than {least_speeds()} speeds, which do not tell Coulomb from viscous "
+                                "friction")):
+        if names:
+            then = ("in general motion friction rests on the model's masses" if general else
+                    "not calibrated; --motion model would take them in general motion")
+            said.append(f"{', '.join(names)}: {lack}; {then}")
     if general:
         said += _rate(run)
         if "dq" not in run.signals or not np.isfinite(run.signals["dq"]).all():
             said.append(f"velocity is not in the log: it is differentiated from positions, low-passed at {5 * BANDWIDTH:.0f} Hz, "
                         "or lower where they are coarse")
-    else:
-        speeds = {name: _speeds(points[points["joint"] == name]["speed"].to_numpy(dtype=float)) for name in trips}
-        alike = [name for name in moves if name not in short and speeds[name] < _LEAST_SPEEDS]
-        if alike:
-            said.append(f"{', '.join(alike)}: fewer than {_LEAST_SPEEDS} speeds, so Coulomb, viscous and Stribeck friction "
-                        "cannot be told apart")
     if "temperature" not in run.signals or np.isnan(run.signals["temperature"]).all():
         said.append("temperature is not in the log: whether the arm was warm is not known")
     return Outlook(" --motion model" if general else "", tuple(said))
@@ -101,7 +99,7 @@ def _rate(run: Run) -> list[str]:
             "is taken for friction"]
 
 
-def _speeds(speed: np.ndarray) -> int:
-    """Speeds that differ by more than a tenth."""
-    ordered = np.sort(speed)
-    return 1 + int((ordered[1:] > _SAME * ordered[:-1]).sum()) if len(speed) else 0
+def _enough_speeds(points: pd.DataFrame) -> bool:
+    """Whether round trips of a joint have as many speeds as the law of fewest parameters needs."""
+    speeds = points["speed"].to_numpy(dtype=float)
+    return int(speed_classes(speeds).max()) + 1 >= least_speeds()

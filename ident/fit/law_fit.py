@@ -19,7 +19,7 @@ from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.fit.search_range import search_grid
 from stribeck.ident.fit.variable_projection import Moments, polish
 from stribeck.ident.laws.law import Law
-from stribeck.ident.laws.law_table import unit
+from stribeck.ident.laws.law_table import law_named, laws_on_offer, unit
 from stribeck.ident.laws.parameter import Parameter, verdict
 
 LEAST_ROUND_TRIPS = 4
@@ -92,7 +92,16 @@ def best_of(points: FitPoints, law: Law) -> Best:
 
 def supports(data: FitPoints, law: Law) -> bool:
     """Whether there are more distinct speeds than the law has parameters of speed."""
-    return int(speed_classes(data.w).max()) + 1 >= len(law.linear + law.nonlinear) + _SPARE_SPEEDS
+    return int(speed_classes(data.w).max()) + 1 >= _speeds_for(law)
+
+
+def least_speeds() -> int:
+    """Distinct speeds that the simplest of the laws that compete needs."""
+    return min(_speeds_for(law_named(law)) for law in laws_on_offer())
+
+
+def _speeds_for(law: Law) -> int:
+    return len(law.linear + law.nonlinear) + _SPARE_SPEEDS
 
 
 def speed_classes(velocity: Array) -> Groups:
@@ -109,8 +118,7 @@ def _enough(data: FitPoints, law: Law) -> None:
     if data.groups < LEAST_ROUND_TRIPS:
         raise FitError(f"{data.groups} round trip(s) found, at least {LEAST_ROUND_TRIPS} are needed")
     if not supports(data, law):
-        wanted = len(law.linear + law.nonlinear) + _SPARE_SPEEDS
-        raise FitError(f"too few different speeds for the law {law.name}: at least {wanted} are needed")
+        raise FitError(f"too few different speeds for the law {law.name}: at least {_speeds_for(law)} are needed")
 
 
 def with_intervals(best: Best, load_name: str) -> FitResult:

@@ -49,7 +49,7 @@ def fit_joints(chosen: ChosenRuns, reduced: ReducedRuns) -> FittedJoints:
     general = reduced.options.motion != "none"
     fitted = _by_motion(chosen, reduced) if general else _by_round_trips(chosen, reduced)
     if not fitted.joints:
-        raise FitError(_why_none(chosen, reduced, fitted, general))
+        raise FitError(_why_none(chosen, reduced, fitted))
     return fitted
 
 
@@ -94,11 +94,9 @@ def _fitted(fits: Mapping[str, Fit]) -> tuple[dict[str, JointFit], list[Finding]
     return joints, findings
 
 
-def _why_none(chosen: ChosenRuns, reduced: ReducedRuns, fitted: FittedJoints, general: bool) -> str:
+def _why_none(chosen: ChosenRuns, reduced: ReducedRuns, fitted: FittedJoints) -> str:
     """Why no joint can be calibrated."""
     findings = (*chosen.findings, *reduced.findings, *fitted.findings)
     weighty = [finding.text for finding in findings if finding.kind in ("dead torque", "not calibrated")]
     reasons = "; ".join(weighty or [finding.text for finding in findings if finding.kind in ("left out", "torn")])
-    hint = "; general motion can be fitted without them (--motion)" if not general and fitted.points.empty else ""
-    return (f"{chosen.runs[0].path}: no joint can be calibrated: "
-            f"{reasons or 'no round trips at constant speed found'}{hint}")
+    return f"{chosen.runs[0].path}: no joint can be calibrated: {reasons or 'no round trips at constant speed found'}"

@@ -174,12 +174,14 @@ def _pairs(forward: pd.DataFrame, backward: pd.DataFrame) -> list[tuple[Any, Any
 
 
 def _table(name: str, rows: pd.DataFrame, odd: Array, even: Array, speed: Array) -> pd.DataFrame:
-    """The Points table; rows of one repeat and speed are one round trip."""
+    """The Points table, each sweep in the order of its speeds; rows of one repeat and speed are one round trip."""
     cell = np.round(np.log(speed) / np.log(_SAME)).astype(int)
     marks = [f"{repeat or f'#{row}'}@{one}" for repeat, row, one in zip(rows["repeat"], rows["row"], cell, strict=True)]
-    load = rows["load"].to_numpy(dtype=float)
-    return pd.DataFrame({
-        "joint": name, "segment": group_index(np.array(marks)), "posture": 0, "speed": speed, "position": 0.0, "odd": odd,
-        "even": even, "gravity": 0.0, "gravity_rate": 0.0, "torque": np.where(np.isfinite(load), np.abs(load), 0.0),
-        "bending": 0.0, "radial": 0.0, "axial": 0.0, "normal": np.nan, "n": 1, "std": 0.0, "t": np.arange(len(rows), dtype=float),
-        "temperature": rows["temperature"].to_numpy(dtype=float), "reference": False, "run": "table"}, columns=list(COLUMNS))
+    load = np.abs(np.nan_to_num(rows["load"].to_numpy(dtype=float)))
+    found = pd.DataFrame({
+        "joint": name, "segment": marks, "posture": 0, "speed": speed, "position": 0.0, "odd": odd, "even": even, "gravity": 0.0,
+        "gravity_rate": 0.0, "torque": load, "bending": 0.0, "radial": 0.0, "axial": 0.0, "normal": np.nan, "n": 1, "std": 0.0,
+        "t": 0.0, "temperature": rows["temperature"].to_numpy(dtype=float), "reference": False, "run": "table"},
+        columns=list(COLUMNS))
+    found = found.iloc[np.lexsort((odd, speed, load, rows["repeat"]))].reset_index(drop=True)       # however the rows were listed
+    return found.assign(segment=group_index(found["segment"].to_numpy()), t=np.arange(len(found), dtype=float))

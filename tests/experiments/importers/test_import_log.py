@@ -114,6 +114,17 @@ class TestReading:
         path.write_text("\n".join([head, first, *rest]), encoding="utf-8")
         np.testing.assert_array_equal(bring(path).signals["q"][1:], Q[1:])
 
+    def test_positions_that_leap_to_nowhere_are_refused(self, bring, tmp_path):
+        """A counter that was set anew in the midst of a motion is no wrap; a single damaged row is left out with a note."""
+        t = np.arange(2000) / 100.0
+        q = np.sin(t)
+        np.savez(tmp_path / "log.npz", t=t, q1=q, q2=np.where(t > 7.0, q + 5.0, q), tau1=np.cos(t), tau2=np.cos(t))
+        with pytest.raises(InputError, match=r"position of lift leaps by 5\.0\d+ rad after row 700 .*--from and --to"):
+            bring(tmp_path / "log.npz")
+        damaged = np.where(np.arange(len(t)) == 600, q + 5.0, q)
+        np.savez(tmp_path / "log.npz", t=t, q1=q, q2=damaged, tau1=np.cos(t), tau2=np.cos(t))
+        assert any("row 600, hold a position far from" in note for note in bring(tmp_path / "log.npz").record["import"]["notes"])
+
     def test_numbers_with_marks_between_thousands_are_not_left_out(self, bring, tmp_path):
         """As if the log had an incomplete end."""
         path = csv(tmp_path / "log.csv", separator=";")

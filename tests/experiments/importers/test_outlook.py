@@ -132,8 +132,8 @@ class TestGeneralMotion:
         tau = np.sign(np.gradient(way))[:, None] * [3.0, 2.0]
         np.savez(tmp_path / "log.npz", t=t, q=np.column_stack((way, 0.5 * way)), tau=tau)
         seen = outlook(bring(tmp_path / "log.npz"), load_mechanism(arm))
-        assert seen.options == ""
-        assert any("turn, lift: fewer than 3 speeds" in sentence for sentence in seen.sentences)
+        assert seen.options == " --motion model"
+        assert any("turn, lift: round trips at fewer than 3 speeds" in sentence for sentence in seen.sentences)
 
     def test_a_joint_that_only_goes_to_a_posture_leaves_the_fit_as_it_is(self, arm, bring, tmp_path):
         t, (way, tau), leg = np.arange(0.0, 42.0, 0.01), np.zeros((2, 4200)), 200

@@ -65,7 +65,8 @@ def test_what_init_refuses(cli, arguments, words):
 
 def test_too_few_speeds_name_a_fit_that_works(cli, imported):
     """Round trips at two speeds are too few; what the message names is run."""
-    imported([1.0, -1.0, 3.0, -3.0] * 3)
+    named = imported([1.0, -1.0, 3.0, -3.0] * 3).out.partition("next      stribeck ")[2].splitlines()[0]
+    assert cli(*shlex.split(named), "-o", "as-import-says").code == 0
     refused = cli("fit", "bench")
     assert refused.code == 2
     (named,) = re.findall(r"stribeck (fit .*?) works on it", refused.err)
