@@ -83,6 +83,16 @@ class FitPoints:
         """Direction of motion at the points; none where a point is no sample."""
         return np.sign(self.w) if self.view is as_they_are else None
 
+    @property
+    def direction(self) -> Array:
+        """Direction of motion as the points see it, from -1 to 1, shape (N,)."""
+        return self.view(np.sign(self.w))
+
+    @property
+    def speed(self) -> Array:
+        """Speed as the points see it, shape (N,)."""
+        return np.maximum(self.view(np.abs(self.w)), np.abs(self.w).min())      # filters overshoot
+
     @cached_property
     def samples(self) -> Array:
         """How many samples each round trip holds, shape (G,)."""

@@ -19,6 +19,7 @@ from stribeck.ident.arrays import Array, Groups
 from stribeck.ident.errors import FitError
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.joint.gravity import beats, even_columns, even_noise, fit_gravity, held_out, shows_scale
+from stribeck.ident.fit.misfit.residuals import Residuals
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.log.finding import Finding
 
@@ -69,6 +70,16 @@ def differing(points: pd.DataFrame, group: Groups, load: Array | None, wanted: s
     assert load is not None
     columns = {DIFFERENCES["driving"]: driving_column(gravity, load)}
     return chosen, fit_gravity(even, gravity, odd, group, prismatic, columns, scaled=False)
+
+
+def even_residuals(points: pd.DataFrame, group: Groups, load: Array | None, directional: str) -> Residuals | None:
+    """What scale, offset and the difference that was chosen leave of the even part of round trips; None where it is not known."""
+    speed, even, gravity, odd = (points[key].to_numpy(dtype=float) for key in ("speed", "even", "gravity", "odd"))
+    if not np.ptp(even) > 0.0:
+        return None
+    columns, target = even_columns(even, gravity, shows_scale(even, gravity),
+                                   directions_on_offer(speed, gravity, load).get(directional, {}))
+    return Residuals.of_least_squares(columns, target, even_noise(columns, target, odd, group), group)
 
 
 def below_zero(viscous: float | None, half: Parameter | None) -> bool:

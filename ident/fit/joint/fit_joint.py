@@ -13,11 +13,13 @@ from stribeck.ident.fit.choice.selection import ORDER, select
 from stribeck.ident.fit.choice.widening import AS_WELL
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.joint.advice import VARIED, advised, vary_load
-from stribeck.ident.fit.joint.directions import DIFFERENCES, differing, directions, gear_note
+from stribeck.ident.fit.joint.directions import DIFFERENCES, differing, directions, even_residuals, gear_note
 from stribeck.ident.fit.joint.general_motion import DELAY, RIGID, beside_friction, fit_motion, law_torque, motion_points
 from stribeck.ident.fit.joint.gravity import fit_gravity, zero_shift
+from stribeck.ident.fit.joint.misfit_words import misfit_findings, order_finding, speeds_in_order
 from stribeck.ident.fit.joint.torque_basis import BASES, corrected, divided, divisor, uncertain
 from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS
+from stribeck.ident.fit.misfit.holding import tested
 from stribeck.ident.fit.points import FitPoints, worth
 from stribeck.ident.laws.law_table import is_law, law_named, law_names, laws_on_offer, unit
 from stribeck.ident.laws.load_components import load_at
@@ -145,6 +147,10 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
     laws = laws_on_offer(options.law)
     selection = select(data, loads, laws, components=components)
     fit = selection.chosen
+    single = None if fit.components else loads[fit.load]
+    directional, difference = differing(points, group, single, options.directional, data.prismatic, fit.values.get("viscous"))
+    fit = tested(fit, points["position"].to_numpy(dtype=float), points["torque"].to_numpy(dtype=float),
+                 even_residuals(points, group, single, directional))
     if fit.load == "none" and still:
         fit = replace(fit, parameters={**fit.parameters, **_unidentifiable(fit, still, mechanism, joint, q,
                                                                                 MATTERS * float(np.median(odd)))})
@@ -152,7 +158,9 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
     gravity["delay"] = _explained(fit.nuisance.get("delay"))
     if scale is not None:
         fit = uncertain(fit, gravity["scale"])
-    findings = [Finding(name, "torque basis", f"{name} stays in the drive's torque: its scale against gravity is "
+    findings = [*misfit_findings(name, fit, float(np.median(odd)), data.prismatic, speeds_in_order(points, group)),
+                *order_finding(name, points, group)]
+    findings += [Finding(name, "torque basis", f"{name} stays in the drive's torque: its scale against gravity is "
                         f"{gravity['scale'].verdict}")] if options.torque_basis != "drive" and scale is None else []
     if fit.serial > 0.0:
         findings.append(Finding(name, "correlation", f"{name}: the friction levels of successive round trips correlate by "
@@ -168,8 +176,6 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
                if np.isfinite(values).all() else "the arm file states no bearing")
         findings.append(Finding(name, "load", f"{name}: the load {options.load} varied too little, or is too small, to show "
                                               f"whether friction grows with it ({met}); the fit has none"))
-    single = None if fit.components else loads[fit.load]
-    directional, difference = differing(points, group, single, options.directional, data.prismatic, fit.values.get("viscous"))
     known = {"scale"} if scale is not None else set()
     if directional != "driving":
         known |= set(beside or ())              # whose intervals hold what the tool leaves open
@@ -199,7 +205,7 @@ def identify_motion(log: Log, mechanism: Mechanism, name: str, options: Options)
     if options.motion == "model":
         offered, still = excited_loads(motion_points(motion, motion.view(motion.tau - motion.rigid))[0], options.load)
     selection = fit_motion(motion, options.motion, options.law, options.directional, tuple(offered))
-    fit = selection.chosen
+    fit = tested(selection.chosen, motion.q[motion.points], motion.view(motion.loads["torque"]))
     points, rows = motion_points(motion, law_torque(motion, fit) + fit.residual)
     sign = np.sign(motion.view(np.sign(motion.dq)))
     fit = replace(fit, residual=(sign * fit.residual)[rows])
@@ -210,7 +216,8 @@ def identify_motion(log: Log, mechanism: Mechanism, name: str, options: Options)
     fit = advised(fit, points["speed"].to_numpy(dtype=float), load, points["segment"].nunique(), motion.prismatic,
                   options.law == "auto", "passes")
     return JointFit(points, fit, beside_friction(fit, float(points["odd"].median())), selection.candidates, None,
-                    (Finding(name, "motion", motion.left_out), *_undecided(name, fit, selection.candidates),
+                    (*misfit_findings(name, fit, float(points["odd"].median()), motion.prismatic),
+                     Finding(name, "motion", motion.left_out), *_undecided(name, fit, selection.candidates),
                      *directions(name, fit.directional, fit, fit.nuisance)),
                     directional=fit.directional)
 

@@ -1,0 +1,57 @@
+"""Findings about lack of fit: over what the residuals of a joint run, where, by how much, and what to do."""
+
+import numpy as np
+import pandas as pd
+from scipy.stats import spearmanr
+
+from stribeck.ident.arrays import Groups
+from stribeck.ident.fit.fit_result import FitResult
+from stribeck.ident.fit.law_fit import speed_classes
+from stribeck.ident.fit.misfit.misfit import Misfit
+from stribeck.ident.laws.law_table import unit
+from stribeck.ident.log.finding import Finding
+
+_IN_ORDER = 0.9         # rank correlation of speeds with time from which one looks like the other,
+_SPEEDS = 5             # and how many speeds it takes
+_DO = {"speed": "look at the residuals in the report; round trips at more speeds about there would show the curve",
+       "load": "friction grows with the load otherwise than in proportion, or with another load (--load)",
+       "position": "friction varies along the way, as gears and windings make it; postures at other positions would average it out",
+       "direction": "the difference of the directions changes with speed (--directional)",
+       "time": "warm up longer, or record again (--repeats)",
+       "repeats": "something else than speed and load changed friction from round trip to round trip"}
+
+
+def misfit_findings(name: str, fit: FitResult, friction: float, prismatic: bool, in_order: bool = False) -> tuple[Finding, ...]:
+    """One finding where a joint's law does not fit; `friction` is the median of its points [N·m or N]."""
+    if not fit.lack_of_fit:
+        return ()
+    said = [_over(one, friction, prismatic) for one in fit.lack_of_fit]
+    overs = {one.over for one in fit.lack_of_fit}
+    do = "speeds were measured in their order, so that time may be the cause as well: shuffle them" if (
+        in_order and overs & {"speed", "time"}) else _DO[fit.lack_of_fit[0].over]
+    return (Finding(name, "lack of fit", f"{name}: the law {fit.law} does not fit: residuals run over {'; over '.join(said)} "
+                    f"(p = {fit.lack_of_fit[0].p:.1g}). Intervals and band hold it; {do}"),)
+
+
+def _over(one: Misfit, friction: float, prismatic: bool) -> str:
+    tau, turn = unit("coulomb", prismatic), "m" if prismatic else "rad"
+    where = {"speed": f"{turn}/s", "direction": f"{turn}/s", "load": tau, "position": turn, "time": "s"}.get(one.over)
+    size = f"{one.size:+.2g} {tau} ({100.0 * abs(one.size) / max(friction, 1e-300):.1f} % of friction)"
+    return f"{one.over}, up to {size}" + ("" if one.at is None else f" at {one.at:.3g} {where}")
+
+
+def speeds_in_order(points: pd.DataFrame, group: Groups) -> bool:
+    """Whether round trips were made from slow to fast, or the other way, in every run."""
+    trips = points.groupby(group).agg({"speed": "mean", "t": "mean", "run": "first"})
+    runs = [own for _, own in trips.groupby("run", sort=False) if len(own) >= _SPEEDS]
+    return bool(runs) and all(speed_classes(own["speed"].to_numpy()).max() + 1 >= _SPEEDS
+                              and abs(spearmanr(own["t"], own["speed"]).statistic) >= _IN_ORDER for own in runs)
+
+
+def order_finding(name: str, points: pd.DataFrame, group: Groups) -> tuple[Finding, ...]:
+    """A word where speeds were measured in their order: what friction does over time cannot be told from speed."""
+    if not speeds_in_order(points, group):
+        return ()
+    return (Finding(name, "speed order", f"{name}: speeds were measured in their order, so that friction which changes over time, "
+                    "as while warming up, looks like friction that changes with speed, and no interval holds that. Shuffle the "
+                    "speeds (stribeck plan does)"),)

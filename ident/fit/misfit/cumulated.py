@@ -1,0 +1,91 @@
+r"""Whether residuals run: tests of their cumulated sum over a variable.
+
+Where a law is right, the sum of the residuals up to a value x of a variable wanders about zero; where it is wrong, residuals of
+one sign stand side by side and the sum runs off. The statistic is that of Cramér and von Mises,
+
+.. math:: T = \sum_x \Bigl(\sum_{x_i \le x} e_i\Bigr)^2 = e^T K e
+
+of whitened residuals e. Two ways tell how often a right law makes it as large:
+
+- `rotated_p`, for residuals that are independent: :math:`T / e^T e` of normal noise, projected as the fit projects it, is a ratio of
+  quadratic forms whose distribution is computed (Imhof), as in the test of Durbin and Watson. No part of it is estimated, so that it
+  holds for few round trips, too.
+- `flipped_p`, for residuals that share anything within a round trip or a pass: the signs of whole round trips are drawn anew
+  (wild cluster bootstrap), with what the fit adapts itself to taken off each.
+
+References
+----------
+Imhof, Biometrika 48 (1961) 419; Su and Wei, JASA 86 (1991) 420; Lin, Wei and Ying, Biometrics 58 (2002) 1;
+Cameron, Gelbach and Miller, Rev. Econ. Stat. 90 (2008) 414.
+"""
+
+import numpy as np
+
+from stribeck.ident.arrays import Array, Groups
+from stribeck.ident.fit.group_sums import group_sum
+from stribeck.ident.fit.misfit.residuals import Residuals
+
+PLACES = 32             # values of the variable at most, up to which sums are taken
+_FLIPS = 9999           # how often signs are drawn
+_LEVERAGE = 0.9         # most of a round trip's residual that the fit may have taken away
+_LOG_U = np.linspace(-14.0, 18.0, 2000)     # of Imhof's integral over u, for eigenvalues up to 1
+_ROUND_OFF = 1e-10
+_AT_ONCE = 2**22        # signs that are held at once
+
+
+def cells(x: Array) -> Groups:
+    """Which of at most `PLACES` ranges of a variable, about evenly filled, each value lies in, shape (N,)."""
+    levels = np.unique(x)
+    if len(levels) > PLACES:
+        levels = np.unique(np.quantile(x, np.arange(1, PLACES + 1) / PLACES))
+    return np.asarray(np.searchsorted(levels, x))
+
+
+def rotated_p(rows: Residuals, cell: Groups) -> float:
+    """Chance that independent noise makes the cumulated sums of a right law as large, for rows in `cells` of a variable."""
+    return ratio_p(rows, np.tril(np.ones((int(cell.max()) + 1,) * 2))[:-1, cell])           # a row each sum but that of all
+
+
+def ratio_p(rows: Residuals, sums: Array) -> float:
+    """Chance that independent noise makes the squares of `sums` (k, N) of residuals as large a part of all their squares."""
+    fitted = np.linalg.svd(rows.columns, full_matrices=False)[0][:, :np.linalg.matrix_rank(rows.columns)]
+    residual = rows.white - fitted @ (fitted.T @ rows.white)
+    whole, spare = float(residual @ residual), len(residual) - fitted.shape[1]
+    if whole == 0.0 or spare < 1:
+        return 1.0
+    seen = sums @ fitted
+    eigen = np.sort(np.linalg.eigvalsh(sums @ sums.T - seen @ seen.T))[::-1][:spare]
+    part = float(np.sum((sums @ residual) ** 2)) / whole
+    return positive_p(np.append(eigen - part, -part), np.append(np.ones(len(eigen)), spare - len(eigen)))
+
+
+def positive_p(weights: Array, times: Array) -> float:
+    """Probability that a sum of squares of standard normal numbers is positive, so many `times` with each weight (Imhof)."""
+    size = np.abs(weights).max(initial=0.0)
+    keep = np.abs(weights) > _ROUND_OFF * size
+    weights, times = weights[keep] / max(size, 1e-300), times[keep]
+    if not (weights > 0.0).any() or not (weights < 0.0).any():
+        return float((weights > 0.0).any())
+    scaled = weights[:, None] * np.exp(_LOG_U)
+    angle, shrinks = 0.5 * times @ np.arctan(scaled), 0.25 * times @ np.log1p(scaled**2)
+    return float(np.clip(0.5 + np.trapezoid(np.sin(angle) * np.exp(-shrinks), _LOG_U) / np.pi, 0.0, 1.0))
+
+
+def flipped_p(rows: Residuals, cell: Groups, turn: Array | None = None) -> float:
+    """Chance that round trips with signs of their own make the cumulated sums as large, for rows in `cells` of a variable.
+
+    `turn` multiplies the residuals before they are summed, shape (N,); default 1.
+    """
+    places, groups = int(cell.max()) + 1, int(rows.group.max()) + 1
+    weight = np.ones(len(cell)) if turn is None else turn
+    own = np.bincount(rows.group * places + cell, weight * rows.white, minlength=groups * places).reshape(groups, places)
+    columns = np.array([np.bincount(cell, weight * column, minlength=places) for column in rows.columns.T])        # (p, places)
+    pull = group_sum(rows.columns * rows.white[:, None], rows.group)            # (G, p); how the fit follows each round trip
+    taken = group_sum(np.einsum("np,pq,nq->n", rows.columns, rows.inverse, rows.columns), rows.group)
+    adapted = own - pull @ rows.inverse @ columns
+    part = np.cumsum(adapted, axis=1)[:, :-1] / np.sqrt(1.0 - np.minimum(taken, _LEVERAGE))[:, None]
+    found = float(np.sum(np.cumsum(own.sum(axis=0))[:-1] ** 2))
+    random, block = np.random.default_rng(0), max(1, _AT_ONCE // groups)
+    more = sum(int(np.count_nonzero(np.sum((random.choice([-1.0, 1.0], (min(block, _FLIPS - k), groups)) @ part) ** 2, axis=1)
+                                    >= found * (1.0 - _ROUND_OFF))) for k in range(0, _FLIPS, block))
+    return (1 + more) / (_FLIPS + 1)

@@ -1,0 +1,142 @@
+"""The test of a fit for lack of fit, over every variable that the points know.
+
+Where every round trip has a speed, a load and a time, its level is the observation (`rotated_p`); what varies within round trips,
+and general motion, is judged with the signs of whole round trips or passes (`flipped_p`). Levels that wander in the order of time
+are no misfit of the law: over time, what is left beyond their correlation is tested. Near-replicates, of one speed and one range of
+loads, are held against the law, too (F test). The chances are multiplied by the number of tests (Bonferroni).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from stribeck.ident.arrays import Array, Groups
+from stribeck.ident.fit.fit_result import FitResult
+from stribeck.ident.fit.law_fit import speed_classes
+from stribeck.ident.fit.misfit.cumulated import cells, flipped_p, ratio_p, rotated_p
+from stribeck.ident.fit.misfit.misfit import LEVEL, Misfit
+from stribeck.ident.fit.misfit.residuals import Residuals
+from stribeck.ident.fit.points import FitPoints, as_they_are
+
+_OWN = 0.1              # part of a variable's variance within round trips, up to which each has a value of its own
+_FEW = 4                # values of a variable, and degrees of freedom, that a test needs
+_LOADS = 4              # ranges of loads in which round trips of a speed count as replicates
+
+
+@dataclass(frozen=True)
+class Tested:
+    """A test of residuals over one variable: rows, their places, what the rows were multiplied by, and the chance found."""
+
+    over: str
+    rows: Residuals
+    x: Array
+    turn: Array
+    p: float
+
+
+def lack_of_fit(fit: FitResult, position: Array | None = None, load: Array | None = None,
+                even: Residuals | None = None) -> tuple[tuple[Misfit, ...], tuple[Tested, ...]]:
+    """Variables over which the residuals of a fit show structure, the surest first, and the tests that show it.
+
+    Parameters
+    ----------
+    fit : FitResult
+        With its points.
+    position, load : ndarray, shape (N,), optional
+        Of the points; the load only where the fit has none.
+    even : Residuals, optional
+        Of the mean of both directions, over the same points.
+    """
+    tests = sorted(_tests(fit, position, load, even), key=lambda test: test.p)
+    shown = tuple(test for test in tests if test.p * len(tests) <= LEVEL)
+    return tuple(_misfit(test, len(tests)) for test in shown), shown
+
+
+def _tests(fit: FitResult, position: Array | None, load: Array | None, even: Residuals | None) -> Iterator[Tested]:
+    data, rows = fit.data, Residuals.of(fit)
+    assert data is not None
+    trips = rows.of_trips
+    pressed = load if data.load is None else data.load if data.load.ndim == 1 else data.load[:, 0]
+    if data.view is as_they_are:
+        time = np.arange(float(data.groups)) if data.time is None else data.time
+        for over, x in (("speed", data.speed), ("load", pressed)):
+            if x is not None:
+                yield from _own(over, rows, trips, x)
+        yield from _in_time(trips, time, data, fit.serial)
+        yield from _replicates(rows, trips, data.speed, pressed)
+    else:
+        yield from _flipped("speed", rows, data.speed)
+        yield from _flipped("direction", rows, data.speed, np.sign(data.direction))
+        if pressed is not None:
+            yield from _flipped("load", rows, pressed)
+    if position is not None:
+        yield from _flipped("position", rows, position)
+    if even is not None:
+        yield from _flipped("direction", even, data.speed)
+
+
+def _flipped(over: str, rows: Residuals, x: Array, turn: Array | None = None) -> Iterator[Tested]:
+    cell, turn = cells(x), np.ones(len(x)) if turn is None else turn
+    if cell.max() >= _FEW and rows.group.max() >= _FEW:
+        yield Tested(over, rows, x, turn, flipped_p(rows, cell, turn))
+
+
+def _rotated(over: str, trips: Residuals, x: Array, fitted: Residuals | None = None) -> Iterator[Tested]:
+    cell, tested = cells(x), fitted or trips
+    if cell.max() >= _FEW and tested.spare >= _FEW:
+        yield Tested(over, trips, x, np.ones(len(x)), rotated_p(tested, cell))
+
+
+def _own(over: str, rows: Residuals, trips: Residuals, x: Array) -> Iterator[Tested]:
+    """By levels where each round trip has a value of its own."""
+    mean = rows.mean_of_trips(x)
+    if np.mean((x - mean[rows.group]) ** 2) <= _OWN * np.var(x):
+        return _rotated(over, trips, mean)
+    return _flipped(over, rows, x)
+
+
+def _in_time(trips: Residuals, time: Array, data: FitPoints, serial: float) -> Iterator[Tested]:
+    """Over time, of what levels do not share with those before them in their run."""
+    run = np.zeros(len(time), dtype=int) if data.run is None else data.run
+    order = np.lexsort((time, run))
+    ordered, follows = trips.in_order(order), (np.diff(run[order], prepend=-1) == 0).astype(float)
+    new = replace(ordered, white=ordered.white - serial * follows * np.roll(ordered.white, 1),
+                  columns=ordered.columns - serial * follows[:, None] * np.roll(ordered.columns, 1, axis=0))
+    yield from _rotated("time", ordered, np.arange(float(len(time))), new)
+
+
+def _replicates(rows: Residuals, trips: Residuals, speed: Array, load: Array | None) -> Iterator[Tested]:
+    """Levels of the same speed and range of loads against each other."""
+    cell = speed_classes(np.exp(rows.mean_of_trips(np.log(speed))))
+    if load is not None and np.ptp(load) > 0.0:
+        mean = rows.mean_of_trips(load)
+        part = np.minimum(_LOADS - 1, (mean - mean.min()) / max(np.ptp(mean), 1e-300) * _LOADS).astype(int)
+        cell = np.unique(cell * _LOADS + part, return_inverse=True)[1]
+    count = np.bincount(cell)
+    if len(trips.white) - len(count) >= _FEW and len(count) - (len(trips.white) - trips.spare) >= 1:
+        means = (np.arange(len(count))[:, None] == cell) / np.sqrt(count)[:, None]
+        yield Tested("repeats", trips, cell.astype(float), np.ones(len(cell)), ratio_p(trips, means))
+
+
+def _misfit(test: Tested, tests: int) -> Misfit:
+    place, mean = local_means(test)
+    k = int(np.argmax(np.abs(mean)))
+    return Misfit(test.over, min(1.0, test.p * tests), float(mean[k]), None if test.over == "repeats" else float(place[k]))
+
+
+def local_means(test: Tested) -> tuple[Array, Array]:
+    """Places along the variable in ascending order, and the mean residual about each [N·m or N]."""
+    bins = windows(test.x)
+    count = np.bincount(bins)
+    return np.bincount(bins, test.x) / count, np.bincount(bins, test.turn * test.rows.plain) / count
+
+
+_WINDOWS, _IN_WINDOW = 10, 3        # at most so many, with at least so many rows each
+
+
+def windows(x: Array) -> Groups:
+    """Which of a few neighbouring parts of the rows, alike in number, each value lies in; equal values lie in one, shape (N,)."""
+    parts = max(2, min(_WINDOWS, len(x) // _IN_WINDOW))
+    first = np.searchsorted(np.sort(x), x)              # how many are smaller
+    return np.asarray(np.unique(first * parts // len(x), return_inverse=True)[1])

@@ -1,0 +1,89 @@
+"""Residuals of a fit, made white by its noise model, with the derivatives of the prediction by which they were fitted."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import compress
+
+import numpy as np
+
+from stribeck.ident.arrays import Array, Groups
+from stribeck.ident.fit.fit_result import FitResult
+from stribeck.ident.fit.group_sums import group_sum, symmetric_inverse
+from stribeck.ident.fit.law_on_points import jacobian, parameter_names
+from stribeck.ident.fit.noise import Noise
+from stribeck.ident.laws.law_table import law_named
+
+_RANK = 1e-10           # of scaled normal equations, below which columns say the same
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """What a weighted least-squares fit left, a row an observation.
+
+    Attributes
+    ----------
+    plain : ndarray, shape (N,)
+        Residuals in the direction of motion [N·m or N].
+    white : ndarray, shape (N,)
+        The same with independent noise of one variance.
+    columns : ndarray, shape (N, p)
+        Derivatives of the prediction with respect to the parameters, whitened alike.
+    group : ndarray of int, shape (N,)
+        Round trips 0 ... G-1, or passes of general motion.
+    names : tuple of str
+        Parameters of the columns; none where the fit is not that of a friction law.
+    """
+
+    plain: Array
+    white: Array
+    columns: Array
+    group: Groups
+    names: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, fit: FitResult) -> "Residuals":
+        """A row a point of a fit."""
+        data, law = fit.data, law_named(fit.law)
+        assert data is not None
+        values = fit.values | {name: float(p.value) for name, p in fit.nuisance.items() if p.value is not None}
+        names = parameter_names(data, law)
+        fitted = [name in law.nonlinear or name in data.nuisance or values[name] > 0.0 for name in names]
+        columns, sign = jacobian(data, law, values)[:, fitted], np.sign(data.direction)
+        white = fit.noise.whiten(np.column_stack((columns, fit.residual)), data.group)
+        if data.sign is None:                   # else the noise model has turned them already
+            white = white * sign[:, None]
+        return cls(sign * fit.residual, white[:, -1], white[:, :-1], data.group, tuple(compress(names, fitted)))
+
+    @classmethod
+    def of_least_squares(cls, columns: Array, target: Array, noise: Noise, group: Groups) -> "Residuals":
+        """A row a point of a linear fit that is made here."""
+        white, goal = noise.whiten(columns, group), noise.whiten(target, group)
+        beta, *_ = np.linalg.lstsq(white, goal, rcond=None)
+        return cls(target - columns @ beta, goal - white @ beta, white, group)
+
+    @property
+    def of_trips(self) -> "Residuals":
+        """A row a round trip: the level that its points share."""
+        count = np.bincount(self.group).astype(float)
+        return Residuals(np.bincount(self.group, self.plain) / count, np.bincount(self.group, self.white) / np.sqrt(count),
+                         group_sum(self.columns, self.group) / np.sqrt(count)[:, None], np.arange(len(count)), self.names)
+
+    @property
+    def spare(self) -> int:
+        """Degrees of freedom that the fit left."""
+        return len(self.white) - int(np.linalg.matrix_rank(self.columns))
+
+    @cached_property
+    def inverse(self) -> Array:
+        """Covariance of the parameters under the noise model, shape (p, p)."""
+        gram = self.columns.T @ self.columns
+        scale = np.sqrt(np.maximum(np.diag(gram), 1e-300))
+        return symmetric_inverse(gram / np.outer(scale, scale), _RANK) / np.outer(scale, scale)
+
+    def in_order(self, order: Groups) -> "Residuals":
+        """The same rows in another order."""
+        return Residuals(self.plain[order], self.white[order], self.columns[order], self.group[order], self.names)
+
+    def mean_of_trips(self, values: Array) -> Array:
+        """Mean of values of the rows over each round trip, shape (G,)."""
+        return np.asarray(np.bincount(self.group, values) / np.bincount(self.group))
