@@ -59,7 +59,7 @@ def fit_friction(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None 
         If the torque is dead or opposes the motion, or there are too few round trips or speeds; says how many are needed.
     """
     from stribeck.ident.fit.choice.selection import select
-    from stribeck.ident.fit.misfit.holding import tested
+    from stribeck.ident.fit.residuals.holding import with_lack_of_fit
 
     data = _checked(velocity, torque, load, group, std)
     loads = {"none": None} if data.load is None else {"none": None, "load": data.load}
@@ -70,7 +70,7 @@ def fit_friction(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None 
     for _ in range(_REWEIGHTED if loss == "huber" else 0):
         data = replace(data, weight=_huber_weights(data, chosen))
         chosen = select(data, loads, laws).chosen
-    chosen = tested(chosen)
+    chosen = with_lack_of_fit(chosen)
     residual = np.full(np.shape(velocity), np.nan)
     residual[np.asarray(velocity, dtype=float) != 0.0] = chosen.residual
     return replace(chosen, residual=residual)

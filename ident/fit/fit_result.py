@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
 from stribeck.ident.fit.law_on_points import predicted
-from stribeck.ident.fit.misfit.misfit import Misfit
+from stribeck.ident.fit.misfit import Misfit
 from stribeck.ident.fit.noise import Noise
 from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.laws.law import Law

@@ -12,7 +12,7 @@ from stribeck.ident.calibration.calibration_content import Model
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.fit.arm.unknown_tool import UnknownTool
 from stribeck.ident.fit.joint.fit_joint import JointFit, Options
-from stribeck.ident.fit.misfit.misfit import Misfit
+from stribeck.ident.fit.misfit import Misfit
 from stribeck.ident.identification.choose_runs import ChosenRuns
 from stribeck.ident.identification.judge_joints import JudgedJoints
 from stribeck.ident.identification.reduce_runs import ReducedRuns

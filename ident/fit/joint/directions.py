@@ -19,7 +19,7 @@ from stribeck.ident.arrays import Array, Groups
 from stribeck.ident.errors import FitError
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.joint.gravity import beats, even_columns, even_noise, fit_gravity, held_out, shows_scale
-from stribeck.ident.fit.misfit.residuals import Residuals
+from stribeck.ident.fit.residuals.white_residuals import Residuals
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.log.finding import Finding
 

@@ -19,8 +19,8 @@ from stribeck.ident.fit.joint.gravity import fit_gravity, zero_shift
 from stribeck.ident.fit.joint.misfit_words import misfit_findings, order_finding, speeds_in_order
 from stribeck.ident.fit.joint.torque_basis import BASES, corrected, divided, divisor, uncertain
 from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS
-from stribeck.ident.fit.misfit.holding import tested
 from stribeck.ident.fit.points import FitPoints, worth
+from stribeck.ident.fit.residuals.holding import with_lack_of_fit
 from stribeck.ident.laws.law_table import is_law, law_named, law_names, laws_on_offer, unit
 from stribeck.ident.laws.load_components import load_at
 from stribeck.ident.laws.parameter import Parameter
@@ -149,7 +149,7 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
     fit = selection.chosen
     single = None if fit.components else loads[fit.load]
     directional, difference = differing(points, group, single, options.directional, data.prismatic, fit.values.get("viscous"))
-    fit = tested(fit, points["position"].to_numpy(dtype=float), points["torque"].to_numpy(dtype=float),
+    fit = with_lack_of_fit(fit, points["position"].to_numpy(dtype=float), points["torque"].to_numpy(dtype=float),
                  even_residuals(points, group, single, directional))
     if fit.load == "none" and still:
         fit = replace(fit, parameters={**fit.parameters, **_unidentifiable(fit, still, mechanism, joint, q,
@@ -205,7 +205,7 @@ def identify_motion(log: Log, mechanism: Mechanism, name: str, options: Options)
     if options.motion == "model":
         offered, still = excited_loads(motion_points(motion, motion.view(motion.tau - motion.rigid))[0], options.load)
     selection = fit_motion(motion, options.motion, options.law, options.directional, tuple(offered))
-    fit = tested(selection.chosen, motion.q[motion.points], motion.view(motion.loads["torque"]))
+    fit = with_lack_of_fit(selection.chosen, motion.q[motion.points], motion.view(motion.loads["torque"]))
     points, rows = motion_points(motion, law_torque(motion, fit) + fit.residual)
     sign = np.sign(motion.view(np.sign(motion.dq)))
     fit = replace(fit, residual=(sign * fit.residual)[rows])

@@ -1,13 +1,12 @@
 """Findings about lack of fit: over what the residuals of a joint run, where, by how much, and what to do."""
 
-import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
 
 from stribeck.ident.arrays import Groups
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.law_fit import speed_classes
-from stribeck.ident.fit.misfit.misfit import Misfit
+from stribeck.ident.fit.misfit import Misfit
 from stribeck.ident.laws.law_table import unit
 from stribeck.ident.log.finding import Finding
 
@@ -15,7 +14,7 @@ _IN_ORDER = 0.9         # rank correlation of speeds with time from which one lo
 _SPEEDS = 5             # and how many speeds it takes
 _DO = {"speed": "look at the residuals in the report; round trips at more speeds about there would show the curve",
        "load": "friction grows with the load otherwise than in proportion, or with another load (--load)",
-       "position": "friction varies along the way, as gears and windings make it; postures at other positions would average it out",
+       "position": "friction varies along the way, as gears and windings make it; postures elsewhere would average it",
        "direction": "the difference of the directions changes with speed (--directional)",
        "time": "warm up longer, or record again (--repeats)",
        "repeats": "something else than speed and load changed friction from round trip to round trip"}
@@ -52,6 +51,6 @@ def order_finding(name: str, points: pd.DataFrame, group: Groups) -> tuple[Findi
     """A word where speeds were measured in their order: what friction does over time cannot be told from speed."""
     if not speeds_in_order(points, group):
         return ()
-    return (Finding(name, "speed order", f"{name}: speeds were measured in their order, so that friction which changes over time, "
-                    "as while warming up, looks like friction that changes with speed, and no interval holds that. Shuffle the "
-                    "speeds (stribeck plan does)"),)
+    return (Finding(name, "speed order", f"{name}: speeds were measured in their order, so that friction which changes over "
+                    "time, as while warming up, looks like friction that changes with speed, and no interval holds that. Shuffle "
+                    "the speeds (stribeck plan does)"),)

@@ -1,9 +1,9 @@
 """The test of a fit for lack of fit, over every variable that the points know.
 
 Where every round trip has a speed, a load and a time, its level is the observation (`rotated_p`); what varies within round trips,
-and general motion, is judged with the signs of whole round trips or passes (`flipped_p`). Levels that wander in the order of time
-are no misfit of the law: over time, what is left beyond their correlation is tested. Near-replicates, of one speed and one range of
-loads, are held against the law, too (F test). The chances are multiplied by the number of tests (Bonferroni).
+and general motion, is judged with the signs of whole round trips or passes (`flipped_p`). Levels that wander in the order of
+time are no misfit of the law: over time, what is left beyond their correlation is tested. Near-replicates, of one speed and one
+range of loads, are held against the law, too (F test). The chances are multiplied by the number of tests (Bonferroni).
 """
 
 from collections.abc import Iterator
@@ -14,10 +14,10 @@ import numpy as np
 from stribeck.ident.arrays import Array, Groups
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.law_fit import speed_classes
-from stribeck.ident.fit.misfit.cumulated import cells, flipped_p, ratio_p, rotated_p
-from stribeck.ident.fit.misfit.misfit import LEVEL, Misfit
-from stribeck.ident.fit.misfit.residuals import Residuals
+from stribeck.ident.fit.misfit import LEVEL, Misfit
 from stribeck.ident.fit.points import FitPoints, as_they_are
+from stribeck.ident.fit.residuals.cumulated import cells, flipped_p, ratio_p, rotated_p
+from stribeck.ident.fit.residuals.white_residuals import Residuals
 
 _OWN = 0.1              # part of a variable's variance within round trips, up to which each has a value of its own
 _FEW = 4                # values of a variable, and degrees of freedom, that a test needs

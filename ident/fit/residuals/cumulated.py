@@ -7,9 +7,9 @@ one sign stand side by side and the sum runs off. The statistic is that of Cram√
 
 of whitened residuals e. Two ways tell how often a right law makes it as large:
 
-- `rotated_p`, for residuals that are independent: :math:`T / e^T e` of normal noise, projected as the fit projects it, is a ratio of
-  quadratic forms whose distribution is computed (Imhof), as in the test of Durbin and Watson. No part of it is estimated, so that it
-  holds for few round trips, too.
+- `rotated_p`, for residuals that are independent: :math:`T / e^T e` of normal noise, projected as the fit projects it, is a ratio
+  of quadratic forms whose distribution is computed (Imhof), as in the test of Durbin and Watson. No part of it is estimated, so
+  that it holds for few round trips, too.
 - `flipped_p`, for residuals that share anything within a round trip or a pass: the signs of whole round trips are drawn anew
   (wild cluster bootstrap), with what the fit adapts itself to taken off each.
 
@@ -23,7 +23,7 @@ import numpy as np
 
 from stribeck.ident.arrays import Array, Groups
 from stribeck.ident.fit.group_sums import group_sum
-from stribeck.ident.fit.misfit.residuals import Residuals
+from stribeck.ident.fit.residuals.white_residuals import Residuals
 
 PLACES = 32             # values of the variable at most, up to which sums are taken
 _FLIPS = 9999           # how often signs are drawn

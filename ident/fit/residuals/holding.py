@@ -8,19 +8,20 @@ import numpy as np
 from stribeck.ident.arrays import Array
 from stribeck.ident.fit.fit_result import FitResult, further_band
 from stribeck.ident.fit.group_sums import group_sum
-from stribeck.ident.fit.misfit.lack_of_fit import Tested, lack_of_fit, local_means, windows
-from stribeck.ident.fit.misfit.residuals import Residuals
+from stribeck.ident.fit.residuals.lack_of_fit import Tested, lack_of_fit, local_means, windows
+from stribeck.ident.fit.residuals.white_residuals import Residuals
 from stribeck.ident.laws.parameter import Parameter, verdict
 
 _SPEEDS = 25
 
 
-def tested(fit: FitResult, position: Array | None = None, load: Array | None = None, even: Residuals | None = None) -> FitResult:
+def with_lack_of_fit(fit: FitResult, position: Array | None = None, load: Array | None = None,
+                     even: Residuals | None = None) -> FitResult:
     """The fit with its lack of fit, which intervals, verdicts and band then hold; see `lack_of_fit` for the arguments.
 
     Residuals that run over a variable are errors that neighbours share. The variance of each parameter is taken as that of
-    estimates whose errors are independent from window to window of the variable only. The band is wider by the mean residual about
-    each speed where residuals run over speed, and by the root mean square of such means where they run over something else.
+    estimates whose errors are independent from window to window of the variable only. The band is wider by the mean residual
+    about each speed where residuals run over speed, and by the root mean square of such means where they run over something else.
     """
     misfits, shown = lack_of_fit(fit, position, load, even)
     if not shown:
