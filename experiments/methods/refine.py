@@ -98,9 +98,9 @@ def precision(result: Identification, joints: tuple[str, ...], target: float | N
 
 
 def band(result: Identification, joint: str) -> float:
-    """Greatest half width of the 95 % band of a joint's friction over its speeds and loads, as a part of friction."""
+    """Greatest half width of the 95 % interval of a joint's friction at any speed and load, as a part of friction."""
     if joint not in result.joints:
         return np.inf
     fit = result.joints[joint].fit
     where = speeds_at_extreme_loads(result.points[result.points["joint"] == joint], fit.load, fit.values)
-    return float(np.max(fit.band(*where) / fit.predict(*where)))
+    return float(np.max(fit.interval(*where) / fit.predict(*where)))

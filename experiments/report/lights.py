@@ -12,7 +12,8 @@ from stribeck.ident.log.finding import Finding
 
 GOOD, MIND, BAD = "good", "mind", "bad"
 _ZERO = "zero"
-_USUAL = (_ZERO, "rate", "drift", "motion", "directions")      # given as a matter of course, or told elsewhere
+_MISFIT = "lack of fit"
+_USUAL = (_ZERO, _MISFIT, "rate", "drift", "motion", "directions")     # given as a matter of course, or told elsewhere
 _MILD = "left out"                          # comes first in the list, but moves between strokes are always left out
 _NEAR, _FAR = 0.05, 0.15                    # held-out error, as a part of the median friction
 
@@ -53,8 +54,10 @@ def _fit(calibrated: list[JointData]) -> Light:
         return Light("Fit", BAD, "No joint was fitted.")
     name = max(shares, key=lambda name: shares[name])
     colour = GOOD if shares[name] <= _NEAR else MIND if shares[name] <= _FAR else BAD
-    return Light("Fit", colour, f"Speeds left out of the fit are predicted within {100.0 * shares[name]:.1f} % of friction, "
-                                f"at worst for {name}.")
+    said = f"Speeds left out of the fit are predicted within {100.0 * shares[name]:.1f} % of friction, at worst for {name}."
+    if wrong := [data.name for data in calibrated if data.fit.fit.lack_of_fit]:
+        return Light("Fit", MIND if colour == GOOD else colour, f"The law does not fit {words.listed(wrong)}, see health. {said}")
+    return Light("Fit", colour, said)
 
 
 def _recording(findings: Iterable[Finding], weighty: tuple[str, ...]) -> Light:

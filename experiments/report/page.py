@@ -23,8 +23,8 @@ from stribeck.ident.laws.parameter import IDENTIFIED
 from stribeck.ident.log.finding import Finding
 from stribeck.ident.whole_files import write_whole
 
-_WEIGHTY = ("not calibrated", "dead torque", "torn", "ended", "torque unit", "direction", "order", "late torque", "saturation",
-            "never moved", "stick-slip", "speed not constant", "left out")       # findings that come first
+_WEIGHTY = ("lack of fit", "not calibrated", "dead torque", "torn", "ended", "torque unit", "direction", "order", "late torque",
+            "saturation", "never moved", "stick-slip", "speed not constant", "left out")        # findings that come first
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def render(result: Identification, run_note: dict[str, Any] | None = None) -> st
         exports=[report_tables.export_row(data) for data in calibrated],
         limits=[report_tables.limit_row(data) for data in calibrated],
         options={key: "; ".join(value) if isinstance(value, list) else value for key, value in calibration.fit.items()
-                 if key != "versions"},
+                 if key not in ("versions", "lack_of_fit")},
         session=_session(result), colours=COLOURS, shades=SHADES, css=Markup(_resource("report.css")),
         missing=words.MISSING, identified=IDENTIFIED)
 

@@ -38,7 +38,7 @@ class JointCalibration:
     names, correlation : tuple of str, ndarray
         Parameters and the correlation of their estimates.
     factor : float
-        Half width of a 95 % interval in standard errors.
+        Half width of `band` in standard errors.
     torque_scale : float, optional
         What the drive's torque was divided by; None leaves it as it is.
     stribeck_share : float, optional
@@ -128,7 +128,7 @@ class JointCalibration:
         return self.difference * np.abs(w)
 
     def band(self, velocity: ArrayLike, load: ArrayLike | None = None) -> Array:
-        """Half width of the 95 % band of `torque`, shape (N,) [N·m]."""
+        """Half width of the 95 % band of `torque`, which holds it at all speeds and loads of the data at once, (N,) [N·m]."""
         error = np.array([self.parameters[name].std_error or 0.0 for name in self.names])
         covariance = self.correlation * np.outer(error, error)
         own = prediction_band(self.law, self.values, self.names, covariance, velocity, needed_load(self.load, load), self.factor)

@@ -14,10 +14,14 @@ from pathlib import Path
 import numpy as np
 
 from stribeck.ident.arm.load_mechanism import load_mechanism
-from stribeck.ident.arrays import Array
+from stribeck.ident.arrays import Array, group_index
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import FitError, InputError
+from stribeck.ident.fit.misfit import Misfit
+from stribeck.ident.fit.noise import WHITE
+from stribeck.ident.fit.residuals.lack_of_fit import judged, over_passes
+from stribeck.ident.fit.residuals.white_residuals import Residuals
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.log.motion.filtered_motion import filtered
 from stribeck.ident.log.motion.motion_points import Motion, reduce_motion
@@ -47,6 +51,8 @@ class JointValidation:
         That whose torque the error looks like [kg·m² or kg]; 0 where it follows something else than the acceleration.
     passed : bool
         Whether the error, but for the noise, is within the tolerance.
+    lack_of_fit : tuple of Misfit
+        Variables over which the error runs, beyond a scale of friction and an offset, and by more than the calibration's band.
     t, measured, predicted, rigid : ndarray, shape (N,)
         Time [s], torques, and the prediction without friction.
     """
@@ -62,6 +68,7 @@ class JointValidation:
     measured: Array
     predicted: Array
     rigid: Array
+    lack_of_fit: tuple[Misfit, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -159,7 +166,18 @@ def _judge(run: Run, motion: Motion, joint: JointCalibration, tolerance: float) 
     outside, inertia = float(np.mean((speed < low) | (speed > high))), _unstated_inertia(rest, motion.view(motion.ddq))
     return JointValidation(error, _rms(measured - rigid), size, noise, outside, inertia,
                            bool(error**2 - noise**2 <= (tolerance * size) ** 2), motion.t[motion.points], measured,
-                           rigid + friction, rigid)
+                           rigid + friction, rigid,
+                           _lack_of_fit(motion, rest, friction, float(np.mean(joint.band(motion.dq, load)))))
+
+
+def _lack_of_fit(motion: Motion, rest: Array, friction: Array, band: float) -> tuple[Misfit, ...]:
+    """Over what the error runs by more than the band of the calibration."""
+    direction = np.sign(motion.view(np.sign(motion.dq)))
+    rows = Residuals.of_least_squares(np.column_stack((direction * friction, direction)), direction * rest, WHITE,
+                                      group_index(motion.between_reversals[motion.points]))
+    found, _ = judged(over_passes(rows, motion.view(np.abs(motion.dq)), direction, motion.view(motion.loads["torque"]),
+                                      motion.q[motion.points]))
+    return tuple(one for one in found if abs(one.size) > band)
 
 
 def _value(parameters: Mapping[str, Parameter], name: str, default: float) -> float:

@@ -16,6 +16,7 @@ from stribeck.ident.fit.law_on_points import predicted
 from stribeck.ident.fit.misfit import Misfit
 from stribeck.ident.fit.noise import Noise
 from stribeck.ident.fit.points import FitPoints
+from stribeck.ident.fit.simultaneous import simultaneous_factor
 from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.laws.load_components import components_of
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     import lmfit
 
 
+_SPEEDS = 25
 CLAIM = 0.9             # share of laws that fall at low speed, from which a Stribeck effect is claimed
 
 
@@ -54,7 +56,7 @@ class FitResult:
     noise : Noise
         The noise model that weighted the points.
     half_factor : float
-        Half width of a 95 % band in standard errors.
+        Half width in standard errors of a 95 % interval of friction at one state; see `band_factor`.
     serial : float
         Correlation of the levels of successive round trips, which the intervals hold; 0 where chance alone makes as much.
     stribeck_share : float, optional
@@ -132,10 +134,30 @@ class FitResult:
         """
         return law_named(self.law).torque(velocity, self.values, needed_load(self.load, load))
 
+    @cached_property
+    def band_factor(self) -> float:
+        """Half width of `band` in standard errors."""
+        if self.data is None or not self.names:
+            return self.half_factor
+        speed, load = self.data.speed, self.data.load
+        w, level = np.geomspace(speed.min(), speed.max(), _SPEEDS), None
+        if load is not None:
+            levels = np.quantile(load, (0.0, 0.5, 1.0), axis=0)
+            w, level = np.tile(w, len(levels)), np.repeat(levels, _SPEEDS, axis=0)
+        found = simultaneous_factor(slopes(self.law, self.values, self.names, w, level).T, self.covariance,
+                                    max(1, self.data.groups - len(self.names)))
+        return max(found, self.half_factor)
+
     def band(self, velocity: ArrayLike, load: ArrayLike | None = None) -> Array:
-        """Half width of the 95 % band of the predicted friction, shape (N,) [N·m]."""
-        own = prediction_band(self.law, self.values, self.names, self.covariance, velocity, needed_load(self.load, load),
-                              self.half_factor)
+        """Half width of the 95 % band of the predicted friction, which holds it at all states at once, shape (N,) [N·m]."""
+        return self._half_width(velocity, load, self.band_factor)
+
+    def interval(self, velocity: ArrayLike, load: ArrayLike | None = None) -> Array:
+        """Half width of the 95 % interval of the predicted friction at each state by itself, shape (N,) [N·m]."""
+        return self._half_width(velocity, load, self.half_factor)
+
+    def _half_width(self, velocity: ArrayLike, load: ArrayLike | None, factor: float) -> Array:
+        own = prediction_band(self.law, self.values, self.names, self.covariance, velocity, needed_load(self.load, load), factor)
         return own + further_band(self.further_error, velocity)
 
 
@@ -193,11 +215,17 @@ def further_band(further: Array | None, velocity: ArrayLike) -> Array:
 def prediction_band(law: str, values: Mapping[str, float], names: tuple[str, ...], covariance: Array,
                     velocity: ArrayLike, load: ArrayLike | None, factor: float = 1.96) -> Array:
     """Half width of the band of predicted friction from the parameters' covariance, shape (N,)."""
+    G = slopes(law, values, names, velocity, load)
+    return np.asarray(factor * np.sqrt(np.maximum(0.0, np.einsum("in,ij,jn->n", G, covariance, G))))
+
+
+def slopes(law: str, values: Mapping[str, float], names: tuple[str, ...], velocity: ArrayLike,
+           load: ArrayLike | None) -> Array:
+    """Derivatives of friction by the parameters, shape (p, N)."""
     torque, w = law_named(law).torque, np.atleast_1d(np.asarray(velocity, dtype=float))
     gradient = []
     for name in names:
         step = 1e-5 * max(abs(values[name]), 1e-6)
         up, down = ({**values, name: values[name] + sign * step} for sign in (1.0, -1.0))
         gradient.append((torque(w, up, load) - torque(w, down, load)) / (2.0 * step))
-    G = np.array(gradient)
-    return np.asarray(factor * np.sqrt(np.maximum(0.0, np.einsum("in,ij,jn->n", G, covariance, G))))
+    return np.array(gradient).reshape(len(names), len(w))

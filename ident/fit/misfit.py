@@ -19,7 +19,7 @@ class Misfit:
     size : float
         Mean residual where it is farthest from zero [N·m or N].
     at : float, optional
-        Where that is: speed [rad/s], load [N·m], position [rad] or time [s]; none for "repeats".
+        Where that is: speed [rad/s], load [N·m], position [rad] or time [s, runs one after the other]; none for "repeats".
     """
 
     over: str

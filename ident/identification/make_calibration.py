@@ -72,7 +72,7 @@ def _joint_calibration(joint: JointFit, mechanism: Mechanism, name: str) -> Join
         fit.law, fit.load, fit.parameters, joint.gravity, mechanism.bearings[mechanism.names.index(name)],
         fit.held_out_rmse, (float(points["speed"].min()), float(points["speed"].max())), covered, parts,
         (float(temperature.min()), float(temperature.max())) if np.isfinite(temperature).all() else None,
-        fit.names, fit.covariance / np.outer(error, error), fit.half_factor, joint.directional, joint.torque_scale,
+        fit.names, fit.covariance / np.outer(error, error), fit.band_factor, joint.directional, joint.torque_scale,
         fit.stribeck_share, fit.further_error)
 
 

@@ -185,7 +185,8 @@ def delivered(text: "Console", delivery: "Delivery", folder: Path, as_json: bool
 
     result = delivery.result
     general = [finding.text for finding in result.findings if finding.joint is None]
-    joints = [finding.text for finding in result.findings if finding.joint is not None and finding.kind != "drift"]
+    joints = [finding.text for finding in sorted(result.findings, key=lambda finding: finding.kind != "lack of fit")
+              if finding.joint is not None and finding.kind != "drift"]
     drifts = [f"{joint} {100 * change:+z.1f} %" for joint, change in friction_change(result.points).items()]
     lines = ["; ".join(general), *joints, *(["drift from first to last reference: " + ", ".join(drifts)] if drifts else [])]
     if said := [line for line in lines if line]:        # a table has no log whose samples could be looked at

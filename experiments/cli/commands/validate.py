@@ -1,7 +1,8 @@
 """Commands that judge a calibration: validate."""
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -34,6 +35,7 @@ def validate(run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder
     from stribeck.ident.calibration.calibration import Calibration
     from stribeck.ident.calibration.validation import validate as validate_calibration
     from stribeck.ident.errors import InputError
+    from stribeck.ident.fit.joint.misfit_words import size_and_place
     from stribeck.ident.log.campaign_folder import find_runs
     from stribeck.ident.log.run import VALIDATION, load_run
 
@@ -51,6 +53,10 @@ def validate(run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder
         for reason in one.left_out.values():
             text.print(f"note      {path}: {reason}; it is not judged")
         for name, joint in one.joints.items():
+            for misfit in joint.lack_of_fit:
+                prismatic = bool(loaded[0].mechanism.prismatic[loaded[0].mechanism.names.index(name)])
+                text.print(f"note      {path}: the error of {name} runs over "
+                           f"{size_and_place(misfit, joint.friction, prismatic)}, beyond the band of the calibration")
             if joint.inertia:
                 text.print(f"note      {path}: {_unstated(name, joint.inertia, recorded.arm, loaded[0].mechanism)}")
         missing = f"; {', '.join(one.left_out)} not judged" if one.left_out else ""
@@ -79,9 +85,9 @@ def _unstated(name: str, inertia: float, arm: "ArmFile", mechanism: "Mechanism")
             f"file has {has}{counts}")
 
 
-def _numbers(joint: "JointValidation") -> dict[str, float | bool]:
+def _numbers(joint: "JointValidation") -> dict[str, Any]:
     keys = ("error", "without_friction", "friction", "noise", "outside", "inertia", "passed")
-    return {key: getattr(joint, key) for key in keys}
+    return {**{key: getattr(joint, key) for key in keys}, "lack_of_fit": [asdict(misfit) for misfit in joint.lack_of_fit]}
 
 
 def _table(names: list[str], validations: "list[Validation]", mechanism: "Mechanism") -> "Table":

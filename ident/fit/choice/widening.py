@@ -45,7 +45,7 @@ def _with_others(mine: Parameter, every: Normals, own: Normals, note: str) -> Pa
 
 def _further(fit: FitResult, mixture: Mixture) -> Array:
     """By how much the band of friction is wider at speeds, at the middle load; shape (speeds, 2)."""
-    chosen, band = fit.predict(mixture.speeds, mixture.load), fit.band(mixture.speeds, mixture.load)
+    chosen, band = fit.predict(mixture.speeds, mixture.load), fit.interval(mixture.speeds, mixture.load)
     (low, high), (own_low, own_high) = ([normals.quantile(end) for end in _ENDS]
                                         for normals in (mixture.friction(), mixture.friction(fit.law)))
     robust = np.maximum(1.0, 2.0 * band / np.maximum(own_high - own_low, 1e-300))

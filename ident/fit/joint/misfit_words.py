@@ -24,7 +24,7 @@ def misfit_findings(name: str, fit: FitResult, friction: float, prismatic: bool,
     """One finding where a joint's law does not fit; `friction` is the median of its points [N·m or N]."""
     if not fit.lack_of_fit:
         return ()
-    said = [_over(one, friction, prismatic) for one in fit.lack_of_fit]
+    said = [size_and_place(one, friction, prismatic) for one in fit.lack_of_fit]
     overs = {one.over for one in fit.lack_of_fit}
     do = "speeds were measured in their order, so that time may be the cause as well: shuffle them" if (
         in_order and overs & {"speed", "time"}) else _DO[fit.lack_of_fit[0].over]
@@ -32,7 +32,8 @@ def misfit_findings(name: str, fit: FitResult, friction: float, prismatic: bool,
                     f"(p = {fit.lack_of_fit[0].p:.1g}). Intervals and band hold it; {do}"),)
 
 
-def _over(one: Misfit, friction: float, prismatic: bool) -> str:
+def size_and_place(one: Misfit, friction: float, prismatic: bool) -> str:
+    """Over what residuals run, how far off they are where they are farthest, and where that is."""
     tau, turn = unit("coulomb", prismatic), "m" if prismatic else "rad"
     where = {"speed": f"{turn}/s", "direction": f"{turn}/s", "load": tau, "position": turn, "time": "s"}.get(one.over)
     size = f"{one.size:+.2g} {tau} ({100.0 * abs(one.size) / max(friction, 1e-300):.1f} % of friction)"

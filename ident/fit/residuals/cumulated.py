@@ -28,7 +28,7 @@ from stribeck.ident.fit.residuals.white_residuals import Residuals
 PLACES = 32             # values of the variable at most, up to which sums are taken
 _FLIPS = 9999           # how often signs are drawn
 _LEVERAGE = 0.9         # most of a round trip's residual that the fit may have taken away
-_LOG_U = np.linspace(-14.0, 18.0, 2000)     # of Imhof's integral over u, for eigenvalues up to 1
+_LOG_U = np.linspace(-25.0, 18.0, 2000)     # of Imhof's integral over u, for eigenvalues up to 1
 _ROUND_OFF = 1e-10
 _AT_ONCE = 2**22        # signs that are held at once
 

@@ -6,7 +6,7 @@ time are no misfit of the law: over time, what is left beyond their correlation 
 range of loads, are held against the law, too (F test). The chances are multiplied by the number of tests (Bonferroni).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -48,9 +48,14 @@ def lack_of_fit(fit: FitResult, position: Array | None = None, load: Array | Non
     even : Residuals, optional
         Of the mean of both directions, over the same points.
     """
-    tests = sorted(_tests(fit, position, load, even), key=lambda test: test.p)
-    shown = tuple(test for test in tests if test.p * len(tests) <= LEVEL)
-    return tuple(_misfit(test, len(tests)) for test in shown), shown
+    return judged(_tests(fit, position, load, even))
+
+
+def judged(tests: Iterable[Tested]) -> tuple[tuple[Misfit, ...], tuple[Tested, ...]]:
+    """Those of the tests of a joint that tell of structure, the surest first."""
+    ordered = sorted(tests, key=lambda test: test.p)
+    shown = tuple(test for test in ordered if test.p * len(ordered) <= LEVEL)
+    return tuple(_misfit(test, len(ordered)) for test in shown), shown
 
 
 def _tests(fit: FitResult, position: Array | None, load: Array | None, even: Residuals | None) -> Iterator[Tested]:
@@ -58,22 +63,29 @@ def _tests(fit: FitResult, position: Array | None, load: Array | None, even: Res
     assert data is not None
     trips = rows.of_trips
     pressed = load if data.load is None else data.load if data.load.ndim == 1 else data.load[:, 0]
-    if data.view is as_they_are:
+    if data.view is not as_they_are:
+        yield from over_passes(rows, data.speed, data.direction, pressed, position)
+    else:
         time = np.arange(float(data.groups)) if data.time is None else data.time
         for over, x in (("speed", data.speed), ("load", pressed)):
             if x is not None:
                 yield from _own(over, rows, trips, x)
         yield from _in_time(trips, time, data, fit.serial)
         yield from _replicates(rows, trips, data.speed, pressed)
-    else:
-        yield from _flipped("speed", rows, data.speed)
-        yield from _flipped("direction", rows, data.speed, np.sign(data.direction))
-        if pressed is not None:
-            yield from _flipped("load", rows, pressed)
-    if position is not None:
-        yield from _flipped("position", rows, position)
-    if even is not None:
-        yield from _flipped("direction", even, data.speed)
+        if position is not None:
+            yield from _flipped("position", rows, position)
+        if even is not None:
+            yield from _flipped("direction", even, data.speed)
+
+
+def over_passes(rows: Residuals, speed: Array, direction: Array, load: Array | None = None,
+                    position: Array | None = None) -> Iterator[Tested]:
+    """Tests of general motion, by the signs of whole passes; rows are in the direction of motion."""
+    yield from _flipped("speed", rows, speed)
+    yield from _flipped("direction", rows, speed, np.sign(direction))
+    for over, x in (("load", load), ("position", position)):
+        if x is not None:
+            yield from _flipped(over, rows, x)
 
 
 def _flipped(over: str, rows: Residuals, x: Array, turn: Array | None = None) -> Iterator[Tested]:
@@ -103,7 +115,8 @@ def _in_time(trips: Residuals, time: Array, data: FitPoints, serial: float) -> I
     ordered, follows = trips.in_order(order), (np.diff(run[order], prepend=-1) == 0).astype(float)
     new = replace(ordered, white=ordered.white - serial * follows * np.roll(ordered.white, 1),
                   columns=ordered.columns - serial * follows[:, None] * np.roll(ordered.columns, 1, axis=0))
-    yield from _rotated("time", ordered, np.arange(float(len(time))), new)
+    longest = float(np.ptp(time)) + 1.0
+    yield from _rotated("time", ordered, (time + longest * (run - run.min()))[order], new)
 
 
 def _replicates(rows: Residuals, trips: Residuals, speed: Array, load: Array | None) -> Iterator[Tested]:

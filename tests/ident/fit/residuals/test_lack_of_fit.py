@@ -1,0 +1,134 @@
+"""Lack of fit of laws that are wrong in a known way, and none of laws that are right; torques are written out here."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from stribeck.ident.fit.fit_friction import fit_friction
+from stribeck.ident.fit.fit_result import FitResult
+from stribeck.ident.fit.law_fit import fit_law
+from stribeck.ident.fit.points import FitPoints
+from stribeck.ident.fit.residuals.holding import with_lack_of_fit
+from stribeck.ident.fit.residuals.lack_of_fit import lack_of_fit
+from stribeck.ident.laws.law_table import law_named
+
+TRIPS, PLACES, LEVEL = 36, 5, 0.03      # N·m that round trips scatter by, of 2 N·m of friction
+RIGHT = {"coulomb-viscous": 2.0 + 3.0 * np.geomspace(0.02, 1.0, TRIPS),
+         "stribeck": 2.0 + 3.0 * np.geomspace(0.02, 1.0, TRIPS) + np.exp(-(np.geomspace(0.02, 1.0, TRIPS) / 0.1) ** 2)}
+
+
+def points(friction: np.ndarray, seed: int, ascending: bool = False, wave: float = 0.0, later: float = 0.0,
+           correlation: float = 0.0) -> tuple[FitPoints, np.ndarray]:
+    """Round trips over several places, at speeds in no order of time; and the places."""
+    random, group = np.random.default_rng(seed), np.repeat(np.arange(TRIPS), PLACES)
+    time = np.arange(TRIPS) if ascending else random.permutation(TRIPS)
+    level = random.standard_normal(TRIPS)
+    for k in range(1, TRIPS):
+        level[k] = correlation * level[k - 1] + np.sqrt(1.0 - correlation**2) * level[k]
+    place = np.tile(np.linspace(-1.0, 1.0, PLACES), TRIPS) + random.uniform(-0.2, 0.2, TRIPS)[group]
+    tau = (friction + LEVEL * level[time] + later * np.sin(np.pi * time / TRIPS))[group] + wave * np.sin(3.0 * place)
+    speed = np.geomspace(0.02, 1.0, TRIPS)[group]
+    return FitPoints(speed, tau + 0.02 * random.standard_normal(len(group)), None, group, time=time.astype(float)), place
+
+
+def fitted(law: str, data: FitPoints, place: np.ndarray | None = None) -> FitResult:
+    return with_lack_of_fit(fit_law(data, law_named(law)), place)
+
+
+@pytest.mark.parametrize("law", RIGHT)
+def test_a_right_law_is_not_called_wrong(law: str) -> None:
+    alarms = sum(bool(lack_of_fit(fit_law(data, law_named(law)), place)[0])
+                 for data, place in (points(RIGHT[law], seed) for seed in range(150)))
+    assert alarms <= binom.ppf(0.999, 150, 0.01)
+
+
+def test_levels_that_wander_in_time_are_no_misfit_of_the_law() -> None:
+    alarms = sum(bool(lack_of_fit(fit_law(data, law_named("coulomb-viscous")), place)[0])
+                 for data, place in (points(RIGHT["coulomb-viscous"], seed, correlation=0.6) for seed in range(100)))
+    assert alarms <= binom.ppf(0.999, 100, 0.02)
+
+
+@pytest.mark.parametrize(("truth", "law"), [(2.0 + 3.0 * np.geomspace(0.02, 1.0, TRIPS) ** 0.6, "coulomb-viscous"),
+                                            (RIGHT["stribeck"] - 2.0 * np.geomspace(0.02, 1.0, TRIPS), "coulomb-viscous"),
+                                            (RIGHT["coulomb-viscous"] + 0.6 * np.exp(-np.geomspace(0.02, 1.0, TRIPS) / 0.1),
+                                             "coulomb-viscous")])
+def test_a_wrong_law_is_found_out_over_speed_and_the_band_holds_the_truth(truth: np.ndarray, law: str) -> None:
+    found = [fitted(law, points(truth, seed)[0]) for seed in range(10)]
+    assert all(fit.lack_of_fit and fit.lack_of_fit[0].over == "speed" for fit in found)
+    speed = np.geomspace(0.02, 1.0, TRIPS)
+    held = [np.mean(np.abs(fit.predict(speed) - truth) <= fit.band(speed)) for fit in found]
+    assert np.mean(held) >= 0.85
+
+
+def test_a_misfit_of_one_noise_deviation_is_found_nine_times_in_ten() -> None:
+    """Rms of what the best line leaves of a drop is that of the levels."""
+    speed = np.geomspace(0.02, 1.0, TRIPS)
+    line = np.column_stack((np.ones(TRIPS), speed))
+    drop = np.exp(-((speed / 0.1) ** 2))
+    left = drop - line @ np.linalg.lstsq(line, drop, rcond=None)[0]
+    truth = RIGHT["coulomb-viscous"] + LEVEL * drop / np.sqrt(np.mean(left**2))
+    found = [lack_of_fit(fit_law(points(truth, seed)[0], law_named("coulomb-viscous")))[0] for seed in range(40)]
+    assert sum(bool(one) for one in found) >= 36
+
+
+def test_size_and_place_are_those_of_the_bump() -> None:
+    speed = np.geomspace(0.02, 1.0, TRIPS)
+    truth = RIGHT["coulomb-viscous"] + 0.4 * np.exp(-8.0 * np.log(speed / 0.2) ** 2)
+    (first, *_) = fitted("coulomb-viscous", points(truth, 3)[0]).lack_of_fit
+    assert first.over == "speed"
+    assert 0.12 < first.at < 0.3
+    assert 0.15 < first.size < 0.4
+
+
+def test_a_wave_along_the_way_is_found_over_position() -> None:
+    data, place = points(RIGHT["stribeck"], 4, wave=0.05)
+    fit = fitted("stribeck", data, place)
+    assert [one.over for one in fit.lack_of_fit] == ["position"]
+    assert abs(fit.lack_of_fit[0].size) == pytest.approx(0.05, rel=0.4)
+    assert not fitted("stribeck", data).lack_of_fit
+
+
+def test_what_all_round_trips_of_a_time_share_beyond_wandering_is_found() -> None:
+    """A run that was warmer than the others, in the middle."""
+    found = [fitted("coulomb-viscous", points(RIGHT["coulomb-viscous"], seed, later=0.3)[0]) for seed in range(5)]
+    assert all(fit.serial > 0.3 or "time" in {one.over for one in fit.lack_of_fit} for fit in found)
+    assert all("speed" not in {one.over for one in fit.lack_of_fit} for fit in found)
+
+
+def test_replicates_that_agree_with_each_other_and_not_with_the_law_are_found() -> None:
+    """Levels that jump from speed to speed without any run, six round trips of each speed."""
+    random = np.random.default_rng(5)
+    speed = np.repeat(np.geomspace(0.05, 1.0, 8), 6)
+    jump = np.repeat([0.1, -0.1, 0.1, -0.1, 0.1, -0.1, 0.1, -0.1], 6)
+    order = random.permutation(len(speed))
+    fit = fit_friction(speed[order], (2.0 + 3.0 * speed + jump + 0.03 * random.standard_normal(48))[order], law="coulomb-viscous")
+    assert "repeats" in {one.over for one in fit.lack_of_fit}
+
+
+def test_intervals_hold_the_misfit() -> None:
+    truth = 2.0 + 3.0 * np.geomspace(0.02, 1.0, TRIPS) ** 0.6
+    data, _ = points(truth, 6)
+    plain, found = fit_law(data, law_named("coulomb-viscous")), fitted("coulomb-viscous", data)
+    for name in ("coulomb", "viscous"):
+        assert found.parameters[name].half_width > 1.2 * plain.parameters[name].half_width
+        assert found.parameters[name].value == plain.parameters[name].value
+    assert (found.band([0.02, 0.2, 1.0]) > plain.band([0.02, 0.2, 1.0])).all()
+
+
+def test_a_law_that_fits_changes_nothing() -> None:
+    data, place = points(RIGHT["stribeck"], 7)
+    plain, found = fit_law(data, law_named("stribeck")), fitted("stribeck", data, place)
+    assert found.lack_of_fit == ()
+    assert found.parameters == plain.parameters
+
+
+def test_units_and_the_order_of_rows_change_nothing() -> None:
+    truth = 2.0 + 3.0 * np.geomspace(0.02, 1.0, TRIPS) ** 0.6
+    data, place = points(truth, 8)
+    one = fitted("coulomb-viscous", data, place).lack_of_fit
+    milli = fitted("coulomb-viscous", replace(data, tau=1e3 * data.tau), place).lack_of_fit
+    assert [(a.over, a.at) for a in one] == [(b.over, b.at) for b in milli]
+    assert [1e3 * a.size for a in one] == pytest.approx([b.size for b in milli])
+    assert [a.p for a in one] == pytest.approx([b.p for b in milli], rel=1e-3)
