@@ -123,6 +123,7 @@ class TestVerdict:
     def test_a_good_calibration_passes_and_friction_is_what_it_predicts(self, pendulum):
         (joint,) = validate(load_run(find_runs(pendulum)[0]), Calibration.load(GOLDEN)).joints.values()
         assert joint.passed
+        assert joint.lack_of_fit == ()
         assert joint.noise < joint.error < 0.08 * joint.without_friction
         assert joint.without_friction == pytest.approx(joint.friction, rel=0.05)
         assert joint.noise == pytest.approx(0.1 * np.sqrt(2.0 * 20.0 / 80.0), rel=0.25)     # white noise of 0.1 N·m up to 20 Hz
@@ -145,6 +146,7 @@ class TestVerdict:
         wrong = replace(joint, parameters={**joint.parameters, parameter: replace(entry, value=factor * entry.value)})
         (found,) = validate(load_run(find_runs(pendulum)[0]), replace(good, joints={name: wrong})).joints.values()
         assert not found.passed
+        assert found.lack_of_fit or parameter != "static"           # friction that falls too far by speed is named
 
     def test_a_corrected_torque_basis_predicts_the_drives_torque(self, pendulum):
         good = Calibration.load(GOLDEN)
