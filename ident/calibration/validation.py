@@ -18,6 +18,7 @@ from stribeck.ident.arrays import Array, group_index
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import FitError, InputError
+from stribeck.ident.fit.joint.general_motion import ONE_WAY
 from stribeck.ident.fit.misfit import Misfit
 from stribeck.ident.fit.noise import WHITE
 from stribeck.ident.fit.residuals.lack_of_fit import judged, over_passes
@@ -52,7 +53,7 @@ class JointValidation:
     passed : bool
         Whether the error, but for the noise, is within the tolerance.
     lack_of_fit : tuple of Misfit
-        Variables over which the error runs, beyond a scale of friction and an offset, and by more than the calibration's band.
+        Variables over which the error runs, beyond a scale of friction and an offset, and somewhere by more than the tolerance.
     t, measured, predicted, rigid : ndarray, shape (N,)
         Time [s], torques, and the prediction without friction.
     """
@@ -167,17 +168,19 @@ def _judge(run: Run, motion: Motion, joint: JointCalibration, tolerance: float) 
     return JointValidation(error, _rms(measured - rigid), size, noise, outside, inertia,
                            bool(error**2 - noise**2 <= (tolerance * size) ** 2), motion.t[motion.points], measured,
                            rigid + friction, rigid,
-                           _lack_of_fit(motion, rest, friction, float(np.mean(joint.band(motion.dq, load)))))
+                           _lack_of_fit(motion, rest, friction, tolerance * size))
 
 
-def _lack_of_fit(motion: Motion, rest: Array, friction: Array, band: float) -> tuple[Misfit, ...]:
-    """Over what the error runs by more than the band of the calibration."""
-    direction = np.sign(motion.view(np.sign(motion.dq)))
-    rows = Residuals.of_least_squares(np.column_stack((direction * friction, direction)), direction * rest, WHITE,
-                                      group_index(motion.between_reversals[motion.points]))
-    found, _ = judged(over_passes(rows, motion.view(np.abs(motion.dq)), direction, motion.view(motion.loads["torque"]),
-                                      motion.q[motion.points]))
-    return tuple(one for one in found if abs(one.size) > band)
+def _lack_of_fit(motion: Motion, rest: Array, friction: Array, allowed: float) -> tuple[Misfit, ...]:
+    """Over what the error runs, where its mean about some value is more than allowed."""
+    seen = motion.view(np.sign(motion.dq))
+    direction, one_way = np.sign(seen), np.abs(seen) > ONE_WAY
+    columns = np.column_stack((direction * friction, direction))
+    rows = Residuals.of_least_squares(columns[one_way], (direction * rest)[one_way], WHITE,
+                                      group_index(motion.between_reversals[motion.points][one_way]))
+    speed, load = (motion.view(values)[one_way] for values in (np.abs(motion.dq), motion.loads["torque"]))
+    found, _ = judged(over_passes(rows, speed, direction[one_way], load, motion.q[motion.points][one_way]))
+    return tuple(one for one in found if abs(one.size) > allowed)
 
 
 def _value(parameters: Mapping[str, Parameter], name: str, default: float) -> float:

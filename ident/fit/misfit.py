@@ -13,16 +13,17 @@ class Misfit:
     ----------
     over : str
         "speed", "load", "position", "direction" (its difference over speed), "time", or "repeats": round trips of the same
-        speed and load agree better with each other than with the law.
+        speed and load agree better with each other than with the law, in no order over either.
     p : float
         Probability that the residuals of a right law show as much over any of the variables of the joint that were tested.
     size : float
         Mean residual where it is farthest from zero [N·m or N].
-    at : float, optional
-        Where that is: speed [rad/s], load [N·m], position [rad] or time [s, runs one after the other]; none for "repeats".
+    at : float
+        Where that is: speed [rad/s], for "direction" and "repeats", too; load [N·m], position [rad], or time [s, runs one after
+        the other].
     """
 
     over: str
     p: float
     size: float
-    at: float | None = None
+    at: float

@@ -12,7 +12,6 @@ from stribeck.ident.calibration.calibration_content import Model
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.fit.arm.unknown_tool import UnknownTool
 from stribeck.ident.fit.joint.fit_joint import JointFit, Options
-from stribeck.ident.fit.misfit import Misfit
 from stribeck.ident.identification.choose_runs import ChosenRuns
 from stribeck.ident.identification.judge_joints import JudgedJoints
 from stribeck.ident.identification.reduce_runs import ReducedRuns
@@ -41,7 +40,7 @@ def _calibration(arm: ArmFile, runs: Sequence[Run], mechanism: Mechanism, joints
            **({"drift": options.drift} if options.drift != "auto" else {}),
            **({"seed": seeds[0]} if seeds else {}),
            **({"assumed": list(arm.assumed)} if arm.assumed else {}),
-           **({"lack_of_fit": lacking} if (lacking := {name: [_said(one) for one in joint.fit.lack_of_fit]
+           **({"lack_of_fit": lacking} if (lacking := {name: list(map(asdict, joint.fit.lack_of_fit))
                                                        for name, joint in joints.items() if joint.fit.lack_of_fit}) else {}),
            "versions": versions_of("stribeck", "numpy", "scipy", "lmfit", "mujoco")}
     return Calibration(
@@ -51,10 +50,6 @@ def _calibration(arm: ArmFile, runs: Sequence[Run], mechanism: Mechanism, joints
                **({"continues": before} if (before := run.record.get("continues")) in labels else {})} for run in runs),
         Model(arm.model.name, file_sha256(arm.model), arm.gravity, arm.tool, unknown), fit,
         {name: _joint_calibration(joint, mechanism, name) for name, joint in joints.items()}, arm.model.parent)
-
-
-def _said(misfit: Misfit) -> dict[str, str | float]:
-    return {key: value for key, value in asdict(misfit).items() if value is not None}
 
 
 def _joint_calibration(joint: JointFit, mechanism: Mechanism, name: str) -> JointCalibration:

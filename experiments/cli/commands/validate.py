@@ -55,8 +55,8 @@ def validate(run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder
         for name, joint in one.joints.items():
             for misfit in joint.lack_of_fit:
                 prismatic = bool(loaded[0].mechanism.prismatic[loaded[0].mechanism.names.index(name)])
-                text.print(f"note      {path}: the error of {name} runs over "
-                           f"{size_and_place(misfit, joint.friction, prismatic)}, beyond the band of the calibration")
+                text.print(f"note      {path}: {name}: {size_and_place(misfit, joint.friction, prismatic)}, more than the "
+                           "tolerance")
             if joint.inertia:
                 text.print(f"note      {path}: {_unstated(name, joint.inertia, recorded.arm, loaded[0].mechanism)}")
         missing = f"; {', '.join(one.left_out)} not judged" if one.left_out else ""

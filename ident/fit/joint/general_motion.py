@@ -38,7 +38,7 @@ RIGID = ("model", "joint")
 _SHOWS = 0.1            # the model has a scale where its gravity varies by this part of what it leaves of the torque
 DELAY = 0.005           # s; torque signals lag by milliseconds
 _BOTH = 0.1             # part of the points that each direction needs before directions are compared
-_ONE_WAY = 0.98         # mean direction, seen through the filter, from which a point knows one direction only
+ONE_WAY = 0.98         # mean direction, seen through the filter, from which a point knows one direction only
 
 
 def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directional: str = "auto",
@@ -148,7 +148,7 @@ def motion_points(motion: Motion, friction: Array) -> tuple[pd.DataFrame, np.nda
         If there are none: the joint turns back within the reach of the filter.
     """
     direction = motion.view(np.sign(motion.dq))
-    rows = np.abs(direction) > _ONE_WAY
+    rows = np.abs(direction) > ONE_WAY
     if not rows.any():
         raise FitError(f"{motion.joint} only twitches: it never moves one way for as long as the filter reaches; a friction "
                        "level needs longer ways")

@@ -17,27 +17,29 @@ _DO = {"speed": "look at the residuals in the report; round trips at more speeds
        "position": "friction varies along the way, as gears and windings make it; postures elsewhere would average it",
        "direction": "the difference of the directions changes with speed (--directional)",
        "time": "warm up longer, or record again (--repeats)",
-       "repeats": "something else than speed and load changed friction from round trip to round trip"}
+       "repeats": "friction changes with speed and load otherwise than by any law that was tried"}
 
 
 def misfit_findings(name: str, fit: FitResult, friction: float, prismatic: bool, in_order: bool = False) -> tuple[Finding, ...]:
     """One finding where a joint's law does not fit; `friction` is the median of its points [N·m or N]."""
     if not fit.lack_of_fit:
         return ()
-    said = [size_and_place(one, friction, prismatic) for one in fit.lack_of_fit]
+    said = "; ".join(size_and_place(one, friction, prismatic) for one in fit.lack_of_fit)
     overs = {one.over for one in fit.lack_of_fit}
     do = "speeds were measured in their order, so that time may be the cause as well: shuffle them" if (
         in_order and overs & {"speed", "time"}) else _DO[fit.lack_of_fit[0].over]
-    return (Finding(name, "lack of fit", f"{name}: the law {fit.law} does not fit: residuals run over {'; over '.join(said)} "
+    return (Finding(name, "lack of fit", f"{name}: the law {fit.law} does not fit: {said} "
                     f"(p = {fit.lack_of_fit[0].p:.1g}). Intervals and band hold it; {do}"),)
 
 
 def size_and_place(one: Misfit, friction: float, prismatic: bool) -> str:
     """Over what residuals run, how far off they are where they are farthest, and where that is."""
     tau, turn = unit("coulomb", prismatic), "m" if prismatic else "rad"
-    where = {"speed": f"{turn}/s", "direction": f"{turn}/s", "load": tau, "position": turn, "time": "s"}.get(one.over)
-    size = f"{one.size:+.2g} {tau} ({100.0 * abs(one.size) / max(friction, 1e-300):.1f} % of friction)"
-    return f"{one.over}, up to {size}" + ("" if one.at is None else f" at {one.at:.3g} {where}")
+    where = {"load": tau, "position": turn, "time": "s"}.get(one.over, f"{turn}/s")
+    what = ("round trips of one speed and load agree with each other, and not with the law" if one.over == "repeats" else
+            "the difference of the directions runs over speed" if one.over == "direction" else f"residuals run over {one.over}")
+    return (f"{what}, by up to {one.size:+.2g} {tau} ({100.0 * abs(one.size) / max(friction, 1e-300):.1f} % of friction) at "
+            f"{one.at:.3g} {where}")
 
 
 def speeds_in_order(points: pd.DataFrame, group: Groups) -> bool:

@@ -65,7 +65,7 @@ def _moved_out(entry: Parameter, factor: float) -> Parameter:
 def _deviation(test: Tested, speeds: Array) -> Array:
     """By how much friction lies off the law, shape (speeds,) [N·m or N]."""
     place, mean = local_means(test)
-    if test.over == "speed":
+    if test.over in ("speed", "repeats"):
         beside = np.maximum(np.abs(mean), np.convolve(np.abs(mean), np.ones(3) / 3.0, "same"))      # where it crosses zero
         return np.interp(np.log(speeds), np.log(place), beside)
     return np.full(len(speeds), float(np.sqrt(np.mean(mean**2))))

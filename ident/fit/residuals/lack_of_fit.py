@@ -121,7 +121,8 @@ def _in_time(trips: Residuals, time: Array, data: FitPoints, serial: float) -> I
 
 def _replicates(rows: Residuals, trips: Residuals, speed: Array, load: Array | None) -> Iterator[Tested]:
     """Levels of the same speed and range of loads against each other."""
-    cell = speed_classes(np.exp(rows.mean_of_trips(np.log(speed))))
+    mean_speed = np.exp(rows.mean_of_trips(np.log(speed)))
+    cell = speed_classes(mean_speed)
     if load is not None and np.ptp(load) > 0.0:
         mean = rows.mean_of_trips(load)
         part = np.minimum(_LOADS - 1, (mean - mean.min()) / max(np.ptp(mean), 1e-300) * _LOADS).astype(int)
@@ -129,13 +130,13 @@ def _replicates(rows: Residuals, trips: Residuals, speed: Array, load: Array | N
     count = np.bincount(cell)
     if len(trips.white) - len(count) >= _FEW and len(count) - (len(trips.white) - trips.spare) >= 1:
         means = (np.arange(len(count))[:, None] == cell) / np.sqrt(count)[:, None]
-        yield Tested("repeats", trips, cell.astype(float), np.ones(len(cell)), ratio_p(trips, means))
+        yield Tested("repeats", trips, mean_speed, np.ones(len(cell)), ratio_p(trips, means))
 
 
 def _misfit(test: Tested, tests: int) -> Misfit:
     place, mean = local_means(test)
     k = int(np.argmax(np.abs(mean)))
-    return Misfit(test.over, min(1.0, test.p * tests), float(mean[k]), None if test.over == "repeats" else float(place[k]))
+    return Misfit(test.over, min(1.0, test.p * tests), float(mean[k]), float(place[k]))
 
 
 def local_means(test: Tested) -> tuple[Array, Array]:

@@ -30,16 +30,16 @@ def test_a_law_that_does_not_fit_comes_first_with_size_place_and_what_to_do() ->
     found = identified(table, law="coulomb-viscous", load="none")
     assert found.findings[0].kind == "lack of fit"
     (text,) = said(found, "lack of fit")
-    assert text.startswith("j4: the law coulomb-viscous does not fit: residuals run over ")
+    assert text.startswith("j4: the law coulomb-viscous does not fit: ")
     assert " N·m (" in text
     assert "% of friction) at " in text
     assert " rad/s" in text
 
 
-def test_directions_that_differ_by_the_square_of_speed_are_told_by_the_even_part() -> None:
+def test_directions_that_differ_at_low_speed_only_are_told_by_the_even_part() -> None:
     table = points(32, 0.0, "one")
     random = np.random.default_rng(3)
-    table["even"] = 0.3 * np.sin(2.0 * np.log(table["speed"])) + 0.02 * random.standard_normal(len(table))
+    table["even"] = 0.3 * np.exp(-((table["speed"] / 0.1) ** 2)) + 0.02 * random.standard_normal(len(table))
     found = identified(table)
     assert {one.over for one in found.fit.lack_of_fit} == {"direction"}
     assert found.fit.parameters["coulomb"].verdict == "identified"
@@ -53,4 +53,4 @@ def test_speeds_in_the_order_of_time_are_a_finding(turn: int) -> None:
     table["speed"] = speed
     (text,) = said(identified(table), "speed order")
     assert "friction which changes over time" in text
-    assert COULOMB < table["odd"].min() + 0.1
+    assert table["odd"].min() + 0.1 > COULOMB
