@@ -25,6 +25,7 @@ BENCHMARKS = {
     "compensation": "tracking error of slow motion under a torque controller, by what it is told of friction",
     "accuracy": "the estimator against random truths: efficiency, coverage, claims, verdicts, speed",
     "foreign": "an arm that a simulator of other hands drives along our plan, with friction of many kinds: errors, bands, claims",
+    "lack_of_fit": "how often a right law is called wrong, a wrong one is found out, and the widened band holds the truth",
     "mutations": "damaged arm files, models, runs, calibrations and logs: tracebacks, hangs, memory, changed files",
     "reliability": "what the joints truly do when bus, drives or computer fail at random instants",
     "wires": "the main job over the wire against the same in process, and the punctuality of its cycles",

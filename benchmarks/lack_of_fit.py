@@ -1,0 +1,159 @@
+"""How often a right law is called wrong, how often a wrong one is found out, and whether the widened band then holds the truth.
+
+Truths and noise are written out here; nothing of them comes from the package.
+"""
+
+import argparse
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+from scipy.stats import beta
+
+from stribeck.ident.fit.choice.selection import select
+from stribeck.ident.fit.fit_result import FitResult
+from stribeck.ident.fit.points import FitPoints
+from stribeck.ident.fit.residuals.holding import with_lack_of_fit
+
+Curve = Callable[[np.ndarray], np.ndarray]
+SLOWEST, FASTEST = 0.02, 1.0            # rad/s
+PLACES = 4                              # points of a round trip
+FALSE, POWER, HELD = 0.01, 0.90, 0.85   # goals
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the table.
+
+    Attributes
+    ----------
+    truth, law : str
+        Friction over speed, and the law that is fitted; "auto" chooses one.
+    trips : int
+        Round trips, each at a speed of its own.
+    size : float
+        Rms of what the best fit leaves of the misfit at these speeds, in deviations of the levels; 0 is a right law.
+    wander : float
+        Correlation of levels from one to the next.
+    """
+
+    truth: str
+    law: str
+    trips: int
+    size: float = 0.0
+    wander: float = 0.0
+
+
+RIGHT: dict[str, Curve] = {
+    "Coulomb-viscous": lambda w: 2.0 + 3.0 * w,
+    "Stribeck": lambda w: 2.0 + 3.0 * w + np.exp(-((w / 0.1) ** 2))}
+WRONG: dict[str, tuple[str, Curve]] = {         # beside which right law, and the shape of what is added
+    "viscous power 0.6": ("Coulomb-viscous", lambda w: w**0.6),
+    "kink at 0.3": ("Coulomb-viscous", lambda w: np.maximum(0.0, w - 0.3)),
+    "drop at 0.1": ("Coulomb-viscous", lambda w: np.exp(-((w / 0.1) ** 2))),
+    "exponent 0.6": ("Stribeck", lambda w: np.exp(-((w / 0.1) ** 0.6)) - np.exp(-((w / 0.1) ** 2))),
+    "two waves": ("Stribeck", lambda w: np.sin(4.0 * np.pi * np.log(w / SLOWEST) / np.log(FASTEST / SLOWEST)))}
+NAMES = {"Coulomb-viscous": "coulomb-viscous", "Stribeck": "stribeck"}
+ROWS = (*(Row(truth, law, trips) for truth, trips in product(RIGHT, (16, 36)) for law in (NAMES[truth], "auto")),
+        *(Row(truth, NAMES[truth], 36, wander=0.5) for truth in RIGHT),
+        *(Row(truth, NAMES[WRONG[truth][0]], trips, size) for truth, trips, size in product(WRONG, (36, 48), (1.0, 2.0))))
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the benchmark."""
+    parser.add_argument("--joints", type=int, default=1000, help="joints of each row with a right law, a fifth with a wrong one")
+    parser.add_argument("--jobs", type=int, default=2)
+
+
+def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    """Fit every joint of every row."""
+    figures = []
+    with ProcessPoolExecutor(options.jobs) as pool:
+        for row in ROWS:
+            joints = options.joints if not row.size else options.joints // 5
+            found = list(pool.map(partial(judged, row), range(joints), chunksize=10))
+            held = [share for alarm, share in found if alarm]
+            figures.append({**vars(row), "joints": joints, "alarms": sum(alarm for alarm, _ in found),
+                            "held": float(np.mean(held)) if held else None})
+    return {"rows": figures}, table(figures)
+
+
+def judged(row: Row, seed: int) -> tuple[bool, float]:
+    """Whether the law of one joint is called wrong, and the share of speeds at which its band then holds the truth."""
+    random = np.random.default_rng([seed, ROWS.index(row) if row in ROWS else len(ROWS)])
+    truth = friction_of(row)
+    data, position, load = points(row, truth, random)
+    fit = select(data, {"load": load}, () if row.law == "auto" else (row.law,)).chosen
+    found = with_lack_of_fit(fit, position)
+    return bool(found.lack_of_fit), held(found, truth, load)
+
+
+LEVEL, NOISE, LOAD = 0.03, 0.02, 0.1            # N·m, N·m, and Coulomb friction per load
+
+
+def friction_of(row: Row) -> Curve:
+    """Friction without load over speed."""
+    if not row.size:
+        return RIGHT[row.truth]
+    base, shape = WRONG[row.truth]
+    w = np.geomspace(SLOWEST, FASTEST, row.trips)
+    columns = np.column_stack(list(_columns(base, w)))
+    left = shape(w) - columns @ np.linalg.lstsq(columns, shape(w), rcond=None)[0]
+    factor = row.size * LEVEL / np.sqrt(np.mean(left**2))
+    return lambda speed: RIGHT[base](speed) + factor * shape(speed)
+
+
+def _columns(base: str, w: np.ndarray) -> Iterator[np.ndarray]:
+    """What a fit of the right law can follow by itself."""
+    yield from (np.ones_like(w), w)
+    if base == "Stribeck":
+        fall = np.exp(-((w / 0.1) ** 2))
+        yield from (fall, w**2 * fall)
+
+
+def points(row: Row, truth: Curve, random: np.random.Generator) -> tuple[FitPoints, np.ndarray, np.ndarray]:
+    """Points of a joint whose speeds come in no order of time, their positions and loads."""
+    trips, group = row.trips, np.repeat(np.arange(row.trips), PLACES)
+    level = random.standard_normal(trips)
+    for k in range(1, trips):
+        level[k] = row.wander * level[k - 1] + np.sqrt(1.0 - row.wander**2) * level[k]
+    time, speed = random.permutation(trips), np.geomspace(SLOWEST, FASTEST, trips)
+    load = random.uniform(5.0, 20.0, trips)[group]
+    position = np.tile(np.linspace(-1.0, 1.0, PLACES), trips) + random.uniform(-0.3, 0.3, trips)[group]
+    tau = (truth(speed) + LEVEL * level[time])[group] + LOAD * load + NOISE * random.standard_normal(len(group))
+    return FitPoints(speed[group], tau, None, group, time=time.astype(float)), position, load
+
+
+def held(fit: FitResult, truth: Curve, load: np.ndarray) -> float:
+    """Share of speeds and loads at which the band holds the truth."""
+    grid = np.meshgrid(np.geomspace(SLOWEST, FASTEST, 50), np.linspace(load.min(), load.max(), 20))
+    speed, level = (values.ravel() for values in grid)
+    return float(np.mean(np.abs(fit.predict(speed, level) - truth(speed) - LOAD * level) <= fit.band(speed, level)))
+
+
+def table(figures: list[dict[str, Any]]) -> str:
+    """A row a truth."""
+    lines = ["Points of single joints: Coulomb and viscous friction, growth with load, levels of round trips that scatter by "
+             f"{LEVEL:g} N·m, noise of {NOISE:g} N·m, speeds in no order of time. A misfit has the stated rms, in deviations of "
+             "the levels, behind the best fit of the wrong law. Goals: a right law is called wrong in at most "
+             f"{100 * FALSE:g} % of the joints, a misfit of one deviation is found in at least {100 * POWER:g} %, and after an "
+             f"alarm the band holds the truth at {100 * HELD:g} % of the speeds and loads or more.", "",
+             "| truth | law fitted | round trips | misfit | wandering | joints | called wrong (95 % interval) "
+             "| states in the band |",
+             "|" + "---|" * 8]
+    for row in figures:
+        low, high = _interval(row["alarms"], row["joints"])
+        lines.append(f"| {row['truth']} | {row['law']} | {row['trips']} | {row['size'] or '-'} | {row['wander'] or '-'} | "
+                     f"{row['joints']} | {100 * row['alarms'] / row['joints']:.1f} % ({100 * low:.1f} to {100 * high:.1f}) | "
+                     + ("-" if row["held"] is None else f"{100 * row['held']:.0f} %") + " |")
+    return "\n".join(lines)
+
+
+def _interval(count: int, of: int) -> tuple[float, float]:
+    """Of Clopper and Pearson, for a share."""
+    return (float(beta.ppf(0.025, count, of - count + 1)) if count else 0.0,
+            float(beta.ppf(0.975, count + 1, of - count)) if count < of else 1.0)
