@@ -29,6 +29,7 @@ BENCHMARKS = {
     "mutations": "damaged arm files, models, runs, calibrations and logs: tracebacks, hangs, memory, changed files",
     "reliability": "what the joints truly do when bus, drives or computer fail at random instants",
     "wires": "the main job over the wire against the same in process, and the punctuality of its cycles",
+    "arms": "`stribeck init` and `stribeck calibrate` on public arms: which run through in simulation, and how near the truth",
     "startup": "`stribeck --help` and `import stribeck`, which both must take less than 0.3 s",
 }
 PAGES = {"accuracy": "accuracy.md", "robot_time": "robot-time.md",         # in docs/, where they are not benchmarks/NAME.md

@@ -15,7 +15,7 @@ from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
 from stribeck.ident.arm.arm_file import ArmFile, load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
 
-TRIO = str(Path(__file__).parent / "arms" / "trio.toml")
+TRIO = str(Path(__file__).parent / "trio" / "trio.toml")
 _RIGHT = {      # the law that the estimator knows: by arm and joint
     TRIO: {"turn": JointTruth(4.0, 6.0, 6.0, 0.06),
            "shoulder": JointTruth(3.0, 8.0, 4.5, 0.05, coulomb_coefficient=0.10, static_coefficient=0.14),

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from stribeck.drivers.arm import Arm, Command, JointSample
 from stribeck.drivers.errors import DriverError, LimitExceeded
 from stribeck.drivers.staleness import stale_age
+from stribeck.drivers.swinging import Swings
 from stribeck.ident.errors import InputError
 
 _REACTION_TIME = 0.02      # s, on top of a period, for which a joint still follows its last command before it brakes
@@ -21,6 +22,7 @@ _QUANTITIES = (            # what is checked, with its unit for turning and for 
     ("position with stopping distance", "rad", "m"), ("position with stopping distance", "rad", "m"),
     ("velocity", "rad/s", "m/s"), ("torque", "N·m", "N"), ("temperature", "°C", "°C"), ("age of the sample", "s", "s"),
     ("following error", "rad", "m"), ("position against integrated velocity", "rad", "m"))
+_OF_LOOPS = (0, 1, 2, 3, 6, 7)      # which of them a velocity loop that swings can breach
 _WHY = {7: "one of the two has a wrong sign or scale"}
 _COMMANDED = {"velocity": ("rad/s", "m/s"), "torque": ("N·m", "N")}
 _REPORTED = {"velocity": "dq", "position": "q", "torque": "tau", "time": "t_joint"}
@@ -65,6 +67,7 @@ class Supervisor:
         self._braking = 0.5 / limits.acceleration
         self._gain = limits.acceleration * self._reaction
         self._behind, self._t = np.zeros(n), 0.0
+        self._swings = Swings(arm.rate, limits.velocity)
         self._keep = 1.0 - 1.0 / (arm.rate * _FOLLOWING_TIME)
         self._apart, self._gone = np.zeros(n), np.zeros(n)
         self._last: JointSample | None = None
@@ -81,6 +84,7 @@ class Supervisor:
         """Power the joints at rest."""
         self._behind[:] = self._apart[:] = self._gone[:] = 0.0
         self._last = None
+        self._swings.clear()
         self.arm.enable()
 
     def stop(self, reason: str) -> None:
@@ -101,9 +105,12 @@ class Supervisor:
         sample = self.arm.step(command)
         self._t = sample.t
         q, dq, wanted = sample.q, sample.dq, command.velocity
-        self._behind = self._keep * self._behind + (wanted - dq) / self.rate
+        error = dq - wanted
+        self._behind = self._keep * self._behind - error / self.rate
         if command.mode is not None:
-            self._behind[[mode == "torque" for mode in command.mode]] = 0.0
+            free = [mode == "torque" for mode in command.mode]
+            self._behind[free] = error[free] = 0.0
+        self._swings.add(error)
         found = self._found
         up = np.maximum(0.0, np.maximum(dq, np.minimum(wanted, dq + self._gain)))       # fastest before it brakes
         down = np.maximum(0.0, np.maximum(-dq, np.minimum(-wanted, self._gain - dq)))
@@ -158,6 +165,15 @@ class Supervisor:
             value, allowed = -value, -allowed
         quantity, *units = _QUANTITIES[row]
         error = LimitExceeded(self.names[joint], quantity, value, allowed, units[int(self._prismatic[joint])], sample.t,
-                              _WHY.get(int(row), ""))
+                              (row in _OF_LOOPS and self._swinging(int(joint))) or _WHY.get(int(row), ""))
         self.arm.stop(error.fault)
         raise error
+
+    def _swinging(self, joint: int) -> str:
+        """Which joint's velocity loop swings, in words: this one's or, as joints move each other, the fastest; empty if none."""
+        found = self._swings.frequency()
+        j = joint if found[joint] > 0.0 else int(np.argmax(found))
+        if found[j] == 0.0:
+            return ""
+        return (f"{self.names[j]} swings about its set-points at {found[j]:.2g} Hz: its velocity loop is unstable; lower the "
+                "drive's gains, or its bandwidth in simulation")

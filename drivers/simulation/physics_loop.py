@@ -12,7 +12,8 @@ import numpy as np
 from stribeck.drivers.arm import Array, Command
 from stribeck.drivers.simulation.physics_model import PhysicsModel
 from stribeck.drivers.simulation.reaction_loads import ReactionLoads
-from stribeck.drivers.simulation.simulated_drive import Friction, VelocityLoop
+from stribeck.drivers.simulation.simulated_drive import Friction, StiffLoop, VelocityLoop
+from stribeck.drivers.simulation.velocity_loop_tuning import Tuning
 from stribeck.ident.arm.arm_file import Limits
 
 _MOVING = 1e-4             # rad/s of set-point from which a joint has a direction
@@ -27,8 +28,8 @@ class PhysicsLoop:
         The arm; its time step is set.
     data : mujoco.MjData
         Its state, at rest.
-    kp : ndarray, shape (n,)
-        Gains of the velocity loops [N·m·s/rad].
+    tuning : Tuning
+        Gains of the velocity loops, and whether they are stiff.
     rate : float
         Cycles a second.
     substeps : int
@@ -46,8 +47,8 @@ class PhysicsLoop:
         Gives the true loads of a state.
     """
 
-    def __init__(self, physics: PhysicsModel, data: "mujoco.MjData", kp: Array, rate: float, substeps: int, limits: Limits,
-                 rng: np.random.Generator) -> None:
+    def __init__(self, physics: PhysicsModel, data: "mujoco.MjData", tuning: Tuning, rate: float, substeps: int,
+                 limits: Limits, rng: np.random.Generator) -> None:
         model, truth, n = physics.model, physics.truth, len(physics.names)
         self._model, self._data, self._drives, self._truth, self._rng = model, data, physics.axes.drives, truth, rng
         self._substeps = substeps
@@ -57,7 +58,16 @@ class PhysicsLoop:
         self.loads = ReactionLoads(model, truth, physics.axes)
         bandwidth, load = 2.0 * np.pi * truth.column("bandwidth"), data.qfrc_bias[self._drives]
         most = (np.where(np.isnan(limit), np.inf, limit) for limit in (limits.torque, limits.acceleration * dt))
-        self.loops = [VelocityLoop(*row) for row in np.transpose((kp, kp * bandwidth / 4.0 * dt, *most, load)).tolist()]
+        rows = np.transpose((tuning.kp, tuning.kp * bandwidth / 4.0 * dt, *most, load))
+        self._stiff_loops: list[StiffLoop] = []
+        self._rotors = model.dof_armature[self._drives].copy()
+        if tuning.stiff:                # what friction meets is the joint with its loop; else it creeps where it sticks
+            yielding = 1.0 / (1.0 + dt * tuning.kp * model.dof_invweight0[self._drives])
+            model.dof_invweight0[self._drives] *= yielding
+            self._stiff_loops = [StiffLoop(*row) for row in rows.tolist()]
+            for loop, part in zip(self._stiff_loops, yielding.tolist(), strict=True):
+                loop.dt, loop.yielding = dt, part
+        self.loops: list[VelocityLoop] = [*self._stiff_loops] or [VelocityLoop(*row) for row in rows.tolist()]
         phases = rng.uniform(0.0, 2.0 * np.pi, n).tolist()
         self._frictions = [Friction(joint, phase, dt) for joint, phase in zip(truth.joints, phases, strict=True)]
         self._direction = [0.0] * n
@@ -91,20 +101,35 @@ class PhysicsLoop:
     def advance(self, velocity: Array) -> None:
         """One cycle of physics under a velocity set-point."""
         model, data, drives = self._model, self._data, self._drives
-        loops, frictions, history, targets = self.loops, self._frictions, self._history, velocity.tolist()
-        q, dq, applied, dry = data.qpos, data.qvel, data.qfrc_applied, model.dof_frictionloss
+        frictions, history, targets = self._frictions, self._history, velocity.tolist()
+        q, dq, dry = data.qpos, data.qvel, model.dof_frictionloss
         model.dof_damping[drives] = [friction.settle(data.time, *here) for friction, *here in zip(
             frictions, q[drives].tolist(), dq[drives].tolist(), self._load, self._transmitted, strict=True)]
         for _ in range(self._substeps):
             speeds = dq[drives].tolist()
-            torque = [loop.torque(target, speed) for loop, target, speed in zip(loops, targets, speeds, strict=True)]
-            applied[drives] = torque
             dry[drives] = [friction.dry(speed) for friction, speed in zip(frictions, speeds, strict=True)]
-            mujoco.mj_step(model, data)
+            torque = (self._stiff_step if self._stiff_loops else self._step)(targets, speeds)
             self._ticks += 1
             history[self._ticks % len(history)] = torque
         mujoco.mj_rnePostConstraint(model, data)
         self._load, self._transmitted = self.loads(data)
+
+    def _step(self, targets: list[float], speeds: list[float]) -> list[float]:
+        """One step of the physics; returns the drives' torques."""
+        torque = [loop.torque(target, speed) for loop, target, speed in zip(self.loops, targets, speeds, strict=True)]
+        self._data.qfrc_applied[self._drives] = torque
+        mujoco.mj_step(self._model, self._data)
+        return torque
+
+    def _stiff_step(self, targets: list[float], speeds: list[float]) -> list[float]:
+        """The same where loops need the velocities of its end."""
+        data, drives, loops = self._data, self._drives, self._stiff_loops
+        asked = [loop.push(target, speed) for loop, target, speed in zip(loops, targets, speeds, strict=True)]
+        data.qfrc_applied[drives] = [push for push, _ in asked]
+        self._model.dof_armature[drives] = self._rotors + [inertia for _, inertia in asked]
+        mujoco.mj_step(self._model, data)
+        return [loop.settle(*wanted, *speed) for loop, wanted, *speed in zip(
+            loops, asked, speeds, data.qvel[drives].tolist(), strict=True)]
 
     def wait(self, duration: float) -> None:
         """Let time pass at rest without a step of the physics [s]: warm-up and friction that grows at rest go on."""

@@ -130,6 +130,8 @@ def physics_model(arm: ArmFile, names: tuple[str, ...], truth: Truth) -> Physics
     model.body_inertia[:] *= 1.0 + truth.mass_error
     model.jnt_limited[:] = 0
     model.dof_solimp[:] = [0.9999, 0.9999, 0.001, 0.5, 2.0]
+    model.opt.integrator = mujoco.mjtIntegrator.mjINT_EULER        # takes damping at a step's end, whatever the file says
+    model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_EULERDAMP)
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET      # a simulation that diverges reports nan instead
     mujoco.mj_setConst(model, mujoco.MjData(model))
     return PhysicsModel(model, _axes(model, names, truth, beams), beams, names, truth)

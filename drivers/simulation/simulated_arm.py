@@ -55,9 +55,10 @@ class SimulatedArm:
         self._physics = physics_model(arm, self.names, self.truth)
         self._data = mujoco.MjData(self._physics.model)
         self._physics.stand(self._data, arm.home(mechanism))
-        tuning = tune(self._physics, self._data, arm.path)
-        substeps = max(1, round(_PHYSICS_RATE / self.rate), int(np.ceil(tuning.rate / self.rate)))
-        self._loop = PhysicsLoop(self._physics, self._data, tuning.kp, self.rate, substeps, self.limits, rng)
+        substeps = max(1, round(_PHYSICS_RATE / self.rate))
+        tuning = tune(self._physics, self._data, self.limits, 1.0 / (self.rate * substeps), arm.path)
+        substeps = max(substeps, int(np.ceil(tuning.rate / self.rate)))
+        self._loop = PhysicsLoop(self._physics, self._data, tuning, self.rate, substeps, self.limits, rng)
         self._reading = DriveReading(self.truth, self.rate, rng)
         self._reason: str | None = "it has not been enabled"
 

@@ -49,6 +49,43 @@ class VelocityLoop:
         return limit if torque > limit else -limit if torque < -limit else torque
 
 
+@dataclass(slots=True)
+class StiffLoop(VelocityLoop):
+    """The same loop with velocities of a step's end, as a drive has it that computes many times a step: stable however stiff.
+
+    Torque kp (w - dq) at the end of a step dt is that at its begin with dt kp of inertia more, which a step of the physics is
+    asked for besides the `push`: so friction, too, meets what it meets in short steps. `settle` says what torque both gave.
+
+    Attributes
+    ----------
+    dt : float
+        Of a physics step [s].
+    yielding : float
+        Part of a velocity error that is left at a step's end by this loop alone.
+    """
+
+    dt: float = 1e-3
+    yielding: float = 1.0
+
+    def push(self, target: float, dq: float) -> tuple[float, float]:
+        """Torque at the begin of the next step, and inertia for it [N·m, kg·m²]."""
+        change, limit = target - self.setpoint, self.torque_limit
+        self.setpoint += self.ramp if change > self.ramp else -self.ramp if change < -self.ramp else change
+        if self.told is not None:
+            return (limit if self.told > limit else -limit if self.told < -limit else self.told), 0.0
+        expected = self.kp * (self.setpoint - dq) * self.yielding
+        most, least = limit - self.integral, -limit - self.integral
+        expected = most if expected > most else least if expected < least else expected
+        return self.integral + expected / self.yielding, self.kp * self.dt
+
+    def settle(self, pushed: float, inertia: float, before: float, dq: float) -> float:
+        """Torque of the step that went from one velocity to another [N·m]."""
+        torque, limit = pushed - inertia / self.dt * (dq - before), self.torque_limit
+        integral = self.integral + self.ki * (self.setpoint - dq)
+        self.integral = limit if integral > limit else -limit if integral < -limit else integral
+        return limit if torque > limit else -limit if torque < -limit else torque
+
+
 class Friction:
     """Friction of one joint by its truth, with ripple, warm-up, ageing at rest and the scatter of strokes.
 

@@ -9,12 +9,20 @@ from scipy.linalg import eigh
 
 from stribeck.drivers.arm import Array
 from stribeck.drivers.simulation.physics_model import PhysicsModel
+from stribeck.drivers.simulation.reaction_loads import ReactionLoads
+from stribeck.drivers.simulation.truth import Truth
+from stribeck.ident.arm.arm_file import Limits
 from stribeck.ident.errors import InputError
 
 _FINEST_RATE = 20000.0     # Hz up to which springs may ask for steps of the physics
 _SPRING_ANGLE = 0.2        # rad of its swing that a spring may take in a step: its frequency is then right within 0.2 %
 _HIGHEST_ANGLE = 1.0       # rad; the same for what the hinges of a beam swing beyond its first mode: stable, 4 % off
 _LOOP_STEP = 0.5           # part of a velocity error that the loop may take away in a step, where a spring bares the rotor
+_EXPLICIT = 1.2            # the same for rigid joints at any posture; beyond, loops take a step's end (at 2 they would swing)
+_WEAK = 0.6                # part of its following error by which a joint may fall behind when its friction turns round,
+_STRONG = 0.2              # and that by which it does where its loop is made stronger for its friction
+_STEEPEST = 1.2, 0.5       # the same for the slope at which friction falls, over kp: else slow motion sticks and slips
+_POSTURES = 64             # random ones at which loops are looked at
 
 
 @dataclass(frozen=True)
@@ -27,16 +35,21 @@ class Tuning:
         Gains of the velocity loops [N·m·s/rad].
     rate : float
         Steps of the physics a second that springs need; 0 without springs [Hz].
+    stiff : bool
+        Whether the loops are too stiff to be computed with velocities of a step's begin.
     """
 
     kp: Array
     rate: float
+    stiff: bool = False
 
 
-def tune(physics: PhysicsModel, data: "mujoco.MjData", path: Path) -> Tuning:
+def tune(physics: PhysicsModel, data: "mujoco.MjData", limits: Limits, dt: float, path: Path) -> Tuning:
     """Tune the velocity loops at the posture of `data`.
 
-    The gains are those of a rigid joint: a drive is tuned for the inertia of rotor and link together.
+    The gains are those of a rigid joint: a drive is tuned for the inertia of rotor and link together. Where no rotor is stated
+    and the link alone is so light that friction would hold it up, the drive is stronger. Whether steps of the physics of `dt`
+    follow such loops is looked at all over the joints' ranges, `limits`.
 
     Raises
     ------
@@ -45,13 +58,11 @@ def tune(physics: PhysicsModel, data: "mujoco.MjData", path: Path) -> Tuning:
     """
     model, axes, truth = physics.model, physics.axes, physics.truth
     mujoco.mj_forward(model, data)
-    M = np.zeros((model.nv, model.nv))
-    for column, unit in zip(M, np.eye(model.nv), strict=True):      # mj_fullM takes other arguments in every few versions
-        mujoco.mj_mulM(model, data, column, unit)
+    M = _inertia(model, data)
     inertia = np.diag(M)[axes.drives]
     kp = 2.0 * np.pi * truth.column("bandwidth") * inertia
     if not len(axes.springs):
-        return Tuning(kp, 0.0)
+        return _rigid(physics, kp, limits, dt)
     model.dof_invweight0[axes.drives] = 1.0 / inertia       # else a rotor creeps more than a rigid joint where it sticks
     soft = np.unique(axes.owner)
     loop = (kp * np.diag(np.linalg.inv(M))[axes.drives])[soft] / _LOOP_STEP
@@ -73,3 +84,44 @@ def tune(physics: PhysicsModel, data: "mujoco.MjData", path: Path) -> Tuning:
                          f"{value * (_FINEST_RATE / rates[fastest]) ** 2:.2g}. Fewer segments swing slower; without the "
                          "key it is rigid")
     return Tuning(kp, max(float(rates[fastest]), float(loop.max())))
+
+
+def _rigid(physics: PhysicsModel, kp: Array, limits: Limits, dt: float) -> Tuning:
+    """Loops of rigid joints, strong enough for friction wherever the arm may be."""
+    model, truth = physics.model, physics.truth
+    rng, data = np.random.default_rng(0), mujoco.MjData(model)
+    low, high = np.where(np.isfinite(limits.position), limits.position, [-np.pi, np.pi]).T
+    loads, M = ReactionLoads(model, truth, physics.axes), np.empty((_POSTURES, model.nv, model.nv))
+    load, transmitted = np.zeros((2, _POSTURES, len(kp)))
+    for row, q in enumerate(rng.uniform(low, high, (_POSTURES, len(kp)))):
+        physics.stand(data, q)
+        M[row] = _inertia(model, data)
+        data.qacc[:] = 0.0
+        mujoco.mj_rnePostConstraint(model, data)
+        load[row], transmitted[row] = loads(data)
+    level, slope = _friction(truth, np.abs(load).max(axis=0), np.abs(transmitted).max(axis=0))
+    integral = 2.0 * np.pi * truth.column("bandwidth") / 4.0 * np.nan_to_num(limits.following_error, nan=0.05)
+    rotors = model.dof_armature[physics.axes.drives]        # a joint that states one is as strong as it says
+    weak = (rotors == 0.0) & ((2.0 * level > _WEAK * integral * kp) | (slope > _STEEPEST[0] * kp))
+    kp = np.where(weak, np.maximum.reduce((kp, 2.0 * level / (_STRONG * integral), slope / _STEEPEST[1])), kp)
+    root = np.sqrt(kp)
+    return Tuning(kp, 0.0, bool(dt * np.linalg.eigvalsh(root[:, None] * np.linalg.inv(M) * root).max() > _EXPLICIT))
+
+
+def _friction(truth: Truth, load: Array, transmitted: Array) -> tuple[Array, Array]:
+    """Highest level of each joint's friction, and the steepest fall with speed that its Stribeck part has, each shape (n,)."""
+    coulomb, static = (truth.column(key) + truth.column(f"{key}_coefficient") * load for key in ("coulomb", "static"))
+    loss = (1.0 / truth.column("efficiency") - 1.0) * transmitted
+    level = (np.maximum(coulomb, static) + loss) * (1.0 + truth.column("breakaway") + 2.0 * truth.column("stroke_scatter")
+                                                    + truth.column("warm_up") + truth.column("ripple"))
+    power = np.maximum(1.0, truth.column("stribeck_exponent"))
+    part = (power - 1.0) / power
+    return level, np.maximum(0.0, static - coulomb) / truth.column("stribeck_velocity") * power * part**part * np.exp(-part)
+
+
+def _inertia(model: "mujoco.MjModel", data: "mujoco.MjData") -> Array:
+    """Mass matrix of all degrees of freedom."""
+    M = np.zeros((model.nv, model.nv))
+    for column, unit in zip(M, np.eye(model.nv), strict=True):      # mj_fullM takes other arguments in every few versions
+        mujoco.mj_mulM(model, data, column, unit)
+    return M

@@ -9,6 +9,7 @@ import numpy as np
 import tomlkit
 
 from stribeck.experiments.arm_files.init_arm import GUESS, guessed_friction, inside, refuse_default
+from stribeck.experiments.arm_files.ready_posture import ready_posture
 from stribeck.experiments.recording.arm_copy import refuse_parts
 from stribeck.ident.arm.arm_file import ArmFile, load_arm
 from stribeck.ident.arm.load_mechanism import mechanism_of
@@ -26,7 +27,7 @@ _VELOCITY = (1.0, 0.25)         # rad/s and m/s, where it states no velocity
 _TO_SPEED = 0.5                 # s to full speed
 _SPARE = 2.0                    # times what gravity and acceleration ask: friction needs some, too
 _LEAST_TORQUE = 10.0            # N·m or N
-_INSIDE = 0.05                  # part of a joint's range by which zero is inside it, to be its home
+_ELSEWHERE = "the middle where zero is not well inside the limits, or where the weight is less"
 _POSTURES = 200                 # random ones in which gravity is looked at
 
 
@@ -66,15 +67,13 @@ def _text(model: Path, name: str) -> str:
     refuse_default(model, mechanism.names)
     position, velocity, torque, said = _limits(model, mechanism)
     acceleration = velocity / _TO_SPEED
-    low, high = position.T
-    margin = _INSIDE * (high - low)
-    home = np.where((low + margin <= 0.0) & (high - margin >= 0.0), 0.0, (0.5 * (low + high)).round(3))
+    home = ready_posture(mechanism, position, torque)
     away = ", ".join(f"{joint} at {value:g} {unit}" for joint, value, unit in
                      zip(mechanism.names, home, _units(mechanism), strict=True) if value)
     parts = {key: f"{100.0 * part:g} %" for key, part in GUESS.items()}
     said += [
         f"acceleration: full speed after {_TO_SPEED:g} s",
-        f"home posture: zero{f', but {away}: the middle where zero is not well inside the limits' if away else ''}",
+        f"home posture: zero{f', but {away}: {_ELSEWHERE}' if away else ''}",
         f"friction of the simulated arm: of its torque limit, each joint has {parts['coulomb']} as Coulomb, {parts['static']} as "
         f"static friction, and {parts['viscous']} as viscous friction at full speed",
         f"gear: none is known, so no gear_ratio; rotors have {parts['armature']} of the torque limit as inertia at the joint",

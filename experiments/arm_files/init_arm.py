@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from stribeck.experiments.arm_files.ready_posture import ready_posture
 from stribeck.experiments.recording.arm_copy import refuse_parts
 from stribeck.ident.arm.arm_file import SHARED
 from stribeck.ident.arm.load_mechanism import mechanism_of
@@ -26,15 +27,23 @@ model = {model}
 gravity = {gravity}    # m/s², in axes of the model's root: turn it for an arm on a wall or a ceiling
 torque_signal = "motor current"    # or "commanded"; "joint sensor" is refused: it does not see the gear's friction
 # tool = {{ mass = 0.0, com = [0.0, 0.0, 0.0] }}    # optional, kg and m in the last link's frame: weigh what is mounted
-# workspace = {{ box = [[-1.0, 1.0], [-1.0, 1.0], [0.05, 1.5]], home = {home} }}
-#     # optional, m: room that all joint origins may use, by tape measure from the base; home: a posture surely free of obstacles
-
+{workspace}
 [driver]
 kind = "simulated"    # how the arm is reached; hardware: canopen, dynamixel, damiao, odrive, cubemars; bus or port here
 rate = 250.0          # Hz, control cycles: what the drives' interface can keep up
 """
 
 
+_ZERO = """\
+# workspace = {{ box = {box}, home = {home} }}
+#     # optional, m: room that all joint origins may use, by tape measure from the base; home: a posture surely free of obstacles
+"""
+_READY = """\
+workspace = {{ home = {home} }}
+#     # check: zero is not well inside all limits, or too heavy to hold; home: a posture surely free of obstacles
+#     # optional, m: box = {box}, room that all joint origins may use, by tape measure from the base
+"""
+_BOX = "[[-1.0, 1.0], [-1.0, 1.0], [0.05, 1.5]]"
 _TRIAL = """
 # What the simulated arm is truly like: guesses from the torque limits, to try things out with. Hardware does not read it.
 [simulation]
@@ -91,9 +100,10 @@ def arm_text(model: Path, beside: str = "", joints: Sequence[str] | None = None,
     mechanism = mechanism_of(model, model.stem, None)
     moving = [j for j, name in enumerate(mechanism.names) if joints is None or name in joints]
     refuse_default(model, [mechanism.names[j] for j in moving])
-    head = _HEADER.format(name=_quoted(name or as_name(model.stem)), file=_quoted(model.name),
-                          model=_quoted(beside or model.name), gravity=_list(mechanism.gravity), home=[0.0] * len(moving))
     torque, velocity = rated_torques(model, [mechanism.names[j] for j in moving]), rated_velocities(model)
+    head = _HEADER.format(name=_quoted(name or as_name(model.stem)), file=_quoted(model.name),
+                          model=_quoted(beside or model.name), gravity=_list(mechanism.gravity),
+                          workspace=_workspace(mechanism, moving, torque))
     alike = len(moving) > 1 and len({bool(mechanism.prismatic[j]) for j in moving}) == 1      # else one unit would hold for both
     names = [mechanism.names[j] for j in moving]
     everywhere = {key for key, known in (("velocity", velocity), ("torque", torque)) if alike and not known.keys() & set(names)}
@@ -103,6 +113,13 @@ def arm_text(model: Path, beside: str = "", joints: Sequence[str] | None = None,
     tables = [_joint(mechanism, j, torque.get(name), velocity.get(name), shared)
               for j, name in zip(moving, names, strict=True)]
     return head + default + "".join(tables) + _trial(mechanism, moving, torque, velocity)
+
+
+def _workspace(mechanism: Mechanism, moving: Sequence[int], torque: dict[str, float]) -> str:
+    """The home posture, where it is not zero."""
+    limits = np.array([torque.get(name, np.nan) for name in mechanism.names])
+    home = ready_posture(mechanism, np.asarray(mechanism.position), limits, moving)[list(moving)]
+    return (_READY if home.any() else _ZERO).format(box=_BOX, home=_list(home))
 
 
 def _trial(mechanism: Mechanism, moving: Sequence[int], torque: dict[str, float], velocity: dict[str, float]) -> str:

@@ -19,7 +19,7 @@ from stribeck.experiments.plans.make_room import places_with_room
 from stribeck.experiments.plans.motion_profile import DWELL
 from stribeck.experiments.plans.order import REFERENCE, REFERENCES, Visits, in_order
 from stribeck.experiments.plans.plan import Plan
-from stribeck.experiments.plans.speeds_and_postures import Array, ConstantSpeed, Design, Goal, Trip
+from stribeck.experiments.plans.speeds_and_postures import Array, ConstantSpeed, Design, Goal, Trip, strong_enough
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.fit.information import Expectation
 
@@ -116,6 +116,7 @@ def _ways(design: Design, candidates: Array) -> tuple[Array, NDArray[np.bool_]]:
             target[:, j] += sign * longest
             good = (target[:, j] >= low[j]) & (target[:, j] <= high[j])
             good &= ways_are_clear(design.arm, design.mechanism, candidates, target)
+            good[good] = strong_enough(design, candidates[good], (target - candidates)[good])
             ways[good, j] = sign * longest
             fits[:, j] |= good
     return ways, fits

@@ -21,7 +21,7 @@ from stribeck.experiments.plans.make_room import places_with_room
 from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, DWELL
 from stribeck.experiments.plans.order import REFERENCE, REFERENCES, Visits, in_order
 from stribeck.experiments.plans.plan import Plan
-from stribeck.experiments.plans.speeds_and_postures import Array, ConstantSpeed, Design, Goal, Trip
+from stribeck.experiments.plans.speeds_and_postures import Array, ConstantSpeed, Design, Goal, Trip, strong_enough
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.fit.information import Expectation
 
@@ -123,9 +123,10 @@ class Sweeps:
         return self.trip(offer, speeds)
 
     def is_clear(self, trip: Trip) -> bool:
-        """Whether it stays inside the workspace box."""
+        """Whether it stays clear and leaves the drives torque for friction."""
         start = self.postures[trip.posture][None]
-        return bool(ways_are_clear(self.design.arm, self.design.mechanism, start, start + trip.way)[0])
+        return bool(ways_are_clear(self.design.arm, self.design.mechanism, start, start + trip.way)[0]
+                    and strong_enough(self.design, start, trip.way[None])[0])
 
 
 def _level(design: Design, speeds: Array) -> tuple[float, float, Array]:
@@ -204,12 +205,14 @@ def _ways(design: Design, candidates: Array, rng: np.random.Generator) -> tuple[
     ways, free = np.tile(longest, (len(candidates), 1)), np.zeros(len(candidates), dtype=bool)
 
     def clear(rows: NDArray[np.int_], sign: Array) -> NDArray[np.bool_]:
-        """Which of these candidates are free at all speeds, in these directions."""
+        """Which of these candidates are free at all speeds, in these directions, and leave the drives torque for friction."""
         found = np.ones(len(rows), dtype=bool)
         for way in levels:
             left = np.flatnonzero(found)
             start = candidates[rows[left]]
             found[left] = ways_are_clear(design.arm, design.mechanism, start, start + sign[left] * way)
+            left = left[found[left]]
+            found[left] = strong_enough(design, candidates[rows[left]], sign[left] * way)
         return found
 
     for _ in range(_SIGNS):

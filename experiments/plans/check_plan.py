@@ -8,8 +8,8 @@ import numpy as np
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.plans.check_segment import Bounds, check_segment, check_silence
 from stribeck.experiments.plans.clearance import in_the_way, may_move_together, ways_are_clear
-from stribeck.experiments.plans.margins import MAX_GRAVITY_SHARE, gravity_share, silence
-from stribeck.experiments.plans.motion_profile import corner_points
+from stribeck.experiments.plans.margins import MAX_GRAVITY_SHARE, MAX_RIGID_SHARE, gravity_share, motion_share, silence
+from stribeck.experiments.plans.motion_profile import corner_points, motion_profile
 from stribeck.experiments.plans.plan import Plan, Segment
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.arrays import Array
@@ -25,7 +25,7 @@ def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
     """Refuse a plan that leaves a limit of position, speed or torque or is not clear anywhere on its way.
 
     Real hardware moves several joints at once, be it to another posture, only where a workspace box or geometry says what is
-    clear. Of torque, gravity where the arm turns back is looked at.
+    clear. Rigid-body torque leaves friction a part of every limit all along.
 
     Returns
     -------
@@ -46,6 +46,7 @@ def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
     _check_purpose(plan)
     _check_mirrors(plan)
     _check_gravity(plan, bounds)
+    _check_torque(plan, bounds)
     _check_clear(plan, arm, mechanism)
     return room
 
@@ -122,6 +123,22 @@ def _check_gravity(plan: Plan, bounds: Bounds) -> None:
         raise PlanError(f"segment {plan.segments[row].id} ends where gravity asks {share[row, j] * limit:.3g} {force} of "
                         f"{name}, more than {100 * MAX_GRAVITY_SHARE:g} % of its limit of {limit:g} {force}; raise "
                         f"joints.{name}.torque if the drive can, or keep it from there (joints.NAME.position)")
+
+
+def _check_torque(plan: Plan, bounds: Bounds) -> None:
+    """Refuse segments on whose way weight and inertia leave a drive too little torque for friction."""
+    for start, segment in plan.legs():
+        target = np.array(segment.target)
+        share = motion_share(bounds.mechanism, bounds.limits, start, target,
+                             motion_profile(start, segment, plan.names, bounds.limits))
+        j = int(np.argmax(share))
+        if share[j] > MAX_RIGID_SHARE + 1e-9:
+            name, force, limit = plan.names[j], bounds.mechanism.unit(j), bounds.limits.torque[j]
+            asked = share[j] * limit
+            raise PlanError(f"segment {segment.id} ({segment.joint or 'move'} in posture {segment.posture}) asks {asked:.3g} "
+                            f"{force} of {name} for weight and inertia, more than {100 * MAX_RIGID_SHARE:g} % of its limit of "
+                            f"{limit:g} {force}, of which friction needs a part; lower the accelerations, or raise "
+                            f"joints.{name}.torque to {asked / MAX_RIGID_SHARE:.3g} if the drive can")
 
 
 def _check_clear(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> None:

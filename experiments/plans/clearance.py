@@ -12,6 +12,7 @@ from stribeck.ident.model.mechanism import Mechanism
 _COARSE = 33            # places along a way that are looked at after its ends
 _FINE = 1e-4            # m; ways that come close to a wall are looked at until they cannot leave the box by more than this
 _TOGETHER = 32          # such ways
+_HALVINGS = 8           # to find where shapes meet
 
 
 def in_the_way(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array) -> str | None:
@@ -21,6 +22,20 @@ def in_the_way(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array) 
     geometry = geometry_of(arm, mechanism)
     met = next(geometry.meetings(mechanism, start[None], target[None])) if geometry else None
     return met and f"brings {met} within {1e3 * GAP:g} mm of each other"
+
+
+def what_meets(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array) -> tuple[str, Array, float] | None:
+    """Which shapes meet on a straight way start -> target, each shape (n,), where, and after which part of it."""
+    geometry, clear, met = geometry_of(arm, mechanism), 0.0, 1.0
+    if geometry is None or not (shapes := next(geometry.meetings(mechanism, start[None], target[None]))):
+        return None
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (clear + met)
+        if found := next(geometry.meetings(mechanism, start[None], (start + middle * (target - start))[None])):
+            met, shapes = middle, found
+        else:
+            clear = middle
+    return shapes, start + met * (target - start), clear
 
 
 def ways_are_clear(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array) -> NDArray[np.bool_]:

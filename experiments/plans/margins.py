@@ -1,17 +1,21 @@
-"""Margins that plans keep: torque beside gravity for friction, and way to stop in if the computer falls silent."""
+"""Margins that plans keep: torque beside weight and inertia for friction, and way to stop in if the computer falls silent."""
 
 import numpy as np
 
 from stribeck.drivers.connect import HOLDING
 from stribeck.drivers.wire.axis import BRAKE_CLOSES
 from stribeck.drivers.wire.drive_keys import LinkKeys
-from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE
+from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, Swing, Trapezoid
 from stribeck.ident.arm.arm_file import ArmFile, Limits
 from stribeck.ident.arrays import Array
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.mechanism import Mechanism
 
-MAX_GRAVITY_SHARE = 0.9     # fraction of the torque limit that gravity may take: friction needs some, too
+FRICTION_SHARE = 0.1        # of the torque limit that is left to friction: what `init` guesses of a joint at full speed
+MAX_RIGID_SHARE = MAX_GRAVITY_SHARE = 1.0 - FRICTION_SHARE
+_RAMP = np.array([0.0, 0.5, 1.0])       # parts of a ramp's way, and of the way between the ramps, that are looked at
+_CRUISE = np.linspace(0.0, 1.0, 5)
+_PASS = 8                   # places of a pass of a swing
 SILENT_CYCLES = 2           # beyond a watchdog's time: of a set-point on its way, and until a drive has looked at it
 
 
@@ -44,3 +48,56 @@ def run_on(speed: Array, acceleration: Array, silent: float) -> Array:
     gain = 0.5 / ACCELERATION_SHARE - 0.5
     v = np.minimum(speed, 0.5 * silent * acceleration / gain)
     return np.asarray(v * silent - gain * v**2 / acceleration)
+
+
+def ways_share(mechanism: Mechanism, limits: Limits, start: Array, target: Array, rate: Array, acceleration: Array) -> Array:
+    """Largest rigid-body torque on straight ways, as a part of each joint's limit.
+
+    Parameters
+    ----------
+    start, target : ndarray, shape (K, n)
+        Ends of the ways.
+    rate, acceleration : ndarray, shape (K,)
+        Of the fraction of the way: it grows with `acceleration` up to `rate`, and falls alike [1/s, 1/s²].
+
+    Returns
+    -------
+    ndarray, shape (K, n)
+        0 where a joint has no limit.
+    """
+    rate = np.minimum(rate, np.sqrt(acceleration))              # a triangle where the way is short
+    ramp = np.minimum(0.5, rate**2 / (2.0 * acceleration))
+    s = np.hstack((_RAMP * ramp[:, None], ramp[:, None] + _CRUISE * (1.0 - 2.0 * ramp[:, None]), 1.0 - _RAMP * ramp[:, None]))
+    up, even = np.sqrt(_RAMP) * rate[:, None], np.repeat(rate[:, None], len(_CRUISE), axis=1)
+    gain = np.repeat(acceleration[:, None], len(_RAMP), axis=1)
+    return _share(mechanism, limits, start, target - start, s[..., None], np.hstack((up, even, up))[..., None],
+                  np.hstack((gain, np.zeros_like(even), -gain))[..., None])
+
+
+def strokes_share(mechanism: Mechanism, limits: Limits, start: Array, way: Array, speed: Array) -> Array:
+    """The same for strokes by `way`, shape (K, n), on which no joint is faster than `speed`, shape (n,)."""
+    size = np.maximum(np.abs(way), 1e-12)
+    return ways_share(mechanism, limits, start, start + way, (speed / size).min(axis=1),
+                      (ACCELERATION_SHARE * limits.acceleration / size).min(axis=1))
+
+
+def motion_share(mechanism: Mechanism, limits: Limits, start: Array, target: Array, motion: Trapezoid | Swing) -> Array:
+    """The same for the motion of one segment, shape (n,)."""
+    if motion.duration == 0.0:
+        return np.zeros(mechanism.n)
+    if isinstance(motion, Trapezoid):
+        return ways_share(mechanism, limits, start[None], target[None], np.array([motion.speed]),
+                          np.array([motion.acceleration]))[0]
+    t = np.linspace(0.0, motion.duration, _PASS * int(motion.swings.max()) + 1)
+    rate = np.pi * motion.swings / motion.duration
+    s, ds = motion(t)
+    return _share(mechanism, limits, start[None], (target - start)[None], s[None], ds[None],
+                  (0.5 * rate**2 * np.cos(t[:, None] * rate))[None])[0]
+
+
+def _share(mechanism: Mechanism, limits: Limits, start: Array, way: Array, s: Array, ds: Array, dds: Array) -> Array:
+    """Of places s on ways, with its rates, each shape (K, P, 1 or n); the largest, shape (K, n)."""
+    q, dq, ddq = start[:, None] + s * way[:, None], ds * way[:, None], dds * way[:, None]
+    flat = (-1, mechanism.n)
+    tau = np.abs(inverse_dynamics(mechanism, q.reshape(flat), dq.reshape(flat), ddq.reshape(flat))).reshape(q.shape).max(axis=1)
+    return np.where(np.isnan(limits.torque), 0.0, tau / limits.torque)

@@ -9,6 +9,7 @@ from stribeck.experiments.errors import TooShort
 from stribeck.experiments.plans.check_plan import check_plan
 from stribeck.experiments.plans.clearance import ways_are_clear
 from stribeck.experiments.plans.forecast import forecast
+from stribeck.experiments.plans.margins import MAX_RIGID_SHARE, strokes_share
 from stribeck.experiments.plans.motion_profile import DWELL, MOVE_SHARE, with_robot_time
 from stribeck.experiments.plans.plan import Plan, Segment
 from stribeck.experiments.plans.speeds_and_postures import Array, Design, Trip
@@ -99,7 +100,8 @@ def _written(design: Design, method: str, seed: int, postures: Array, trips: Seq
         if number % design.options.reference_every == 0:
             refer()
         target = postures[posture]
-        if not ways_are_clear(design.arm, design.mechanism, writer.position[None], target[None])[0]:
+        if not (ways_are_clear(design.arm, design.mechanism, writer.position[None], target[None])[0]
+                and _light_enough(design, writer.position, target)):
             writer.move(home, 0)
         writer.move(target, number + 1)
         for trip in trips:
@@ -109,6 +111,13 @@ def _written(design: Design, method: str, seed: int, postures: Array, trips: Seq
     plan = Plan(design.arm.name, arm_sha256(design.arm), method, seed, design.mechanism.names, tuple(home.tolist()),
                 tuple(writer.segments))
     return with_robot_time(plan, design.arm)
+
+
+def _light_enough(design: Design, start: Array, target: Array) -> bool:
+    """Whether weight and inertia leave the drives torque for friction on a move."""
+    limits = design.limits
+    share = strokes_share(design.mechanism, limits, start[None], (target - start)[None], MOVE_SHARE * limits.velocity)
+    return bool((share <= MAX_RIGID_SHARE).all())
 
 
 class Visits:

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stribeck.experiments.errors import NoRoom, PlanError
-from stribeck.experiments.plans.clearance import in_the_way, may_move_together, ways_are_clear
-from stribeck.experiments.plans.margins import MAX_GRAVITY_SHARE, gravity_share, run_on, silence
+from stribeck.experiments.plans.clearance import in_the_way, may_move_together, ways_are_clear, what_meets
+from stribeck.experiments.plans.margins import MAX_GRAVITY_SHARE, MAX_RIGID_SHARE, gravity_share, run_on, silence, strokes_share
 from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, MOVE_SHARE
 from stribeck.experiments.plans.plan import Plan
+from stribeck.experiments.plans.shapes import GAP
 from stribeck.ident.arm.arm_file import ArmFile, Limits, check_against_model
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import command, unknown_name
@@ -19,12 +20,14 @@ from stribeck.ident.laws.parameter import IDENTIFIED
 from stribeck.ident.log.strokes import motor_revolution
 from stribeck.ident.model.loads import joint_loads
 from stribeck.ident.model.mechanism import Mechanism
+from stribeck.ident.toml_tables import key_of
 
 Array = NDArray[np.float64]
 WaysFrom = Callable[[Array], tuple[Array, NDArray[np.bool_]]]
 TARGET = 0.05           # half width of friction's band, as a part of friction, that counts as well known
 ROOM = 0.02             # fraction of a joint's range that strokes keep free at either end
 _WAY = 0.5              # fraction of that range that the longest stroke may take: a joint with little room goes slower
+_LEAST_SPEED = 1e-3     # fraction of the lowest of usual speeds down to which a joint with a high limit and little room may go
 _CANDIDATES = 500       # random postures that compete
 _SETS = 10_000          # random sets of them that are scored
 
@@ -228,7 +231,7 @@ class Design:
         return np.asarray(_WAY * np.ptp(np.array(self.room), axis=0))
 
     def _speed_range(self, j: int) -> tuple[float, float]:
-        speeds = self.options.fastest * self.limits.velocity[j] * np.geomspace(1.0, 1.0 / self.options.spread, 200)
+        speeds = self._speeds_on_offer(j)
         speeds = speeds[speeds >= self._slowest(j, speeds[0])]
         ways = self.stroke_length(j, speeds)
         fits = speeds[(ways <= self.longest[j]) & (speeds <= self.cap[j])]
@@ -242,6 +245,16 @@ class Design:
                             f"{self.options.longest_stroke:g} s at {fits[0]:.3g} {unit}/s; raise joints.{name}.velocity or "
                             "check its gear_ratio")
         return float(lasts[-1]), float(fits[0])
+
+    def _speeds_on_offer(self, j: int) -> Array:
+        """From the highest that the limit allows down; where all of them are too fast for the room, from one that is not."""
+        spread = np.geomspace(1.0, 1.0 / self.options.spread, 200)
+        speeds = self.options.fastest * self.limits.velocity[j] * spread
+        if self.stroke_length(j, speeds[-1]) > self.longest[j]:
+            slower = speeds[-1] * np.geomspace(1.0, _LEAST_SPEED, 200)
+            fits = slower[self.stroke_length(j, slower) <= self.longest[j]]
+            speeds = fits[0] * spread if len(fits) else speeds
+        return speeds
 
     def _slowest(self, j: int, fastest: float) -> float:
         """The lowest speed that the joint's velocity loop holds, where it is known."""
@@ -272,6 +285,9 @@ class Design:
         home = arm.home(self.mechanism)
         candidates = np.vstack((home, rng.uniform(*self.room, (_CANDIDATES, self.mechanism.n))))
         inside = ways_are_clear(arm, self.mechanism, np.broadcast_to(home, candidates.shape), candidates)
+        moving = strokes_share(self.mechanism, self.limits, np.broadcast_to(home, candidates.shape), candidates - home,
+                               MOVE_SHARE * self.limits.velocity)
+        inside &= (moving <= MAX_RIGID_SHARE).all(axis=1)
         ways, fits = ways_from(candidates)
         held = np.maximum(*(gravity_share(self.mechanism, self.limits, q) for q in (candidates, candidates + ways)))
         free = inside & fits[:, active].all(axis=1) & (held <= MAX_GRAVITY_SHARE).all(axis=1)
@@ -284,10 +300,7 @@ class Design:
                 raise PlanError(f"{where}strokes lead to where gravity asks {held[0, heavy] * limit:.3g} {unit} of {name}, more "
                                 f"than {100 * MAX_GRAVITY_SHARE:g} % of its limit of {limit:g} {unit}; raise "
                                 f"joints.{name}.torque if the drive can, or move the home posture")
-            unit = self.mechanism.position_unit(stuck[0])
-            raise NoRoom(f"{where}joint {self.mechanism.names[stuck[0]]} has no room for a stroke of "
-                         f"{abs(ways[0, stuck[0]]):.2f} {unit} inside its limits and the box; move the home posture, or widen "
-                         "the limits or the box", "from home faster ones have no room inside the limits and the box")
+            raise self._no_room(where, home, ways[0], stuck[0])
         if len(home) > 1 and not may_move_together(arm, self.mechanism):
             return np.tile(home, (count + 1, 1)), np.tile(ways[0], (count + 1, 1))
         usable = np.flatnonzero(free)[1:]
@@ -299,6 +312,33 @@ class Design:
         best = sets[int(np.argmax(self._spread_score(candidates, ways, sets)))]
         rows = np.concatenate(([0], best))
         return candidates[rows], ways[rows]
+
+    def _no_room(self, where: str, home: Array, ways: Array, j: int) -> NoRoom:
+        """Why a joint has no room for its longest stroke from home: its limits, what is in the way, or its drive."""
+        (low, high), (name, unit), size = self.room, (self.mechanism.names[j], self.mechanism.position_unit(j)), abs(ways[j])
+        begin = f"{where}joint {name} has no room for a stroke of {size:.2f} {unit}"
+        together = np.count_nonzero(ways) > 1 and self.mechanism.n > 1
+        alone = np.where(np.arange(len(ways)) == j, ways, 0.0)
+        for way in (ways, -ways) if together else (alone, -alone):
+            if (home + way < low).any() or (home + way > high).any():
+                continue
+            if met := what_meets(self.arm, self.mechanism, home, home + way):
+                shapes, place, part = met
+                return NoRoom(f"{begin}: after {part * size:.2f} {unit}, at {np.round(place, 2).tolist()}, {shapes} are within "
+                              f"{1e3 * GAP:g} mm of each other; move the home posture, lower joints.{key_of(name)}.velocity, or "
+                              f"narrow joints.{key_of(name)}.position",
+                              f"from home faster ones bring {shapes} within {1e3 * GAP:g} mm of each other")
+            share = strokes_share(self.mechanism, self.limits, home[None], way[None], self.ends[1])[0]
+            if share.max() > MAX_RIGID_SHARE:
+                worst = int(np.argmax(share))
+                force, weak = self.mechanism.unit(worst), self.mechanism.names[worst]
+                asked, limit = share[worst] * self.limits.torque[worst], self.limits.torque[worst]
+                return NoRoom(f"{begin}: weight and inertia ask {asked:.3g} {force} of {weak} on the way, more than "
+                              f"{100 * MAX_RIGID_SHARE:g} % of its limit of {limit:g} {force}; lower the accelerations, move the "
+                              f"home posture, or raise joints.{key_of(weak)}.torque to {asked / MAX_RIGID_SHARE:.3g} if the "
+                              "drive can", f"weight and inertia leave {weak} too little torque for friction")
+        return NoRoom(f"{begin} inside its limits and the box; move the home posture, or widen the limits or the box",
+                      "from home faster ones have no room inside the limits and the box")
 
     def _spread_score(self, candidates: Array, ways: Array, sets: NDArray[np.int_]) -> Array:
         """How well sets of postures spread each joint's loads and the slope of its gravity torque, shape (len(sets),)."""
@@ -319,6 +359,12 @@ class Design:
                 mean, square = (part.mean(axis=0)[sets].mean(axis=1) for part in (centred, centred**2))
                 score += np.log((square - mean**2) / np.ptp(feature) ** 2 + 1e-3)
         return score
+
+
+def strong_enough(design: Design, start: Array, way: Array) -> NDArray[np.bool_]:
+    """Whether rigid-body torque leaves every drive some for friction on strokes at the highest speeds, shape (K,)."""
+    share = strokes_share(design.mechanism, design.limits, start, way, design.ends[1])
+    return np.asarray((share <= MAX_RIGID_SHARE).all(axis=1))
 
 
 def load_spread(plan: Plan, mechanism: Mechanism) -> dict[str, dict[str, tuple[float, float]]]:

@@ -304,6 +304,43 @@ def test_a_sliding_joint_is_judged_in_metres_and_newtons(make_arm):
     assert caught.value.unit == "m/s"
 
 
+class TestSwinging:
+    """A joint whose velocity loop is unstable is named as that, whatever limit it leaves first."""
+
+    def ride(self, fake, velocity, cycles=60):
+        guard = Supervisor(fake)
+        guard.enable()
+
+        def move():
+            for k in range(cycles):
+                fake.altered["dq"] = np.array(velocity(k))
+                guard.step(Command(REST))
+
+        with pytest.raises(LimitExceeded) as caught:
+            move()
+        return str(caught.value)
+
+    def test_it_is_named_with_its_frequency(self, fake):
+        said = self.ride(fake, lambda k: [0.02 * 1.1**k * np.sin(2.0 * np.pi * 20.0 * k / RATE), 0.0])
+        assert "turn swings about its set-points at 20 Hz: its velocity loop is unstable" in said
+        assert "wrong sign" not in said
+
+    def test_one_that_shakes_another_is_named_in_its_place(self, fake):
+        said = self.ride(fake, lambda k: [0.9 * np.sin(2.0 * np.pi * 20.0 * k / RATE), 0.04 * k])
+        assert said.startswith(("velocity of lift", "following error of lift"))
+        assert "turn swings" in said
+
+    @pytest.mark.parametrize("velocity", [lambda k: [0.05 * k, 0.0], lambda k: [0.02 * k * (1.0 + 0.02 * (-1.0) ** k), 0.0],
+                                          lambda k: [0.05 * k + 0.05 * np.sin(k), 0.0],
+                                          lambda k: [np.exp(-0.15 * k) * np.cos(k) + 0.03 * max(0, k - 30), 0.0]])
+    def test_what_runs_away_trembles_or_settles_is_not(self, fake, velocity):
+        assert "swings" not in self.ride(fake, velocity, 200)
+
+    def test_nor_is_a_torque_beyond_its_limit(self, fake):
+        fake.altered["tau"] = np.array([61.0, 0.0])
+        assert "swings" not in self.ride(fake, lambda k: [0.0, 0.0])
+
+
 # the real thing: physics, drive and supervisor together
 
 @st.composite

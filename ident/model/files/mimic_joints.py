@@ -68,17 +68,19 @@ def hold_followers(spec: "mujoco.MjSpec") -> None:
         data.qpos[joint] = shift
     mujoco.mj_kinematics(model, data)
     inverse, place, turn = np.empty(4), np.empty(3), np.empty(4)
-    for joint in leaders:
-        child = int(model.jnt_bodyid[joint])
+    for child in dict.fromkeys(int(model.jnt_bodyid[joint]) for joint in leaders):
         parent, body = int(model.body_parentid[child]), spec.bodies[child]
-        if len(body.joints) > 1:
+        first, count = int(model.body_jntadr[child]), int(model.body_jntnum[child])
+        if moving := [joint for joint in range(first, first + count) if joint not in leaders]:
+            joint = next(joint for joint in range(first, first + count) if joint not in moving)
             raise ModelError(f"{spec.modelname}: joint {model.joint(joint).name} shares its body with another joint and "
                              "cannot be held; give it a body of its own")
         mujoco.mju_negQuat(inverse, data.xquat[parent])
         mujoco.mju_rotVecQuat(place, data.xpos[child] - data.xpos[parent], inverse)
         mujoco.mju_mulQuat(turn, inverse, data.xquat[child])
         body.pos, body.quat, body.alt.type = place, turn, mujoco.mjtOrientation.mjORIENTATION_QUAT
-        spec.delete(body.joints[0])
+        for held in list(body.joints):
+            spec.delete(held)
     for part in (*spec.equalities, *spec.keys):
         spec.delete(part)
     if leaders:

@@ -1,18 +1,23 @@
 """Refusals of whole plans before anything moves, and of the way to their start."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
+import pinocchio as pin
 import pytest
 
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.methods.breakaway_ramps import plan_breakaway
 from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
 from stribeck.experiments.methods.validation_motion import plan_validation
+from stribeck.experiments.methods.whole_arm import plan_whole_arm
 from stribeck.experiments.plans.check_plan import check_plan
+from stribeck.experiments.plans.motion_profile import motion_profile
 from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
 from stribeck.ident.arm.arm_file import Workspace
 from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.log.run import arm_sha256
 from stribeck.ident.model.loads import joint_loads
 from tests.experiments.plans.damage import changed, checked
 
@@ -48,6 +53,44 @@ class TestWeight:
         arm = make_arm({"joints": {"lift": {"torque": 4.0}}})
         with pytest.raises(PlanError, match=r"workspace\.home = .* gravity asks .* of lift, more than 90 % of its limit of 4"):
             plan_constant_speed(arm)
+
+
+class TestTorqueOnTheWay:
+    """Weight and inertia together leave friction a tenth of every limit; Pinocchio is the judge."""
+
+    @staticmethod
+    def asked(plan, arm):
+        """Greatest rigid-body torque of every joint on all ways of a plan, by differences of its motion in time."""
+        model, limits = pin.buildModelFromUrdf(str(arm.model)), arm.limits(load_mechanism(arm))
+        data, most = model.createData(), np.zeros(model.nv)
+        for start, segment in plan.legs():
+            motion = motion_profile(start, segment, plan.names, limits)
+            if motion.duration == 0.0:
+                continue
+            h = 1e-4
+            t = np.linspace(2.0 * h, motion.duration - 2.0 * h, 80)
+            before, here, after = (start + motion(t + k * h)[0][:, None] * (np.array(segment.target) - start) for k in (-1, 0, 1))
+            for q, dq, ddq in zip(here, (after - before) / (2.0 * h), (after - 2.0 * here + before) / h**2, strict=True):
+                most = np.maximum(most, np.abs(pin.rnea(model, data, q, dq, ddq)))
+        return most
+
+    @pytest.mark.parametrize("method", [plan_whole_arm, plan_constant_speed])
+    def test_plans_keep_it_where_limits_are_tight(self, make_arm, method):
+        arm = make_arm({"joints": {"lift": {"torque": 6.5}, "turn": {"torque": 5.0}}, "workspace": {"home": [0.0, 0.9]}})
+        for seed in range(3):
+            asked = self.asked(method(arm, None, seed, ConstantSpeed(postures=3, speeds=3)), arm)
+            assert (asked <= 0.9 * np.array([5.0, 6.5]) * 1.01).all()
+            assert asked[1] > 0.5 * 6.5, "the limit is near"
+
+    def test_a_plan_that_does_not_is_refused_with_the_limit_that_would_do(self, make_arm):
+        free = make_arm()
+        plan = plan_whole_arm(free, None, 0, ConstantSpeed(postures=3, speeds=3))
+        asked = self.asked(plan, free)
+        weak = make_arm({"joints": {"turn": {"torque": float(asked[0])}}})
+        with pytest.raises(PlanError, match=r"asks .* of turn for weight and inertia, more than 90 % .* raise") as caught:
+            check_plan(replace(plan, arm_sha256=arm_sha256(weak)), weak, load_mechanism(weak))
+        number = float(re.search(r"joints\.turn\.torque to (\S+)", str(caught.value)).group(1))
+        assert number <= asked[0] / 0.9 * 1.01
 
 
 def test_a_joint_that_stands_at_its_limit_all_the_time_is_refused(make_arm, make_plan):

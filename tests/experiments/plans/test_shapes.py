@@ -16,7 +16,7 @@ from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
 from stribeck.experiments.methods.validation_motion import plan_validation
 from stribeck.experiments.methods.whole_arm import plan_whole_arm
 from stribeck.experiments.plans.check_plan import check_plan, check_way
-from stribeck.experiments.plans.clearance import in_the_way, relied_on, ways_are_clear
+from stribeck.experiments.plans.clearance import in_the_way, relied_on, ways_are_clear, what_meets
 from stribeck.experiments.plans.motion_profile import motion_profile
 from stribeck.experiments.plans.shapes import GAP, geometry_of
 from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
@@ -255,3 +255,28 @@ class TestHardware:
                       "Is the space around it free, and a hand on the emergency stop?",
                       "the workspace box -1 … 1 x -1 … 1 x -0.2 … 1 m, for joint origins and 4 shapes of snake.urdf, 5 mm apart"):
             assert words in said, outcome.out
+
+
+def test_what_meets_is_named_with_place_and_way(snake):
+    """The arm turns down until hand or forearm come to the table, whose distance MuJoCo's other algorithm measures."""
+    arm = snake()
+    mechanism, home = load_mechanism(arm), np.array([0.0, -0.3, -0.3])
+    target = home + np.array([1.5, 0.0, 0.0])
+    shapes, place, part = what_meets(arm, mechanism, home, target)
+    assert "hand" in shapes
+    assert "base" in shapes or "ground" in shapes
+    assert distances(arm, place)[0] < GAP
+    assert distances(arm, home + part * (target - home))[0] > 0.0
+    assert 0.0 < part < 1.0
+    assert what_meets(arm, mechanism, home, home + 0.5 * part * (target - home)) is None
+
+
+def test_a_refusal_names_the_shapes_that_leave_no_room(snake):
+    """Between two walls not even slow strokes have room, and it is they that are blamed, not limits or a box."""
+    walls = "".join(f'<collision><origin xyz="0.3 0 {z}"/><geometry><box size="2 2 0.02"/></geometry></collision>'
+                    for z in (-0.045, 0.045))
+    arm = snake(table=walls)
+    arm = replace(arm, workspace=replace(arm.workspace, home=(0.0, 0.0, 0.0)))
+    with pytest.raises(PlanError, match=r"no room for a stroke of .* rad: after .* are within 5 mm of each other") as caught:
+        plan_constant_speed(arm)
+    assert "the box" not in str(caught.value)

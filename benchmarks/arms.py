@@ -1,0 +1,243 @@
+"""Public arms, `stribeck init` and `stribeck calibrate`: which run through in simulation, how long it takes, how near the truth.
+
+Every arm comes from a package that anybody can install. What `init` marks as needed is filled in by one rule for all arms, the
+ready posture is the maker's where one is usual, and nothing else is touched. Each arm has the friction that `init` guesses, once
+with the rotors' inertia and once without any.
+"""
+
+import argparse
+import importlib.util
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tomlkit
+
+from stribeck.drivers.simulation.simulated_arm import SimulatedArm
+from stribeck.ident.arm.arm_file import load_arm
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.calibration.calibration import Calibration
+from stribeck.ident.identify import identify
+from stribeck.ident.log.campaign_folder import find_runs
+from stribeck.ident.log.run import load_run
+from stribeck.ident.model.loads import joint_loads
+
+_TO_SPEED = 0.5         # s to full speed: the acceleration limit, which no model states
+_VELOCITY = 1.0         # rad/s, where a model states none
+_ASSUMED = {"position": [-3.1416, 3.1416], "velocity": _VELOCITY, "torque": 10.0}
+_SPEEDS, _LOADS, _MET = 50, 20, 2000     # of the measure of error; and places of a run that are looked at for its loads
+_PATIENCE = 600.0       # s that a command may take
+_UR = (0.0, -1.5708, 1.5708, -1.5708, -1.5708, 0.0)
+_ROBOTS = "cmeel.prefix/share/example-robot-data/robots"
+_EXAMPLES, _GYMNASIUM, _ROBOSUITE = "example-robot-data", "gymnasium", "robosuite"
+
+
+@dataclass(frozen=True)
+class PublicArm:
+    """A model of a package, the joints that are the arm's, and a ready posture where one is usual.
+
+    `joints` is a word that their names begin with, or all names; empty: every joint of the model.
+    """
+
+    package: str
+    file: str
+    joints: tuple[str, ...] = ()
+    home: tuple[float, ...] | None = None
+
+    @property
+    def path(self) -> Path | None:
+        """Where the model lies; None where its package is not installed."""
+        if self.package == _EXAMPLES:
+            try:
+                return Path(str(distribution(self.package).locate_file(_ROBOTS))) / self.file
+            except PackageNotFoundError:
+                return None
+        found = importlib.util.find_spec(self.package)
+        return Path(found.origin).parent / self.file if found and found.origin else None
+
+
+def _numbered(pattern: str, *numbers: int | str) -> tuple[str, ...]:
+    return tuple(pattern.format(number) for number in numbers)
+
+
+_SEVEN = tuple(range(1, 8))
+_GYM_ARM = ("r_shoulder_pan_joint", "r_shoulder_lift_joint", "r_upper_arm_roll_joint", "r_elbow_flex_joint",
+            "r_forearm_roll_joint", "r_wrist_flex_joint", "r_wrist_roll_joint")
+ARMS = {
+    "ur3": PublicArm(_EXAMPLES, "ur_description/urdf/ur3_robot.urdf", home=_UR),
+    "ur5": PublicArm(_EXAMPLES, "ur_description/urdf/ur5_robot.urdf", home=_UR),
+    "ur10": PublicArm(_EXAMPLES, "ur_description/urdf/ur10_robot.urdf", home=_UR),
+    "ur5-limited": PublicArm(_EXAMPLES, "ur_description/urdf/ur5_joint_limited_robot.urdf"),
+    "ur5-gripper": PublicArm(_EXAMPLES, "ur_description/urdf/ur5_gripper.urdf", home=_UR),
+    "panda": PublicArm(_EXAMPLES, "panda_description/urdf/panda.urdf", _numbered("panda_joint{}", *_SEVEN),
+                       (0.0, -0.7854, 0.0, -2.3562, 0.0, 1.5708, 0.7854)),
+    "xarm7": PublicArm(_EXAMPLES, "xarm_description/urdf/xarm7.urdf"),
+    "z1": PublicArm(_EXAMPLES, "z1_description/urdf/z1.urdf", _numbered("joint{}", *range(1, 7))),
+    "b1-z1": PublicArm(_EXAMPLES, "b1_description/urdf/b1-z1.urdf", _numbered("joint{}", *range(1, 7))),
+    "kinova-j2s6s200": PublicArm(_EXAMPLES, "kinova_description/robots/kinova.urdf"),
+    "so100": PublicArm(_EXAMPLES, "so_arm_description/urdf/so100.urdf"),
+    "so101": PublicArm(_EXAMPLES, "so_arm_description/urdf/so101.urdf"),
+    "talos-arm": PublicArm(_EXAMPLES, "talos_data/robots/talos_left_arm.urdf", _numbered("arm_left_{}_joint", *range(2, 8))),
+    "tiago-arm": PublicArm(_EXAMPLES, "tiago_description/robots/tiago_no_hand.urdf", _numbered("arm_{}_joint", *_SEVEN)),
+    "tiago-pro-arm": PublicArm(_EXAMPLES, "tiago_pro_description/robots/tiago_pro.urdf", _numbered("arm_left_{}_joint", *_SEVEN)),
+    "baxter-left": PublicArm(_EXAMPLES, "baxter_description/urdf/baxter.urdf",
+                             _numbered("left_{}", "s0", "s1", "e0", "e1", "w0", "w1", "w2")),
+    "pr2-right": PublicArm(_EXAMPLES, "pr2_description/urdf/pr2.urdf", _GYM_ARM),
+    "g1-left": PublicArm(_EXAMPLES, "g1_description/urdf/g1_29dof_rev_1_0.urdf", _numbered(
+        "left_{}_joint", "shoulder_pitch", "shoulder_roll", "shoulder_yaw", "elbow", "wrist_roll", "wrist_pitch", "wrist_yaw")),
+    "alex-left": PublicArm(_EXAMPLES, "alex_description/urdf/alex_nub_hands.urdf", _numbered(
+        "Left{}", "ShoulderPitch", "ShoulderRoll", "ShoulderYaw", "ElbowPitch", "WristYaw", "WristRoll", "GripperYaw")),
+    "allegro-finger": PublicArm(_EXAMPLES, "allegro_hand_description/urdf/allegro_left_hand.urdf",
+                                _numbered("joint_{}.0", *range(4))),
+    "asr-twodof": PublicArm(_EXAMPLES, "asr_twodof_description/urdf/TwoDofs.urdf"),
+    "finger-edu": PublicArm(_EXAMPLES, "finger_edu_description/robots/finger_edu.urdf"),
+    "reacher": PublicArm(_GYMNASIUM, "envs/mujoco/assets/reacher.xml", ("joint0", "joint1")),
+    "pusher": PublicArm(_GYMNASIUM, "envs/mujoco/assets/pusher_v5.xml", _GYM_ARM),
+    **{f"robosuite-{name}": PublicArm(_ROBOSUITE, f"models/assets/robots/{name}/robot.xml")
+       for name in ("panda", "sawyer", "iiwa", "jaco", "kinova3", "ur5e", "xarm7")},
+}
+TRUTHS = ("as init guesses", "no rotor inertia")
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the benchmark."""
+    parser.add_argument("--arms", nargs="+", default=list(ARMS), choices=list(ARMS))
+    parser.add_argument("--truths", nargs="+", default=list(TRUTHS), choices=TRUTHS)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--budget", default="3min", help="robot time of each campaign")
+    parser.add_argument("--jobs", type=int, default=1, help="campaigns side by side")
+    parser.add_argument("--keep", type=Path, help="folder to keep the campaigns in")
+    parser.add_argument("--parts", action="store_true", help="print only; the page stays as it is")
+
+
+def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    """Calibrate every arm that is installed, judge, tabulate."""
+    cases = [(name, truth) for name in options.arms for truth in options.truths]
+
+    def one(case: tuple[str, str]) -> dict[str, Any]:
+        with tempfile.TemporaryDirectory() as folder:
+            place = Path(options.keep or folder) / "-".join(case).replace(" ", "-")
+            place.mkdir(parents=True)
+            found = init_and_calibrate(*case, place, options.seed, options.budget)
+            found["said"] = found["said"].replace(f"{place}/", "")
+        print(json.dumps(found), file=sys.stderr, flush=True)
+        return found
+
+    with ThreadPoolExecutor(options.jobs) as pool:
+        results = list(pool.map(one, cases))
+    return {"cases": results}, _table(results)
+
+
+def init_and_calibrate(name: str, truth: str, folder: Path, seed: int, budget: str) -> dict[str, Any]:
+    """What becomes of one arm: `ok`, what was said, seconds of each command, and the friction error of every joint."""
+    arm, found = ARMS[name], {"arm": name, "truth": truth, "ok": False}
+    if arm.path is None or not arm.path.is_file():
+        return found | {"said": f"{arm.package} is not installed"}
+    file, out = folder / f"{name}.toml", folder / "campaign"
+    some = ["--joints", ",".join(arm.joints)] if arm.joints else []
+    code, said, seconds = _command("init", arm.path, *some, "--out", file)
+    found |= {"init_s": seconds}
+    if code:
+        return found | {"said": said}
+    fill_in(file, arm, truth)
+    code, said, seconds = _command("calibrate", file, "--seed", seed, "--budget", budget, "--out", out)
+    found |= {"seconds": seconds, "code": code}
+    if code:
+        return found | {"said": said}
+    return found | {"ok": True, "said": ""} | judge(out, file)
+
+
+def judge(out: Path, file: Path) -> dict[str, Any]:
+    """Friction error of every joint (DESIGN's measure), and which joints were left out."""
+    runs = [load_run(path) for path in find_runs(out)]
+    calibration, truth = identify(runs).calibration, SimulatedArm(load_arm(file))
+    met = np.vstack([run.signals["q"] for run in runs])
+    errors = friction_within(calibration, truth, met[::max(1, len(met) // _MET)])
+    return {"error": {joint: round(value, 5) for joint, value in errors.items()},
+            "robot_s": round(sum(float(run.t[-1]) for run in runs), 1),
+            "left_out": [joint for joint in truth.names if joint not in errors]}
+
+
+def friction_within(calibration: Calibration, truth: SimulatedArm, met: np.ndarray) -> dict[str, float]:
+    """Rms of predicted minus true friction over rms friction, joint by joint.
+
+    Over 50 speeds, even in the logarithm over the tested range, 20 loads from the least to the greatest at the positions `met`,
+    shape (N, n), and both directions.
+    """
+    weights, out = joint_loads(calibration.mechanism, met).torque, {}
+    for name, joint in calibration.joints.items():
+        j = truth.names.index(name)
+        loads = np.linspace(weights[:, j].min(), weights[:, j].max(), _LOADS)
+        q = met[np.abs(weights[:, j, None] - loads).argmin(axis=0)]
+        speeds = np.geomspace(*joint.velocity_range, _SPEEDS)
+        dq = np.zeros((2, _SPEEDS, _LOADS, met.shape[1]))
+        dq[..., j] = np.array([1.0, -1.0])[:, None, None] * speeds[:, None]
+        where, rate = np.broadcast_to(q, dq.shape).reshape(-1, met.shape[1]), dq.reshape(-1, met.shape[1])
+        true, predicted = truth.friction(where, rate)[:, j], calibration.friction(where, rate)[:, j]
+        out[name] = float(np.sqrt(np.mean((predicted - true) ** 2) / np.mean(true**2)))
+    return out
+
+
+def fill_in(file: Path, arm: PublicArm, truth: str) -> None:
+    """What a user has to fill in, by one rule for all arms; rotors without inertia where the truth has none."""
+    table = tomlkit.parse(file.read_text(encoding="utf-8"))
+    read = load_arm(file)
+    mechanism = load_mechanism(read)
+    limits = read.limits(mechanism)
+    joints, rotors = table.setdefault("joints", tomlkit.table()), table["simulation"]["joints"]
+    for name, velocity in zip(mechanism.names, limits.velocity, strict=True):
+        own = joints.setdefault(name, tomlkit.table())
+        lacking = [key for key, names in limits.lacking(mechanism.names).items() if name in names]
+        own.update({key: _ASSUMED[key] for key in lacking if key in _ASSUMED})
+        if "acceleration" in lacking:
+            own["acceleration"] = (_VELOCITY if np.isnan(velocity) else float(velocity)) / _TO_SPEED
+        if truth == TRUTHS[1]:
+            del rotors[name]["armature"]
+    if arm.home:
+        table["workspace"] = {"home": list(arm.home)}
+    file.write_text(tomlkit.dumps(table), encoding="utf-8")
+
+
+def _command(*words: object) -> tuple[int, str, float]:
+    """Exit code, last words and seconds of a command in a process of its own."""
+    began = time.perf_counter()
+    try:
+        done = subprocess.run([sys.executable, "-m", "stribeck", *map(str, words)], capture_output=True, text=True,
+                              timeout=_PATIENCE, check=False)
+    except subprocess.TimeoutExpired:
+        return -1, f"no end after {_PATIENCE:g} s", _PATIENCE
+    said = " ".join(done.stderr.split()) or " ".join(done.stdout.split())
+    return done.returncode, said, round(time.perf_counter() - began, 1)
+
+
+def _table(results: list[dict[str, Any]]) -> str:
+    """An arm a row, a truth a group of columns; what was said where it did not run through."""
+    there = [one for one in results if "init_s" in one]
+    absent = sorted({one["arm"] for one in results} - {one["arm"] for one in there})
+    rows = ["| arm | model | truth | ran through | wall time s | robot time s | friction error, worst joint | left out |",
+            "|---|---|---|---|---|---|---|---|"]
+    for one in there:
+        arm, error = ARMS[one["arm"]], one.get("error", {})
+        worst = max(error, key=error.get, default=None)
+        told = f"{100.0 * error[worst]:.2f} %, {worst}" if worst else "-"
+        rows.append(f"| {one['arm']} | {arm.package}: {Path(arm.file).name} | {one['truth']} | {'yes' if one['ok'] else 'no'} | "
+                    f"{one.get('seconds', one['init_s']):.0f} | {one.get('robot_s', 0.0):.0f} | {told} | "
+                    f"{', '.join(one.get('left_out', ())) or '-'} |")
+    ran = [one for one in there if one["ok"]]
+    names = {one["arm"] for one in there}
+    errors = [100.0 * max(one["error"].values()) for one in ran] or [0.0]
+    rows += ["", f"{len(ran)} of {len(there)} campaigns of {len(names)} arms ran through; friction error of the worst joint: "
+             f"median {float(np.median(errors)):.2f} %, at most {max(errors):.2f} %. Models stand alone: meshes that lie "
+             "elsewhere in their packages take no part in checks for collision."]
+    if absent:
+        rows += ["", f"Not installed here: {', '.join(absent)}."]
+    refused = [f"- {one['arm']}, {one['truth']}: {one['said'][-600:]}" for one in there if not one["ok"]]
+    return "\n".join([*rows, *(["", "What was said of the others:", "", *refused] if refused else [])])
