@@ -102,7 +102,5 @@ def band(result: Identification, joint: str) -> float:
     if joint not in result.joints:
         return np.inf
     fit = result.joints[joint].fit
-    if not fit.names:               # every parameter is at a bound
-        return np.inf
     where = speeds_at_extreme_loads(result.points[result.points["joint"] == joint], fit.load, fit.values)
     return float(np.max(fit.interval(*where) / fit.predict(*where)))

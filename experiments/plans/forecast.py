@@ -17,7 +17,6 @@ from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.loads import joint_loads
 
 FRICTION = 0.05         # of the torque limit: Coulomb friction that a joint is expected to have
-_KNOWN = 0.1            # half width of friction's band up to which a viscous part need not be told from Coulomb friction
 _STEP = 1e-3            # s; over which the slope of gravity is taken
 
 
@@ -103,7 +102,7 @@ def points_ahead(ways: Ways, design: Design, resting: bool = False) -> pd.DataFr
 
 
 def expectations(ways: Ways, design: Design, earlier: Mapping[str, Expectation] | None = None) -> dict[str, Expectation]:
-    """What is thought of every joint that moves: from an earlier fit, else from its limits.
+    """What is thought of every joint that moves: from an earlier fit, else from its limits and the speeds it has room for.
 
     Loads are candidates that the postures vary: those that only speed varies cannot be told from what else speed does.
     """
@@ -111,7 +110,7 @@ def expectations(ways: Ways, design: Design, earlier: Mapping[str, Expectation] 
     for name, own in points_ahead(ways, design, resting=True).groupby("joint", sort=False):
         j = design.mechanism.names.index(str(name))
         found[str(name)] = (earlier or {}).get(str(name)) or expectation(
-            FRICTION * float(design.limits.torque[j]), float(design.limits.velocity[j]), own)
+            FRICTION * float(design.limits.torque[j]), design.velocity_scale(j), own)
     return found
 
 
@@ -131,8 +130,6 @@ def richest(predicted: Sequence[ExpectedPrecision]) -> dict[str, ExpectedPrecisi
 def check_separable(plan: Plan) -> None:
     """Refuse a plan whose round trips cannot tell Coulomb from viscous friction, the least that every law holds.
 
-    Where a joint's room allows so little of its speed that viscous friction hardly counts, all of friction is told without it.
-
     Raises
     ------
     PlanError
@@ -140,7 +137,7 @@ def check_separable(plan: Plan) -> None:
     """
     for told in plan.predicted:
         lost = {name: width for name, width in told.parameters.items() if width > WEAK and name in ("coulomb", "viscous")}
-        if told.load == "none" and lost and not ("coulomb" not in lost and told.friction <= _KNOWN):
+        if told.load == "none" and lost:
             said = " and ".join(f"{name} (within {100.0 * width:.0f} %)" for name, width in lost.items())
             raise PlanError(f"{told.round_trips} round trips of {told.joint} cannot separate its parameters: {said}, at most "
                             f"{100.0 * WEAK:.0f} % is allowed; a wider range of speeds can (joints.{told.joint}.velocity and "

@@ -12,7 +12,7 @@ class LoweredSpeed:
     joint : str
         Which joint.
     wanted, speed : float
-        Highest speed that limits and range allow, and that the plan takes [rad/s or m/s].
+        Highest speed that limits allow otherwise, and that the plan takes [rad/s or m/s].
     reason : str
         What faster strokes lack.
     """

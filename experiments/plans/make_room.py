@@ -1,6 +1,6 @@
 """Speeds lowered until strokes have room: the planner's answer where the highest speeds leave no posture to measure in."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,7 +29,7 @@ class Places:
     rng : Generator
         As the choice of postures left it.
     lowered : tuple of LoweredSpeed
-        What had to be lowered.
+        What had to be lowered, and joints whose range is too short for any of the usual speeds.
     """
 
     design: Design
@@ -78,13 +78,14 @@ def places_with_room(design: Design, ways_from: WaysFrom, seed: int) -> Places:
         cap = found.design.cap.copy()
         cap[j] = np.inf
         found = _found(replace(design, cap=cap), ways_from, seed) or found
-    return replace(found, lowered=tuple(_lowered(design, found.design, j, refused.lacking) for j in design.active
-                                        if np.isfinite(found.design.cap[j])))
+    return replace(found, lowered=(*found.lowered, *(_lowered(design, found.design, j, refused.lacking) for j in design.active
+                                                     if np.isfinite(found.design.cap[j]))))
 
 
 def _places(design: Design, ways_from: WaysFrom, seed: int) -> Places:
     rng = np.random.default_rng(seed)
-    return Places(design, *design.choose_postures(lambda candidates: ways_from(design, candidates, rng), rng), rng)
+    found = design.choose_postures(lambda candidates: ways_from(design, candidates, rng), rng)
+    return Places(design, *found, rng, tuple(_within_range(design)))
 
 
 def _found(design: Design, ways_from: WaysFrom, seed: int) -> Places | None:
@@ -105,6 +106,15 @@ def _slower(design: Design) -> list[Design]:
     least = np.minimum(top, LEAST_SPREAD * slow)
     count = int(np.ceil(np.log(np.max(top / least)) / -np.log(_STEP)))
     return [replace(design, cap=np.maximum(_STEP**k * top, least)) for k in range(1, count + 1)]
+
+
+def _within_range(design: Design) -> Iterator[LoweredSpeed]:
+    """Joints whose range is too short for any of the usual speeds: a velocity limit that nothing between the limits reaches."""
+    usual, (_, fast) = design.options.fastest * design.limits.velocity, replace(design, cap=np.full_like(design.cap, np.inf)).ends
+    for j in design.active:
+        if fast[j] < usual[j] / design.options.spread:
+            yield LoweredSpeed(design.mechanism.names[j], float(usual[j]), float(fast[j]),
+                               "between its limits faster ones have no room to reach their speed")
 
 
 def _lowered(design: Design, slower: Design, j: int, lacking: str) -> LoweredSpeed:

@@ -165,6 +165,10 @@ class Design:
         slow, fast = np.transpose([self._speed_range(j) for j in range(self.mechanism.n)])
         return slow, fast
 
+    def velocity_scale(self, j: int) -> float:
+        """The velocity limit of which the highest speed is the usual fraction: the joint's, or less where it has less room."""
+        return float(self.ends[1][j]) / self.options.fastest
+
     def speeds(self, posture: int) -> Array:
         """Speeds of one posture, (speeds, n), fastest first; each posture's grid is shifted, to cover the curve densely."""
         postures, speeds = self.options.postures, self.options.speeds

@@ -148,7 +148,7 @@ def expectation(coulomb: float, velocity: float, points: pd.DataFrame, noise: Ex
     coulomb : float
         Coulomb friction that it may have [N·m or N].
     velocity : float
-        Its velocity limit [rad/s or m/s].
+        Its velocity limit, or less where it has no room for that [rad/s or m/s].
     points : DataFrame
         Planned points of the joint: which loads vary enough to be candidates.
     noise : ExpectedNoise, optional

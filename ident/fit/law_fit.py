@@ -122,11 +122,17 @@ def _enough(data: FitPoints, law: Law) -> None:
 
 
 def with_intervals(best: Best, load_name: str) -> FitResult:
-    """Intervals and verdicts of the parameters that fit best; noise and residual still belong to round trips."""
+    """Intervals and verdicts of the parameters that fit best; noise and residual still belong to round trips.
+
+    Raises
+    ------
+    FitError
+        If no parameter of friction is above zero, whatever was fitted along.
+    """
     whole, noise, values, limits = best.whole, best.noise, best.values, best.limits
     data, law, names = whole.data, whole.law, tuple(values)
     free = [k for k, name in enumerate(names) if name in limits or name in data.nuisance or values[name] > 0.0]
-    if not free:
+    if not any(values[name] > 0.0 for name in names if name not in limits and name not in data.nuisance):
         raise FitError(f"the torque holds no friction: every parameter of the law {law.name} is zero at best")
     found = spread(whole, noise, values, free)
     scale = np.array([values[names[k]] if names[k] in limits else 1.0 for k in free])     # of parameters in the logarithm
