@@ -1,8 +1,8 @@
 """Public arms, `stribeck init` and `stribeck calibrate`: which run through in simulation, how long it takes, how near the truth.
 
-Every arm comes from a package that anybody can install. What `init` marks as needed is filled in by one rule for all arms, the
-ready posture is the maker's where one is usual, and nothing else is touched. Each arm has the friction that `init` guesses, once
-with the rotors' inertia and once without any.
+Every arm comes from a package that anybody can install. The ready posture is the maker's where one is usual, and nothing else is
+touched: what `init` marks as needed `calibrate` assumes. Each arm has the friction that `init` guesses, once with the rotors'
+inertia and once without any.
 """
 
 import argparse
@@ -22,17 +22,12 @@ import numpy as np
 import tomlkit
 
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
-from stribeck.ident.arm.arm_file import load_arm
-from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.identify import identify
 from stribeck.ident.log.campaign_folder import find_runs
 from stribeck.ident.log.run import load_run
 from stribeck.ident.model.loads import joint_loads
 
-_TO_SPEED = 0.5         # s to full speed: the acceleration limit, which no model states
-_VELOCITY = 1.0         # rad/s, where a model states none
-_ASSUMED = {"position": [-3.1416, 3.1416], "velocity": _VELOCITY, "torque": 10.0}
 _SPEEDS, _LOADS, _MET = 50, 20, 2000     # of the measure of error; and places of a run that are looked at for its loads
 _PATIENCE = 600.0       # s that a command may take
 _UR = (0.0, -1.5708, 1.5708, -1.5708, -1.5708, 0.0)
@@ -147,18 +142,18 @@ def init_and_calibrate(name: str, truth: str, folder: Path, seed: int, budget: s
     found |= {"init_s": seconds}
     if code:
         return found | {"said": said}
-    fill_in(file, arm, truth)
+    change(file, arm, truth)
     code, said, seconds = _command("calibrate", file, "--seed", seed, "--budget", budget, "--out", out)
     found |= {"seconds": seconds, "code": code}
     if code:
         return found | {"said": said}
-    return found | {"ok": True, "said": ""} | judge(out, file)
+    return found | {"ok": True, "said": ""} | judge(out)
 
 
-def judge(out: Path, file: Path) -> dict[str, Any]:
+def judge(out: Path) -> dict[str, Any]:
     """Friction error of every joint (DESIGN's measure), and which joints were left out."""
     runs = [load_run(path) for path in find_runs(out)]
-    calibration, truth = identify(runs).calibration, SimulatedArm(load_arm(file))
+    calibration, truth = identify(runs).calibration, SimulatedArm(runs[0].arm)
     met = np.vstack([run.signals["q"] for run in runs])
     errors = friction_within(calibration, truth, met[::max(1, len(met) // _MET)])
     return {"error": {joint: round(value, 5) for joint, value in errors.items()},
@@ -186,21 +181,12 @@ def friction_within(calibration: Calibration, truth: SimulatedArm, met: np.ndarr
     return out
 
 
-def fill_in(file: Path, arm: PublicArm, truth: str) -> None:
-    """What a user has to fill in, by one rule for all arms; rotors without inertia where the truth has none."""
+def change(file: Path, arm: PublicArm, truth: str) -> None:
+    """The ready posture that is usual, and rotors without inertia where the truth has none; nothing else is touched."""
     table = tomlkit.parse(file.read_text(encoding="utf-8"))
-    read = load_arm(file)
-    mechanism = load_mechanism(read)
-    limits = read.limits(mechanism)
-    joints, rotors = table.setdefault("joints", tomlkit.table()), table["simulation"]["joints"]
-    for name, velocity in zip(mechanism.names, limits.velocity, strict=True):
-        own = joints.setdefault(name, tomlkit.table())
-        lacking = [key for key, names in limits.lacking(mechanism.names).items() if name in names]
-        own.update({key: _ASSUMED[key] for key in lacking if key in _ASSUMED})
-        if "acceleration" in lacking:
-            own["acceleration"] = (_VELOCITY if np.isnan(velocity) else float(velocity)) / _TO_SPEED
-        if truth == TRUTHS[1]:
-            del rotors[name]["armature"]
+    if truth == TRUTHS[1]:
+        for rotor in table["simulation"]["joints"].values():
+            del rotor["armature"]
     if arm.home:
         table["workspace"] = {"home": list(arm.home)}
     file.write_text(tomlkit.dumps(table), encoding="utf-8")

@@ -110,9 +110,9 @@ def _slower(design: Design) -> list[Design]:
 
 def _within_range(design: Design) -> Iterator[LoweredSpeed]:
     """Joints whose range is too short for any of the usual speeds: a velocity limit that nothing between the limits reaches."""
-    usual, (_, fast) = design.options.fastest * design.limits.velocity, replace(design, cap=np.full_like(design.cap, np.inf)).ends
+    usual, (_, fast) = design.options.fastest * design.limits.velocity, design.ends
     for j in design.active:
-        if fast[j] < usual[j] / design.options.spread:
+        if np.isinf(design.cap[j]) and fast[j] < usual[j] / design.options.spread:
             yield LoweredSpeed(design.mechanism.names[j], float(usual[j]), float(fast[j]),
                                "between its limits faster ones have no room to reach their speed")
 

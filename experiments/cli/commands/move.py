@@ -83,8 +83,8 @@ def calibrate(context: typer.Context, arm: ArmArgument = "lab6", out: OutOption 
     check_view(text, live, rerun)
     arm_file = load_arm(arm)
     folder = out or Path(f"calibration-{arm_file.name}")
-    if arm_file.path.suffix.lower() != ".toml" and (folder.exists() or not resume):
-        arm_file = _assumed(text, arm_file.model, folder, resume)
+    if folder.exists() or not resume:
+        arm_file = _assumed(text, arm_file, folder, resume)
     mechanism = load_mechanism(arm_file)
     search = arm_file.driver.kind != "simulated" if lowest_speed is None else lowest_speed
     asked: dict[str, Any] = {
@@ -131,17 +131,19 @@ def calibrate(context: typer.Context, arm: ArmArgument = "lab6", out: OutOption 
                    f"stands in {folder / ARM / arm_file.path.name}")
 
 
-def _assumed(text: "Console", model: Path, folder: Path, resume: bool) -> "ArmFile":
-    """A simulated arm for a bare model, with what is assumed said before it moves."""
-    from stribeck.experiments.arm_files.assumed_arm import assumed_arm
+def _assumed(text: "Console", given: "ArmFile", folder: Path, resume: bool) -> "ArmFile":
+    """A simulated arm for a bare model, or with the limits that it lacks; what is assumed is said before it moves."""
+    from stribeck.experiments.arm_files.assumed_arm import assumed_arm, completed_arm
     from stribeck.experiments.recording.run_folders import refuse_used
 
     if not resume:
         refuse_used(folder, "choose another --out, or go on with the campaign in it with --resume")
-    arm = assumed_arm(model, folder)
-    text.print(f"assumed   no arm file is given: {model.name} is simulated, and nothing here moves hardware")
-    for sentence in arm.assumed:
-        text.print(f"assumed   {sentence}")
+    bare = given.path.suffix.lower() != ".toml"
+    arm = assumed_arm(given.model, folder) if bare else completed_arm(given, folder)
+    if arm is not given:
+        text.print(f"assumed   {'no arm file is given: ' * bare}{given.path.name} is simulated, and nothing here moves hardware")
+        for sentence in arm.assumed:
+            text.print(f"assumed   {sentence}")
     return arm
 
 

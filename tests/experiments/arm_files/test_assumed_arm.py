@@ -6,11 +6,13 @@ import tomllib
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from benchmarks.arms import judge
 from stribeck.drivers.connect import DRIVERS, connect
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
-from stribeck.experiments.arm_files.assumed_arm import assumed_arm
+from stribeck.experiments.arm_files.assumed_arm import assumed_arm, completed_arm
 from stribeck.ident.arm.arm_file import load_arm
 from stribeck.ident.arm.built_in import data_dir
 from stribeck.ident.arm.load_mechanism import load_mechanism
@@ -80,6 +82,57 @@ def test_public_arms_have_a_plan(cli, tmp_path, robot):
     assert arm.limits(load_mechanism(arm)).missing(load_mechanism(arm).names) == []
     outcome = cli("plan", arm.path)
     assert outcome.code == 0, outcome.err
+
+
+class TestLimitsThatAreLacking:
+    """An arm file of `init` that nobody has filled in: in simulation what is needed is assumed, and said."""
+
+    @pytest.fixture
+    def file(self, cli, tmp_path):
+        (tmp_path / "two.xml").write_text(MJCF, encoding="utf-8")
+        assert cli("init", tmp_path / "two.xml").code == 0
+        return tmp_path / "two.toml"
+
+    @pytest.mark.usefixtures("short")
+    def test_it_is_calibrated_as_init_left_it(self, cli, file):
+        before = file.read_bytes()
+        outcome = cli("calibrate", file, "--out", "out")
+        assert outcome.code == 0, outcome.err
+        assert file.read_bytes() == before
+        said, arm = " ".join(outcome.out.split()), load_arm(Path("out/arm/two.toml"))
+        for sentence in arm.assumed:
+            assert sentence in said
+        assert any(sentence.startswith("velocity 1 rad/s: turn, as two.toml states none") for sentence in arm.assumed)
+        assert not any("N: slide" in sentence for sentence in arm.assumed), "the model states it"
+        assert load_run(find_runs(Path("out"))[0]).arm.assumed == arm.assumed
+        assert Calibration.load(Path("out")).fit["assumed"] == list(arm.assumed)
+        error = judge(Path("out"))["error"]
+        assert set(error) == {"turn", "slide"}
+        assert max(error.values()) < 0.05
+
+    def test_what_is_stated_stays(self, file, tmp_path):
+        text = file.read_text(encoding="utf-8").replace("# velocity =  ", "velocity = 0.3", 1).replace(
+            "# acceleration =  ", "acceleration = 1.7", 1)
+        file.write_text(text, encoding="utf-8")
+        given = load_arm(file)
+        mechanism = load_mechanism(given)
+        stated, limits = given.limits(mechanism), completed_arm(given, tmp_path / "out").limits(mechanism)
+        for key in ("position", "velocity", "acceleration", "torque"):
+            known = np.isfinite(getattr(stated, key))
+            assert (getattr(limits, key)[known] == getattr(stated, key)[known]).all()
+            assert np.isfinite(getattr(limits, key)).all()
+        assert (np.isfinite(stated.velocity).sum(), np.isfinite(stated.acceleration).sum()) == (1, 1)
+
+    def test_one_that_lacks_nothing_is_left_alone(self, tmp_path):
+        arm = load_arm("lab6")
+        assert completed_arm(arm, tmp_path / "out") is arm
+        assert not (tmp_path / "out").exists()
+
+    def test_hardware_lacks_them(self, cli, file, monkeypatch):
+        monkeypatch.setitem(DRIVERS, "bench", lambda arm, seed: SimulatedArm(arm, seed=seed))
+        file.write_text(file.read_text(encoding="utf-8").replace('kind = "simulated"', 'kind = "bench"'), encoding="utf-8")
+        refused = cli("calibrate", file, "--yes", "--out", "out")
+        assert (refused.code, "is missing; nothing moves without it" in refused.err) == (2, True), refused.err
 
 
 class TestFolder:

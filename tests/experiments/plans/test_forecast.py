@@ -105,6 +105,19 @@ def test_a_plan_that_cannot_separate_the_parameters_is_refused(make_arm: Callabl
         check_separable(forecast(make_plan(arm, speeds=(0.4, 0.41, 0.42), way=0.8), design))
 
 
+def test_a_velocity_limit_out_of_reach_is_none_to_expect_friction_by(make_arm: Callable[..., ArmFile], tmp_path: Path) -> None:
+    """Models state 1000 rad/s; the plan says which speeds there is room for, and the fit tells the friction there."""
+    arm = make_arm({"joints": {"turn": {"velocity": 1000.0}}})
+    plan = plan_method("whole-arm", arm, ("turn",), 1, Goal(time=60.0))
+    slower = plan.lowered[0]
+    assert (slower.joint, slower.wanted) == ("turn", pytest.approx(850.0))
+    assert slower.speed == pytest.approx(max(abs(segment.speeds(start, plan.names)[0]) for start, segment in plan.legs()
+                                             if segment.kind != "move"), rel=0.02)
+    fit = identify([load_run(drive_plan(arm, plan, tmp_path / "out", 1))]).joints["turn"].fit
+    told = next(told for told in plan.predicted if (told.joint, told.load) == ("turn", "none"))
+    assert max(fit.band(w := np.geomspace(fit.data.w.min(), fit.data.w.max(), 20)) / fit.predict(w)) < 2.0 * told.friction
+
+
 def test_joints_are_listed_in_the_order_of_the_arm(followed: tuple[ArmFile, Plan, Run]) -> None:
     plan = followed[1]
     by_precision = replace(plan, predicted=tuple(sorted(plan.predicted, key=lambda told: told.joint, reverse=True)))

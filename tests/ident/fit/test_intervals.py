@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import minimize_scalar, nnls
 
 from stribeck import FitResult, fit_friction
+from stribeck.ident.errors import FitError
 from stribeck.ident.fit.intervals import correlation
 from stribeck.ident.fit.law_fit import fit_law
 from stribeck.ident.fit.points import FitPoints
@@ -107,3 +108,13 @@ def test_levels_wander_within_runs_and_not_from_one_to_the_next() -> None:
     assert one.serial > 0.5
     assert mixed.serial < 0.3
     assert one.parameters["coulomb"].std_error > 1.5 * mixed.parameters["coulomb"].std_error
+
+
+@pytest.mark.parametrize("law", ["coulomb-viscous", "stribeck"])
+def test_a_torque_without_friction_is_refused_whatever_is_fitted_along(law: str) -> None:
+    """No parameter of friction is above zero; a drift or a Stribeck velocity beside it gives no band."""
+    rng = np.random.default_rng(0)
+    w, drift = np.geomspace(0.01, 1.0, 24), np.linspace(-1.0, 1.0, 24)
+    data = FitPoints(w, -0.5 + 0.3 * drift + 0.01 * rng.standard_normal(24), None, np.arange(24), {"drift": drift})
+    with pytest.raises(FitError, match="the torque holds no friction"):
+        fit_law(data, LAWS[law])
