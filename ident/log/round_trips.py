@@ -23,7 +23,7 @@ from stribeck.ident.log.position_bins import PositionBin, mean_loads, position_b
 from stribeck.ident.log.rigid_along_strokes import RigidAlongStrokes
 from stribeck.ident.log.run import TO_START, Run
 from stribeck.ident.log.signal_checks import dead_torques
-from stribeck.ident.log.stroke_pairs import pair_strokes
+from stribeck.ident.log.stroke_pairs import connecting, pair_strokes
 from stribeck.ident.log.strokes import Stroke, find_strokes, motor_revolution
 from stribeck.ident.model.mechanism import Mechanism
 
@@ -80,6 +80,7 @@ def reduce_run(run: Run, mechanism: Mechanism) -> Reduction:
     found = find_strokes(run.t, q, run.segment, moves)
     recorded = set(run.segment[np.flatnonzero(np.diff(run.segment, append=-2))].tolist())
     dead = dead_torques(run)
+    alone: list[Stroke] = []
     for joint, name in enumerate(run.names):
         if name in dead:
             continue
@@ -89,12 +90,16 @@ def reduce_run(run: Run, mechanism: Mechanism) -> Reduction:
         left_out += [(name, segment, "no stretch at constant speed") for segment in missing]
         turn = motor_revolution(run.arm.joint(name).ratio)
         pairs, single = pair_strokes(strokes, mechanism, joint, tau, partner)
-        left_out += [(name, stroke.segment, "no way back at the same place and speed") for stroke in single]
+        alone += single
         for forward, backward in pairs:
             found_bins = list(position_bins(q, forward, backward, joint, turn))
             bins += found_bins
             if not found_bins:
                 left_out += [(name, stroke.segment, "too few samples") for stroke in (forward, backward)]
+    paired = {stroke.key for stroke in found} - {stroke.key for stroke in alone}
+    moves_between = set() if planned else connecting(found, paired, q)
+    left_out += [(run.names[stroke.joint], stroke.segment, "no way back at the same place and speed")
+                 for stroke in alone if stroke.key not in moves_between]
     centre = np.array([bin_.centre for bin_ in bins]).reshape(-1, mechanism.n)
     rate = np.array([(bin_.forward.rate - bin_.backward.rate) / 2.0 for bin_ in bins]).reshape(centre.shape)
     points = _points(run, bins, centre, mean_loads(mechanism, bins, centre, rate), mechanism, planned)

@@ -1,6 +1,7 @@
-"""Round trips: strokes paired with those that retrace them."""
+"""Round trips: strokes paired with those that retrace them; and motions that only lead from one place of them to another."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
+from itertools import groupby
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from stribeck.ident.model.mechanism import Mechanism
 
 SAME_SPEED = 0.05      # speeds of a stroke and its reverse may differ by this fraction
 _MIRRORED = 0.02       # part of its own way by which another joint may miss its place on the way back
+_CONNECTING = 2         # motions at most that lead from one place of round trips to another, as by way of home
+_RETURNED = 0.25        # part of its first motion's way within which an arm is back where it was
 _EQUAL_GRAVITY = 0.005  # strokes at different places pair if gravity differs by less than this part of friction
 
 
@@ -50,6 +53,46 @@ def pair_strokes(strokes: list[Stroke], mechanism: Mechanism, joint: int, tau: A
             pairs.append((strokes[a], strokes[b]))
     pairs.sort(key=lambda pair: min(pair[0].rows.start, pair[1].rows.start))
     return pairs, [stroke for k, stroke in enumerate(strokes) if k not in used]
+
+
+def connecting(strokes: Sequence[Stroke], paired: Set[tuple[int, int]], q: Array) -> set[tuple[int, int]]:
+    """Strokes of motions that only lead to another place, in a log of which no plan tells them: before, between and after trips.
+
+    After such motions the arm goes on from where they end; a way there and back that gave no round trip ends where it began.
+
+    Parameters
+    ----------
+    strokes : sequence of Stroke
+        Of all joints; those that overlap in time are one motion.
+    paired : set of (int, int)
+        Keys of strokes that belong to round trips.
+    q : ndarray, shape (N, n)
+        Positions of all joints.
+
+    Returns
+    -------
+    set of (int, int)
+        Their keys.
+    """
+    motions: list[list[Stroke]] = []
+    for stroke in sorted(strokes, key=lambda stroke: stroke.rows.start):
+        if motions and stroke.rows.start < max(other.rows.stop for other in motions[-1]):
+            motions[-1].append(stroke)
+        else:
+            motions.append([stroke])
+    ends = [(motion[0].rows.start, max(stroke.rows.stop for stroke in motion) - 1) for motion in motions]
+    on_trips = [any(stroke.key in paired for stroke in motion) for motion in motions]
+    found: set[tuple[int, int]] = set()
+    for trip, rows in groupby(range(len(motions)), key=lambda k: on_trips[k]):
+        chain = list(rows)
+        if trip or len(chain) > _CONNECTING or not any(on_trips):
+            continue
+        (first, turn), last = ends[chain[0]], ends[chain[-1]][1]
+        after = q[ends[chain[-1] + 1][0]] if chain[-1] + 1 < len(motions) else q[0]       # the last motion may lead home
+        way, back = (float(np.abs(q[row] - q[first]).max()) for row in (turn, last))
+        if back > _RETURNED * way and np.abs(after - q[last]).max() < np.abs(after - q[first]).max():
+            found |= {stroke.key for k in chain for stroke in motions[k]}
+    return found
 
 
 def _opposite(strokes: list[Stroke], partner: Mapping[int, int] | None) -> np.ndarray:

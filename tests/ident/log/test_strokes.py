@@ -479,3 +479,26 @@ def test_the_log_is_left_as_it_was() -> None:
     reduce_run(run, crane())
     for name, signal in run.signals.items():
         np.testing.assert_array_equal(signal, before[name])
+
+
+def test_ways_between_round_trips_are_no_strokes_left_out() -> None:
+    """From rest to a place of round trips, by way of another to the next, and home: no plan says that they only lead there."""
+    log = Log().rest(1.0).move(turn=(0.4, 0.3), lift=(0.3, 0.3)).rest(0.5)
+    log.move(lift=(0.9, 0.1)).back().rest(0.5)
+    log.move(lift=(0.1, 0.3), turn=(0.1, 0.4)).rest(0.5).move(turn=(0.9, 0.5), slide=(0.3, 0.2)).rest(0.5)
+    log.move(slide=(0.9, 0.2)).back().rest(0.5).move(turn=(0.0, 0.5), lift=(0.0, 0.1), slide=(0.0, 0.3)).rest(1.0)
+    for segments in (True, False):
+        reduction = reduce_run(log.run(segments=segments), crane())
+        assert set(reduction.points["joint"]) == {"lift", "slide"}
+        assert reduction.left_out == ()
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_round_trip_that_fails_between_others_is_left_out(place: int) -> None:
+    """Back at another speed, or not at all as the log ends in the midst of it."""
+    log = Log()
+    for k in range(3):
+        log.move(lift=(0.9, 0.1)).rest(0.5)
+        if k < 2 or place < 2:
+            log.move(lift=(0.0, 0.1 if k != place else 0.088)).rest(0.5)
+    assert {joint for joint, *_ in reduce_run(log.run(segments=False), crane()).left_out} == {"lift"}
