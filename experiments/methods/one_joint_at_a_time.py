@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from stribeck.experiments.plans.choose_round_trips import JointKnowledge, choose
 from stribeck.experiments.plans.clearance import ways_are_clear
 from stribeck.experiments.plans.forecast import Ways, expectations, points_ahead, way_of
-from stribeck.experiments.plans.make_room import places_with_room
+from stribeck.experiments.plans.make_room import places_with_room, strong_enough
 from stribeck.experiments.plans.motion_profile import DWELL
 from stribeck.experiments.plans.order import REFERENCE, REFERENCES, Visits, in_order
 from stribeck.experiments.plans.plan import Plan
-from stribeck.experiments.plans.speeds_and_postures import Array, ConstantSpeed, Design, Goal, Trip, strong_enough
+from stribeck.experiments.plans.speeds_and_postures import Array, ConstantSpeed, Design, Goal, Trip
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.fit.information import Expectation
 
@@ -54,7 +54,7 @@ def plan_constant_speed(arm: ArmFile, joints: tuple[str, ...] | None = None, see
         If a joint is unknown.
     """
     design = Design.of(arm, joints, options or ConstantSpeed(), velocity_step)
-    places = places_with_room(design, lambda slower, candidates, _: _ways(slower, candidates), seed)
+    places = places_with_room(design, lambda slower, candidates, asked, _: _ways(slower, candidates, asked), seed)
     design, postures, ways, rng = places.design, places.postures, places.ways, places.rng
     references = [_trip(design, ways, 0, j, float(design.at_level(REFERENCE)[j])) for j in design.active]
 
@@ -104,8 +104,8 @@ def _chosen(design: Design, postures: Array, ways: Array, visits: Visits, refere
     return choose({j: joint}, lambda: cost + visits.cost(where), accept, points_of, time, REFERENCES * float(cost.min()))
 
 
-def _ways(design: Design, candidates: Array) -> tuple[Array, NDArray[np.bool_]]:
-    """The longest stroke of every joint, up where there is room, else down."""
+def _ways(design: Design, candidates: Array, asked: NDArray[np.bool_]) -> tuple[Array, NDArray[np.bool_]]:
+    """The longest stroke of every joint from the postures that are asked for, up where there is room, else down."""
     low, high = design.room
     ways, fits = np.zeros_like(candidates), np.zeros(candidates.shape, dtype=bool)
     for j in design.active:
@@ -114,9 +114,9 @@ def _ways(design: Design, candidates: Array) -> tuple[Array, NDArray[np.bool_]]:
         for sign in (-1.0, 1.0):
             target = candidates.copy()
             target[:, j] += sign * longest
-            good = (target[:, j] >= low[j]) & (target[:, j] <= high[j])
-            good &= ways_are_clear(design.arm, design.mechanism, candidates, target)
+            good = asked & (target[:, j] >= low[j]) & (target[:, j] <= high[j])
             good[good] = strong_enough(design, candidates[good], (target - candidates)[good])
+            good[good] = ways_are_clear(design.arm, design.mechanism, candidates[good], target[good])
             ways[good, j] = sign * longest
             fits[:, j] |= good
     return ways, fits

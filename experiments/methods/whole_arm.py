@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from stribeck.experiments.plans.choose_round_trips import JointKnowledge, choose
 from stribeck.experiments.plans.clearance import ways_are_clear
 from stribeck.experiments.plans.forecast import Ways, expectations, points_ahead, way_of
-from stribeck.experiments.plans.make_room import places_with_room
+from stribeck.experiments.plans.make_room import places_with_room, strong_enough
 from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, DWELL
 from stribeck.experiments.plans.order import REFERENCE, REFERENCES, Visits, in_order
 from stribeck.experiments.plans.plan import Plan
-from stribeck.experiments.plans.speeds_and_postures import Array, ConstantSpeed, Design, Goal, Trip, strong_enough
+from stribeck.experiments.plans.speeds_and_postures import Array, ConstantSpeed, Design, Goal, Trip
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.fit.information import Expectation
 
@@ -196,8 +196,9 @@ def sweep(design: Design, speeds: Array) -> tuple[Array, Array]:
     return way, way / duration
 
 
-def _ways(design: Design, candidates: Array, rng: np.random.Generator) -> tuple[Array, NDArray[np.bool_]]:
-    """The longest ways from every posture, in directions drawn at random until one is free at all speeds."""
+def _ways(design: Design, candidates: Array, asked: NDArray[np.bool_],
+          rng: np.random.Generator) -> tuple[Array, NDArray[np.bool_]]:
+    """The longest ways from the postures that are asked for, in directions drawn at random until one is free at all speeds."""
     (low, high), active = design.room, list(design.active)
     levels = np.array([sweep(design, speeds)[0] for speeds in design.at_level(np.linspace(0.0, 1.0, _LEVELS))])
     longest = levels.max(axis=0)
@@ -208,17 +209,15 @@ def _ways(design: Design, candidates: Array, rng: np.random.Generator) -> tuple[
         """Which of these candidates are free at all speeds, in these directions, and leave the drives torque for friction."""
         found = np.ones(len(rows), dtype=bool)
         for way in levels:
-            left = np.flatnonzero(found)
-            start = candidates[rows[left]]
-            found[left] = ways_are_clear(design.arm, design.mechanism, start, start + sign[left] * way)
-            left = left[found[left]]
-            found[left] = strong_enough(design, candidates[rows[left]], sign[left] * way)
+            for fits in (strong_enough, _clear):        # what is quick to tell first
+                left = np.flatnonzero(found)
+                found[left] = fits(design, candidates[rows[left]], sign[left] * way)
         return found
 
     for _ in range(_SIGNS):
         drawn = rng.random(candidates.shape) < 0.5
         sign = np.where(up & (drawn | ~down), 1.0, -1.0)
-        rows = np.flatnonzero(~free & (up | down)[:, active].all(axis=1))
+        rows = np.flatnonzero(asked & ~free & (up | down)[:, active].all(axis=1))
         rows = rows[clear(rows, sign[rows])]
         ways[rows], free[rows] = sign[rows] * longest, True
     if not free[0] and (up | down)[0, active].all():            # home cannot be done without: many more directions
@@ -228,3 +227,8 @@ def _ways(design: Design, candidates: Array, rng: np.random.Generator) -> tuple[
             ways[0], free[0] = sign[found[0]] * longest, True
     some = (up | down) & ~(up | down)[:, active].all(axis=1)[:, None]       # who is to blame where it is not the box
     return ways, free[:, None] | some
+
+
+def _clear(design: Design, start: Array, way: Array) -> NDArray[np.bool_]:
+    """Which ways stay clear, shape (K,)."""
+    return ways_are_clear(design.arm, design.mechanism, start, start + way)

@@ -1,4 +1,4 @@
-"""What a plan will tell: points that it will give, and the interval of every parameter that they allow."""
+"""What a plan will tell: loads and points that it will give, and the interval of every parameter that they allow."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -15,6 +15,7 @@ from stribeck.ident.laws.parameter import WEAK
 from stribeck.ident.log.position_bins import bins_of
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.loads import joint_loads
+from stribeck.ident.model.mechanism import Mechanism
 
 FRICTION = 0.05         # of the torque limit: Coulomb friction that a joint is expected to have
 _STEP = 1e-3            # s; over which the slope of gravity is taken
@@ -142,3 +143,17 @@ def check_separable(plan: Plan) -> None:
             raise PlanError(f"{told.round_trips} round trips of {told.joint} cannot separate its parameters: {said}, at most "
                             f"{100.0 * WEAK:.0f} % is allowed; a wider range of speeds can (joints.{told.joint}.velocity and "
                             "position), or more round trips (--target, --budget)")
+
+
+def load_spread(plan: Plan, mechanism: Mechanism) -> dict[str, dict[str, tuple[float, float]]]:
+    """Least and greatest value of every load over each joint's strokes: joint -> load -> (low, high)."""
+    spread: dict[str, dict[str, tuple[float, float]]] = {}
+    for j, name in enumerate(mechanism.names):
+        legs = [(start, np.array(segment.target)) for start, segment in plan.legs()
+                if segment.kind != "move" and segment.target[j] != start[j]]
+        if legs:
+            points = np.array([point for start, end in legs for point in (start, end, (start + end) / 2.0)])
+            loads = joint_loads(mechanism, points)
+            kinds = ["torque", "bending", "radial", "axial"] + (["normal"] if mechanism.bearings[j] else [])
+            spread[name] = {kind: (float(loads.get(kind)[:, j].min()), float(loads.get(kind)[:, j].max())) for kind in kinds}
+    return spread

@@ -1,17 +1,20 @@
 """Speeds lowered until strokes have room: the planner's answer where the highest speeds leave no posture to measure in."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stribeck.experiments.errors import NoRoom, PlanError
 from stribeck.experiments.plans.lowered_speed import LoweredSpeed
+from stribeck.experiments.plans.margins import MAX_RIGID_SHARE, strokes_share
 from stribeck.experiments.plans.motion_profile import MOVE_SHARE
 from stribeck.experiments.plans.speeds_and_postures import Array, Design
 
-WaysFrom = Callable[[Design, Array, np.random.Generator], tuple[Array, NDArray[np.bool_]]]
+WaysFrom = Callable[[Design, Array, NDArray[np.bool_], np.random.Generator], tuple[Array, NDArray[np.bool_]]]
+HasRoom = Callable[[Design], bool]
 _STEP = 0.85            # between highest speeds that are tried
 LEAST_SPREAD = 10.0     # highest over lowest speed: with less, Coulomb, Stribeck and viscous friction are hard to tell apart
 
@@ -64,28 +67,47 @@ def places_with_room(design: Design, ways_from: WaysFrom, seed: int) -> Places:
     except NoRoom as error:
         refused = error
     slower = _slower(design)
-    works, found = len(slower) - 1, _found(slower[-1], ways_from, seed) if slower else None
-    if found is None:
-        raise PlanError(f"{refused}; slower strokes have none either") from refused
-    fails = -1
+    for has_room in (lambda one: _home_has_room(one, ways_from, seed), lambda one: _found(one, ways_from, seed) is not None):
+        highest = _highest(slower, has_room)            # whether home has room is soon told, and mostly all that counts
+        if highest and (found := _found(_raised(highest, has_room), ways_from, seed)):
+            return replace(found, lowered=(*found.lowered, *(_lowered(design, found.design, j, refused.lacking)
+                                                             for j in design.active if np.isfinite(found.design.cap[j]))))
+    raise PlanError(f"{refused}; slower strokes have none either") from refused
+
+
+def _highest(slower: Sequence[Design], has_room: HasRoom) -> Design | None:
+    """The first of some designs, slower and slower, that has room; None where the last has none."""
+    if not slower or not has_room(slower[-1]):
+        return None
+    fails, works = -1, len(slower) - 1
     while works - fails > 1:
         middle = (works + fails) // 2
-        if (tried := _found(slower[middle], ways_from, seed)) is None:
-            fails = middle
-        else:
-            works, found = middle, tried
+        fails, works = (fails, middle) if has_room(slower[middle]) else (middle, works)
+    return slower[works]
+
+
+def _raised(design: Design, has_room: HasRoom) -> Design:
+    """Without the caps of joints on which room does not depend."""
     for j in range(design.mechanism.n - 1, -1, -1):
-        cap = found.design.cap.copy()
+        cap = design.cap.copy()
         cap[j] = np.inf
-        found = _found(replace(design, cap=cap), ways_from, seed) or found
-    return replace(found, lowered=(*found.lowered, *(_lowered(design, found.design, j, refused.lacking) for j in design.active
-                                                     if np.isfinite(found.design.cap[j]))))
+        if has_room(freed := replace(design, cap=cap)):
+            design = freed
+    return design
 
 
 def _places(design: Design, ways_from: WaysFrom, seed: int) -> Places:
     rng = np.random.default_rng(seed)
-    found = design.choose_postures(lambda candidates: ways_from(design, candidates, rng), rng)
-    return Places(design, *found, rng, tuple(_within_range(design)))
+    return Places(design, *design.choose_postures(partial(ways_from, design), rng), rng, tuple(_within_range(design)))
+
+
+def _home_has_room(design: Design, ways_from: WaysFrom, seed: int) -> bool:
+    """Whether a design's strokes have room from home."""
+    try:
+        design.check_home(partial(ways_from, design), np.random.default_rng(seed))
+    except PlanError:
+        return False
+    return True
 
 
 def _found(design: Design, ways_from: WaysFrom, seed: int) -> Places | None:
@@ -123,3 +145,9 @@ def _lowered(design: Design, slower: Design, j: int, lacking: str) -> LoweredSpe
     except NoRoom:                      # there is no range of speeds before one is lowered
         wanted = float(design.options.fastest * design.limits.velocity[j])
     return LoweredSpeed(design.mechanism.names[j], wanted, float(slower.ends[1][j]), lacking)
+
+
+def strong_enough(design: Design, start: Array, way: Array) -> NDArray[np.bool_]:
+    """Whether rigid-body torque leaves every drive some for friction on strokes at the highest speeds, shape (K,)."""
+    share = strokes_share(design.mechanism, design.limits, start, way, design.ends[1])
+    return np.asarray((share <= MAX_RIGID_SHARE).all(axis=1))

@@ -1,6 +1,7 @@
 """Speeds, ways and postures of constant-speed experiments: what an arm and its room allow, before it is put in an order."""
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,7 +12,6 @@ from stribeck.experiments.errors import NoRoom, PlanError
 from stribeck.experiments.plans.clearance import in_the_way, may_move_together, ways_are_clear, what_meets
 from stribeck.experiments.plans.margins import MAX_GRAVITY_SHARE, MAX_RIGID_SHARE, gravity_share, run_on, silence, strokes_share
 from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, MOVE_SHARE
-from stribeck.experiments.plans.plan import Plan
 from stribeck.experiments.plans.shapes import GAP
 from stribeck.ident.arm.arm_file import ArmFile, Limits, check_against_model
 from stribeck.ident.arm.load_mechanism import load_mechanism
@@ -23,7 +23,7 @@ from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.toml_tables import key_of
 
 Array = NDArray[np.float64]
-WaysFrom = Callable[[Array], tuple[Array, NDArray[np.bool_]]]
+WaysFrom = Callable[[Array, NDArray[np.bool_], np.random.Generator], tuple[Array, NDArray[np.bool_]]]
 TARGET = 0.05           # half width of friction's band, as a part of friction, that counts as well known
 ROOM = 0.02             # fraction of a joint's range that strokes keep free at either end
 _WAY = 0.5              # fraction of that range that the longest stroke may take: a joint with little room goes slower
@@ -276,7 +276,8 @@ class Design:
         Parameters
         ----------
         ways_from : callable
-            From postures (K, n) to the longest way of every joint from each, (K, n), and which joints can go it, (K, n).
+            From postures (K, n), which of them are asked for (K,), and a generator of random numbers to the longest way of
+            every joint from each, (K, n), and which joints can go it, (K, n).
         rng : Generator
             Draws them.
 
@@ -286,26 +287,15 @@ class Design:
             If home has no room, or too few postures have.
         """
         arm, active, count = self.arm, list(self.active), self.options.postures
-        home = arm.home(self.mechanism)
-        candidates = np.vstack((home, rng.uniform(*self.room, (_CANDIDATES, self.mechanism.n))))
-        inside = ways_are_clear(arm, self.mechanism, np.broadcast_to(home, candidates.shape), candidates)
-        moving = strokes_share(self.mechanism, self.limits, np.broadcast_to(home, candidates.shape), candidates - home,
-                               MOVE_SHARE * self.limits.velocity)
-        inside &= (moving <= MAX_RIGID_SHARE).all(axis=1)
-        ways, fits = ways_from(candidates)
-        held = np.maximum(*(gravity_share(self.mechanism, self.limits, q) for q in (candidates, candidates + ways)))
-        free = inside & fits[:, active].all(axis=1) & (held <= MAX_GRAVITY_SHARE).all(axis=1)
-        if not free[0]:
-            where = f"{arm.path}: from workspace.home = {np.round(home, 3).tolist()} "
-            stuck, heavy = [j for j in active if not fits[0, j]], int(np.argmax(held[0]))
-            if held[0, heavy] > MAX_GRAVITY_SHARE:
-                unit, name = self.mechanism.unit(heavy), self.mechanism.names[heavy]
-                limit = self.limits.torque[heavy]
-                raise PlanError(f"{where}strokes lead to where gravity asks {held[0, heavy] * limit:.3g} {unit} of {name}, more "
-                                f"than {100 * MAX_GRAVITY_SHARE:g} % of its limit of {limit:g} {unit}; raise "
-                                f"joints.{name}.torque if the drive can, or move the home posture")
-            raise self._no_room(where, home, ways[0], stuck[0])
-        if len(home) > 1 and not may_move_together(arm, self.mechanism):
+        candidates = self._candidates(rng)
+        home = candidates[0]
+        self._check_home(candidates, ways_from, deepcopy(rng))
+        together = len(home) == 1 or may_move_together(arm, self.mechanism)
+        reached = self._reached(candidates) if together else np.arange(len(candidates)) == 0
+        ways, fits = ways_from(candidates, reached, rng)
+        held = gravity_share(self.mechanism, self.limits, candidates + ways)
+        free = reached & fits[:, active].all(axis=1) & (held <= MAX_GRAVITY_SHARE).all(axis=1)
+        if not together:
             return np.tile(home, (count + 1, 1)), np.tile(ways[0], (count + 1, 1))
         usable = np.flatnonzero(free)[1:]
         if len(usable) < count:
@@ -317,32 +307,76 @@ class Design:
         rows = np.concatenate(([0], best))
         return candidates[rows], ways[rows]
 
+    def check_home(self, ways_from: WaysFrom, rng: np.random.Generator) -> None:
+        """Refuse what `choose_postures` would for want of room at home, at a small part of its cost.
+
+        Raises
+        ------
+        PlanError
+        """
+        self._check_home(self._candidates(rng), ways_from, rng)
+
+    def _candidates(self, rng: np.random.Generator) -> Array:
+        """Home and random postures, shape (K, n)."""
+        return np.vstack((self.arm.home(self.mechanism), rng.uniform(*self.room, (_CANDIDATES, self.mechanism.n))))
+
+    def _reached(self, candidates: Array) -> NDArray[np.bool_]:
+        """Which postures can be held and reached from home, shape (K,); what is quick to tell is told first."""
+        home = np.broadcast_to(candidates[0], candidates.shape)
+        moving = strokes_share(self.mechanism, self.limits, home, candidates - home, MOVE_SHARE * self.limits.velocity)
+        held = gravity_share(self.mechanism, self.limits, candidates)
+        found = np.asarray((np.maximum(moving, held) <= MAX_RIGID_SHARE).all(axis=1))
+        found[found] = ways_are_clear(self.arm, self.mechanism, home[found], candidates[found])
+        return found
+
+    def _check_home(self, candidates: Array, ways_from: WaysFrom, rng: np.random.Generator) -> None:
+        """Refuse where strokes have no room from home, the first of the candidates."""
+        home = candidates[0]
+        ways, fits = (rows[0] for rows in ways_from(candidates, np.arange(len(candidates)) == 0, rng))
+        where = f"{self.arm.path}: from workspace.home = {np.round(home, 3).tolist()} "
+        held = gravity_share(self.mechanism, self.limits, np.stack((home, home + ways))).max(axis=0)
+        heavy = int(np.argmax(held))
+        if held[heavy] > MAX_GRAVITY_SHARE:
+            unit, name, limit = self.mechanism.unit(heavy), self.mechanism.names[heavy], self.limits.torque[heavy]
+            raise PlanError(f"{where}strokes lead to where gravity asks {held[heavy] * limit:.3g} {unit} of {name}, more "
+                            f"than {100 * MAX_GRAVITY_SHARE:g} % of its limit of {limit:g} {unit}; raise "
+                            f"joints.{name}.torque if the drive can, or move the home posture")
+        if stuck := [j for j in self.active if not fits[j]]:
+            raise self._no_room(where, home, ways, stuck[0])
+
     def _no_room(self, where: str, home: Array, ways: Array, j: int) -> NoRoom:
-        """Why a joint has no room for its longest stroke from home: its limits, what is in the way, or its drive."""
-        (low, high), (name, unit), size = self.room, (self.mechanism.names[j], self.mechanism.position_unit(j)), abs(ways[j])
-        begin = f"{where}joint {name} has no room for a stroke of {size:.2f} {unit}"
-        together = np.count_nonzero(ways) > 1 and self.mechanism.n > 1
-        alone = np.where(np.arange(len(ways)) == j, ways, 0.0)
-        for way in (ways, -ways) if together else (alone, -alone):
-            if (home + way < low).any() or (home + way > high).any():
-                continue
-            if met := what_meets(self.arm, self.mechanism, home, home + way):
-                shapes, place, part = met
-                return NoRoom(f"{begin}: after {part * size:.2f} {unit}, at {np.round(place, 2).tolist()}, {shapes} are within "
-                              f"{1e3 * GAP:g} mm of each other; move the home posture, lower joints.{key_of(name)}.velocity, or "
-                              f"narrow joints.{key_of(name)}.position",
-                              f"from home faster ones bring {shapes} within {1e3 * GAP:g} mm of each other")
-            share = strokes_share(self.mechanism, self.limits, home[None], way[None], self.ends[1])[0]
-            if share.max() > MAX_RIGID_SHARE:
-                worst = int(np.argmax(share))
-                force, weak = self.mechanism.unit(worst), self.mechanism.names[worst]
-                asked, limit = share[worst] * self.limits.torque[worst], self.limits.torque[worst]
-                return NoRoom(f"{begin}: weight and inertia ask {asked:.3g} {force} of {weak} on the way, more than "
-                              f"{100 * MAX_RIGID_SHARE:g} % of its limit of {limit:g} {force}; lower the accelerations, move the "
-                              f"home posture, or raise joints.{key_of(weak)}.torque to {asked / MAX_RIGID_SHARE:.3g} if the "
-                              "drive can", f"weight and inertia leave {weak} too little torque for friction")
+        """Why a joint has no room for its longest stroke from home: what is in the way, its drive, or its limits."""
+        (low, high), size = self.room, np.abs(ways)
+        begin = (f"{where}joint {self.mechanism.names[j]} has no room for a stroke of {size[j]:.2f} "
+                 f"{self.mechanism.position_unit(j)}")
+        for way in (np.where(np.arange(len(ways)) == j, size, 0.0), size):          # alone, and with the others
+            both = np.where(home + way <= high, way, -way), np.where(home - way >= low, -way, way)
+            inside = [one for one in both if (home + one >= low).all() and (home + one <= high).all()]
+            blocked = [found for one in inside if (found := self._blocked(begin, home, one, j))]
+            if blocked and len(blocked) == len(inside):
+                return blocked[0]
         return NoRoom(f"{begin} inside its limits and the box; move the home posture, or widen the limits or the box",
                       "from home faster ones have no room inside the limits and the box")
+
+    def _blocked(self, begin: str, home: Array, way: Array, j: int) -> NoRoom | None:
+        """What shapes or which drive a way from home asks too much of; None if none."""
+        key = key_of(self.mechanism.names[j])
+        if met := what_meets(self.arm, self.mechanism, home, home + way):
+            shapes, place, part = met
+            return NoRoom(f"{begin}: after {part * abs(way[j]):.2f} {self.mechanism.position_unit(j)}, at "
+                          f"{np.round(place, 2).tolist()}, {shapes} are within {1e3 * GAP:g} mm of each other; move the home "
+                          f"posture, lower joints.{key}.velocity, or narrow joints.{key}.position",
+                          f"from home faster ones bring {shapes} within {1e3 * GAP:g} mm of each other")
+        share = strokes_share(self.mechanism, self.limits, home[None], way[None], self.ends[1])[0]
+        if share.max() <= MAX_RIGID_SHARE:
+            return None
+        worst = int(np.argmax(share))
+        force, weak, limit = self.mechanism.unit(worst), self.mechanism.names[worst], self.limits.torque[worst]
+        asked = share[worst] * limit
+        return NoRoom(f"{begin}: weight and inertia ask {asked:.3g} {force} of {weak} on the way, more than "
+                      f"{100 * MAX_RIGID_SHARE:g} % of its limit of {limit:g} {force}; lower the accelerations, move the "
+                      f"home posture, or raise joints.{key_of(weak)}.torque to {asked / MAX_RIGID_SHARE:.3g} if the "
+                      "drive can", f"weight and inertia leave {weak} too little torque for friction")
 
     def _spread_score(self, candidates: Array, ways: Array, sets: NDArray[np.int_]) -> Array:
         """How well sets of postures spread each joint's loads and the slope of its gravity torque, shape (len(sets),)."""
@@ -363,23 +397,3 @@ class Design:
                 mean, square = (part.mean(axis=0)[sets].mean(axis=1) for part in (centred, centred**2))
                 score += np.log((square - mean**2) / np.ptp(feature) ** 2 + 1e-3)
         return score
-
-
-def strong_enough(design: Design, start: Array, way: Array) -> NDArray[np.bool_]:
-    """Whether rigid-body torque leaves every drive some for friction on strokes at the highest speeds, shape (K,)."""
-    share = strokes_share(design.mechanism, design.limits, start, way, design.ends[1])
-    return np.asarray((share <= MAX_RIGID_SHARE).all(axis=1))
-
-
-def load_spread(plan: Plan, mechanism: Mechanism) -> dict[str, dict[str, tuple[float, float]]]:
-    """Least and greatest value of every load over each joint's strokes: joint -> load -> (low, high)."""
-    spread: dict[str, dict[str, tuple[float, float]]] = {}
-    for j, name in enumerate(mechanism.names):
-        legs = [(start, np.array(segment.target)) for start, segment in plan.legs()
-                if segment.kind != "move" and segment.target[j] != start[j]]
-        if legs:
-            points = np.array([point for start, end in legs for point in (start, end, (start + end) / 2.0)])
-            loads = joint_loads(mechanism, points)
-            kinds = ["torque", "bending", "radial", "axial"] + (["normal"] if mechanism.bearings[j] else [])
-            spread[name] = {kind: (float(loads.get(kind)[:, j].min()), float(loads.get(kind)[:, j].max())) for kind in kinds}
-    return spread

@@ -91,8 +91,8 @@ def init(model: Annotated[Path | None, typer.Argument(metavar="MODEL", help="URD
         needed = [f"{', '.join(keys)} of {'every joint' if names == mechanism.names else ', '.join(names)}"
                   for names, keys in joints_of.items()]
         said.print(f"needed    {'; '.join(needed)}: the file says where to find them")
-        said.print(f"next      fill in what is needed in {target}; {command('plan', target)}. Even before, "
-                   f"{command('calibrate', target)} tries it in simulation and says what it assumes")
+        said.print(f"before    {command('calibrate', target)} tries it in simulation and says what it assumes")
+        said.print(f"next      fill in what is needed in {target}; {command('plan', target)}")
     else:
         said.print(f"next      check the limits in {target}; {command('plan', target)}")
 

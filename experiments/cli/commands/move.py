@@ -169,7 +169,8 @@ def plan(arm: ArmArgument = "lab6",
     from stribeck.experiments.exporters.plan_export import plan_writer
     from stribeck.experiments.methods.refine import first_goal
     from stribeck.experiments.methods.registry import ROUND_TRIPS, plan_experiment
-    from stribeck.experiments.plans.speeds_and_postures import TARGET, load_spread
+    from stribeck.experiments.plans.forecast import load_spread
+    from stribeck.experiments.plans.speeds_and_postures import TARGET
     from stribeck.ident.arm.arm_file import load_arm
     from stribeck.ident.arm.load_mechanism import load_mechanism
     from stribeck.ident.errors import InputError
@@ -266,7 +267,7 @@ def _show(text: "Console", plan: "Plan", arm: "ArmFile", mechanism: "Mechanism")
     from stribeck.experiments.cli.screen.tables import fitted
     from stribeck.experiments.cli.screen.text import plan_line, spread_table
     from stribeck.experiments.plans.check_plan import check_plan
-    from stribeck.experiments.plans.speeds_and_postures import load_spread
+    from stribeck.experiments.plans.forecast import load_spread
 
     text.print(f"plan      {plan_line(plan, check_plan(plan, arm, mechanism), mechanism)}")
     for slower in plan.lowered:

@@ -91,7 +91,6 @@ class TestBadArm:
         ({"joints": {"turn": {"position": [-3.0, 2.0]}}}, ["joints.turn.position", "outside the model's [-2.6, 2.6]"]),
         ({"joints": {"turn": {"position": [1.0, -1.0]}}}, ["joints.turn.position"]),
         ({"joints": {"turn": {"velocity": -1.0}}}, ["joints.turn.velocity", "-1.0"]),
-        ({"joints": {"turn": {"velocity": None}}}, ["joints.turn.velocity is missing"]),
         ({"workspace": {"home": [0.0]}}, ["workspace.home has 1 values"]),
         ({"workspace": {"home": [0.0, 1.55]}}, ["workspace.home puts lift at 1.55"]),
         ({"torque_signal": "joint sensor"}, ["joint sensor"]),
@@ -123,6 +122,11 @@ class TestBadArm:
 
     def test_a_mechanism_is_no_arm(self, refused):
         refused(["run", "five-axis-tree"], "this is a mechanism")
+
+    @pytest.mark.parametrize("command", ["run", "plan"])
+    def test_limits_that_are_lacking_are_for_the_user_to_state(self, refused, make_arm, command):
+        """Only `calibrate` of a simulated arm assumes them."""
+        refused([command, make_arm({"joints": {"turn": {"velocity": None}}}).path], "joints.turn.velocity is missing")
 
     def test_a_model_alone_has_no_limits_to_move_in(self, refused, make_arm):
         refused(["run", make_arm().model], "turn.velocity is missing; nothing moves without it")
