@@ -14,7 +14,7 @@ GOOD, MIND, BAD = "good", "mind", "bad"
 _ZERO = "zero"
 _MISFIT = "lack of fit"
 _USUAL = (_ZERO, _MISFIT, "rate", "drift", "motion", "directions")     # given as a matter of course, or told elsewhere
-_MILD = "left out"                          # comes first in the list, but moves between strokes are always left out
+_MILD = "left out"                          # comes first in the list, but costs no more than round trips
 _NEAR, _FAR = 0.05, 0.15                    # held-out error, as a part of the median friction
 
 
