@@ -14,7 +14,7 @@ from stribeck.ident.errors import FitError
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.intervals import interval_ends, spread
 from stribeck.ident.fit.law_on_points import parameter_names, predicted
-from stribeck.ident.fit.noise import WHITE, Noise
+from stribeck.ident.fit.noise import Noise
 from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.fit.search_range import search_grid
 from stribeck.ident.fit.variable_projection import Moments, polish
@@ -29,7 +29,14 @@ _SAME_SPEED = 0.1       # by which speeds of one class differ at most, in the lo
 
 def fit_law(data: FitPoints, law: Law, load_name: str = "none") -> FitResult:
     """Fit one law to the points of one joint."""
-    return with_intervals(best_of(data.condensed(), law), load_name).of_points(data)
+    points = data.condensed()
+    _enough(points, law)
+    return with_intervals(best_of(searched(points, law)), load_name).of_points(data)
+
+
+def searched(points: FitPoints, law: Law) -> Moments:
+    """Sums over the whole search of a law."""
+    return Moments.of(points, law, search_grid(points, law))
 
 
 @dataclass(frozen=True)
@@ -74,17 +81,11 @@ class Best:
         return not 1.01 * low < self.values[name] < high / 1.01
 
 
-def best_of(points: FitPoints, law: Law) -> Best:
-    """Variable projection, noise model, and polish with the noise known."""
-    _enough(points, law)
-    whole = Moments.of(points, law, search_grid(points, law))
-    optimum = whole.solve(WHITE)
-    k = int(np.argmin(optimum.misfit))
-    noise = whole.noise(k, optimum.beta[k], WHITE)
-    optimum = whole.solve(noise)
-    k = int(np.argmin(optimum.misfit))
-    best = polish(points, law, noise, {name: float(values[k]) for name, values in whole.grid.items()})
-    noise = best.noise(0, best.solve(noise).beta[0], noise)
+def best_of(whole: Moments) -> Best:
+    """The optimum, from sums over the search: polished from the best point of the grid, and once more with the noise left."""
+    points, law, start = whole.data, whole.law, whole.start
+    best = polish(points, law, start.noise, start.at)
+    noise = best.noise(0, best.solve(start.noise).beta[0], start.noise)
     best = polish(points, law, noise, {name: float(values[0]) for name, values in best.grid.items()})
     values = (*best.solve(noise).beta[0], *(values[0] for values in best.grid.values()))
     return Best(whole, noise, dict(zip(parameter_names(points, law), map(float, values), strict=True)))

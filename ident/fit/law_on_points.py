@@ -24,7 +24,17 @@ def law_columns(data: FitPoints, law: Law, nonlinear: Mapping[str, Array]) -> Ar
     if data.view is as_they_are:
         return columns
     K, M, p = columns.shape
-    return data.view(columns.swapaxes(0, 1).reshape(M, K * p)).reshape(-1, K, p).swapaxes(0, 1)
+    seen = _seen_once(data, columns.swapaxes(0, 1).reshape(M, K * p))
+    return seen.reshape(-1, K, p).swapaxes(0, 1)
+
+
+def _seen_once(data: FitPoints, columns: Array) -> Array:
+    """The view of columns (M, n), of which many are alike: most depend on one of the nonlinear parameters, or on none.
+
+    Equal columns have equal sums under irregular weights; unequal ones have equal sums about once in 10^16 times.
+    """
+    _, first, which = np.unique(np.sin(np.arange(1.0, len(columns) + 1.0)) @ columns, return_index=True, return_inverse=True)
+    return data.view(columns[:, first])[:, which]
 
 
 def predicted(data: FitPoints, law: Law, values: Mapping[str, float]) -> Array:

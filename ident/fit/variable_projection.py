@@ -11,6 +11,7 @@ where W is the sum of products of the whitened rows under noise \sigma of points
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.optimize import nnls
@@ -26,7 +27,7 @@ from stribeck.ident.fit.law_on_points import (
     prior_squares,
     prior_sums,
 )
-from stribeck.ident.fit.noise import Noise, noise_of_sums
+from stribeck.ident.fit.noise import WHITE, Noise, noise_of_sums
 from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.fit.search_range import search_axes
 from stribeck.ident.laws.law import Law
@@ -49,6 +50,23 @@ class Optimum:
     beta: Array
     misfit: Array
     variance: Array
+
+
+@dataclass(frozen=True)
+class Start:
+    """The best point of a grid.
+
+    Attributes
+    ----------
+    at : dict of str to float
+        Its nonlinear parameters.
+    noise, left : Noise
+        By which it was found, and what it leaves.
+    """
+
+    at: dict[str, float]
+    noise: Noise
+    left: Noise
 
 
 @dataclass(frozen=True)
@@ -92,6 +110,17 @@ class Moments:
         """Least squares at every point of the grid."""
         return least_squares(self.total(noise), len(self.data.nuisance))
 
+    @cached_property
+    def start(self) -> "Start":
+        """The best point of the grid, sought with white noise and once more with the noise that this leaves."""
+        optimum = self.solve(WHITE)
+        k = int(np.argmin(optimum.misfit))
+        noise = self.noise(k, optimum.beta[k], WHITE)
+        optimum = self.solve(noise)
+        k = int(np.argmin(optimum.misfit))
+        return Start({name: float(values[k]) for name, values in self.grid.items()}, noise,
+                     self.noise(k, optimum.beta[k], noise))
+
     def noise(self, k: int, beta: Array, known: Noise) -> Noise:
         """Noise model from the residuals at point k of the grid, where a `known` one gave beta."""
         e = np.append(-beta, 1.0)
@@ -114,7 +143,7 @@ class Moments:
         return np.asarray(own * (len(scale) + len(self.law.nonlinear)) / len(scale))
 
 
-_AT_ONCE = 2**22        # numbers held at once while sums are taken
+_AT_ONCE = 2**20        # numbers held at once while sums are taken
 
 
 def row_blocks(data: FitPoints, law: Law, grid: Mapping[str, Array]) -> Iterator[Array]:

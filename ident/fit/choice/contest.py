@@ -11,11 +11,10 @@ from stribeck.ident.fit.choice.mixture import Mixture
 from stribeck.ident.fit.choice.plausibility import Judge
 from stribeck.ident.fit.held_out import speed_of_trips
 from stribeck.ident.fit.intervals import spread
-from stribeck.ident.fit.law_fit import Best, best_of
+from stribeck.ident.fit.law_fit import Best, best_of, searched
 from stribeck.ident.fit.law_on_points import linear_names
-from stribeck.ident.fit.noise import WHITE, Noise
+from stribeck.ident.fit.noise import Noise
 from stribeck.ident.fit.points import FitPoints
-from stribeck.ident.fit.search_range import search_grid
 from stribeck.ident.fit.variable_projection import Moments
 from stribeck.ident.laws.law import Law
 
@@ -34,6 +33,8 @@ class Contest:
     judge : Judge
     mixture : Mixture
         Of all laws, in their order.
+    wholes : dict of str to Moments
+        Sums over the search of each law, by name.
     fits : dict of str to Best
         Fits of laws that were needed already, by name.
     """
@@ -41,25 +42,26 @@ class Contest:
     data: FitPoints
     judge: Judge
     mixture: Mixture
+    wholes: dict[str, Moments]
     fits: dict[str, Best]
 
     @classmethod
     def of(cls, data: FitPoints, laws: Sequence[Law]) -> "Contest":
         """All laws at all values of their nonlinear parameters."""
-        wholes = [Moments.of(data, law, search_grid(data, law)) for law in laws]
-        rough = [_criterion(data, whole.law, _rough_noise(whole)) for whole in wholes]
-        fits = {law.name: best_of(data, law) for law, one in zip(laws, rough, strict=True) if one <= min(rough) + _CLOSE}
+        wholes = {law.name: searched(data, law) for law in laws}
+        rough = {name: _criterion(data, whole.law, whole.start.left) for name, whole in wholes.items()}
+        fits = {name: best_of(wholes[name]) for name, one in rough.items() if one <= min(rough.values()) + _CLOSE}
         judge = _judge(min(fits.values(), key=lambda fit: _criterion(data, fit.whole.law, fit.noise)))
-        return cls(data, judge, Mixture(judge.weigh(wholes)), fits)
+        return cls(data, judge, Mixture(judge.weigh(list(wholes.values()))), wholes, fits)
 
     def with_laws(self, laws: Sequence[Law]) -> "Contest":
         """Further laws before the same judge."""
         if not laws:
             return self
         known = self.mixture.evidences
-        wholes = [Moments.of(self.data, law, search_grid(self.data, law)) for law in laws]
-        found = self.judge.weigh(wholes, max(one.total for one in known))
-        return replace(self, mixture=Mixture([*known, *found]))
+        wholes = {law.name: searched(self.data, law) for law in laws}
+        found = self.judge.weigh(list(wholes.values()), max(one.total for one in known))
+        return replace(self, mixture=Mixture([*known, *found]), wholes=self.wholes | wholes)
 
     @property
     def laws(self) -> tuple[Law, ...]:
@@ -69,7 +71,7 @@ class Contest:
     def fit(self, law: Law) -> Best:
         """The law at the parameters that fit best."""
         if law.name not in self.fits:
-            self.fits[law.name] = best_of(self.data, law)
+            self.fits[law.name] = best_of(self.wholes[law.name])
         return self.fits[law.name]
 
 
@@ -88,16 +90,6 @@ def _judge(fit: Best) -> Judge:
     at = {name: np.array([fit.values[name]]) for name in fit.whole.law.nonlinear}
     misfit = float(Moments.of(data, fit.whole.law, at).solve(noise).misfit[0])
     return Judge(noise, misfit, freedom, freedom + parameters)
-
-
-def _rough_noise(whole: Moments) -> Noise:
-    """Noise that the best point of the grid leaves."""
-    noise = WHITE
-    for _ in range(2):
-        optimum = whole.solve(noise)
-        k = int(np.argmin(optimum.misfit))
-        noise = whole.noise(k, optimum.beta[k], noise)
-    return noise
 
 
 def _criterion(data: FitPoints, law: Law, noise: Noise) -> float:
