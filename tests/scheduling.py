@@ -12,8 +12,8 @@ from xdist.workermanage import WorkerController
 
 REAL_TIME = ("tests/drivers/", "tests/test_reliability", "tests/experiments/cli/commands/test_emulate")
 SIMULATED = ("tests/drivers/simulation/", "tests/drivers/test_supervisor")
-HEAVY = ("test_company", "test_reliability", "test_resumed", "test_minute")      # one after the other: each takes a core or more
-LONGEST = ("test_arm_contract", "test_broken_off",
+HEAVY = ("test_reliability", "test_resumed", "test_minute")      # one after the other: each takes a core or more
+LONGEST = ("test_company", "test_arm_contract", "test_broken_off",
            "test_main_job", "test_campaign", "test_clearance", "test_manual", "test_general_motion", "test_packaging",
            "test_agreement", "test_mutations", "test_unknown_tool", "test_lowest_speed_search", "test_forecast")
 
