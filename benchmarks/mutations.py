@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from stribeck.ident.arm.arm_file import ArmFile, load_arm
-from stribeck.ident.export.formats import EXPORTS
+from stribeck.ident.export.formats import export_formats
 from stribeck.ident.log.run import ARM, EVENTS, RECORD, SAMPLES, arm_sha256, load_run
 
 _RAM = Path("/dev/shm")     # where there is such a place, no case waits for a disk
@@ -67,7 +67,7 @@ def make_inputs(folder: Path) -> dict[str, tuple[Path, list[str]]]:
              "model: init joints": (arm / "pendulum.urdf", ["init", str(arm / "pendulum.urdf"), "--joints", JOINT,
                                                             "-o", "{out}/arm.toml"]),
              **{f"calibration: {form}": (calibrated, ["export", str(calibrated), "--to", form, "-o", "{out}"])
-                for form in EXPORTS},
+                for form in export_formats()},
              "calibration: compare": (calibrated, ["compare", str(GOLDEN / "calibration.toml"), str(calibrated)]),
              "calibration: validate": (calibrated, validate),
              f"{SLOWER} calibration: report": (calibrated, ["report", str(campaign), "-o", "{out}"]),

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from stribeck.drivers.arm import Array, JointSample
-from stribeck.drivers.connect import HOLDING, connect
+from stribeck.drivers.connect import connect, holds_in_silence
 from stribeck.drivers.wire.transport import bus_errors
 from stribeck.drivers.wire.wired_arm import WiredArm
 from stribeck.ident.arm.arm_file import ArmFile, Limits
@@ -140,7 +140,7 @@ def _unseen(arm: WiredArm, samples: Sequence[JointSample]) -> list[str]:
 def falling(arm: ArmFile, names: tuple[str, ...]) -> str:
     """Which joints nothing holds without power; empty where brakes hold all."""
     loose = [name for name in names if arm.joint(name).stop == "hold"]
-    silence = ", as it does if this computer hangs" if arm.driver.kind not in HOLDING else ""
+    silence = ", as it does if this computer hangs" if not holds_in_silence(arm) else ""
     return f"{', '.join(loose)}: no brake; may fall when power goes{silence} (stop = \"hold\")" if loose else ""
 
 

@@ -5,7 +5,7 @@ from pkgutil import resolve_name
 
 from stribeck.drivers.arm import Arm
 from stribeck.ident.arm.arm_file import ArmFile, refuse_assumed
-from stribeck.ident.errors import about_file, unknown_name
+from stribeck.ident.errors import InputError, about_file, unknown_name
 from stribeck.ident.plugins import installed, load
 
 Connect = Callable[[ArmFile, int | None], Arm]
@@ -37,6 +37,25 @@ DRIVERS: dict[str, Connect] = {
     "cubemars": _wired("stribeck.drivers.mit.cubemars:CubemarsLink")}
 
 HOLDING = frozenset({"simulated", "canopen", "dynamixel", "cubemars"})  # that hear nothing for long, and stop; others lose power
+
+
+def driver_function(arm: ArmFile) -> Connect | None:
+    """What connects an arm of this kind; None where it cannot be had here: `connect` says why, and plans do without."""
+    kind = arm.driver.kind
+    if kind in DRIVERS:
+        return DRIVERS[kind]
+    try:
+        return load(GROUP, kind) if kind in installed(GROUP) else None
+    except InputError:
+        return None
+
+
+def holds_in_silence(arm: ArmFile) -> bool:
+    """Whether the arm's drives stop and hold their joints when they hear nothing for long; others lose power.
+
+    The function of a plug-in says so by an attribute ``holding = True``.
+    """
+    return arm.driver.kind in HOLDING or bool(getattr(driver_function(arm), "holding", False))
 
 
 def check_kind(arm: ArmFile) -> None:

@@ -13,7 +13,7 @@ from stribeck.experiments.fit_runs import Delivery, fit_runs, load_fitted
 from stribeck.experiments.methods.breakaway_ramps import USUAL, plan_breakaway
 from stribeck.experiments.methods.lowest_speed_search import lowest_sentence, plan_lowest_speed, with_slowest
 from stribeck.experiments.methods.refine import Refinement, precision
-from stribeck.experiments.methods.registry import plan_method
+from stribeck.experiments.methods.registry import plan_method, shortest
 from stribeck.experiments.methods.warm_up import Settling, ended, plan_warm_up
 from stribeck.experiments.plans.plan import Plan
 from stribeck.experiments.recording.campaign import Campaign, Part
@@ -96,6 +96,8 @@ def calibrate(arm: ArmFile, out: Path, options: CampaignOptions | None = None, o
     campaign = open_campaign(arm, out, options, operator, resume)
     side = plan_side_runs(campaign, options)
     passes = plan_passes(campaign, options, side)
+    if side.search and options.refining:
+        tell_if_too_short(campaign, options, side, operator)
     shown = agree_on(passes, campaign, side, operator)
     if side.search:
         side = search_lowest_speeds(campaign, side, operator)
@@ -162,6 +164,14 @@ def plan_passes(campaign: Campaign, options: CampaignOptions, side: SideRuns) ->
         return Refinement(arm, options.joints or campaign.mechanism.names, options.seed, options.fit, options.method,
                           options.target, side.left, campaign.runs_of_passes)
     return [plan_method(options.method, arm, options.joints, options.seed)] * options.repeats
+
+
+def tell_if_too_short(campaign: Campaign, options: CampaignOptions, side: SideRuns, operator: Operator) -> None:
+    """Say before the search moves anything that no plan may fit into the time after it; what it finds may shorten plans."""
+    takes, left = shortest(options.method, campaign.arm, options.joints, options.seed), side.left(0)
+    if takes > left:
+        operator.say("budget", f"the shortest plan takes {takes:.0f} s, {left:.0f} s are left beside the search for the lowest "
+                               "speeds; unless that drops slow strokes, no plan can follow it: raise --budget")
 
 
 def agree_on(passes: Passes, campaign: Campaign, side: SideRuns, operator: Operator) -> list[Plan]:

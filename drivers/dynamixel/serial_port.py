@@ -69,7 +69,8 @@ def open_line(port: str, baud_rate: int) -> serial.SerialBase:
     except ValueError as error:
         raise InputError(f"the port {port} cannot be opened: {error}") from error
     except OSError as error:
-        why = str(error).rpartition(f"could not open port {port}: ")[2]       # pyserial says it twice
+        said = re.sub(rf"(?i)^could not open port {re.escape(port)}: ", "", str(error))
+        why = os.strerror(error.errno) if error.errno else said         # pyserial's own text names the port twice more
         raise DriverError(f"the port {port} cannot be opened: {why}") from error
     with suppress(AttributeError, OSError, ValueError):     # only some adapters have it; without, replies come every 16 ms
         line.set_low_latency_mode(True)

@@ -55,7 +55,7 @@ class StopLadder:
             After the last rung, if a drive did not confirm that it stopped, has a fault that the reason does not name, or a brake
             does not hold its joint.
         BaseException
-            What else a rung raised, with what the other rungs said as its notes.
+            What else a rung raised, with the reason and what the other rungs said as its notes.
         """
         errors: list[BaseException] = []
         for rung in (self._take_back, partial(self._slow_down, velocity), partial(self._quick_stop, reason), self._power_off):
@@ -66,7 +66,8 @@ class StopLadder:
                 errors.append(error)
         loose = self._loose()
         if unexpected := next((error for error in errors if not isinstance(error, DriverError)), None):
-            for text in (*(str(error) for error in errors if error is not unexpected), *loose):
+            for text in (f"the arm was being stopped: {reason}", *(str(error) for error in errors if error is not unexpected),
+                         *loose):
                 unexpected.add_note(text)
             raise unexpected
         if errors:

@@ -46,7 +46,7 @@ LiveOption = Annotated[bool, typer.Option("--live", help="Show each joint as it 
                                           "friction curve.")]
 RerunOption = Annotated[str | None, typer.Option("--rerun", metavar="FILE", help="Keep what --live shows for the Rerun "
                                                "viewer (.rrd), or view to open it; needs stribeck[rerun].")]
-LawOption = Annotated[str, typer.Option(help="Friction law (docs/theory.md), or auto: coulomb-viscous and stribeck compete.")]
+LawOption = Annotated[str, typer.Option(help="Friction law by name (docs/theory.md), or auto: those of the toolkit compete.")]
 LoadOption = Annotated[str, typer.Option(help="Load that friction grows with: none, torque, bending, normal, components (radial, "
                                           "axial and bending, each with a coefficient), or auto.")]
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from stribeck.drivers.connect import DRIVERS, connect
+from stribeck.drivers.connect import connect, driver_function
 from stribeck.experiments.errors import TooShort
 from stribeck.experiments.methods.breakaway_ramps import plan_breakaway
 from stribeck.experiments.methods.lowest_speed_search import plan_lowest_speed
@@ -16,6 +16,7 @@ from stribeck.experiments.plans.plan import Plan
 from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed, Goal
 from stribeck.experiments.recording.follow import Enough
 from stribeck.ident.arm.arm_file import ArmFile
+from stribeck.ident.arrays import Array
 from stribeck.ident.errors import unknown_name
 from stribeck.ident.fit.information import Expectation
 from stribeck.ident.log.run import BREAKAWAY, LOWEST_SPEED, VALIDATION, WARM_UP
@@ -53,7 +54,7 @@ def plan_method(method: str, arm: ArmFile, joints: tuple[str, ...] | None = None
     if method not in METHODS:
         raise unknown_name("method", method, METHODS)
     make, options = METHODS[method]
-    step = connect(arm).resolution.velocity_step if arm.driver.kind in DRIVERS else None
+    step = _velocity_step(arm)
     if goal is None or earlier:
         plan = make(arm, joints, seed, replace(options, goal=goal), step, earlier)
     else:
@@ -71,6 +72,18 @@ def plan_experiment(experiment: str, method: str, arm: ArmFile, joints: tuple[st
     if experiment not in EXPERIMENTS:
         raise unknown_name("experiment", experiment, (ROUND_TRIPS, *EXPERIMENTS))
     return EXPERIMENTS[experiment](arm, joints, seed)
+
+
+def shortest(method: str, arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0) -> float:
+    """Robot time of the least grid that a goal is sought with [s]; arguments and errors as of `plan_method`."""
+    make, options = METHODS[method]
+    postures, speeds = GRIDS[0]
+    return make(arm, joints, seed, replace(options, postures=postures, speeds=speeds), _velocity_step(arm)).robot_time
+
+
+def _velocity_step(arm: ArmFile) -> Array | None:
+    """Steps of the drives' velocity set-points, shape (n,), where the driver can be had here; connects nothing."""
+    return connect(arm).resolution.velocity_step if driver_function(arm) else None
 
 
 def _least(make: Callable[[int, int], Plan], goal: Goal) -> Plan:

@@ -146,11 +146,11 @@ def check_separable(plan: Plan) -> None:
 
 
 def load_spread(plan: Plan, mechanism: Mechanism) -> dict[str, dict[str, tuple[float, float]]]:
-    """Least and greatest value of every load over each joint's strokes: joint -> load -> (low, high)."""
+    """Least and greatest value of every load over each joint's strokes and ramps: joint -> load -> (low, high)."""
     spread: dict[str, dict[str, tuple[float, float]]] = {}
     for j, name in enumerate(mechanism.names):
         legs = [(start, np.array(segment.target)) for start, segment in plan.legs()
-                if segment.kind != "move" and segment.target[j] != start[j]]
+                if segment.kind != "move" and (segment.target[j] != start[j] or segment.joint == name)]
         if legs:
             points = np.array([point for start, end in legs for point in (start, end, (start + end) / 2.0)])
             loads = joint_loads(mechanism, points)

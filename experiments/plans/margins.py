@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from stribeck.drivers.connect import HOLDING
+from stribeck.drivers.connect import holds_in_silence
 from stribeck.drivers.wire.axis import BRAKE_CLOSES
 from stribeck.drivers.wire.drive_keys import LinkKeys
 from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, Swing, Trapezoid
@@ -35,7 +35,7 @@ def silence(arm: ArmFile) -> float:
         return 0.0
     watchdog = float(arm.driver.model_dump().get("watchdog", LinkKeys.model_fields["watchdog"].default))
     acts = watchdog + SILENT_CYCLES / arm.driver.rate
-    return max(acts, BRAKE_CLOSES) if arm.driver.kind in HOLDING else acts + BRAKE_CLOSES
+    return max(acts, BRAKE_CLOSES) if holds_in_silence(arm) else acts + BRAKE_CLOSES
 
 
 def run_on(speed: Array, acceleration: Array, silent: float) -> Array:

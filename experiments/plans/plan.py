@@ -10,17 +10,18 @@ torque of one joint grows until it moves, and the joint is brought back.
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import tomlkit
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.plans.lowered_speed import LoweredSpeed
 from stribeck.ident.arrays import Array
+from stribeck.ident.errors import unknown_name
 from stribeck.ident.fit.information import ExpectedPrecision
-from stribeck.ident.log.run import FIT
+from stribeck.ident.log.run import FIT, PURPOSES
 from stribeck.ident.toml_tables import parse_table, read_toml, upgrade
 from stribeck.ident.whole_files import write_whole
 
@@ -158,6 +159,12 @@ def plan_from_table(table: dict[str, Any], path: Path) -> Plan:
                 parsed.robot_time, parsed.purpose, parsed.predicted, parsed.lowered)
 
 
+def _known_purpose(purpose: str) -> str:
+    if purpose not in PURPOSES:
+        raise unknown_name("purpose", purpose, PURPOSES)
+    return purpose
+
+
 class _PlanTable(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
     schema_version: int = Field(alias="schema")
@@ -169,6 +176,6 @@ class _PlanTable(BaseModel):
     start: tuple[float, ...]
     segments: tuple[Segment, ...]
     robot_time: float = 0.0
-    purpose: Literal["fit", "validation", "warm-up", "lowest-speed", "breakaway"] = "fit"
+    purpose: Annotated[str, AfterValidator(_known_purpose)] = FIT
     predicted: tuple[ExpectedPrecision, ...] = ()
     lowered: tuple[LoweredSpeed, ...] = ()

@@ -14,8 +14,12 @@ from stribeck.ident.plugins import installed, load
 DESCRIPTIONS: dict[str, Callable[[Calibration, Path | None], Export]] = {"urdf": to_urdf, "mjcf": to_mjcf, "sdf": to_sdf}
 NUMBERS: dict[str, Callable[[Calibration], Export]] = {
     "json": to_json, "csv": to_csv, "ros2": to_ros2, "c": to_c, "vendor": to_vendor}
-EXPORTS = (*DESCRIPTIONS, *NUMBERS)
 GROUP = "stribeck.exporters"    # entry points of formats that other packages bring: functions as those of `NUMBERS`
+
+
+def export_formats() -> tuple[str, ...]:
+    """Names of all formats, those of entry points of the group ``stribeck.exporters`` last."""
+    return (*DESCRIPTIONS, *NUMBERS, *installed(GROUP))
 
 
 def export(calibration: Calibration, target: str, into: Path | None = None) -> Export:
@@ -26,7 +30,7 @@ def export(calibration: Calibration, target: str, into: Path | None = None) -> E
     calibration : Calibration
         Loaded from its file.
     target : str
-        A name in `EXPORTS`, or of an entry point of the group ``stribeck.exporters``.
+        One of `export_formats`.
     into : Path, optional
         Robot description that friction is written into; default is the calibration's model.
 
@@ -38,7 +42,7 @@ def export(calibration: Calibration, target: str, into: Path | None = None) -> E
     if target in DESCRIPTIONS:
         return DESCRIPTIONS[target](calibration, into)
     if target not in NUMBERS and target not in installed(GROUP):
-        raise unknown_name("export format", target, (*EXPORTS, *installed(GROUP)))
+        raise unknown_name("export format", target, export_formats())
     if into is not None:
         raise InputError(f"--into {into}: {target} holds numbers alone; friction is written into {', '.join(DESCRIPTIONS)} files")
     exporter: Callable[[Calibration], Export] = NUMBERS[target] if target in NUMBERS else load(GROUP, target)

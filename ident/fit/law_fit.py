@@ -138,7 +138,7 @@ def with_intervals(best: Best, load_name: str) -> FitResult:
     found = spread(whole, noise, values, free)
     scale = np.array([values[names[k]] if names[k] in limits else 1.0 for k in free])     # of parameters in the logarithm
     covariance = found.covariance * np.outer(scale, scale)
-    units = {name: unit(name, data.prismatic) for name in names}
+    units = {name: unit(name, data.prismatic, load_name) for name in names}
     fitted = {name: Parameter(values[name], None, None, None, units[name], "at bound", "zero is the least it can be")
               for name in names}
     ends = interval_ends(whole, noise, values, free, found)

@@ -96,6 +96,9 @@ def quantity_named(name: str) -> Quantity:
     return quantity_named(coefficient).component(part)
 
 
-def unit(name: str, prismatic: bool = False) -> str:
-    """Unit of a quantity for a revolute or prismatic joint."""
-    return quantity_named(name).unit_of(prismatic)
+def unit(name: str, prismatic: bool = False, load: str = "") -> str:
+    """Unit of a quantity for a revolute or prismatic joint; of a coefficient where it multiplies this load."""
+    quantity = quantity_named(name)
+    if quantity.raises and load in COMPONENTS:
+        quantity = quantity.component(load)
+    return quantity.unit_of(prismatic)

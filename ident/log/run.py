@@ -23,7 +23,7 @@ SCHEMA = 1
 SAMPLES, EVENTS, RECORD, ARM = "samples.arrows", "events.jsonl", "run.json", "arm"
 RUNS = "runs"               # folder of a campaign
 DONE = "done"               # reason of a run that came to the end of its plan
-FIT, VALIDATION, WARM_UP, LOWEST_SPEED, BREAKAWAY = "fit", "validation", "warm-up", "lowest-speed", "breakaway"
+PURPOSES = FIT, VALIDATION, WARM_UP, LOWEST_SPEED, BREAKAWAY = "fit", "validation", "warm-up", "lowest-speed", "breakaway"
 IMPORTED = "imported"           # for whatever its user wants
 FITTED = (FIT, BREAKAWAY)       # the fit of a campaign takes runs of these purposes
 REPLIES = "replies"     # event: how a bus did, when motion on it had ended

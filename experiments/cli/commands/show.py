@@ -22,7 +22,8 @@ def register(app: typer.Typer) -> None:
 
 def export(source: Annotated[Path, typer.Argument(metavar="CALIBRATION|RUN", help="Calibration (file or folder) or run folder.")],
            to: Annotated[str, typer.Option("--to", help="Calibration: urdf, mjcf, sdf, json, csv, ros2 (parameters), c (header), "
-                                                        "vendor (fields of a drive). Run: csv, parquet, mcap.")],
+                                                        "vendor (fields of a drive), or a plug-in's. Run: csv, parquet, "
+                                                        "mcap.")],
            out: Annotated[Path | None, out_option("File to write; default beside the source.")] = None,
            into: Annotated[Path | None, typer.Option(help="URDF, MJCF or SDF of the arm that a copy of is given the friction; "
                                                           "default: the calibration's model.")] = None) -> None:

@@ -322,7 +322,7 @@ def _unidentifiable(fit: FitResult, still: dict[str, tuple[float, float]], mecha
     settle = ("a known payload at another distance from the axis would vary it" if q is None
               else vary_load(mechanism, joint, load, q, least))
     note = f"the {word} {found}; coulomb is the level at this load. {settle[0].upper()}{settle[1:]}"
-    return {name: Parameter(None, None, None, None, unit(name), "unidentifiable", note)
+    return {name: Parameter(None, None, None, None, unit(name, prismatic, load), "unidentifiable", note)
             for name in law_named(fit.law).with_load}
 
 

@@ -26,9 +26,10 @@ class TestOpening:
 
     def test_a_port_that_cannot_be_opened_is_said(self, make_arm):
         for port in ("socket://127.0.0.1:9", "/dev/nothing-here"):
-            with pytest.raises(DriverError, match=f"the port {port} cannot be opened"), \
+            with pytest.raises(DriverError, match=f"^the port {port} cannot be opened: ") as refused, \
                     connect(make_arm(merged(PAIR["dynamixel"], {"driver": {"port": port}}))):
                 pass
+            assert str(refused.value).count(port) == 1
 
 
 def test_a_line_that_is_unplugged_is_an_error_of_ours(on_pty):

@@ -116,6 +116,20 @@ def test_a_bus_that_fails_for_good_is_told_once_more_after_the_last_rung(arm):
         steps(arm, 3, np.array([0.1, 0.1]))
 
 
+def test_what_nobody_expected_of_a_rung_hides_neither_the_reason_nor_what_others_say(arm, monkeypatch):
+    def broken(axis):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Ideal, "quick_stop", broken)
+    arm.link.failures = 10**9
+    with pytest.raises(ZeroDivisionError) as raised:
+        steps(arm, 3, np.array([0.1, 0.1]))
+    reason, *others = raised.value.__notes__
+    assert reason == "the arm was being stopped: the bus failed: no buffer space available"
+    assert any("the bus failed" in said for said in others)
+    monkeypatch.undo()
+
+
 @pytest.mark.parametrize("coasts", [0.4, 9.0])
 def test_brakes_close_once_the_joints_are_at_rest(make_arm, monkeypatch, coasts):
     """A drive says that it stops as soon as it begins to."""

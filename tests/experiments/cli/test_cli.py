@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -22,9 +23,14 @@ from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.experiments.cli import app
 from stribeck.experiments.cli.app import _Ending, _explain
 from stribeck.experiments.errors import RecordingFailed
+from stribeck.experiments.exporters.run_formats import RUN_EXPORTS
+from stribeck.experiments.methods.registry import EXPERIMENTS, METHODS
 from stribeck.experiments.plans.plan import write_plan
 from stribeck.experiments.recording.run_writer import RunWriter
 from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.export.formats import DESCRIPTIONS, NUMBERS
+from stribeck.ident.fit.choice.selection import ORDER
+from stribeck.ident.fit.joint.directions import DIFFERENCES
 from stribeck.ident.log.campaign_folder import find_runs
 from stribeck.ident.log.run import ARM, EVENTS, RECORD, SAMPLES, load_run
 from tests.places import DATA
@@ -518,7 +524,7 @@ class TestUnknownDriver:
             arm = make_arm({"driver": {"kind": "canopn"}})
             refused([command, arm.path, *options], f"{arm.path.name}: unknown driver kind 'canopn'", "did you mean 'canopen'?")
 
-    def test_a_plug_in_is_planned_for_without_being_loaded(self, cli, make_arm, monkeypatch):
+    def test_a_plug_in_that_cannot_be_loaded_is_planned_for(self, cli, make_arm, monkeypatch):
         entry = EntryPoint("bench", "no.such.module:connect", "stribeck.drivers")
         monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [entry])
         arm = make_arm({"driver": {"kind": "bench"}, "workspace": {"box": [[-1.0, 1.0]] * 3}})
@@ -683,6 +689,14 @@ print("LOADED", *sorted({HEAVY!r} & sys.modules.keys()))
         outcome = cli(command, "--help")
         assert outcome.code == 0
         assert "Usage" in outcome.out
+
+    @pytest.mark.parametrize(("command", "names"), [
+        ("export", (*DESCRIPTIONS, *NUMBERS, *RUN_EXPORTS)), ("run", (*METHODS, *EXPERIMENTS)),
+        ("fit", ("auto", *DIFFERENCES, *ORDER[:-1]))])
+    def test_help_names_what_there_is(self, cli, command, names):
+        """Its texts are written by hand: it has to be there before the tables are loaded."""
+        said = re.sub(r"[\s│]+", "", cli(command, "--help").out)
+        assert [name for name in names if name not in said] == []
 
     def test_version(self, cli):
         from importlib.metadata import version

@@ -14,6 +14,7 @@ from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.methods.breakaway_ramps import plan_breakaway
 from stribeck.experiments.plans.check_plan import check_plan
+from stribeck.experiments.plans.forecast import load_spread
 from stribeck.experiments.plans.plan import Plan, Segment, read_plan, write_plan
 from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.experiments.recording.replay_run import replay_run
@@ -118,6 +119,8 @@ class TestPlan:
         kinds = {(segment.joint, segment.posture, np.sign(segment.rate)) for segment in made.segments if segment.kind == "ramp"}
         assert len(kinds) == 2 * 4 * 2
         assert {segment.dwell for segment in made.segments if segment.kind == "ramp"} == {1.0, 4.0}
+        low, high = load_spread(made, load_mechanism(make_arm()))["lift"]["torque"]
+        assert low < 0.7 * high                     # what breakaway may grow with is shown
         write_plan(made, tmp_path / "plan.toml")
         assert read_plan(tmp_path / "plan.toml") == made
 

@@ -38,6 +38,7 @@ class TestFile:
     @pytest.mark.parametrize(("change", "words"), [
         (lambda table: table.pop("names"), ["names is missing"]),
         (lambda table: table.update(sped=1), ["unknown key 'sped'", "did you mean 'seed'"]),
+        (lambda table: table.update(purpose="warmup"), ["purpose", "'warmup'", "did you mean 'warm-up'", "lowest-speed"]),
         (lambda table: table["segments"][1].update(sped=1), ["segments.1.sped", "did you mean 'speed'"]),
         (lambda table: table["segments"][1].update(kind="strok"), ["segments.1.kind", "'strok'"]),
         (lambda table: table["segments"][1].update(speed=float("nan")), ["segments.1.speed", "nan"]),

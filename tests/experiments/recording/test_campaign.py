@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -22,6 +23,7 @@ from stribeck.experiments.campaign_options import CampaignOptions, begun_with
 from stribeck.experiments.cli.common import agree
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.fit_runs import Delivery
+from stribeck.experiments.methods.lowest_speed_search import plan_lowest_speed
 from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
 from stribeck.experiments.methods.registry import METHODS
 from stribeck.experiments.plans.check_plan import check_plan
@@ -471,6 +473,26 @@ def test_a_budget_holds_all_that_moves_and_plans_follow_from_the_folder_alone(ar
     assert delivery.robot_time == pytest.approx(sum(load_run(path, ()).duration for path in campaign_runs(out)))
     again = 20.0 + 10.0                                 # the warm-up before what was broken off, and ways to the start
     assert 0.5 * budget < delivery.robot_time <= budget + again
+
+
+def test_a_budget_too_short_for_any_plan_is_told_before_the_search_moves(arm, tmp_path):
+    class Declined(Exception):
+        pass
+
+    def decline(ahead: list[Plan]) -> None:
+        raise Declined
+
+    def begin(budget: float) -> list[str]:
+        told: list[str] = []
+        operator = Operator(decline, say=lambda heading, sentence: told.append(f"{heading}: {sentence}"))
+        with pytest.raises(Declined):
+            calibrate(arm, tmp_path / f"{budget:.0f}", CampaignOptions(("turn",), search=True, budget=budget), operator)
+        return told
+
+    search = plan_lowest_speed(arm, ("turn",), 0).robot_time
+    (told,) = begin(search + 5.0)
+    assert re.match(r"budget: the shortest plan takes \d+ s, 5 s are left beside the search", told)
+    assert begin(search + 3600.0) == []
 
 
 def test_a_budget_that_other_motions_take(arm, tmp_path):

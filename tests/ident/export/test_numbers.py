@@ -10,7 +10,8 @@ import pytest
 
 from stribeck import Calibration
 from stribeck.ident.errors import InputError
-from stribeck.ident.export.formats import EXPORTS, export
+from stribeck.ident.export.formats import NUMBERS, export, export_formats
+from stribeck.ident.export.result import Export
 from stribeck.ident.laws.law_table import law_named
 from tests.ident.export.conftest import made_joint
 
@@ -71,9 +72,17 @@ def test_vendor_fields_are_the_friction_they_say(make_calibration: Callable[...,
 def test_an_unknown_format_lists_the_formats(make_calibration: Callable[..., Calibration]) -> None:
     with pytest.raises(InputError, match=r"unknown export format 'sdff'; did you mean 'sdf'\?"):
         export(make_calibration(), "sdff")
-    assert EXPORTS == ("urdf", "mjcf", "sdf", "json", "csv", "ros2", "c", "vendor")
+    assert export_formats()[:8] == ("urdf", "mjcf", "sdf", "json", "csv", "ros2", "c", "vendor")
 
 
-@pytest.mark.parametrize("target", EXPORTS)
+def test_a_format_that_a_script_adds_is_listed(make_calibration: Callable[..., Calibration],
+                                               monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(NUMBERS, "matlab", lambda calibration: Export(calibration.arm, ".m", ()))
+    assert "matlab" in export_formats()
+    with pytest.raises(InputError, match=r"did you mean 'matlab'\?"):
+        export(make_calibration(), "matlap")
+
+
+@pytest.mark.parametrize("target", export_formats())
 def test_exports_are_the_same_every_time(calibration: Calibration, target: str) -> None:
     assert export(calibration, target) == export(calibration, target)

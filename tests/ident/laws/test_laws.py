@@ -141,6 +141,10 @@ def test_laws_work_as_lmfit_models() -> None:
 def test_units_follow_the_kind_of_joint() -> None:
     assert [unit(name) for name in ("coulomb", "viscous", "stribeck_velocity")] == ["N·m", "N·m·s/rad", "rad/s"]
     assert [unit(name, prismatic=True) for name in ("coulomb", "viscous", "stribeck_velocity")] == ["N", "N·s/m", "m/s"]
+    loads = "torque", "normal", "bending"
+    assert [unit("coulomb_coefficient", load=load) for load in loads] == ["1", "1", "1"]
+    assert [unit("coulomb_coefficient", prismatic=True, load=load) for load in loads] == ["1", "1", "1/m"]      # N per N·m
+    assert unit("coulomb", prismatic=True, load="bending") == "N"
 
 
 def test_an_unknown_law_lists_the_laws() -> None:
