@@ -1,6 +1,7 @@
 """Prediction errors of round trips that were left out of the fit.
 
-A fit without some round trips needs no points: their sums of products W (`variable_projection`) are taken from those of all.
+A fit without some round trips needs no points: their sums of products W (`variable_projection`) are taken from those of all. They
+are summed over blocks at once, which for long runs is much less than for each round trip.
 Nonlinear parameters are searched anew for each block that is left out, on a grid that is finer around the optimum of all.
 """
 
@@ -9,12 +10,13 @@ from collections.abc import Mapping
 import numpy as np
 
 from stribeck.ident.arrays import Array, Groups
+from stribeck.ident.fit.group_sums import product_sums
 from stribeck.ident.fit.law_fit import speed_classes
 from stribeck.ident.fit.law_on_points import prior_squares
 from stribeck.ident.fit.noise import Noise
 from stribeck.ident.fit.points import FitPoints, as_they_are
 from stribeck.ident.fit.search_range import combined, search_axes
-from stribeck.ident.fit.variable_projection import row_blocks, whitened
+from stribeck.ident.fit.variable_projection import row_blocks, weighted_spread, whitened_rows
 from stribeck.ident.laws.law import Law
 
 _ONE_SPEED = 0.05       # scatter of a round trip's speed, in the logarithm, from which it has none of its own
@@ -50,15 +52,16 @@ def held_out_errors(data: FitPoints, law: Law, noise: Noise, whole: Mapping[str,
     plain : float
         Root mean square error of the points [N·m].
     """
-    # axes: grid point k, round trip g of G, block b of B, point n, parameter i of p and the torque as the last q
-    order, g = np.argsort(block, kind="stable"), np.arange(data.groups)
-    starts = np.flatnonzero(np.diff(block[order], prepend=-1))
-    b = np.arange(len(starts))
+    # axes: grid point k, round trip g of G, block b of B, point n of N, parameter i of p and the torque as the last q
+    parts = [_in_order(block), _in_order(block[data.group])]
+    b, g, n = np.arange(int(block.max()) + 1), np.arange(len(block)), np.arange(len(data.group))
+    apart = weighted_spread(data) / noise.within**2
     least, white, plain = np.full(len(b), np.inf), np.zeros(len(g)), np.zeros(len(g))
     for rows in row_blocks(data, law, near(data, law, whole)):
-        W = whitened(data, rows, noise)                                                         # (K, G, p + 1, p + 1)
-        p = W.shape[-1] - 1
-        own = np.add.reduceat(W[:, order], starts, axis=1)                                      # (K, B, p + 1, p + 1)
+        means, about = whitened_rows(data, rows, noise)                                         # (K, G, q), (K, N, q)
+        own = sum(product_sums(values[:, order], of) for values, (order, of) in zip((means, about), parts, strict=True))
+        own[..., -1, -1] += np.bincount(block, apart)                                           # (K, B, q, q)
+        p = own.shape[-1] - 1
         total = own.sum(axis=1, keepdims=True) + prior_squares(data, law) - own                 # without each block
         scale = np.sqrt(np.maximum(np.diagonal(total, axis1=2, axis2=3)[..., :p], 1e-300))
         gram = total[..., :p, :p] / (scale[..., :, None] * scale[..., None, :]) + _RIDGE * np.eye(p)
@@ -68,12 +71,19 @@ def held_out_errors(data: FitPoints, law: Law, noise: Noise, whole: Mapping[str,
         found = misfit[k, b]
         better, e, k = (found < least)[block], np.column_stack((-beta[k, b], np.ones(len(b))))[block], k[block]  # of round trips
         least = np.minimum(least, found)
-        white[better] = np.einsum("gi,gij,gj->g", e, W[k, g], e)[better]        # e' W e, squared whitened error of a trip
-        error = np.einsum("nq,nq->n", rows[k[data.group], np.arange(len(data.group))], e[data.group])      # of points [N·m]
-        square = error**2 if data.count is None else data.count * error**2
-        plain[better] = np.bincount(data.group, square)[better]
+        at, error = k[data.group], e[data.group]                                                # of points
+        mean, off = np.einsum("gq,gq->g", means[k, g], e), np.einsum("nq,nq->n", about[at, n], error)
+        white[better] = (mean**2 + np.bincount(data.group, off**2) + apart)[better]             # squared whitened error of a trip
+        square = np.einsum("nq,nq->n", rows[at, n], error) ** 2                                 # [N·m]^2
+        plain[better] = np.bincount(data.group, square if data.count is None else data.count * square)[better]
     spread = 0.0 if data.spread is None else float(data.spread.sum())
     return np.log1p(np.maximum(0.0, white)), float(np.sqrt((plain.sum() + spread) / data.samples.sum()))
+
+
+def _in_order(block: Groups) -> tuple[Groups, Groups]:
+    """The order of rows by their blocks, and these blocks in it."""
+    order = np.argsort(block, kind="stable")
+    return order, block[order]
 
 
 _NEAR, _FINE = 0.15, 13     # range of the logarithm around a known nonlinear parameter, and points in it, that are tried

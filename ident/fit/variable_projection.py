@@ -97,7 +97,7 @@ class Moments:
             sums, about = _about_means(data, rows)
             parts.append((sums, np.swapaxes(about, -1, -2) @ about))
         sums, squares = (np.concatenate(part) for part in zip(*parts, strict=True))
-        squares[:, -1, -1] += _weighted_spread(data).sum()
+        squares[:, -1, -1] += weighted_spread(data).sum()
         return cls(data, law, grid, sums, squares)
 
     def total(self, noise: Noise) -> Array:
@@ -162,7 +162,8 @@ def _about_means(data: FitPoints, rows: Array) -> tuple[Array, Array]:
     return sums, about if data.weight is None else about * np.sqrt(data.weight)[data.group, None]
 
 
-def _weighted_spread(data: FitPoints) -> Array:
+def weighted_spread(data: FitPoints) -> Array:
+    """Sum of squares of the samples' torque about their point, of each round trip, as much as it counts, shape (G,)."""
     spread = np.zeros(data.groups) if data.spread is None else data.spread
     return spread if data.weight is None else spread * data.weight
 
@@ -173,13 +174,18 @@ def variance_of_sums(data: FitPoints, noise: Noise) -> Array:
     return variance if data.weight is None else variance / data.weight
 
 
+def whitened_rows(data: FitPoints, rows: Array, noise: Noise) -> tuple[Array, Array]:
+    """Whitened means of rows (..., N, q) over each round trip, and the whitened rows about them: (..., G, q), (..., N, q)."""
+    sums, about = _about_means(data, rows)
+    return sums / np.sqrt(variance_of_sums(data, noise))[:, None], about / noise.within
+
+
 def whitened(data: FitPoints, rows: Array, noise: Noise) -> Array:
     """Sums of products of the whitened rows of each round trip, W above; rows (..., N, q), shape (..., G, q, q)."""
-    sums, about = _about_means(data, rows)
+    means, about = whitened_rows(data, rows, noise)
     squares = product_sums(about, data.group)
-    squares[..., -1, -1] += _weighted_spread(data)
-    weighted = sums / variance_of_sums(data, noise)[:, None]
-    return np.asarray(squares / noise.within**2 + sums[..., :, None] * weighted[..., None, :])
+    squares[..., -1, -1] += weighted_spread(data) / noise.within**2
+    return np.asarray(squares + means[..., :, None] * means[..., None, :])
 
 
 def least_squares(total: Array, free: int) -> Optimum:
@@ -269,8 +275,7 @@ def residual_sums(data: FitPoints, law: Law, noise: Noise, values: Mapping[str, 
 
 def level_rows(data: FitPoints, law: Law, noise: Noise, values: Mapping[str, float]) -> list[Array]:
     """Whitened sums of the rows of `jacobian` and, last, the residual over each round trip, by time; shape (G, p + 1) a run."""
-    sums, _ = _about_means(data, _jacobian_rows(data, law, values))
-    rows = sums / np.sqrt(variance_of_sums(data, noise))[:, None]
+    rows, _ = whitened_rows(data, _jacobian_rows(data, law, values), noise)
     time = np.arange(len(rows)) if data.time is None else data.time
     run = np.zeros(len(rows), dtype=int) if data.run is None else data.run
     order = np.lexsort((time, run))
