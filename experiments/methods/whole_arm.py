@@ -222,7 +222,8 @@ def _ways(design: Design, candidates: Array, asked: NDArray[np.bool_],
         ways[rows], free[rows] = sign[rows] * longest, True
     if not free[0] and (up | down)[0, active].all():            # home cannot be done without: many more directions
         sign = np.where(up[0] & ((rng.random((_MANY, len(low))) < 0.5) | ~down[0]), 1.0, -1.0)
-        found = np.flatnonzero(clear(np.zeros(_MANY, dtype=np.int_), sign))
+        single, drawn_as = np.unique(sign, axis=0, return_inverse=True)
+        found = np.flatnonzero(clear(np.zeros(len(single), dtype=np.int_), single)[drawn_as.ravel()])
         if len(found):
             ways[0], free[0] = sign[found[0]] * longest, True
     some = (up | down) & ~(up | down)[:, active].all(axis=1)[:, None]       # who is to blame where it is not the box

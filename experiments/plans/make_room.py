@@ -66,13 +66,15 @@ def places_with_room(design: Design, ways_from: WaysFrom, seed: int) -> Places:
         return _places(design, ways_from, seed)
     except NoRoom as error:
         refused = error
-    slower = _slower(design)
+    slower, lacking = _slower(design), "slower strokes have none either"
     for has_room in (lambda one: _home_has_room(one, ways_from, seed), lambda one: _found(one, ways_from, seed) is not None):
-        highest = _highest(slower, has_room)            # whether home has room is soon told, and mostly all that counts
-        if highest and (found := _found(_raised(highest, has_room), ways_from, seed)):
+        if not (highest := _highest(slower, has_room)):     # whether home has room is soon told, and mostly all that counts
+            break
+        if found := _found(_raised(highest, has_room), ways_from, seed):
             return replace(found, lowered=(*found.lowered, *(_lowered(design, found.design, j, refused.lacking)
                                                              for j in design.active if np.isfinite(found.design.cap[j]))))
-    raise PlanError(f"{refused}; slower strokes have none either") from refused
+        lacking = "slower strokes have room there, but not from enough other postures"
+    raise PlanError(f"{refused}; {lacking}") from refused
 
 
 def _highest(slower: Sequence[Design], has_room: HasRoom) -> Design | None:
