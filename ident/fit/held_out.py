@@ -53,14 +53,15 @@ def held_out_errors(data: FitPoints, law: Law, noise: Noise, whole: Mapping[str,
         Root mean square error of the points [N·m].
     """
     # axes: grid point k, round trip g of G, block b of B, point n of N, parameter i of p and the torque as the last q
-    parts = [_in_order(block), _in_order(block[data.group])]
+    trips, points = np.argsort(block, kind="stable"), np.argsort(block[data.group], kind="stable")      # by their blocks
     b, g, n = np.arange(int(block.max()) + 1), np.arange(len(block)), np.arange(len(data.group))
     apart = weighted_spread(data) / noise.within**2
     least, white, plain = np.full(len(b), np.inf), np.zeros(len(g)), np.zeros(len(g))
     for rows in row_blocks(data, law, near(data, law, whole)):
         means, about = whitened_rows(data, rows, noise)                                         # (K, G, q), (K, N, q)
-        own = sum(product_sums(values[:, order], of) for values, (order, of) in zip((means, about), parts, strict=True))
-        own[..., -1, -1] += np.bincount(block, apart)                                           # (K, B, q, q)
+        own = (product_sums(means[:, trips], block[trips])
+               + product_sums(about[:, points], block[data.group][points]))                     # (K, B, q, q)
+        own[..., -1, -1] += np.bincount(block, apart)
         p = own.shape[-1] - 1
         total = own.sum(axis=1, keepdims=True) + prior_squares(data, law) - own                 # without each block
         scale = np.sqrt(np.maximum(np.diagonal(total, axis1=2, axis2=3)[..., :p], 1e-300))
@@ -78,12 +79,6 @@ def held_out_errors(data: FitPoints, law: Law, noise: Noise, whole: Mapping[str,
         plain[better] = np.bincount(data.group, square if data.count is None else data.count * square)[better]
     spread = 0.0 if data.spread is None else float(data.spread.sum())
     return np.log1p(np.maximum(0.0, white)), float(np.sqrt((plain.sum() + spread) / data.samples.sum()))
-
-
-def _in_order(block: Groups) -> tuple[Groups, Groups]:
-    """The order of rows by their blocks, and these blocks in it."""
-    order = np.argsort(block, kind="stable")
-    return order, block[order]
 
 
 _NEAR, _FINE = 0.15, 13     # range of the logarithm around a known nonlinear parameter, and points in it, that are tried
