@@ -65,7 +65,9 @@ class ColumnMap:
     @property
     def option(self) -> str:
         """The option that gives this entry, in quotes that hold in a shell and in TOML."""
-        text = f"{self.target}={self.column}" + (f"[{self.unit}]" if self.unit else "")
+        behind = _UNIT.search(self.column)              # a unit that the name ends in is not said twice
+        stated = behind is not None and known_spelling(behind[1] or behind[2] or "", known_units(self.signal)) == self.unit
+        text = f"{self.target}={self.column}" + ("" if stated or not self.unit else f"[{self.unit}]")
         return "--column " + (shlex.quote(text) if _SHELL.search(text) else f'"{text}"')
 
     def find(self, names: Iterable[str]) -> str | None:
@@ -75,13 +77,14 @@ class ColumnMap:
         """
         names = list(names)
         exact = [name for name in names if name == self.column] or [name for name in names if name.strip() == self.column]
-        if exact or self.unit is None:
+        free = self.unit is None or _is_number(self.unit)
+        if free and (exact or self.unit is None):
             return exact[0] if len(exact) == 1 else None
-        free = _is_number(self.unit)
         known = known_units(self.signal)
-        stated = [name for name in names if bare(name) == self.column
+        stated = [name for name in names if bare(name) == self.column and name != self.column
                   and (free or (text := stated_unit(name)) == self.unit or known_spelling(text, known) == self.unit)]
-        return stated[0] if len(stated) == 1 else None
+        found = stated if len(stated) == 1 else exact       # "pos" in deg is "pos [deg]" where there are both
+        return found[0] if len(found) == 1 else None
 
 
 def bare(name: str) -> str:

@@ -39,9 +39,10 @@ _WORDS = {
 _CURRENT = {"current", "currents", "curr", "amps", "iq", "strom", "iststrom"}
 _TIME = ("t", "time", "timestamp", "stamp", "seconds", "sec", "secs", "zeit", "times", "timestamps", "zeitstempel",
          "elapsed")
-_NOT_MEASURED = {"target", "cmd", "command", "commands", "commanded", "desired", "des", "ref", "reference", "goal", "set",
-                 "setpoint", "action", "error", "err", "tcp", "ext", "external", "stiffness", "limit", "std", "min", "max",
-                 "index", "soll", "sollwert", "ziel",
+_COMMANDED = {"target", "cmd", "command", "commands", "commanded", "desired", "des", "ref", "reference", "goal", "set",
+              "setpoint", "soll", "sollmoment", "solldrehmoment"}
+_NOT_MEASURED = {*_COMMANDED, "action", "error", "err", "tcp", "ext", "external", "stiffness", "limit", "std", "min", "max",
+                 "index", "sollwert", "ziel",
                  *(f"soll{what}" for what in ("position", "lage", "winkel", "drehzahl", "geschwindigkeit", "moment", "drehmoment",
                                               "strom"))}
 _NEUTRAL = {"actual", "measured", "meas", "act", "joint", "joints", "j", "axis", "motor", "observation", "ist",
@@ -55,18 +56,20 @@ _GOOD_PART = 0.2        # of a joint's range that it spans in a unit which canno
 _LEAST_RATE = 5.0       # Hz; a slower log is in another unit of time
 
 
-def guess_columns(table: Table, given: Sequence[ColumnMap], arm: ArmFile, mechanism: Mechanism) -> tuple[ColumnMap, ...]:
+def guess_columns(table: Table, given: Sequence[ColumnMap], arm: ArmFile, mechanism: Mechanism,
+                  commanded: bool = False) -> tuple[ColumnMap, ...]:
     """Given entries, and guessed ones for what they leave out; what is not given and cannot be guessed stays out.
 
     Velocity and temperature are guessed like position and torque, but a log need not have them. A unit that a map states
-    is never changed; one that neither map nor name states is guessed from the numbers.
+    is never changed; one that neither map nor name states is guessed from the numbers. Torques are the `commanded` ones, or
+    those that no name says are.
     """
     check_distinct(given, table.names, table.source)
     have, taken = {entry.target for entry in given}, {entry.find(table.names) for entry in given}
     clock = None if "t" in have else _time([name for name in table.names if name not in taken], table)
     joints = []
     for signal in _WORDS:
-        columns, how = _of_joints(signal, table, mechanism.names)
+        columns, how = _of_joints(signal, table, mechanism.names, commanded)
         joints += [(signal, joint, column, how) for joint, column in zip(mechanism.names, columns, strict=True)
                    if column is not None and column not in taken and f"{signal}.{joint}" not in have]
     wanted = [name for name in (*taken, clock, *(entry[2] for entry in joints)) if name is not None]
@@ -119,6 +122,13 @@ def equally_good(table: Table, joints: tuple[str, ...]) -> str:
             f"{f', or leave the second out with {other}' if other else ''}")
 
 
+def commanded_torques(table: Table, joints: tuple[str, ...]) -> list[str]:
+    """Columns whose names say that a controller asked for these torques."""
+    words = {name: set(_tokens(name, joints)) for name in table.names}
+    return [name for name, own in words.items()
+            if own & _WORDS["tau"] and own & _COMMANDED and not own & (_NOT_MEASURED - _COMMANDED)]
+
+
 def _numbered(name: str) -> tuple[str, ...]:
     """What columns of one signal have in common, numbers aside."""
     return tuple("#" if token.isdigit() else token for token in _tokens(name))
@@ -144,17 +154,19 @@ def _clock(column: str, table: Table) -> ColumnMap:
     return column_map("t", None, column, unit, column, why)
 
 
-def _of_joints(signal: str, table: Table, joints: tuple[str, ...]) -> tuple[list[str | None], str]:
+def _of_joints(signal: str, table: Table, joints: tuple[str, ...], commanded: bool = False) -> tuple[list[str | None], str]:
     """The column of every joint, and by what of its name; all None, and the first columns, where two ways to read the names are
     equally good.
     """
     def strange(shape: tuple[str, ...]) -> int:
-        return len(set(shape) - _NEUTRAL - _WORDS[signal] - {"#"})
+        return len(set(shape) - _NEUTRAL - _WORDS[signal] - (_COMMANDED if commanded else set()) - {"#"})
 
     words = {name: set(_tokens(name, joints)) for name in table.names}
     spoken = set().union(*_WORDS.values())
     measured = [name for name in table.names if not words[name] & _NOT_MEASURED and (
         words[name] & _WORDS[signal] or (not words[name] & spoken and _only(_unit(name, table)) == signal))]
+    if commanded and signal == "tau":
+        measured = commanded_torques(table, joints) or measured
     if signal == "q":                   # qd or "joint velocity state" are no positions
         others = set().union(*(words for key, words in _WORDS.items() if key != "q"))
         measured = [name for name in measured if not words[name] & others]

@@ -111,7 +111,7 @@ def import_log(table: Table, arm: ArmFile, columns: Sequence[ColumnMap], campaig
                else entry for entry in columns]
     _check_units(log, arm, mechanism)
     origin = {"log": Path(table.source).name, "sha256": _digest(Path(table.source)), "torque_signal": signal,
-              "columns": {entry.target: _described(entry) for entry in columns}, "notes": list(log.notes),
+              "columns": {entry.target: _described(entry, table.names) for entry in columns}, "notes": list(log.notes),
               **({"torque_constants": constants} if constants else {})}
     return _write(log, arm, mechanism, campaign, note, origin, raw)
 
@@ -260,8 +260,9 @@ def _as_run(log: _Log, arm: ArmFile, mechanism: Mechanism) -> Run:
     return Run(Path(log.source), {}, arm, (), mechanism.names, log.t, log.segment, {"q": log.q, "tau": log.tau})
 
 
-def _described(entry: ColumnMap) -> dict[str, Any]:
-    return {"column": entry.column, "unit": entry.unit, "factor": entry.factor} | ({"guess": entry.guess} if entry.guess else {})
+def _described(entry: ColumnMap, names: Sequence[str]) -> dict[str, Any]:
+    said = {"column": entry.find(names) or entry.column, "unit": entry.unit, "factor": entry.factor}
+    return said | ({"guess": entry.guess} if entry.guess else {})
 
 
 def _digest(path: Path) -> str | None:

@@ -156,7 +156,7 @@ def import_(file: Annotated[Path, typer.Argument(metavar="LOG", help="CSV, JSON,
         table, clock = at_rate(table, rate)
         given = (*_without_time(given, rate), clock)
     signal = agreed_signal(torque_signal, arm_file, file, yes, text)
-    columns = agreed_columns(table, given, arm_file, mechanism, yes, text)
+    columns = agreed_columns(table, given, arm_file, mechanism, signal, yes, text)
     refuse_unseen(file, columns, torque_signal, arm_file, yes)
     refuse_sensor(file, columns, torque_signal, table)
     table = between(table, next(entry for entry in columns if entry.signal == "t"), start, end)

@@ -39,7 +39,7 @@ def agreed_signal(stated: str | None, arm: "ArmFile", log: Path, yes: bool, text
     return signal
 
 
-def agreed_columns(table: "Table", given: Sequence["ColumnMap"], arm: "ArmFile", mechanism: "Mechanism", yes: bool,
+def agreed_columns(table: "Table", given: Sequence["ColumnMap"], arm: "ArmFile", mechanism: "Mechanism", signal: str, yes: bool,
                    text: "Console") -> tuple["ColumnMap", ...]:
     """The whole column map; guesses are shown, and on a terminal agreed to, before they are used.
 
@@ -52,10 +52,10 @@ def agreed_columns(table: "Table", given: Sequence["ColumnMap"], arm: "ArmFile",
     """
     from stribeck.drivers.errors import ArmStopped
     from stribeck.experiments.importers.columns import check_complete, missing_targets
-    from stribeck.experiments.importers.guess import equally_good, guess_columns, likely
+    from stribeck.experiments.importers.guess import commanded_torques, equally_good, guess_columns, likely
     from stribeck.ident.errors import InputError, command
 
-    columns = guess_columns(table, given, arm, mechanism)
+    columns = guess_columns(table, given, arm, mechanism, signal == "commanded")
     guessed = [entry for entry in columns if entry.guess]
     for entry in guessed:
         text.print(f"guess     {entry.option}  ({entry.guess})")
@@ -65,7 +65,9 @@ def agreed_columns(table: "Table", given: Sequence["ColumnMap"], arm: "ArmFile",
     if missing := missing_targets(columns, mechanism.names):
         signals = {entry.signal for entry in columns}
         tie = f"; {said}" if (said := equally_good(table, mechanism.names)) else ""
+        asked = commanded_torques(table, mechanism.names)
         why = "" if "tau" in signals or "q" not in signals or tie else (
+            f"; {asked[0]} and the like are torques that were asked for: --torque-signal commanded takes them" if asked else
             "; positions alone show no friction, a torque or current is needed")
         try:
             check_complete(columns, mechanism.names)

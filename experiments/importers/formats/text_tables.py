@@ -76,6 +76,8 @@ def texts_of(path: Path, most: int) -> tuple[tuple[str, ...], list[list[str]], t
             lines = islice(file, layout.skip, None)
             filled = (_cells(line, layout.separator) for line in lines if not line.startswith("#"))
             rows = list(islice((cells for cells in filled if any(cells)), most))
+        if not rows:
+            raise ValueError("no line of numbers below its header")
     width = len(layout.names)
     whole = [(row + [""] * width)[:width] for row in rows]
     return layout.names, [list(column) for column in zip(*whole, strict=True)], layout.notes

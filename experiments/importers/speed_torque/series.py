@@ -168,7 +168,7 @@ def _guess(name: str, cells: Cells) -> _Found | None:
     found = known_spelling(unit, known_units(signal)) if unit else None
     if unit and found is None and quantity in ("speed", "torque"):
         raise InputError(f"{cells.source}: column {name!r}: {unknown_name('unit', unit, known_units(signal))}; state a factor to "
-                         f"{_USUAL[quantity]}, as --column \"{quantity}={bare(name)}[0.5 {_USUAL[quantity]}/{unit}]\"")
+                         f"{_USUAL[quantity]}, as --column \"{quantity}={bare(name)}[0.5 {_USUAL[quantity]} per {unit}]\"")
     last = re.split(r"[_./\s]", bare(name))[-1]
     found = found or (known_spelling(last, known_units(signal)) if last != bare(name) or quantity == "speed" else None)
     if found is None and quantity == "torque" and words & _CURRENT:
@@ -204,7 +204,8 @@ def _labelled(guessed: list[_Found], every: list[_Found]) -> list[_Found]:
 def _option(found: _Found) -> str:
     target = ".".join([found.quantity, *([found.joint] if found.joint else []),
                        *([{1: "forward", -1: "backward"}[found.direction]] if found.direction else [])])
-    unit = f"[{found.entry.unit}]" if found.entry.unit else ""
+    ends = bool(re.search(r"[\])]\s*$", found.entry.column)) and bool(stated_unit(found.entry.column))
+    unit = f"[{found.entry.unit}]" if found.entry.unit and not ends else ""       # what the heading says is not said twice
     return f"--column \"{target}={found.entry.column}{unit}\"  ({found.entry.guess})"
 
 

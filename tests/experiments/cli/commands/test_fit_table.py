@@ -107,6 +107,12 @@ class TestFit:
 
 
 class TestAdvice:
+    @pytest.mark.parametrize("rows", [(), ("10-1.1", "20-1.2"), ("a,b",)])
+    def test_a_table_without_numbers(self, cli, table, rows):
+        refused = cli("fit", "--table", table("speed [rpm],torque [Nm]", rows))
+        assert refused.code == 2
+        assert "no line of numbers below its header" in refused.err
+
     """The command that a refusal names is run on the very table that was refused."""
 
     @pytest.mark.parametrize(("header", "lines"), [

@@ -113,3 +113,14 @@ class TestKnownNames:
         run = recorded(bring(header, columns, *options))
         np.testing.assert_allclose(run.signals["tau"], 0.5 * TAU, atol=1e-6)
         assert run.record["import"]["torque_signal"] == "commanded"
+
+    def test_torques_that_a_controller_asked_for(self, bring):
+        """As simulators and their users log them; named where they are the only ones, and taken where they are asked for."""
+        header = ("time", "dof_pos.0", "dof_pos.1", "des_dof_pos.0", "des_dof_pos.1", "des_dof_torque.0", "des_dof_torque.1")
+        columns = np.column_stack((T, Q, Q, TAU))
+        refused = bring(header, columns)
+        assert refused.code == 2
+        assert "des_dof_torque.0 and the like are torques that were asked for: --torque-signal commanded takes them" in refused.err
+        run = recorded(bring(header, columns, "--torque-signal", "commanded"))
+        np.testing.assert_allclose(run.signals["tau"], TAU, atol=1e-6)
+        np.testing.assert_allclose(run.signals["q"], Q, atol=1e-6)
