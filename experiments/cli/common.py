@@ -59,6 +59,8 @@ DirectionalOption = Annotated[str, typer.Option(help="How directions may differ:
                                                      "(driving the load and being driven back by it), or auto.")]
 DriftOption = Annotated[str, typer.Option(help="Drift of friction over a single run: fitted along and so taken out where there "
                                            "are 12 round trips (auto), or only reported (none).")]
+LossOption = Annotated[str, typer.Option(help="Round trips that went wrong count less (huber), or as all others (squares); auto: "
+                                              "less where some lie far off all others.")]
 BasisOption = Annotated[str, typer.Option(help="Torque as the drive reports it, or divided by its scale against gravity where "
                                                "that is identified (drive, gravity-corrected).")]
 

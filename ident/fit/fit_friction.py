@@ -10,21 +10,18 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stribeck.ident.arrays import Array, first_of_groups, group_index
+from stribeck.ident.arrays import Array, group_index
 from stribeck.ident.errors import FitError, InputError, unknown_name
 from stribeck.ident.fit.fit_result import FitResult
+from stribeck.ident.fit.outliers import LOSSES, fit_robustly
 from stribeck.ident.fit.points import FitPoints, worth
 from stribeck.ident.laws.law_table import laws_on_offer
 
-LOSSES = ("squares", "huber")
-HUBER = 1.345           # 95 % efficient where no round trip went wrong
-_NORMAL_MEDIAN = 1.4826     # standard deviations in a median of absolute values
-_REWEIGHTED = 5         # how often
 _REVERSED = 0.8         # part of the points in which the torque opposes the motion where its sign is wrong
 
 
 def fit_friction(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None = None, group: ArrayLike | None = None,
-                 law: str = "auto", loss: str = "squares", std: ArrayLike | None = None) -> FitResult:
+                 law: str = "auto", loss: str = "auto", std: ArrayLike | None = None) -> FitResult:
     """Fit friction to points of one joint.
 
     Parameters
@@ -41,8 +38,8 @@ def fit_friction(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None 
     law : str
         A name in `LAWS`, or "auto" to let them compete on round trips left out.
     loss : str
-        "squares", or "huber": a round trip off by more than `HUBER` standard deviations counts less, for logs in which some
-        went wrong.
+        "squares"; "huber": a round trip off by more than `HUBER` standard deviations counts less, for logs in which some
+        went wrong; "auto": the same where some are far off all others.
     std : array_like, shape (N,), optional
         Scatter of the samples behind each point [N·m]. Where it differs much within round trips, points count by its inverse
         square; what a round trip counts is told by its level in any case.
@@ -66,22 +63,11 @@ def fit_friction(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None 
     laws = laws_on_offer(law)
     if loss not in LOSSES:
         raise unknown_name("loss", loss, LOSSES)
-    chosen = select(data, loads, laws).chosen
-    for _ in range(_REWEIGHTED if loss == "huber" else 0):
-        data = replace(data, weight=_huber_weights(data, chosen))
-        chosen = select(data, loads, laws).chosen
-    chosen = with_lack_of_fit(chosen)
+    selection, _ = fit_robustly(data, lambda points: select(points, loads, laws), lambda found: found.chosen, loss)
+    chosen = with_lack_of_fit(selection.chosen)
     residual = np.full(np.shape(velocity), np.nan)
     residual[np.asarray(velocity, dtype=float) != 0.0] = chosen.residual
     return replace(chosen, residual=residual)
-
-
-def _huber_weights(data: FitPoints, fit: FitResult) -> Array:
-    """How much each round trip counts, by how far its mean residual is off in robust standard deviations, shape (G,)."""
-    mean = np.bincount(data.group, np.sign(data.w) * fit.residual) / data.samples
-    assert fit.noise.level is not None
-    off = np.abs(mean) / first_of_groups(fit.noise.level, data.group)
-    return np.asarray(1.0 / np.maximum(1.0, off / (HUBER * max(_NORMAL_MEDIAN * float(np.median(off)), 1e-12))))
 
 
 def _checked(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None, group: ArrayLike | None,

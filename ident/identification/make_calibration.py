@@ -38,6 +38,7 @@ def _calibration(arm: ArmFile, runs: Sequence[Run], mechanism: Mechanism, joints
            **({"directional": options.directional} if options.directional != "auto" else {}),
            **({"motion": options.motion} if general else {}),
            **({"drift": options.drift} if options.drift != "auto" else {}),
+           **({"loss": options.loss} if options.loss != "auto" else {}),
            **({"seed": seeds[0]} if seeds else {}),
            **({"assumed": list(arm.assumed)} if arm.assumed else {}),
            **({"lack_of_fit": lacking} if (lacking := {name: list(map(asdict, joint.fit.lack_of_fit))

@@ -13,6 +13,7 @@ from stribeck.experiments.cli.common import (
     JsonOption,
     LawOption,
     LoadOption,
+    LossOption,
     OutOption,
     console,
     print_json,
@@ -45,7 +46,7 @@ def fit(runs: Annotated[list[Path] | None, typer.Argument(metavar="RUN...", help
         motion: Annotated[str, typer.Option(help="Fit any motion instead of round trips: with the rigid-body torque of the "
                                             "model, or with the joint's own inertia and gravity (model, joint).")] = "none",
         directional: DirectionalOption = "auto", torque_basis: BasisOption = "drive", drift: DriftOption = "auto",
-        as_json: JsonOption = False) -> None:
+        loss: LossOption = "auto", as_json: JsonOption = False) -> None:
     """Runs to calibration, offline."""
     from stribeck.experiments.cli.commands.table_dialogue import fit_table_file, refuse_of_table
     from stribeck.experiments.cli.commands.tried_fits import refusal
@@ -57,7 +58,7 @@ def fit(runs: Annotated[list[Path] | None, typer.Argument(metavar="RUN...", help
     from stribeck.ident.log.run import BREAKAWAY, FITTED, load_run
 
     text = console(as_json)
-    options = Options(law, load, motion, directional, torque_basis, drift)
+    options = Options(law, load, motion, directional, torque_basis, drift, loss)
     if table is not None:
         delivered(text, *fit_table_file(text, table, runs or [], arm, column or [], ignore or [], options, out), as_json)
         return

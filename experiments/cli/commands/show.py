@@ -90,7 +90,7 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Campaign 
     options, created = Options(), None
     if (folder / "calibration.toml").is_file():
         loaded = Calibration.load(folder)
-        chosen = {key: loaded.fit[key] for key in ("law", "load", "motion", "directional", "drift") if key in loaded.fit}
+        chosen = {key: loaded.fit[key] for key in ("law", "load", "motion", "directional", "drift", "loss") if key in loaded.fit}
         options, created = Options(**chosen, torque_basis=loaded.torque_basis), loaded.created
     target = out or folder
     target.mkdir(parents=True, exist_ok=True)

@@ -19,6 +19,7 @@ from stribeck.ident.fit.joint.gravity import fit_gravity, zero_shift
 from stribeck.ident.fit.joint.misfit_words import misfit_findings, order_finding, speeds_in_order
 from stribeck.ident.fit.joint.torque_basis import BASES, corrected, divided, divisor, uncertain
 from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS
+from stribeck.ident.fit.outliers import LOSSES, fit_robustly
 from stribeck.ident.fit.points import FitPoints, worth
 from stribeck.ident.fit.residuals.holding import with_lack_of_fit
 from stribeck.ident.laws.law_table import is_law, law_named, law_names, laws_on_offer, unit
@@ -37,6 +38,7 @@ PRIOR = {"delay": DELAY, "drift": 0.05}     # a warm arm drifts by a few per cen
 _DELAY = 0.01           # s; a delay is fitted where this much would shift friction
 _DELAY_SHIFT = 0.01     # by this fraction
 _DRIFT_ROUND_TRIPS = 12
+_SHOWN = 5              # round trips that are listed
 _LOADS = ("normal", "torque", "bending")
 _ARM = 0.1              # m; by no longer an arm does a bearing turn a force into friction
 _APART = 0.1            # part of a component's variation that the others must leave, or they look the same
@@ -52,6 +54,7 @@ class Options:
     directional: str = "auto"           # how directions may differ: "none", "viscous", "driving"
     torque_basis: str = "drive"         # or "gravity-corrected": torque divided by its scale against gravity
     drift: str = "auto"         # alike in all runs, fitted along where round trips are many; or "none": only reported
+    loss: str = "auto"          # "huber" weighs round trips that went wrong down, "squares" does not, "auto" where there are some
 
     def __post_init__(self) -> None:
         if self.law != "auto" and not is_law(self.law):
@@ -62,6 +65,10 @@ class Options:
             raise unknown_name("motion", self.motion, ("none", *RIGID))
         if self.drift not in ("auto", "none"):
             raise unknown_name("way to take drift", self.drift, ("auto", "none"))
+        if self.loss not in LOSSES:
+            raise unknown_name("loss", self.loss, LOSSES)
+        if self.loss == "huber" and self.motion != "none":
+            raise InputError("loss = \"huber\" weighs round trips; leave motion out")
         if self.directional not in ("auto", "none", *DIFFERENCES):
             raise unknown_name("directional", self.directional, ("auto", "none", *DIFFERENCES))
         if self.directional == "driving" and self.motion != "none":
@@ -145,7 +152,8 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
                 run=pd.Series(pd.factorize(points["run"])[0]).groupby(group).first().to_numpy(),
                 count=worth(points["std"].to_numpy(dtype=float), group))
     laws = laws_on_offer(options.law)
-    selection = select(data, loads, laws, components=components)
+    selection, wrong = fit_robustly(data, lambda some: select(some, loads, laws, components=components),
+                                    lambda found: found.chosen, options.loss)
     fit = selection.chosen
     single = None if fit.components else loads[fit.load]
     directional, difference = differing(points, group, single, options.directional, data.prismatic, fit.values.get("viscous"))
@@ -167,6 +175,7 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
                                 f"{fit.serial:.2f}, as where it wanders over minutes; the intervals allow "
                                 "for it. Another order of speeds, or several runs (--repeats), would show whether it stays"))
     findings += _undecided(name, fit, selection.candidates)
+    findings += _outlying(name, points, group, wrong)
     if options.load == "components" and not components:
         findings.append(Finding(name, "components", f"{name}: {alike}; postures that vary them apart would give each a "
                                                     "coefficient"))
@@ -231,6 +240,17 @@ def _undecided(name: str, fit: FitResult, candidates: Sequence[Candidate]) -> tu
     return (Finding(name, "law", f"{name}: low-speed excess, shape undecided: a Stribeck effect is {fit.stribeck_share:.0%} "
                     f"plausible (laws: {', '.join(alike)}). The band of friction holds all of them within the tested speeds; "
                     "more round trips at low speeds would settle the shape"),)
+
+
+def _outlying(name: str, points: pd.DataFrame, group: Groups, wrong: np.ndarray) -> tuple[Finding, ...]:
+    """A word about round trips that lie far off all others."""
+    if not wrong.any():
+        return ()
+    found = points.groupby(group)[["speed", "t"]].mean()[wrong].sort_values("speed")
+    shown = ", ".join(f"{speed:.3g}" for speed in found["speed"][:_SHOWN]) + (", ..." if len(found) > _SHOWN else "")
+    return (Finding(name, "outliers", f"{name}: {wrong.sum()} of {len(wrong)} round trips lie far off all others, at speeds "
+                    f"{shown}, and count less; look at what happened there, or give all the same weight with --loss squares",
+                    float(found["t"].min())),)
 
 
 def _shifted(name: str, points: pd.DataFrame, friction: Array, group: Groups) -> tuple[Finding, ...]:

@@ -105,6 +105,19 @@ class TestFit:
         assert all("wanders over minutes" not in text for text in said)
         assert all(("neighbouring speeds" in text) == (law != "auto") for text in said)
 
+    def test_rows_that_went_wrong_are_named_and_count_less(self, cli, table):
+        tau = (COULOMB + VISCOUS * W) * (1.0 + 0.01 * np.random.default_rng(2).standard_normal(len(W)))
+        tau[[6, 15]] *= 1.5, 0.6
+        path = table("speed [rad/s],torque [Nm]", [f"{w:.6f},{f:.6f}" for w, f in zip(W, tau, strict=True)])
+        done = cli("fit", "--table", path)
+        assert f"2 of {len(W)} round trips lie far off all others, at speeds {W[6]:.3g}, {W[15]:.3g}, and count less" in done.out
+        assert "--loss squares" in done.out
+        assert "far off" not in cli("fit", "--table", path, "--loss", "squares", "-o", "plain").out
+        robust, plain = (Calibration.load(name).joints["joint"].parameters["coulomb"] for name in ("calibration-friction", "plain"))
+        assert robust.low <= COULOMB <= robust.high
+        assert robust.half_width < 0.3 * plain.half_width
+        assert Calibration.load("plain").fit["loss"] == "squares"
+
 
 class TestAdvice:
     @pytest.mark.parametrize("rows", [(), ("10-1.1", "20-1.2"), ("a,b",)])

@@ -120,7 +120,7 @@ class TestKnownNames:
         columns = np.column_stack((T, Q, Q, TAU))
         refused = bring(header, columns)
         assert refused.code == 2
-        assert "des_dof_torque.0 and the like are torques that were asked for: --torque-signal commanded takes them" in refused.err
+        assert "des_dof_torque.0 and the like are torques that were asked for: --torque-signal commanded" in refused.err
         run = recorded(bring(header, columns, "--torque-signal", "commanded"))
         np.testing.assert_allclose(run.signals["tau"], TAU, atol=1e-6)
         np.testing.assert_allclose(run.signals["q"], Q, atol=1e-6)

@@ -1,0 +1,63 @@
+"""Round trips that went wrong are found and count less; clean ones are as without, and a law that does not fit makes none."""
+
+import numpy as np
+import pytest
+
+from stribeck.ident.fit.choice.selection import select
+from stribeck.ident.fit.fit_friction import fit_friction
+from stribeck.ident.fit.outliers import fit_robustly, outliers
+from stribeck.ident.fit.points import FitPoints
+from stribeck.ident.laws.law_table import laws_on_offer
+
+W = np.geomspace(0.01, 1.0, 41)
+TRUTH = {"coulomb": 1.0, "static": 1.3, "viscous": 0.5}
+
+
+def friction(seed=0, noise=0.01, drop=0.3):
+    return 1.0 + drop * np.exp(-(W / 0.05) ** 2) + 0.5 * W + noise * np.random.default_rng(seed).standard_normal(len(W))
+
+
+def spoiled(seed=0):
+    tau = friction(seed)
+    tau[[5, 20]] *= 1.6, 0.5
+    return tau
+
+
+def test_two_bad_rows_of_41_hide_nothing():
+    fit = fit_friction(W, spoiled())
+    assert fit.law == "stribeck"
+    for name, value in TRUTH.items():
+        found = fit.parameters[name]
+        assert found.verdict == "identified"
+        assert found.low <= value <= found.high
+    plain = fit_friction(W, spoiled(), loss="squares").parameters["coulomb"]
+    assert plain.half_width > 5.0 * fit.parameters["coulomb"].half_width
+
+
+def test_they_are_named():
+    data = FitPoints(W, spoiled(), None, np.arange(len(W)))
+    _, found = fit_robustly(data, select_all, lambda selection: selection.chosen, "auto")
+    assert np.flatnonzero(found).tolist() == [5, 20]
+
+
+def select_all(points):
+    return select(points, {"none": None}, laws_on_offer())
+
+
+@pytest.mark.parametrize("noise", [0.01, 0.05])
+@pytest.mark.parametrize("drop", [0.0, 0.3])
+def test_clean_round_trips_are_fitted_as_without(noise, drop):
+    for seed in range(5):
+        tau = friction(seed, noise, drop)
+        auto, squares = (fit_friction(W, tau, loss=loss) for loss in ("auto", "squares"))
+        assert auto.parameters == squares.parameters
+
+
+@pytest.mark.parametrize("law", ["coulomb-viscous", "quadratic"])
+def test_a_law_that_does_not_fit_makes_no_outliers(law):
+    """A drop over a few speeds, at the slowest or amid them, is friction and not what went wrong."""
+    noise = 0.003 * np.random.default_rng(0).standard_normal(len(W))
+    for place in (0.01, 0.1):
+        tau = 1.0 + 0.4 * np.exp(-(np.log(W / place) / 0.25) ** 2) + 0.5 * W + noise
+        data = FitPoints(W, tau, None, np.arange(len(W)))
+        assert not outliers(data, fit_friction(W, tau, law=law, loss="squares")).any()
