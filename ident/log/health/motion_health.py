@@ -12,6 +12,7 @@ from stribeck.ident.log.finding import Finding
 from stribeck.ident.log.health.command_lag import late_motions
 from stribeck.ident.log.health.gaps import recorded_whole
 from stribeck.ident.log.health.late_torque import late_torques
+from stribeck.ident.log.health.ringing import ringing
 from stribeck.ident.log.health.uneven_speed import uneven_speeds
 from stribeck.ident.log.round_trips import Reduction
 from stribeck.ident.log.run import DONE, Run
@@ -38,9 +39,10 @@ def check_motion(run: Run, reduction: Reduction, prismatic: np.ndarray) -> tuple
     findings = _stood_still(run, prismatic)
     for joint in range(len(run.names)):
         step = encoder_step(run.signals["q"][:, joint])
+        unit = "m/s" if prismatic[joint] else "rad/s"
         findings += _stale(run, joint, step)
-        findings += uneven_speeds(run, joint, step, [stroke for stroke in reduction.strokes if stroke.joint == joint],
-                            "m/s" if prismatic[joint] else "rad/s")
+        findings += uneven_speeds(run, joint, step, [stroke for stroke in reduction.strokes if stroke.joint == joint], unit)
+        findings += ringing(run, joint, unit)
     return (*findings, *late_motions(run), *late_torques(run, reduction.strokes), *_left_out(run, reduction.left_out))
 
 

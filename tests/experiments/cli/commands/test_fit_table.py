@@ -113,7 +113,8 @@ class TestFit:
         assert f"2 of {len(W)} round trips lie far off all others, at speeds {W[6]:.3g}, {W[15]:.3g}, and count less" in done.out
         assert "--loss squares" in done.out
         assert "far off" not in cli("fit", "--table", path, "--loss", "squares", "-o", "plain").out
-        robust, plain = (Calibration.load(name).joints["joint"].parameters["coulomb"] for name in ("calibration-friction", "plain"))
+        robust, plain = (Calibration.load(name).joints["joint"].parameters["coulomb"]
+                         for name in ("calibration-friction", "plain"))
         assert robust.low <= COULOMB <= robust.high
         assert robust.half_width < 0.3 * plain.half_width
         assert Calibration.load("plain").fit["loss"] == "squares"
