@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from stribeck.ident.arrays import Array, group_index
 from stribeck.ident.errors import FitError, InputError, unknown_name
 from stribeck.ident.fit.fit_result import FitResult
-from stribeck.ident.fit.outliers import LOSSES, fit_robustly
+from stribeck.ident.fit.joint.outliers import LOSSES, fit_robustly
 from stribeck.ident.fit.points import FitPoints, worth
 from stribeck.ident.laws.law_table import laws_on_offer
 

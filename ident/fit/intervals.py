@@ -11,6 +11,9 @@ both, in which the noise model counts as `TRUST` degrees of freedom (a moderated
 Both take round trips as independent. Where their levels are correlated in the order of time (r from one to the next, and by more
 than chance), the noise model's variance is that of a first-order autoregression, with r^|i - j| between round trips i and j.
 
+Passes of general motion are few and long. Their levels tell Coulomb friction and offset, all else shows within them, where
+residuals follow each other: the same autoregression over the points of each pass, and degrees of freedom by levels alone.
+
 References
 ----------
 Kendall, Biometrika 41 (1954) 403, for the bias of r;
@@ -29,7 +32,7 @@ from stribeck.ident.fit.group_sums import symmetric_inverse
 from stribeck.ident.fit.noise import Noise
 from stribeck.ident.fit.points import as_they_are
 from stribeck.ident.fit.search_range import combined
-from stribeck.ident.fit.variable_projection import Moments, Optimum, level_rows, residual_sums
+from stribeck.ident.fit.variable_projection import Moments, Optimum, level_rows, residual_sums, rows_in_passes
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,7 @@ class Spread:
 
 
 TRUST = 10.0            # degrees of freedom that the noise model counts for
+_OF_LEVELS = 2          # parameters that the levels of passes tell, Coulomb friction and offset: the others show within a pass
 
 
 def spread(whole: Moments, noise: Noise, values: Mapping[str, float], free: Sequence[int]) -> Spread:
@@ -82,13 +86,19 @@ def spread(whole: Moments, noise: Noise, values: Mapping[str, float], free: Sequ
         serial = correlation([rows[:, -1] for rows in levels], p)
         if serial > 0.0:
             variance = np.maximum(variance, autoregressive(model, [rows[:, list(free)] for rows in levels], serial))
+    else:
+        passes = rows_in_passes(whole.data, whole.law, noise, values)
+        if (next_ := following([rows[:, -1] for rows in passes])) > 0.0:
+            variance = np.maximum(variance, autoregressive(model, [rows[:, list(free)] for rows in passes], next_))
     wider = np.sqrt(variance)
-    factor = float(stdtrit(max(1, len(sums) - p), 0.975))
+    told = p if whole.data.view is as_they_are else min(p, _OF_LEVELS)
+    factor = float(stdtrit(max(1, len(sums) - told), 0.975))
     return Spread(model * np.outer(wider, wider), factor * wider, factor, serial, wider)
 
 
 CHANCE = 1.645          # standard deviations by which chance makes levels correlate once in twenty times
-_STRONGEST = 0.9        # correlation that so few round trips can tell
+_STRONGEST = 0.9        # correlation that so few round trips can tell,
+_CLOSEST = 0.98         # and that points of a pass can have
 _ENOUGH = 12            # round trips from which it can be told
 
 
@@ -103,8 +113,16 @@ def correlation(levels: Sequence[Array], parameters: int) -> float:
     return float(min(_STRONGEST, found + (1.0 + 3.0 * found) * parameters / (2.0 * groups)))
 
 
+def following(passes: Sequence[Array]) -> float:
+    """Correlation of a residual with the next one of its pass, without the bias that the mean of a pass brings; at least 0."""
+    products = sum(float(own[1:] @ own[:-1]) for own in passes)
+    squares, freedom = sum(float(own @ own) for own in passes), sum(len(own) - 1 for own in passes)
+    return float(np.clip(products / max(squares, 1e-300) + len(passes) / max(freedom, 1), 0.0, _CLOSEST))
+
+
 def autoregressive(model: Array, levels: Sequence[Array], serial: float) -> Array:
-    """Variance of each parameter over the noise model's, if the levels of round trips i and j of a run correlate by r^|i - j|."""
+    """Variance of each parameter over the noise model's, if levels i and j of a run, or points of a pass, correlate by
+    r^|i - j|."""
     from scipy.signal import lfilter  # takes a while to load
 
     added = np.zeros(len(model))

@@ -282,5 +282,11 @@ def level_rows(data: FitPoints, law: Law, noise: Noise, values: Mapping[str, flo
     return np.split(rows[order], np.flatnonzero(np.diff(run[order])) + 1)
 
 
+def rows_in_passes(data: FitPoints, law: Law, noise: Noise, values: Mapping[str, float]) -> list[Array]:
+    """Whitened rows of `jacobian` and, last, the residual about the mean of each pass, in its order; shape (n, p + 1) a pass."""
+    _, about = _about_means(data, _jacobian_rows(data, law, values))
+    return np.split(about / noise.within, np.cumsum(np.bincount(data.group))[:-1])
+
+
 def _jacobian_rows(data: FitPoints, law: Law, values: Mapping[str, float]) -> Array:
     return np.column_stack((jacobian(data, law, values), data.tau - predicted(data, law, values)))

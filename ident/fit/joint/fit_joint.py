@@ -17,9 +17,9 @@ from stribeck.ident.fit.joint.directions import DIFFERENCES, differing, directio
 from stribeck.ident.fit.joint.general_motion import DELAY, RIGID, beside_friction, fit_motion, law_torque, motion_points
 from stribeck.ident.fit.joint.gravity import fit_gravity, zero_shift
 from stribeck.ident.fit.joint.misfit_words import misfit_findings, order_finding, speeds_in_order
+from stribeck.ident.fit.joint.outliers import LOSSES, fit_robustly
 from stribeck.ident.fit.joint.torque_basis import BASES, corrected, divided, divisor, uncertain
 from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS
-from stribeck.ident.fit.outliers import LOSSES, fit_robustly
 from stribeck.ident.fit.points import FitPoints, worth
 from stribeck.ident.fit.residuals.holding import with_lack_of_fit
 from stribeck.ident.laws.law_table import is_law, law_named, law_names, laws_on_offer, unit

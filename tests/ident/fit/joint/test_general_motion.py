@@ -294,6 +294,34 @@ class TestEmps:
                   {"q": q[:, None], "tau": 35.1507 * volts[:, None]})
         return reduce_motion(filtered([run], [load_mechanism(arm)]), "carriage")
 
+    @pytest.fixture(scope="class")
+    @classmethod
+    def halves(cls):
+        """Fits of the two halves of the log, of four passes each."""
+        from scipy.io import loadmat
+
+        table, arm = loadmat(EMPS), load_arm("emps")
+        t, q, volts = (table[name].ravel() for name in ("t", "qm", "vir"))
+        fits = []
+        for rows in (t < 12.4, t >= 12.4):
+            run = Run(Path("emps"), {}, arm, (), ("carriage",), t[rows], np.zeros(rows.sum(), dtype=int),
+                      {"q": q[rows, None], "tau": 35.1507 * volts[rows, None]})
+            motion = reduce_motion(filtered([run], [load_mechanism(arm)]), "carriage")
+            fits.append(fit_motion(motion, law="coulomb-viscous").chosen)
+        return fits
+
+    @pytest.mark.parametrize("name", ["coulomb", "viscous"])
+    def test_halves_differ_as_their_standard_errors_say(self, halves, name):
+        """Not more, and not so little that the intervals are too wide."""
+        from scipy.special import chdtri
+
+        one, other = (fit.parameters[name] for fit in halves)
+        standardised = (one.value - other.value) ** 2 / (one.std_error**2 + other.std_error**2)
+        assert chdtri(1.0, 0.975) < standardised < chdtri(1.0, 0.025)
+
+    def test_four_passes_tell_coulomb_friction_within_a_newton(self, halves):
+        assert all(fit.parameters["coulomb"].half_width < 1.0 for fit in halves)
+
     @staticmethod
     def relative_error(motion, selection):
         return np.linalg.norm(selection.chosen.residual) / np.linalg.norm(motion.view(motion.tau))
@@ -321,6 +349,26 @@ class TestEmps:
         assert {p.verdict for p in plain.parameters.values()} == {"identified"}
         assert plain.parameters["coulomb"].half_width < 1.0
         assert chosen.nuisance["viscous_difference"].high < 0.0
+
+
+def test_few_passes_with_residuals_that_follow_each_other_are_covered() -> None:
+    """Six passes at 100 Hz, noise that wanders over a fifth of a second and a level of its own in each pass."""
+    from scipy.signal import lfilter
+
+    t = np.arange(0.0, 13.0, 0.01)
+    dq = np.where((t > 0.5) & (t < 12.5), np.sin(np.pi * (t - 0.5) / 2.0), 0.0)
+    q, number = np.cumsum(dq) * 0.01, np.clip((t - 0.5) // 2.0, 0, 5).astype(int)
+    covered, widths = [], []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        wander = lfilter([0.31], [1.0, -0.95], rng.standard_normal(len(t)))
+        tau = (4.0 * (1.0 + 0.02 * rng.standard_normal(6)[number]) * np.sign(dq) + 2.5 * dq + 0.2 * wander
+               + INERTIA * np.gradient(dq, 0.01) - MASS * G * ARM * np.cos(q))
+        found = fit(log(t, {"q": q[:, None], "tau": tau[:, None]}), law="coulomb-viscous", directional="none").chosen.parameters
+        covered += [found[name].low <= value <= found[name].high for name, value in (("coulomb", 4.0), ("viscous", 2.5))]
+        widths.append(found["coulomb"].half_width)
+    assert np.mean(covered) >= 0.9
+    assert np.median(widths) < 0.4
 
 
 @pytest.mark.parametrize("bits", [12, 14, 16])

@@ -5,7 +5,7 @@ import pytest
 
 from stribeck.ident.fit.choice.selection import select
 from stribeck.ident.fit.fit_friction import fit_friction
-from stribeck.ident.fit.outliers import fit_robustly, outliers
+from stribeck.ident.fit.joint.outliers import fit_robustly, outliers
 from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.laws.law_table import laws_on_offer
 
