@@ -109,4 +109,4 @@ def _of_table(name: str, joint: JointFit, both_ways: bool) -> JointFit:
 def _in_order_of_speed(name: str, correlation: float) -> str:
     """What it means that the friction levels of neighbouring rows correlate, where their order is that of speed."""
     return (f"{name}: friction of neighbouring speeds lies to the same side of the law (it correlates by {correlation:.2f}): the "
-            "law does not bend as friction does, or friction wandered while the speeds rose; the intervals allow for it")
+            "law does not bend as friction does, or it wandered from one to the next; the intervals allow for it")

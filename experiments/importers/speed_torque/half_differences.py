@@ -174,7 +174,7 @@ def _pairs(forward: pd.DataFrame, backward: pd.DataFrame) -> list[tuple[Any, Any
 
 
 def _table(name: str, rows: pd.DataFrame, odd: Array, even: Array, speed: Array) -> pd.DataFrame:
-    """The Points table, each sweep in the order of its speeds; rows of one repeat and speed are one round trip."""
+    """The Points table, each sweep in the order of its speeds; rows of one repeat and speed are one round trip, without a time."""
     cell = np.round(np.log(speed) / np.log(_SAME)).astype(int)
     marks = [f"{repeat or f'#{row}'}@{one}" for repeat, row, one in zip(rows["repeat"], rows["row"], cell, strict=True)]
     load = np.abs(np.nan_to_num(rows["load"].to_numpy(dtype=float)))
@@ -184,4 +184,4 @@ def _table(name: str, rows: pd.DataFrame, odd: Array, even: Array, speed: Array)
         "t": 0.0, "temperature": rows["temperature"].to_numpy(dtype=float), "reference": False, "run": "table"},
         columns=list(COLUMNS))
     found = found.iloc[np.lexsort((odd, speed, load, rows["repeat"]))].reset_index(drop=True)       # however the rows were listed
-    return found.assign(segment=group_index(found["segment"].to_numpy()), t=np.arange(len(found), dtype=float))
+    return found.assign(segment=group_index(found["segment"].to_numpy()))

@@ -43,8 +43,10 @@ def size_and_place(one: Misfit, friction: float, prismatic: bool) -> str:
 
 
 def speeds_in_order(points: pd.DataFrame, group: Groups) -> bool:
-    """Whether round trips were made from slow to fast, or the other way, in every run."""
+    """Whether round trips were made from slow to fast, or the other way, in every run; not known of points without times."""
     trips = points.groupby(group).agg({"speed": "mean", "t": "mean", "run": "first"})
+    if (trips["t"] == trips["t"].iloc[0]).all():
+        return False
     runs = [own for _, own in trips.groupby("run", sort=False) if len(own) >= _SPEEDS]
     return bool(runs) and all(speed_classes(own["speed"].to_numpy()).max() + 1 >= _SPEEDS
                               and abs(spearmanr(own["t"], own["speed"]).statistic) >= _IN_ORDER for own in runs)

@@ -109,7 +109,9 @@ def _own(over: str, rows: Residuals, trips: Residuals, x: Array) -> Iterator[Tes
 
 
 def _in_time(trips: Residuals, time: Array, data: FitPoints, serial: float) -> Iterator[Tested]:
-    """Over time, of what levels do not share with those before them in their run."""
+    """Over time, where it is known, of what levels do not share with those before them in their run."""
+    if not np.ptp(time) > 0.0:
+        return
     run = np.zeros(len(time), dtype=int) if data.run is None else data.run
     order = np.lexsort((time, run))
     ordered, follows = trips.in_order(order), (np.diff(run[order], prepend=-1) == 0).astype(float)
