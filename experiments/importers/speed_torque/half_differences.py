@@ -174,7 +174,7 @@ def _pairs(forward: pd.DataFrame, backward: pd.DataFrame) -> list[tuple[Any, Any
 
 
 def _table(name: str, rows: pd.DataFrame, odd: Array, even: Array, speed: Array) -> pd.DataFrame:
-    """The Points table, each sweep in the order of its speeds; rows of one repeat and speed are one round trip, without a time."""
+    """The Points table, a sweep in the order of its speeds; rows of one repeat and speed are a round trip; times are unknown."""
     cell = np.round(np.log(speed) / np.log(_SAME)).astype(int)
     marks = [f"{repeat or f'#{row}'}@{one}" for repeat, row, one in zip(rows["repeat"], rows["row"], cell, strict=True)]
     load = np.abs(np.nan_to_num(rows["load"].to_numpy(dtype=float)))

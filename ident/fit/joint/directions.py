@@ -60,8 +60,9 @@ def differing(points: pd.DataFrame, group: Groups, load: Array | None, wanted: s
         return "none", {}
     if chosen == "viscous":
         found = fit_gravity(even, gravity, odd, group, prismatic, ways[chosen])
-        if not below_zero(viscous, half := found[DIFFERENCES[chosen]]):
-            return chosen, found
+        half = found[DIFFERENCES[chosen]]
+        if (nearest := possible(viscous, half)) is not None:
+            return chosen, {**found, DIFFERENCES[chosen]: nearest}
         if wanted == "auto":
             return "none", {}
         raise friction_below_zero(viscous, half)
@@ -82,9 +83,18 @@ def even_residuals(points: pd.DataFrame, group: Groups, load: Array | None, dire
     return Residuals.of_least_squares(columns, target, even_noise(columns, target, odd, group), group)
 
 
-def below_zero(viscous: float | None, half: Parameter | None) -> bool:
-    """Whether half a difference exceeds mean viscous friction, so that one direction would give back what friction takes."""
-    return viscous is not None and half is not None and half.value is not None and abs(half.value) > viscous
+def possible(viscous: float | None, half: Parameter) -> Parameter | None:
+    """Half a difference with which viscous friction of neither direction is below zero.
+
+    It cannot exceed the mean. Where the mean is within its interval, it is the mean, and one direction has none; else None: what
+    differs so much is no friction.
+    """
+    if viscous is None or half.value is None or abs(half.value) <= viscous:
+        return half
+    least = float(np.copysign(viscous, half.value))
+    if half.low is None or half.high is None or not half.low <= least <= half.high:
+        return None
+    return replace(half, value=least, note="at most the mean, or friction of one direction would be below zero")
 
 
 def friction_below_zero(viscous: float | None, half: Parameter) -> FitError:

@@ -25,7 +25,7 @@ from stribeck.ident.arrays import Array, group_index
 from stribeck.ident.errors import FitError, TorqueReversed, unknown_name
 from stribeck.ident.fit.choice.selection import Selection, select
 from stribeck.ident.fit.fit_result import FitResult
-from stribeck.ident.fit.joint.directions import below_zero, friction_below_zero
+from stribeck.ident.fit.joint.directions import friction_below_zero, possible
 from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS
 from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.laws.law_table import LAWS, law_named, laws_on_offer
@@ -91,12 +91,22 @@ def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directio
         raise FitError("hardly any of the motion goes the other way at these speeds, so that both directions cannot be "
                        "compared; leave --directional out")
     selection = select(data, offered, laws, ways if directional == "auto" else {directional: ways[directional]})
-    mean, half = selection.chosen.values.get("viscous"), selection.chosen.nuisance.get("viscous_difference")
-    if half is None or not below_zero(mean, half):
+    if (found := _possible(selection)) is not None:
+        return found
+    if directional != "auto":
+        raise friction_below_zero(selection.chosen.values.get("viscous"), selection.chosen.nuisance["viscous_difference"])
+    return select(data, offered, laws, {"none": {}})
+
+
+def _possible(selection: Selection) -> Selection | None:
+    """The selection with viscous friction below zero in neither direction; None where directions differ by more than that."""
+    chosen, name = selection.chosen, "viscous_difference"
+    if (half := chosen.nuisance.get(name)) is None:
         return selection
-    if directional == "auto":
-        return select(data, offered, laws, {"none": {}})
-    raise friction_below_zero(mean, half)
+    nearest = possible(chosen.values.get("viscous"), half)
+    if nearest is None:
+        return None
+    return replace(selection, chosen=replace(chosen, nuisance={**chosen.nuisance, name: nearest}))
 
 
 def _both_ways(motion: Motion) -> bool:

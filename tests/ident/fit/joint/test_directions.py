@@ -50,3 +50,30 @@ def test_viscous_friction_below_zero_is_not_claimed_of_round_trips(half: float, 
     else:
         with pytest.raises(FitError, match="friction below zero is none"):
             differing(points, np.arange(24), None, "viscous", False, VISCOUS)
+
+
+def test_a_direction_without_viscous_friction_has_none_and_not_less() -> None:
+    """Viscous friction forward alone; noise takes what is left backward below zero in every other log."""
+    t, q, tau = swing(rate=250.0)
+    dq = np.gradient(q, t)
+    found = []
+    for seed in range(6):
+        noise = 0.3 * np.random.default_rng(seed).standard_normal(len(t))
+        chosen = fit_motion(reduced(t, q, tau + VISCOUS * np.abs(dq) + noise), law="coulomb-viscous").chosen
+        assert chosen.directional == "viscous"
+        mean, half = chosen.values["viscous"], chosen.nuisance["viscous_difference"].value
+        assert mean + half == pytest.approx(2.0 * VISCOUS, rel=0.1)
+        found.append(mean - half)
+    assert min(found) == 0.0
+    assert max(found) < 0.1 * VISCOUS
+
+
+def test_round_trips_of_a_direction_without_viscous_friction() -> None:
+    speed = np.repeat(np.geomspace(0.05, 1.0, 12), 2)
+    for seed in range(6):
+        noise = 0.01 * np.random.default_rng(seed).standard_normal(24)
+        points = pd.DataFrame({"speed": speed, "odd": COULOMB + VISCOUS * speed, "even": 0.1 + VISCOUS * speed + noise,
+                               "gravity": np.zeros(24)})
+        directional, gravity = differing(points, np.arange(24), None, "auto", False, VISCOUS)
+        assert directional == "viscous"
+        assert gravity["viscous_difference"].value <= VISCOUS
