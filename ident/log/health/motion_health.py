@@ -41,8 +41,8 @@ def check_motion(run: Run, reduction: Reduction, prismatic: np.ndarray) -> tuple
         step = encoder_step(run.signals["q"][:, joint])
         unit = "m/s" if prismatic[joint] else "rad/s"
         findings += _stale(run, joint, step)
-        findings += uneven_speeds(run, joint, step, [stroke for stroke in reduction.strokes if stroke.joint == joint], unit)
-        findings += ringing(run, joint, unit)
+        own = [stroke for stroke in reduction.strokes if stroke.joint == joint]
+        findings += uneven_speeds(run, joint, step, own, unit) or ringing(run, joint, unit)
     return (*findings, *late_motions(run), *late_torques(run, reduction.strokes), *_left_out(run, reduction.left_out))
 
 
