@@ -69,9 +69,9 @@ class Contest:
         return tuple(one.law for one in self.mixture.evidences)
 
     def fit(self, law: Law) -> Best:
-        """The law at the parameters that fit best."""
+        """The law at the parameters that fit best, whether it competes or not."""
         if law.name not in self.fits:
-            self.fits[law.name] = best_of(self.wholes[law.name])
+            self.fits[law.name] = best_of(self.wholes[law.name] if law.name in self.wholes else searched(self.data, law))
         return self.fits[law.name]
 
 
