@@ -182,7 +182,7 @@ def result_table(result: "Identification", width: int) -> "RenderableType":
         table.add_row(name, joint.law.replace("coulomb-viscous", "coulomb-v."), joint.load,
                       *(plus_minus(joint.parameters.get(quantity.name)) for quantity in shown),
                       part, f"{joint.held_out_rmse:.2g}", Text.assemble((word, COLOURS[word]), _weakest(joint, word), (
-                          ", misfit" if result.joints[name].fit.lack_of_fit else "")))
+                          ", misfit" if name in result.calibration.fit.get("lack_of_fit", ()) else "")))
     return fitted(table, width)
 
 

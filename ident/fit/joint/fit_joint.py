@@ -145,7 +145,8 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
     components, alike = _components(points, options, bool(mechanism.prismatic[joint]))
     if components:
         loads = {**({} if options.load == "components" else loads), "components": points[list(components)].to_numpy(dtype=float)}
-    columns = nuisance(points, trips, options.drift == "auto")
+    in_order = speeds_in_order(points, group)
+    columns = nuisance(points, trips, options.drift == "auto", in_order)
     data = FitPoints(points["speed"].to_numpy(dtype=float), odd, None, group, columns,
                 {column: PRIOR[column] for column in columns}, bool(mechanism.prismatic[joint]),
                 time=points.groupby(group)["t"].mean().to_numpy(),
@@ -166,7 +167,7 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
     gravity["delay"] = _explained(fit.nuisance.get("delay"))
     if scale is not None:
         fit = uncertain(fit, gravity["scale"])
-    findings = [*misfit_findings(name, fit, float(np.median(odd)), data.prismatic, speeds_in_order(points, group)),
+    findings = [*misfit_findings(name, fit, float(np.median(odd)), data.prismatic, in_order),
                 *order_finding(name, points, group)]
     findings += [Finding(name, "torque basis", f"{name} stays in the drive's torque: its scale against gravity is "
                         f"{gravity['scale'].verdict}")] if options.torque_basis != "drive" and scale is None else []
@@ -317,15 +318,19 @@ def _components(points: pd.DataFrame, options: Options, prismatic: bool) -> tupl
     return tuple(varied), ""
 
 
-def nuisance(points: pd.DataFrame, trips: int, drift: bool = True) -> dict[str, Array]:
-    """Columns fitted along: what a delayed torque signal and a slow drift, alike in all runs, do to the odd part."""
+def nuisance(points: pd.DataFrame, trips: int, drift: bool = True, in_order: bool = False) -> dict[str, Array]:
+    """Columns fitted along: what a delayed torque signal and a slow drift, alike in all runs, do to the odd part.
+
+    Few round trips cannot tell a drift; where speeds were measured in their order it counts all the same: intervals then have
+    to hold what it may have been.
+    """
     odd, rate = points["odd"].to_numpy(dtype=float), points["gravity_rate"].to_numpy(dtype=float)
     columns = {}
     if np.max(np.abs(rate) * _DELAY / np.abs(odd)) > _DELAY_SHIFT:
         columns["delay"] = -rate
     run, t = group_index(points["run"].to_numpy()), points["t"].to_numpy(dtype=float)
     runs = [t[run == k] for k in range(run.max() + 1)]
-    if drift and trips - len(runs) >= _DRIFT_ROUND_TRIPS - 1:       # beyond the first of each run
+    if drift and (in_order or trips - len(runs) >= _DRIFT_ROUND_TRIPS - 1):         # beyond the first of each run
         middle, longest = np.array([times.mean() for times in runs]), max(float(np.ptp(times)) for times in runs)
         columns["drift"] = odd * (t - middle[run]) / longest
     return columns

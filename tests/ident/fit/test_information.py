@@ -62,7 +62,7 @@ def test_predicted_intervals_are_those_of_fits(load: str) -> None:
         own = np.median([fit.parameters[name].half_width / CANDIDATES[load][name] for fit in found])
         assert 0.6 < own / width < 1.7, name
     where = speeds_at_extreme_loads(ahead, load, candidate.values)
-    band = np.median([np.max(fit.band(*where) / fit.predict(*where)) for fit in found])
+    band = np.median([np.max(fit.interval(*where) / fit.predict(*where)) for fit in found])
     assert 0.6 < band / told.friction < 1.7
 
 

@@ -61,3 +61,32 @@ def test_a_law_that_does_not_fit_makes_no_outliers(law):
         tau = 1.0 + 0.4 * np.exp(-(np.log(W / place) / 0.25) ** 2) + 0.5 * W + noise
         data = FitPoints(W, tau, None, np.arange(len(W)))
         assert not outliers(data, fit_friction(W, tau, law=law, loss="squares")).any()
+
+
+SPEED = np.geomspace(0.02, 1.0, 41)
+
+
+def shuffled(seed: int, friction: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A row a speed, in no order, with noise of one per cent."""
+    random = np.random.default_rng(seed)
+    order = random.permutation(len(SPEED))
+    return SPEED[order], (friction + 0.03 * random.standard_normal(len(SPEED)))[order]
+
+
+def test_a_rise_that_two_slow_rows_show_bends_the_law_instead_of_being_thrown_away() -> None:
+    friction = 2.0 + 3.0 * SPEED + np.exp(-((SPEED / 0.026) ** 2))
+    fit = fit_friction(*shuffled(2, friction))
+    assert fit.predict([SPEED[0]])[0] == pytest.approx(friction[0], abs=0.15)
+
+
+@pytest.mark.parametrize("repeated", [10, 200])
+def test_points_that_repeat_each_other_change_nothing(repeated: int) -> None:
+    """The same round trips as one point each, or as hundreds of samples that share its level."""
+    friction = 2.0 + 3.0 * SPEED + 0.15 * np.exp(-((SPEED / 0.1) ** 2))
+    for seed in range(8):
+        w, torque = shuffled(seed, friction)
+        samples = np.repeat(torque, repeated) + 1e-3 * np.random.default_rng(seed).standard_normal(len(w) * repeated)
+        many = fit_friction(np.repeat(w, repeated), samples, group=np.repeat(np.arange(len(w)), repeated))
+        one = fit_friction(w, torque)
+        assert many.stribeck_share == pytest.approx(one.stribeck_share, abs=0.05)
+        assert many.predict([0.03])[0] == pytest.approx(one.predict([0.03])[0], abs=0.01)
