@@ -23,6 +23,7 @@ BENCHMARKS = {
     "elastic": "what a rigid model identifies where joint or link are softer and softer, beside the reference experiment",
     "feedforward": "one sample of friction feed-forward for six joints, with every kind of load",
     "compensation": "tracking error of slow motion under a torque controller, by what it is told of friction",
+    "choice": "which law is chosen among rivals: errors against those of the best candidate, claims, intervals against an oracle",
     "accuracy": "the estimator against random truths: efficiency, coverage, claims, verdicts, speed",
     "foreign": "an arm that a simulator of other hands drives along our plan, with friction of many kinds: errors, bands, claims",
     "lack_of_fit": "how often a right law is called wrong, a wrong one is found out, and the widened band holds the truth",
