@@ -17,11 +17,11 @@ def page(said: pd.DataFrame) -> tuple[dict[str, Any], str]:
     """All figures, and the tables."""
     drawn = said[~said["truth"].isin(list(TRUTHS))]
     random = drawn[drawn["order"] == "random"]
-    errors, claims, held = _errors(drawn), _claims(said), pd.DataFrame([_held(key, own) for key, own in random.groupby(
-        ["mix", "speeds", "noise", "kind"], sort=False)])
-    by_truth = pd.DataFrame([_held(key, own) for key, own in random.groupby(["mix", "truth"], sort=False)])
-    figures = {"errors": errors.to_dict("records"), "claims": claims.to_dict("records"), "intervals": held.to_dict("records"),
-               "intervals_by_truth": by_truth.to_dict("records")}
+    errors, claims = _errors(drawn), _claims(said)
+    held = [_held(key, own) for key, own in random.groupby(["mix", "speeds", "noise", "kind"], sort=False)]
+    by_truth = [_held(key, own) for key, own in random.groupby(["mix", "truth"], sort=False)]
+    figures = {"errors": errors.to_dict("records"), "claims": claims.to_dict("records"), "intervals": held,
+               "intervals_by_truth": by_truth}
     return figures, "\n\n".join([
         _about(drawn), "## Error over that of the best candidate\n", _errors_table(errors, drawn), "## Claims\n",
         _claims_table(claims), "## Intervals\n", _held_about(random), _held_table(held, ["mix", "speeds", "noise", "kind"]),
@@ -125,16 +125,16 @@ def _held_about(random: pd.DataFrame) -> str:
             "and Raftery). Where there is no excess, C + D is C; `static` is judged where it is reported.")
 
 
-def _held_table(held: pd.DataFrame, names: list[str]) -> str:
+def _held_table(held: list[dict[str, Any]], names: list[str]) -> str:
     rows = ["| " + ", ".join(names) + " | cases | friction held % | width | interval score, in bounds | oracle: held %, width "
             "| coulomb held %, width, score | static held %, width, score | of |", "|---" * 9 + "|"]
-    for one in held.to_dict("records"):
+    for one in held:
         cells = []
         for name in ("coulomb", "static"):
-            cells.append("-" if not one.get(f"{name}_cases", 0) > 0 else
+            cells.append("-" if f"{name}_cases" not in one else
                          f"{100 * one[name]:.1f}, {one[f'{name}_width']:.2f}, {one[f'{name}_score']:.2f}")
         label = ", ".join(f"{100 * one[name]:g} %" if name == "noise" else str(one[name]) for name in names)
         rows.append(f"| {label} | {one['cases']} | {100 * one['held']:.1f} ± {100 * one['half']:.1f} | {one['width']:.2f} "
                     f"| {one['score']:.2f} | {100 * one['oracle_held']:.1f}, {one['oracle_width']:.2f} | {cells[0]} | {cells[1]} "
-                    f"| {one.get('static_cases', 0):.0f} |")
+                    f"| {one.get('static_cases', 0)} |")
     return "\n".join(rows)

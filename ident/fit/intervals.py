@@ -7,6 +7,7 @@ that the data leave open ends at the edge of what was searched.
 The noise model gives the standard errors, with as many degrees of freedom as there are round trips to spare. Leaving out one
 round trip at a time gives them without a noise model, but only roughly where round trips are few. The variance is the mean of
 both, in which the noise model counts as `TRUST` degrees of freedom (a moderated variance), and never less than the noise model's.
+Where a parameter rests on one round trip, leaving that out says nothing; its variance counts as `_MOST` times the noise model's.
 
 Both take round trips as independent. Where their levels are correlated in the order of time (r from one to the next, and by more
 than chance), the noise model's variance is that of a first-order autoregression, with r^|i - j| between round trips i and j.
@@ -67,6 +68,7 @@ class Spread:
 
 TRUST = 10.0            # degrees of freedom that the noise model counts for
 _OF_LEVELS = 2          # parameters that the levels of passes tell, Coulomb friction and offset: the others show within a pass
+_MOST = 10.0            # variance by leaving out over the noise model's, from which one round trip alone tells a parameter
 
 
 def spread(whole: Moments, noise: Noise, values: Mapping[str, float], free: Sequence[int]) -> Spread:
@@ -78,7 +80,7 @@ def spread(whole: Moments, noise: Noise, values: Mapping[str, float], free: Sequ
     scale = np.sqrt(np.maximum(np.diag(gram), 1e-300))
     model = symmetric_inverse(gram / np.outer(scale, scale), 1e-13) / np.outer(scale, scale)
     without = left_out(sums)
-    ratio = np.diag(without.covariance) / np.maximum(np.diag(model), 1e-300)
+    ratio = np.minimum(_MOST, np.diag(without.covariance) / np.maximum(np.diag(model), 1e-300))
     variance = np.maximum(1.0, (TRUST + without.freedom * ratio) / (TRUST + without.freedom))
     serial = 0.0
     if whole.data.view is as_they_are:          # passes of general motion go to and fro: their levels have no one sign

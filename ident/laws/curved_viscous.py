@@ -1,4 +1,4 @@
-r"""Friction whose viscous part bends: it grows with a power of speed, or reaches a level."""
+r"""Friction whose viscous part bends: it grows with a power of speed, reaches a level, or begins at a speed."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,10 +9,12 @@ from stribeck.ident.laws.load_components import load_level
 from stribeck.ident.laws.quantity import (
     COULOMB,
     COULOMB_PER_LOAD,
+    KINK_VELOCITY,
     SATURATION_VELOCITY,
     STATIC,
     STATIC_PER_LOAD,
     STRIBECK_VELOCITY,
+    VISCOUS_BEYOND,
     VISCOUS_EXPONENT,
     VISCOUS_LEVEL,
     VISCOUS_POWER,
@@ -51,6 +53,20 @@ def saturating_viscous(w: ArrayLike, coulomb: float, viscous_level: float, satur
     return np.asarray((coulomb + coulomb_coefficient * load_level(load) + viscous_level * rising) * np.sign(w))
 
 
+def kinked_viscous(w: ArrayLike, coulomb: float, viscous_beyond: float, kink_velocity: float, coulomb_coefficient: float = 0.0,
+                   load: ArrayLike | None = None) -> Array:
+    r"""Coulomb friction, and a viscous part that begins at a speed, as where a film of lubricant begins to carry.
+
+    .. math:: \tau_f = [c_0 + c_1 L + k_b \max(0, |\omega| - \omega_k)] \operatorname{sgn}(\omega)
+
+    Parameters as in `coulomb_viscous`; `viscous_beyond` is k_b [N·m·s/rad], `kink_velocity` the speed w_k at which friction
+    begins to grow [rad/s].
+    """
+    w = np.asarray(w, dtype=float)
+    rising = np.maximum(0.0, np.abs(w) - kink_velocity)
+    return np.asarray((coulomb + coulomb_coefficient * load_level(load) + viscous_beyond * rising) * np.sign(w))
+
+
 def stribeck_power(w: ArrayLike, coulomb: float, static: float, stribeck_velocity: float, viscous_power: float,
                    viscous_exponent: float, coulomb_coefficient: float = 0.0, static_coefficient: float = 0.0,
                    load: ArrayLike | None = None) -> Array:
@@ -84,6 +100,17 @@ SATURATING = Law(
 static inline double @_saturating_viscous(double w, double c0, double level, double wl, double c1, double load)
 {
     return (c0 + c1 * load + level * (1.0 - exp(-fabs(w) / wl))) * @_sign(w);
+}
+""")
+
+KINKED = Law(
+    "kinked", kinked_viscous, (COULOMB, VISCOUS_BEYOND, COULOMB_PER_LOAD, KINK_VELOCITY), competes=True,
+    loses=("the kink of the viscous part",),
+    equation="{lhs} = [<i>C</i> + {viscous_beyond} max(0, |{w}| − {kink_velocity})] sgn {w}",
+    c="""
+static inline double @_kinked_viscous(double w, double c0, double beyond, double wk, double c1, double load)
+{
+    return (c0 + c1 * load + beyond * fmax(0.0, fabs(w) - wk)) * @_sign(w);
 }
 """)
 

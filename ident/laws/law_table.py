@@ -3,7 +3,7 @@
 
 from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.laws.coulomb_viscous import COULOMB_VISCOUS, QUADRATIC
-from stribeck.ident.laws.curved_viscous import POWER, SATURATING, STRIBECK_POWER
+from stribeck.ident.laws.curved_viscous import KINKED, POWER, SATURATING, STRIBECK_POWER
 from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.quantity import BESIDE, COMPONENTS, Quantity
 from stribeck.ident.laws.smooth import ANDERSSON, BROWN_MCPHEE
@@ -13,7 +13,8 @@ from stribeck.ident.plugins import installed, load
 GROUP = "stribeck.laws"         # entry points of laws that other packages bring: each a `Law`
 
 LAWS: dict[str, Law] = {law.name: law for law in (
-    COULOMB_VISCOUS, STRIBECK, STRIBECK_FREE, TUSTIN, BROWN_MCPHEE, ANDERSSON, QUADRATIC, POWER, SATURATING, STRIBECK_POWER)}
+    COULOMB_VISCOUS, STRIBECK, STRIBECK_FREE, TUSTIN, BROWN_MCPHEE, ANDERSSON, QUADRATIC, POWER, SATURATING, KINKED,
+    STRIBECK_POWER)}
 
 
 def register(law: Law) -> Law:

@@ -92,6 +92,9 @@ SATURATION_VELOCITY = Quantity("saturation_velocity", "{q}/s", "velocity of satu
                                search=lambda slowest, fastest: (slowest, 2.0 * fastest))
 COULOMB_PER_LOAD = per_load(COULOMB, "Coulomb per load", ("c", "1"))
 STATIC_PER_LOAD = per_load(STATIC, "static per load", ("s", "1"))
+VISCOUS_BEYOND = Quantity("viscous_beyond", "{tau}·s/{q}", "viscous friction beyond the kink", ("k", "b"), "viscous")
+KINK_VELOCITY = Quantity("kink_velocity", "{q}/s", "velocity of the kink", ("ω", "k"), "w_k", tried=16,
+                         search=lambda slowest, fastest: (0.1 * fastest, 0.8 * fastest))
 STRIBECK_VELOCITY = Quantity("stribeck_velocity", "{q}/s", "Stribeck velocity", ("ω", "s"), "w_s", knee=True, tried=32,
                              search=lambda slowest, fastest: (0.7 * slowest, 0.5 * fastest))
 STRIBECK_EXPONENT = Quantity("stribeck_exponent", "1", "Stribeck exponent", ("δ", ""), "exponent",

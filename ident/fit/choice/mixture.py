@@ -1,6 +1,6 @@
 """What all plausible laws together say: a mixture of normal distributions, one a law and value of its nonlinear parameters."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,7 +14,8 @@ from stribeck.ident.fit.law_on_points import linear_names
 from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.quantity import COULOMB, STATIC
 
-LOW = 0.25              # of the fastest speed: an excess that fades above it is rather curvature of the viscous part
+LOW = 0.3               # of the fastest speed: an excess that fades above it is rather curvature of the viscous part;
+_LEVELS = 0.25          # and one that fades above this leaves no level that is Coulomb friction of other laws
 _BEYOND = 1.5           # standard deviations by which an excess exceeds zero; one that is cut at zero has about one
 _SPEEDS = 24            # at which curves are compared
 _STEPS, _FAR = 48, 9.0   # bisections for a quantile, and standard deviations within which it is sought
@@ -39,15 +40,35 @@ class Normals:
 
     def quantile(self, level: float) -> Array:
         """The value below which this part of the mixture lies, shape (...)."""
-        keep = self.weight > _NOTHING * self.weight.max()
-        weight, mean = self.weight[keep] / self.weight[keep].sum(), self.mean[keep]
-        deviation = np.maximum(self.deviation[keep], 1e-300)
+        weight, mean, deviation = self._that_count
         low, high = (mean - _FAR * deviation).min(axis=0), (mean + _FAR * deviation).max(axis=0)
-        for _ in range(_STEPS):
-            middle = (low + high) / 2.0
-            below = np.tensordot(weight, ndtr((middle - mean) / deviation), axes=1) < level
-            low, high = np.where(below, middle, low), np.where(below, high, middle)
-        return np.asarray((low + high) / 2.0)
+        return _bisected(low, high, lambda at: np.tensordot(weight, ndtr((at - mean) / deviation), axes=1) < level)
+
+    def reach(self, centre: Array, level: float) -> Array:
+        """How far from a centre to both sides this part of the mixture lies, shape (...)."""
+        weight, mean, deviation = self._that_count
+        apart = mean - centre
+
+        def less(at: Array) -> NDArray[np.bool_]:
+            inside = ndtr((at - apart) / deviation) - ndtr((-at - apart) / deviation)
+            return np.asarray(np.tensordot(weight, inside, axes=1) < level)
+
+        return _bisected(np.zeros(apart.shape[1:]), (np.abs(apart) + _FAR * deviation).max(axis=0), less)
+
+    @property
+    def _that_count(self) -> tuple[Array, Array, Array]:
+        """Weights, means and deviations without components of next to no weight."""
+        keep = self.weight > _NOTHING * self.weight.max()
+        return self.weight[keep] / self.weight[keep].sum(), self.mean[keep], np.maximum(self.deviation[keep], 1e-300)
+
+
+def _bisected(low: Array, high: Array, less: Callable[[Array], NDArray[np.bool_]]) -> Array:
+    """Where a rising function, of which `less` says whether it is still below what is sought, passes it, shape (...)."""
+    for _ in range(_STEPS):
+        middle = (low + high) / 2.0
+        below = less(middle)
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return np.asarray((low + high) / 2.0)
 
 
 @dataclass(frozen=True)
@@ -84,8 +105,13 @@ class Mixture:
     @cached_property
     def stribeck_share(self) -> float:
         """Of laws at values with which friction has an excess at low speed that fades with speed."""
-        return float(sum(weight[_fades(one) & _exceeds(one)].sum()
+        return float(sum(weight[_fades(one, LOW) & _exceeds(one)].sum()
                          for one, weight in zip(self.evidences, self.weights, strict=True) if one.law.knee))
+
+    @cached_property
+    def rising_share(self) -> float:
+        """Of laws whose friction never falls with speed."""
+        return sum(share for one, share in zip(self.evidences, self.shares, strict=True) if not one.law.knee)
 
     @cached_property
     def speeds(self) -> Array:
@@ -137,7 +163,7 @@ class Mixture:
         for one, own in zip(self.evidences, self.weights, strict=True):
             names = linear_names(one.data, one.law)
             if name in names and law in ("", one.law.name):
-                i, rows = names.index(name), _fades(one) if one.law.knee else slice(None)
+                i, rows = names.index(name), _fades(one, _LEVELS) if one.law.knee else slice(None)
                 weight.append(own[rows])
                 mean.append(one.mean[rows, i])
                 variance.append(one.covariance[rows, i, i])
@@ -147,9 +173,9 @@ class Mixture:
         return Normals(total / total.sum(), np.concatenate(mean), np.sqrt(np.maximum(0.0, np.concatenate(variance))))
 
 
-def _fades(one: Evidence) -> NDArray[np.bool_]:
-    """At which values of its nonlinear parameters a law's excess fades at low speed, shape (K,)."""
-    return np.asarray(one.grid[one.law.knee] <= LOW * np.abs(one.data.w).max())
+def _fades(one: Evidence, low: float) -> NDArray[np.bool_]:
+    """At which values of its nonlinear parameters a law's excess fades below this part of the fastest speed, shape (K,)."""
+    return np.asarray(one.grid[one.law.knee] <= low * np.abs(one.data.w).max())
 
 
 def _exceeds(one: Evidence) -> NDArray[np.bool_]:

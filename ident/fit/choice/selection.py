@@ -60,10 +60,11 @@ class _Side:
 
     @property
     def plausible(self) -> list[Law]:
-        """Laws that may be chosen: with a Stribeck effect where it is likelier than not, without one unless it is claimed."""
+        """Laws that may be chosen: with a fall at low speed where that is likely or others are not, others unless it is claimed."""
         mixture, effect = self.contest.mixture, self.contest.mixture.stribeck_share
+        falling = effect > _LIKELY or mixture.rising_share < 1.0 - CLAIM
         return [law for law, share in zip(self.contest.laws, mixture.shares, strict=True) if share >= _PLAUSIBLE and (
-            effect > _LIKELY if law.knee else effect < CLAIM)] or [self.most_plausible.whole.law]
+            falling if law.knee else effect < CLAIM)] or [self.most_plausible.whole.law]
 
     def closest(self) -> Best:
         """The fit that comes closest to what is expected, the simplest of those that are nearly as close."""

@@ -1,7 +1,8 @@
 """Intervals that hold what other laws allow, each by how plausible it is.
 
 The interval of a parameter under the chosen law is moved out on either side as far as the quantile of the mixture of all laws
-that have the parameter lies beyond that of the chosen law alone; friction's band likewise.
+that have the parameter lies beyond that of the chosen law alone. Friction's band is widened until it holds as much of the
+mixture.
 """
 
 from dataclasses import replace
@@ -14,7 +15,8 @@ from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.laws.parameter import Parameter, verdict
 
 AS_WELL = 0.05          # share from which another law is named beside the chosen one
-_ENDS = 0.025, 0.975
+_LEVEL = 0.95
+_ENDS = (1.0 - _LEVEL) / 2.0, (1.0 + _LEVEL) / 2.0
 _LEAST = 0.02           # part of an interval by which it has to become wider, or it stays
 
 
@@ -44,11 +46,13 @@ def _with_others(mine: Parameter, every: Normals, own: Normals, note: str) -> Pa
 
 
 def _further(fit: FitResult, mixture: Mixture) -> Array:
-    """By how much the band of friction is wider at speeds, at the middle load; shape (speeds, 2)."""
+    """By how much the band of friction is wider at speeds, at the middle load; shape (speeds, 2).
+
+    The interval at a speed reaches as far from the fit to both sides as 95 % of the mixture lie, whose deviations grow by as much
+    as the fit's own interval exceeds what the mixture says of its law.
+    """
     chosen, band = fit.predict(mixture.speeds, mixture.load), fit.interval(mixture.speeds, mixture.load)
-    (low, high), (own_low, own_high) = ([normals.quantile(end) for end in _ENDS]
-                                        for normals in (mixture.friction(), mixture.friction(fit.law)))
-    robust = np.maximum(1.0, 2.0 * band / np.maximum(own_high - own_low, 1e-300))
-    reach, own_reach = (np.maximum(chosen - one, other - chosen) for one, other in ((low, high), (own_low, own_high)))
-    further = np.maximum(0.0, robust * (reach - own_reach))
+    every, own = mixture.friction(), mixture.friction(fit.law)
+    robust = np.maximum(1.0, band / np.maximum(own.reach(chosen, _LEVEL), 1e-300))
+    further = replace(every, deviation=robust * every.deviation).reach(chosen, _LEVEL) - band
     return np.column_stack((mixture.speeds, np.where(further > _LEAST * band, further, 0.0)))

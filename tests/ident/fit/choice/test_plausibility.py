@@ -98,6 +98,42 @@ def test_quantiles_are_those_of_a_sample() -> None:
         np.testing.assert_allclose(two.quantile(level), [np.quantile(drawn, level), np.quantile(-drawn, level)], atol=0.02)
 
 
+def test_a_reach_holds_its_part_of_a_sample() -> None:
+    rng = np.random.default_rng(1)
+    weight, mean, deviation = np.array([0.2, 0.5, 0.3]), np.array([1.0, 3.0, 3.5]), np.array([0.1, 0.4, 2.0])
+    which = rng.choice(3, 400_000, p=weight)
+    drawn = mean[which] + deviation[which] * rng.standard_normal(400_000)
+    two = Normals(weight, np.column_stack((mean, mean)), np.column_stack((deviation, deviation)))
+    for level in (0.5, 0.95):
+        found = two.reach(np.array([3.0, 0.0]), level)
+        np.testing.assert_allclose(found, [np.quantile(np.abs(drawn - centre), level) for centre in (3.0, 0.0)], atol=0.02)
+
+
+@pytest.mark.parametrize("kink", [0.3, 0.6])
+def test_flat_friction_that_rises_beyond_a_kink_is_predicted_and_no_stribeck_effect_claimed(kink: float) -> None:
+    """The kink as a part of the fastest speed; no law without one bends so sharply."""
+    at, right, smooth = np.geomspace(0.01, 1.2, 36), [], []
+    clean = COULOMB + 3.0 * np.maximum(0.0, at - kink * at[-1])
+    others = tuple(name for name in laws_on_offer() if name != "kinked")
+    for seed in range(6):
+        data = measured(clean, seed, 0.01, at)
+        fits = [select(data, {"none": None}, laws).chosen for laws in ((), others)]
+        assert not fits[0].falls
+        for errors, fit in zip((right, smooth), fits, strict=True):
+            errors.append(np.sqrt(np.mean((fit.predict(at) - clean) ** 2)))
+    assert np.median(right) < 0.01 * COULOMB
+    assert np.median(right) < 0.5 * np.median(smooth)
+
+
+def test_a_round_trip_on_which_a_parameter_rests_does_not_make_all_laws_alike() -> None:
+    """At 12 speeds leaving out one makes a parameter undetermined; the judge's noise stays what the residuals say."""
+    for seed in range(40):
+        data = measured(friction(SPEEDS, coulomb=COULOMB, viscous=3.0), seed, 0.01)
+        judge = Contest.of(data, [law_named(name) for name in laws_on_offer()]).judge
+        assert judge.noise.level is not None
+        assert judge.noise.level.max() < 0.05 * COULOMB
+
+
 @pytest.mark.parametrize(("exponent", "speeds"), [(0.6, 12), (0.6, 36), (0.8, 36)])
 def test_a_viscous_part_that_bends_is_predicted_and_no_stribeck_effect_claimed(exponent: float, speeds: int) -> None:
     """The error over that of a law that cannot bend, and whether the band holds the truth."""
