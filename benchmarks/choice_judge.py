@@ -66,7 +66,7 @@ def judge(case: Case) -> dict[str, Any]:
     at = _tested(mix.slowest, REFERENCES)
     known = posterior(mix, how, measured, np.concatenate((at, tested)), rng)
     ends = np.array([known.interval(known.friction[:, k]) for k in range(REFERENCES)])
-    off, band, bound = fit.predict(at) - truth.friction(at), fit.band(at), 1.96 * bounds(truth, how, measured, at)
+    off, band, bound = fit.predict(at) - truth.friction(at), fit.interval(at), 1.96 * bounds(truth, how, measured, at)
     scale = truth.coulomb
     said |= {"off": (off / scale).tolist(), "band": (band / scale).tolist(), "bound": (bound / scale).tolist(),
              "oracle_held": ((ends[:, 0] <= truth.friction(at)) & (truth.friction(at) <= ends[:, 1])).tolist(),

@@ -117,7 +117,7 @@ def _held(key: tuple[Any, ...], own: pd.DataFrame) -> dict[str, Any]:
 
 def _held_about(random: pd.DataFrame) -> str:
     return (f"{len(random)} cases, round trips in random order. Friction at five speeds, even in the logarithm over the tested "
-            "range: how often the 95 % band holds it, with the 95 % interval of that (clustered by case), and its mean width "
+            "range: how often its 95 % interval holds it, with the 95 % interval of that (clustered by case), and its mean width "
             f"over that of the Cramér-Rao bound for the truth's own family; goals: 95 % inside the interval, at most {WIDTH:g}. "
             "The oracle is a Bayes mixture of all truths of the mix with the prior by which they are drawn "
             "(`benchmarks/choice_oracle.py`). `coulomb` and `static`: how often the reported interval holds C and C + D, its "

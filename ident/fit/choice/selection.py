@@ -60,7 +60,7 @@ class _Side:
 
     @property
     def plausible(self) -> list[Law]:
-        """Laws that may be chosen: with a fall at low speed where that is likely or others are not, others unless it is claimed."""
+        """Laws that may be chosen: with a fall at low speed where that or no other is likely, others unless it is claimed."""
         mixture, effect = self.contest.mixture, self.contest.mixture.stribeck_share
         falling = effect > _LIKELY or mixture.rising_share < 1.0 - CLAIM
         return [law for law, share in zip(self.contest.laws, mixture.shares, strict=True) if share >= _PLAUSIBLE and (
