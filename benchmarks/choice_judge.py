@@ -12,7 +12,7 @@ from benchmarks.choice_oracle import bounds, posterior
 from benchmarks.choice_truths import FASTEST, MIXES, Condition, Measured, Truth, drop_of, kink_at, measure
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.fit.joint.fit_joint import Options, identify_joint
-from stribeck.ident.fit.law_fit import best_of, supports
+from stribeck.ident.fit.law_fit import best_of, searched, supports
 from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.laws.law_table import law_named, laws_on_offer
 from stribeck.ident.model.mechanism import Mechanism
@@ -96,7 +96,7 @@ def _candidates(data: FitPoints, speed: np.ndarray) -> dict[str, np.ndarray]:
     for name in laws_on_offer():
         law = law_named(name)
         if supports(data, law):
-            values = best_of(data.condensed(), law).values
+            values = best_of(searched(data.condensed(), law)).values
             predicted[name] = law.torque(speed, {key: values[key] for key in law.parameters(False)})
     return predicted
 
