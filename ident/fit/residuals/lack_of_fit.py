@@ -62,7 +62,7 @@ def _tests(fit: FitResult, position: Array | None, load: Array | None, even: Res
     data, rows = fit.data, Residuals.of(fit)
     assert data is not None
     trips = rows.of_trips
-    pressed = load if data.load is None else data.load if data.load.ndim == 1 else data.load[:, 0]
+    pressed = load if data.load is None else data.view(data.load if data.load.ndim == 1 else data.load[:, 0])
     if data.view is not as_they_are:
         yield from over_passes(rows, data.speed, data.direction, pressed, position)
     else:
