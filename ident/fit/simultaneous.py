@@ -47,7 +47,7 @@ def simultaneous_factor(slopes: Array, covariance: Array, freedom: float) -> flo
     direction /= np.linalg.norm(direction, axis=1)[:, None]
     most = np.abs(direction @ white.T).max(axis=1)
 
-    def missed(factor: float) -> float:
+    def beyond(factor: float) -> float:
         return float(np.mean(fdtr(p, freedom, (factor / most) ** 2 / p))) - COVERS
 
-    return float(brentq(missed, 0.5, 1e3))
+    return float(brentq(beyond, 0.5, 1e3))

@@ -16,12 +16,13 @@ from stribeck.ident.fit.joint.advice import VARIED, advised, vary_load
 from stribeck.ident.fit.joint.directions import DIFFERENCES, differing, directions, even_residuals, gear_note
 from stribeck.ident.fit.joint.general_motion import DELAY, RIGID, beside_friction, fit_motion, law_torque, motion_points
 from stribeck.ident.fit.joint.gravity import fit_gravity, zero_shift
-from stribeck.ident.fit.joint.misfit_words import misfit_findings, order_finding, speeds_in_order
+from stribeck.ident.fit.joint.misfit_words import misfit_findings, order_finding
 from stribeck.ident.fit.joint.outliers import LOSSES, fit_robustly
 from stribeck.ident.fit.joint.torque_basis import BASES, corrected, divided, divisor, uncertain
 from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS
 from stribeck.ident.fit.points import FitPoints, worth
 from stribeck.ident.fit.residuals.holding import with_lack_of_fit
+from stribeck.ident.fit.residuals.levels_in_time import in_order
 from stribeck.ident.laws.law_table import is_law, law_named, law_names, laws_on_offer, unit
 from stribeck.ident.laws.load_components import load_at
 from stribeck.ident.laws.parameter import Parameter
@@ -145,12 +146,13 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
     components, alike = _components(points, options, bool(mechanism.prismatic[joint]))
     if components:
         loads = {**({} if options.load == "components" else loads), "components": points[list(components)].to_numpy(dtype=float)}
-    in_order = speeds_in_order(points, group)
-    columns = nuisance(points, trips, options.drift == "auto", in_order)
+    time = points.groupby(group)["t"].mean().to_numpy()
+    run = pd.Series(pd.factorize(points["run"])[0]).groupby(group).first().to_numpy()
+    ordered = in_order(points.groupby(group)["speed"].mean().to_numpy(), time, run)
+    columns = nuisance(points, trips, options.drift == "auto", ordered)
     data = FitPoints(points["speed"].to_numpy(dtype=float), odd, None, group, columns,
                 {column: PRIOR[column] for column in columns}, bool(mechanism.prismatic[joint]),
-                time=points.groupby(group)["t"].mean().to_numpy(),
-                run=pd.Series(pd.factorize(points["run"])[0]).groupby(group).first().to_numpy(),
+                time=time, run=run,
                 count=worth(points["std"].to_numpy(dtype=float), group))
     laws = laws_on_offer(options.law)
     selection, wrong = fit_robustly(data, lambda some: select(some, loads, laws, components=components),
@@ -167,8 +169,8 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
     gravity["delay"] = _explained(fit.nuisance.get("delay"))
     if scale is not None:
         fit = uncertain(fit, gravity["scale"])
-    findings = [*misfit_findings(name, fit, float(np.median(odd)), data.prismatic, in_order),
-                *order_finding(name, points, group)]
+    findings = [*misfit_findings(name, fit, float(np.median(odd)), data.prismatic, ordered),
+                *order_finding(name, ordered)]
     findings += [Finding(name, "torque basis", f"{name} stays in the drive's torque: its scale against gravity is "
                         f"{gravity['scale'].verdict}")] if options.torque_basis != "drive" and scale is None else []
     if fit.serial > 0.0:
@@ -318,7 +320,7 @@ def _components(points: pd.DataFrame, options: Options, prismatic: bool) -> tupl
     return tuple(varied), ""
 
 
-def nuisance(points: pd.DataFrame, trips: int, drift: bool = True, in_order: bool = False) -> dict[str, Array]:
+def nuisance(points: pd.DataFrame, trips: int, drift: bool = True, ordered: bool = False) -> dict[str, Array]:
     """Columns fitted along: what a delayed torque signal and a slow drift, alike in all runs, do to the odd part.
 
     Few round trips cannot tell a drift; where speeds were measured in their order it counts all the same: intervals then have
@@ -330,7 +332,7 @@ def nuisance(points: pd.DataFrame, trips: int, drift: bool = True, in_order: boo
         columns["delay"] = -rate
     run, t = group_index(points["run"].to_numpy()), points["t"].to_numpy(dtype=float)
     runs = [t[run == k] for k in range(run.max() + 1)]
-    if drift and (in_order or trips - len(runs) >= _DRIFT_ROUND_TRIPS - 1):         # beyond the first of each run
+    if drift and (ordered or trips - len(runs) >= _DRIFT_ROUND_TRIPS - 1):         # beyond the first of each run
         middle, longest = np.array([times.mean() for times in runs]), max(float(np.ptp(times)) for times in runs)
         columns["drift"] = odd * (t - middle[run]) / longest
     return columns

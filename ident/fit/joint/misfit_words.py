@@ -1,17 +1,12 @@
 """Findings about lack of fit: over what the residuals of a joint run, where, by how much, and what to do."""
 
-import pandas as pd
-from scipy.stats import spearmanr
 
-from stribeck.ident.arrays import Groups
 from stribeck.ident.fit.fit_result import FitResult
-from stribeck.ident.fit.law_fit import speed_classes
 from stribeck.ident.fit.misfit import Misfit
 from stribeck.ident.laws.law_table import unit
 from stribeck.ident.log.finding import Finding
 
-_IN_ORDER = 0.9         # rank correlation of speeds with time from which one looks like the other,
-_SPEEDS = 5             # and how many speeds it takes
+_LEAST_P = 1e-6         # below which a chance is not told by its digits
 _DO = {"speed": "look at the residuals in the report; round trips at more speeds about there would show the curve",
        "load": "friction grows with the load otherwise than in proportion, or with another load (--load)",
        "position": "friction varies along the way, as gears and windings make it; postures elsewhere would average it",
@@ -27,9 +22,11 @@ def misfit_findings(name: str, fit: FitResult, friction: float, prismatic: bool,
     said = "; ".join(size_and_place(one, friction, prismatic) for one in fit.lack_of_fit)
     overs = {one.over for one in fit.lack_of_fit}
     do = "speeds were measured in their order, so that time may be the cause as well: shuffle them" if (
-        in_order and overs & {"speed", "time"}) else _DO[fit.lack_of_fit[0].over]
+        in_order and overs & {"speed", "time", "repeats"}) else _DO[fit.lack_of_fit[0].over]
+    p = fit.lack_of_fit[0].p
+    held = "" if overs == {"direction"} else "Intervals and band hold it; "
     return (Finding(name, "lack of fit", f"{name}: the law {fit.law} does not fit: {said} "
-                    f"(p = {fit.lack_of_fit[0].p:.1g}). Intervals and band hold it; {do}"),)
+                    f"(p {f'= {p:.1g}' if p >= _LEAST_P else f'< {_LEAST_P:.0e}'}). {held}{do}"),)
 
 
 def size_and_place(one: Misfit, friction: float, prismatic: bool) -> str:
@@ -42,19 +39,9 @@ def size_and_place(one: Misfit, friction: float, prismatic: bool) -> str:
             f"{one.at:.3g} {where}")
 
 
-def speeds_in_order(points: pd.DataFrame, group: Groups) -> bool:
-    """Whether round trips were made from slow to fast, or the other way, in every run; not known of points without times."""
-    trips = points.groupby(group).agg({"speed": "mean", "t": "mean", "run": "first"})
-    if (trips["t"] == trips["t"].iloc[0]).all():
-        return False
-    runs = [own for _, own in trips.groupby("run", sort=False) if len(own) >= _SPEEDS]
-    return bool(runs) and all(speed_classes(own["speed"].to_numpy()).max() + 1 >= _SPEEDS
-                              and abs(spearmanr(own["t"], own["speed"]).statistic) >= _IN_ORDER for own in runs)
-
-
-def order_finding(name: str, points: pd.DataFrame, group: Groups) -> tuple[Finding, ...]:
+def order_finding(name: str, ordered: bool) -> tuple[Finding, ...]:
     """A word where speeds were measured in their order: what friction does over time cannot be told from speed."""
-    if not speeds_in_order(points, group):
+    if not ordered:
         return ()
     return (Finding(name, "speed order", f"{name}: speeds were measured in their order, so that friction which changes over "
                     "time, as while warming up, looks like friction that changes with speed; intervals hold a steady drift of "

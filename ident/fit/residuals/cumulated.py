@@ -5,9 +5,10 @@ one sign stand side by side and the sum runs off. The statistic is that of CramÃ
 
 .. math:: T = \sum_x \Bigl(\sum_{x_i \le x} e_i\Bigr)^2 = e^T K e
 
-of whitened residuals e. Two ways tell how often a right law makes it as large:
+of whitened residuals e. It sees slow waves best, and is blind to those of more than some two periods over the range, of whatever
+size; `waves` weighs the first ones alike instead. Two ways tell how often a right law makes it as large:
 
-- `rotated_p`, for residuals that are independent: :math:`T / e^T e` of normal noise, projected as the fit projects it, is a ratio
+- `ratio_p`, for residuals that are independent: :math:`T / e^T e` of normal noise, projected as the fit projects it, is a ratio
   of quadratic forms whose distribution is computed (Imhof), as in the test of Durbin and Watson. No part of it is estimated, so
   that it holds for few round trips, too.
 - `flipped_p`, for residuals that share anything within a round trip or a pass: the signs of whole round trips are drawn anew
@@ -25,6 +26,7 @@ from stribeck.ident.arrays import Array, Groups
 from stribeck.ident.fit.group_sums import group_sum
 from stribeck.ident.fit.residuals.white_residuals import Residuals
 
+WAVES = 8               # half periods of the quickest wave over the range of a variable
 PLACES = 32             # values of the variable at most, up to which sums are taken
 _FLIPS = 9999           # how often signs are drawn
 _LEVERAGE = 0.9         # most of a round trip's residual that the fit may have taken away
@@ -41,9 +43,15 @@ def cells(x: Array) -> Groups:
     return np.asarray(np.searchsorted(levels, x))
 
 
-def rotated_p(rows: Residuals, cell: Groups) -> float:
-    """Chance that independent noise makes the cumulated sums of a right law as large, for rows in `cells` of a variable."""
-    return ratio_p(rows, np.tril(np.ones((int(cell.max()) + 1,) * 2))[:-1, cell])           # a row each sum but that of all
+def reached(cell: Groups) -> Array:
+    """Sums of the rows up to each of their `cells` but the last, shape (cells - 1, N)."""
+    return np.tril(np.ones((int(cell.max()) + 1,) * 2))[:-1, cell]
+
+
+def waves(x: Array) -> Array:
+    """Sums of the rows in the first cosines over their ranks by a variable, shape (k, N): all waves count alike."""
+    rank = np.unique(x, return_inverse=True)[1]
+    return np.cos(np.pi * np.arange(1, WAVES + 1)[:, None] * (rank + 0.5) / (rank.max() + 1.0))
 
 
 def ratio_p(rows: Residuals, sums: Array) -> float:

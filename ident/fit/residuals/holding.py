@@ -8,8 +8,9 @@ import numpy as np
 from stribeck.ident.arrays import Array
 from stribeck.ident.fit.fit_result import FitResult, further_band
 from stribeck.ident.fit.group_sums import group_sum
-from stribeck.ident.fit.residuals.lack_of_fit import Tested, lack_of_fit, local_means, windows
+from stribeck.ident.fit.residuals.lack_of_fit import Tested, lack_of_fit, windows
 from stribeck.ident.fit.residuals.white_residuals import Residuals
+from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.laws.parameter import Parameter, verdict
 
 _SPEEDS = 25
@@ -31,25 +32,35 @@ def with_lack_of_fit(fit: FitResult, position: Array | None = None, load: Array 
 
 def _wider(fit: FitResult, shown: Sequence[Tested]) -> FitResult:
     own = [test for test in shown if test.rows.names]           # the even part of round trips tells nothing of the law
-    factor = {name: max(1.0, *(factors(test).get(name, 1.0) for test in own)) for name in fit.names} if own else {}
+    if not own:
+        return fit
+    found = [factors(fit, test) for test in own]
+    factor = {name: max(one.get(name, 1.0) for one in found) for name in fit.names}
     parameters = {name: _moved_out(entry, factor.get(name, 1.0)) for name, entry in fit.parameters.items()}
-    scale = np.array([factor.get(name, 1.0) for name in fit.names])
+    scale = np.array(list(factor.values()))
     assert fit.data is not None
     known = fit.further_error
     speeds = np.geomspace(fit.data.speed.min(), fit.data.speed.max(), _SPEEDS) if known is None else known[:, 0]
     further = sum((_deviation(test, speeds) for test in own), further_band(known, speeds))
     return replace(fit, parameters=parameters, covariance=fit.covariance * np.outer(scale, scale),
-                   further_error=np.column_stack((speeds, further)) if own else known)
+                   further_error=np.column_stack((speeds, further)))
 
 
-def factors(test: Tested) -> dict[str, float]:
-    """Standard error of each parameter where errors are independent from window to window only, over that of independent rows."""
-    rows, window = test.rows, windows(test.x)
-    sums = group_sum(rows.columns * rows.white[:, None], window)                # (windows, p)
+def factors(fit: FitResult, test: Tested) -> dict[str, float]:
+    """Standard error of each parameter where errors are independent only from window to window, over the fit's; at least 1."""
+    rows = test.rows
+    window = test.window if test.turn is None else 2 * test.window + (test.turn > 0.0)
+    sums = group_sum(rows.columns * rows.white[:, None], np.unique(window, return_inverse=True)[1])        # (windows, p)
     spare = max(1, len(sums) - len(rows.names))
     variance = len(sums) / spare * np.diag(rows.inverse @ (sums.T @ sums) @ rows.inverse)
-    ratio = variance / np.maximum(np.diag(rows.inverse), 1e-300)
-    return dict(zip(rows.names, np.sqrt(np.maximum(1.0, ratio)).tolist(), strict=True))
+    error = np.sqrt(np.maximum(variance, np.diag(rows.inverse)))
+    nonlinear = law_named(fit.law).nonlinear                    # in the logarithm
+    found = {}
+    for name, own in zip(rows.names, error.tolist(), strict=True):
+        has = fit.parameters[name].std_error if name in fit.names else None
+        if has:
+            found[name] = max(1.0, own * (fit.values[name] if name in nonlinear else 1.0) / has)
+    return found
 
 
 def _moved_out(entry: Parameter, factor: float) -> Parameter:
@@ -64,8 +75,11 @@ def _moved_out(entry: Parameter, factor: float) -> Parameter:
 
 def _deviation(test: Tested, speeds: Array) -> Array:
     """By how much friction lies off the law, shape (speeds,) [N·m or N]."""
-    place, mean = local_means(test)
-    if test.over in ("speed", "repeats"):
-        beside = np.maximum(np.abs(mean), np.convolve(np.abs(mean), np.ones(3) / 3.0, "same"))      # where it crosses zero
-        return np.interp(np.log(speeds), np.log(place), beside)
-    return np.full(len(speeds), float(np.sqrt(np.mean(mean**2))))
+    _, mean = test.means
+    if test.over not in ("speed", "repeats"):
+        return np.full(len(speeds), float(np.sqrt(np.mean(mean**2))))
+    near = windows(test.x)                                      # of speed, which hold several loads of "repeats"
+    count = np.bincount(near)
+    place, off = np.bincount(near, test.x) / count, np.sqrt(np.bincount(near, mean[test.window] ** 2) / count)
+    smooth = np.convolve(np.pad(off, 1, "edge"), np.ones(3) / 3.0, "valid")
+    return np.interp(np.log(speeds), np.log(place), np.maximum(off, smooth))            # where it crosses zero, too

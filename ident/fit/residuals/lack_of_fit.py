@@ -1,13 +1,14 @@
 """The test of a fit for lack of fit, over every variable that the points know.
 
-Where every round trip has a speed, a load and a time, its level is the observation (`rotated_p`); what varies within round trips,
-and general motion, is judged with the signs of whole round trips or passes (`flipped_p`). Levels that wander in the order of
-time are no misfit of the law: over time, what is left beyond their correlation is tested. Near-replicates, of one speed and one
-range of loads, are held against the law, too (F test). The chances are multiplied by the number of tests (Bonferroni).
+Where every round trip has a speed and a load, its level is the observation (`ratio_p`); what varies within round trips, and
+general motion, is judged with the signs of whole round trips or passes (`flipped_p`). Levels that wander in the order of time are
+no misfit of the law: what they share with those before them is taken off first, unless speeds were measured in their order, where
+nothing can tell the two apart. Near-replicates, of one speed and one range of loads, are held against the law, too (F test). The
+chances are multiplied by the number of tests (Bonferroni).
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,8 +16,9 @@ from stribeck.ident.arrays import Array, Groups
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.law_fit import speed_classes
 from stribeck.ident.fit.misfit import LEVEL, Misfit
-from stribeck.ident.fit.points import FitPoints, as_they_are
-from stribeck.ident.fit.residuals.cumulated import cells, flipped_p, ratio_p, rotated_p
+from stribeck.ident.fit.points import as_they_are
+from stribeck.ident.fit.residuals.cumulated import cells, flipped_p, ratio_p, reached, waves
+from stribeck.ident.fit.residuals.levels_in_time import LevelsInTime, in_order
 from stribeck.ident.fit.residuals.white_residuals import Residuals
 
 _OWN = 0.1              # part of a variable's variance within round trips, up to which each has a value of its own
@@ -26,13 +28,38 @@ _LOADS = 4              # ranges of loads in which round trips of a speed count 
 
 @dataclass(frozen=True)
 class Tested:
-    """A test of residuals over one variable: rows, their places, what the rows were multiplied by, and the chance found."""
+    """A test of residuals over one variable.
+
+    Attributes
+    ----------
+    over : str
+        As in `Misfit`.
+    rows : Residuals
+        What was tested.
+    x : ndarray, shape (N,)
+        Place of each row.
+    window : ndarray of int, shape (N,)
+        Which part of the rows each belongs to, for means.
+    p : float
+        Chance that noise alone shows as much.
+    turn : ndarray, shape (N,), optional
+        What the residuals were multiplied by; default 1.
+    """
 
     over: str
     rows: Residuals
     x: Array
-    turn: Array
+    window: Groups
     p: float
+    turn: Array | None = None
+
+    @property
+    def means(self) -> tuple[Array, Array]:
+        """Place of each window, and the mean residual in it [N·m or N]."""
+        weight = self.rows.weight
+        total = np.bincount(self.window, weight)
+        plain = self.rows.plain if self.turn is None else self.turn * self.rows.plain
+        return np.bincount(self.window, weight * self.x) / total, np.bincount(self.window, weight * plain) / total
 
 
 def lack_of_fit(fit: FitResult, position: Array | None = None, load: Array | None = None,
@@ -61,21 +88,25 @@ def judged(tests: Iterable[Tested]) -> tuple[tuple[Misfit, ...], tuple[Tested, .
 def _tests(fit: FitResult, position: Array | None, load: Array | None, even: Residuals | None) -> Iterator[Tested]:
     data, rows = fit.data, Residuals.of(fit)
     assert data is not None
-    trips = rows.of_trips
-    pressed = load if data.load is None else data.view(data.load if data.load.ndim == 1 else data.load[:, 0])
+    pressed = load if data.load is None or data.load.ndim > 1 else data.view(data.load)
     if data.view is not as_they_are:
         yield from over_passes(rows, data.speed, data.direction, pressed, position)
-    else:
-        time = np.arange(float(data.groups)) if data.time is None else data.time
-        for over, x in (("speed", data.speed), ("load", pressed)):
-            if x is not None:
-                yield from _own(over, rows, trips, x)
-        yield from _in_time(trips, time, data, fit.serial)
-        yield from _replicates(rows, trips, data.speed, pressed)
-        if position is not None:
-            yield from _flipped("position", rows, position)
-        if even is not None:
-            yield from _flipped("direction", even, data.speed)
+        return
+    trips = rows.of_trips
+    run = np.zeros(data.groups, dtype=int) if data.run is None else data.run
+    time = np.arange(float(data.groups)) if data.time is None else data.time
+    serial = 0.0 if in_order(rows.mean_of_trips(data.speed), time, run) else fit.serial
+    levels = LevelsInTime.of(trips, time, run, serial)
+    for over, x in (("speed", data.speed), ("load", pressed)):
+        if x is not None:
+            yield from _own(over, rows, trips, levels, x)
+    if data.time is not None and np.ptp(data.time) > 0.0:
+        yield from _in_time(trips, levels, data.time + (np.ptp(data.time) + 1.0) * (run - run.min()))
+    yield from _replicates(rows, trips, levels, data.speed, pressed)
+    if position is not None:
+        yield from _flipped("position", rows, position)
+    if even is not None:
+        yield from _flipped("direction", even, data.speed)
 
 
 def over_passes(rows: Residuals, speed: Array, direction: Array, load: Array | None = None,
@@ -89,39 +120,30 @@ def over_passes(rows: Residuals, speed: Array, direction: Array, load: Array | N
 
 
 def _flipped(over: str, rows: Residuals, x: Array, turn: Array | None = None) -> Iterator[Tested]:
-    cell, turn = cells(x), np.ones(len(x)) if turn is None else turn
+    cell = cells(x)
     if cell.max() >= _FEW and rows.group.max() >= _FEW:
-        yield Tested(over, rows, x, turn, flipped_p(rows, cell, turn))
+        yield Tested(over, rows, x, windows(x), flipped_p(rows, cell, turn), turn)
 
 
-def _rotated(over: str, trips: Residuals, x: Array, fitted: Residuals | None = None) -> Iterator[Tested]:
-    cell, tested = cells(x), fitted or trips
-    if cell.max() >= _FEW and tested.spare >= _FEW:
-        yield Tested(over, trips, x, np.ones(len(x)), rotated_p(tested, cell))
-
-
-def _own(over: str, rows: Residuals, trips: Residuals, x: Array) -> Iterator[Tested]:
-    """By levels where each round trip has a value of its own."""
+def _own(over: str, rows: Residuals, trips: Residuals, levels: LevelsInTime, x: Array) -> Iterator[Tested]:
+    """By levels where each round trip has a value of its own: runs of neighbours, and quicker waves."""
     mean = rows.mean_of_trips(x)
-    if np.mean((x - mean[rows.group]) ** 2) <= _OWN * np.var(x):
-        return _rotated(over, trips, mean)
-    return _flipped(over, rows, x)
-
-
-def _in_time(trips: Residuals, time: Array, data: FitPoints, serial: float) -> Iterator[Tested]:
-    """Over time, where it is known, of what levels do not share with those before them in their run."""
-    if not np.ptp(time) > 0.0:
+    if np.mean((x - mean[rows.group]) ** 2) > _OWN * np.var(x):
+        yield from _flipped(over, rows, x)
         return
-    run = np.zeros(len(time), dtype=int) if data.run is None else data.run
-    order = np.lexsort((time, run))
-    ordered, follows = trips.in_order(order), (np.diff(run[order], prepend=-1) == 0).astype(float)
-    new = replace(ordered, white=ordered.white - serial * follows * np.roll(ordered.white, 1),
-                  columns=ordered.columns - serial * follows[:, None] * np.roll(ordered.columns, 1, axis=0))
-    longest = float(np.ptp(time)) + 1.0
-    yield from _rotated("time", ordered, (time + longest * (run - run.min()))[order], new)
+    cell = cells(mean)
+    if cell.max() >= _FEW and trips.spare >= _FEW:
+        chances = [ratio_p(levels.own, levels.seen(sums)) for sums in (reached(cell), waves(mean))]
+        yield Tested(over, trips, mean, windows(mean), min(1.0, len(chances) * min(chances)))
 
 
-def _replicates(rows: Residuals, trips: Residuals, speed: Array, load: Array | None) -> Iterator[Tested]:
+def _in_time(trips: Residuals, levels: LevelsInTime, time: Array) -> Iterator[Tested]:
+    cell = cells(time)
+    if cell.max() >= _FEW and trips.spare >= _FEW:
+        yield Tested("time", trips, time, windows(time), ratio_p(levels.own, reached(cell[levels.order])))
+
+
+def _replicates(rows: Residuals, trips: Residuals, levels: LevelsInTime, speed: Array, load: Array | None) -> Iterator[Tested]:
     """Levels of the same speed and range of loads against each other."""
     mean_speed = np.exp(rows.mean_of_trips(np.log(speed)))
     cell = speed_classes(mean_speed)
@@ -132,20 +154,13 @@ def _replicates(rows: Residuals, trips: Residuals, speed: Array, load: Array | N
     count = np.bincount(cell)
     if len(trips.white) - len(count) >= _FEW and len(count) - (len(trips.white) - trips.spare) >= 1:
         means = (np.arange(len(count))[:, None] == cell) / np.sqrt(count)[:, None]
-        yield Tested("repeats", trips, mean_speed, np.ones(len(cell)), ratio_p(trips, means))
+        yield Tested("repeats", trips, mean_speed, cell, ratio_p(levels.own, levels.seen(means)))
 
 
 def _misfit(test: Tested, tests: int) -> Misfit:
-    place, mean = local_means(test)
+    place, mean = test.means
     k = int(np.argmax(np.abs(mean)))
     return Misfit(test.over, min(1.0, test.p * tests), float(mean[k]), float(place[k]))
-
-
-def local_means(test: Tested) -> tuple[Array, Array]:
-    """Places along the variable in ascending order, and the mean residual about each [N·m or N]."""
-    bins = windows(test.x)
-    count = np.bincount(bins)
-    return np.bincount(bins, test.x) / count, np.bincount(bins, test.turn * test.rows.plain) / count
 
 
 _WINDOWS, _IN_WINDOW = 10, 3        # at most so many, with at least so many rows each

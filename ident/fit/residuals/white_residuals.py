@@ -1,6 +1,6 @@
 """Residuals of a fit, made white by its noise model, with the derivatives of the prediction by which they were fitted."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress
 
@@ -30,6 +30,8 @@ class Residuals:
         Derivatives of the prediction with respect to the parameters, whitened alike.
     group : ndarray of int, shape (N,)
         Round trips 0 ... G-1, or passes of general motion.
+    weight : ndarray, shape (N,)
+        How much each row counts.
     names : tuple of str
         Parameters of the columns; none where the fit is not that of a friction law.
     """
@@ -38,35 +40,39 @@ class Residuals:
     white: Array
     columns: Array
     group: Groups
+    weight: Array
     names: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, fit: FitResult) -> "Residuals":
-        """A row a point of a fit."""
+        """A row a point of a fit, weighed as the fit weighs it."""
         data, law = fit.data, law_named(fit.law)
         assert data is not None
         values = fit.values | {name: float(p.value) for name, p in fit.nuisance.items() if p.value is not None}
         names = parameter_names(data, law)
         fitted = [name in law.nonlinear or name in data.nuisance or values[name] > 0.0 for name in names]
-        columns, sign = jacobian(data, law, values)[:, fitted], np.sign(data.direction)
-        white = fit.noise.whiten(np.column_stack((columns, fit.residual)), data.group)
-        if data.sign is None:                   # else the noise model has turned them already
-            white = white * sign[:, None]
-        return cls(sign * fit.residual, white[:, -1], white[:, :-1], data.group, tuple(compress(names, fitted)))
+        rows = np.column_stack((jacobian(data, law, values)[:, fitted], fit.residual))
+        sign = np.sign(data.direction)
+        count = np.ones(len(rows)) if data.count is None else data.count
+        weight = count if data.weight is None else count * data.weight[data.group]
+        white = _white(sign[:, None] * rows, replace(fit.noise, sign=None), data.group, count) * np.sqrt(weight)[:, None]
+        return cls(sign * fit.residual, white[:, -1], white[:, :-1], data.group, weight, tuple(compress(names, fitted)))
 
     @classmethod
     def of_least_squares(cls, columns: Array, target: Array, noise: Noise, group: Groups) -> "Residuals":
         """A row a point of a linear fit that is made here."""
         white, goal = noise.whiten(columns, group), noise.whiten(target, group)
         beta, *_ = np.linalg.lstsq(white, goal, rcond=None)
-        return cls(target - columns @ beta, goal - white @ beta, white, group)
+        return cls(target - columns @ beta, goal - white @ beta, white, group, np.ones(len(target)))
 
     @property
     def of_trips(self) -> "Residuals":
         """A row a round trip: the level that its points share."""
-        count = np.bincount(self.group).astype(float)
-        return Residuals(np.bincount(self.group, self.plain) / count, np.bincount(self.group, self.white) / np.sqrt(count),
-                         group_sum(self.columns, self.group) / np.sqrt(count)[:, None], np.arange(len(count)), self.names)
+        weight = np.bincount(self.group, self.weight)
+        plain = np.bincount(self.group, self.weight * self.plain) / weight
+        rows = group_sum(np.sqrt(self.weight)[:, None] * np.column_stack((self.columns, self.white)), self.group)
+        rows = rows / np.sqrt(weight)[:, None]
+        return Residuals(plain, rows[:, -1], rows[:, :-1], np.arange(len(weight)), weight / np.bincount(self.group), self.names)
 
     @property
     def spare(self) -> int:
@@ -82,8 +88,19 @@ class Residuals:
 
     def in_order(self, order: Groups) -> "Residuals":
         """The same rows in another order."""
-        return Residuals(self.plain[order], self.white[order], self.columns[order], self.group[order], self.names)
+        return Residuals(self.plain[order], self.white[order], self.columns[order], self.group[order], self.weight[order],
+                         self.names)
 
     def mean_of_trips(self, values: Array) -> Array:
         """Mean of values of the rows over each round trip, shape (G,)."""
         return np.asarray(np.bincount(self.group, values) / np.bincount(self.group))
+
+
+def _white(rows: Array, noise: Noise, group: Groups, count: Array) -> Array:
+    """Rows over the deviation of a point, their mean over a round trip over that of a level; see `variable_projection`."""
+    if noise.level is None:
+        return rows / noise.within
+    samples = np.bincount(group, count)
+    mean = group_sum(count[:, None] * rows, group) / samples[:, None]
+    level = (noise.level * np.sqrt(samples[group]))[:, None]
+    return np.asarray((rows - mean[group]) / noise.within + mean[group] / level)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, f, kstest
 
-from stribeck.ident.fit.residuals.cumulated import cells, flipped_p, positive_p, ratio_p, rotated_p
+from stribeck.ident.fit.residuals.cumulated import cells, flipped_p, positive_p, ratio_p, reached, waves
 from stribeck.ident.fit.residuals.white_residuals import Residuals
 
 SPEED = np.geomspace(0.02, 1.0, 30)
@@ -13,7 +13,7 @@ SPEED = np.geomspace(0.02, 1.0, 30)
 def rows(white: np.ndarray, columns: np.ndarray, group: np.ndarray | None = None) -> Residuals:
     """What least squares leaves of white torques."""
     left = white - columns @ np.linalg.lstsq(columns, white, rcond=None)[0]
-    return Residuals(left, left, columns, np.arange(len(white)) if group is None else group)
+    return Residuals(left, left, columns, np.arange(len(white)) if group is None else group, np.ones(len(white)))
 
 
 def line(speed: np.ndarray = SPEED) -> np.ndarray:
@@ -43,16 +43,24 @@ def test_means_of_replicates_give_the_f_test_of_lack_of_fit() -> None:
     assert ratio_p(rows(torque, line(speed)), means) == pytest.approx(f.sf(ratio, 6, 16), rel=1e-5)
 
 
-def test_a_right_law_makes_every_chance_as_likely_as_another() -> None:
+@pytest.mark.parametrize("sums", [reached(cells(SPEED)), waves(SPEED)])
+def test_a_right_law_makes_every_chance_as_likely_as_another(sums: np.ndarray) -> None:
     random = np.random.default_rng(2)
-    found = [rotated_p(rows(random.standard_normal(30), line()), cells(SPEED)) for _ in range(400)]
+    found = [ratio_p(rows(random.standard_normal(30), line()), sums) for _ in range(400)]
     assert kstest(found, "uniform").pvalue > 0.01
 
 
 def test_heavy_tails_make_no_false_alarms() -> None:
     random = np.random.default_rng(3)
-    found = [rotated_p(rows(random.standard_t(3, 30), line()), cells(SPEED)) for _ in range(1000)]
+    found = [ratio_p(rows(random.standard_t(3, 30), line()), reached(cells(SPEED))) for _ in range(1000)]
     assert sum(p < 0.01 for p in found) <= binom.ppf(0.999, 1000, 0.01)
+
+
+def test_a_wave_too_quick_for_cumulated_sums_is_seen_among_waves() -> None:
+    """Two periods over the range, without any noise: the part of all squares that sums see is then as small as that of noise."""
+    wave = rows(np.sin(4.0 * np.pi * np.arange(30) / 29.0), line())
+    assert ratio_p(wave, reached(cells(SPEED))) > 0.001
+    assert ratio_p(wave, waves(SPEED)) < 1e-6
 
 
 def test_what_is_shared_within_round_trips_makes_no_false_alarms_over_what_varies_there() -> None:
