@@ -7,7 +7,7 @@ that the data leave open ends at the edge of what was searched.
 The noise model gives the standard errors, with as many degrees of freedom as there are round trips to spare. Leaving out one
 round trip at a time gives them without a noise model, but only roughly where round trips are few. The variance is the mean of
 both, in which the noise model counts as `TRUST` degrees of freedom (a moderated variance), and never less than the noise model's.
-Where a parameter rests on one round trip, leaving that out says nothing; its variance counts as `_MOST` times the noise model's.
+Where a parameter rests on one round trip, leaving that out says nothing: its ratio counts as `_MOST` at most.
 
 Both take round trips as independent. Where their levels are correlated in the order of time (r from one to the next, and by more
 than chance), the noise model's variance is that of a first-order autoregression, with r^|i - j| between round trips i and j.
@@ -80,7 +80,9 @@ def spread(whole: Moments, noise: Noise, values: Mapping[str, float], free: Sequ
     scale = np.sqrt(np.maximum(np.diag(gram), 1e-300))
     model = symmetric_inverse(gram / np.outer(scale, scale), 1e-13) / np.outer(scale, scale)
     without = left_out(sums)
-    ratio = np.minimum(_MOST, np.diag(without.covariance) / np.maximum(np.diag(model), 1e-300))
+    ratio = np.diag(without.covariance) / np.maximum(np.diag(model), 1e-300)
+    if whole.data.view is as_they_are:
+        ratio = np.minimum(_MOST, ratio)
     variance = np.maximum(1.0, (TRUST + without.freedom * ratio) / (TRUST + without.freedom))
     serial = 0.0
     if whole.data.view is as_they_are:          # passes of general motion go to and fro: their levels have no one sign
