@@ -92,10 +92,11 @@ class FitResult:
         """The same fit by lmfit in whitened residuals, made when asked: ``fit_report()`` and ``conf_interval()`` work on it."""
         if self.data is None:
             raise InputError("the points of this fit were not kept")
-        return lmfit_result(self.data, law_named(self.law), self.noise, self._all_values)
+        return lmfit_result(self.data, law_named(self.law), self.noise, self.all_values)
 
     @property
-    def _all_values(self) -> dict[str, float]:
+    def all_values(self) -> dict[str, float]:
+        """Parameter values of the law, and of what was fitted along, by name."""
         return self.values | {name: float(p.value) for name, p in self.nuisance.items() if p.value is not None}
 
     @property
@@ -120,7 +121,7 @@ class FitResult:
 
     def of_points(self, data: FitPoints) -> "FitResult":
         """The same with residual and noise of all points, of a fit to condensed ones."""
-        residual = data.tau - predicted(data, law_named(self.law), self._all_values)
+        residual = data.tau - predicted(data, law_named(self.law), self.all_values)
         return replace(self, residual=residual, rmse=float(np.sqrt(np.mean(residual**2))),
                        noise=self.noise.of_points(data.group, data.sign), data=data)
 

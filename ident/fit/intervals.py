@@ -8,6 +8,7 @@ The noise model gives the standard errors, with as many degrees of freedom as th
 round trip at a time gives them without a noise model, but only roughly where round trips are few. The variance is the mean of
 both, in which the noise model counts as `TRUST` degrees of freedom (a moderated variance), and never less than the noise model's.
 Where a parameter rests on one round trip, leaving that out says nothing: its ratio counts as `_MOST` at most.
+Passes of general motion share more than points of a round trip do, and their ratio is left as it is.
 
 Both take round trips as independent. Where their levels are correlated in the order of time (r from one to the next, and by more
 than chance), the noise model's variance is that of a first-order autoregression, with r^|i - j| between round trips i and j.

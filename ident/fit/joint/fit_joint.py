@@ -152,8 +152,7 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
     columns = nuisance(points, trips, options.drift == "auto", ordered)
     data = FitPoints(points["speed"].to_numpy(dtype=float), odd, None, group, columns,
                 {column: PRIOR[column] for column in columns}, bool(mechanism.prismatic[joint]),
-                time=time, run=run,
-                count=worth(points["std"].to_numpy(dtype=float), group))
+                time=time, run=run, count=worth(points["std"].to_numpy(dtype=float), group))
     laws = laws_on_offer(options.law)
     selection, wrong = fit_robustly(data, lambda some: select(some, loads, laws, components=components),
                                     lambda found: found.chosen, options.loss)
@@ -161,7 +160,7 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
     single = None if fit.components else loads[fit.load]
     directional, difference = differing(points, group, single, options.directional, data.prismatic, fit.values.get("viscous"))
     fit = with_lack_of_fit(fit, points["position"].to_numpy(dtype=float), points["torque"].to_numpy(dtype=float),
-                 even_residuals(points, group, single, directional))
+                           even_residuals(points, group, single, directional))
     if fit.load == "none" and still:
         fit = replace(fit, parameters={**fit.parameters, **_unidentifiable(fit, still, mechanism, joint, q,
                                                                                 MATTERS * float(np.median(odd)))})
@@ -169,8 +168,7 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
     gravity["delay"] = _explained(fit.nuisance.get("delay"))
     if scale is not None:
         fit = uncertain(fit, gravity["scale"])
-    findings = [*misfit_findings(name, fit, float(np.median(odd)), data.prismatic, ordered),
-                *order_finding(name, ordered)]
+    findings = [*misfit_findings(name, fit, float(np.median(odd)), data.prismatic, ordered), *order_finding(name, ordered)]
     findings += [Finding(name, "torque basis", f"{name} stays in the drive's torque: its scale against gravity is "
                         f"{gravity['scale'].verdict}")] if options.torque_basis != "drive" and scale is None else []
     if fit.serial > 0.0:

@@ -1,5 +1,4 @@
-"""Findings about lack of fit: over what the residuals of a joint run, where, by how much, and what to do."""
-
+"""Findings about lack of fit: with what the residuals of a joint vary, where, by how much, and what to do."""
 
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.misfit import Misfit
@@ -10,7 +9,7 @@ _LEAST_P = 1e-6         # below which a chance is not told by its digits
 _DO = {"speed": "look at the residuals in the report; round trips at more speeds about there would show the curve",
        "load": "friction grows with the load otherwise than in proportion, or with another load (--load)",
        "position": "friction varies along the way, as gears and windings make it; postures elsewhere would average it",
-       "direction": "the difference of the directions changes with speed (--directional)",
+       "direction": "viscous friction may differ between the directions (--directional viscous)",
        "time": "warm up longer, or record again (--repeats)",
        "repeats": "friction changes with speed and load otherwise than by any law that was tried"}
 
@@ -30,11 +29,12 @@ def misfit_findings(name: str, fit: FitResult, friction: float, prismatic: bool,
 
 
 def size_and_place(one: Misfit, friction: float, prismatic: bool) -> str:
-    """Over what residuals run, how far off they are where they are farthest, and where that is."""
+    """With what residuals vary, how far off they are where they are farthest, and where that is."""
     tau, turn = unit("coulomb", prismatic), "m" if prismatic else "rad"
     where = {"load": tau, "position": turn, "time": "s"}.get(one.over, f"{turn}/s")
-    what = ("round trips of one speed and load agree with each other, and not with the law" if one.over == "repeats" else
-            "the difference of the directions runs over speed" if one.over == "direction" else f"residuals run over {one.over}")
+    what = {"repeats": "round trips of one speed and load agree with each other but not with the law",
+            "direction": "the difference between the directions varies with speed"}.get(
+                one.over, f"residuals vary with {one.over}")
     return (f"{what}, by up to {one.size:+.2g} {tau} ({100.0 * abs(one.size) / max(friction, 1e-300):.1f} % of friction) at "
             f"{one.at:.3g} {where}")
 

@@ -110,7 +110,7 @@ def _tests(fit: FitResult, position: Array | None, load: Array | None, even: Res
 
 
 def over_passes(rows: Residuals, speed: Array, direction: Array, load: Array | None = None,
-                    position: Array | None = None) -> Iterator[Tested]:
+                position: Array | None = None) -> Iterator[Tested]:
     """Tests of general motion, by the signs of whole passes; rows are in the direction of motion."""
     yield from _flipped("speed", rows, speed)
     yield from _flipped("direction", rows, speed, np.sign(direction))

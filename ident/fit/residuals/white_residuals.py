@@ -48,7 +48,7 @@ class Residuals:
         """A row a point of a fit, weighed as the fit weighs it."""
         data, law = fit.data, law_named(fit.law)
         assert data is not None
-        values = fit.values | {name: float(p.value) for name, p in fit.nuisance.items() if p.value is not None}
+        values = fit.all_values
         names = parameter_names(data, law)
         fitted = [name in law.nonlinear or name in data.nuisance or values[name] > 0.0 for name in names]
         rows = np.column_stack((jacobian(data, law, values)[:, fitted], fit.residual))
