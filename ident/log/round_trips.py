@@ -7,7 +7,8 @@ the half sum is the rigid body's torque and offset (the *even* part):
 
 The way back retraces a stroke with time reversed, the other joints too: gravity, inertia and Coriolis and centrifugal
 forces are then the same both times, and friction of every joint that moves shows at once. What the two ways differ by,
-as tracking lags, is corrected with the model's difference.
+as tracking lags, is corrected with the model's difference. At the ends of a stroke the drive has not yet settled: it slows
+down a little both there and back, and the inertia's torque of that would be taken for friction. It is the model's, too.
 """
 
 from collections import Counter
@@ -19,12 +20,13 @@ import numpy as np
 import pandas as pd
 
 from stribeck.ident.arrays import Array, Groups, group_index
+from stribeck.ident.log.bin_acceleration import accelerating_torque, moved_inertia
 from stribeck.ident.log.position_bins import PositionBin, mean_loads, position_bins
 from stribeck.ident.log.rigid_along_strokes import RigidAlongStrokes
 from stribeck.ident.log.run import TO_START, Run
 from stribeck.ident.log.signal_checks import dead_torques
 from stribeck.ident.log.stroke_pairs import connecting, pair_strokes
-from stribeck.ident.log.strokes import Stroke, find_strokes, motor_revolution
+from stribeck.ident.log.strokes import REST_TOLERANCE, Stroke, find_strokes, motor_revolution
 from stribeck.ident.model.mechanism import Mechanism
 
 COLUMNS = ("joint", "segment", "posture", "speed", "position", "odd", "even", "gravity", "gravity_rate", "torque",
@@ -134,6 +136,9 @@ def _points(run: Run, bins: Sequence[PositionBin], centre: Array, loads: Mapping
     n, t, temperature = np.zeros((3, size))
     strokes = {stroke.key: stroke for bin_ in bins for stroke in (bin_.forward, bin_.backward)}
     number, rigid = {key: k for k, key in enumerate(strokes)}, RigidAlongStrokes(mechanism, list(strokes.values()))
+    moving = np.array([np.abs(bin_.forward.rate) * bin_.forward.duration > REST_TOLERANCE for bin_ in bins])
+    moving[own] = True
+    inertia = moved_inertia(run, mechanism, centre, joint, moving)
     for way in (0, 1):
         stroke = np.array([number[(bin_.forward, bin_.backward)[way].key] for bin_ in bins])
         rows, count = np.concatenate([bin_.rows[way] for bin_ in bins]), np.array([len(bin_.rows[way]) for bin_ in bins])
@@ -146,6 +151,8 @@ def _points(run: Run, bins: Sequence[PositionBin], centre: Array, loads: Mapping
         n, t = n + count, t + np.add.reduceat(run.t[rows], starts)
         if "temperature" in run.signals:
             temperature += np.add.reduceat(run.signals["temperature"][rows, joint[of]], starts)
+        model[way] += accelerating_torque(run, inertia, [(bin_.forward, bin_.backward)[way] for bin_ in bins],
+                                          [bin_.rows[way] for bin_ in bins], np.sqrt(scatter[way] / count))
         if way == 0:
             slope = rigid.slope(stroke, centre[own])
     first = [planned.get(bin_.first.segment, {}) for bin_ in bins]
