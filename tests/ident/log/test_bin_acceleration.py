@@ -1,7 +1,6 @@
 """Mean acceleration of a drive that settles, against what its speed truly does."""
 
 import numpy as np
-import pytest
 
 from stribeck.ident.log.bin_acceleration import mean_acceleration
 
