@@ -87,7 +87,7 @@ def judged(row: Row, seed: int) -> tuple[bool, float]:
     random = np.random.default_rng([seed, ROWS.index(row) if row in ROWS else len(ROWS)])
     truth = friction_of(row)
     data, position, load = points(row, truth, random)
-    fit = select(data, {"load": load}, () if row.law == "auto" else (row.law,)).chosen
+    fit = select(data, {"load": load}, () if row.law == "auto" else (row.law,))
     found = with_lack_of_fit(fit, position)
     return bool(found.lack_of_fit), held(found, truth, load)
 

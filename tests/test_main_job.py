@@ -150,6 +150,9 @@ def test_golden_run_gives_the_golden_calibration(tmp_path):
     new, old = Calibration.load(tmp_path / "out"), Calibration.load(ROOT / "data" / "golden" / "calibration.toml")
     joint, golden = new.joints["hinge"], old.joints["hinge"]
     assert (joint.law, joint.load) == (golden.law, golden.load) == ("stribeck", "torque")
+    assert [(one.law, one.load, one.dismissed) for one in joint.candidates] == [
+        (one.law, one.load, one.dismissed) for one in golden.candidates]
+    assert ("stribeck", "torque", "") in {(one.law, one.load, one.dismissed) for one in golden.candidates}
     for name, parameter in golden.parameters.items():
         assert joint.parameters[name].value == pytest.approx(parameter.value, rel=1e-4)
         assert joint.parameters[name].std_error == pytest.approx(parameter.std_error, rel=1e-2)

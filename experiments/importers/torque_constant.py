@@ -100,5 +100,5 @@ def _from_gravity(run: Run, mechanism: Mechanism, name: str, rows: pd.DataFrame)
 
 def _from_motion(run: Run, mechanism: Mechanism, name: str) -> Parameter | None:
     """Current over the model's torque, from general motion."""
-    fit = fit_motion(reduce_motion(filtered([run], [mechanism]), name), "model", "coulomb-viscous", "none").chosen
+    fit = fit_motion(reduce_motion(filtered([run], [mechanism]), name), "model", "coulomb-viscous", "none")
     return fit.nuisance.get("scale")

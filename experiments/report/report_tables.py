@@ -162,10 +162,10 @@ def parameter_rows(parameters: Mapping[str, Parameter]) -> list[ParameterRow]:
 def candidate_rows(data: JointData) -> list[CandidateRow]:
     """Laws and loads that competed: the chosen one, those with its load as plausible as they are, the rest by error."""
     joint = data.calibration
-    worst = max((c.held_out_rmse for c in data.fit.candidates if np.isfinite(c.held_out_rmse)), default=1.0)
-    best = next((c.held_out_rmse for c in data.fit.candidates if (c.law, c.load) == (joint.law, joint.load)), 0.0)
+    tried = [c for c in data.fit.fit.candidates if c.weighed]
+    worst = max((c.held_out_rmse for c in tried), default=1.0)
+    best = next((c.held_out_rmse for c in tried if (c.law, c.load) == (joint.law, joint.load)), 0.0)
     rows = []
-    tried = [c for c in data.fit.candidates if np.isfinite(c.held_out_rmse)]        # others are too little plausible
     for c in sorted(tried, key=lambda c: (bool(c.dismissed), -c.share if c.load == joint.load else 1.0, c.held_out_rmse)):
         chosen = (c.law, c.load) == (joint.law, joint.load)
         remark = c.dismissed or (f"{100.0 * c.share:.0f} % plausible" if c.load == joint.load and c.share < 1.0 else
@@ -178,7 +178,7 @@ def candidate_rows(data: JointData) -> list[CandidateRow]:
 
 def load_rows(data: JointData) -> list[LoadRow]:
     """Spread of the loads over the points, and what became of each."""
-    offered, rows = {candidate.load for candidate in data.fit.candidates}, []
+    offered, rows = {candidate.load for candidate in data.fit.fit.candidates}, []
     for load in (*_LOADS, *(part for part in data.calibration.components if part not in _LOADS)):
         values = data.points[load].to_numpy(dtype=float)
         symbol, word = words.load_unit(load, data.prismatic), words.load_word(load, data.prismatic)

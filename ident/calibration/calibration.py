@@ -1,6 +1,6 @@
 """The calibration of an arm as a function of the arm's state: friction of every joint along a motion."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -33,6 +33,14 @@ class Calibration(CalibrationContent):
     def pass_count(self) -> int:
         """Runs that stand for themselves: neither the rest of another one nor of ramps."""
         return sum("continues" not in run and "purpose" not in run for run in self.runs)
+
+    def with_offset(self) -> "Calibration":
+        """The calibration with each joint's torque offset as part of its friction, as feed-forward and C code may want it.
+
+        The offset is a constant torque at all speeds and at rest: half the difference between the Coulomb friction of both
+        directions, or an error of the torque signal or the model's gravity; constant speeds tell only their sum.
+        """
+        return replace(self, joints={name: joint.with_offset() for name, joint in self.joints.items()})
 
     @classmethod
     def load(cls, path: str | Path) -> "Calibration":

@@ -85,6 +85,12 @@ def _joint_table(joint: JointCalibration) -> Any:
         value = getattr(joint, key)
         if value is not None:
             table[key] = _inline(value) if isinstance(value, Mapping) else _rounded(value)
+    if joint.candidates:
+        candidates = tomlkit.array()
+        for one in joint.candidates:
+            candidates.add_line(_inline({key: value for key, value in vars(one).items() if value != ""}))
+        candidates.add_line(indent="")
+        table["candidates"] = candidates
     if joint.further_error is not None and joint.further_error[:, 1].any():
         table["further_error"] = _rounded(joint.further_error.tolist())
     for group in ("parameters", "gravity"):

@@ -13,6 +13,7 @@ from stribeck.ident.calibration.calibration_content import Model
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.fit.arm.unknown_tool import MASS, TOOL_PARAMETERS, UnknownTool
+from stribeck.ident.fit.candidate import Candidate
 from stribeck.ident.fit.joint.directions import DIFFERENCES
 from stribeck.ident.laws.law_table import is_law, law_named, law_names
 from stribeck.ident.laws.load_components import components_of
@@ -117,6 +118,17 @@ class _CorrelationTable(BaseModel):
     matrix: tuple[tuple[Annotated[float, Key(ge=-1.001, le=1.001)], ...], ...]
 
 
+class _CandidateTable(BaseModel):
+    model_config = _STRICT
+    law: str
+    load: str
+    held_out_rmse: NonNegativeFloat
+    parameters: int
+    dismissed: str = ""
+    directional: str = "none"
+    share: Annotated[float, Key(ge=0.0, le=1.0)] = 1.0
+
+
 class JointCalibrationTable(BaseModel):
     """Friction of one joint."""
 
@@ -134,6 +146,7 @@ class JointCalibrationTable(BaseModel):
     torque_scale: PositiveFloat | None = None
     stribeck_share: Annotated[float, Key(ge=0.0, le=1.0)] | None = None
     further_error: Annotated[list[tuple[PositiveFloat, NonNegativeFloat]], Key(min_length=1)] | None = None
+    candidates: list[_CandidateTable] = []
     parameters: dict[str, ParameterTable]
     gravity: dict[str, ParameterTable] = {}
     breakaway: _BreakawayTable | None = None
@@ -185,7 +198,8 @@ class JointCalibrationTable(BaseModel):
                                 np.array(self.correlation.matrix).reshape(n, n), self.factor,
                                 self.directional, self.torque_scale, self.stribeck_share,
                                 None if self.further_error is None else np.array(self.further_error),
-                                None if self.breakaway is None else Breakaway(
+                                tuple(Candidate(**vars(one)) for one in self.candidates),
+                                breakaway=None if self.breakaway is None else Breakaway(
                                     **{**vars(self.breakaway), "torque": Parameter(**vars(self.breakaway.torque))}))
 
 

@@ -25,7 +25,8 @@ _CROSS = np.cross(np.eye(3)[:, None], np.eye(3)).transpose(2, 0, 1)      # for e
 class Feedforward:
     """Friction torque of every joint at one sample, as a controller needs it.
 
-    ``feedforward(q, dq, ddq)`` equals ``calibration.friction`` of the same sample. Not for several threads at once:
+    ``feedforward(q, dq, ddq)`` equals ``calibration.friction`` of the same sample; with ``calibration.with_offset()`` torque
+    offsets are part of it. Not for several threads at once:
     calls share the buffers.
 
     Parameters
@@ -82,7 +83,8 @@ class Feedforward:
         self._joints_by_law = _group_by_law(joints, self._places)
         self._viscous, self._driving = (np.array([joint.difference if joint is not None and joint.directional == kind else 0.0
                                                   for joint in joints]) for kind in ("viscous", "driving"))
-        self._same_both_ways = not (self._viscous.any() or self._driving.any())
+        self._offset = np.array([0.0 if joint is None else joint.offset for joint in joints])
+        self._same_both_ways = not (self._offset.any() or self._viscous.any() or self._driving.any())
 
     def __call__(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None) -> Array:
         """Friction of every joint at one sample.
@@ -119,7 +121,7 @@ class Feedforward:
             return friction
         rigid = self._drive(along)[self._places]
         driving = self._driving * load[self._places] * np.sign(rigid) * (w != 0.0)
-        return np.asarray(friction + self._viscous * np.abs(w) + driving)
+        return np.asarray(friction + self._offset + self._viscous * np.abs(w) + driving)
 
     def rigid(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None) -> Array:
         """Torque that the drives give to the rigid links, without rotors and friction, shape (n,) [N·m or N].

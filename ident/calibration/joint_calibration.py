@@ -1,12 +1,13 @@
 """Friction of one joint: law, load, parameters and what they were fitted to, as a function of velocity and load."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from stribeck.ident.arrays import Array
+from stribeck.ident.fit.candidate import Candidate
 from stribeck.ident.fit.fit_result import further_band, needed_load, prediction_band
 from stribeck.ident.fit.joint.directions import DIFFERENCES
 from stribeck.ident.laws.law_table import law_named
@@ -45,6 +46,10 @@ class JointCalibration:
         How plausible a Stribeck effect is, where laws competed: laws with one among all.
     further_error : ndarray, shape (n, 2), optional
         Speeds, and by how much the band is wider there for the sake of other laws [rad/s, N·m].
+    candidates : tuple of Candidate
+        Laws and loads that competed, as far as they are plausible.
+    offset : float
+        Constant torque that `Calibration.with_offset` made part of the friction; 0 where it was not asked for [N·m].
     breakaway : Breakaway, optional
         What holds the joint at rest, where that was measured; no part of the law.
     """
@@ -66,6 +71,8 @@ class JointCalibration:
     torque_scale: float | None = None
     stribeck_share: float | None = None
     further_error: Array | None = None
+    candidates: tuple[Candidate, ...] = ()
+    offset: float = 0.0
     breakaway: Breakaway | None = None
 
     @property
@@ -107,13 +114,18 @@ class JointCalibration:
         """
         return law_named(self.law).torque(velocity, self.values, needed_load(self.load, load))
 
+    def with_offset(self) -> "JointCalibration":
+        """The same with the torque offset, so far as the fit gave one, as part of the friction."""
+        found = self.gravity.get("offset")
+        return replace(self, offset=0.0 if found is None or found.value is None else found.value)
+
     @property
     def difference(self) -> float:
         """Half the difference between the directions: of viscous friction, or of the load coefficient when driving; else 0."""
         return (self.gravity[DIFFERENCES[self.directional]].value or 0.0) if self.directional != "none" else 0.0
 
     def directional_torque(self, velocity: ArrayLike, load: ArrayLike | None, rigid: ArrayLike) -> Array:
-        """What friction has beyond `torque` because directions differ, shape (N,) [N·m].
+        """What friction has beyond `torque` because directions differ, and the offset if asked for, shape (N,) [N·m].
 
         Parameters
         ----------
@@ -124,8 +136,8 @@ class JointCalibration:
         """
         w = np.asarray(velocity, dtype=float)
         if self.directional == "driving" and load is not None:
-            return np.asarray(self.difference * np.asarray(load) * np.sign(rigid) * (w != 0.0))
-        return self.difference * np.abs(w)
+            return np.asarray(self.offset + self.difference * np.asarray(load) * np.sign(rigid) * (w != 0.0))
+        return self.offset + self.difference * np.abs(w)
 
     def band(self, velocity: ArrayLike, load: ArrayLike | None = None) -> Array:
         """Half width of the 95 % band of `torque`, which holds it at all speeds and loads of the data at once, (N,) [N·m]."""

@@ -224,6 +224,8 @@ def _call(joint: JointCalibration | None, j: int, at: list[int]) -> str:
         figures["static"] += f" + load[{at.index(j, at.index(j) + 1)}]"
     values = ", ".join(figures.values())
     law = f"@_{function.__name__}(dq[{j}], {values}, {'0.0' if joint.load == 'none' else f'load[{j}]'})"
+    if joint.offset != 0.0:
+        law = f"{_number(joint.offset)} + {law}"
     if joint.directional == "viscous":
         return f"{law} + {_number(joint.difference)} * fabs(dq[{j}])"
     if joint.directional == "driving":

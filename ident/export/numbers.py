@@ -23,7 +23,9 @@ def calibration_table(calibration: Calibration) -> dict[str, Any]:
     """The calibration as plain data."""
     joints = {}
     for name, joint in calibration.joints.items():
-        table = {key: value for key, value in vars(joint).items() if key not in ("names", "correlation", "parameters", "gravity")}
+        table = {key: value for key, value in vars(joint).items()
+                 if key not in ("offset", "names", "correlation", "parameters", "gravity")}
+        table["candidates"] = [asdict(one) for one in joint.candidates]
         table["bearing"] = asdict(joint.bearing) if joint.bearing else None
         table["further_error"] = None if joint.further_error is None else joint.further_error.tolist()
         table["breakaway"] = asdict(joint.breakaway) if joint.breakaway else None

@@ -63,8 +63,8 @@ def fit_friction(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None 
     laws = laws_on_offer(law)
     if loss not in LOSSES:
         raise unknown_name("loss", loss, LOSSES)
-    selection, _ = fit_robustly(data, lambda points: select(points, loads, laws), lambda found: found.chosen, loss)
-    chosen = with_lack_of_fit(selection.chosen, load=data.load)
+    selected, _ = fit_robustly(data, lambda points: select(points, loads, laws), loss)
+    chosen = with_lack_of_fit(selected, load=data.load)
     residual = np.full(np.shape(velocity), np.nan)
     residual[np.asarray(velocity, dtype=float) != 0.0] = chosen.residual
     return replace(chosen, residual=residual)

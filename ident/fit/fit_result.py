@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
+from stribeck.ident.fit.candidate import Candidate
 from stribeck.ident.fit.law_on_points import predicted
 from stribeck.ident.fit.misfit import Misfit
 from stribeck.ident.fit.noise import Noise
@@ -63,6 +64,8 @@ class FitResult:
         How plausible laws are whose friction falls with speed at low speed, among all that competed; None where none did.
     further_error : ndarray, shape (n, 2), optional
         Speeds, and by how much the band is wider there for the sake of other laws [rad/s, N·m].
+    candidates : tuple of Candidate
+        All that competed, the simplest load first; empty where nothing did.
     lack_of_fit : tuple of Misfit
         Variables over which residuals show structure; empty where the law fits.
     data : FitPoints
@@ -84,6 +87,7 @@ class FitResult:
     serial: float = 0.0
     stribeck_share: float | None = None
     further_error: Array | None = field(default=None, repr=False, compare=False)
+    candidates: tuple[Candidate, ...] = field(default=(), repr=False, compare=False)
     lack_of_fit: tuple[Misfit, ...] = ()
     data: FitPoints | None = field(default=None, repr=False, compare=False)
 

@@ -26,7 +26,9 @@ def export(source: Annotated[Path, typer.Argument(metavar="CALIBRATION|RUN", hel
                                                         "mcap.")],
            out: Annotated[Path | None, out_option("File to write; default beside the source.")] = None,
            into: Annotated[Path | None, typer.Option(help="URDF, MJCF or SDF of the arm that a copy of is given the friction; "
-                                                          "default: the calibration's model.")] = None) -> None:
+                                                          "default: the calibration's model.")] = None,
+           offset: Annotated[bool, typer.Option("--offset", help="Calibration to c: with each joint's torque offset as part of "
+                                                                 "its friction.")] = False) -> None:
     """Write a calibration or a run for other software; says what the target cannot express."""
     from stribeck.ident.errors import InputError
     from stribeck.ident.log.run import RECORD
@@ -37,9 +39,11 @@ def export(source: Annotated[Path, typer.Argument(metavar="CALIBRATION|RUN", hel
 
         if into is not None:
             raise InputError(f"--into {into}: a run is not written into a model; export the calibration that was fitted to it")
+        if offset:
+            raise InputError("--offset: a run has no torque offset; export the calibration that was fitted to it")
         target, losses = export_run(source, to, out)
     else:
-        target, losses = _export_calibration(source, to, out, into)
+        target, losses = _export_calibration(source, to, out, into, offset)
     text = console()
     for line in losses:
         text.print(f"export    {line}")
@@ -60,13 +64,18 @@ def _only_run(source: Path, to: str) -> Path:
     return runs[0] if runs else source
 
 
-def _export_calibration(source: Path, to: str, out: Path | None, into: Path | None) -> tuple[Path, tuple[str, ...]]:
+def _export_calibration(source: Path, to: str, out: Path | None, into: Path | None, offset: bool) -> tuple[Path, tuple[str, ...]]:
     from stribeck.ident.calibration.calibration import Calibration
     from stribeck.ident.errors import InputError
     from stribeck.ident.export.formats import export as export_model
     from stribeck.ident.whole_files import write_whole
 
+    if offset and to != "c":
+        raise InputError(f"--offset: {to} has no place for a torque beside friction, or holds the offset as a number of its own; "
+                         "c takes it")
     loaded = Calibration.load(source)
+    if offset:
+        loaded = loaded.with_offset()
     result = export_model(loaded, to, into)
     target = out or loaded.folder / f"{loaded.arm}.calibrated{result.suffix}"
     if target.exists():

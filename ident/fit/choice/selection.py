@@ -16,7 +16,7 @@ import numpy as np
 
 from stribeck.ident.arrays import Array, Groups
 from stribeck.ident.errors import FitError
-from stribeck.ident.fit.choice.candidate import Candidate
+from stribeck.ident.fit.candidate import Candidate
 from stribeck.ident.fit.choice.contest import Contest
 from stribeck.ident.fit.choice.widening import widened
 from stribeck.ident.fit.fit_result import CLAIM, FitResult
@@ -34,14 +34,6 @@ _SLOW = 2               # nonlinear parameters from which laws compete only with
 _PLAUSIBLE = 0.02       # share from which a law is fitted and may be chosen
 _LIKELY = 0.5           # share of a Stribeck effect from which a law that has one may be chosen
 _AS_NEAR = 0.5          # standard deviations from what is expected, up to which a law is as close as the closest
-
-
-@dataclass(frozen=True)
-class Selection:
-    """The chosen fit and the table of all candidates."""
-
-    chosen: FitResult
-    candidates: tuple[Candidate, ...]
 
 
 @dataclass(frozen=True)
@@ -81,7 +73,7 @@ class _Side:
 
 
 def select(data: FitPoints, loads: Mapping[str, Array | None], laws: tuple[str, ...] = (),
-           directional: Mapping[str, Mapping[str, Array]] | None = None, components: tuple[str, ...] = ()) -> Selection:
+           directional: Mapping[str, Mapping[str, Array]] | None = None, components: tuple[str, ...] = ()) -> FitResult:
     """Let laws, loads and differences between the directions compete for the points of one joint.
 
     Parameters
@@ -99,7 +91,8 @@ def select(data: FitPoints, loads: Mapping[str, Array | None], laws: tuple[str, 
 
     Returns
     -------
-    Selection
+    FitResult
+        The chosen fit, with the table of all candidates.
 
     Raises
     ------
@@ -138,8 +131,8 @@ def select(data: FitPoints, loads: Mapping[str, Array | None], laws: tuple[str, 
     fit = _noting_other_loads(fit, side.load, alike)
     held = [{found.whole.law.name: error} for found, error in zip(fits, plain, strict=True)]         # of the most plausible laws
     held[k] |= {law.name: side.held_out(side.contest.fit(law), noise)[1] for law in side.plausible if law.name not in held[k]}
-    chosen = replace(fit.of_points(side.whole), held_out_rmse=held[k][fit.law], directional=side.way)
-    return Selection(chosen, tuple(_table(sides, dismissed, held)))
+    return replace(fit.of_points(side.whole), held_out_rmse=held[k][fit.law], directional=side.way,
+                   candidates=tuple(_table(sides, dismissed, held)))
 
 
 def _side(data: FitPoints, laws: Sequence[Law], load: tuple[str, Array | None], way: tuple[str, Mapping[str, Array]],

@@ -25,6 +25,7 @@ from stribeck.ident.log.finding import Finding
 
 DIFFERENCES = {"viscous": "viscous_difference", "driving": "driving_difference"}
 _OF = {"viscous": "viscous", "driving": "coulomb_coefficient"}         # of which parameter directions have a value each
+_TRIFLE = 0.02          # of the friction: a smaller torque offset is no finding
 _APART = 0.1            # part of the driving column that scale and offset must leave, or they look the same
 _ROUND_TRIPS = 12       # fewer than these make no claim
 
@@ -158,6 +159,19 @@ def directions(name: str, directional: str, fit: FitResult, differences: Mapping
     if directional == "driving" and abs(half) > mean.value:
         said += "; friction below zero is none: torque constant or masses, taken for right, are off"
     return (Finding(name, "directions", f"{name}: {said}"),)
+
+
+def offset_finding(name: str, gravity: Mapping[str, Parameter], friction: float) -> tuple[Finding, ...]:
+    """A torque offset that is surely more than a trifle of the friction, which Coulomb friction of one direction may be."""
+    offset = gravity["offset"]
+    if offset.value is None or offset.low is None or offset.high is None or offset.low * offset.high <= 0.0 or (
+            min(abs(offset.low), abs(offset.high)) < _TRIFLE * friction):
+        return ()
+    greater = "forward" if offset.value > 0.0 else "backward"
+    return (Finding(name, "offset", f"{name}: torque has an offset of {offset.value:.3g} ± {offset.half_width or 0.0:.2g} "
+                    f"{offset.unit}, as if Coulomb friction were {2.0 * abs(offset.value):.3g} {offset.unit} greater {greater}; "
+                    "a zero error of the torque looks the same. Friction here is the mean of both directions; "
+                    "Calibration.with_offset() and export --offset add the offset"),)
 
 
 def gear_note(gravity: dict[str, Parameter], fit: FitResult) -> dict[str, Parameter]:

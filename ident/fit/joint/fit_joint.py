@@ -8,12 +8,11 @@ import pandas as pd
 
 from stribeck.ident.arrays import Array, Groups, group_index
 from stribeck.ident.errors import FitError, InputError, unknown_name
-from stribeck.ident.fit.choice.candidate import Candidate
 from stribeck.ident.fit.choice.selection import ORDER, select
 from stribeck.ident.fit.choice.widening import AS_WELL
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.joint.advice import VARIED, advised, vary_load
-from stribeck.ident.fit.joint.directions import DIFFERENCES, differing, directions, even_residuals, gear_note
+from stribeck.ident.fit.joint.directions import DIFFERENCES, differing, directions, even_residuals, gear_note, offset_finding
 from stribeck.ident.fit.joint.general_motion import DELAY, RIGID, beside_friction, fit_motion, law_torque, motion_points
 from stribeck.ident.fit.joint.gravity import fit_gravity, zero_shift
 from stribeck.ident.fit.joint.misfit_words import misfit_findings, order_finding
@@ -95,7 +94,6 @@ class JointFit:
     points: pd.DataFrame
     fit: FitResult
     gravity: dict[str, Parameter]
-    candidates: tuple[Candidate, ...]
     drift: Parameter | None
     findings: tuple[Finding, ...] = ()
     torque_scale: float | None = None
@@ -154,9 +152,7 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
                 {column: PRIOR[column] for column in columns}, bool(mechanism.prismatic[joint]),
                 time=time, run=run, count=worth(points["std"].to_numpy(dtype=float), group))
     laws = laws_on_offer(options.law)
-    selection, wrong = fit_robustly(data, lambda some: select(some, loads, laws, components=components),
-                                    lambda found: found.chosen, options.loss)
-    fit = selection.chosen
+    fit, wrong = fit_robustly(data, lambda some: select(some, loads, laws, components=components), options.loss)
     single = None if fit.components else loads[fit.load]
     directional, difference = differing(points, group, single, options.directional, data.prismatic, fit.values.get("viscous"))
     fit = with_lack_of_fit(fit, points["position"].to_numpy(dtype=float), points["torque"].to_numpy(dtype=float),
@@ -175,7 +171,7 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
         findings.append(Finding(name, "correlation", f"{name}: the friction levels of successive round trips correlate by "
                                 f"{fit.serial:.2f}, as where it wanders over minutes; the intervals allow "
                                 "for it. Another order of speeds, or several runs (--repeats), would show whether it stays"))
-    findings += _undecided(name, fit, selection.candidates)
+    findings += _undecided(name, fit)
     findings += _outlying(name, points, group, wrong)
     if options.load == "components" and not components:
         findings.append(Finding(name, "components", f"{name}: {alike}; postures that vary them apart would give each a "
@@ -195,8 +191,8 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
                                                     "back by it are alike"))
     if not data.prismatic:
         findings += _shifted(name, points, odd, group)
-    findings += directions(name, directional, fit, gravity)
-    return JointFit(points, fit, gear_note(gravity, fit), selection.candidates, _dated(fit.nuisance.get("drift"), points),
+    findings += [*directions(name, directional, fit, gravity), *offset_finding(name, gravity, float(np.median(odd)))]
+    return JointFit(points, fit, gear_note(gravity, fit), _dated(fit.nuisance.get("drift"), points),
                     tuple(findings), scale, directional)
 
 
@@ -214,8 +210,8 @@ def identify_motion(log: Log, mechanism: Mechanism, name: str, options: Options)
     still: dict[str, tuple[float, float]] = {}
     if options.motion == "model":
         offered, still = excited_loads(motion_points(motion, motion.view(motion.tau - motion.rigid))[0], options.load)
-    selection = fit_motion(motion, options.motion, options.law, options.directional, tuple(offered))
-    fit = with_lack_of_fit(selection.chosen, motion.q[motion.points], motion.view(motion.loads["torque"]))
+    selected = fit_motion(motion, options.motion, options.law, options.directional, tuple(offered))
+    fit = with_lack_of_fit(selected, motion.q[motion.points], motion.view(motion.loads["torque"]))
     points, rows = motion_points(motion, law_torque(motion, fit) + fit.residual)
     sign = np.sign(motion.view(np.sign(motion.dq)))
     fit = replace(fit, residual=(sign * fit.residual)[rows])
@@ -225,18 +221,19 @@ def identify_motion(log: Log, mechanism: Mechanism, name: str, options: Options)
     load = load_at(points, fit.load, fit.values)
     fit = advised(fit, points["speed"].to_numpy(dtype=float), load, points["segment"].nunique(), motion.prismatic,
                   options.law == "auto", "passes")
-    return JointFit(points, fit, beside_friction(fit, float(points["odd"].median())), selection.candidates, None,
+    return JointFit(points, fit, beside_friction(fit, float(points["odd"].median())), None,
                     (*misfit_findings(name, fit, float(points["odd"].median()), motion.prismatic),
-                     Finding(name, "motion", motion.left_out), *_undecided(name, fit, selection.candidates),
-                     *directions(name, fit.directional, fit, fit.nuisance)),
+                     Finding(name, "motion", motion.left_out), *_undecided(name, fit),
+                     *directions(name, fit.directional, fit, fit.nuisance),
+                     *offset_finding(name, fit.nuisance, float(points["odd"].median()))),
                     directional=fit.directional)
 
 
-def _undecided(name: str, fit: FitResult, candidates: Sequence[Candidate]) -> tuple[Finding, ...]:
+def _undecided(name: str, fit: FitResult) -> tuple[Finding, ...]:
     """A finding where the data leave open whether friction has a Stribeck effect."""
     if not fit.undecided:
         return ()
-    alike = [f"{one.law} {one.share:.0%}" for one in sorted(candidates, key=lambda one: -one.share)
+    alike = [f"{one.law} {one.share:.0%}" for one in sorted(fit.candidates, key=lambda one: -one.share)
              if (one.load, one.directional) == (fit.load, fit.directional) and one.share >= AS_WELL]
     return (Finding(name, "law", f"{name}: low-speed excess, shape undecided: a Stribeck effect is {fit.stribeck_share:.0%} "
                     f"plausible (laws: {', '.join(alike)}). The band of friction holds all of them within the tested speeds; "

@@ -23,7 +23,7 @@ import pandas as pd
 
 from stribeck.ident.arrays import Array, group_index
 from stribeck.ident.errors import FitError, TorqueReversed, unknown_name
-from stribeck.ident.fit.choice.selection import Selection, select
+from stribeck.ident.fit.choice.selection import select
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.joint.directions import friction_below_zero, possible
 from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS
@@ -42,7 +42,7 @@ ONE_WAY = 0.98         # mean direction, seen through the filter, from which a p
 
 
 def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directional: str = "auto",
-               loads: Sequence[str] = ("none",)) -> Selection:
+               loads: Sequence[str] = ("none",)) -> FitResult:
     """Fit friction to general motion: laws, loads and differences between directions compete on passes left out.
 
     A pass between two reversals is a group, as a round trip is elsewhere: its samples share ripple and a level of friction,
@@ -63,8 +63,8 @@ def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directio
 
     Returns
     -------
-    Selection
-        `chosen.nuisance` holds inertia, gravity, scale, offset and difference between the directions.
+    FitResult
+        Its `nuisance` holds inertia, gravity, scale, offset and difference between the directions.
 
     Raises
     ------
@@ -90,23 +90,21 @@ def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directio
     if not _both_ways(motion):
         raise FitError("hardly any of the motion goes the other way at these speeds, so that both directions cannot be "
                        "compared; leave --directional out")
-    selection = select(data, offered, laws, ways if directional == "auto" else {directional: ways[directional]})
-    if (found := _possible(selection)) is not None:
+    selected = select(data, offered, laws, ways if directional == "auto" else {directional: ways[directional]})
+    if (found := _possible(selected)) is not None:
         return found
     if directional != "auto":
-        raise friction_below_zero(selection.chosen.values.get("viscous"), selection.chosen.nuisance["viscous_difference"])
+        raise friction_below_zero(selected.values.get("viscous"), selected.nuisance["viscous_difference"])
     return select(data, offered, laws, {"none": {}})
 
 
-def _possible(selection: Selection) -> Selection | None:
-    """The selection with viscous friction below zero in neither direction; None where directions differ by more than that."""
-    chosen, name = selection.chosen, "viscous_difference"
-    if (half := chosen.nuisance.get(name)) is None:
-        return selection
-    nearest = possible(chosen.values.get("viscous"), half)
-    if nearest is None:
-        return None
-    return replace(selection, chosen=replace(chosen, nuisance={**chosen.nuisance, name: nearest}))
+def _possible(fit: FitResult) -> FitResult | None:
+    """The fit with viscous friction below zero in neither direction; None where directions differ by more than that."""
+    name = "viscous_difference"
+    if (half := fit.nuisance.get(name)) is None:
+        return fit
+    nearest = possible(fit.values.get("viscous"), half)
+    return None if nearest is None else replace(fit, nuisance={**fit.nuisance, name: nearest})
 
 
 def _both_ways(motion: Motion) -> bool:

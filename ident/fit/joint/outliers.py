@@ -10,15 +10,12 @@ Huber, Ann. Math. Stat. 35 (1964) 73.
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeVar
 
 import numpy as np
 
 from stribeck.ident.arrays import Array, first_of_groups
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.points import FitPoints
-
-Fit = TypeVar("Fit")
 
 LOSSES = ("auto", "squares", "huber")
 HUBER = 1.345           # 95 % efficient where no round trip went wrong
@@ -30,8 +27,7 @@ _NORMAL_MEDIAN = 1.4826     # standard deviations in a median of absolute values
 _REWEIGHTED = 5         # how often
 
 
-def fit_robustly(data: FitPoints, fit: Callable[[FitPoints], Fit], result: Callable[[Fit], FitResult],
-                 loss: str) -> tuple[Fit, np.ndarray]:
+def fit_robustly(data: FitPoints, fit: Callable[[FitPoints], FitResult], loss: str) -> tuple[FitResult, np.ndarray]:
     """A fit in which round trips that went wrong count less, and which these are.
 
     Parameters
@@ -40,26 +36,24 @@ def fit_robustly(data: FitPoints, fit: Callable[[FitPoints], Fit], result: Calla
         Points of one joint.
     fit : callable
         Fits points.
-    result : callable
-        The `FitResult` of such a fit.
     loss : str
         "squares"; "huber": a round trip off by more than `HUBER` standard deviations counts less; "auto": the same where there
         are outliers.
 
     Returns
     -------
-    found
+    found : FitResult
         What `fit` made.
     outliers : ndarray of bool, shape (G,)
         Round trips far off the others; none with "squares".
     """
     found = fit(data)
-    if loss == "squares" or (loss == "auto" and not outliers(data, result(found)).any()):
+    if loss == "squares" or (loss == "auto" and not outliers(data, found).any()):
         return found, np.zeros(data.groups, dtype=bool)
     for _ in range(_REWEIGHTED):
-        data = replace(data, weight=_huber_weights(data, result(found)))
+        data = replace(data, weight=_huber_weights(data, found))
         found = fit(data)
-    return found, outliers(data, result(found))
+    return found, outliers(data, found)
 
 
 def outliers(data: FitPoints, fit: FitResult) -> np.ndarray:

@@ -195,6 +195,9 @@ class TestBadOption:
     def test_an_export_format_that_does_not_exist(self, refused, target, words):
         refused(["export", GOLDEN / "calibration.toml", "--to", target, "-o", "new"], *words)
 
+    def test_an_offset_in_a_format_that_has_no_place_for_it(self, refused):
+        refused(["export", GOLDEN / "calibration.toml", "--to", "urdf", "--offset", "-o", "new"], "--offset: urdf has no place")
+
     @pytest.mark.parametrize("content", [None, "", "schema = 1\n", "schema = ", "schema = 9\n"])
     def test_a_calibration_that_is_none(self, refused, tmp_path, content):
         if content is not None:

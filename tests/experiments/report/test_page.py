@@ -169,7 +169,7 @@ def test_every_joint_verdict_and_candidate_is_shown(result: Identification, page
             assert parameter.verdict in parts[name]
         assert words.plus_minus(joint.parameters["coulomb"]) in text_of(page)
         assert parts[name].count("chosen") == 1
-        for candidate in result.joints[name].candidates:
+        for candidate in result.joints[name].fit.candidates:
             assert words.number(candidate.held_out_rmse) in parts[name]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stribeck import Calibration, joint_loads, load_mechanism
+from stribeck import Calibration, Feedforward, joint_loads, load_mechanism
 from stribeck.ident.arm.arm_file import Tool
 from stribeck.ident.calibration.calibration_content import Model
 from stribeck.ident.errors import InputError
@@ -91,6 +91,25 @@ def test_loads_and_friction_of_random_states(make_calibration: Callable[..., Cal
     """The panda has a finger that follows the other; all laws and loads have their turn."""
     made = make_calibration(arm, seed=seed, tool=Tool(0.7, (0.02, -0.01, 0.1)))
     assert_same(made, tmp_path, seed)
+
+
+def test_torque_offsets_where_they_are_asked_for(make_calibration: Callable[..., Calibration], tmp_path: Path) -> None:
+    plain = make_calibration()
+    offsets = {name: {"offset": known(0.3 - 0.1 * k)} for k, name in enumerate(plain.joints) if k != 4}     # one is not known
+    plain = replace(plain, joints={name: replace(joint, gravity=joint.gravity | offsets.get(name, {}))
+                                   for name, joint in plain.joints.items()})
+    made = plain.with_offset()
+    expected = np.array([0.3, 0.2, 0.1, 0.0, 0.0, -0.2])
+    q, dq, ddq = states = np.random.default_rng(0).normal(scale=1.5, size=(3, 40, 6))
+    np.testing.assert_allclose(made.friction(q, dq, ddq) - plain.friction(q, dq, ddq), np.tile(expected, (40, 1)), atol=1e-12)
+    for one in (plain, made):
+        _, _, friction, _ = run_header(one, tmp_path, states)
+        np.testing.assert_allclose(friction, one.friction(q, dq, ddq), rtol=1e-9, atol=1e-9)
+        feedforward = Feedforward(one.mechanism, one)
+        np.testing.assert_allclose([feedforward(*state) for state in states.transpose(1, 0, 2)], one.friction(q, dq, ddq),
+                                   rtol=1e-9, atol=1e-9)
+    lost = ["offset" in " ".join(export(one, "c").losses) for one in (plain, made)]
+    assert lost == [True, False]
 
 
 def test_trees_that_branch_and_slide(make_calibration: Callable[..., Calibration], tmp_path: Path) -> None:

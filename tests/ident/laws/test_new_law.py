@@ -95,7 +95,7 @@ def test_it_is_fitted_within_its_own_range(points: FitPoints) -> None:
 def test_it_competes_and_wins_where_it_is_true(points: FitPoints) -> None:
     assert "levelling" in laws_on_offer()
     del LAWS["saturating"]          # which is the same
-    chosen = select(points, {"none": None, "normal": points.load}).chosen
+    chosen = select(points, {"none": None, "normal": points.load})
     assert (chosen.law, chosen.load) == ("levelling", "normal")
     assert fit_friction(points.w, points.tau, points.load, points.group).law == "levelling"
 

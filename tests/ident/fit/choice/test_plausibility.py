@@ -117,7 +117,7 @@ def test_flat_friction_that_rises_beyond_a_kink_is_predicted_and_no_stribeck_eff
     others = tuple(name for name in laws_on_offer() if name != "kinked")
     for seed in range(6):
         data = measured(clean, seed, 0.01, at)
-        fits = [select(data, {"none": None}, laws).chosen for laws in ((), others)]
+        fits = [select(data, {"none": None}, laws) for laws in ((), others)]
         assert not fits[0].falls
         for errors, fit in zip((right, smooth), fits, strict=True):
             errors.append(np.sqrt(np.mean((fit.predict(at) - clean) ** 2)))
@@ -141,7 +141,7 @@ def test_a_viscous_part_that_bends_is_predicted_and_no_stribeck_effect_claimed(e
     clean = COULOMB + 3.0 * at**exponent
     for seed in range(8):
         data = measured(clean, seed, 0.01, at)
-        fits = [select(data, {"none": None}, laws).chosen for laws in ((), ("coulomb-viscous",))]
+        fits = [select(data, {"none": None}, laws) for laws in ((), ("coulomb-viscous",))]
         errors = [np.sqrt(np.mean((fit.predict(at) - clean) ** 2)) for fit in fits]
         better.append(errors[0] / errors[1])
         held.append(np.mean(np.abs(fits[0].predict(at) - clean) <= fits[0].band(at)))
@@ -153,7 +153,7 @@ def test_a_viscous_part_that_bends_is_predicted_and_no_stribeck_effect_claimed(e
 def test_an_excess_of_doubtful_shape_is_neither_claimed_nor_denied() -> None:
     """Noise of 3 % hides the shape of a drop of 10 %; the interval of Coulomb friction holds what the laws in question allow."""
     drop = friction(SPEEDS, coulomb=COULOMB, static=5.5, stribeck_velocity=0.05, viscous=3.0)
-    fits = [select(measured(drop, seed, 0.03), {"none": None}).chosen for seed in range(12)]
+    fits = [select(measured(drop, seed, 0.03), {"none": None}) for seed in range(12)]
     assert sum(fit.undecided for fit in fits) >= 8
     assert sum(fit.parameters["coulomb"].low <= COULOMB <= fit.parameters["coulomb"].high for fit in fits) >= 10
     wider = [fit for fit in fits if "other laws allow" in fit.parameters["coulomb"].note]

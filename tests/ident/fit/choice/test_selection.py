@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from stribeck.ident.errors import FitError, InputError
-from stribeck.ident.fit.choice.selection import Selection, select
+from stribeck.ident.fit.choice.selection import select
+from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.laws.law_table import law_named, laws_on_offer
 
@@ -31,8 +32,8 @@ def data(seed: int, drop: float = 0.0, slope: float = 0.0, of: np.ndarray = TORQ
     return FitPoints(w, tau, None, group), {"none": None, "torque": TORQUE[posture], "bending": BENDING[posture]}
 
 
-def chosen(selection: Selection) -> tuple[str, str]:
-    return selection.chosen.law, selection.chosen.load
+def chosen(selection: FitResult) -> tuple[str, str]:
+    return selection.law, selection.load
 
 
 @pytest.mark.parametrize(("truth", "of", "law", "load"), [
@@ -44,7 +45,7 @@ def chosen(selection: Selection) -> tuple[str, str]:
 ])
 def test_the_true_load_wins_and_a_law_that_falls_only_where_friction_does(truth: dict[str, float], of: np.ndarray, law: str,
                                                                            load: str) -> None:
-    found = [select(*data(seed, **truth, of=of)).chosen for seed in range(12)]
+    found = [select(*data(seed, **truth, of=of)) for seed in range(12)]
     assert sum(fit.load == load for fit in found) >= 11
     assert sum(fit.falls for fit in found) == (12 if law == "stribeck" else 0)
     assert sum(fit.law == law for fit in found) >= 9            # others predict as well now and then
@@ -61,7 +62,7 @@ def test_intervals_hold_what_a_law_allows_that_fits_as_well() -> None:
     kept = held = 0
     for seed in range(60):
         points, _ = data(300 + seed, drop=0.06, scatter=0.05)
-        fit = select(points, {"none": None}).chosen
+        fit = select(points, {"none": None})
         if not law_named(fit.law).knee:
             kept += 1
             held += fit.parameters["coulomb"].low <= 4.0 <= fit.parameters["coulomb"].high
@@ -77,7 +78,7 @@ def test_where_there_is_no_drop_the_other_law_makes_intervals_hardly_wider() -> 
     for seed in range(20):
         points, _ = data(400 + seed, scatter=0.05)
         ours, alone = (fit.parameters["coulomb"].half_width
-                       for fit in (select(points, {"none": None}).chosen, fit_law(points, LAWS["coulomb-viscous"])))
+                       for fit in (select(points, {"none": None}), fit_law(points, LAWS["coulomb-viscous"])))
         wider.append(ours / alone)
     assert np.median(wider) < 1.4
 
@@ -98,7 +99,7 @@ def test_every_candidate_is_listed_and_the_winner_is_among_the_best() -> None:
     for load in loads:
         assert sum(c.share for c in selection.candidates if c.load == load) == pytest.approx(1.0)
     error = {(c.law, c.load): c.held_out_rmse for c in selection.candidates}
-    assert error[chosen(selection)] == selection.chosen.held_out_rmse
+    assert error[chosen(selection)] == selection.held_out_rmse
     others = [value for (_, load), value in error.items() if load != "torque" and np.isfinite(value)]
     assert error["stribeck", "torque"] < 0.3 * min(others)
 
@@ -118,7 +119,7 @@ def test_held_out_error_is_that_of_fits_without_the_speed_or_at_the_ends_the_rou
     trips = [group == g for g in range(group.max() + 1)]
     ends = [out for out in trips if w[out][0] in (w.min(), w.max())]
     expected = brute([*ends, *(w == speed for speed in np.unique(w)[1:-1])])
-    held_out = select(FitPoints(w, tau, None, group), {"none": None}, ("coulomb-viscous",)).chosen.held_out_rmse
+    held_out = select(FitPoints(w, tau, None, group), {"none": None}, ("coulomb-viscous",)).held_out_rmse
     assert held_out == pytest.approx(expected, rel=0.01)
     assert expected > 1.05 * brute(trips)
 
@@ -130,7 +131,7 @@ def test_what_is_peculiar_to_single_speeds_is_no_stribeck_effect() -> None:
         rng = np.random.default_rng(500 + seed)
         points, _ = data(500 + seed)
         own = 0.4 * rng.standard_normal(len(SPEEDS))[points.group % 12]
-        claimed += select(replace(points, tau=points.tau + own), {"none": None}).chosen.falls
+        claimed += select(replace(points, tau=points.tau + own), {"none": None}).falls
     assert claimed <= 6
 
 
@@ -143,7 +144,7 @@ def test_passes_that_hold_many_speeds_are_left_out_singly() -> None:
     for g in range(20):
         beta = np.linalg.lstsq(A[group != g], tau[group != g], rcond=None)[0]
         errors.append(tau[group == g] - A[group == g] @ beta)
-    held_out = select(FitPoints(w, tau, None, group), {"none": None}, ("coulomb-viscous",)).chosen.held_out_rmse
+    held_out = select(FitPoints(w, tau, None, group), {"none": None}, ("coulomb-viscous",)).held_out_rmse
     assert held_out == pytest.approx(np.sqrt(np.mean(np.square(errors))), rel=0.02)
 
 
@@ -152,7 +153,7 @@ def test_held_out_error_grows_with_needless_parameters() -> None:
     worse = []
     for seed in range(12):
         points, loads = data(20 + seed)
-        error = [select(points, {load: loads[load]}, (law,)).chosen.held_out_rmse
+        error = [select(points, {load: loads[load]}, (law,)).held_out_rmse
                  for law, load in (("stribeck", "torque"), ("coulomb-viscous", "none"))]
         worse.append(error[0] / error[1])
     assert np.median(worse) > 1.02
@@ -163,20 +164,20 @@ def test_what_cannot_be_is_dismissed_with_a_reason() -> None:
     for candidate in select(falling, loads).candidates:
         assert candidate.dismissed or candidate.load != "torque"
     rising, _ = data(5, drop=-0.4)
-    fit = select(rising, {"none": None}).chosen
+    fit = select(rising, {"none": None})
     assert not fit.falls
 
 
 def test_a_forced_law_is_fitted_even_where_the_data_do_not_favour_it() -> None:
     points, _ = data(6)
-    assert select(points, {"none": None}, ("stribeck",)).chosen.law == "stribeck"
+    assert select(points, {"none": None}, ("stribeck",)).law == "stribeck"
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_load_that_was_asked_for_does_not_cost_the_stribeck_effect(seed: int) -> None:
     """Friction that knows no load, fitted with one: only its coefficient is nothing."""
     points, loads = data(20 + seed, drop=0.5)
-    fit = select(points, {"torque": loads["torque"]}).chosen
+    fit = select(points, {"torque": loads["torque"]})
     assert (fit.law, fit.load) == ("stribeck", "torque")
     assert fit.parameters["coulomb"].low <= 4.0 <= fit.parameters["coulomb"].high
     assert fit.parameters["coulomb_coefficient"].verdict in ("unidentifiable", "at bound")
@@ -185,7 +186,7 @@ def test_a_load_that_was_asked_for_does_not_cost_the_stribeck_effect(seed: int) 
 @pytest.mark.parametrize(("slope", "load"), [(0.0, "none"), (0.1, "torque")])
 def test_a_law_that_was_asked_for_does_not_decide_on_the_load(slope: float, load: str) -> None:
     """No Stribeck effect, but a law with one: none of its fits falls with speed, and they compete nevertheless."""
-    picked = [select(*data(30 + seed, slope=slope), ("stribeck",)).chosen.load for seed in range(8)]
+    picked = [select(*data(30 + seed, slope=slope), ("stribeck",)).load for seed in range(8)]
     assert picked.count(load) >= 7
 
 
@@ -194,7 +195,7 @@ def test_nuisance_columns_are_fitted_along_and_do_not_bias_the_law() -> None:
     points, _ = data(7, drop=0.5)
     rate = np.random.default_rng(0).uniform(-30.0, 30.0, len(points.w)) * np.abs(points.w)
     lagging = FitPoints(points.w, points.tau - 0.004 * rate, None, points.group, {"delay": -rate})
-    fit = select(lagging, {"none": None}).chosen
+    fit = select(lagging, {"none": None})
     delay = fit.nuisance["delay"]
     assert delay.low <= 0.004 <= delay.high
     assert delay.high - delay.low < 0.003
@@ -207,9 +208,9 @@ def test_a_prior_holds_what_the_data_cannot_show() -> None:
     points, _ = data(8, drop=0.5)
     rate = 1e-3 * np.random.default_rng(0).normal(size=len(points.w))
     known = FitPoints(points.w, points.tau, None, points.group, {"delay": -rate}, {"delay": 0.005})
-    fit = select(known, {"none": None}).chosen
+    fit = select(known, {"none": None})
     assert abs(fit.nuisance["delay"].value) < 0.005
-    free = select(points, {"none": None}).chosen
+    free = select(points, {"none": None})
     assert fit.values == pytest.approx(free.values, rel=0.01)
 
 

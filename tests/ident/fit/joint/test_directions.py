@@ -24,7 +24,7 @@ def test_one_direction_says_nothing_of_the_other() -> None:
     t, q, tau = turning(0.93)
     noise = 0.02 * np.random.default_rng(0).standard_normal(len(t))
     motion = reduced(t, q, tau + noise + 0.05 * (np.sin(3.0 * q)))
-    assert fit_motion(motion, law="coulomb-viscous").chosen.directional == "none"
+    assert fit_motion(motion, law="coulomb-viscous").directional == "none"
     with pytest.raises(FitError, match="hardly any of the motion goes the other way"):
         fit_motion(motion, law="coulomb-viscous", directional="viscous")
 
@@ -33,7 +33,7 @@ def test_viscous_friction_below_zero_is_not_claimed_of_general_motion() -> None:
     """Something else than friction, a push of 0.8 N·m·s/rad times speed, differs between the directions."""
     t, q, tau = swing(rate=250.0)
     pushed = reduced(t, q, tau + 0.8 * np.abs(np.gradient(q, t)))
-    assert fit_motion(pushed, law="coulomb-viscous").chosen.directional == "none"
+    assert fit_motion(pushed, law="coulomb-viscous").directional == "none"
     with pytest.raises(FitError, match=r"would be 1\.\d+ forward and -0\.\d+ N·m·s/rad backward; friction below zero is none"):
         fit_motion(pushed, law="coulomb-viscous", directional="viscous")
 
@@ -59,7 +59,7 @@ def test_a_direction_without_viscous_friction_has_none_and_not_less() -> None:
     found = []
     for seed in range(6):
         noise = 0.3 * np.random.default_rng(seed).standard_normal(len(t))
-        chosen = fit_motion(reduced(t, q, tau + VISCOUS * np.abs(dq) + noise), law="coulomb-viscous").chosen
+        chosen = fit_motion(reduced(t, q, tau + VISCOUS * np.abs(dq) + noise), law="coulomb-viscous")
         assert chosen.directional == "viscous"
         mean, half = chosen.values["viscous"], chosen.nuisance["viscous_difference"].value
         assert mean + half == pytest.approx(2.0 * VISCOUS, rel=0.1)

@@ -12,7 +12,7 @@ import pytest
 from stribeck.ident.arm.arm_file import ArmFile, DriverTable, JointTable, Tool, Workspace, load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import FitError, InputError
-from stribeck.ident.fit.choice.selection import Selection
+from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.joint.general_motion import agreement, fit_motion
 from stribeck.ident.fit.law_fit import fit_law
 from stribeck.ident.fit.points import FitPoints
@@ -76,7 +76,7 @@ def log(t: np.ndarray, signals: dict[str, np.ndarray], rotor: float = ROTOR) -> 
     return Run(Path("pendulum"), {}, arm, (), ("swing",), t, np.zeros(len(t), dtype=int), signals)
 
 
-def fit(run: Run, rigid: str = "joint", mechanism: Mechanism | None = None, **options: str) -> Selection:
+def fit(run: Run, rigid: str = "joint", mechanism: Mechanism | None = None, **options: str) -> FitResult:
     mechanism = mechanism or pendulum()
     return fit_motion(reduce_motion(filtered([run], [mechanism]), "swing"), rigid, **options)
 
@@ -86,7 +86,7 @@ def fit(run: Run, rigid: str = "joint", mechanism: Mechanism | None = None, **op
 @pytest.mark.parametrize("rigid", ["joint", "model"])
 @pytest.mark.parametrize("velocity", [False, True])
 def test_parameters_of_a_multi_sine_are_those_of_the_truth(rigid: str, velocity: bool) -> None:
-    chosen = fit(swing(velocity=velocity), rigid).chosen
+    chosen = fit(swing(velocity=velocity), rigid)
     assert (chosen.law, chosen.directional) == ("coulomb-viscous", "none")
     for name, value in TRUTH.items():
         parameter = chosen.parameters[name]
@@ -115,7 +115,7 @@ def test_levels_under_different_loads_are_not_held_against_each_other() -> None:
 
 def test_a_wrong_torque_constant_shows_in_the_scale() -> None:
     """Friction is in the drive's torque, wrong or not; the scale tells by how much."""
-    chosen = fit(swing(factor=1.1), "model").chosen
+    chosen = fit(swing(factor=1.1), "model")
     assert chosen.nuisance["scale"].low <= 1.1 <= chosen.nuisance["scale"].high
     assert chosen.nuisance["scale"].verdict == "identified"
     assert chosen.values["coulomb"] == pytest.approx(1.1 * TRUTH["coulomb"], rel=0.02)
@@ -123,7 +123,7 @@ def test_a_wrong_torque_constant_shows_in_the_scale() -> None:
 
 def test_a_rotor_that_neither_model_nor_arm_file_knows_is_found() -> None:
     known = swing()
-    chosen = fit(log(known.t, known.signals, rotor=0.0), "model").chosen
+    chosen = fit(log(known.t, known.signals, rotor=0.0), "model")
     assert chosen.nuisance["inertia"].value == pytest.approx(ROTOR * GEAR**2, rel=0.15)
     assert chosen.values["viscous"] == pytest.approx(TRUTH["viscous"], rel=0.02)
 
@@ -132,7 +132,7 @@ def test_a_rotor_that_neither_model_nor_arm_file_knows_is_found() -> None:
 
 def test_a_stribeck_effect_is_found_where_the_motion_is_slow_enough() -> None:
     truth = {"static": 6.0, "stribeck_velocity": 0.06}
-    chosen = fit(swing(speed=0.5, **truth)).chosen
+    chosen = fit(swing(speed=0.5, **truth))
     assert chosen.law == "stribeck"
     for name, value in (TRUTH | truth).items():
         parameter = chosen.parameters[name]
@@ -140,29 +140,29 @@ def test_a_stribeck_effect_is_found_where_the_motion_is_slow_enough() -> None:
 
 
 def test_no_stribeck_effect_is_claimed_where_there_is_none() -> None:
-    false = [seed for seed in range(20) if fit(swing(45.0, speed=0.5, seed=seed)).chosen.falls]
+    false = [seed for seed in range(20) if fit(swing(45.0, speed=0.5, seed=seed)).falls]
     assert len(false) <= 1
 
 
 def test_a_difference_between_the_directions_is_found_and_none_is_invented() -> None:
-    chosen = fit(swing(difference=0.5)).chosen
+    chosen = fit(swing(difference=0.5))
     assert chosen.directional == "viscous"
     found = chosen.nuisance["viscous_difference"]
     assert found.low <= 0.5 <= found.high
     assert found.value == pytest.approx(0.5, rel=0.15)
-    invented = [seed for seed in range(20) if fit(swing(45.0, seed=seed), law="coulomb-viscous").chosen.directional != "none"]
+    invented = [seed for seed in range(20) if fit(swing(45.0, seed=seed), law="coulomb-viscous").directional != "none"]
     assert len(invented) <= 1
 
 
 def test_the_bandwidth_hardly_matters_within_reason() -> None:
     motions = [reduce_motion(filtered([swing()], [pendulum()], bandwidth), "swing") for bandwidth in (10.0, 20.0, 40.0)]
-    values = [fit_motion(motion, law="coulomb-viscous").chosen.values["coulomb"] for motion in motions]
+    values = [fit_motion(motion, law="coulomb-viscous").values["coulomb"] for motion in motions]
     np.testing.assert_allclose(values, TRUTH["coulomb"], rtol=0.02)
 
 
 def test_the_sample_in_which_a_reversal_falls_does_not_matter() -> None:
     """A coarse encoder, nothing else: what it does to the sign of the velocity must not become friction."""
-    chosen = fit(swing(noise=0.0, scatter=0.0, ripple=0.0, encoder=1e-4), law="coulomb-viscous", directional="none").chosen
+    chosen = fit(swing(noise=0.0, scatter=0.0, ripple=0.0, encoder=1e-4), law="coulomb-viscous", directional="none")
     assert chosen.values["coulomb"] == pytest.approx(TRUTH["coulomb"], rel=0.01)
 
 
@@ -176,8 +176,8 @@ def test_a_rest_is_left_out() -> None:
     tau[-hold:] = 1.5 - MASS * G * ARM * np.cos(q[-1])
     motion = reduce_motion(filtered([log(t, {"q": q, "tau": tau})], [pendulum()]), "swing")
     assert "of 80 s" in motion.left_out
-    resting = fit_motion(motion, law="coulomb-viscous", directional="none").chosen
-    moving = fit(run, law="coulomb-viscous", directional="none").chosen
+    resting = fit_motion(motion, law="coulomb-viscous", directional="none")
+    moving = fit(run, law="coulomb-viscous", directional="none")
     for name, value in moving.values.items():
         assert resting.values[name] == pytest.approx(value, rel=0.005)
 
@@ -185,7 +185,7 @@ def test_a_rest_is_left_out() -> None:
 def test_a_gap_in_the_log_is_no_motion() -> None:
     run = swing()
     keep = (run.t < 30.0) | (run.t > 37.3)
-    chosen = fit(log(run.t[keep], {name: values[keep] for name, values in run.signals.items()})).chosen
+    chosen = fit(log(run.t[keep], {name: values[keep] for name, values in run.signals.items()}))
     for name, value in TRUTH.items():
         assert chosen.values[name] == pytest.approx(value, rel=0.02)
 
@@ -243,7 +243,7 @@ def test_two_logs_say_more_than_one() -> None:
     both = reduce_motion(filtered(runs, [pendulum()] * 2), "swing")
     alone = [reduce_motion(filtered([run], [pendulum()]), "swing") for run in runs]
     assert both.between_reversals.max() + 1 == sum(motion.between_reversals.max() + 1 for motion in alone)
-    error = [fit_motion(motion, law="coulomb-viscous", directional="none").chosen.parameters["coulomb"].std_error
+    error = [fit_motion(motion, law="coulomb-viscous", directional="none").parameters["coulomb"].std_error
              for motion in (both, *alone)]
     assert error[0] < min(error[1:])
 
@@ -263,7 +263,7 @@ def crane(others: float) -> tuple[Run, Mechanism]:
 
 def test_terms_of_one_joint_are_refused_where_others_move() -> None:
     held, moving = ([reduce_motion(filtered([run], [mechanism]), "swing") for run, mechanism in (crane(0.0), crane(0.1))])
-    assert fit_motion(held, "joint").chosen.values["coulomb"] == pytest.approx(TRUTH["coulomb"], rel=0.03)
+    assert fit_motion(held, "joint").values["coulomb"] == pytest.approx(TRUTH["coulomb"], rel=0.03)
     with pytest.raises(FitError, match="other joints move meanwhile"):
         fit_motion(moving, "joint")
 
@@ -307,7 +307,7 @@ class TestEmps:
             run = Run(Path("emps"), {}, arm, (), ("carriage",), t[rows], np.zeros(rows.sum(), dtype=int),
                       {"q": q[rows, None], "tau": 35.1507 * volts[rows, None]})
             motion = reduce_motion(filtered([run], [load_mechanism(arm)]), "carriage")
-            fits.append(fit_motion(motion, law="coulomb-viscous").chosen)
+            fits.append(fit_motion(motion, law="coulomb-viscous"))
         return fits
 
     @pytest.mark.parametrize("name", ["coulomb", "viscous"])
@@ -324,25 +324,25 @@ class TestEmps:
 
     @staticmethod
     def relative_error(motion, selection):
-        return np.linalg.norm(selection.chosen.residual) / np.linalg.norm(motion.view(motion.tau))
+        return np.linalg.norm(selection.residual) / np.linalg.norm(motion.view(motion.tau))
 
     def test_symmetric_figures_are_the_published_ones(self, motion):
         found = fit_motion(motion, law="coulomb-viscous", directional="none")
-        values = {name: p.value for name, p in (found.chosen.parameters | found.chosen.nuisance).items()}
+        values = {name: p.value for name, p in (found.parameters | found.nuisance).items()}
         ours = [values[name] for name in ("inertia", "viscous", "coulomb", "offset")]
         np.testing.assert_allclose(ours, self.SYMMETRIC[0], rtol=0.01)
         assert self.relative_error(motion, found) <= self.SYMMETRIC[1]
 
     def test_asymmetric_figures_are_the_published_ones(self, motion):
         found = fit_motion(motion, law="coulomb-viscous", directional="viscous")
-        v = {name: p.value for name, p in (found.chosen.parameters | found.chosen.nuisance).items()}
+        v = {name: p.value for name, p in (found.parameters | found.nuisance).items()}
         ours = [v["inertia"], v["viscous"] + v["viscous_difference"], v["coulomb"] + v["offset"],
                 v["viscous"] - v["viscous_difference"], v["coulomb"] - v["offset"]]
         np.testing.assert_allclose(ours, self.ASYMMETRIC[0], rtol=0.01)
         assert self.relative_error(motion, found) <= self.ASYMMETRIC[1]
 
     def test_asymmetry_is_chosen_and_no_stribeck_drop_claimed(self, motion):
-        chosen, plain = fit_motion(motion).chosen, fit_motion(motion, law="coulomb-viscous").chosen
+        chosen, plain = fit_motion(motion), fit_motion(motion, law="coulomb-viscous")
         assert chosen.directional == plain.directional == "viscous"
         assert not chosen.falls
         assert chosen.held_out_rmse <= plain.held_out_rmse                  # a viscous part that bends predicts better by 8 %
@@ -364,7 +364,7 @@ def test_few_passes_with_residuals_that_follow_each_other_are_covered() -> None:
         wander = lfilter([0.31], [1.0, -0.95], rng.standard_normal(len(t)))
         tau = (4.0 * (1.0 + 0.02 * rng.standard_normal(6)[number]) * np.sign(dq) + 2.5 * dq + 0.2 * wander
                + INERTIA * np.gradient(dq, 0.01) - MASS * G * ARM * np.cos(q))
-        found = fit(log(t, {"q": q[:, None], "tau": tau[:, None]}), law="coulomb-viscous", directional="none").chosen.parameters
+        found = fit(log(t, {"q": q[:, None], "tau": tau[:, None]}), law="coulomb-viscous", directional="none").parameters
         covered += [found[name].low <= value <= found[name].high for name, value in (("coulomb", 4.0), ("viscous", 2.5))]
         widths.append(found["coulomb"].half_width)
     assert np.mean(covered) >= 0.9
@@ -375,7 +375,7 @@ def test_few_passes_with_residuals_that_follow_each_other_are_covered() -> None:
 def test_a_coarse_encoder_at_the_joint_is_filtered_as_its_steps_need(bits):
     """At 100 Hz its steps would make slow speeds noise, and a Stribeck curve of what they are."""
     truth = {"coulomb": 4.0, "viscous": 2.5, "static": 6.0, "stribeck_velocity": 0.05}
-    found = [fit(swing(speed=0.6, seed=seed, encoder=2.0 * np.pi / 2**bits, **truth), "model", law="stribeck").chosen.parameters
+    found = [fit(swing(speed=0.6, seed=seed, encoder=2.0 * np.pi / 2**bits, **truth), "model", law="stribeck").parameters
              for seed in range(3)]
     inside = [one[name].low <= value <= one[name].high for one in found for name, value in truth.items()]
     assert np.mean(inside) >= 0.8

@@ -73,7 +73,7 @@ def test_two_parts_of_the_load_are_recovered_each_with_its_coefficient() -> None
 
 def test_parts_that_vary_together_are_not_offered_and_the_note_says_so() -> None:
     alike = points(0, bending=1.0 + 0.2 * RADIAL)
-    assert "components" not in {candidate.load for candidate in identified(alike).candidates}
+    assert "components" not in {candidate.load for candidate in identified(alike).fit.candidates}
     asked = identified(alike, Options(load="components"))
     assert asked.fit.load == "none"
     assert any("radial and bending loads vary together" in finding.text for finding in asked.findings)
@@ -92,7 +92,7 @@ def test_a_part_that_only_speed_makes_is_not_offered() -> None:
 
 def test_parts_that_do_not_vary_are_not_offered_and_the_note_says_so() -> None:
     still = points(0, radial=np.full(6, 30.0))
-    assert "components" not in {candidate.load for candidate in identified(still).candidates}
+    assert "components" not in {candidate.load for candidate in identified(still).fit.candidates}
     said = [finding.text for finding in identified(still, Options(load="components")).findings]
     assert any("neither its radial nor its axial load varies" in text for text in said)
 

@@ -36,7 +36,7 @@ def test_two_bad_rows_of_41_hide_nothing():
 
 def test_they_are_named():
     data = FitPoints(W, spoiled(), None, np.arange(len(W)))
-    _, found = fit_robustly(data, select_all, lambda selection: selection.chosen, "auto")
+    _, found = fit_robustly(data, select_all, "auto")
     assert np.flatnonzero(found).tolist() == [5, 20]
 
 

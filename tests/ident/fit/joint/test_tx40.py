@@ -35,6 +35,6 @@ def log():
 @pytest.mark.skipif(not FOLDER.is_dir(), reason="the measured TX40 log is not part of the project; it is missing beside it")
 @pytest.mark.parametrize(("joint", "published"), [("joint_1", 7.14), ("joint_2", 8.26), ("joint_4", 2.48)])
 def test_published_coulomb_friction_lies_in_a_narrow_interval(log, joint: str, published: float) -> None:
-    coulomb = fit_motion(reduce_motion(log, joint), "model", law="coulomb-viscous").chosen.parameters["coulomb"]
+    coulomb = fit_motion(reduce_motion(log, joint), "model", law="coulomb-viscous").parameters["coulomb"]
     assert coulomb.low <= published <= coulomb.high
     assert coulomb.half_width <= 0.15 * coulomb.value

@@ -79,7 +79,7 @@ def off(fit: FitResult) -> tuple[float, float]:
 def test_friction_is_not_biased_by_rests(rate: float, encoder: float, held: str) -> None:
     """Whatever torque a rest holds: it was 4 % of Coulomb and 37 % of viscous friction at 100 Hz, and a phantom direction."""
     t, q, tau = moves_and_rests(rate, held)
-    chosen = fit_motion(reduced(t, q, tau, encoder)).chosen
+    chosen = fit_motion(reduced(t, q, tau, encoder))
     coulomb, viscous = off(chosen)
     assert coulomb < 0.003
     assert viscous < 0.02
@@ -112,7 +112,7 @@ def test_samples_interpolated_in_a_hole_reach_no_point() -> None:
     holes = np.isin(np.round(motion.t / 0.02).astype(int) % 40, [38, 39])
     assert np.mean(holes) > 0.04
     assert weight[holes].max() == 0.0
-    found, without = (fit_motion(one, law="coulomb-viscous", directional="none").chosen.values for one in (motion, whole))
+    found, without = (fit_motion(one, law="coulomb-viscous", directional="none").values for one in (motion, whole))
     assert found["coulomb"] == pytest.approx(without["coulomb"], rel=0.005)
     assert found["viscous"] == pytest.approx(without["viscous"], rel=0.01)
 

@@ -1,6 +1,7 @@
 """One contender for the friction of a joint."""
 
 from dataclasses import dataclass
+from math import isfinite
 
 
 @dataclass(frozen=True)
@@ -30,3 +31,8 @@ class Candidate:
     dismissed: str = ""
     directional: str = "none"
     share: float = 1.0
+
+    @property
+    def weighed(self) -> bool:
+        """Whether its error is known: other laws are too little plausible."""
+        return isfinite(self.held_out_rmse)
