@@ -1,0 +1,121 @@
+"""Real logs side by side: what stribeck finds in each, what its authors published, and how well other tools do on it.
+
+The logs lie beside the project (see `real_logs`); those that are missing are said to be.
+"""
+
+import argparse
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from benchmarks.real_logs import LOGS, emps_run, tx40_run, z1_run
+from benchmarks.real_motion import z1_position_errors
+from stribeck.ident.calibration.calibration import Calibration
+from stribeck.ident.calibration.joint_calibration import JointCalibration
+from stribeck.ident.fit.joint.fit_joint import Options
+from stribeck.ident.identify import identify
+from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.log.run import Run
+
+
+@dataclass(frozen=True)
+class Published:
+    """What others found of a joint: Coulomb and viscous friction, and the error of their model's torque over the log."""
+
+    coulomb: float
+    viscous: float
+    error: float | None = None
+
+
+# Janot, Gautier, Brunot 2019 (symmetric friction)
+EMPS = {"carriage": Published(20.3935, 203.5034)}
+# figaroh-examples at c0b5c7f: friction, and root mean square error of its model
+TX40 = {f"joint_{k}": Published(*figures) for k, figures in enumerate((
+    (7.14, 8.05, 3.87), (8.26, 5.53, 4.63), (6.34, 1.97, 2.64), (2.48, 1.11, 1.09), (3.03, 1.86, 4.41), (0.282, 0.65, 1.87)), 1)}
+# simple-robot-identification-isaaclab at 5b3aa99; joint 2's damping is the upper bound of its authors' search
+Z1 = {f"joint{k}": Published(*figures) for k, figures in enumerate((
+    (2.158, 4.684), (4.487, 7.000), (2.699, 3.493), (2.735, 5.005), (2.673, 4.458), (2.107, 4.292)), 1)}
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """None: there are as many logs as there are."""
+
+
+def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    """Fit all logs that are there."""
+    parts = [text for name, section in SECTIONS.items() for text in (
+        section() if (LOGS / name).is_dir() else [f"## {name}\n\nThe log is not there: it belongs into `shared/data/{name}`, beside "
+                                                  "the project."])]
+    return {}, "\n\n".join(parts)
+
+
+def _emps() -> Iterator[str]:
+    yield ("## EMPS\n\nA prismatic drive in general motion at staged speeds (Janot, Gautier, Brunot 2019); force from the motor's "
+           "voltage. Its viscous friction differs between the directions, published 166.7 and 240.4 N·s/m.")
+    yield _compared(emps_run(), EMPS, "joint")
+    halves = [_plain(emps_run(*ends), "joint").joints["carriage"].parameters["coulomb"] for ends in ((0.0, 12.4), (12.4, np.inf))]
+    yield "Coulomb friction of each half of the log alone, four passes each: " + " and ".join(map(_figure, halves)) + " N."
+
+
+def _tx40() -> Iterator[str]:
+    yield ("## TX40\n\nAn industrial arm, nine seconds of general motion (figaroh-examples); published friction and error are of one "
+           "fit of all joints with inertia. Motor 6 moves with axis 5, which no law of one joint describes.")
+    yield _compared(tx40_run(), TX40, "model")
+
+
+def _z1() -> Iterator[str]:
+    yield ("## Z1\n\nAn arm in a chirp of 23.5 s (simple-robot-identification-isaaclab); torques are what its controller commanded. "
+           "Published are parameters that made MuJoCo's motion most like the measured one.")
+    yield _compared(z1_run(), Z1, "model")
+    rows = [f"| {who} | {whole:.1f} | {half:.1f} |" for who, whole, half in z1_position_errors(
+        _plain(z1_run(), "model"), _plain(z1_run(slice(2350, None)), "model"))]
+    yield ("By motion: MuJoCo at 1 ms with the recorded set points and gains, root mean square error of the position, mean of six "
+           "joints. In the last column stribeck's friction was fitted to the other half of the log.")
+    yield "\n".join(["| model | whole log, mrad | first half, mrad |", "|---|---|---|", *rows])
+
+
+def _xl330() -> Iterator[str]:
+    yield ("## XL330\n\nA hobby servo with a pendulum (Rhoban/bam). Its logs have no torque, only the share of the supply's voltage "
+           "that the servo applied, from which stribeck does not fit friction.")
+
+
+SECTIONS = {"emps": _emps, "tx40": _tx40, "z1": _z1, "xl330": _xl330}
+
+
+def _compared(log: Run, published: Mapping[str, Published], motion: str) -> str:
+    """A row a joint: with the law of the published figures, and with the law that stribeck chooses."""
+    plain, auto = _plain(log, motion), identify([log], Options(motion=motion)).calibration
+    unit = plain.joints[next(iter(published))].parameters["coulomb"].unit
+    rows = [f"| joint | published Coulomb, viscous | stribeck, same law | its verdict | held-out error | law it chooses | "
+            f"held-out error | their error, {unit} |", "|---|---|---|---|---|---|---|---|"]
+    for name, theirs in published.items():
+        one, chosen = plain.joints[name], auto.joints[name]
+        rows.append(f"| {name} | {theirs.coulomb:.4g}, {theirs.viscous:.4g} | {_figure(one.parameters['coulomb'])}, "
+                    f"{_figure(one.parameters['viscous'])} | {_verdict(plain, name)} | {one.held_out_rmse:.3g} | "
+                    f"{_law(chosen)}{_misfit(auto, name)} | {chosen.held_out_rmse:.3g} | "
+                    f"{'-' if theirs.error is None else f'{theirs.error:.3g}'} |")
+    return "\n".join(rows)
+
+
+def _plain(log: Run, motion: str) -> Calibration:
+    return identify([log], Options(motion=motion, law="coulomb-viscous")).calibration
+
+
+def _figure(parameter: Parameter) -> str:
+    return f"{parameter.value:.4g} ± {parameter.half_width or 0.0:.2g}"
+
+
+def _law(joint: JointCalibration) -> str:
+    return joint.law if joint.load == "none" else f"{joint.law} with {joint.load}"
+
+
+def _verdict(made: Calibration, name: str) -> str:
+    return made.joints[name].verdict() + _misfit(made, name)
+
+
+def _misfit(made: Calibration, name: str) -> str:
+    """Where the calibration says that the law does not fit."""
+    found = made.fit.get("lack_of_fit", {}).get(name, ())
+    return f"; misfit over {', '.join(one['over'] for one in found)}" if found else ""

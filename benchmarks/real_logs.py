@@ -1,0 +1,59 @@
+"""Real logs with published results, as runs: they lie beside the project, with READMEs of their own, and are no part of it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from scipy.io import loadmat
+
+from stribeck.ident.arm.arm_file import ArmFile, DriverTable, JointTable, Tool, Workspace, load_arm
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.arrays import Array
+from stribeck.ident.log.run import Run
+
+LOGS = Path(__file__).parent.parent.parent / "shared" / "data"
+_START = {"start": "2000-01-01T00:00:00+00:00"}       # which none of them states
+EMPS_FORCE = 35.1507    # N/V of the motor voltage
+TX40_RATIO = (32.0, 32.0, 45.0, -48.0, 45.0, 32.0)
+TX40_COUPLING = 32.0    # motor 6 moves with axis 5
+
+
+def emps_run(since: float = 0.0, until: float = np.inf) -> Run:
+    """The Electro-Mechanical Positioning System, whose force is its motor's voltage."""
+    log = loadmat(LOGS / "emps" / "DATA_EMPS.mat")
+    t, q, volts = (log[name].ravel() for name in ("t", "qm", "vir"))
+    rows = (t >= since) & (t < until)
+    return Run(Path("emps"), _START, load_arm("emps"), (), ("carriage",), t[rows], np.zeros(rows.sum(), dtype=int),
+               {"q": q[rows, None], "tau": EMPS_FORCE * volts[rows, None]})
+
+
+def tx40_run() -> Run:
+    """The Stäubli TX40 on its joints' side: its log has positions and torques of the motors."""
+    folder = LOGS / "tx40"
+    at_motors, torques = (np.loadtxt(folder / f"{name}_data.csv", delimiter=",", skiprows=1) for name in ("pos_read", "curr"))
+    to_motors = np.diag(TX40_RATIO)
+    to_joints = to_motors.copy()
+    to_motors[5, 4] = to_joints[4, 5] = TX40_COUPLING
+    q = np.linalg.solve(to_motors, at_motors.T).T + np.array([0.0, -np.pi / 2.0, np.pi / 2.0, 0.0, 0.0, 0.0])
+    return as_run(folder / "tx40_mdh_modified.urdf", np.arange(len(q)) / 5000.0, q, torques @ to_joints.T)
+
+
+def z1_log() -> Mapping[str, Array]:
+    """The Unitree Z1's log: positions, set points, commanded torques, gains."""
+    with np.load(LOGS / "z1" / "z1.npz") as log:
+        return {name: log[name] for name in log.files}
+
+
+def z1_run(rows: slice = slice(None)) -> Run:
+    """The Unitree Z1 with the torques that its controller commanded."""
+    log = z1_log()
+    return as_run(LOGS / "z1" / "z1.xml", log["time"][rows], log["dof_pos"][rows], log["des_dof_torque"][rows])
+
+
+def as_run(model: Path, t: Array, q: Array, tau: Array) -> Run:
+    """A log of which nothing is known but the arm's model."""
+    names = load_mechanism(model).names
+    arm = ArmFile(Path(f"{model.stem}.toml"), model.stem, model, (0.0, 0.0, -9.81), "as logged", Tool(), Workspace(),
+                  DriverTable(), {name: JointTable() for name in names}, {})
+    return Run(Path(model.stem), _START, arm, (), names, t - t[0], np.zeros(len(t), dtype=int),
+               {"q": q, "tau": tau})

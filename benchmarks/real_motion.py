@@ -1,0 +1,74 @@
+"""Motion of a real arm again in MuJoCo: with the friction of its authors, with stribeck's, and without.
+
+The judge reads nothing of stribeck's but the numbers of a calibration.
+"""
+
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator, Mapping
+
+import mujoco
+import numpy as np
+
+from benchmarks.real_logs import LOGS, z1_log
+from stribeck.ident.arrays import Array
+from stribeck.ident.calibration.calibration import Calibration
+
+_STEP = 0.001           # s
+_JOINTS = 6             # the gripper is not judged
+
+
+def z1_position_errors(whole: Calibration, second_half: Calibration) -> Iterator[tuple[str, float, float]]:
+    """What was simulated, and root mean square errors over the whole log and its first half [mrad]."""
+    yield "no friction", *_errors({})
+    yield "authors' z1.xml", *_errors(None)
+    for offset in (False, True):
+        name = "stribeck, Coulomb-viscous" + (" with torque offset" if offset else "")
+        yield name, _errors(_values(whole), offset)[0], _errors(_values(second_half), offset)[1]
+
+
+def _values(made: Calibration) -> dict[str, tuple[float, float, float]]:
+    """Coulomb and viscous friction and torque offset of each joint."""
+    return {name: (joint.values["coulomb"], joint.values["viscous"], joint.with_offset().offset)
+            for name, joint in made.joints.items()}
+
+
+def _errors(friction: Mapping[str, tuple[float, float, float]] | None, offset: bool = False) -> tuple[float, float]:
+    """Error over the log and over its first half; friction None leaves that of the model."""
+    log = z1_log()
+    q = _simulated(_model(friction), log, [friction[f"joint{k + 1}"][2] for k in range(_JOINTS)] if friction and offset else None)
+    off = (q - log["dof_pos"])[:, :_JOINTS]
+    return tuple(1e3 * float(np.sqrt((off[rows] ** 2).mean(axis=0)).mean()) for rows in (slice(None), slice(len(off) // 2)))
+
+
+def _model(friction: Mapping[str, tuple[float, float, float]] | None) -> mujoco.MjModel:
+    """The authors' arm without its meshes, which are not at hand, and with other friction if any is given."""
+    root = ET.parse(LOGS / "z1" / "z1.xml").getroot()
+    for parent in list(root.iter()):
+        for child in list(parent):
+            if child.tag in ("geom", "asset", "contact", "sensor", "keyframe"):
+                parent.remove(child)
+    if friction is not None:
+        for joint in root.iter("joint"):
+            if "name" in joint.attrib:
+                coulomb, viscous, _ = friction.get(joint.attrib["name"], (0.0, 0.0, 0.0))
+                joint.attrib |= {"frictionloss": repr(coulomb), "damping": repr(viscous)}
+    model = mujoco.MjModel.from_xml_string(ET.tostring(root, encoding="unicode"))
+    model.opt.timestep = _STEP
+    return model
+
+
+def _simulated(model: mujoco.MjModel, log: Mapping[str, Array], offset: list[float] | None) -> Array:
+    """Positions at the log's samples, driven by its set points and gains."""
+    data = mujoco.MjData(model)
+    n, t = model.nq, log["time"] - log["time"][0]
+    data.qpos[:], data.qvel[:] = log["dof_pos"][0, :n], log["dof_vel"][0, :n]
+    push = np.zeros(n) if offset is None else np.append(offset, np.zeros(n - len(offset)))
+    q = np.empty((len(t), n))
+    for k in range(len(t)):
+        q[k] = data.qpos
+        until = t[k + 1] if k + 1 < len(t) else t[k]
+        while data.time < until - _STEP / 2.0:
+            pd = log["kp"][:n] * (log["des_dof_pos"][k, :n] - data.qpos) + log["kd"][:n] * (log["des_dof_vel"][k, :n] - data.qvel)
+            data.qfrc_applied[:] = pd - push
+            mujoco.mj_step(model, data)
+    return q
