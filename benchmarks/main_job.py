@@ -20,7 +20,7 @@ from stribeck.ident.arm.arm_file import load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.identify import identify
 from stribeck.ident.log.campaign_folder import find_runs
-from stribeck.ident.log.round_trips import reduce_run
+from stribeck.ident.log.reduction.round_trips import reduce_run
 from stribeck.ident.log.run import Run, load_run
 
 WIDE = 0.10

@@ -46,39 +46,39 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Fit all logs that are there."""
     parts = [text for name, section in SECTIONS.items() for text in (
-        section() if (LOGS / name).is_dir() else [f"## {name}\n\nThe log is not there: it belongs into `shared/data/{name}`, beside "
-                                                  "the project."])]
+        section() if (LOGS / name).is_dir() else [f"## {name}\n\nThe log is not there: it belongs into "
+                                                  f"`shared/data/{name}`, beside the project."])]
     return {}, "\n\n".join(parts)
 
 
 def _emps() -> Iterator[str]:
-    yield ("## EMPS\n\nA prismatic drive in general motion at staged speeds (Janot, Gautier, Brunot 2019); force from the motor's "
-           "voltage. Its viscous friction differs between the directions, published 166.7 and 240.4 N·s/m.")
+    yield ("## EMPS\n\nA prismatic drive in general motion at staged speeds (Janot, Gautier, Brunot 2019); force from the "
+           "motor's voltage. Its viscous friction differs between the directions, published 166.7 and 240.4 N·s/m.")
     yield _compared(emps_run(), EMPS, "joint")
     halves = [_plain(emps_run(*ends), "joint").joints["carriage"].parameters["coulomb"] for ends in ((0.0, 12.4), (12.4, np.inf))]
     yield "Coulomb friction of each half of the log alone, four passes each: " + " and ".join(map(_figure, halves)) + " N."
 
 
 def _tx40() -> Iterator[str]:
-    yield ("## TX40\n\nAn industrial arm, nine seconds of general motion (figaroh-examples); published friction and error are of one "
-           "fit of all joints with inertia. Motor 6 moves with axis 5, which no law of one joint describes.")
+    yield ("## TX40\n\nAn industrial arm, nine seconds of general motion (figaroh-examples); published friction and error are of "
+           "one fit of all joints with inertia. Motor 6 moves with axis 5, which no law of one joint describes.")
     yield _compared(tx40_run(), TX40, "model")
 
 
 def _z1() -> Iterator[str]:
-    yield ("## Z1\n\nAn arm in a chirp of 23.5 s (simple-robot-identification-isaaclab); torques are what its controller commanded. "
-           "Published are parameters that made MuJoCo's motion most like the measured one.")
+    yield ("## Z1\n\nAn arm in a chirp of 23.5 s (simple-robot-identification-isaaclab); torques are what its controller "
+           "commanded. Published are parameters that made MuJoCo's motion most like the measured one.")
     yield _compared(z1_run(), Z1, "model")
     rows = [f"| {who} | {whole:.1f} | {half:.1f} |" for who, whole, half in z1_position_errors(
         _plain(z1_run(), "model"), _plain(z1_run(slice(2350, None)), "model"))]
-    yield ("By motion: MuJoCo at 1 ms with the recorded set points and gains, root mean square error of the position, mean of six "
-           "joints. In the last column stribeck's friction was fitted to the other half of the log.")
+    yield ("By motion: MuJoCo at 1 ms with the recorded set points and gains, root mean square error of the position, mean of "
+           "six joints. In the last column stribeck's friction was fitted to the other half of the log.")
     yield "\n".join(["| model | whole log, mrad | first half, mrad |", "|---|---|---|", *rows])
 
 
 def _xl330() -> Iterator[str]:
-    yield ("## XL330\n\nA hobby servo with a pendulum (Rhoban/bam). Its logs have no torque, only the share of the supply's voltage "
-           "that the servo applied, from which stribeck does not fit friction.")
+    yield ("## XL330\n\nA hobby servo with a pendulum (Rhoban/bam). Its logs have no torque, only the share of the supply's "
+           "voltage that the servo applied, from which stribeck does not fit friction.")
 
 
 SECTIONS = {"emps": _emps, "tx40": _tx40, "z1": _z1, "xl330": _xl330}

@@ -37,7 +37,8 @@ def _errors(friction: Mapping[str, tuple[float, float, float]] | None, offset: b
     log = z1_log()
     q = _simulated(_model(friction), log, [friction[f"joint{k + 1}"][2] for k in range(_JOINTS)] if friction and offset else None)
     off = (q - log["dof_pos"])[:, :_JOINTS]
-    return tuple(1e3 * float(np.sqrt((off[rows] ** 2).mean(axis=0)).mean()) for rows in (slice(None), slice(len(off) // 2)))
+    whole, half = (1e3 * float(np.sqrt((off[rows] ** 2).mean(axis=0)).mean()) for rows in (slice(None), slice(len(off) // 2)))
+    return whole, half
 
 
 def _model(friction: Mapping[str, tuple[float, float, float]] | None) -> mujoco.MjModel:

@@ -27,7 +27,7 @@ from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.identify import Identification, identify
 from stribeck.ident.laws.load_components import load_at
 from stribeck.ident.log.campaign_folder import find_runs
-from stribeck.ident.log.round_trips import reduce_run
+from stribeck.ident.log.reduction.round_trips import reduce_run
 from stribeck.ident.log.run import Run, arm_sha256, load_run
 
 SLOWEST, SPEEDS, TRAVEL = 0.005, 15, 0.5        # of the paper's sweep: rad/s, how many, rad

@@ -24,7 +24,7 @@ from stribeck.ident.identification.reduce_runs import ReducedRuns
 from stribeck.ident.identify import Identification
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.log.finding import Finding
-from stribeck.ident.log.round_trips import Reduction
+from stribeck.ident.log.reduction.round_trips import Reduction
 from stribeck.ident.log.run import Run
 from stribeck.ident.toml_tables import as_name
 from stribeck.ident.whole_files import file_sha256, write_whole

@@ -13,7 +13,7 @@ from stribeck.ident.arm.arm_file import JointTable, _ArmTable
 from stribeck.ident.calibration.calibration_tables import CalibrationTable, JointCalibrationTable, ParameterTable
 from stribeck.ident.fit.information import ExpectedPrecision
 from stribeck.ident.laws.law_table import LAWS, quantities
-from stribeck.ident.log.round_trips import COLUMNS
+from stribeck.ident.log.reduction.round_trips import COLUMNS
 from stribeck.ident.log.run import SIGNALS
 from stribeck.ident.model.files.mechanism_toml import _EndTable, _FrictionTable, _LoopTable, _MechanismTable
 from stribeck.ident.model.files.mechanism_toml import _JointTable as _MechanismJointTable

@@ -8,7 +8,7 @@ import pandas as pd
 from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS, least_speeds, speed_classes
 from stribeck.ident.log.health.points_health import check_scale, opposing
 from stribeck.ident.log.motion.position_cutoff import BANDWIDTH
-from stribeck.ident.log.round_trips import reduce_run
+from stribeck.ident.log.reduction.round_trips import reduce_run
 from stribeck.ident.log.run import Run
 from stribeck.ident.log.signal_checks import check_time, dead_torques, unrecorded_torques
 from stribeck.ident.log.strokes import REST_TOLERANCE

@@ -12,7 +12,7 @@ from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.log.motion.filtered_motion import filtered
 from stribeck.ident.log.motion.motion_points import reduce_motion
-from stribeck.ident.log.round_trips import reduce_run, round_trips
+from stribeck.ident.log.reduction.round_trips import reduce_run, round_trips
 from stribeck.ident.log.run import Run
 from stribeck.ident.model.mechanism import Mechanism
 

@@ -12,7 +12,7 @@ from stribeck.experiments.plans.plan import Plan
 from stribeck.experiments.plans.speeds_and_postures import Array, Design, Trip
 from stribeck.ident.fit.information import Expectation, ExpectedPrecision, expectation, expected_precision
 from stribeck.ident.laws.parameter import WEAK
-from stribeck.ident.log.position_bins import bins_of
+from stribeck.ident.log.reduction.position_bins import bins_of
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.loads import joint_loads
 from stribeck.ident.model.mechanism import Mechanism

@@ -10,7 +10,7 @@ from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.fit.joint.fit_joint import JointFit
 from stribeck.ident.identify import Identification
 from stribeck.ident.laws.load_components import load_part
-from stribeck.ident.log.round_trips import round_trips
+from stribeck.ident.log.reduction.round_trips import round_trips
 
 _BREAK = 1.0            # min between runs on the time axis
 

@@ -13,7 +13,7 @@ from stribeck.ident.calibration.calibration_content import Model
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.fit.arm.unknown_tool import MASS, TOOL_PARAMETERS, UnknownTool
-from stribeck.ident.fit.candidate import Candidate
+from stribeck.ident.fit.fit_result import Candidate
 from stribeck.ident.fit.joint.directions import DIFFERENCES
 from stribeck.ident.laws.law_table import is_law, law_named, law_names
 from stribeck.ident.laws.load_components import components_of

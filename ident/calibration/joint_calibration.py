@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stribeck.ident.arrays import Array
-from stribeck.ident.fit.candidate import Candidate
-from stribeck.ident.fit.fit_result import further_band, needed_load, prediction_band
+from stribeck.ident.fit.fit_result import Candidate, further_band, needed_load, prediction_band
 from stribeck.ident.fit.joint.directions import DIFFERENCES
 from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.laws.load_components import components_of

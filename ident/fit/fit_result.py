@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from inspect import Parameter as Argument
 from inspect import Signature
+from math import isfinite
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,6 @@ from numpy.typing import ArrayLike
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
-from stribeck.ident.fit.candidate import Candidate
 from stribeck.ident.fit.law_on_points import predicted
 from stribeck.ident.fit.misfit import Misfit
 from stribeck.ident.fit.noise import Noise
@@ -29,6 +29,40 @@ if TYPE_CHECKING:
 
 _SPEEDS = 25
 CLAIM = 0.9             # share of laws that fall at low speed, from which a Stribeck effect is claimed
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A law with a load, and how it fared.
+
+    Attributes
+    ----------
+    law, load : str
+    held_out_rmse : float
+        Prediction error of round trips left out [N·m]; nan where it was not needed: loads that were not chosen have it with their
+        most plausible law.
+    parameters : int
+        How many parameters are fitted.
+    dismissed : str
+        Why it cannot be chosen, if it cannot.
+    directional : str
+        How directions differ in it.
+    share : float
+        How plausible the law is among all laws with the same load and directions: they add up to 1.
+    """
+
+    law: str
+    load: str
+    held_out_rmse: float
+    parameters: int
+    dismissed: str = ""
+    directional: str = "none"
+    share: float = 1.0
+
+    @property
+    def weighed(self) -> bool:
+        """Whether its error is known: other laws are too little plausible."""
+        return isfinite(self.held_out_rmse)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from stribeck.ident.identification.choose_runs import ChosenRuns
 from stribeck.ident.log.finding import Finding
 from stribeck.ident.log.health.findings_by_run import name_runs
 from stribeck.ident.log.health.motion_health import OF_STROKES, check_motion
-from stribeck.ident.log.round_trips import Reduction, reduce_run
+from stribeck.ident.log.reduction.round_trips import Reduction, reduce_run
 from stribeck.ident.log.run import Run
 from stribeck.ident.model.mechanism import Mechanism
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.ident.arm.load_mechanism import load_mechanism
-from stribeck.ident.log.round_trips import reduce_run
+from stribeck.ident.log.reduction.round_trips import reduce_run
 from stribeck.ident.log.run import load_run
 
 SPEEDS = (0.2, 0.3, 0.5, 0.7, 0.9)
@@ -16,4 +16,4 @@ def test_the_torque_of_inertia_is_not_taken_for_friction(make_arm, make_plan, tm
                                    "joints": {"lift": {"coulomb": 2.0, "viscous": 1.5}}}})
     run = load_run(drive_plan(arm, make_plan(arm, 1, SPEEDS, 0.4), tmp_path, 1))
     points = reduce_run(run, load_mechanism(arm)).points
-    np.testing.assert_allclose(points["odd"], 2.0 + 1.5 * points["speed"], atol=5e-3)
+    np.testing.assert_allclose(points["odd"], 2.0 + 1.5 * points["speed"], rtol=2e-3)

@@ -11,7 +11,7 @@ from stribeck.experiments.importers.speed_torque.series import BACKWARD, FORWARD
 from stribeck.experiments.importers.table import Array
 from stribeck.ident.arrays import group_index
 from stribeck.ident.errors import InputError
-from stribeck.ident.log.round_trips import COLUMNS
+from stribeck.ident.log.reduction.round_trips import COLUMNS
 
 _SAME = 1.05            # ratio of speeds within which a forward and a backward row are one round trip
 _LONE = "joint"         # the joint of a table that names none

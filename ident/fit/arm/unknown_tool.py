@@ -23,7 +23,7 @@ from stribeck.ident.fit.joint.gravity import SHARED, SHOWS, beats, held_out
 from stribeck.ident.fit.noise import WHITE, Noise, estimate_noise
 from stribeck.ident.laws.law_table import unit
 from stribeck.ident.laws.parameter import Parameter, verdict
-from stribeck.ident.log.round_trips import round_trips
+from stribeck.ident.log.reduction.round_trips import round_trips
 from stribeck.ident.model.loads import joint_loads
 from stribeck.ident.model.mechanism import Mechanism
 

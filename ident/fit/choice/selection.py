@@ -16,10 +16,9 @@ import numpy as np
 
 from stribeck.ident.arrays import Array, Groups
 from stribeck.ident.errors import FitError
-from stribeck.ident.fit.candidate import Candidate
 from stribeck.ident.fit.choice.contest import Contest
 from stribeck.ident.fit.choice.widening import widened
-from stribeck.ident.fit.fit_result import CLAIM, FitResult
+from stribeck.ident.fit.fit_result import CLAIM, Candidate, FitResult
 from stribeck.ident.fit.held_out import blocks_of_trips, held_out_errors, speed_of_trips
 from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS, Best, speed_classes, supports, with_intervals
 from stribeck.ident.fit.noise import Noise

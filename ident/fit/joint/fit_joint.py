@@ -30,7 +30,7 @@ from stribeck.ident.log.finding import Finding
 from stribeck.ident.log.health.points_health import opposing
 from stribeck.ident.log.motion.filtered_motion import Log
 from stribeck.ident.log.motion.motion_points import reduce_motion
-from stribeck.ident.log.round_trips import round_trips
+from stribeck.ident.log.reduction.round_trips import round_trips
 from stribeck.ident.model.mechanism import Mechanism
 
 MATTERS = 0.05          # only loads that reach this part of friction are worth a coefficient

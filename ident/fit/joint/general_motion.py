@@ -32,7 +32,7 @@ from stribeck.ident.laws.law_table import LAWS, law_named, laws_on_offer
 from stribeck.ident.laws.parameter import Parameter, verdict
 from stribeck.ident.log.finding import Finding
 from stribeck.ident.log.motion.motion_points import Motion
-from stribeck.ident.log.round_trips import COLUMNS
+from stribeck.ident.log.reduction.round_trips import COLUMNS
 
 RIGID = ("model", "joint")
 _SHOWS = 0.1            # the model has a scale where its gravity varies by this part of what it leaves of the torque

@@ -14,7 +14,7 @@ from stribeck.ident.log.health.gaps import recorded_whole
 from stribeck.ident.log.health.late_torque import late_torques
 from stribeck.ident.log.health.ringing import ringing
 from stribeck.ident.log.health.uneven_speed import uneven_speeds
-from stribeck.ident.log.round_trips import Reduction
+from stribeck.ident.log.reduction.round_trips import Reduction
 from stribeck.ident.log.run import DONE, Run
 from stribeck.ident.log.strokes import REST_TOLERANCE, encoder_step
 

@@ -20,7 +20,7 @@ from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.ident.arm.arm_file import ArmFile, load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
-from stribeck.ident.log.round_trips import reduce_run
+from stribeck.ident.log.reduction.round_trips import reduce_run
 from stribeck.ident.log.run import load_run
 
 SMALL = ConstantSpeed(postures=2, speeds=3, longest_stroke=3.0)

@@ -26,7 +26,7 @@ from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.information import Expectation, learnt
 from stribeck.ident.identify import Identification, identify
 from stribeck.ident.laws.load_components import load_at
-from stribeck.ident.log.round_trips import reduce_run
+from stribeck.ident.log.reduction.round_trips import reduce_run
 from stribeck.ident.log.run import Run, load_run
 
 

@@ -21,7 +21,7 @@ from stribeck.ident.log.health.findings_by_run import name_runs
 from stribeck.ident.log.health.log_health import check_log
 from stribeck.ident.log.health.motion_health import check_motion
 from stribeck.ident.log.health.points_health import check_reading, check_scale, friction_change
-from stribeck.ident.log.round_trips import reduce_run
+from stribeck.ident.log.reduction.round_trips import reduce_run
 from stribeck.ident.log.run import REPLIES, Run, arm_sha256, load_run
 from tests.ident.log.test_strokes import NAMES, RATE, Log, crane, sweep
 from tests.places import ROOT

@@ -7,8 +7,7 @@ the half sum is the rigid body's torque and offset (the *even* part):
 
 The way back retraces a stroke with time reversed, the other joints too: gravity, inertia and Coriolis and centrifugal
 forces are then the same both times, and friction of every joint that moves shows at once. What the two ways differ by,
-as tracking lags, is corrected with the model's difference. At the ends of a stroke the drive has not yet settled: it slows
-down a little both there and back, and the inertia's torque of that would be taken for friction. It is the model's, too.
+as tracking lags, is corrected with the model's difference, and so is what a drive needs that still settles.
 """
 
 from collections import Counter
@@ -20,13 +19,13 @@ import numpy as np
 import pandas as pd
 
 from stribeck.ident.arrays import Array, Groups, group_index
-from stribeck.ident.log.bin_acceleration import accelerating_torque, moved_inertia
-from stribeck.ident.log.position_bins import PositionBin, mean_loads, position_bins
-from stribeck.ident.log.rigid_along_strokes import RigidAlongStrokes
+from stribeck.ident.log.reduction.position_bins import PositionBin, mean_loads, position_bins
+from stribeck.ident.log.reduction.rigid_along_strokes import RigidAlongStrokes
+from stribeck.ident.log.reduction.settling import Windows, settling_torque
+from stribeck.ident.log.reduction.stroke_pairs import connecting, pair_strokes
 from stribeck.ident.log.run import TO_START, Run
 from stribeck.ident.log.signal_checks import dead_torques
-from stribeck.ident.log.stroke_pairs import connecting, pair_strokes
-from stribeck.ident.log.strokes import REST_TOLERANCE, Stroke, find_strokes, motor_revolution
+from stribeck.ident.log.strokes import Stroke, find_strokes, motor_revolution
 from stribeck.ident.model.mechanism import Mechanism
 
 COLUMNS = ("joint", "segment", "posture", "speed", "position", "odd", "even", "gravity", "gravity_rate", "torque",
@@ -136,23 +135,19 @@ def _points(run: Run, bins: Sequence[PositionBin], centre: Array, loads: Mapping
     n, t, temperature = np.zeros((3, size))
     strokes = {stroke.key: stroke for bin_ in bins for stroke in (bin_.forward, bin_.backward)}
     number, rigid = {key: k for k, key in enumerate(strokes)}, RigidAlongStrokes(mechanism, list(strokes.values()))
-    moving = np.array([np.abs(bin_.forward.rate) * bin_.forward.duration > REST_TOLERANCE for bin_ in bins])
-    moving[own] = True
-    inertia = moved_inertia(run, mechanism, centre, joint, moving)
     for way in (0, 1):
-        stroke = np.array([number[(bin_.forward, bin_.backward)[way].key] for bin_ in bins])
-        rows, count = np.concatenate([bin_.rows[way] for bin_ in bins]), np.array([len(bin_.rows[way]) for bin_ in bins])
-        of, starts = np.repeat(np.arange(size), count), np.cumsum(count) - count
+        along = [(bin_.forward, bin_.backward)[way] for bin_ in bins]
+        windows = Windows.over(along, [bin_.rows[way] for bin_ in bins])
+        stroke, rows, of = np.array([number[one.key] for one in along]), windows.rows, windows.of
         measured = run.signals["tau"][rows, joint[of]]
         expected = rigid(stroke[of], run.signals["q"][rows, joint[of]])
-        tau[way], model[way] = np.add.reduceat(measured, starts) / count, np.add.reduceat(expected, starts) / count
-        off = measured - expected - (tau[way] - model[way])[of]
-        scatter[way] = np.add.reduceat(off**2, starts) / count
-        n, t = n + count, t + np.add.reduceat(run.t[rows], starts)
+        tau[way], model[way] = windows.mean(measured), windows.mean(expected)
+        scatter[way] = windows.mean((measured - expected - (tau[way] - model[way])[of]) ** 2)
+        n += windows.count
+        t += windows.count * windows.mean(run.t[rows])
         if "temperature" in run.signals:
-            temperature += np.add.reduceat(run.signals["temperature"][rows, joint[of]], starts)
-        model[way] += accelerating_torque(run, inertia, [(bin_.forward, bin_.backward)[way] for bin_ in bins],
-                                          [bin_.rows[way] for bin_ in bins], np.sqrt(scatter[way] / count))
+            temperature += windows.count * windows.mean(run.signals["temperature"][rows, joint[of]])
+        model[way] += settling_torque(run, mechanism, along, windows, np.sqrt(scatter[way] / windows.count))
         if way == 0:
             slope = rigid.slope(stroke, centre[own])
     first = [planned.get(bin_.first.segment, {}) for bin_ in bins]
