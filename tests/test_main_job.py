@@ -77,13 +77,13 @@ def test_the_calibration_says_why_a_load_cannot_be_seen(campaign):
     assert "normal load stays between" in coefficient.note
 
 
-def test_a_copy_elsewhere_without_the_truth_fits_to_the_same_digit(campaign, tmp_path):
+def test_replay_of_a_copy_elsewhere_without_the_truth_ends_with_the_same_digits(campaign, tmp_path):
     copy = tmp_path / "moved" / "somewhere"
     shutil.copytree(campaign / "runs", copy / "runs")
     (arm,) = copy.glob("runs/*/arm/lab6.toml")
     text = arm.read_text(encoding="utf-8")
     arm.write_text(text[: text.index("\n[simulation]\n")], encoding="utf-8")
-    assert run(["fit", str(copy), "--out", str(tmp_path / "again")]) == 0
+    assert run(["replay", str(copy), "--out", str(tmp_path / "again")]) == 0
     assert without_date(tmp_path / "again" / "calibration.toml") == without_date(campaign / "calibration.toml")
     assert (tmp_path / "again" / "points.csv").read_bytes() == (campaign / "points.csv").read_bytes()
 
@@ -95,11 +95,6 @@ def test_drift_can_be_left_in(campaign, tmp_path):
     assert "taken out; the parameters stand for the middle of the run" in taken
     assert "taken out; the parameters stand for the middle of the run" not in page
     assert Calibration.load(tmp_path / "in").fit["drift"] == "none"
-
-
-def test_replay_ends_with_the_same_calibration(campaign, tmp_path):
-    assert run(["replay", str(campaign), "--out", str(tmp_path / "again")]) == 0
-    assert without_date(tmp_path / "again" / "calibration.toml") == without_date(campaign / "calibration.toml")
 
 
 def test_exports_load_and_carry_the_friction(campaign, tmp_path):

