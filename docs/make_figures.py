@@ -58,8 +58,10 @@ def main(campaign: Path, target: Path) -> None:
 def show_output(printed: str, readme: Path) -> None:
     """Put what was printed between the README's marks, without empty lines, and long lines wrapped but for tables."""
     lines = [line.rstrip() for line in printed.splitlines() if line.strip()]
-    wrapped = [line if line.startswith(" ") or len(line) <= WIDE else textwrap.fill(line, WIDE, subsequent_indent=10 * " ")
-               for line in lines]
+    beneath = 10 * " "                      # a heading of the left margin
+    wrapped = [line if len(line) <= WIDE or (line.startswith(" ") and not re.match(beneath + r"\S+: ", line))
+               else textwrap.fill(line.strip(), WIDE, initial_indent=beneath if line.startswith(" ") else "",
+                                  subsequent_indent=beneath) for line in lines]
     text = readme.read_text(encoding="utf-8")
     shown = "<!-- output -->\n```\n" + "\n".join(wrapped) + "\n```\n<!-- end of output -->"
     text = re.sub(r"<!-- output -->.*<!-- end of output -->", lambda _: shown, text, flags=re.DOTALL)

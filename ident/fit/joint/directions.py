@@ -168,10 +168,10 @@ def offset_finding(name: str, gravity: Mapping[str, Parameter], friction: float)
             min(abs(offset.low), abs(offset.high)) < _TRIFLE * friction):
         return ()
     greater = "forward" if offset.value > 0.0 else "backward"
-    return (Finding(name, "offset", f"{name}: torque has an offset of {offset.value:.3g} ± {offset.half_width or 0.0:.2g} "
-                    f"{offset.unit}, as if Coulomb friction were {2.0 * abs(offset.value):.3g} {offset.unit} greater {greater}; "
-                    "a zero error of the torque looks the same. Friction here is the mean of both directions; "
-                    "Calibration.with_offset() and export --offset add the offset"),)
+    figure = f"{offset.value:.3g} ± {offset.half_width or 0.0:.2g} {offset.unit}"
+    return (Finding(name, "offset", f"{name}: torque offset of {figure}: "
+                    f"Coulomb friction is {2.0 * abs(offset.value):.2g} {offset.unit} greater {greater}, or the torque's zero is "
+                    "off. The calibration's friction is the mean of both directions; export --offset adds the offset"),)
 
 
 def gear_note(gravity: dict[str, Parameter], fit: FitResult) -> dict[str, Parameter]:
