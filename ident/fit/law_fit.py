@@ -75,6 +75,12 @@ class Best:
         """Range of the search of every nonlinear parameter."""
         return {name: (float(grid.min()), float(grid.max())) for name, grid in self.whole.grid.items()}
 
+    @property
+    def at_bound(self) -> bool:
+        """Whether a parameter of the law lies at the end of what it can be."""
+        own = self.whole.law.parameters(False)
+        return any(self.at_edge(name) if name in self.limits else self.values[name] <= 0.0 for name in own)
+
     def at_edge(self, name: str) -> bool:
         """Whether a nonlinear parameter lies at the edge of the search."""
         low, high = self.limits[name]

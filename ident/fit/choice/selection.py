@@ -58,8 +58,12 @@ class _Side:
             falling if law.knee else effect < CLAIM)] or [self.most_plausible.whole.law]
 
     def closest(self) -> Best:
-        """The fit that comes closest to what is expected, the simplest of those that are nearly as close."""
+        """The fit that comes closest to what is expected, the simplest of those that are nearly as close.
+
+        One that runs into the end of a parameter's range, where it means another law, only if all do.
+        """
         fits = [self.contest.fit(law) for law in self.plausible]
+        fits = [fit for fit in fits if not fit.at_bound] or fits
         distance = [self.contest.mixture.distance(fit.whole.law, fit.values) for fit in fits]
         near = [(len(fit.values), apart, k) for k, (fit, apart) in enumerate(zip(fits, distance, strict=True))
                 if apart <= max(_AS_NEAR, min(distance))]
