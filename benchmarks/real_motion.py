@@ -21,9 +21,11 @@ def z1_position_errors(whole: Calibration, second_half: Calibration) -> Iterator
     """What was simulated, and root mean square errors over the whole log and its first half [mrad]."""
     yield "no friction", *_errors({})
     yield "authors' z1.xml", *_errors(None)
-    for offset in (False, True):
-        name = "stribeck, Coulomb-viscous" + (" with torque offset" if offset else "")
-        yield name, _errors(_values(whole), offset)[0], _errors(_values(second_half), offset)[1]
+    pushed = [{name: offset for name, (_, _, offset) in _values(made).items()} for made in (whole, second_half)]
+    yield "authors' z1.xml with stribeck's torque offset", _errors(None, pushed[0])[0], _errors(None, pushed[1])[1]
+    for offsets, word in ((None, ""), (pushed, " with torque offset")):
+        found = [_errors(_values(made), offsets[k] if offsets else None)[k] for k, made in enumerate((whole, second_half))]
+        yield f"stribeck, Coulomb-viscous{word}", found[0], found[1]
 
 
 def _values(made: Calibration) -> dict[str, tuple[float, float, float]]:
@@ -32,10 +34,11 @@ def _values(made: Calibration) -> dict[str, tuple[float, float, float]]:
             for name, joint in made.joints.items()}
 
 
-def _errors(friction: Mapping[str, tuple[float, float, float]] | None, offset: bool = False) -> tuple[float, float]:
+def _errors(friction: Mapping[str, tuple[float, float, float]] | None,
+            offset: Mapping[str, float] | None = None) -> tuple[float, float]:
     """Error over the log and over its first half; friction None leaves that of the model."""
     log = z1_log()
-    q = _simulated(_model(friction), log, [friction[f"joint{k + 1}"][2] for k in range(_JOINTS)] if friction and offset else None)
+    q = _simulated(_model(friction), log, [offset[f"joint{k + 1}"] for k in range(_JOINTS)] if offset else None)
     off = (q - log["dof_pos"])[:, :_JOINTS]
     whole, half = (1e3 * float(np.sqrt((off[rows] ** 2).mean(axis=0)).mean()) for rows in (slice(None), slice(len(off) // 2)))
     return whole, half

@@ -2,5 +2,5 @@
 
 Imports from: `experiments.arm_files`, `experiments.importers.speed_torque`, `experiments.methods`, `experiments.plans`,
 `experiments.recording`, `experiments.report`, `ident`, `ident.arm`, `ident.calibration`, `ident.export`, `ident.fit.arm`,
-`ident.fit.joint`, `ident.identification`, `ident.laws`, `ident.log`.
+`ident.fit.joint`, `ident.identification`, `ident.laws`, `ident.log`, `ident.log.reduction`.
 """

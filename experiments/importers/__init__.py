@@ -2,5 +2,5 @@
 
 Imports from: `drivers`, `experiments`, `experiments.importers.formats`, `experiments.importers.ros`,
 `experiments.recording`, `ident`, `ident.arm`, `ident.fit`, `ident.fit.joint`, `ident.laws`, `ident.log`,
-`ident.log.health`, `ident.log.motion`, `ident.model`.
+`ident.log.health`, `ident.log.motion`, `ident.log.reduction`, `ident.model`.
 """

@@ -38,7 +38,9 @@ class Calibration(CalibrationContent):
         """The calibration with each joint's torque offset as part of its friction, as feed-forward and C code may want it.
 
         The offset is a constant torque at all speeds and at rest: half the difference between the Coulomb friction of both
-        directions, or an error of the torque signal or the model's gravity; constant speeds tell only their sum.
+        directions, or an error of the torque signal or the model's gravity; constant speeds tell only their sum. It was fitted
+        beside the model's gravity times `gravity["scale"]` of the joint. The file of a calibration holds the offset beside the
+        friction, so that one with it inside is not saved.
         """
         return replace(self, joints={name: joint.with_offset() for name, joint in self.joints.items()})
 
@@ -55,7 +57,16 @@ class Calibration(CalibrationContent):
         return cls(**vars(read_calibration(path)), folder=path.parent)
 
     def save(self, path: Path) -> None:
-        """Write the calibration as TOML, one parameter a line."""
+        """Write the calibration as TOML, one parameter a line.
+
+        Raises
+        ------
+        InputError
+            If it is one `with_offset`, which its file could not tell from others.
+        """
+        if any(joint.offset for joint in self.joints.values()):
+            raise InputError(f"{path}: a calibration with_offset() is not saved; save the one that it was made of, and take "
+                             "with_offset() of what is loaded")
         write_calibration(path, self)
 
     @cached_property

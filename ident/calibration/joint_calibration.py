@@ -46,7 +46,7 @@ class JointCalibration:
     further_error : ndarray, shape (n, 2), optional
         Speeds, and by how much the band is wider there for the sake of other laws [rad/s, N·m].
     candidates : tuple of Candidate
-        Laws and loads that competed, as far as they are plausible.
+        Laws and loads that competed, those whose error on what was left out is known.
     offset : float
         Constant torque that `Calibration.with_offset` made part of the friction; 0 where it was not asked for [N·m].
     breakaway : Breakaway, optional

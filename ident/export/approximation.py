@@ -111,7 +111,7 @@ def _in_order(lacks: Iterable[tuple[str, ...]]) -> list[str]:
 def other_losses(calibration: Calibration, target: str, offset: bool = True) -> tuple[str, ...]:
     """What most targets lack beside the law: torque offsets that were told, and an unknown tool."""
     told = [f"{name} {entry.value:.2g} {entry.unit}" for name, joint in calibration.joints.items()
-            if joint.offset == 0.0 and (entry := joint.gravity.get("offset")) is not None and entry.value is not None
+            if (entry := joint.gravity.get("offset")) is not None and entry.value is not None
             and entry.low is not None and entry.high is not None and not entry.low <= 0.0 <= entry.high]
     said = [f"{target} has no torque offset beside friction: {', '.join(told)}"] if offset and told else []
     tool = calibration.model.unknown_tool.tool

@@ -176,6 +176,7 @@ def to_c(calibration: Calibration) -> Export:
         If a law has no translation to C.
     """
     mechanism, prefix = calibration.mechanism, identifier(calibration.arm)
+    with_offset = any(joint.offset for joint in calibration.joints.values())
     joints = [calibration.joints.get(name) for name in mechanism.names]
     parts = [j for j, joint in enumerate(joints) if joint is not None and joint.components and "static" in joint.values]
     at = [*range(mechanism.n), *parts]
@@ -194,7 +195,7 @@ def to_c(calibration: Calibration) -> Export:
     text = (f"{_comment(calibration, mechanism)}\n#ifndef {guard}\n#define {guard}\n{body.replace('@_', prefix + '_')}\n#endif\n")
     return Export(text, ".h", (
         "the C header has no intervals; its loads are those of the calibration's model, gravity and tools",
-        *(loss for loss in other_losses(calibration, "the C header") if "unknown tool" not in loss)))
+        *(loss for loss in other_losses(calibration, "the C header", offset=not with_offset) if "unknown tool" not in loss)))
 
 
 def identifier(name: str) -> str:
@@ -273,7 +274,8 @@ def _comment(calibration: Calibration, mechanism: Mechanism) -> str:
         known = joint.load != "none" and joint.load_range is not None
         ends = joint.load_ends.T.reshape(-1, 2) if known else ()
         range_ = ", load from " + " and ".join(f"{least:.4g} to {most:.4g}" for least, most in ends) if known else ""
-        lines.append(f"{j}  {json.dumps(name)}: {joint.law}, load {joint.load}; calibrated from {low:.4g} to {high:.4g} "
+        offset = f", offset {joint.offset:.4g}" if joint.offset else ""
+        lines.append(f"{j}  {json.dumps(name)}: {joint.law}, load {joint.load}{offset}; calibrated from {low:.4g} to {high:.4g} "
                      f"{mechanism.position_unit(j)}/s{range_}")
     return "/* " + "\n   ".join(line.replace("*/", "* /").replace("/*", "/ *") for line in lines) + " */"
 

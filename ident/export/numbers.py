@@ -24,7 +24,7 @@ def calibration_table(calibration: Calibration) -> dict[str, Any]:
     joints = {}
     for name, joint in calibration.joints.items():
         table = {key: value for key, value in vars(joint).items()
-                 if key not in ("offset", "names", "correlation", "parameters", "gravity")}
+                 if key not in ("names", "correlation", "parameters", "gravity")}
         table["candidates"] = [asdict(one) for one in joint.candidates]
         table["bearing"] = asdict(joint.bearing) if joint.bearing else None
         table["further_error"] = None if joint.further_error is None else joint.further_error.tolist()

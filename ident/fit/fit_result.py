@@ -48,7 +48,7 @@ class Candidate:
     directional : str
         How directions differ in it.
     share : float
-        How plausible the law is among all laws with the same load and directions: they add up to 1.
+        How plausible the law is among all laws with the same load and directions, whose shares add up to 1.
     """
 
     law: str

@@ -1,4 +1,4 @@
 """Recorded runs, read-only: strokes, breakaway torques and lowest speeds, and what they need.
 
-Imports from: `ident`, `ident.arm`, `ident.laws`, `ident.model`.
+Imports from: `ident`, `ident.arm`, `ident.laws`.
 """

@@ -78,7 +78,7 @@ def find_strokes(t: Array, q: Array, segment: np.ndarray, but: frozenset[int] = 
 
     Segments `but` which are not searched: a plan may say that they only move the arm to another place.
     """
-    q = np.column_stack([_moving_on(t, x) for x in q.T])
+    q = np.column_stack([moving_on(t, x) for x in q.T])
     steady = [list(_stretches(t, q[:, joint], segment, but)) for joint in range(q.shape[1])]
     found = []
     for joint, stretches in enumerate(steady):
@@ -90,7 +90,7 @@ def find_strokes(t: Array, q: Array, segment: np.ndarray, but: frozenset[int] = 
     return found
 
 
-def _moving_on(t: Array, x: Array) -> Array:
+def moving_on(t: Array, x: Array) -> Array:
     """Positions without those that a slow sensor repeats, which lie on the straight line between what was new."""
     new = np.concatenate(([0], np.flatnonzero(x[1:] != x[:-1]) + 1))
     length, jump = np.diff(new), np.abs(np.diff(x[new]))

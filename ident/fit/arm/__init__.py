@@ -1,5 +1,5 @@
 """Fits over all joints or all runs: unknown tool, deviation between runs, inertial parameters.
 
-Imports from: `ident`, `ident.arm`, `ident.fit`, `ident.fit.joint`, `ident.laws`, `ident.log`, `ident.model`,
-`ident.model.maximal`.
+Imports from: `ident`, `ident.arm`, `ident.fit`, `ident.fit.joint`, `ident.laws`, `ident.log`, `ident.log.reduction`,
+`ident.model`, `ident.model.maximal`.
 """

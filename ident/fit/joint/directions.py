@@ -167,11 +167,12 @@ def offset_finding(name: str, gravity: Mapping[str, Parameter], friction: float)
     if offset.value is None or offset.low is None or offset.high is None or offset.low * offset.high <= 0.0 or (
             min(abs(offset.low), abs(offset.high)) < _TRIFLE * friction):
         return ()
-    greater = "forward" if offset.value > 0.0 else "backward"
-    figure = f"{offset.value:.3g} ± {offset.half_width or 0.0:.2g} {offset.unit}"
-    return (Finding(name, "offset", f"{name}: torque offset of {figure}: "
-                    f"Coulomb friction is {2.0 * abs(offset.value):.2g} {offset.unit} greater {greater}, or the torque's zero is "
-                    "off. The calibration's friction is the mean of both directions; export --offset adds the offset"),)
+    figure = f"{name}: torque offset of {offset.value:.3g} ± {offset.half_width or 0.0:.2g} {offset.unit}"
+    if abs(offset.value) > friction:
+        return (Finding(name, "offset", f"{figure}, more than the friction: the torque's zero or the model's gravity is off"),)
+    return (Finding(name, "offset", f"{figure}: Coulomb friction is {2.0 * abs(offset.value):.2g} {offset.unit} greater "
+                    f"{'forward' if offset.value > 0.0 else 'backward'}, or the torque's zero or the model's gravity is off. "
+                    "export --offset adds it to the friction"),)
 
 
 def gear_note(gravity: dict[str, Parameter], fit: FitResult) -> dict[str, Parameter]:

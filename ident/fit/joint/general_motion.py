@@ -122,6 +122,8 @@ def motion_data(motion: Motion, rigid: str) -> FitPoints:
     tau, columns = motion.view(motion.tau), _rigid_columns(motion, rigid)
     if rigid == "model" and "scale" not in columns:
         tau = tau - motion.view(motion.rigid)
+    elif rigid == "joint" and motion.prismatic:         # a constant, which would look like an offset of the torque
+        tau = tau - motion.view(motion.gravity)
     return FitPoints(motion.speed, tau, None, group_index(motion.between_reversals[motion.points]), columns,
                 {"delay": DELAY} if "delay" in columns else {}, motion.prismatic, view=motion.view)
 
@@ -177,7 +179,7 @@ def _rigid_columns(motion: Motion, rigid: str) -> Mapping[str, Array]:
     offset = {"offset": np.ones(len(motion.points))}
     gravity = motion.view(motion.gravity)
     if rigid == "joint":
-        swings = not motion.prismatic and np.ptp(gravity) > 0.0     # gravity of a slide is constant: part of the offset
+        swings = not motion.prismatic and np.ptp(gravity) > 0.0
         turning = {"gravity_sin": motion.view(np.sin(motion.q)), "gravity_cos": motion.view(np.cos(motion.q))} if swings else {}
         return {"inertia": motion.view(motion.ddq), **turning, **offset}
     rest = motion.view(motion.tau - motion.rigid)

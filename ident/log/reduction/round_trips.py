@@ -135,9 +135,10 @@ def _points(run: Run, bins: Sequence[PositionBin], centre: Array, loads: Mapping
     n, t, temperature = np.zeros((3, size))
     strokes = {stroke.key: stroke for bin_ in bins for stroke in (bin_.forward, bin_.backward)}
     number, rigid = {key: k for k, key in enumerate(strokes)}, RigidAlongStrokes(mechanism, list(strokes.values()))
+    period = float(np.ptp(run.t)) / (len(run.t) - 1)
     for way in (0, 1):
         along = [(bin_.forward, bin_.backward)[way] for bin_ in bins]
-        windows = Windows.over(along, [bin_.rows[way] for bin_ in bins])
+        windows = Windows.over(along, [bin_.rows[way] for bin_ in bins], period)
         stroke, rows, of = np.array([number[one.key] for one in along]), windows.rows, windows.of
         measured = run.signals["tau"][rows, joint[of]]
         expected = rigid(stroke[of], run.signals["q"][rows, joint[of]])

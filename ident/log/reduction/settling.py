@@ -14,13 +14,16 @@ import numpy as np
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.log.run import Run
-from stribeck.ident.log.strokes import REST_TOLERANCE, Stroke, encoder_step, position_noise
+from stribeck.ident.log.strokes import REST_TOLERANCE, Stroke, encoder_step, moving_on
 from stribeck.ident.model.dynamics import inverse_dynamics, mass_matrix
 from stribeck.ident.model.mechanism import Mechanism
 
-_TAPER = 15             # samples of a taper at most,
+_TAPER = 0.06           # s, of a taper at most,
 _PART = 3               # and this part of a bin's
-_SURE = 3.0             # standard errors beyond which a torque is told, however noisy positions are
+_CHEAP = 0.5            # of the error of a mean torque: what positions tell better than that is taken,
+_SURE = 4.0             # else what lies so many standard errors off zero
+_NORMAL_MEDIAN = 0.6745     # of the absolute value, in standard deviations
+_ENDS = 2               # tapers at either end of a stroke from which no noise is told
 
 
 @dataclass(frozen=True)
@@ -43,10 +46,10 @@ class Windows:
     taper: np.ndarray
 
     @classmethod
-    def over(cls, strokes: Sequence[Stroke], bins: Sequence[np.ndarray]) -> "Windows":
-        """Windows over bins of strokes: tapers lie about the bins' edges, but never outside a stroke."""
+    def over(cls, strokes: Sequence[Stroke], bins: Sequence[np.ndarray], period: float) -> "Windows":
+        """Windows over bins of strokes, of samples every `period` s: tapers lie about the bins' edges, but within a stroke."""
         first, last = np.array([(rows[0], rows[-1]) for rows in bins]).T
-        taper = np.minimum(_TAPER, (last - first) // _PART)
+        taper = np.minimum(round(_TAPER / period), (last - first) // _PART)
         low = np.maximum([stroke.rows.start for stroke in strokes], first - taper // 2)
         high = np.minimum([stroke.rows.stop - 1 for stroke in strokes], last + taper // 2)
         count = high - low + 1
@@ -88,7 +91,7 @@ def settling_torque(run: Run, mechanism: Mechanism, strokes: Sequence[Stroke], w
     """Mean torque over each bin that rotor and links need beyond that along the straight line, shape (S,) [N·m or N].
 
     Of the torque that accelerates only as much as exceeds the noise of the positions counts, and nothing where it is within
-    that noise and less sure than the mean torque.
+    that noise and not told much better than the mean torque.
 
     Parameters
     ----------
@@ -97,7 +100,7 @@ def settling_torque(run: Run, mechanism: Mechanism, strokes: Sequence[Stroke], w
     mechanism : Mechanism
         Rigid-body model with joints in the run's order.
     strokes : sequence of Stroke
-        On which each bin lies.
+        On which each bin lies; bins of a stroke follow each other.
     windows : Windows
         Samples of each bin.
     error : ndarray, shape (S,)
@@ -108,6 +111,8 @@ def settling_torque(run: Run, mechanism: Mechanism, strokes: Sequence[Stroke], w
     moves = np.abs(rate) * np.array([[stroke.duration] for stroke in strokes]) > REST_TOLERANCE
     moves[own] = True                       # what the others' positions tremble is noise
     positions = run.signals["q"]
+    if np.diff(run.t).min() <= 0.0 or any(moving_on(run.t, x) is not x for x in positions.T):
+        return np.zeros(len(strokes))       # a clock or sensor that is slower than the log tells no acceleration
     q = windows.mean(positions[windows.rows])
     straight = np.array([stroke.at(x) for stroke, x in zip(strokes, q[own], strict=True)])
     ends = windows.rows[windows.starts], windows.rows[windows.starts + windows.count - 1]
@@ -116,11 +121,40 @@ def settling_torque(run: Run, mechanism: Mechanism, strokes: Sequence[Stroke], w
     acceleration, of_error = windows.accelerations(run.t, positions)
     inertia = np.where(moves, _inertia(run, mechanism, q, own), 0.0)
     torque = np.einsum("sj,sj->s", inertia, acceleration)
-    noise = np.array([max(encoder_step(x) / np.sqrt(12.0), position_noise(x, 0.0)) for x in positions.T])
-    variance = (inertia**2 @ noise**2) * of_error**2
+    noise = _unsure_positions(run.t, positions, strokes, windows.taper)
+    variance = np.einsum("sj,sj->s", inertia**2, noise**2) * of_error**2
     exceeds = 1.0 - np.divide(variance, torque**2, where=torque != 0.0, out=np.ones(len(torque)))
-    told = (variance < error**2) | (torque**2 > _SURE**2 * variance)
+    told = (variance < (_CHEAP * error) ** 2) | (torque**2 > _SURE**2 * variance)
     return np.asarray(off + np.where(told, np.maximum(exceeds, 0.0) * torque, 0.0))
+
+
+def _unsure_positions(t: Array, q: Array, strokes: Sequence[Stroke], taper: np.ndarray) -> Array:
+    """Standard deviation of positions, and of times in them, along the stroke of each bin, shape (S, n).
+
+    From how far samples lie off the straight line between their neighbours, of those that do, since positions that were filled
+    in lie on it, and off that between samples a taper away, which what was filtered shows; away from the ends, where speeds
+    change. Positions are rounded alike at times, so at least an encoder step.
+    """
+    step, known = np.array([encoder_step(x) for x in q.T]), {}
+    for stroke, lag in zip(strokes, np.maximum(taper, 1).tolist(), strict=True):
+        if stroke.key not in known:
+            count = stroke.rows.stop - stroke.rows.start
+            aside = min(_ENDS * lag, count // 4)
+            middle = slice(stroke.rows.start + aside, stroke.rows.stop - aside)
+            square, far = _off_line(t, q, middle, 1) ** 2, np.abs(_off_line(t, q, middle, lag))
+            mean = square.mean(axis=0)
+            near = np.sqrt(np.divide((square**2).mean(axis=0), mean, where=mean > 0.0, out=np.zeros(len(mean))))
+            usual = np.median(far, axis=0) / _NORMAL_MEDIAN if len(far) else np.zeros(len(mean))
+            known[stroke.key] = np.maximum.reduce([step, near, usual])
+    return np.array([known[stroke.key] for stroke in strokes])
+
+
+def _off_line(t: Array, q: Array, rows: slice, lag: int) -> Array:
+    """How far samples lie off the line between those `lag` before and after, as wide as errors of single ones, (N - 2 lag, n)."""
+    t, q = t[rows], q[rows]
+    before, here, after = (slice(k * lag, max(0, len(t) - (2 - k) * lag)) for k in range(3))
+    part = ((t[here] - t[before]) / (t[after] - t[before]))[:, None]
+    return np.asarray((q[here] - q[before] - part * (q[after] - q[before])) / np.sqrt(1.5))
 
 
 def _inertia(run: Run, mechanism: Mechanism, q: Array, own: tuple[np.ndarray, np.ndarray]) -> Array:

@@ -24,6 +24,7 @@ from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.identify import identify
 from stribeck.ident.log.campaign_folder import find_runs
 from stribeck.ident.log.run import SIGNALS, arm_sha256, load_run
+from stribeck.ident.log.strokes import encoder_step
 from tests.drivers.wires import PATIENCE
 from tests.standstill import stood_still
 
@@ -94,7 +95,10 @@ def test_the_rate_is_kept(found, kind):
 def test_the_friction_is_that_of_the_same_plan_in_process(found, arms, kind, tmp_path):
     """Judged by the truth, and parameter by parameter by the intervals of both."""
     folder, arm = found[kind][0], arms[kind]
-    here = replace(arm, driver=arm.driver.model_copy(update={"kind": "simulated"}))
+    (log,) = (load_run(path, SIGNALS) for path in find_runs(folder))
+    step = max(encoder_step(x) for x in log.signals["q"].T)                  # the drives' encoders are coarse
+    here = replace(arm, driver=arm.driver.model_copy(update={"kind": "simulated"}),
+                   simulation={**arm.simulation, "encoder_step": step})
     plan = replace(read_plan(folder / "plan.toml"), arm_sha256=arm_sha256(here))
     truth = SimulatedArm(here).friction(np.zeros_like(SPEEDS), SPEEDS)
     wired = Calibration.load(folder / "calibration.toml")

@@ -18,7 +18,7 @@ def settling(t):
 
 def windows(rows=T, bins=BINS):
     stroke = Stroke(0, 1, slice(2, len(rows) - 2), 1, 0.9, 0.0, 1.0, np.zeros(1), np.array([0.9]), 1.0)
-    return Windows.over([stroke] * len(bins), bins)
+    return Windows.over([stroke] * len(bins), bins, 0.004)
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.04])
