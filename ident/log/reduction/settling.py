@@ -133,9 +133,9 @@ def _unsure_positions(t: Array, q: Array, strokes: Sequence[Stroke], taper: np.n
 
     From how far samples lie off the straight line between their neighbours, of those that do, since positions that were filled
     in lie on it, and off that between samples a taper away, which what was filtered shows; away from the ends, where speeds
-    change. Positions are rounded alike at times, so at least an encoder step.
+    change. At least half an encoder step: positions may be rounded alike at each of a window's corners.
     """
-    step, known = np.array([encoder_step(x) for x in q.T]), {}
+    half, known = np.array([encoder_step(x) / 2.0 for x in q.T]), {}
     for stroke, lag in zip(strokes, np.maximum(taper, 1).tolist(), strict=True):
         if stroke.key not in known:
             count = stroke.rows.stop - stroke.rows.start
@@ -145,7 +145,7 @@ def _unsure_positions(t: Array, q: Array, strokes: Sequence[Stroke], taper: np.n
             mean = square.mean(axis=0)
             near = np.sqrt(np.divide((square**2).mean(axis=0), mean, where=mean > 0.0, out=np.zeros(len(mean))))
             usual = np.median(far, axis=0) / _NORMAL_MEDIAN if len(far) else np.zeros(len(mean))
-            known[stroke.key] = np.maximum.reduce([step, near, usual])
+            known[stroke.key] = np.maximum.reduce([half, near, usual])
     return np.array([known[stroke.key] for stroke in strokes])
 
 
