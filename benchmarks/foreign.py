@@ -109,8 +109,9 @@ def table(results: list[dict[str, Any]]) -> str:
     return "\n".join([
         f"Physics and drive at {RATE:g} Hz with Pinocchio's M(q) and bias forces, driven along `stribeck plan -o plan.csv` or a "
         "user's own campaign, logged, imported and fitted with default options. Friction error: rms of predicted minus true "
-        "friction over 50 speeds x 20 loads x both directions, over the rms of true friction. Where friction varies with "
-        "position or time, the truth is its mean over those tested, but for the column \"in place\". Bands are those of the "
+        "friction over 50 speeds x 20 loads x both directions, over the rms of true friction, with the torque offset as part of "
+        "friction (`Calibration.with_offset()`) but for the mean of both directions. Where friction varies "
+        "with position or time, the truth is its mean over those tested, but for the column \"in place\". Bands are those of the "
         "mean of both directions. Claims by joint: law, load, direction; in brackets how often, where not always. A false "
         "claim is an effect (drop, load, direction) that the truth does not have. Says its misfit: joints whose result says that "
         "its law does not fit; \"-\": results do not say it.", "",

@@ -32,7 +32,8 @@ class JointJudgement:
     Attributes
     ----------
     error, odd_error, in_place_error : float
-        Rms error over rms true friction: of both directions, of their mean, and at the position and in the middle of the time.
+        Rms error over rms true friction: of both directions, with the torque offset as a part of friction; of their mean; and at
+        the position and in the middle of the time.
     held : float
         Share of the states whose band holds the true mean of both directions.
     identified, covered : tuple of str
@@ -134,7 +135,7 @@ class _States:
         own = joint.load_of(lambda kind: loads.get(kind)[:, j])
         shape = grid.shape[1:]
         return cls(scale * np.reshape(mean, shape), scale * np.reshape(here, shape),
-                   calibration.friction(q, dq)[:, j].reshape(shape), joint.band(dq[:, j], own).reshape(shape), met)
+                   calibration.with_offset().friction(q, dq)[:, j].reshape(shape), joint.band(dq[:, j], own).reshape(shape), met)
 
     def errors(self) -> tuple[float, float, float]:
         """Of both directions, of their mean, in place."""
