@@ -103,8 +103,10 @@ def test_the_friction_is_that_of_the_same_plan_in_process(found, arms, kind, tmp
     truth = SimulatedArm(here).friction(np.zeros_like(SPEEDS), SPEEDS)
     wired = Calibration.load(folder / "calibration.toml")
     plain = identify([load_run(drive_plan(here, plan, tmp_path))]).calibration
-    for fit in (wired, plain):
-        np.testing.assert_allclose(fit.friction(np.zeros_like(SPEEDS), SPEEDS), truth, rtol=0.03)
+    for fit in (wired, plain):          # where strokes were steady: a computer that stands still makes fast ones uneven
+        told = np.column_stack([SPEEDS[:, k] <= 1.1 * fit.joints[name].velocity_range[1] for k, name in enumerate(fit.names)])
+        assert told.mean() > 0.5
+        np.testing.assert_allclose(fit.friction(np.zeros_like(SPEEDS), SPEEDS)[told], truth[told], rtol=0.03)
     apart = [difference(wired, plain, name, key) for name, joint in plain.joints.items() for key in joint.values]
     assert np.median(apart) < 1.0, apart
     assert np.max(apart) < 1.5, apart               # three standard deviations, of six
