@@ -38,6 +38,7 @@ PRIOR = {"delay": DELAY, "drift": 0.05}     # a warm arm drifts by a few per cen
 _DELAY = 0.01           # s; a delay is fitted where this much would shift friction
 _DELAY_SHIFT = 0.01     # by this fraction
 _DRIFT_ROUND_TRIPS = 12
+_REDUCTION = Parameter(1.0, 5e-4, 0.999, 1.001, "1", "identified")      # by how much friction of round trips without noise is off
 _SHOWN = 5              # round trips that are listed
 _LOADS = ("normal", "torque", "bending")
 _ARM = 0.1              # m; by no longer an arm does a bearing turn a force into friction
@@ -157,6 +158,7 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
     directional, difference = differing(points, group, single, options.directional, data.prismatic, fit.values.get("viscous"))
     fit = with_lack_of_fit(fit, points["position"].to_numpy(dtype=float), points["torque"].to_numpy(dtype=float),
                            even_residuals(points, group, single, directional))
+    fit = uncertain(fit, _REDUCTION)
     if fit.load == "none" and still:
         fit = replace(fit, parameters={**fit.parameters, **_unidentifiable(fit, still, mechanism, joint, q,
                                                                                 MATTERS * float(np.median(odd)))})

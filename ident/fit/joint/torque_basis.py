@@ -35,7 +35,7 @@ def divided(torque: Parameter, scale: float) -> Parameter:
 
 
 def uncertain(fit: FitResult, scale: Parameter) -> FitResult:
-    """A fit of corrected points with the scale's uncertainty in what is proportional to torque."""
+    """A fit with the uncertainty of a scale in what is proportional to torque."""
     error, half = ((scale.std_error or 0.0) / abs(scale.value or 1.0), (scale.half_width or 0.0) / abs(scale.value or 1.0))
     shape = law_named(fit.law).nonlinear
     parameters = {name: entry if name in shape else _widened(entry, error, half) for name, entry in fit.parameters.items()}
@@ -45,10 +45,10 @@ def uncertain(fit: FitResult, scale: Parameter) -> FitResult:
 
 def _widened(parameter: Parameter, error: float, half: float) -> Parameter:
     """A parameter whose value carries a further relative error and half width."""
-    if parameter.value is None or parameter.std_error is None or parameter.half_width is None:
+    if parameter.value is None or parameter.std_error is None or parameter.low is None or parameter.high is None:
         return parameter
-    width = float(np.hypot(parameter.half_width, half * parameter.value))
-    low, high = parameter.value - width, parameter.value + width
+    low, high = (parameter.value + sign * float(np.hypot(end - parameter.value, half * parameter.value))
+                 for sign, end in ((-1.0, parameter.low), (1.0, parameter.high)))
     word = parameter.verdict if parameter.verdict == "at bound" else verdict(parameter.value, low, high)
     return replace(parameter, std_error=float(np.hypot(parameter.std_error, error * parameter.value)), low=low, high=high,
                    verdict=word)
