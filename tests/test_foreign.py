@@ -140,7 +140,7 @@ class TestCampaigns:
     def test_friction_is_found(self, name):
         found = run_case(BY_NAME[name], 1, SMALL)
         assert found["not_calibrated"] == []
-        assert max(joint["error"] for joint in found["joints"]) < 0.01
+        assert max(joint["odd_error"] for joint in found["joints"]) < 0.01      # without the offset, which a payload shifts
         assert [joint["missed"] for joint in found["joints"]] == [()] * JOINTS
         assert f"| {name} | " in table([found])
 
