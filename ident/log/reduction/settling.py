@@ -3,8 +3,8 @@
 There the speed is still a little off and changes, other joints that move lag, and so inertia, Coriolis and centrifugal forces and
 gravity are not those along the straight line. The drive slows down a little both there and back, which looks like friction.
 
-Torques are averaged over windows with tapered ends. By parts the acceleration's mean over such a window is the difference of the
-speeds over its two tapers, whatever the motion does in between: no acceleration is ever computed.
+Torques are averaged over windows with tapered ends. Integrated by parts, the mean acceleration over such a window is the
+difference between the mean speeds over its two tapers, whatever the motion does in between: no position is differentiated twice.
 """
 
 from collections.abc import Sequence
@@ -77,8 +77,7 @@ class Windows:
         return np.asarray(total / np.add.reduceat(self.weight, self.starts).reshape(shape))
 
     def accelerations(self, t: Array, q: Array) -> tuple[Array, Array]:
-        """Mean acceleration of all joints over each bin, shape (S, n), and how much a unit of position error changes it, (S,).
-        """
+        """Mean acceleration of all joints over each bin, (S, n), and how much a unit of position error changes it, (S,)."""
         low, high = self.rows[self.starts], self.rows[self.starts + self.count - 1]
         way = np.maximum(self.taper, 1)
         rise, fall = t[low + way] - t[low], t[high] - t[high - way]
@@ -109,7 +108,7 @@ def settling_torque(run: Run, mechanism: Mechanism, strokes: Sequence[Stroke], w
     own = np.arange(len(strokes)), np.array([stroke.joint for stroke in strokes])
     rate = np.array([stroke.rate for stroke in strokes])
     moves = np.abs(rate) * np.array([[stroke.duration] for stroke in strokes]) > REST_TOLERANCE
-    moves[own] = True                       # what the others' positions tremble is noise
+    moves[own] = True                       # what a joint at rest seems to move is noise of its sensor
     positions = run.signals["q"]
     if np.diff(run.t).min() <= 0.0 or any(moving_on(run.t, x) is not x for x in positions.T):
         return np.zeros(len(strokes))       # a clock or sensor that is slower than the log tells no acceleration
@@ -131,9 +130,10 @@ def settling_torque(run: Run, mechanism: Mechanism, strokes: Sequence[Stroke], w
 def _unsure_positions(t: Array, q: Array, strokes: Sequence[Stroke], taper: np.ndarray) -> Array:
     """Standard deviation of positions, and of times in them, along the stroke of each bin, shape (S, n).
 
-    From how far samples lie off the straight line between their neighbours, of those that do, since positions that were filled
-    in lie on it, and off that between samples a taper away, which what was filtered shows; away from the ends, where speeds
-    change. At least half an encoder step: positions may be rounded alike at each of a window's corners.
+    Samples are compared with the straight line between their neighbours, which shows noise and jitter, and with that between
+    samples a taper away, which shows the noise of filtered positions. Samples that were filled in lie on the line and do not
+    count. The ends of a stroke, where speeds change, are left out. The result is at least half an encoder step, because all
+    corners of a window may be rounded the same way.
     """
     half, known = np.array([encoder_step(x) / 2.0 for x in q.T]), {}
     for stroke, lag in zip(strokes, np.maximum(taper, 1).tolist(), strict=True):

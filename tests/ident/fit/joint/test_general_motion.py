@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stribeck.ident.arm.arm_file import ArmFile, DriverTable, JointTable, Tool, Workspace, load_arm
+from benchmarks.real_logs import LOGS, emps_run
+from stribeck.ident.arm.arm_file import ArmFile, DriverTable, JointTable, Tool, Workspace
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import FitError, InputError
 from stribeck.ident.fit.fit_result import FitResult
@@ -21,9 +22,8 @@ from stribeck.ident.log.motion.filtered_motion import filtered
 from stribeck.ident.log.motion.motion_points import reduce_motion
 from stribeck.ident.log.run import Run
 from stribeck.ident.model.mechanism import Mechanism
-from tests.places import SHARED
 
-EMPS = SHARED / "emps" / "DATA_EMPS.mat"
+EMPS = LOGS / "emps" / "DATA_EMPS.mat"
 RATE, G = 500.0, 9.81
 MASS, ARM, OWN = 3.0, 0.4, 0.05         # a bob, and the inertia of what carries it
 ROTOR, GEAR = 2e-5, 100.0
@@ -285,29 +285,16 @@ class TestEmps:
     @pytest.fixture(scope="class")
     @classmethod
     def motion(cls):
-        from scipy.io import loadmat
-
-        table, arm = loadmat(EMPS), load_arm("emps")
-        t, q, volts = (table[name].ravel() for name in ("t", "qm", "vir"))
-        run = Run(Path("emps"), {}, arm, (), ("carriage",), t, np.zeros(len(t), dtype=int),
-                  {"q": q[:, None], "tau": 35.1507 * volts[:, None]})
-        return reduce_motion(filtered([run], [load_mechanism(arm)]), "carriage")
+        run = emps_run()
+        return reduce_motion(filtered([run], [load_mechanism(run.arm)]), "carriage")
 
     @pytest.fixture(scope="class")
     @classmethod
     def halves(cls):
         """Fits of the two halves of the log, of four passes each."""
-        from scipy.io import loadmat
-
-        table, arm = loadmat(EMPS), load_arm("emps")
-        t, q, volts = (table[name].ravel() for name in ("t", "qm", "vir"))
-        fits = []
-        for rows in (t < 12.4, t >= 12.4):
-            run = Run(Path("emps"), {}, arm, (), ("carriage",), t[rows], np.zeros(rows.sum(), dtype=int),
-                      {"q": q[rows, None], "tau": 35.1507 * volts[rows, None]})
-            motion = reduce_motion(filtered([run], [load_mechanism(arm)]), "carriage")
-            fits.append(fit_motion(motion, law="coulomb-viscous"))
-        return fits
+        runs = [emps_run(until=12.4), emps_run(since=12.4)]
+        return [fit_motion(reduce_motion(filtered([run], [load_mechanism(run.arm)]), "carriage"), law="coulomb-viscous")
+                for run in runs]
 
     @pytest.mark.parametrize("name", ["coulomb", "viscous"])
     def test_halves_differ_as_their_standard_errors_say(self, halves, name):
