@@ -14,7 +14,7 @@ from stribeck.ident.fit.group_sums import product_sums
 from stribeck.ident.fit.law_fit import speed_classes
 from stribeck.ident.fit.law_on_points import prior_squares
 from stribeck.ident.fit.noise import Noise
-from stribeck.ident.fit.points import FitPoints, as_they_are
+from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.fit.search_range import combined, search_axes
 from stribeck.ident.fit.variable_projection import row_blocks, weighted_spread, whitened_rows
 from stribeck.ident.laws.law import Law
@@ -24,7 +24,7 @@ _ONE_SPEED = 0.05       # scatter of a round trip's speed, in the logarithm, fro
 
 def speed_of_trips(data: FitPoints) -> Groups:
     """Which of the distinct speeds each round trip has, 0 the slowest; each its own where they hold several, shape (G,)."""
-    if data.view is as_they_are:
+    if data.seen is None:
         level, count = np.log(data.w), np.ones(len(data.w)) if data.count is None else data.count
         mean = np.bincount(data.group, count * level) / data.samples
         if np.average((level - mean[data.group]) ** 2, weights=count) < _ONE_SPEED**2:

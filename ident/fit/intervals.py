@@ -32,7 +32,6 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.fit.cluster_covariance import left_out
 from stribeck.ident.fit.group_sums import symmetric_inverse
 from stribeck.ident.fit.noise import Noise
-from stribeck.ident.fit.points import as_they_are
 from stribeck.ident.fit.search_range import combined
 from stribeck.ident.fit.variable_projection import Moments, Optimum, level_rows, residual_sums, rows_in_passes
 
@@ -82,11 +81,11 @@ def spread(whole: Moments, noise: Noise, values: Mapping[str, float], free: Sequ
     model = symmetric_inverse(gram / np.outer(scale, scale), 1e-13) / np.outer(scale, scale)
     without = left_out(sums)
     ratio = np.diag(without.covariance) / np.maximum(np.diag(model), 1e-300)
-    if whole.data.view is as_they_are:
+    if whole.data.seen is None:
         ratio = np.minimum(_MOST, ratio)
     variance = np.maximum(1.0, (TRUST + without.freedom * ratio) / (TRUST + without.freedom))
     serial = 0.0
-    if whole.data.view is as_they_are:          # passes of general motion go to and fro: their levels have no one sign
+    if whole.data.seen is None:          # passes of general motion go to and fro: their levels have no one sign
         levels = level_rows(whole.data, whole.law, noise, values)
         serial = correlation([rows[:, -1] for rows in levels], p)
         if serial > 0.0:
@@ -96,7 +95,7 @@ def spread(whole: Moments, noise: Noise, values: Mapping[str, float], free: Sequ
         if (next_ := following([rows[:, -1] for rows in passes])) > 0.0:
             variance = np.maximum(variance, autoregressive(model, [rows[:, list(free)] for rows in passes], next_))
     wider = np.sqrt(variance)
-    told = p if whole.data.view is as_they_are else min(p, _OF_LEVELS)
+    told = p if whole.data.seen is None else min(p, _OF_LEVELS)
     factor = float(stdtrit(max(1, len(sums) - told), 0.975))
     return Spread(model * np.outer(wider, wider), factor * wider, factor, serial, wider)
 

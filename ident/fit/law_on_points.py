@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from stribeck.ident.arrays import Array
-from stribeck.ident.fit.points import FitPoints, as_they_are
+from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.laws.law import Law
 
 _STEP = 1e-4            # of a nonlinear parameter's logarithm, for its derivative
@@ -21,7 +21,7 @@ def law_columns(data: FitPoints, law: Law, nonlinear: Mapping[str, Array]) -> Ar
     columns = law.columns(data.w, data.load, nonlinear, data.components)
     if columns.ndim == 2:
         columns = columns[None]
-    if data.view is as_they_are:
+    if data.seen is None:
         return columns
     K, M, p = columns.shape
     seen = _seen_once(data, columns.swapaxes(0, 1).reshape(M, K * p))

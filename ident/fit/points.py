@@ -2,23 +2,22 @@
 
 Friction is odd in velocity, so that both directions fold onto positive speeds; points of a round trip that are nearly alike are
 averaged where there are very many, with their scatter kept. Points whose windows scatter very differently are weighted.
+
+Points of general motion see many samples through a filter. A law is a curve over speed and linear in the load: it is computed at
+nodes a hundredth of the speed apart, and is a straight line between two of them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
+from scipy.sparse import csr_array, diags_array, hstack
 
 from stribeck.ident.arrays import Array, Groups
 
 _MANY = 4096            # points from which alike ones of a round trip are averaged
 _ALIKE = (0.01, 0.005)  # by which these differ in the logarithm of speed, and in load as a part of its range
-
-
-def as_they_are(values: Array) -> Array:
-    """The view of points that are samples themselves."""
-    return values
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class FitPoints:
     Attributes
     ----------
     w : ndarray, shape (M,)
-        Signed velocity of the samples, which are the points themselves unless `view` says otherwise.
+        Signed velocity of the samples, which are the points themselves unless there is `seen`.
     tau : ndarray, shape (N,)
         Friction torque of the points.
     load : ndarray, shape (M,) or (M, m), optional
@@ -41,9 +40,8 @@ class FitPoints:
         What is known of nuisance parameters beforehand: standard deviation about zero.
     prismatic : bool
         Whether the joint slides; decides the units.
-    view : callable
-        Linear map of values of the samples (M, ...) to values of the points (N, ...): the torque of a law is seen
-        through the same filter as the measured torque.
+    seen : csr_array, shape (N, M), optional
+        What the points see of the samples: the torque of a law passes the same filter as the measured torque.
     count : ndarray, shape (N,), optional
         How many samples each point is the mean of, or is worth (`worth`); default one.
     spread : ndarray, shape (G,), optional
@@ -65,7 +63,7 @@ class FitPoints:
     nuisance: Mapping[str, Array] = field(default_factory=dict)
     prior: Mapping[str, float] = field(default_factory=dict)
     prismatic: bool = False
-    view: Callable[[Array], Array] = as_they_are
+    seen: csr_array | None = None
     count: Array | None = None
     spread: Array | None = None
     weight: Array | None = None
@@ -81,7 +79,7 @@ class FitPoints:
     @property
     def sign(self) -> Array | None:
         """Direction of motion at the points; none where a point is no sample."""
-        return np.sign(self.w) if self.view is as_they_are else None
+        return np.sign(self.w) if self.seen is None else None
 
     @property
     def direction(self) -> Array:
@@ -98,14 +96,18 @@ class FitPoints:
         """How many samples each round trip holds, shape (G,)."""
         return np.bincount(self.group, self.count).astype(float)
 
+    def view(self, values: Array) -> Array:
+        """Values of the samples (M, ...) as the points see them (N, ...)."""
+        return values if self.seen is None else np.asarray(self.seen @ values)
+
     def folded(self) -> "FitPoints":
         """The same with the points of each round trip beside each other, and samples of both directions as one.
 
         Friction is odd in velocity; what a round trip has of its own is a level of friction, thus odd as well.
         """
-        order, view = np.argsort(self.group, kind="stable"), self.view
-        if view is not as_they_are:
-            return replace(self, tau=self.tau[order], group=self.group[order], view=lambda values: view(values)[order],
+        order = np.argsort(self.group, kind="stable")
+        if self.seen is not None:
+            return replace(self, tau=self.tau[order], group=self.group[order], seen=self.seen[order],
                            nuisance={name: column[order] for name, column in self.nuisance.items()})
         sign = np.sign(self.w[order])
         return replace(self, w=np.abs(self.w[order]), tau=sign * self.tau[order], group=self.group[order],
@@ -114,9 +116,11 @@ class FitPoints:
                        nuisance={name: sign * column[order] for name, column in self.nuisance.items()})
 
     def condensed(self) -> "FitPoints":
-        """Folded, with points of a round trip that are nearly alike averaged where there are very many."""
+        """Folded, with points of a round trip that are nearly alike averaged where there are very many, or seen at nodes."""
         data = self.folded()
-        if len(self.tau) <= _MANY or self.view is not as_they_are or self.count is not None:
+        if self.seen is not None:
+            return data.at_nodes()
+        if len(self.tau) <= _MANY or self.count is not None:
             return data
         cell = np.floor(np.log(data.w) / _ALIKE[0]).astype(np.int64)
         key = data.group * (int(np.ptp(cell)) + 1) + (cell - cell.min())
@@ -138,6 +142,27 @@ class FitPoints:
         return replace(data, w=mean(data.w), tau=tau, load=None if data.load is None else mean(data.load), group=group,
                        nuisance={name: mean(column) for name, column in data.nuisance.items()}, count=count,
                        spread=np.bincount(group, apart).astype(float))
+
+    def at_nodes(self) -> "FitPoints":
+        """The same, where points see many samples, with a few velocities and loads in their place."""
+        if self.seen is None or self.components:
+            return self
+        speed = np.abs(self.w)
+        low, high = float(speed.min()), float(speed.max())
+        steps = max(1, int(np.ceil(np.log(high / low) / _ALIKE[0])))
+        nodes = np.geomspace(low, high, steps + 1)
+        k = np.clip(np.searchsorted(nodes, speed, side="right") - 1, 0, steps - 1)
+        part = np.clip((speed - nodes[k]) / np.diff(nodes)[k], 0.0, 1.0) if high > low else np.zeros(len(speed))
+        column = k + np.where(self.w < 0.0, steps + 1, 0)
+        between = csr_array((np.column_stack((1.0 - part, part)).ravel(), np.column_stack((column, column + 1)).ravel(),
+                             2 * np.arange(len(speed) + 1)), shape=(len(speed), 2 * len(nodes)))
+        w = np.append(nodes, -nodes)
+        if self.load is None:
+            return replace(self, w=w, seen=csr_array(self.seen @ between))
+        least, most = float(self.load.min()), float(self.load.max())
+        pressed = (self.load - least) / (most - least) if most > least else np.zeros(len(speed))
+        seen = hstack([self.seen @ diags_array(share) @ between for share in (1.0 - pressed, pressed)], format="csr")
+        return replace(self, w=np.tile(w, 2), load=np.repeat((least, most), len(w)), seen=csr_array(seen))
 
 
 _UNLIKE = 0.5           # deviation of the scatter's logarithm within round trips from which it weighs points,

@@ -150,7 +150,7 @@ def row_blocks(data: FitPoints, law: Law, grid: Mapping[str, Array]) -> Iterator
     """Columns of the linear parameters and of the nuisance, and last the torque, a part of the grid at a time: (K, N, p + 1)."""
     size = len(next(iter(grid.values()))) if grid else 1
     rest = np.column_stack((*data.nuisance.values(), data.tau))
-    step = max(1, _AT_ONCE // (len(data.w) * (len(linear_names(data, law)) + 1)))
+    step = max(1, _AT_ONCE // (max(len(data.w), len(data.tau)) * (len(linear_names(data, law)) + 1)))
     for k in range(0, size, step):
         own = law_columns(data, law, {name: values[k:k + step] for name, values in grid.items()})
         yield np.concatenate((own, np.broadcast_to(rest, (len(own), *rest.shape))), axis=2)

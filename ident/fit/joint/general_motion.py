@@ -125,7 +125,7 @@ def motion_data(motion: Motion, rigid: str) -> FitPoints:
     elif rigid == "joint" and motion.prismatic:         # a constant, which would look like an offset of the torque
         tau = tau - motion.view(motion.gravity)
     return FitPoints(motion.speed, tau, None, group_index(motion.between_reversals[motion.points]), columns,
-                {"delay": DELAY} if "delay" in columns else {}, motion.prismatic, view=motion.view)
+                {"delay": DELAY} if "delay" in columns else {}, motion.prismatic, seen=motion.seen)
 
 
 def law_torque(motion: Motion, fit: FitResult) -> Array:

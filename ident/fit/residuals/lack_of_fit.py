@@ -16,7 +16,6 @@ from stribeck.ident.arrays import Array, Groups
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.law_fit import speed_classes
 from stribeck.ident.fit.misfit import LEVEL, Misfit
-from stribeck.ident.fit.points import as_they_are
 from stribeck.ident.fit.residuals.cumulated import cells, flipped_p, ratio_p, reached, waves
 from stribeck.ident.fit.residuals.levels_in_time import LevelsInTime, in_order
 from stribeck.ident.fit.residuals.white_residuals import Residuals
@@ -89,7 +88,7 @@ def _tests(fit: FitResult, position: Array | None, load: Array | None, even: Res
     data, rows = fit.data, Residuals.of(fit)
     assert data is not None
     pressed = load if data.load is None or data.load.ndim > 1 else data.view(data.load)
-    if data.view is not as_they_are:
+    if data.seen is not None:
         yield from over_passes(rows, data.speed, data.direction, pressed, position)
         return
     trips = rows.of_trips

@@ -2,8 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from stribeck import fit_friction
+from stribeck.ident.fit.law_on_points import linear_names, predicted
+from stribeck.ident.fit.points import FitPoints
+from stribeck.ident.laws.law_table import LAWS
 from tests.round_trip_points import friction, points, random_truth
 
 
@@ -50,3 +54,28 @@ def test_points_whose_windows_scatter_count_less() -> None:
     assert np.median(np.abs(weighed)) < 0.8 * np.median(np.abs(plain))
     same = fit_friction(p.w, tau, group=p.group, law="stribeck", std=np.exp(0.2 * rng.standard_normal(len(p.w))))
     assert same.values == fit_friction(p.w, tau, group=p.group, law="stribeck").values
+
+
+@pytest.mark.parametrize("loaded", [False, True])
+@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+def test_seen_through_a_filter_a_law_at_nodes_is_that_at_all_samples(law, loaded: bool) -> None:
+    """To a thousandth of friction at most, for parameters over the whole of their search; its direction and its speed, too."""
+    rng = np.random.default_rng(2)
+    t = np.arange(0.0, 40.0, 0.01)
+    w = 0.8 * np.sin(1.3 * t) + 0.3 * np.sin(3.1 * t + 1.0)
+    w = np.copysign(np.maximum(np.abs(w), 0.011), w)
+    load = 4.0 + 3.0 * np.sin(0.7 * t) if loaded else None
+    begins = np.arange(0, len(t) - 40, 20)
+    kernel = np.hanning(42)[1:-1] / np.hanning(42).sum()
+    seen = csr_array((np.tile(kernel, len(begins)), (begins[:, None] + np.arange(40)).ravel(), 40 * np.arange(len(begins) + 1)),
+                     shape=(len(begins), len(t)))
+    data = FitPoints(w, np.zeros(len(begins)), load, np.arange(len(begins)) // 10, seen=seen)
+    nodes = data.at_nodes()
+    assert len(nodes.w) < len(w) / 2
+    np.testing.assert_allclose(nodes.direction, data.direction, atol=1e-12)
+    np.testing.assert_allclose(nodes.speed, data.speed, rtol=1e-12)
+    for _ in range(20):
+        values = {name: rng.uniform(0.1, 2.0) for name in linear_names(data, law)}
+        values |= {name: float(rng.choice(quantity.grid(w))) for name, quantity in law.searched.items()}
+        expected = predicted(data, law, values)
+        np.testing.assert_allclose(predicted(nodes, law, values), expected, atol=1e-3 * np.abs(expected).max())
