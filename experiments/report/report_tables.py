@@ -160,17 +160,20 @@ def parameter_rows(parameters: Mapping[str, Parameter]) -> list[ParameterRow]:
 
 
 def candidate_rows(data: JointData) -> list[CandidateRow]:
-    """Laws and loads that competed: the chosen one, those with its load as plausible as they are, the rest by error."""
-    joint = data.calibration
+    """Laws, loads and waves that competed: the chosen one, those beside it as plausible as they are, the rest by error."""
+    joint, place = data.calibration, data.fit.fit.place
     tried = [c for c in data.fit.fit.candidates if c.weighed]
     worst = max((c.held_out_rmse for c in tried), default=1.0)
-    best = next((c.held_out_rmse for c in tried if (c.law, c.load) == (joint.law, joint.load)), 0.0)
+    best = next((c.held_out_rmse for c in tried if (c.law, c.load, c.place) == (joint.law, joint.load, place)), 0.0)
     rows = []
-    for c in sorted(tried, key=lambda c: (bool(c.dismissed), -c.share if c.load == joint.load else 1.0, c.held_out_rmse)):
-        chosen = (c.law, c.load) == (joint.law, joint.load)
-        remark = c.dismissed or (f"{100.0 * c.share:.0f} % plausible" if c.load == joint.load and c.share < 1.0 else
+    for c in sorted(tried, key=lambda c: (bool(c.dismissed), -c.share if (c.load, c.place) == (joint.load, place) else 1.0,
+                                          c.held_out_rmse)):
+        beside = (c.load, c.place) == (joint.load, place)
+        chosen = beside and c.law == joint.law
+        remark = c.dismissed or (f"{100.0 * c.share:.0f} % plausible" if beside and c.share < 1.0 else
                                  "no better beyond chance" if c.held_out_rmse <= best else "")
-        rows.append(CandidateRow(c.law, words.load_word(c.load, data.prismatic), words.number(c.held_out_rmse),
+        load = words.load_word(c.load, data.prismatic) + (f", waves {c.place}" if c.place != "none" else "")
+        rows.append(CandidateRow(c.law, load, words.number(c.held_out_rmse),
                                  100.0 * c.held_out_rmse / worst, c.parameters, remark,
                                  bool(c.dismissed), chosen))
     return sorted(rows, key=lambda row: not row.chosen)

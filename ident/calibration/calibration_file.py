@@ -88,7 +88,8 @@ def _joint_table(joint: JointCalibration) -> Any:
     if joint.candidates:
         candidates = tomlkit.array()
         for one in joint.candidates:
-            candidates.add_line(_inline({key: value for key, value in vars(one).items() if value != ""}))
+            candidates.add_line(_inline({key: value for key, value in vars(one).items()
+                                         if value != "" and (key, value) != ("place", "none")}))
         candidates.add_line(indent="")
         table["candidates"] = candidates
     if joint.further_error is not None and joint.further_error[:, 1].any():

@@ -127,6 +127,7 @@ class _CandidateTable(BaseModel):
     dismissed: str = ""
     directional: str = "none"
     share: Annotated[float, Key(ge=0.0, le=1.0)] = 1.0
+    place: str = "none"
 
 
 class JointCalibrationTable(BaseModel):

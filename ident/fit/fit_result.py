@@ -48,7 +48,9 @@ class Candidate:
     directional : str
         How directions differ in it.
     share : float
-        How plausible the law is among all laws with the same load and directions, whose shares add up to 1.
+        How plausible the law is among all laws with the same load, directions and waves, whose shares add up to 1.
+    place : str
+        How friction waves with position in it: "none", "once a turn", or "twice a turn".
     """
 
     law: str
@@ -58,6 +60,7 @@ class Candidate:
     dismissed: str = ""
     directional: str = "none"
     share: float = 1.0
+    place: str = "none"
 
     @property
     def weighed(self) -> bool:
@@ -75,10 +78,13 @@ class FitResult:
         Name of the law; name of the load, "none" without.
     directional : str
         "viscous" where viscous friction differs between the directions, else "none".
+    place : str
+        How friction waves with position, which is fitted along: "none", "once a turn", or "twice a turn".
     parameters : dict of str to Parameter
         Parameters of the law, and those that the data cannot show (value None).
     nuisance : dict of str to Parameter
-        What was fitted along: "delay" of the torque signal [s], "drift" of friction over the run [fraction];
+        What was fitted along: "delay" of the torque signal [s], "drift" of friction over the run [fraction], waves of friction
+        with position [N·m], see `places`;
         of general motion what is no friction, see `general_motion`.
     names : tuple of str
         Rows and columns of `covariance`.
@@ -118,6 +124,7 @@ class FitResult:
     noise: Noise
     half_factor: float = 1.96
     directional: str = "none"
+    place: str = "none"
     serial: float = 0.0
     stribeck_share: float | None = None
     further_error: Array | None = field(default=None, repr=False, compare=False)

@@ -110,6 +110,10 @@ BESIDE = (      # fitted beside a law
     Quantity("viscous_difference", "{tau}·s/{q}", "viscous, half of forward less backward"),
     Quantity("driving_difference", "1", "friction per load, half of driving less driven"),
     Quantity("inertia", "{tau}·s²/{q}", "inertia"),
+    Quantity("place_sin_1", "{tau}", "friction with sin q"),
+    Quantity("place_cos_1", "{tau}", "friction with cos q"),
+    Quantity("place_sin_2", "{tau}", "friction with sin 2q"),
+    Quantity("place_cos_2", "{tau}", "friction with cos 2q"),
     Quantity("gravity_sin", "{tau}", "gravity with sin q"),
     Quantity("gravity_cos", "{tau}", "gravity with cos q"),
 )

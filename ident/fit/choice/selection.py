@@ -1,9 +1,11 @@
 """Which law and load: laws compete by how well they predict all torques, loads by errors on what was left out of their fit.
 
-1. For each load on offer, and each way in which directions may differ, all laws are weighed (`plausibility`, `mixture`).
-2. The most plausible law of each is fitted. The simplest load and way wins that no other beats by `RIVAL` standard errors of the
-   held-out error. Left out are all round trips of one speed at a time, so that a curve has to predict speeds that it has not
-   seen; at the slowest and the fastest speed, beyond which no law needs to reach, and in general motion single round trips.
+1. For each load on offer, each way in which directions may differ, and each wave of friction with position, all laws are weighed
+   (`plausibility`, `mixture`).
+2. The most plausible law of each is fitted. The simplest side wins that no other beats by `RIVAL` standard errors of the held-out
+   error; waves are less simple than a load. Left out are all round trips of one speed at a time, so that a curve has to predict
+   speeds that it has not seen; at the slowest and the fastest speed, beyond which no law needs to reach, and in general motion
+   single round trips.
 3. With these the law is chosen whose friction is closest to what all laws together expect; the simplest of those that are nearly
    as close.
 4. Intervals and band hold what other laws allow, each by how plausible it is (`widening`); names are claimed by shares.
@@ -24,23 +26,27 @@ from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS, Best, speed_classes, s
 from stribeck.ident.fit.noise import Noise
 from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.laws.law import Law
-from stribeck.ident.laws.law_table import law_named, laws_on_offer
+from stribeck.ident.laws.law_table import law_named, laws_on_offer, quantity_named
 from stribeck.ident.laws.load_components import load_part
+from stribeck.ident.laws.parameter import verdict
 
 RIVAL = 2.0             # standard errors by which a load, or what is rarer (a tool, directions that differ), must win
 ORDER = ("none", "normal", "torque", "bending", "components", "load")     # which load wins an exact tie
+NOWHERE: Mapping[str, Mapping[str, Array]] = {"none": {}}      # waves: friction is the same in all positions
 _SLOW = 2               # nonlinear parameters from which laws compete only with the load that was chosen
 _PLAUSIBLE = 0.02       # share from which a law is fitted and may be chosen
 _LIKELY = 0.5           # share of a Stribeck effect from which a law that has one may be chosen
+_AS_GOOD = 1.02         # times the error of a load, up to which waves without it predict as well
 _AS_NEAR = 0.5          # standard deviations from what is expected, up to which a law is as close as the closest
 
 
 @dataclass(frozen=True)
 class _Side:
-    """A load, and a way in which the directions differ, with the laws that compete for them."""
+    """A load, a way in which the directions differ, and waves with position, with the laws that compete for them."""
 
     load: str
     way: str
+    place: str
     whole: FitPoints
     contest: Contest
 
@@ -76,8 +82,9 @@ class _Side:
 
 
 def select(data: FitPoints, loads: Mapping[str, Array | None], laws: tuple[str, ...] = (),
-           directional: Mapping[str, Mapping[str, Array]] | None = None, components: tuple[str, ...] = ()) -> FitResult:
-    """Let laws, loads and differences between the directions compete for the points of one joint.
+           directional: Mapping[str, Mapping[str, Array]] | None = None, components: tuple[str, ...] = (),
+           places: Mapping[str, Mapping[str, Array]] | None = None) -> FitResult:
+    """Let laws, loads, differences between the directions and waves with position compete for the points of one joint.
 
     Parameters
     ----------
@@ -91,6 +98,8 @@ def select(data: FitPoints, loads: Mapping[str, Array | None], laws: tuple[str, 
         Differences between the directions on offer: name -> their columns, as in `FitPoints.nuisance`. Default: "none".
     components : tuple of str
         What the columns of the load "components" are.
+    places : mapping of str to mapping of str to ndarray, optional
+        Waves of friction with position on offer, in the same form. Default: "none".
 
     Returns
     -------
@@ -107,16 +116,17 @@ def select(data: FitPoints, loads: Mapping[str, Array | None], laws: tuple[str, 
     named = [law_named(law) for law in laws or laws_on_offer()]
     offered = [law for law in named if supports(data, law)]
     quick = [law for law in offered if len(law.nonlinear) < _SLOW] or offered
-    sides = [_side(data, quick, (load, loads[load]), (way, columns), components)
-             for load in loads for way, columns in (directional or {"none": {}}).items()
+    sides = [_side(data, quick, (load, loads[load]), way, place, components)
+             for load in loads for way in (directional or {"none": {}}).items() for place in (places or NOWHERE).items()
              if any(load == "none" or law.with_load for law in quick)]
     if not sides:
         speeds = int(speed_classes(data.w).max()) + 1
         raise FitError(f"{speeds} different speed(s) are too few for the law(s) {', '.join(law.name for law in named)}")
-    sides.sort(key=lambda side: (len(side.whole.components) or int(side.load != "none"), len(side.whole.nuisance),
-                                 ORDER.index(side.load)))
+    sides.sort(key=lambda side: (len((places or NOWHERE)[side.place]), len(side.whole.components) or int(side.load != "none"),
+                                 len(side.whole.nuisance), ORDER.index(side.load)))
     fits = [side.most_plausible for side in sides]
-    noise = min(fits, key=lambda fit: fit.rmse).noise           # one noise model, so that errors compare
+    noise = min((fit for side, fit in zip(sides, fits, strict=True) if side.place == sides[0].place),
+                key=lambda fit: fit.rmse).noise                 # one noise model, so that errors compare
     errors, plain = zip(*(side.held_out(fit, noise) for side, fit in zip(sides, fits, strict=True)), strict=True)
     dismissed = [_no_load(fit) if "none" in loads else "" for fit in fits]
     speed = speed_of_trips(sides[0].contest.data)
@@ -129,21 +139,25 @@ def select(data: FitPoints, loads: Mapping[str, Array | None], laws: tuple[str, 
         fit = widened(fit, side.contest.mixture)
     # other loads that the winner does not beat, with the Coulomb friction each gives
     alike = {other.load: other.contest.fit(best.whole.law).values["coulomb"] for i, other in enumerate(sides)
-             if other.way == side.way and other.load not in (side.load, "none", "components")
+             if (other.way, other.place) == (side.way, side.place) and other.load not in (side.load, "none", "components")
              and not dismissed[i] and not _beats(errors[k], errors[i], speed, RIVAL)}
     fit = _noting_other_loads(fit, side.load, alike)
+    waves = [(other.place, fits[i].values["coulomb"]) for i, other in enumerate(sides)
+             if side.load != "none" == other.load and other.way == side.way and other.place != "none"
+             and (plain[i] < _AS_GOOD * plain[k] or not _beats(errors[k], errors[i], speed, RIVAL))]
+    fit = _doubting_the_load(fit, waves)
     held = [{found.whole.law.name: error} for found, error in zip(fits, plain, strict=True)]         # of the most plausible laws
     held[k] |= {law.name: side.held_out(side.contest.fit(law), noise)[1] for law in side.plausible if law.name not in held[k]}
-    return replace(fit.of_points(side.whole), held_out_rmse=held[k][fit.law], directional=side.way,
+    return replace(fit.of_points(side.whole), held_out_rmse=held[k][fit.law], directional=side.way, place=side.place,
                    candidates=tuple(_table(sides, dismissed, held)))
 
 
 def _side(data: FitPoints, laws: Sequence[Law], load: tuple[str, Array | None], way: tuple[str, Mapping[str, Array]],
-          components: tuple[str, ...]) -> _Side:
-    """The same points for every law, with the load and the directions that it takes; fits see them condensed."""
+          place: tuple[str, Mapping[str, Array]], components: tuple[str, ...]) -> _Side:
+    """The same points for every law, with the load, the directions and the waves that it takes; fits see them condensed."""
     whole = replace(data, load=load[1], components=components if load[0] == "components" else (),
-                    nuisance={**data.nuisance, **way[1]})
-    return _Side(load[0], way[0], whole, Contest.of(whole.condensed(), _taking(laws, load[0])))
+                    nuisance={**data.nuisance, **way[1], **place[1]})
+    return _Side(load[0], way[0], place[0], whole, Contest.of(whole.condensed(), _taking(laws, load[0])))
 
 
 def _taking(laws: Sequence[Law], load: str) -> list[Law]:
@@ -156,7 +170,7 @@ def _table(sides: Sequence[_Side], dismissed: Sequence[str], held_out: Sequence[
     for side, reason, known in zip(sides, dismissed, held_out, strict=True):
         for law, share in zip(side.contest.laws, side.contest.mixture.shares, strict=True):
             count = len(law.parameters(side.load != "none", side.whole.components)) + len(side.whole.nuisance)
-            yield Candidate(law.name, side.load, known.get(law.name, float("nan")), count, reason, side.way, share)
+            yield Candidate(law.name, side.load, known.get(law.name, float("nan")), count, reason, side.way, share, side.place)
 
 
 def _noting_other_loads(fit: FitResult, load: str, alike: Mapping[str, float]) -> FitResult:
@@ -170,6 +184,25 @@ def _noting_other_loads(fit: FitResult, load: str, alike: Mapping[str, float]) -
         return fit
     note = f"{'; '.join(apart)}; within the loads that were met both give the same friction"
     return replace(fit, parameters={**fit.parameters, "coulomb": replace(coulomb, note=note)})
+
+
+def _doubting_the_load(fit: FitResult, waves: Sequence[tuple[str, float]]) -> FitResult:
+    """With intervals down to no growth with the load where waves, with Coulomb friction beside them, predict as well without."""
+    if not waves:
+        return fit
+    (place, coulomb), *_ = waves
+    note = (f"friction that waves with position {place}, and does not grow with the load, predicts as well: postures or a "
+            "payload that change the load in the same positions would tell")
+    parameters = dict(fit.parameters)
+    for name, entry in fit.parameters.items():
+        if entry.value is None or entry.low is None or entry.high is None:
+            continue
+        if quantity_named(name).raises:
+            parameters[name] = replace(entry, low=0.0, verdict=verdict(entry.value, 0.0, entry.high), note=note)
+        elif name == "coulomb" and not entry.low <= coulomb <= entry.high:
+            low, high = min(entry.low, coulomb), max(entry.high, coulomb)
+            parameters[name] = replace(entry, low=low, high=high, verdict=verdict(entry.value, low, high), note=note)
+    return replace(fit, parameters=parameters)
 
 
 def _simplest_of_the_best(errors: Sequence[Array], dismissed: Sequence[str], speed: Groups) -> int:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from stribeck.ident.arrays import Array, Groups, group_index
 from stribeck.ident.errors import FitError, InputError, unknown_name
-from stribeck.ident.fit.choice.selection import ORDER, select
+from stribeck.ident.fit.choice.selection import NOWHERE, ORDER, select
 from stribeck.ident.fit.choice.widening import AS_WELL
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.joint.advice import VARIED, advised, vary_load
@@ -17,6 +17,7 @@ from stribeck.ident.fit.joint.general_motion import DELAY, RIGID, beside_frictio
 from stribeck.ident.fit.joint.gravity import fit_gravity, zero_shift
 from stribeck.ident.fit.joint.misfit_words import misfit_findings, order_finding
 from stribeck.ident.fit.joint.outliers import LOSSES, fit_robustly
+from stribeck.ident.fit.joint.places import harmonics, place_finding, waves_matter
 from stribeck.ident.fit.joint.torque_basis import BASES, corrected, divided, divisor, uncertain
 from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS
 from stribeck.ident.fit.points import FitPoints, worth
@@ -153,10 +154,16 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
                 {column: PRIOR[column] for column in columns}, bool(mechanism.prismatic[joint]),
                 time=time, run=run, count=worth(points["std"].to_numpy(dtype=float), group))
     laws = laws_on_offer(options.law)
-    fit, wrong = fit_robustly(data, lambda some: select(some, loads, laws, components=components), options.loss)
+    def chosen(places: Mapping[str, Mapping[str, Array]]) -> tuple[FitResult, np.ndarray]:
+        return fit_robustly(data, lambda some: select(some, loads, laws, components=components, places=places), options.loss)
+
+    fit, wrong = chosen(NOWHERE)
+    place = points["position"].to_numpy(dtype=float)
+    if not data.prismatic and waves_matter(fit, place):
+        fit, wrong = chosen(harmonics(place))
     single = None if fit.components else loads[fit.load]
     directional, difference = differing(points, group, single, options.directional, data.prismatic, fit.values.get("viscous"))
-    fit = with_lack_of_fit(fit, points["position"].to_numpy(dtype=float), points["torque"].to_numpy(dtype=float),
+    fit = with_lack_of_fit(fit, place, points["torque"].to_numpy(dtype=float),
                            even_residuals(points, group, single, directional))
     fit = uncertain(fit, _REDUCTION)
     if fit.load == "none" and still:
@@ -167,6 +174,7 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
     if scale is not None:
         fit = uncertain(fit, gravity["scale"])
     findings = [*misfit_findings(name, fit, float(np.median(odd)), data.prismatic, ordered), *order_finding(name, ordered)]
+    findings += place_finding(name, fit, float(np.median(odd)))
     findings += [Finding(name, "torque basis", f"{name} stays in the drive's torque: its scale against gravity is "
                         f"{gravity['scale'].verdict}")] if options.torque_basis != "drive" and scale is None else []
     if fit.serial > 0.0:
@@ -225,6 +233,7 @@ def identify_motion(log: Log, mechanism: Mechanism, name: str, options: Options)
                   options.law == "auto", "passes")
     return JointFit(points, fit, beside_friction(fit, float(points["odd"].median())), None,
                     (*misfit_findings(name, fit, float(points["odd"].median()), motion.prismatic),
+                     *place_finding(name, selected, float(points["odd"].median())),
                      Finding(name, "motion", motion.left_out), *_undecided(name, fit),
                      *directions(name, fit.directional, fit, fit.nuisance),
                      *offset_finding(name, fit.nuisance, float(points["odd"].median()))),

@@ -26,6 +26,7 @@ from stribeck.ident.errors import FitError, TorqueReversed, unknown_name
 from stribeck.ident.fit.choice.selection import select
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.joint.directions import friction_below_zero, possible
+from stribeck.ident.fit.joint.places import harmonics, waves_matter
 from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS
 from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.laws.law_table import LAWS, law_named, laws_on_offer
@@ -43,7 +44,7 @@ ONE_WAY = 0.98         # mean direction, seen through the filter, from which a p
 
 def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directional: str = "auto",
                loads: Sequence[str] = ("none",)) -> FitResult:
-    """Fit friction to general motion: laws, loads and differences between directions compete on passes left out.
+    """Fit friction to general motion: laws, loads, differences between directions and waves compete on passes left out.
 
     A pass between two reversals is a group, as a round trip is elsewhere: its samples share ripple and a level of friction,
     which a reversal renews.
@@ -85,17 +86,25 @@ def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directio
         raise FitError(f"{data.groups} pass(es) between reversals found, at least {LEAST_ROUND_TRIPS} are needed")
     _check_sign(data)
     laws, offered = laws_on_offer(law), {load: None if load == "none" else motion.loads[load] for load in loads}
+
+    def chosen(ways: Mapping[str, Mapping[str, Array]]) -> FitResult:
+        fit = select(data, offered, laws, ways)
+        if motion.prismatic or not waves_matter(fit, motion.q[motion.points]):
+            return fit
+        places = harmonics(motion.q, lambda wave: motion.view(np.sign(motion.dq) * wave))
+        return select(data, offered, laws, ways, places=places)
+
     if directional == "none" or (directional == "auto" and not _both_ways(motion)):
-        return select(data, offered, laws, {"none": {}})
+        return chosen({"none": {}})
     if not _both_ways(motion):
         raise FitError("hardly any of the motion goes the other way at these speeds, so that both directions cannot be "
                        "compared; leave --directional out")
-    selected = select(data, offered, laws, ways if directional == "auto" else {directional: ways[directional]})
+    selected = chosen(ways if directional == "auto" else {directional: ways[directional]})
     if (found := _possible(selected)) is not None:
         return found
     if directional != "auto":
         raise friction_below_zero(selected.values.get("viscous"), selected.nuisance["viscous_difference"])
-    return select(data, offered, laws, {"none": {}})
+    return chosen({"none": {}})
 
 
 def _possible(fit: FitResult) -> FitResult | None:

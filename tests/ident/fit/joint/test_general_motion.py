@@ -58,12 +58,13 @@ def friction(dq: np.ndarray, coulomb: float, viscous: float, static: float | Non
 
 def swing(seconds: float = 90.0, speed: float = 1.0, seed: int = 0, noise: float = 0.2, scatter: float = 0.02,
           offset: float = 0.3, factor: float = 1.0, velocity: bool = False, ripple: float = 0.02,
-          encoder: float = 1e-5, **truth: float) -> Run:
+          encoder: float = 1e-5, wave: float = 0.0, **truth: float) -> Run:
     """A log with white noise, ripple along the position and a level of friction of its own for every pass."""
     rng = np.random.default_rng(100 + seed)
     t, q, dq, ddq = multi_sine(seconds, speed, seed)
     number = np.cumsum(np.append(0, np.abs(np.diff(np.sign(dq))) > 0))
     level = 1.0 + scatter * rng.standard_normal(number[-1] + 1)[number] + ripple * np.sin(2.0 * np.pi * GEAR * q / 20.0)
+    level += wave * np.sin(q + 0.5)
     tau = (INERTIA * ddq - MASS * G * ARM * np.cos(q) + friction(dq, **(TRUTH | truth)) * level + offset
            + noise * rng.standard_normal(len(t)))
     signals = {"q": np.round(q / encoder)[:, None] * encoder, "tau": factor * tau[:, None]}

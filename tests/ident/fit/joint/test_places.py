@@ -1,0 +1,88 @@
+"""Waves of friction with position: taken for no load, taken out where they are, invented nowhere, doubted where alike."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.fit.joint.fit_joint import JointFit, identify_joint
+from stribeck.ident.fit.joint.general_motion import fit_motion
+from stribeck.ident.fit.joint.places import harmonics
+from stribeck.ident.log.motion.filtered_motion import filtered
+from stribeck.ident.log.motion.motion_points import reduce_motion
+from tests.ident.fit.joint.test_general_motion import pendulum, swing
+
+SPEEDS = np.geomspace(0.02, 1.2, 9)
+PLACES = np.linspace(-1.0, 1.4, 12)             # rad, of the bins of a stroke: not even about zero
+WEIGHTS = (2.0, 6.0, 10.0, 14.0)                # N·m of gravity at the most, by posture
+
+
+def trips(seed: int, ripple: float = 0.0, order: int = 1, slope: float = 0.0, weights: tuple[float, ...] = WEIGHTS,
+          phase: float = 0.6, load=lambda q: np.abs(np.cos(q))) -> pd.DataFrame:
+    """Round trips in postures of different weight: Coulomb friction 4 N·m that waves, 2 N·m·s/rad, and a slope per load."""
+    rng, rows = np.random.default_rng(seed), []
+    for trip, (weight, w) in enumerate((weight, w) for weight in weights for w in rng.permutation(SPEEDS)):
+        pressed, wave = weight * load(PLACES), 1.0 + ripple * np.sin(order * PLACES + phase)
+        odd = ((4.0 + slope * pressed) * wave + 2.0 * w) * (1.0 + 0.01 * rng.standard_normal())
+        odd += 0.03 * rng.standard_normal(len(PLACES))
+        rows += [{"joint": "j4", "segment": trip, "posture": 0, "speed": w, "position": q, "odd": tau, "even": 0.0,
+                  "gravity": 0.0, "gravity_rate": 0.0, "torque": on,
+                  "bending": 1.0, "radial": 1.0, "axial": 1.0, "normal": np.nan, "n": 100,
+                  "std": 0.1, "t": 10.0 * trip + k, "temperature": np.nan, "reference": False, "run": "one"}
+                 for k, (q, tau, on) in enumerate(zip(PLACES, odd, pressed, strict=True))]
+    return pd.DataFrame(rows)
+
+
+def found(**of) -> list[JointFit]:
+    return [identify_joint(trips(seed, **of), load_mechanism("lab6"), "j4") for seed in range(6)]
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("phase", [0.6, 2.1, 4.0])
+def test_a_wave_is_no_load_and_levels_are_those_of_the_mean(order, phase):
+    """Over the range of positions, whose mean is not that of the turn."""
+    even = np.linspace(PLACES.min(), PLACES.max(), 1001)
+    level = 4.0 * np.mean(1.0 + 0.1 * np.sin(order * even + phase))
+    for joint in found(ripple=0.1, order=order, phase=phase):
+        fit = joint.fit
+        assert fit.load == "none"
+        assert fit.place != "none"
+        assert fit.parameters["coulomb"].low <= level <= fit.parameters["coulomb"].high
+        assert fit.parameters["coulomb"].half_width < 0.15
+        (said,) = [one.text for one in joint.findings if one.kind == "position"]
+        assert "waves with position" in said
+        assert not fit.lack_of_fit
+
+
+@pytest.mark.parametrize("ripple", [0.0, 0.1])
+def test_a_load_that_is_there_is_found_beside_a_wave(ripple):
+    """And no wave where there is none, but by chance."""
+    joints = found(ripple=ripple, slope=0.08)
+    assert {joint.fit.load for joint in joints} == {"torque"}
+    assert sum(joint.fit.place != "none" for joint in joints) == (6 if ripple else pytest.approx(0, abs=1))
+    for joint in joints:
+        coefficient = joint.fit.parameters["coulomb_coefficient"]
+        assert coefficient.verdict == "identified"
+        assert coefficient.value == pytest.approx(0.08, rel=0.05)
+
+
+def test_where_the_load_goes_with_position_it_is_weak_and_the_rival_named():
+    """One posture, and a load that is a wave itself: no data of this joint can tell."""
+    for joint in found(slope=0.08, weights=(14.0,), load=lambda q: 1.0 + 0.5 * np.sin(q)):
+        fit = joint.fit
+        assert fit.load == "torque"
+        coefficient = fit.parameters["coulomb_coefficient"]
+        assert coefficient.verdict == "weak"
+        assert "waves with position" in coefficient.note
+
+
+def test_a_short_way_shows_no_wave():
+    assert set(harmonics(np.linspace(0.0, 0.2, 9))) == {"none"}
+
+
+@pytest.mark.parametrize("wave", [0.0, 0.12])
+def test_general_motion_takes_no_wave_for_a_load(wave):
+    motion = reduce_motion(filtered([swing(speed=1.5, wave=wave)], [pendulum()]), "swing")
+    fit = fit_motion(motion, "model", loads=("none", "torque"))
+    assert fit.load == "none"
+    assert (fit.place != "none") == (wave > 0.0)
