@@ -1,7 +1,7 @@
 """Findings about lack of fit: with what the residuals of a joint vary, where, by how much, and what to do."""
 
 from stribeck.ident.fit.fit_result import FitResult
-from stribeck.ident.fit.misfit import Misfit
+from stribeck.ident.fit.misfit import GROWTH, Misfit
 from stribeck.ident.laws.law_table import unit
 from stribeck.ident.log.finding import Finding
 
@@ -10,6 +10,7 @@ _DO = {"speed": "look at the residuals in the report; round trips at more speeds
        "load": "friction grows with the load otherwise than in proportion, or with another load (--load)",
        "position": "friction varies along the way, as gears and windings make it; postures elsewhere would average it",
        "direction": "viscous friction may differ between the directions (--directional viscous)",
+       GROWTH: "friction grows with the load by another part at each speed, as where viscous friction grows with it",
        "time": "warm up longer, or record again (--repeats)",
        "repeats": "friction changes with speed and load otherwise than by any law that was tried"}
 
@@ -33,7 +34,8 @@ def size_and_place(one: Misfit, friction: float, prismatic: bool) -> str:
     tau, turn = unit("coulomb", prismatic), "m" if prismatic else "rad"
     where = {"load": tau, "position": turn, "time": "s"}.get(one.over, f"{turn}/s")
     what = {"repeats": "round trips of one speed and load agree with each other but not with the law",
-            "direction": "the difference between the directions varies with speed"}.get(
+            "direction": "the difference between the directions varies with speed",
+            GROWTH: "the growth with the load varies with speed"}.get(
                 one.over, f"residuals vary with {one.over}")
     return (f"{what}, by up to {one.size:+.2g} {tau} ({100.0 * abs(one.size) / max(friction, 1e-300):.1f} % of friction) at "
             f"{one.at:.3g} {where}")

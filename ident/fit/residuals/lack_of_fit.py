@@ -15,7 +15,7 @@ import numpy as np
 from stribeck.ident.arrays import Array, Groups
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.law_fit import speed_classes
-from stribeck.ident.fit.misfit import LEVEL, Misfit
+from stribeck.ident.fit.misfit import GROWTH, LEVEL, Misfit
 from stribeck.ident.fit.residuals.cumulated import cells, flipped_p, ratio_p, reached, waves
 from stribeck.ident.fit.residuals.levels_in_time import LevelsInTime, in_order
 from stribeck.ident.fit.residuals.white_residuals import Residuals
@@ -102,6 +102,8 @@ def _tests(fit: FitResult, position: Array | None, load: Array | None, even: Res
     if data.time is not None and np.ptp(data.time) > 0.0:
         yield from _in_time(trips, levels, data.time + (np.ptp(data.time) + 1.0) * (run - run.min()))
     yield from _replicates(rows, trips, levels, data.speed, pressed)
+    if pressed is not None and np.ptp(pressed) > 0.0:
+        yield from _growth(rows, trips, levels, data.speed, pressed)
     if position is not None:
         yield from _flipped("position", rows, position)
     if even is not None:
@@ -113,9 +115,16 @@ def over_passes(rows: Residuals, speed: Array, direction: Array, load: Array | N
     """Tests of general motion, by the signs of whole passes; rows are in the direction of motion."""
     yield from _flipped("speed", rows, speed)
     yield from _flipped("direction", rows, speed, np.sign(direction))
+    if load is not None and np.ptp(load) > 0.0:
+        yield from _flipped(GROWTH, rows, speed, _heavy(load))
     for over, x in (("load", load), ("position", position)):
         if x is not None:
             yield from _flipped(over, rows, x)
+
+
+def _heavy(load: Array) -> Array:
+    """1 where a load is above its median, else -1, shape (N,)."""
+    return np.where(load > np.median(load), 1.0, -1.0)
 
 
 def _flipped(over: str, rows: Residuals, x: Array, turn: Array | None = None) -> Iterator[Tested]:
@@ -134,6 +143,18 @@ def _own(over: str, rows: Residuals, trips: Residuals, levels: LevelsInTime, x: 
     if cell.max() >= _FEW and trips.spare >= _FEW:
         chances = [ratio_p(levels.own, levels.seen(sums)) for sums in (reached(cell), waves(mean))]
         yield Tested(over, trips, mean, windows(mean), min(1.0, len(chances) * min(chances)))
+
+
+def _growth(rows: Residuals, trips: Residuals, levels: LevelsInTime, speed: Array, load: Array) -> Iterator[Tested]:
+    """Heavy less light load over speed: by levels where each round trip has a load of its own."""
+    pressed, mean = rows.mean_of_trips(load), rows.mean_of_trips(speed)
+    if np.mean((load - pressed[rows.group]) ** 2) > _OWN * np.var(load):
+        yield from _flipped(GROWTH, rows, speed, _heavy(load))
+        return
+    cell = cells(mean)
+    if cell.max() >= _FEW and trips.spare >= _FEW:
+        weighted = (pressed - pressed.mean()) * reached(cell)
+        yield Tested(GROWTH, trips, mean, windows(mean), ratio_p(levels.own, levels.seen(weighted)), _heavy(pressed))
 
 
 def _in_time(trips: Residuals, levels: LevelsInTime, time: Array) -> Iterator[Tested]:

@@ -193,3 +193,25 @@ def test_units_and_the_order_of_rows_change_nothing() -> None:
     assert [(a.over, a.at) for a in one] == [(b.over, b.at) for b in milli]
     assert [1e3 * a.size for a in one] == pytest.approx([b.size for b in milli])
     assert [a.p for a in one] == pytest.approx([b.p for b in milli], rel=1e-3)
+
+
+@pytest.mark.parametrize("within", [False, True])
+def test_viscous_friction_that_grows_with_the_load_is_found_and_held(within: bool) -> None:
+    """Where each round trip has a load of its own, and where it varies along the way."""
+    alarms = 0
+    for seed in range(10):
+        random = np.random.default_rng(seed)
+        group, speed = np.repeat(np.arange(TRIPS), PLACES), random.permutation(np.linspace(0.05, 1.0, TRIPS))
+        load = random.uniform(0.0, 10.0, TRIPS)[group] if not within else random.uniform(0.0, 10.0, TRIPS * PLACES)
+        for grows in (0.0, 0.1):
+            tau = 2.0 + 0.1 * load + (3.0 + grows * load) * speed[group] + LEVEL * random.standard_normal(TRIPS)[group]
+            data = FitPoints(speed[group], tau + 0.02 * random.standard_normal(len(group)), load, group)
+            fit = with_lack_of_fit(fit_law(data, law_named("coulomb-viscous"), "load"))
+            if grows:
+                assert "load at speed" in {one.over for one in fit.lack_of_fit}
+                state = np.geomspace(0.05, 1.0, 9)
+                off = fit.predict(state, np.full(9, 8.0)) - (2.8 + 3.8 * state)
+                assert np.mean(np.abs(off) < fit.band(state, np.full(9, 8.0))) > 0.8
+            else:
+                alarms += bool(fit.lack_of_fit)
+    assert alarms <= 1
