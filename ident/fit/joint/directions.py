@@ -172,7 +172,14 @@ def offset_finding(name: str, gravity: Mapping[str, Parameter], friction: float)
         return (Finding(name, "offset", f"{figure}, more than the friction: the torque's zero or the model's gravity is off"),)
     return (Finding(name, "offset", f"{figure}: Coulomb friction is {2.0 * abs(offset.value):.2g} {offset.unit} greater "
                     f"{'forward' if offset.value > 0.0 else 'backward'}, or the torque's zero or the model's gravity is off. "
-                    "export --offset adds it to the friction"),)
+                    f"export --offset adds it to the friction{_beside_scaled(gravity.get('scale'))}"),)
+
+
+def _beside_scaled(scale: Parameter | None) -> str:
+    """Which gravity the offset goes with, where the torque is surely another multiple of the model's than 1."""
+    if scale is None or scale.value is None or scale.low is None or scale.high is None or scale.low <= 1.0 <= scale.high:
+        return ""
+    return f"; it goes with {scale.value:.3g} times the model's gravity, as the torque says"
 
 
 def gear_note(gravity: dict[str, Parameter], fit: FitResult) -> dict[str, Parameter]:
