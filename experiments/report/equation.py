@@ -6,7 +6,7 @@ from stribeck.experiments.report import words
 from stribeck.experiments.report.joint_data import JointData
 from stribeck.ident.laws.law_table import law_named
 
-_LEVELS = (("coulomb", "C"), ("static", "S"))
+_LEVELS = (("coulomb", "C"), ("static", "S"), ("viscous", "K"))
 
 
 def equation(data: JointData) -> Markup:
@@ -20,7 +20,7 @@ def equation(data: JointData) -> Markup:
     law = Markup(frame).format(lhs=Markup("<i>{}</i><sub>f</sub>").format(force), w=Markup("<i>{}</i>").format(speed), **text)
     levels = []
     for key, letter in _LEVELS:
-        if key in text:
+        if key in text and f"<i>{letter}</i>" in frame:
             slopes = {f"{key}_coefficient": "", **{f"{key}_coefficient_{part}": part[0] for part in joint.components}}
             levels.append(Markup("<i>{}</i> = {}").format(letter, text[key]) + Markup("").join(
                 Markup(" + {} <i>L</i><sub>{}</sub>" if part else " + {} <i>L</i>").format(text[name], *([part] if part else []))

@@ -217,6 +217,9 @@ def _call(joint: JointCalibration | None, j: int, at: list[int]) -> str:
     if joint is None:
         return "NAN"
     function = _law(joint).function
+    if joint.components and "viscous_coefficient" in inspect.signature(function).parameters:
+        raise InputError(f"the law {joint.law} has no translation to C with a coefficient for each component of the load; fit it "
+                         "with a single load, or export to json, csv or ros2")
     known = {name: value for name, value in joint.values.items() if name in inspect.signature(function).parameters}
     bound = inspect.signature(function).bind(0.0, **known, **({"coulomb_coefficient": 1.0} if joint.components else {}))
     bound.apply_defaults()

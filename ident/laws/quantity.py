@@ -70,14 +70,14 @@ class Quantity:
 
     def component(self, part: str) -> "Quantity":
         """The same coefficient for one component of the load."""
-        unit = "{per_moment}" if part == "bending" else "{per_force}"
+        unit = ("{per_moment}" if part == "bending" else "{per_force}") + (f"·{self.unit}" if self.unit != "1" else "")
         return replace(self, name=f"{self.name}_{part}", unit=unit, word=f"{self.word.removesuffix(' per load')} per {part} load",
                        symbol=(self.symbol[0], part[0]), heading="")
 
 
-def per_load(level: Quantity, word: str, symbol: tuple[str, str]) -> Quantity:
+def per_load(level: Quantity, word: str, symbol: tuple[str, str], unit: str = "1") -> Quantity:
     """The coefficient that multiplies the load in a level of friction."""
-    return Quantity(f"{level.name}{_PER_LOAD}", "1", word, symbol, f"{level.heading}/load", raises=level.name)
+    return Quantity(f"{level.name}{_PER_LOAD}", unit, word, symbol, f"{level.heading}/load", raises=level.name)
 
 
 COULOMB = Quantity("coulomb", "{tau}", "Coulomb friction", ("c", "0"), "Coulomb")
@@ -92,6 +92,7 @@ SATURATION_VELOCITY = Quantity("saturation_velocity", "{q}/s", "velocity of satu
                                search=lambda slowest, fastest: (slowest, 2.0 * fastest))
 COULOMB_PER_LOAD = per_load(COULOMB, "Coulomb per load", ("c", "1"))
 STATIC_PER_LOAD = per_load(STATIC, "static per load", ("s", "1"))
+VISCOUS_PER_LOAD = per_load(VISCOUS, "viscous per load", ("k", "1"), "s/{q}")
 VISCOUS_BEYOND = Quantity("viscous_beyond", "{tau}·s/{q}", "viscous friction beyond the kink", ("k", "b"), "viscous")
 KINK_VELOCITY = Quantity("kink_velocity", "{q}/s", "velocity of the kink", ("ω", "k"), "w_k", tried=16,
                          search=lambda slowest, fastest: (0.1 * fastest, 0.8 * fastest))

@@ -22,8 +22,9 @@ from stribeck.ident.fit.joint.torque_basis import BASES, corrected, divided, div
 from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS
 from stribeck.ident.fit.points import FitPoints, worth
 from stribeck.ident.fit.residuals.holding import with_lack_of_fit
+from stribeck.ident.fit.residuals.lack_of_fit import growth_varies
 from stribeck.ident.fit.residuals.levels_in_time import in_order
-from stribeck.ident.laws.law_table import is_law, law_named, law_names, laws_on_offer, unit
+from stribeck.ident.laws.law_table import WITH_LOADED_VISCOUS, is_law, law_named, law_names, laws_on_offer, unit
 from stribeck.ident.laws.load_components import load_at
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.laws.quantity import COMPONENTS
@@ -154,13 +155,18 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
                 {column: PRIOR[column] for column in columns}, bool(mechanism.prismatic[joint]),
                 time=time, run=run, count=worth(points["std"].to_numpy(dtype=float), group))
     laws = laws_on_offer(options.law)
-    def chosen(places: Mapping[str, Mapping[str, Array]]) -> tuple[FitResult, np.ndarray]:
+    place, places = points["position"].to_numpy(dtype=float), NOWHERE
+
+    def chosen() -> tuple[FitResult, np.ndarray]:
         return fit_robustly(data, lambda some: select(some, loads, laws, components=components, places=places), options.loss)
 
-    fit, wrong = chosen(NOWHERE)
-    place = points["position"].to_numpy(dtype=float)
+    fit, wrong = chosen()
     if not data.prismatic and waves_matter(fit, place):
-        fit, wrong = chosen(harmonics(place))
+        places = harmonics(place)
+        fit, wrong = chosen()
+    if options.law == "auto" and not fit.components and growth_varies(fit):
+        laws = (*laws, *WITH_LOADED_VISCOUS)
+        fit, wrong = chosen()
     single = None if fit.components else loads[fit.load]
     directional, difference = differing(points, group, single, options.directional, data.prismatic, fit.values.get("viscous"))
     fit = with_lack_of_fit(fit, place, points["torque"].to_numpy(dtype=float),

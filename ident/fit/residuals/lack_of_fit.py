@@ -77,6 +77,11 @@ def lack_of_fit(fit: FitResult, position: Array | None = None, load: Array | Non
     return judged(_tests(fit, position, load, even))
 
 
+def growth_varies(fit: FitResult) -> bool:
+    """Whether residuals say that friction grows with the load of the fit by another part at each speed."""
+    return fit.load != "none" and any(misfit.over == GROWTH for misfit in lack_of_fit(fit)[0])
+
+
 def judged(tests: Iterable[Tested]) -> tuple[tuple[Misfit, ...], tuple[Tested, ...]]:
     """Those of the tests of a joint that tell of structure, the surest first."""
     ordered = sorted(tests, key=lambda test: test.p)

@@ -1,0 +1,54 @@
+"""Viscous friction that grows with the load: found where it is there, whatever else friction does, and offered nowhere else."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.fit.joint.fit_joint import JointFit, Options, identify_joint
+
+SPEEDS = np.geomspace(0.03, 1.5, 9)
+LOADS = np.array([2.0, 6.0, 10.0, 14.0])            # N·m, by posture
+
+
+def found(seed: int, grows: float, drop: float = 0.0, options: Options | None = None) -> JointFit:
+    """Coulomb friction 3 + 0.08 L, viscous 2 + `grows` L, and an excess at low speed."""
+    rng, rows = np.random.default_rng(seed), []
+    for trip, (load, w) in enumerate((load, w) for w in rng.permutation(SPEEDS) for load in rng.permutation(LOADS)):
+        friction = 3.0 + 0.08 * load + drop * np.exp(-((w / 0.08) ** 2)) + (2.0 + grows * load) * w
+        odd = friction * (1.0 + 0.004 * rng.standard_normal()) + 0.03 * rng.standard_normal(4)
+        rows += [{"joint": "j4", "segment": trip, "posture": 0, "speed": w, "position": float(k), "odd": tau, "even": 0.0,
+                  "gravity": 0.0, "gravity_rate": 0.0, "torque": load, "bending": 1.0, "radial": 1.0, "axial": 1.0,
+                  "normal": np.nan, "n": 100, "std": 0.1, "t": 10.0 * trip + k, "temperature": np.nan, "reference": False,
+                  "run": "one"}
+                 for k, tau in enumerate(odd)]
+    return identify_joint(pd.DataFrame(rows), load_mechanism("lab6"), "j4", options)
+
+
+@pytest.mark.parametrize(("drop", "law"), [(0.0, "loaded-viscous"), (1.2, "stribeck-loaded-viscous")])
+def test_it_is_found_with_its_coefficient(drop: float, law: str) -> None:
+    for seed in range(5):
+        fit = found(seed, 0.06, drop).fit
+        assert (fit.law, fit.load) == (law, "torque")
+        coefficient = fit.parameters["viscous_coefficient"]
+        assert coefficient.value == pytest.approx(0.06, rel=0.2)
+        assert coefficient.unit == "s/rad"
+        assert 0.0 < coefficient.low <= 0.06 <= coefficient.high
+        assert not fit.lack_of_fit
+        w, load = (grid.ravel() for grid in np.meshgrid(SPEEDS, LOADS))
+        truth = 3.0 + 0.08 * load + drop * np.exp(-((w / 0.08) ** 2)) + (2.0 + 0.06 * load) * w
+        np.testing.assert_allclose(fit.predict(w, load), truth, rtol=0.02)
+
+
+def test_where_it_is_not_it_does_not_compete() -> None:
+    for seed in range(5):
+        fit = found(seed, 0.0, 1.2).fit
+        assert (fit.law, fit.load) == ("stribeck", "torque")
+        assert not any("loaded" in one.law for one in fit.candidates)
+
+
+def test_a_law_that_was_asked_for_stays_and_its_misfit_is_said() -> None:
+    joint = found(0, 0.06, options=Options(law="coulomb-viscous"))
+    assert joint.fit.law == "coulomb-viscous"
+    (said,) = [one.text for one in joint.findings if one.kind == "lack of fit"]
+    assert "the growth with the load varies with speed" in said
