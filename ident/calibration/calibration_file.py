@@ -78,6 +78,8 @@ def _joint_table(joint: JointCalibration) -> Any:
     table = tomlkit.table()
     for key in ("law", "load", "directional"):
         table[key] = getattr(joint, key)
+    if joint.place != "none":
+        table["place"] = joint.place
     if joint.bearing is not None:
         table["bearing"] = _inline(vars(joint.bearing))
     for key in ("held_out_rmse", "velocity_range", "load_range", "load_part", "temperature_range", "factor", "torque_scale",

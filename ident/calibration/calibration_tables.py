@@ -137,6 +137,7 @@ class JointCalibrationTable(BaseModel):
     law: str
     load: Literal["none", "torque", "bending", "radial", "axial", "normal", "components"]
     directional: Literal["none", "viscous", "driving"]
+    place: str = "none"
     bearing: Bearing | None = None
     held_out_rmse: float
     velocity_range: _Speeds
@@ -199,7 +200,7 @@ class JointCalibrationTable(BaseModel):
                                 np.array(self.correlation.matrix).reshape(n, n), self.factor,
                                 self.directional, self.torque_scale, self.stribeck_share,
                                 None if self.further_error is None else np.array(self.further_error),
-                                tuple(Candidate(**vars(one)) for one in self.candidates),
+                                tuple(Candidate(**vars(one)) for one in self.candidates), self.place,
                                 breakaway=None if self.breakaway is None else Breakaway(
                                     **{**vars(self.breakaway), "torque": Parameter(**vars(self.breakaway.torque))}))
 

@@ -47,6 +47,8 @@ class JointCalibration:
         Speeds, and by how much the band is wider there for the sake of other laws [rad/s, N·m].
     candidates : tuple of Candidate
         Laws and loads that competed, those whose error on what was left out is known.
+    place : str
+        Waves of friction with position that the fit took out: "none", "once a turn" or "twice a turn".
     offset : float
         Constant torque that `Calibration.with_offset` made part of the friction; 0 where it was not asked for [N·m].
     breakaway : Breakaway, optional
@@ -71,6 +73,7 @@ class JointCalibration:
     stribeck_share: float | None = None
     further_error: Array | None = None
     candidates: tuple[Candidate, ...] = ()
+    place: str = "none"
     offset: float = 0.0
     breakaway: Breakaway | None = None
 

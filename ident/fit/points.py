@@ -149,7 +149,9 @@ class FitPoints:
             return self
         speed = np.abs(self.w)
         low, high = float(speed.min()), float(speed.max())
-        steps = max(1, int(np.ceil(np.log(high / low) / _ALIKE[0])))
+        steps = max(1, int(np.ceil(np.log(high / low) / _ALIKE[0]))) if low > 0.0 else len(speed)
+        if 4 * steps > len(speed):
+            return self
         nodes = np.geomspace(low, high, steps + 1)
         k = np.clip(np.searchsorted(nodes, speed, side="right") - 1, 0, steps - 1)
         part = np.clip((speed - nodes[k]) / np.diff(nodes)[k], 0.0, 1.0) if high > low else np.zeros(len(speed))

@@ -102,7 +102,7 @@ def _repeated(joints: dict[str, JointFit], chosen: ChosenRuns, reduced: ReducedR
     passes = _Passes(chosen, reduced, fitted)
     out, findings = {}, []
     for name, joint in joints.items():
-        fixed = replace(reduced.options, law=joint.fit.law, load=joint.fit.load)
+        fixed = replace(reduced.options, law=joint.fit.law, load=joint.fit.load, place=joint.fit.place)
         fits = list(passes.fits(name, fixed))
         alone = [fit for fit in fits if fit is not None
                  and (fit.fit.load, fit.torque_scale is None) == (joint.fit.load, joint.torque_scale is None)]

@@ -69,7 +69,8 @@ def _joint_calibration(joint: JointFit, mechanism: Mechanism, name: str) -> Join
         fit.held_out_rmse, (float(points["speed"].min()), float(points["speed"].max())), covered, parts,
         (float(temperature.min()), float(temperature.max())) if np.isfinite(temperature).all() else None,
         fit.names, fit.covariance / np.outer(error, error), fit.band_factor, joint.directional, joint.torque_scale,
-        fit.stribeck_share, fit.further_error, candidates=tuple(one for one in fit.candidates if one.weighed))
+        fit.stribeck_share, fit.further_error, candidates=tuple(one for one in fit.candidates if one.weighed),
+        place=fit.place)
 
 
 def _with_breakaway(calibration: Calibration, chosen: ChosenRuns, mechanism: Mechanism) -> Calibration:

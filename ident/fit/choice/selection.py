@@ -36,7 +36,7 @@ NOWHERE: Mapping[str, Mapping[str, Array]] = {"none": {}}      # waves: friction
 _SLOW = 2               # nonlinear parameters from which laws compete only with the load that was chosen
 _PLAUSIBLE = 0.02       # share from which a law is fitted and may be chosen
 _LIKELY = 0.5           # share of a Stribeck effect from which a law that has one may be chosen
-_AS_GOOD = 1.02         # times the error of a load, up to which waves without it predict as well
+_AS_GOOD = 1.005        # times the error of a load, up to which waves without it predict as well
 _AS_NEAR = 0.5          # standard deviations from what is expected, up to which a law is as close as the closest
 
 
@@ -142,7 +142,7 @@ def select(data: FitPoints, loads: Mapping[str, Array | None], laws: tuple[str, 
              if (other.way, other.place) == (side.way, side.place) and other.load not in (side.load, "none", "components")
              and not dismissed[i] and not _beats(errors[k], errors[i], speed, RIVAL)}
     fit = _noting_other_loads(fit, side.load, alike)
-    waves = [(other.place, fits[i].values["coulomb"]) for i, other in enumerate(sides)
+    waves = [(other.place, other.contest.fit(best.whole.law).values["coulomb"]) for i, other in enumerate(sides)
              if side.load != "none" == other.load and other.way == side.way and other.place != "none"
              and (plain[i] < _AS_GOOD * plain[k] or not _beats(errors[k], errors[i], speed, RIVAL))]
     fit = _doubting_the_load(fit, waves)
@@ -190,18 +190,22 @@ def _doubting_the_load(fit: FitResult, waves: Sequence[tuple[str, float]]) -> Fi
     """With intervals down to no growth with the load where waves, with Coulomb friction beside them, predict as well without."""
     if not waves:
         return fit
-    (place, coulomb), *_ = waves
-    note = (f"friction that waves with position {place}, and does not grow with the load, predicts as well: postures or a "
-            "payload that change the load in the same positions would tell")
+    note = (f"friction that waves with position, {waves[0][0]}, and does not grow with the load predicts as well: round trips "
+            "under other loads in the same positions, by other postures or a payload, would tell")
+    levels = [coulomb for _, coulomb in waves]
     parameters = dict(fit.parameters)
     for name, entry in fit.parameters.items():
         if entry.value is None or entry.low is None or entry.high is None:
             continue
         if quantity_named(name).raises:
-            parameters[name] = replace(entry, low=0.0, verdict=verdict(entry.value, 0.0, entry.high), note=note)
-        elif name == "coulomb" and not entry.low <= coulomb <= entry.high:
-            low, high = min(entry.low, coulomb), max(entry.high, coulomb)
-            parameters[name] = replace(entry, low=low, high=high, verdict=verdict(entry.value, low, high), note=note)
+            low, high = 0.0, entry.high
+        elif name == "coulomb":
+            low, high = min(entry.low, *levels), max(entry.high, *levels)
+        else:
+            continue
+        if (low, high) != (entry.low, entry.high):
+            parameters[name] = replace(entry, low=low, high=high, verdict=verdict(entry.value, low, high),
+                                       note="; ".join(filter(None, (entry.note, note))))
     return replace(fit, parameters=parameters)
 
 

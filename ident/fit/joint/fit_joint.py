@@ -57,6 +57,7 @@ class Options:
     directional: str = "auto"           # how directions may differ: "none", "viscous", "driving"
     torque_basis: str = "drive"         # or "gravity-corrected": torque divided by its scale against gravity
     drift: str = "auto"         # alike in all runs, fitted along where round trips are many; or "none": only reported
+    place: str = "auto"         # waves of friction with position: "none", "once a turn", "twice a turn"
     loss: str = "auto"          # "huber" weighs round trips that went wrong down, "squares" does not, "auto" where there are some
 
     def __post_init__(self) -> None:
@@ -161,8 +162,10 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
         return fit_robustly(data, lambda some: select(some, loads, laws, components=components, places=places), options.loss)
 
     fit, wrong = chosen()
-    if not data.prismatic and waves_matter(fit, place):
+    if not data.prismatic and options.place != "none" and (options.place != "auto" or waves_matter(fit, place)):
         places = harmonics(place)
+        if options.place != "auto":
+            places = {options.place: places.get(options.place, {})}
         fit, wrong = chosen()
     if options.law == "auto" and not fit.components and growth_varies(fit):
         laws = (*laws, *WITH_LOADED_VISCOUS)
@@ -180,7 +183,7 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
     if scale is not None:
         fit = uncertain(fit, gravity["scale"])
     findings = [*misfit_findings(name, fit, float(np.median(odd)), data.prismatic, ordered), *order_finding(name, ordered)]
-    findings += place_finding(name, fit, float(np.median(odd)))
+    findings += place_finding(name, fit, float(np.median(odd)), place)
     findings += [Finding(name, "torque basis", f"{name} stays in the drive's torque: its scale against gravity is "
                         f"{gravity['scale'].verdict}")] if options.torque_basis != "drive" and scale is None else []
     if fit.serial > 0.0:
@@ -239,7 +242,7 @@ def identify_motion(log: Log, mechanism: Mechanism, name: str, options: Options)
                   options.law == "auto", "passes")
     return JointFit(points, fit, beside_friction(fit, float(points["odd"].median())), None,
                     (*misfit_findings(name, fit, float(points["odd"].median()), motion.prismatic),
-                     *place_finding(name, selected, float(points["odd"].median())),
+                     *place_finding(name, selected, float(points["odd"].median()), motion.q[motion.points]),
                      Finding(name, "motion", motion.left_out), *_undecided(name, fit),
                      *directions(name, fit.directional, fit, fit.nuisance),
                      *offset_finding(name, fit.nuisance, float(points["odd"].median()))),
@@ -251,7 +254,7 @@ def _undecided(name: str, fit: FitResult) -> tuple[Finding, ...]:
     if not fit.undecided:
         return ()
     alike = [f"{one.law} {one.share:.0%}" for one in sorted(fit.candidates, key=lambda one: -one.share)
-             if (one.load, one.directional) == (fit.load, fit.directional) and one.share >= AS_WELL]
+             if (one.load, one.directional, one.place) == (fit.load, fit.directional, fit.place) and one.share >= AS_WELL]
     return (Finding(name, "law", f"{name}: low-speed excess, shape undecided: a Stribeck effect is {fit.stribeck_share:.0%} "
                     f"plausible (laws: {', '.join(alike)}). The band of friction holds all of them within the tested speeds; "
                     "more round trips at low speeds would settle the shape"),)

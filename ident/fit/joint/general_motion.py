@@ -91,7 +91,7 @@ def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directio
         fit = select(data, offered, laws, ways)
         if motion.prismatic or not waves_matter(fit, motion.q[motion.points]):
             return fit
-        places = harmonics(motion.q, lambda wave: motion.view(np.sign(motion.dq) * wave))
+        places = harmonics(motion.q, motion.q[motion.points], lambda wave: motion.view(np.sign(motion.dq) * wave))
         return select(data, offered, laws, ways, places=places)
 
     if directional == "none" or (directional == "auto" and not _both_ways(motion)):
@@ -215,7 +215,8 @@ def beside_friction(fit: FitResult, friction: float) -> dict[str, Parameter]:
     delay = replace(absent, unit="s")
     offset = fit.nuisance["offset"]
     half = offset.half_width or 0.0
-    return {"scale": absent, "delay": delay, **fit.nuisance, "offset": replace(offset, verdict=verdict(friction, -half, half))}
+    beside = {name: entry for name, entry in fit.nuisance.items() if not name.startswith("place_")}
+    return {"scale": absent, "delay": delay, **beside, "offset": replace(offset, verdict=verdict(friction, -half, half))}
 
 
 def agreement(name: str, motion: FitResult, constant: FitResult) -> Finding:

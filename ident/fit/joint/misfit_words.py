@@ -10,7 +10,7 @@ _DO = {"speed": "look at the residuals in the report; round trips at more speeds
        "load": "friction grows with the load otherwise than in proportion, or with another load (--load)",
        "position": "friction varies along the way, as gears and windings make it; postures elsewhere would average it",
        "direction": "viscous friction may differ between the directions (--directional viscous)",
-       GROWTH: "friction grows with the load by another part at each speed, as where viscous friction grows with it",
+       GROWTH: "round trips at several speeds under each load would show how, as where viscous friction grows with the load",
        "time": "warm up longer, or record again (--repeats)",
        "repeats": "friction changes with speed and load otherwise than by any law that was tried"}
 
@@ -35,7 +35,7 @@ def size_and_place(one: Misfit, friction: float, prismatic: bool) -> str:
     where = {"load": tau, "position": turn, "time": "s"}.get(one.over, f"{turn}/s")
     what = {"repeats": "round trips of one speed and load agree with each other but not with the law",
             "direction": "the difference between the directions varies with speed",
-            GROWTH: "the growth with the load varies with speed"}.get(
+            GROWTH: "the difference between heavy and light load varies with speed"}.get(
                 one.over, f"residuals vary with {one.over}")
     return (f"{what}, by up to {one.size:+.2g} {tau} ({100.0 * abs(one.size) / max(friction, 1e-300):.1f} % of friction) at "
             f"{one.at:.3g} {where}")

@@ -15,30 +15,43 @@ from stribeck.ident.fit.residuals.lack_of_fit import lack_of_fit
 from stribeck.ident.log.finding import Finding
 
 _WAVES = {"once a turn": (1,), "twice a turn": (1, 2)}
-_EVEN = 1001            # positions that a mean over a range is taken of
-_LEAST = 0.3            # rad that a joint has to turn, or any slow change of friction would look like a harmonic
+_GAP = 0.3              # rad between points, up to which the joint was in all places between them
+_FINE = 501             # places that a mean over a stretch is taken of
+_LEAST = 0.3            # rad of places that a joint has to see, or any slow change of friction would look like a harmonic
+_TURNS = 3.0            # rad from which waves are known as waves
+_TRIFLE = 0.01          # of the friction, below which a wave is not worth a word
 
 
-def harmonics(position: Array, view: Callable[[Array], Array] = lambda values: values) -> Mapping[str, Mapping[str, Array]]:
+def harmonics(position: Array, met: Array | None = None,
+              view: Callable[[Array], Array] = lambda values: values) -> Mapping[str, Mapping[str, Array]]:
     """Waves on offer: none, once, and once and twice a turn, as columns of `FitPoints.nuisance`.
 
     Parameters
     ----------
     position : ndarray, shape (M,)
         Of the samples [rad].
+    met : ndarray, shape (N,), optional
+        Of the points [rad]; by default the samples are the points.
     view : callable
         From the samples to friction as the points see it, see `FitPoints.view`.
 
     Returns
     -------
     mapping of str to mapping of str to ndarray, shape (N,)
-        Columns are zero in the mean over the range of positions: levels of friction stand for that.
+        Columns are zero in the mean over the places that were met, however often: levels of friction stand for that.
     """
-    low, high = float(position.min()), float(position.max())
-    if high - low < _LEAST:
+    met = position if met is None else met
+    ascending = np.unique(met)
+    parts = np.split(ascending, np.flatnonzero(np.diff(ascending) > _GAP) + 1)
+    length = np.array([part[-1] - part[0] for part in parts])
+    if not length.sum() >= _LEAST:
         return NOWHERE
-    range_ = np.linspace(low, high, _EVEN)
-    columns = {f"{name}_{order}": view(wave(order * position) - wave(order * range_).mean()) for order in (1, 2)
+    places = np.array([np.linspace(part[0], part[-1], _FINE) for part in parts])
+
+    def mean(values: Array) -> float:
+        return float(length @ values.mean(axis=1) / length.sum())
+
+    columns = {f"{name}_{order}": view(wave(order * position) - mean(wave(order * places))) for order in (1, 2)
                for name, wave in (("place_sin", np.sin), ("place_cos", np.cos))}
     return {"none": {}, **{word: {name: column for name, column in columns.items() if int(name[-1]) in orders}
                            for word, orders in _WAVES.items()}}
@@ -49,14 +62,17 @@ def waves_matter(fit: FitResult, position: Array) -> bool:
     return fit.load != "none" or any(misfit.over == "position" for misfit in lack_of_fit(fit, position)[0])
 
 
-def place_finding(name: str, fit: FitResult, friction: float) -> tuple[Finding, ...]:
-    """A word about waves of friction that were taken out."""
+def place_finding(name: str, fit: FitResult, friction: float, position: Array) -> tuple[Finding, ...]:
+    """A word about waves of friction that were taken out; `friction` is the median of the points [N·m]."""
     if fit.place == "none" or fit.data is None:
         return ()
-    direction = np.sign(fit.data.direction)
-    waves = direction * sum((float(entry.value or 0.0) * fit.data.nuisance[key] for key, entry in fit.nuisance.items()
-                 if key.startswith("place_")), np.zeros(len(fit.data.tau)))
+    waves = np.sign(fit.data.direction) * sum((float(entry.value or 0.0) * fit.data.nuisance[key]
+                                               for key, entry in fit.nuisance.items() if key.startswith("place_")),
+                                              np.zeros(len(fit.data.tau)))
     low, high = float(waves.min()), float(waves.max())
-    return (Finding(name, "position", f"{name}: friction waves with position, {fit.place}: from {low:+.2g} to {high:+.2g} of "
-                    f"{friction:.3g} N·m. That is taken out; parameters, band and exports hold the mean over the range of "
-                    "positions that was met"),)
+    if max(-low, high) < _TRIFLE * friction:
+        return ()
+    how = f"waves with position ({fit.place})" if np.ptp(position) > _TURNS else "changes with position"
+    return (Finding(name, "position", f"{name}: friction {how}: in some places it is {max(0.0, -low):.2g} N·m less, in others "
+                    f"{max(0.0, high):.2g} N·m more than its mean (median {friction:.3g} N·m). The fit takes these waves out: "
+                    "its parameters, band and exports hold the mean over the places that were met"),)

@@ -128,8 +128,8 @@ def over_passes(rows: Residuals, speed: Array, direction: Array, load: Array | N
 
 
 def _heavy(load: Array) -> Array:
-    """1 where a load is above its median, else -1, shape (N,)."""
-    return np.where(load > np.median(load), 1.0, -1.0)
+    """1 where a load is above its mean, else -1, shape (N,)."""
+    return np.where(load > load.mean(), 1.0, -1.0)
 
 
 def _flipped(over: str, rows: Residuals, x: Array, turn: Array | None = None) -> Iterator[Tested]:

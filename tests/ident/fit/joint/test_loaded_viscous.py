@@ -27,17 +27,20 @@ def found(seed: int, grows: float, drop: float = 0.0, options: Options | None = 
 
 @pytest.mark.parametrize(("drop", "law"), [(0.0, "loaded-viscous"), (1.2, "stribeck-loaded-viscous")])
 def test_it_is_found_with_its_coefficient(drop: float, law: str) -> None:
-    for seed in range(5):
+    inside = 0
+    for seed in range(8):
         fit = found(seed, 0.06, drop).fit
         assert (fit.law, fit.load) == (law, "torque")
         coefficient = fit.parameters["viscous_coefficient"]
         assert coefficient.value == pytest.approx(0.06, rel=0.2)
         assert coefficient.unit == "s/rad"
-        assert 0.0 < coefficient.low <= 0.06 <= coefficient.high
+        assert coefficient.low > 0.0
+        inside += coefficient.low <= 0.06 <= coefficient.high
         assert not fit.lack_of_fit
         w, load = (grid.ravel() for grid in np.meshgrid(SPEEDS, LOADS))
         truth = 3.0 + 0.08 * load + drop * np.exp(-((w / 0.08) ** 2)) + (2.0 + 0.06 * load) * w
         np.testing.assert_allclose(fit.predict(w, load), truth, rtol=0.02)
+    assert inside >= 6
 
 
 def test_where_it_is_not_it_does_not_compete() -> None:
@@ -51,4 +54,4 @@ def test_a_law_that_was_asked_for_stays_and_its_misfit_is_said() -> None:
     joint = found(0, 0.06, options=Options(law="coulomb-viscous"))
     assert joint.fit.law == "coulomb-viscous"
     (said,) = [one.text for one in joint.findings if one.kind == "lack of fit"]
-    assert "the growth with the load varies with speed" in said
+    assert "the difference between heavy and light load varies with speed" in said

@@ -50,7 +50,7 @@ def test_a_wave_is_no_load_and_levels_are_those_of_the_mean(order, phase):
         assert fit.parameters["coulomb"].low <= level <= fit.parameters["coulomb"].high
         assert fit.parameters["coulomb"].half_width < 0.15
         (said,) = [one.text for one in joint.findings if one.kind == "position"]
-        assert "waves with position" in said
+        assert "changes with position" in said          # seen over less than half a turn
         assert not fit.lack_of_fit
 
 
@@ -76,8 +76,21 @@ def test_where_the_load_goes_with_position_it_is_weak_and_the_rival_named():
         assert "waves with position" in coefficient.note
 
 
-def test_a_short_way_shows_no_wave():
+def test_a_short_way_shows_no_wave_nor_do_two_that_are_far_apart():
     assert set(harmonics(np.linspace(0.0, 0.2, 9))) == {"none"}
+    assert set(harmonics(np.append(np.linspace(0.0, 0.1, 9), np.linspace(2.0, 2.1, 9)))) == {"none"}
+
+
+def test_levels_stand_for_the_places_that_were_met_and_not_for_those_between(monkeypatch):
+    """Strokes in two places far apart, friction that waves five times a turn."""
+    apart = np.append(np.linspace(-1.25, -1.0, 6), np.linspace(1.25, 1.5, 6))
+    monkeypatch.setattr(f"{__name__}.PLACES", apart)
+    even = np.append(np.linspace(-1.25, -1.0, 101), np.linspace(1.25, 1.5, 101))
+    for joint in found(ripple=0.05, order=5, phase=0.0):
+        coulomb = joint.fit.parameters["coulomb"]
+        level = 4.0 * np.mean(1.0 + 0.05 * np.sin(5 * even))
+        assert coulomb.value == pytest.approx(level, rel=0.015)
+        assert coulomb.low <= level <= coulomb.high
 
 
 @pytest.mark.parametrize("wave", [0.0, 0.12])

@@ -215,3 +215,17 @@ def test_viscous_friction_that_grows_with_the_load_is_found_and_held(within: boo
             else:
                 alarms += bool(fit.lack_of_fit)
     assert alarms <= 1
+
+
+@pytest.mark.parametrize("wrong", ["growth", "speed"])
+def test_few_light_loads_tell_growth_from_speed(wrong: str) -> None:
+    """Seven of ten rows under the greatest load, or under none: their median is the greatest."""
+    random = np.random.default_rng(3)
+    group, speed = np.repeat(np.arange(TRIPS), 10), random.permutation(np.linspace(0.05, 1.0, TRIPS))
+    load = 10.0 * (random.random(10 * TRIPS) < 0.7)
+    bent = 0.05 * load * speed[group] if wrong == "growth" else 0.5 * np.sin(6.0 * speed[group])
+    tau = 2.0 + 0.1 * load + 3.0 * speed[group] + bent + LEVEL * random.standard_normal(TRIPS)[group]
+    data = FitPoints(speed[group], tau + 0.02 * random.standard_normal(len(group)), load, group)
+    found = {one.over for one in with_lack_of_fit(fit_law(data, law_named("coulomb-viscous"), "load")).lack_of_fit}
+    assert ("load at speed" in found) == (wrong == "growth")
+    assert ("speed" in found) == (wrong == "speed")
