@@ -11,7 +11,7 @@
 4. Intervals and band hold what other laws allow, each by how plausible it is (`widening`); names are claimed by shares.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -81,9 +81,59 @@ class _Side:
         return held_out_errors(data, fit.whole.law, noise, fit.values, blocks_of_trips(speed_of_trips(data)))
 
 
+@dataclass(frozen=True)
+class _Race:
+    """Sides, the simplest first, with the fits of their most plausible laws, and how these predict what was left out.
+
+    Attributes
+    ----------
+    errors : list of ndarray, shape (G,)
+        See `held_out_errors`.
+    plain : list of float
+        Root mean square errors [N·m].
+    dismissed : list of str
+        Why a side cannot win, or "".
+    """
+
+    sides: list[_Side]
+    fits: list[Best]
+    errors: list[Array]
+    plain: list[float]
+    dismissed: list[str]
+
+    @classmethod
+    def of(cls, sides: list[_Side], noise: Noise, without_load: bool) -> "_Race":
+        """Sides judged by one noise model, where friction without a load is on offer or not."""
+        fits = [side.most_plausible for side in sides]
+        errors, plain = zip(*(side.held_out(fit, noise) for side, fit in zip(sides, fits, strict=True)), strict=True)
+        return cls(sides, fits, list(errors), list(plain), [_no_load(fit) if without_load else "" for fit in fits])
+
+    def joined(self, more: "_Race") -> "_Race":
+        """With sides that are less simple."""
+        return _Race(self.sides + more.sides, self.fits + more.fits, self.errors + more.errors, self.plain + more.plain,
+                     self.dismissed + more.dismissed)
+
+    @property
+    def speed(self) -> Groups:
+        """Which of the distinct speeds each round trip has."""
+        return speed_of_trips(self.sides[0].contest.data)
+
+    @property
+    def winner(self) -> int:
+        """Number of the winning side."""
+        return _simplest_of_the_best(self.errors, self.dismissed, self.speed)
+
+
+def _likely(sides: Sequence[_Side]) -> list[Law]:
+    """Laws that are plausible on any of the sides."""
+    return list(dict.fromkeys(law for side in sides for law, share in zip(side.contest.laws, side.contest.mixture.shares,
+                                                                          strict=True) if share >= _PLAUSIBLE))
+
+
 def select(data: FitPoints, loads: Mapping[str, Array | None], laws: tuple[str, ...] = (),
            directional: Mapping[str, Mapping[str, Array]] | None = None, components: tuple[str, ...] = (),
-           places: Mapping[str, Mapping[str, Array]] | None = None) -> FitResult:
+           places: Mapping[str, Mapping[str, Array]] = NOWHERE,
+           uneven: Callable[[FitResult], bool] = lambda fit: False) -> FitResult:
     """Let laws, loads, differences between the directions and waves with position compete for the points of one joint.
 
     Parameters
@@ -99,7 +149,10 @@ def select(data: FitPoints, loads: Mapping[str, Array | None], laws: tuple[str, 
     components : tuple of str
         What the columns of the load "components" are.
     places : mapping of str to mapping of str to ndarray, optional
-        Waves of friction with position on offer, in the same form. Default: "none".
+        Waves of friction with position on offer, in the same form. The first, by default "none", competes with all loads; the
+        others with the load that was chosen with it and without a load, where there is a load, or a fit is `uneven`.
+    uneven : callable, optional
+        Whether residuals of a fit without a load show structure over position.
 
     Returns
     -------
@@ -116,21 +169,24 @@ def select(data: FitPoints, loads: Mapping[str, Array | None], laws: tuple[str, 
     named = [law_named(law) for law in laws or laws_on_offer()]
     offered = [law for law in named if supports(data, law)]
     quick = [law for law in offered if len(law.nonlinear) < _SLOW] or offered
-    sides = [_side(data, quick, (load, loads[load]), way, place, components)
-             for load in loads for way in (directional or {"none": {}}).items() for place in (places or NOWHERE).items()
+    ways, (first, *others) = directional or {"none": {}}, places.items()
+    sides = [_side(data, quick, (load, loads[load]), way, first, components) for load in loads for way in ways.items()
              if any(load == "none" or law.with_load for law in quick)]
     if not sides:
         speeds = int(speed_classes(data.w).max()) + 1
         raise FitError(f"{speeds} different speed(s) are too few for the law(s) {', '.join(law.name for law in named)}")
-    sides.sort(key=lambda side: (len((places or NOWHERE)[side.place]), len(side.whole.components) or int(side.load != "none"),
-                                 len(side.whole.nuisance), ORDER.index(side.load)))
-    fits = [side.most_plausible for side in sides]
-    noise = min((fit for side, fit in zip(sides, fits, strict=True) if side.place == sides[0].place),
-                key=lambda fit: fit.rmse).noise                 # one noise model, so that errors compare
-    errors, plain = zip(*(side.held_out(fit, noise) for side, fit in zip(sides, fits, strict=True)), strict=True)
-    dismissed = [_no_load(fit) if "none" in loads else "" for fit in fits]
-    speed = speed_of_trips(sides[0].contest.data)
-    k = _simplest_of_the_best(errors, dismissed, speed)
+    sides.sort(key=lambda side: (len(side.whole.components) or int(side.load != "none"), len(side.whole.nuisance),
+                                 ORDER.index(side.load)))
+    noise = min((side.most_plausible for side in sides), key=lambda fit: fit.rmse).noise        # one, so that errors compare
+    race = _Race.of(sides, noise, "none" in loads)
+    k = race.winner
+    if others and (sides[k].load != "none" or uneven(with_intervals(race.fits[k], "none").of_points(sides[k].whole))):
+        way, likely = sides[k].way, _likely([side for side in sides if side.load in ("none", sides[k].load)])
+        waved = [_side(data, likely, (load, loads[load]), (way, ways[way]), place, components) for place in others
+                 for load in dict.fromkeys(("none", sides[k].load)) if load in loads]
+        race = race.joined(_Race.of(waved, noise, "none" in loads))
+        k = race.winner
+    sides, fits, errors, plain, dismissed, speed = race.sides, race.fits, race.errors, race.plain, race.dismissed, race.speed
     slow = _taking([law for law in offered if law not in quick], sides[k].load)
     sides[k] = side = replace(sides[k], contest=sides[k].contest.with_laws(slow))
     best = side.closest()

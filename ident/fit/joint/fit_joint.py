@@ -17,12 +17,12 @@ from stribeck.ident.fit.joint.general_motion import DELAY, RIGID, beside_frictio
 from stribeck.ident.fit.joint.gravity import fit_gravity, zero_shift
 from stribeck.ident.fit.joint.misfit_words import misfit_findings, order_finding
 from stribeck.ident.fit.joint.outliers import LOSSES, fit_robustly
-from stribeck.ident.fit.joint.places import harmonics, place_finding, waves_matter
+from stribeck.ident.fit.joint.places import harmonics, place_finding
 from stribeck.ident.fit.joint.torque_basis import BASES, corrected, divided, divisor, uncertain
 from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS
 from stribeck.ident.fit.points import FitPoints, worth
 from stribeck.ident.fit.residuals.holding import with_lack_of_fit
-from stribeck.ident.fit.residuals.lack_of_fit import growth_varies
+from stribeck.ident.fit.residuals.lack_of_fit import growth_varies, uneven
 from stribeck.ident.fit.residuals.levels_in_time import in_order
 from stribeck.ident.laws.law_table import WITH_LOADED_VISCOUS, is_law, law_named, law_names, laws_on_offer, unit
 from stribeck.ident.laws.load_components import load_at
@@ -156,17 +156,16 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
                 {column: PRIOR[column] for column in columns}, bool(mechanism.prismatic[joint]),
                 time=time, run=run, count=worth(points["std"].to_numpy(dtype=float), group))
     laws = laws_on_offer(options.law)
-    place, places = points["position"].to_numpy(dtype=float), NOWHERE
+    place = points["position"].to_numpy(dtype=float)
+    places = NOWHERE if data.prismatic else harmonics(place)
+    if options.place != "auto":
+        places = {options.place: places.get(options.place, {})}
 
     def chosen() -> tuple[FitResult, np.ndarray]:
-        return fit_robustly(data, lambda some: select(some, loads, laws, components=components, places=places), options.loss)
+        return fit_robustly(data, lambda some: select(some, loads, laws, components=components, places=places,
+                                                      uneven=lambda fit: uneven(fit, place)), options.loss)
 
     fit, wrong = chosen()
-    if not data.prismatic and options.place != "none" and (options.place != "auto" or waves_matter(fit, place)):
-        places = harmonics(place)
-        if options.place != "auto":
-            places = {options.place: places.get(options.place, {})}
-        fit, wrong = chosen()
     if options.law == "auto" and not fit.components and growth_varies(fit):
         laws = (*laws, *WITH_LOADED_VISCOUS)
         fit, wrong = chosen()

@@ -23,12 +23,13 @@ import pandas as pd
 
 from stribeck.ident.arrays import Array, group_index
 from stribeck.ident.errors import FitError, TorqueReversed, unknown_name
-from stribeck.ident.fit.choice.selection import select
+from stribeck.ident.fit.choice.selection import NOWHERE, select
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.joint.directions import friction_below_zero, possible
-from stribeck.ident.fit.joint.places import harmonics, waves_matter
+from stribeck.ident.fit.joint.places import harmonics
 from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS
 from stribeck.ident.fit.points import FitPoints
+from stribeck.ident.fit.residuals.lack_of_fit import uneven
 from stribeck.ident.laws.law_table import LAWS, law_named, laws_on_offer
 from stribeck.ident.laws.parameter import Parameter, verdict
 from stribeck.ident.log.finding import Finding
@@ -86,13 +87,12 @@ def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directio
         raise FitError(f"{data.groups} pass(es) between reversals found, at least {LEAST_ROUND_TRIPS} are needed")
     _check_sign(data)
     laws, offered = laws_on_offer(law), {load: None if load == "none" else motion.loads[load] for load in loads}
+    position = motion.q[motion.points]
+    places = NOWHERE if motion.prismatic else harmonics(
+        motion.q, position, lambda wave: motion.view(np.sign(motion.dq) * wave))
 
     def chosen(ways: Mapping[str, Mapping[str, Array]]) -> FitResult:
-        fit = select(data, offered, laws, ways)
-        if motion.prismatic or not waves_matter(fit, motion.q[motion.points]):
-            return fit
-        places = harmonics(motion.q, motion.q[motion.points], lambda wave: motion.view(np.sign(motion.dq) * wave))
-        return select(data, offered, laws, ways, places=places)
+        return select(data, offered, laws, ways, places=places, uneven=lambda fit: uneven(fit, position))
 
     if directional == "none" or (directional == "auto" and not _both_ways(motion)):
         return chosen({"none": {}})

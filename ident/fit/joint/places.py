@@ -11,7 +11,6 @@ import numpy as np
 from stribeck.ident.arrays import Array
 from stribeck.ident.fit.choice.selection import NOWHERE
 from stribeck.ident.fit.fit_result import FitResult
-from stribeck.ident.fit.residuals.lack_of_fit import lack_of_fit
 from stribeck.ident.log.finding import Finding
 
 _WAVES = {"once a turn": (1,), "twice a turn": (1, 2)}
@@ -55,11 +54,6 @@ def harmonics(position: Array, met: Array | None = None,
                for name, wave in (("place_sin", np.sin), ("place_cos", np.cos))}
     return {"none": {}, **{word: {name: column for name, column in columns.items() if int(name[-1]) in orders}
                            for word, orders in _WAVES.items()}}
-
-
-def waves_matter(fit: FitResult, position: Array) -> bool:
-    """Whether waves have to compete: where friction is said to grow with a load, or residuals show structure over position."""
-    return fit.load != "none" or any(misfit.over == "position" for misfit in lack_of_fit(fit, position)[0])
 
 
 def place_finding(name: str, fit: FitResult, friction: float, position: Array) -> tuple[Finding, ...]:

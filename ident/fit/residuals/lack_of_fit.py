@@ -22,6 +22,7 @@ from stribeck.ident.fit.residuals.white_residuals import Residuals
 
 _OWN = 0.1              # part of a variable's variance within round trips, up to which each has a value of its own
 _FEW = 4                # values of a variable, and degrees of freedom, that a test needs
+_TESTS = 7              # of a joint, about
 _LOADS = 4              # ranges of loads in which round trips of a speed count as replicates
 
 
@@ -79,7 +80,21 @@ def lack_of_fit(fit: FitResult, position: Array | None = None, load: Array | Non
 
 def growth_varies(fit: FitResult) -> bool:
     """Whether residuals say that friction grows with the load of the fit by another part at each speed."""
-    return fit.load != "none" and any(misfit.over == GROWTH for misfit in lack_of_fit(fit)[0])
+    data = fit.data
+    if data is None or data.seen is not None or data.load is None or data.load.ndim > 1:
+        return False
+    rows = Residuals.of(fit)
+    return _shows(_growth(rows, rows.of_trips, _levels(fit, rows), data.speed, data.load))
+
+
+def uneven(fit: FitResult, position: Array) -> bool:
+    """Whether residuals say that friction varies with position."""
+    return _shows(_flipped("position", Residuals.of(fit), position))
+
+
+def _shows(tests: Iterable[Tested]) -> bool:
+    """Whether one of so many tests would show structure."""
+    return any(test.p * _TESTS <= LEVEL for test in tests)
 
 
 def judged(tests: Iterable[Tested]) -> tuple[tuple[Misfit, ...], tuple[Tested, ...]]:
@@ -96,16 +111,13 @@ def _tests(fit: FitResult, position: Array | None, load: Array | None, even: Res
     if data.seen is not None:
         yield from over_passes(rows, data.speed, data.direction, pressed, position)
         return
-    trips = rows.of_trips
-    run = np.zeros(data.groups, dtype=int) if data.run is None else data.run
-    time = np.arange(float(data.groups)) if data.time is None else data.time
-    serial = 0.0 if in_order(rows.mean_of_trips(data.speed), time, run) else fit.serial
-    levels = LevelsInTime.of(trips, time, run, serial)
+    trips, levels = rows.of_trips, _levels(fit, rows)
     for over, x in (("speed", data.speed), ("load", pressed)):
         if x is not None:
             yield from _own(over, rows, trips, levels, x)
     if data.time is not None and np.ptp(data.time) > 0.0:
-        yield from _in_time(trips, levels, data.time + (np.ptp(data.time) + 1.0) * (run - run.min()))
+        run = 0 if data.run is None else data.run - data.run.min()
+        yield from _in_time(trips, levels, data.time + (np.ptp(data.time) + 1.0) * run)
     yield from _replicates(rows, trips, levels, data.speed, pressed)
     if pressed is not None and np.ptp(pressed) > 0.0:
         yield from _growth(rows, trips, levels, data.speed, pressed)
@@ -113,6 +125,16 @@ def _tests(fit: FitResult, position: Array | None, load: Array | None, even: Res
         yield from _flipped("position", rows, position)
     if even is not None:
         yield from _flipped("direction", even, data.speed)
+
+
+def _levels(fit: FitResult, rows: Residuals) -> LevelsInTime:
+    """Levels of the round trips of a fit, less what they share with those before them."""
+    data = fit.data
+    assert data is not None
+    run = np.zeros(data.groups, dtype=int) if data.run is None else data.run
+    time = np.arange(float(data.groups)) if data.time is None else data.time
+    serial = 0.0 if in_order(rows.mean_of_trips(data.speed), time, run) else fit.serial
+    return LevelsInTime.of(rows.of_trips, time, run, serial)
 
 
 def over_passes(rows: Residuals, speed: Array, direction: Array, load: Array | None = None,
