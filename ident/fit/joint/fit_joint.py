@@ -57,8 +57,8 @@ class Options:
     directional: str = "auto"           # how directions may differ: "none", "viscous", "driving"
     torque_basis: str = "drive"         # or "gravity-corrected": torque divided by its scale against gravity
     drift: str = "auto"         # alike in all runs, fitted along where round trips are many; or "none": only reported
-    place: str = "auto"         # waves of friction with position: "none", "once a turn", "twice a turn"
     loss: str = "auto"          # "huber" weighs round trips that went wrong down, "squares" does not, "auto" where there are some
+    place: str = "auto"         # waves of friction with position: "none", "once a turn", "twice a turn"
 
     def __post_init__(self) -> None:
         if self.law != "auto" and not is_law(self.law):

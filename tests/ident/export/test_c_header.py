@@ -16,7 +16,7 @@ from stribeck.ident.calibration.calibration_content import Model
 from stribeck.ident.errors import InputError
 from stribeck.ident.export.c_header import identifier
 from stribeck.ident.export.formats import export
-from stribeck.ident.laws.law_table import LAWS
+from stribeck.ident.laws.law_table import LAWS, WITH_LOADED_VISCOUS
 from stribeck.ident.whole_files import file_sha256
 from tests.ident.export.conftest import ARMS, known, made_joint
 from tests.judges import tree
@@ -187,7 +187,7 @@ def test_every_law_has_a_translation(make_calibration: Callable[..., Calibration
         export(make_calibration(joints={"j1": made_joint(law, "bending", 0)}, seed=list(LAWS).index(law)), "c")
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("law", [law for law in LAWS if law not in WITH_LOADED_VISCOUS])
 def test_load_components_with_coefficients_of_their_own(make_calibration: Callable[..., Calibration], tmp_path: Path,
                                                         law: str) -> None:
     parts = {"radial": (0.1, 8.0), "bending": (0.2, 3.0)}
@@ -200,6 +200,17 @@ def test_load_components_with_coefficients_of_their_own(make_calibration: Callab
     *_, friction, mean = run_header(made, tmp_path, states)
     np.testing.assert_allclose(friction, made.friction(q, dq, ddq), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(mean, friction, rtol=1e-12)
+
+
+@pytest.mark.parametrize("law", WITH_LOADED_VISCOUS)
+def test_viscous_friction_that_grows_with_components_of_the_load_is_refused(make_calibration: Callable[..., Calibration],
+                                                                            law: str) -> None:
+    names = LAWS[law].parameters(True, ("radial", "bending"))
+    joint = replace(made_joint(law, "none", 0), load="components", parameters={name: known(0.1) for name in names},
+                    names=names, correlation=np.eye(len(names)), load_range={"radial": (0.1, 8.0), "bending": (0.2, 3.0)},
+                    load_part=(0.1, 1.0, 2.0))
+    with pytest.raises(InputError, match=f"the law {law} has no translation to C with a coefficient for each component"):
+        export(make_calibration(joints={"j3": joint}), "c")
 
 
 def test_a_law_without_translation_is_refused(make_calibration: Callable[..., Calibration],

@@ -14,6 +14,7 @@ from tests.ident.fit.joint.test_general_motion import pendulum, swing
 
 SPEEDS = np.geomspace(0.02, 1.2, 9)
 PLACES = np.linspace(-1.0, 1.4, 12)             # rad, of the bins of a stroke: not even about zero
+SEEDS = 3
 WEIGHTS = (2.0, 6.0, 10.0, 14.0)                # N·m of gravity at the most, by posture
 
 
@@ -34,11 +35,11 @@ def trips(seed: int, ripple: float = 0.0, order: int = 1, slope: float = 0.0, we
 
 
 def found(**of) -> list[JointFit]:
-    return [identify_joint(trips(seed, **of), load_mechanism("lab6"), "j4") for seed in range(6)]
+    return [identify_joint(trips(seed, **of), load_mechanism("lab6"), "j4") for seed in range(SEEDS)]
 
 
 @pytest.mark.parametrize("order", [1, 2])
-@pytest.mark.parametrize("phase", [0.6, 2.1, 4.0])
+@pytest.mark.parametrize("phase", [0.6, 4.0])
 def test_a_wave_is_no_load_and_levels_are_those_of_the_mean(order, phase):
     """Over the range of positions, whose mean is not that of the turn."""
     even = np.linspace(PLACES.min(), PLACES.max(), 1001)
@@ -59,7 +60,7 @@ def test_a_load_that_is_there_is_found_beside_a_wave(ripple):
     """And no wave where there is none, but by chance."""
     joints = found(ripple=ripple, slope=0.08)
     assert {joint.fit.load for joint in joints} == {"torque"}
-    assert sum(joint.fit.place != "none" for joint in joints) == (6 if ripple else pytest.approx(0, abs=1))
+    assert sum(joint.fit.place != "none" for joint in joints) == (SEEDS if ripple else pytest.approx(0, abs=1))
     for joint in joints:
         coefficient = joint.fit.parameters["coulomb_coefficient"]
         assert coefficient.verdict == "identified"
