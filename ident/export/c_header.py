@@ -212,12 +212,15 @@ def _law(joint: JointCalibration) -> Law:
     return law
 
 
+_WEIGHED = {"coulomb_coefficient", "static_coefficient"}        # of which C code has one for each component of the load
+
+
 def _call(joint: JointCalibration | None, j: int, at: list[int]) -> str:
     """The law in C; load components, which `_weights` adds up, raise its levels by themselves."""
     if joint is None:
         return "NAN"
     function = _law(joint).function
-    if joint.components and "viscous_coefficient" in inspect.signature(function).parameters:
+    if joint.components and set(_law(joint).with_load) - _WEIGHED:
         raise InputError(f"the law {joint.law} has no translation to C with a coefficient for each component of the load; fit it "
                          "with a single load, or export to json, csv or ros2")
     known = {name: value for name, value in joint.values.items() if name in inspect.signature(function).parameters}

@@ -243,7 +243,7 @@ def _noting_other_loads(fit: FitResult, load: str, alike: Mapping[str, float]) -
 
 
 def _doubting_the_load(fit: FitResult, waves: Sequence[tuple[str, float]]) -> FitResult:
-    """With intervals down to no growth with the load where waves, with Coulomb friction beside them, predict as well without."""
+    """The fit, unsure of its load where waves predict as well: each with its Coulomb friction, which the interval then holds."""
     if not waves:
         return fit
     note = (f"friction that waves with position, {waves[0][0]}, and does not grow with the load predicts as well: round trips "

@@ -176,10 +176,11 @@ def offset_finding(name: str, gravity: Mapping[str, Parameter], friction: float)
 
 
 def _beside_scaled(scale: Parameter | None) -> str:
-    """Which gravity the offset goes with, where the torque is surely another multiple of the model's than 1."""
-    if scale is None or scale.value is None or scale.low is None or scale.high is None or scale.low <= 1.0 <= scale.high:
+    """Beside which gravity the offset was fitted, where that is surely not the model's."""
+    if (scale is None or scale.value is None or scale.low is None or scale.high is None or scale.low <= 1.0 <= scale.high
+            or abs(scale.value - 1.0) < _TRIFLE):
         return ""
-    return f"; it goes with {scale.value:.3g} times the model's gravity, as the torque says"
+    return f". The offset was fitted beside {scale.value:.3g} times the model's gravity, which is what the torque shows"
 
 
 def gear_note(gravity: dict[str, Parameter], fit: FitResult) -> dict[str, Parameter]:

@@ -17,7 +17,7 @@ _WAVES = {"once a turn": (1,), "twice a turn": (1, 2)}
 _GAP = 1.0              # rad between points, up to which waves are known in the places between them, too
 _FINE = 501             # places that a mean over a stretch is taken of
 _LEAST = 0.3            # rad of places that a joint has to see, or any slow change of friction would look like a harmonic
-_TURNS = 3.0            # rad from which waves are known as waves
+_TURNS = 3.0            # rad of positions over which a change with position can be told to be a wave
 _TRIFLE = 0.01          # of the friction, below which a wave is not worth a word
 
 

@@ -81,10 +81,10 @@ def test_round_trips_of_a_direction_without_viscous_friction() -> None:
 
 
 @pytest.mark.parametrize(("scale", "said"), [
-    (1.07, "; it goes with 1.07 times the model's gravity, as the torque says"), (1.01, "")])
+    (1.07, ". The offset was fitted beside 1.07 times the model's gravity, which is what the torque shows"), (1.01, "")])
 def test_an_offset_says_which_gravity_it_goes_with(scale: float, said: str) -> None:
     gravity = {"offset": Parameter(0.8, 0.1, 0.6, 1.0, "N·m", "identified"),
-               "scale": Parameter(scale, 0.01, scale - 0.02, scale + 0.02, "1", "identified")}
+               "scale": Parameter(scale, 0.01, scale - 0.005, scale + 0.005, "1", "identified")}
     (found,) = offset_finding("elbow", gravity, 4.0)
     assert found.text == ("elbow: torque offset of 0.8 ± 0.2 N·m: Coulomb friction is 1.6 N·m greater forward, or the torque's "
                           f"zero or the model's gravity is off. export --offset adds it to the friction{said}")
