@@ -25,7 +25,7 @@ from stribeck.ident.log.finding import Finding
 
 DIFFERENCES = {"viscous": "viscous_difference", "driving": "driving_difference"}
 _OF = {"viscous": "viscous", "driving": "coulomb_coefficient"}         # of which parameter directions have a value each
-_TRIFLE = 0.02          # of the friction: a smaller torque offset is no finding
+_TRIFLE = 0.02          # of friction, or of gravity: a smaller offset is no finding, a smaller error of the scale no word
 _APART = 0.1            # part of the driving column that scale and offset must leave, or they look the same
 _ROUND_TRIPS = 12       # fewer than these make no claim
 
