@@ -2,7 +2,7 @@
 
 A fit without some round trips needs no points: their sums of products W (`variable_projection`) are taken from those of all. They
 are summed over blocks at once, which for long runs is much less than for each round trip.
-Nonlinear parameters are searched anew for each block that is left out, on a grid that is finer around the optimum of all.
+Nonlinear parameters are searched anew for each block that is left out, on a grid with a finer one around the optimum of all.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from stribeck.ident.fit.law_fit import speed_classes
 from stribeck.ident.fit.law_on_points import prior_squares
 from stribeck.ident.fit.noise import Noise
 from stribeck.ident.fit.points import FitPoints
-from stribeck.ident.fit.search_range import combined, search_axes
+from stribeck.ident.fit.search_range import grid_near
 from stribeck.ident.fit.variable_projection import row_blocks, weighted_spread, whitened_rows
 from stribeck.ident.laws.law import Law
 
@@ -57,7 +57,7 @@ def held_out_errors(data: FitPoints, law: Law, noise: Noise, whole: Mapping[str,
     b, g, n = np.arange(int(block.max()) + 1), np.arange(len(block)), np.arange(len(data.group))
     apart = weighted_spread(data) / noise.within**2
     least, white, plain = np.full(len(b), np.inf), np.zeros(len(g)), np.zeros(len(g))
-    for rows in row_blocks(data, law, near(data, law, whole)):
+    for rows in row_blocks(data, law, grid_near(data, law, whole)):
         means, about = whitened_rows(data, rows, noise)                                         # (K, G, q), (K, N, q)
         own = (product_sums(means[:, trips], block[trips])
                + product_sums(about[:, points], block[data.group][points]))                     # (K, B, q, q)
@@ -79,12 +79,3 @@ def held_out_errors(data: FitPoints, law: Law, noise: Noise, whole: Mapping[str,
         plain[better] = np.bincount(data.group, square if data.count is None else data.count * square)[better]
     spread = 0.0 if data.spread is None else float(data.spread.sum())
     return np.log1p(np.maximum(0.0, white)), float(np.sqrt((plain.sum() + spread) / data.samples.sum()))
-
-
-_NEAR, _FINE = 0.15, 13     # range of the logarithm around a known nonlinear parameter, and points in it, that are tried
-
-
-def near(data: FitPoints, law: Law, at: Mapping[str, float]) -> dict[str, Array]:
-    """The grid of the search, made finer around known nonlinear parameters."""
-    fine = np.exp(_NEAR * np.linspace(-1.0, 1.0, _FINE))
-    return combined({name: np.union1d(values, at[name] * fine) for name, values in search_axes(data, law).items()})

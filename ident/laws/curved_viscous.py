@@ -13,6 +13,7 @@ from stribeck.ident.laws.quantity import (
     SATURATION_VELOCITY,
     STATIC,
     STATIC_PER_LOAD,
+    STRIBECK_EXPONENT,
     STRIBECK_VELOCITY,
     VISCOUS_BEYOND,
     VISCOUS_EXPONENT,
@@ -69,15 +70,17 @@ def kinked_viscous(w: ArrayLike, coulomb: float, viscous_beyond: float, kink_vel
 
 def stribeck_power(w: ArrayLike, coulomb: float, static: float, stribeck_velocity: float, viscous_power: float,
                    viscous_exponent: float, coulomb_coefficient: float = 0.0, static_coefficient: float = 0.0,
-                   load: ArrayLike | None = None) -> Array:
+                   stribeck_exponent: float = 2.0, load: ArrayLike | None = None) -> Array:
     r"""`stribeck` with a viscous part that grows with a power of speed.
 
-    .. math:: \tau_f = [C + (S - C) e^{-|\omega/\omega_s|^2} + k_p |\omega / (1\,\mathrm{rad/s})|^p] \operatorname{sgn}(\omega)
+    .. math:: \tau_f = [C + (S - C) e^{-|\omega/\omega_s|^\delta} + k_p |\omega / (1\,\mathrm{rad/s})|^p]
+              \operatorname{sgn}(\omega)
 
     Parameters as in `stribeck` and `power_viscous`.
     """
     w = np.asarray(w, dtype=float)
-    falling = stribeck(w, coulomb, static, stribeck_velocity, 0.0, coulomb_coefficient, static_coefficient, load=load)
+    falling = stribeck(w, coulomb, static, stribeck_velocity, 0.0, coulomb_coefficient, static_coefficient, stribeck_exponent,
+                       load)
     return np.asarray(falling + viscous_power * np.abs(w) ** viscous_exponent * np.sign(w))
 
 
@@ -114,17 +117,21 @@ static inline double @_kinked_viscous(double w, double c0, double beyond, double
 }
 """)
 
-STRIBECK_POWER = Law(
-    "stribeck-power", stribeck_power,
-    (COULOMB, STATIC, VISCOUS_POWER, COULOMB_PER_LOAD, STATIC_PER_LOAD, STRIBECK_VELOCITY, VISCOUS_EXPONENT), competes=True,
-    loses=("the Stribeck effect", "the bend of the viscous part"),
-    equation=("{lhs} = [<i>C</i> + (<i>S</i> − <i>C</i>) <i>e</i><sup>−(|{w}|/{stribeck_velocity})²</sup> + "
-              "{viscous_power} |{w}|<sup>{viscous_exponent}</sup>] sgn {w}"),
-    c="""
+_QUANTITIES = (COULOMB, STATIC, VISCOUS_POWER, COULOMB_PER_LOAD, STATIC_PER_LOAD, STRIBECK_VELOCITY, VISCOUS_EXPONENT)
+_LOSES = ("the Stribeck effect", "the bend of the viscous part")
+_EQUATION = ("{lhs} = [<i>C</i> + (<i>S</i> − <i>C</i>) <i>e</i><sup>−(|{w}|/{stribeck_velocity})"
+             '<span class="up">EXPONENT</span></sup> + {viscous_power} |{w}|<sup>{viscous_exponent}</sup>] sgn {w}')
+_C = """
 static inline double @_stribeck_power(double w, double c0, double s0, double ws, double power, double exponent, double c1,
-                                      double s1, double load)
+                                      double s1, double delta, double load)
 {
     const double c = c0 + c1 * load, s = s0 + s1 * load;
-    return (c + (s - c) * exp(-(w / ws) * (w / ws)) + power * pow(fabs(w), exponent)) * @_sign(w);
+    return (c + (s - c) * exp(-pow(fabs(w / ws), delta)) + power * pow(fabs(w), exponent)) * @_sign(w);
 }
-""")
+"""
+
+STRIBECK_POWER = Law("stribeck-power", stribeck_power, _QUANTITIES, _EQUATION.replace("EXPONENT", "2"), _C, loses=_LOSES,
+                     competes=True)
+
+STRIBECK_FREE_POWER = Law("stribeck-free-power", stribeck_power, (*_QUANTITIES, STRIBECK_EXPONENT),
+                          _EQUATION.replace("EXPONENT", "{stribeck_exponent}"), _C, loses=_LOSES, competes=True)

@@ -60,13 +60,13 @@ class Quantity:
         """Unit for a revolute or prismatic joint."""
         return self.unit.format(**(_SLIDES if prismatic else _TURNS))
 
-    def grid(self, velocity: ArrayLike) -> Array:
+    def grid(self, velocity: ArrayLike, tried: int | None = None) -> Array:
         """Values worth trying for points at these velocities [rad/s], ascending, shape (tried,)."""
         if self.search is None:
             raise ValueError(f"{self.name} has no search range: laws are linear in it")
         speed = np.abs(np.asarray(velocity, dtype=float))
         low, high = self.search(float(speed.min()), float(speed.max()))
-        return np.asarray(np.geomspace(low, max(high, 1.01 * low), self.tried))
+        return np.asarray(np.geomspace(low, max(high, 1.01 * low), tried or self.tried))
 
     def component(self, part: str) -> "Quantity":
         """The same coefficient for one component of the load."""

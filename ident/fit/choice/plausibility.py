@@ -81,7 +81,7 @@ class Evidence:
                        covariance=np.concatenate((self.covariance, other.covariance)))
 
 
-_FINER = 5              # into how many parts a cell of the search is divided,
+_FINER = {1: 5, 2: 5}   # by the number of axes: into how many parts a cell of the search is divided on each; else 3,
 _TOO_MUCH = 0.2         # where one alone holds more than this part of all,
 _TIMES = 3              # so often at most
 _HOPELESS = 12.0        # by which the logarithm of a law's likelihood is too small for a closer look
@@ -123,6 +123,7 @@ class Judge:
         if not law.nonlinear:
             return rough
         step = np.array([np.log(axis[1] / axis[0]) for axis in search_axes(data, law).values()])
+        finer = _FINER.get(len(step), 3)
         for _ in range(_TIMES):
             share = np.exp(rough.log - rough.total)
             k = int(np.argmax(share))
@@ -130,12 +131,12 @@ class Judge:
                 break
             at = np.log(np.column_stack([rough.grid[name] for name in law.nonlinear]))
             inside = (np.abs(at - at[k]) < 1.5 * step).all(axis=1)          # finest cells: it, and those beside it
-            part = step[None] * ((np.arange(_FINER) - (_FINER - 1) / 2.0) / _FINER)[:, None]
+            part = step[None] * ((np.arange(finer) - (finer - 1) / 2.0) / finer)[:, None]
             moved = np.stack(np.meshgrid(*part.T, indexing="ij"), axis=-1).reshape(-1, len(step))
             there = np.exp((at[inside][:, None] + moved).reshape(-1, len(step)))
             volume = np.repeat(rough.volume[inside], len(moved)) - np.log(len(moved))
-            finer = self.at(Moments.of(data, law, dict(zip(law.nonlinear, there.T, strict=True))), volume)
-            rough, step = rough.without(inside).joined(finer), step / _FINER
+            close = self.at(Moments.of(data, law, dict(zip(law.nonlinear, there.T, strict=True))), volume)
+            rough, step = rough.without(inside).joined(close), step / finer
         return rough
 
     def at(self, whole: Moments, volume: Array) -> Evidence:

@@ -33,7 +33,8 @@ from stribeck.ident.laws.parameter import verdict
 RIVAL = 2.0             # standard errors by which a load, or what is rarer (a tool, directions that differ), must win
 ORDER = ("none", "normal", "torque", "bending", "components", "load")     # which load wins an exact tie
 NOWHERE: Mapping[str, Mapping[str, Array]] = {"none": {}}      # waves: friction is the same in all positions
-_SLOW = 2               # nonlinear parameters from which laws compete only with the load that was chosen
+_SLOW = 2               # nonlinear parameters from which laws compete only with the load, and the waves, that were chosen
+_NEEDED = 0.3           # share of these together, from which laws with still more such parameters compete
 _PLAUSIBLE = 0.02       # share from which a law is fitted and may be chosen
 _LIKELY = 0.5           # share of a Stribeck effect from which a law that has one may be chosen
 _AS_GOOD = 1.005        # times the error of a load, up to which waves without it predict as well
@@ -187,8 +188,8 @@ def select(data: FitPoints, loads: Mapping[str, Array | None], laws: tuple[str, 
         race = race.joined(_Race.of(waved, noise, "none" in loads))
         k = race.winner
     sides, fits, errors, plain, dismissed, speed = race.sides, race.fits, race.errors, race.plain, race.dismissed, race.speed
-    slow = _taking([law for law in offered if law not in quick], sides[k].load)
-    sides[k] = side = replace(sides[k], contest=sides[k].contest.with_laws(slow))
+    sides[k] = side = replace(sides[k], contest=_with_slow(sides[k].contest, _taking(
+        [law for law in offered if law not in quick], sides[k].load)))
     best = side.closest()
     fit = with_intervals(best, side.load)
     if len(side.contest.laws) > 1:
@@ -214,6 +215,16 @@ def _side(data: FitPoints, laws: Sequence[Law], load: tuple[str, Array | None], 
     whole = replace(data, load=load[1], components=components if load[0] == "components" else (),
                     nuisance={**data.nuisance, **way[1], **place[1]})
     return _Side(load[0], way[0], place[0], whole, Contest.of(whole.condensed(), _taking(laws, load[0])))
+
+
+def _with_slow(contest: Contest, laws: Sequence[Law]) -> Contest:
+    """With laws of several nonlinear parameters, those of most only where laws of fewer are plausible, taken together."""
+    for several in sorted({len(law.nonlinear) for law in laws}):
+        fewer = [share for law, share in zip(contest.laws, contest.mixture.shares, strict=True)
+                 if _SLOW <= len(law.nonlinear) < several]
+        if not fewer or sum(fewer) >= _NEEDED:
+            contest = contest.with_laws([law for law in laws if len(law.nonlinear) == several])
+    return contest
 
 
 def _taking(laws: Sequence[Law], load: str) -> list[Law]:

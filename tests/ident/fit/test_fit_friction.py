@@ -25,6 +25,8 @@ LAW_TRUTHS = {
     "kinked": {"coulomb": 4.0, "viscous_beyond": 5.0, "kink_velocity": 0.3},
     "saturating": {"coulomb": 4.0, "viscous_level": 5.0, "saturation_velocity": 0.3},
     "stribeck-power": {"coulomb": 4.0, "static": 6.0, "stribeck_velocity": 0.05, "viscous_power": 6.0, "viscous_exponent": 0.7},
+    "stribeck-free-power": {"coulomb": 4.0, "static": 6.0, "stribeck_velocity": 0.05, "stribeck_exponent": 1.3,
+                            "viscous_power": 6.0, "viscous_exponent": 0.7},
     "loaded-viscous": {"coulomb": 4.0, "viscous": 6.0},                 # without a load they are other laws
     "stribeck-loaded-viscous": {"coulomb": 4.0, "static": 6.0, "stribeck_velocity": 0.05, "viscous": 6.0},
 }
