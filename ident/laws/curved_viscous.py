@@ -10,6 +10,7 @@ from stribeck.ident.laws.quantity import (
     COULOMB,
     COULOMB_PER_LOAD,
     KINK_VELOCITY,
+    KINK_WIDTH,
     SATURATION_VELOCITY,
     STATIC,
     STATIC_PER_LOAD,
@@ -68,6 +69,20 @@ def kinked_viscous(w: ArrayLike, coulomb: float, viscous_beyond: float, kink_vel
     return np.asarray((coulomb + coulomb_coefficient * load_level(load) + viscous_beyond * rising) * np.sign(w))
 
 
+def rounded_kink(w: ArrayLike, coulomb: float, viscous_beyond: float, kink_velocity: float, kink_width: float,
+                 coulomb_coefficient: float = 0.0, load: ArrayLike | None = None) -> Array:
+    r"""Friction that is flat and begins to rise about a speed, as where a film of lubricant takes over little by little.
+
+    .. math:: \tau_f = \{c_0 + c_1 L + k_b \omega_r [s((|\omega| - \omega_k) / \omega_r) - s(-\omega_k / \omega_r)]\}
+              \operatorname{sgn}(\omega), \quad s(x) = \ln(1 + e^x)
+
+    Parameters as in `kinked_viscous`; `kink_width` is the range w_r of speeds about w_k over which the slope grows [rad/s].
+    """
+    w = np.asarray(w, dtype=float)
+    rising = np.logaddexp(0.0, (np.abs(w) - kink_velocity) / kink_width) - np.logaddexp(0.0, -kink_velocity / kink_width)
+    return np.asarray((coulomb + coulomb_coefficient * load_level(load) + viscous_beyond * kink_width * rising) * np.sign(w))
+
+
 def stribeck_power(w: ArrayLike, coulomb: float, static: float, stribeck_velocity: float, viscous_power: float,
                    viscous_exponent: float, coulomb_coefficient: float = 0.0, static_coefficient: float = 0.0,
                    stribeck_exponent: float = 2.0, load: ArrayLike | None = None) -> Array:
@@ -114,6 +129,24 @@ KINKED = Law(
 static inline double @_kinked_viscous(double w, double c0, double beyond, double wk, double c1, double load)
 {
     return (c0 + c1 * load + beyond * fmax(0.0, fabs(w) - wk)) * @_sign(w);
+}
+""")
+
+ROUNDED_KINK = Law(
+    "rounded-kink", rounded_kink, (COULOMB, VISCOUS_BEYOND, COULOMB_PER_LOAD, KINK_VELOCITY, KINK_WIDTH), competes=True,
+    loses=("the kink of the viscous part",),
+    equation=("{lhs} = {{<i>C</i> + {viscous_beyond} {kink_width} [<i>s</i>((|{w}| − {kink_velocity})/{kink_width}) − "
+              "<i>s</i>(−{kink_velocity}/{kink_width})]}} sgn {w}, <i>s</i>(<i>x</i>) = ln(1 + <i>e</i><sup><i>x</i></sup>)"),
+    c="""
+static inline double @_softplus(double x)
+{
+    return fmax(0.0, x) + log1p(exp(-fabs(x)));
+}
+
+static inline double @_rounded_kink(double w, double c0, double beyond, double wk, double width, double c1, double load)
+{
+    const double rising = @_softplus((fabs(w) - wk) / width) - @_softplus(-wk / width);
+    return (c0 + c1 * load + beyond * width * rising) * @_sign(w);
 }
 """)
 

@@ -3,7 +3,14 @@
 
 from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.laws.coulomb_viscous import COULOMB_VISCOUS, QUADRATIC
-from stribeck.ident.laws.curved_viscous import KINKED, POWER, SATURATING, STRIBECK_FREE_POWER, STRIBECK_POWER
+from stribeck.ident.laws.curved_viscous import (
+    KINKED,
+    POWER,
+    ROUNDED_KINK,
+    SATURATING,
+    STRIBECK_FREE_POWER,
+    STRIBECK_POWER,
+)
 from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.loaded_viscous import LOADED_VISCOUS, STRIBECK_LOADED_VISCOUS
 from stribeck.ident.laws.quantity import BESIDE, COMPONENTS, Quantity
@@ -14,7 +21,7 @@ from stribeck.ident.plugins import installed, load
 GROUP = "stribeck.laws"         # entry points of laws that other packages bring: each a `Law`
 
 LAWS: dict[str, Law] = {law.name: law for law in (
-    COULOMB_VISCOUS, STRIBECK, STRIBECK_FREE, TUSTIN, BROWN_MCPHEE, ANDERSSON, QUADRATIC, POWER, SATURATING, KINKED,
+    COULOMB_VISCOUS, STRIBECK, STRIBECK_FREE, TUSTIN, BROWN_MCPHEE, ANDERSSON, QUADRATIC, POWER, SATURATING, KINKED, ROUNDED_KINK,
     STRIBECK_POWER, STRIBECK_FREE_POWER, LOADED_VISCOUS, STRIBECK_LOADED_VISCOUS)}
 WITH_LOADED_VISCOUS = (LOADED_VISCOUS.name, STRIBECK_LOADED_VISCOUS.name)       # on offer where growth varies with speed
 

@@ -96,6 +96,8 @@ VISCOUS_PER_LOAD = per_load(VISCOUS, "viscous per load", ("k", "1"), "s/{q}")
 VISCOUS_BEYOND = Quantity("viscous_beyond", "{tau}·s/{q}", "viscous friction beyond the kink", ("k", "b"), "viscous")
 KINK_VELOCITY = Quantity("kink_velocity", "{q}/s", "velocity of the kink", ("ω", "k"), "w_k", tried=16,
                          search=lambda slowest, fastest: (0.1 * fastest, 0.8 * fastest))
+KINK_WIDTH = Quantity("kink_width", "{q}/s", "width of the kink", ("ω", "r"), "w_r", tried=8,
+                      search=lambda slowest, fastest: (0.02 * fastest, 0.4 * fastest))
 STRIBECK_VELOCITY = Quantity("stribeck_velocity", "{q}/s", "Stribeck velocity", ("ω", "s"), "w_s", knee=True, tried=32,
                              search=lambda slowest, fastest: (0.7 * slowest, 0.5 * fastest))
 STRIBECK_EXPONENT = Quantity("stribeck_exponent", "1", "Stribeck exponent", ("δ", ""), "exponent",

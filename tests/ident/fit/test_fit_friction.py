@@ -23,6 +23,7 @@ LAW_TRUTHS = {
     "quadratic": {"coulomb": 4.0, "viscous": 6.0, "viscous_quadratic": 2.0},
     "power": {"coulomb": 4.0, "viscous_power": 6.0, "viscous_exponent": 0.7},
     "kinked": {"coulomb": 4.0, "viscous_beyond": 5.0, "kink_velocity": 0.3},
+    "rounded-kink": {"coulomb": 4.0, "viscous_beyond": 5.0, "kink_velocity": 0.3, "kink_width": 0.06},
     "saturating": {"coulomb": 4.0, "viscous_level": 5.0, "saturation_velocity": 0.3},
     "stribeck-power": {"coulomb": 4.0, "static": 6.0, "stribeck_velocity": 0.05, "viscous_power": 6.0, "viscous_exponent": 0.7},
     "stribeck-free-power": {"coulomb": 4.0, "static": 6.0, "stribeck_velocity": 0.05, "stribeck_exponent": 1.3,
