@@ -26,7 +26,7 @@ from stribeck.ident.arrays import Array, Groups
 from stribeck.ident.fit.group_sums import group_sum
 from stribeck.ident.fit.residuals.white_residuals import Residuals
 
-WAVES = 8               # half periods of the quickest wave over the range of a variable
+WAVES = 5               # half periods of the quickest wave over the range of a variable
 PLACES = 32             # values of the variable at most, up to which sums are taken
 _FLIPS = 9999           # how often signs are drawn
 _LEVERAGE = 0.9         # most of a round trip's residual that the fit may have taken away

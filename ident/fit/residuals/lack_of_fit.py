@@ -4,7 +4,7 @@ Where every round trip has a speed and a load, its level is the observation (`ra
 general motion, is judged with the signs of whole round trips or passes (`flipped_p`). Levels that wander in the order of time are
 no misfit of the law: what they share with those before them is taken off first, unless speeds were measured in their order, where
 nothing can tell the two apart. Near-replicates, of one speed and one range of loads, are held against the law, too (F test). The
-chances are multiplied by the number of tests (Bonferroni).
+test over speed, which is what laws are about, has half of the level for itself, the others share the rest alike (Bonferroni).
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,6 +22,7 @@ from stribeck.ident.fit.residuals.white_residuals import Residuals
 
 _OWN = 0.1              # part of a variable's variance within round trips, up to which each has a value of its own
 _FEW = 4                # values of a variable, and degrees of freedom, that a test needs
+_FIRST = "speed"        # the test that has half of the level for itself
 _TESTS = 7              # of a joint, about
 _LOADS = 4              # ranges of loads in which round trips of a speed count as replicates
 
@@ -99,9 +100,13 @@ def _shows(tests: Iterable[Tested]) -> bool:
 
 def judged(tests: Iterable[Tested]) -> tuple[tuple[Misfit, ...], tuple[Tested, ...]]:
     """Those of the tests of a joint that tell of structure, the surest first."""
-    ordered = sorted(tests, key=lambda test: test.p)
-    shown = tuple(test for test in ordered if test.p * len(ordered) <= LEVEL)
-    return tuple(_misfit(test, len(ordered)) for test in shown), shown
+    tests = list(tests)
+    others = sum(test.over != _FIRST for test in tests)
+    half = 0.5 if 0 < others < len(tests) else 1.0
+    part = {test.over: half if test.over == _FIRST else half / others for test in tests}      # of the level, for each
+    ordered = sorted(tests, key=lambda test: test.p / part[test.over])
+    shown = tuple(test for test in ordered if test.p <= LEVEL * part[test.over])
+    return tuple(_misfit(test, part[test.over]) for test in shown), shown
 
 
 def _tests(fit: FitResult, position: Array | None, load: Array | None, even: Residuals | None) -> Iterator[Tested]:
@@ -204,10 +209,10 @@ def _replicates(rows: Residuals, trips: Residuals, levels: LevelsInTime, speed: 
         yield Tested("repeats", trips, mean_speed, cell, ratio_p(levels.own, levels.seen(means)))
 
 
-def _misfit(test: Tested, tests: int) -> Misfit:
+def _misfit(test: Tested, part: float) -> Misfit:
     place, mean = test.means
     k = int(np.argmax(np.abs(mean)))
-    return Misfit(test.over, min(1.0, test.p * tests), float(mean[k]), float(place[k]))
+    return Misfit(test.over, min(1.0, test.p / part), float(mean[k]), float(place[k]))
 
 
 _WINDOWS, _IN_WINDOW = 10, 3        # at most so many, with at least so many rows each
