@@ -1,8 +1,8 @@
 """Public arms, `stribeck init` and `stribeck calibrate`: which run through in simulation, how long it takes, how near the truth.
 
 Every arm comes from a package that anybody can install. The ready posture is the maker's where one is usual, and nothing else is
-touched: what `init` marks as needed `calibrate` assumes. Each arm has the friction that `init` guesses, once with the rotors'
-inertia and once without any.
+touched: what `init` marks as needed `calibrate` assumes. Each arm has the friction that `init` guesses, with noise and a scatter
+from stroke to stroke: once so, once without the rotors' inertia, once with the noise alone.
 """
 
 import argparse
@@ -99,7 +99,8 @@ ARMS = {
     **{f"robosuite-{name}": PublicArm(_ROBOSUITE, f"models/assets/robots/{name}/robot.xml")
        for name in ("panda", "sawyer", "iiwa", "jaco", "kinova3", "ur5e", "xarm7")},
 }
-TRUTHS = ("as init guesses", "no rotor inertia")
+TRUTHS = ("as init guesses", "no rotor inertia", "noise alone")
+_PARAMETERS = ("coulomb", "static", "viscous", "stribeck_velocity")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -155,19 +156,30 @@ def judge(out: Path) -> dict[str, Any]:
     runs = [load_run(path) for path in find_runs(out)]
     calibration, truth = identify(runs).calibration, SimulatedArm(runs[0].arm)
     met = np.vstack([run.signals["q"] for run in runs])
-    errors = friction_within(calibration, truth, met[::max(1, len(met) // _MET)])
+    errors, held = friction_within(calibration, truth, met[::max(1, len(met) // _MET)])
+    identified, covered = intervals_that_cover(calibration, truth)
     return {"error": {joint: round(value, 5) for joint, value in errors.items()},
+            "held": {joint: round(value, 5) for joint, value in held.items()}, "identified": identified, "covered": covered,
             "robot_s": round(sum(float(run.t[-1]) for run in runs), 1),
             "left_out": [joint for joint in truth.names if joint not in errors]}
 
 
-def friction_within(calibration: Calibration, truth: SimulatedArm, met: np.ndarray) -> dict[str, float]:
-    """Rms of predicted minus true friction over rms friction, joint by joint.
+def intervals_that_cover(calibration: Calibration, truth: SimulatedArm) -> tuple[int, int]:
+    """How many parameters that the truth has, too, are identified, and how many of their intervals hold it."""
+    entries = [(joint.parameters.get(name), float(truth.truth.column(name)[truth.names.index(joint_name)]))
+               for joint_name, joint in calibration.joints.items() for name in _PARAMETERS]
+    found = [low <= true <= high for entry, true in entries if entry is not None and entry.verdict == "identified"
+             and (low := entry.low) is not None and (high := entry.high) is not None]
+    return len(found), sum(found)
+
+
+def friction_within(calibration: Calibration, truth: SimulatedArm, met: np.ndarray) -> tuple[dict[str, float], dict[str, float]]:
+    """Rms of predicted minus true friction over rms friction, and the share of states whose band holds it, joint by joint.
 
     Over 50 speeds, even in the logarithm over the tested range, 20 loads from the least to the greatest at the positions `met`,
     shape (N, n), and both directions.
     """
-    weights, out = joint_loads(calibration.mechanism, met).torque, {}
+    weights, out, held = joint_loads(calibration.mechanism, met).torque, {}, {}
     for name, joint in calibration.joints.items():
         j = truth.names.index(name)
         loads = np.linspace(weights[:, j].min(), weights[:, j].max(), _LOADS)
@@ -178,15 +190,20 @@ def friction_within(calibration: Calibration, truth: SimulatedArm, met: np.ndarr
         where, rate = np.broadcast_to(q, dq.shape).reshape(-1, met.shape[1]), dq.reshape(-1, met.shape[1])
         true, predicted = truth.friction(where, rate)[:, j], calibration.friction(where, rate)[:, j]
         out[name] = float(np.sqrt(np.mean((predicted - true) ** 2) / np.mean(true**2)))
-    return out
+        loads_there = joint_loads(calibration.mechanism, where, rate)
+        band = joint.band(rate[:, j], joint.load_of(lambda kind, all_loads=loads_there, j=j: all_loads.get(kind)[:, j]))
+        held[name] = float(np.mean(np.abs(predicted - true) <= band))
+    return out, held
 
 
 def change(file: Path, arm: PublicArm, truth: str) -> None:
-    """The ready posture that is usual, and rotors without inertia where the truth has none; nothing else is touched."""
+    """The ready posture that is usual, rotors without inertia or strokes without scatter where the truth has none; no more."""
     table = tomlkit.parse(file.read_text(encoding="utf-8"))
     if truth == TRUTHS[1]:
         for rotor in table["simulation"]["joints"].values():
             del rotor["armature"]
+    if truth == TRUTHS[2]:
+        table["simulation"]["stroke_scatter"] = 0.0
     if arm.home:
         table["workspace"] = {"home": list(arm.home)}
     file.write_text(tomlkit.dumps(table), encoding="utf-8")
@@ -204,18 +221,24 @@ def _command(*words: object) -> tuple[int, str, float]:
     return done.returncode, said, round(time.perf_counter() - began, 1)
 
 
+def _least(one: dict[str, Any]) -> str:
+    held = one.get("held", {})
+    return f"{100.0 * min(held.values()):.0f} %, {min(held, key=held.get)}" if held else "-"
+
+
 def _table(results: list[dict[str, Any]]) -> str:
     """An arm a row, a truth a group of columns; what was said where it did not run through."""
     there = [one for one in results if "init_s" in one]
     absent = sorted({one["arm"] for one in results} - {one["arm"] for one in there})
-    rows = ["| arm | model | truth | ran through | wall time s | robot time s | friction error, worst joint | left out |",
-            "|---|---|---|---|---|---|---|---|"]
+    rows = ["| arm | model | truth | ran through | wall time s | robot time s | friction error, worst joint | states whose "
+            "band holds, least joint | identified intervals that cover | left out |", "|" + "---|" * 10]
     for one in there:
         arm, error = ARMS[one["arm"]], one.get("error", {})
         worst = max(error, key=error.get, default=None)
         told = f"{100.0 * error[worst]:.2f} %, {worst}" if worst else "-"
         rows.append(f"| {one['arm']} | {arm.package}: {Path(arm.file).name} | {one['truth']} | {'yes' if one['ok'] else 'no'} | "
                     f"{one.get('seconds', one['init_s']):.0f} | {one.get('robot_s', 0.0):.0f} | {told} | "
+                    f"{_least(one)} | {one.get('covered', 0)} of {one.get('identified', 0)} | "
                     f"{', '.join(one.get('left_out', ())) or '-'} |")
     ran = [one for one in there if one["ok"]]
     names = {one["arm"] for one in there}
@@ -223,6 +246,14 @@ def _table(results: list[dict[str, Any]]) -> str:
     rows += ["", f"{len(ran)} of {len(there)} campaigns of {len(names)} arms ran through; friction error of the worst joint: "
              f"median {float(np.median(errors)):.2f} %, at most {max(errors):.2f} %. Models stand alone: meshes that lie "
              "elsewhere in their packages take no part in checks for collision."]
+    for truth in TRUTHS:
+        own = [one for one in ran if one["truth"] == truth]
+        identified, covered = (sum(one[key] for one in own) for key in ("identified", "covered"))
+        bands = [value for one in own for value in one["held"].values()]
+        if own:
+            share, full = covered / max(1, identified), sum(value == 1.0 for value in bands)
+            rows += ["", f"{truth}: {covered} of {identified} identified intervals of parameters cover ({share:.1%}); bands hold "
+                         f"{float(np.mean(bands)):.1%} of the states, all of them for {full} of {len(bands)} joints."]
     if absent:
         rows += ["", f"Not installed here: {', '.join(absent)}."]
     refused = [f"- {one['arm']}, {one['truth']}: {one['said'][-600:]}" for one in there if not one["ok"]]
