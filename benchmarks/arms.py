@@ -14,6 +14,7 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.identify import identify
 from stribeck.ident.log.campaign_folder import find_runs
 from stribeck.ident.log.run import load_run
-from stribeck.ident.model.loads import joint_loads
+from stribeck.ident.model.loads import JointLoads, joint_loads
 
 _SPEEDS, _LOADS, _MET = 50, 20, 2000     # of the measure of error; and places of a run that are looked at for its loads
 _PATIENCE = 600.0       # s that a command may take
@@ -190,10 +191,13 @@ def friction_within(calibration: Calibration, truth: SimulatedArm, met: np.ndarr
         where, rate = np.broadcast_to(q, dq.shape).reshape(-1, met.shape[1]), dq.reshape(-1, met.shape[1])
         true, predicted = truth.friction(where, rate)[:, j], calibration.friction(where, rate)[:, j]
         out[name] = float(np.sqrt(np.mean((predicted - true) ** 2) / np.mean(true**2)))
-        loads_there = joint_loads(calibration.mechanism, where, rate)
-        band = joint.band(rate[:, j], joint.load_of(lambda kind, all_loads=loads_there, j=j: all_loads.get(kind)[:, j]))
+        band = joint.band(rate[:, j], joint.load_of(partial(_of_joint, joint_loads(calibration.mechanism, where, rate), j)))
         held[name] = float(np.mean(np.abs(predicted - true) <= band))
     return out, held
+
+
+def _of_joint(loads: JointLoads, joint: int, kind: str) -> np.ndarray:
+    return loads.get(kind)[:, joint]
 
 
 def change(file: Path, arm: PublicArm, truth: str) -> None:
