@@ -150,7 +150,8 @@ def with_intervals(best: Best, load_name: str) -> FitResult:
     ends = interval_ends(whole, noise, values, free, found)
     for k, error, (low, high) in zip(free, scale * found.std_error, ends.tolist(), strict=True):
         word, note = _verdict(best, names[k], low, high)
-        fitted[names[k]] = Parameter(values[names[k]], float(error), low, high, units[names[k]], word, note)
+        least = -np.inf if names[k] in data.nuisance else 0.0          # no parameter of a law is negative
+        fitted[names[k]] = Parameter(values[names[k]], float(error), max(least, low), high, units[names[k]], word, note)
     parameters = {name: fitted[name] for name in law.parameters(data.load is not None, data.components)}
     own = tuple(name for name in parameters if names.index(name) in free)
     keep = [free.index(names.index(name)) for name in own]

@@ -44,11 +44,11 @@ def uncertain(fit: FitResult, scale: Parameter) -> FitResult:
 
 
 def _widened(parameter: Parameter, error: float, half: float) -> Parameter:
-    """A parameter whose value carries a further relative error and half width."""
+    """A parameter of a law, which cannot be negative, whose value carries a further relative error and half width."""
     if parameter.value is None or parameter.std_error is None or parameter.low is None or parameter.high is None:
         return parameter
     low, high = (parameter.value + sign * float(np.hypot(end - parameter.value, half * parameter.value))
                  for sign, end in ((-1.0, parameter.low), (1.0, parameter.high)))
     word = parameter.verdict if parameter.verdict == "at bound" else verdict(parameter.value, low, high)
-    return replace(parameter, std_error=float(np.hypot(parameter.std_error, error * parameter.value)), low=low, high=high,
-                   verdict=word)
+    return replace(parameter, std_error=float(np.hypot(parameter.std_error, error * parameter.value)), low=max(0.0, low),
+                   high=high, verdict=word)

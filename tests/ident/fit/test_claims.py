@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from stribeck import FitResult, fit_friction
+from stribeck.ident.fit.joint.torque_basis import uncertain
+from stribeck.ident.laws.parameter import Parameter
 from tests.round_trip_points import friction, noisy, points, random_truth
 
 
@@ -70,6 +72,19 @@ def test_friction_that_falls_with_load_is_not_called_a_load_dependence() -> None
     tau = friction(p.w, p.load, coulomb=6.0, viscous=2.0, coulomb_coefficient=-0.1)
     tau = p.measured(np.random.default_rng(0), tau, 0.01, 0.02)
     assert fit_friction(p.w, tau, p.load, p.group).load == "none"
+
+
+def test_no_interval_of_a_law_reaches_below_zero() -> None:
+    """Friction that is nearly all viscous leaves Coulomb friction open down to none, and the verdict says so."""
+    w, _, group = noisy()
+    found = []
+    for seed in range(5):
+        tau = friction(w, coulomb=0.05, viscous=2.0) + 0.2 * np.random.default_rng(seed).normal(size=len(w))
+        fit = fit_friction(w, tau, group=group, law="coulomb-viscous")
+        found += [entry for entry in uncertain(fit, Parameter(1.0, 0.02, 0.96, 1.04, "1", "identified")).parameters.values()
+                  if entry.low is not None] + [entry for entry in fit.parameters.values() if entry.low is not None]
+    assert min(entry.low for entry in found) == 0.0
+    assert {entry.verdict for entry in found if entry.low == 0.0} <= {"weak", "unidentifiable"}
 
 
 def test_a_parameter_that_wants_to_be_negative_stays_at_its_bound_and_says_so() -> None:
