@@ -27,7 +27,6 @@ from stribeck.ident.fit.noise import Noise
 from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.law_table import law_named, laws_on_offer, quantity_named
-from stribeck.ident.laws.load_components import load_part
 from stribeck.ident.laws.parameter import verdict
 
 RIVAL = 2.0             # standard errors by which a load, or what is rarer (a tool, directions that differ), must win
@@ -228,8 +227,8 @@ def _with_slow(contest: Contest, laws: Sequence[Law]) -> Contest:
 
 
 def _taking(laws: Sequence[Law], load: str) -> list[Law]:
-    """Laws that can grow with the load, where there is one."""
-    return [law for law in laws if load == "none" or law.with_load]
+    """Laws that can grow with the load where there is one; without one none that is another law then."""
+    return [law for law in laws if law.with_load] if load != "none" else [law for law in laws if law.competes] or list(laws)
 
 
 def _table(sides: Sequence[_Side], dismissed: Sequence[str], held_out: Sequence[Mapping[str, float]]) -> Iterator[Candidate]:
@@ -297,10 +296,12 @@ _MATTERS = 0.02         # least part of friction that a load must explain over i
 
 def _no_load(fit: Best) -> str:
     """Why friction of a fit does not depend on its load, or an empty text; a reason only where no load is on offer."""
-    data = fit.whole.data
+    data, law = fit.whole.data, fit.whole.law
     if data.load is None:
         return ""
-    part = load_part(fit.values, data.load)
+    values = {name: fit.values[name] for name in law.parameters(True, data.components)}
+    speed = np.abs(data.w)
+    part = law.torque(speed, values, data.load) - law.torque(speed, values, np.zeros_like(data.load))
     if part.max() <= 0.0:
         return "friction does not grow with the load"
     if np.ptp(part) < _MATTERS * np.median(np.abs(data.tau)):

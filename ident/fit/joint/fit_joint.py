@@ -166,7 +166,8 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
                                                       uneven=lambda fit: uneven(fit, place)), options.loss)
 
     fit, wrong = chosen()
-    if options.law == "auto" and not fit.components and growth_varies(fit):
+    pressing = loads.get("torque" if fit.load == "none" else fit.load)
+    if options.law == "auto" and not fit.components and growth_varies(fit, pressing):
         laws = (*laws, *WITH_LOADED_VISCOUS)
         fit, wrong = chosen()
     single = None if fit.components else loads[fit.load]

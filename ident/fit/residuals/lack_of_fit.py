@@ -24,6 +24,7 @@ _OWN = 0.1              # part of a variable's variance within round trips, up t
 _FEW = 4                # values of a variable, and degrees of freedom, that a test needs
 _FIRST = "speed"        # the test that has half of the level for itself
 _TESTS = 7              # of a joint, about
+_OPEN = 0.1             # chance up to which laws compete whose growth with the load varies with speed
 _LOADS = 4              # ranges of loads in which round trips of a speed count as replicates
 
 
@@ -79,23 +80,18 @@ def lack_of_fit(fit: FitResult, position: Array | None = None, load: Array | Non
     return judged(_tests(fit, position, load, even))
 
 
-def growth_varies(fit: FitResult) -> bool:
-    """Whether residuals say that friction grows with the load of the fit by another part at each speed."""
+def growth_varies(fit: FitResult, load: Array | None) -> bool:
+    """Whether residuals leave it open that friction grows with a load, of the points, by another part at each speed."""
     data = fit.data
-    if data is None or data.seen is not None or data.load is None or data.load.ndim > 1:
+    if data is None or data.seen is not None or load is None or load.ndim > 1:
         return False
     rows = Residuals.of(fit)
-    return _shows(_growth(rows, rows.of_trips, _levels(fit, rows), data.speed, data.load))
+    return any(test.p <= _OPEN for test in _growth(rows, rows.of_trips, _levels(fit, rows), data.speed, load))
 
 
 def uneven(fit: FitResult, position: Array) -> bool:
     """Whether residuals say that friction varies with position."""
-    return _shows(_flipped("position", Residuals.of(fit), position))
-
-
-def _shows(tests: Iterable[Tested]) -> bool:
-    """Whether one of so many tests would show structure."""
-    return any(test.p * _TESTS <= LEVEL for test in tests)
+    return any(test.p * _TESTS <= LEVEL for test in _flipped("position", Residuals.of(fit), position))
 
 
 def judged(tests: Iterable[Tested]) -> tuple[tuple[Misfit, ...], tuple[Tested, ...]]:

@@ -11,11 +11,11 @@ SPEEDS = np.geomspace(0.03, 1.5, 9)
 LOADS = np.array([2.0, 6.0, 10.0, 14.0])            # N·m, by posture
 
 
-def found(seed: int, grows: float, drop: float = 0.0, options: Options | None = None) -> JointFit:
-    """Coulomb friction 3 + 0.08 L, viscous 2 + `grows` L, and an excess at low speed."""
+def found(seed: int, grows: float, drop: float = 0.0, options: Options | None = None, dry: float = 0.08) -> JointFit:
+    """Coulomb friction 3 + `dry` L, viscous 2 + `grows` L, and an excess at low speed."""
     rng, rows = np.random.default_rng(seed), []
     for trip, (load, w) in enumerate((load, w) for w in rng.permutation(SPEEDS) for load in rng.permutation(LOADS)):
-        friction = 3.0 + 0.08 * load + drop * np.exp(-((w / 0.08) ** 2)) + (2.0 + grows * load) * w
+        friction = 3.0 + dry * load + drop * np.exp(-((w / 0.08) ** 2)) + (2.0 + grows * load) * w
         odd = friction * (1.0 + 0.004 * rng.standard_normal()) + 0.03 * rng.standard_normal(4)
         rows += [{"joint": "j4", "segment": trip, "posture": 0, "speed": w, "position": float(k), "odd": tau, "even": 0.0,
                   "gravity": 0.0, "gravity_rate": 0.0, "torque": load, "bending": 1.0, "radial": 1.0, "axial": 1.0,
@@ -41,6 +41,21 @@ def test_it_is_found_with_its_coefficient(drop: float, law: str) -> None:
         truth = 3.0 + 0.08 * load + drop * np.exp(-((w / 0.08) ** 2)) + (2.0 + 0.06 * load) * w
         np.testing.assert_allclose(fit.predict(w, load), truth, rtol=0.02)
     assert inside >= 2
+
+
+def test_it_is_found_where_nothing_else_grows() -> None:
+    """Over all speeds the load brings little then, and no load was chosen."""
+    for seed in range(4):
+        fit = found(seed, 0.03, dry=0.0).fit
+        assert (fit.law, fit.load) == ("loaded-viscous", "torque")
+        assert fit.parameters["viscous_coefficient"].value == pytest.approx(0.03, rel=0.25)
+        w, load = (grid.ravel() for grid in np.meshgrid(SPEEDS, LOADS))
+        np.testing.assert_allclose(fit.predict(w, load), 3.0 + (2.0 + 0.03 * load) * w, rtol=0.02)
+
+
+def test_where_nothing_grows_no_load_is_claimed() -> None:
+    for seed in range(12):
+        assert found(seed, 0.0, dry=0.0).fit.load == "none"
 
 
 def test_where_it_is_not_it_does_not_compete() -> None:
