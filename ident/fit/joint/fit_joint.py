@@ -17,7 +17,7 @@ from stribeck.ident.fit.joint.general_motion import DELAY, RIGID, beside_frictio
 from stribeck.ident.fit.joint.gravity import fit_gravity, zero_shift
 from stribeck.ident.fit.joint.misfit_words import misfit_findings, order_finding
 from stribeck.ident.fit.joint.outliers import LOSSES, fit_robustly
-from stribeck.ident.fit.joint.places import harmonics, place_finding
+from stribeck.ident.fit.joint.places import dry_part, harmonics, place_finding
 from stribeck.ident.fit.joint.torque_basis import BASES, corrected, divided, divisor, uncertain
 from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS
 from stribeck.ident.fit.points import FitPoints, worth
@@ -157,11 +157,11 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
                 time=time, run=run, count=worth(points["std"].to_numpy(dtype=float), group))
     laws = laws_on_offer(options.law)
     place = points["position"].to_numpy(dtype=float)
-    places = NOWHERE if data.prismatic else harmonics(place)
-    if options.place != "auto":
-        places = {options.place: places.get(options.place, {})}
 
-    def chosen() -> tuple[FitResult, np.ndarray]:
+    def chosen(dry: Array | float = 1.0) -> tuple[FitResult, np.ndarray]:
+        places = NOWHERE if data.prismatic else harmonics(place, dry=dry)
+        if options.place != "auto":
+            places = {options.place: places.get(options.place, {})}
         return fit_robustly(data, lambda some: select(some, loads, laws, components=components, places=places,
                                                       uneven=lambda fit: uneven(fit, place)), options.loss)
 
@@ -170,6 +170,8 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
     if options.law == "auto" and not fit.components and growth_varies(fit, pressing):
         laws = (*laws, *WITH_LOADED_VISCOUS)
         fit, wrong = chosen()
+    if fit.place != "none":
+        fit, wrong = min((fit, wrong), chosen(dry_part(fit, data.w, loads[fit.load])), key=lambda one: one[0].held_out_rmse)
     single = None if fit.components else loads[fit.load]
     directional, difference = differing(points, group, single, options.directional, data.prismatic, fit.values.get("viscous"))
     fit = with_lack_of_fit(fit, place, points["torque"].to_numpy(dtype=float),

@@ -26,7 +26,7 @@ from stribeck.ident.errors import FitError, TorqueReversed, unknown_name
 from stribeck.ident.fit.choice.selection import NOWHERE, select
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.joint.directions import friction_below_zero, possible
-from stribeck.ident.fit.joint.places import harmonics
+from stribeck.ident.fit.joint.places import dry_part, harmonics
 from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS
 from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.fit.residuals.lack_of_fit import uneven
@@ -88,10 +88,16 @@ def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directio
     _check_sign(data)
     laws, offered = laws_on_offer(law), {load: None if load == "none" else motion.loads[load] for load in loads}
     position = motion.q[motion.points]
-    places = NOWHERE if motion.prismatic else harmonics(
-        motion.q, position, lambda wave: motion.view(np.sign(motion.dq) * wave))
 
     def chosen(ways: Mapping[str, Mapping[str, Array]]) -> FitResult:
+        fit = weighed(ways)
+        if fit.place == "none":
+            return fit
+        return min(fit, weighed(ways, dry_part(fit, motion.speed, offered[fit.load])), key=lambda one: one.held_out_rmse)
+
+    def weighed(ways: Mapping[str, Mapping[str, Array]], dry: Array | float = 1.0) -> FitResult:
+        places = NOWHERE if motion.prismatic else harmonics(
+            motion.q, position, lambda wave: motion.view(np.sign(motion.dq) * wave), dry)
         return select(data, offered, laws, ways, places=places, uneven=lambda fit: uneven(fit, position))
 
     if directional == "none" or (directional == "auto" and not _both_ways(motion)):

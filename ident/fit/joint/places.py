@@ -11,6 +11,7 @@ import numpy as np
 from stribeck.ident.arrays import Array
 from stribeck.ident.fit.choice.selection import NOWHERE
 from stribeck.ident.fit.fit_result import FitResult
+from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.log.finding import Finding
 
 _WAVES = {"once a turn": (1,), "twice a turn": (1, 2)}
@@ -21,8 +22,8 @@ _TURNS = 3.0            # rad of positions over which a change with position can
 _TRIFLE = 0.01          # of the friction, below which a wave is not worth a word
 
 
-def harmonics(position: Array, met: Array | None = None,
-              view: Callable[[Array], Array] = lambda values: values) -> Mapping[str, Mapping[str, Array]]:
+def harmonics(position: Array, met: Array | None = None, view: Callable[[Array], Array] = lambda values: values,
+              dry: Array | float = 1.0) -> Mapping[str, Mapping[str, Array]]:
     """Waves on offer: none, once, and once and twice a turn, as columns of `FitPoints.nuisance`.
 
     Parameters
@@ -33,6 +34,8 @@ def harmonics(position: Array, met: Array | None = None,
         Of the points [rad]; by default the samples are the points.
     view : callable
         From the samples to friction as the points see it, see `FitPoints.view`.
+    dry : ndarray, shape (M,), optional
+        Size of the waves at the samples, see `dry_part`.
 
     Returns
     -------
@@ -50,10 +53,20 @@ def harmonics(position: Array, met: Array | None = None,
     def mean(values: Array) -> float:
         return float(length @ values.mean(axis=1) / length.sum())
 
-    columns = {f"{name}_{order}": view(wave(order * position) - mean(wave(order * places))) for order in (1, 2)
+    columns = {f"{name}_{order}": view(dry * (wave(order * position) - mean(wave(order * places)))) for order in (1, 2)
                for name, wave in (("place_sin", np.sin), ("place_cos", np.cos))}
     return {"none": {}, **{word: {name: column for name, column in columns.items() if int(name[-1]) in orders}
                            for word, orders in _WAVES.items()}}
+
+
+def dry_part(fit: FitResult, speed: Array, load: Array | None) -> Array:
+    """Friction of a fit less what is viscous of it, at speeds and loads, over its mean, shape (N,).
+
+    Teeth and bearings that are not round press harder in some positions: dry friction waves there, the lubricant's does not.
+    """
+    values = {name: 0.0 if name.startswith("viscous") else value for name, value in fit.values.items()}
+    dry = law_named(fit.law).torque(speed, values, load)
+    return np.asarray(dry / dry.mean()) if dry.mean() > 0.0 else np.ones(len(speed))
 
 
 def place_finding(name: str, fit: FitResult, friction: float, position: Array) -> tuple[Finding, ...]:

@@ -23,8 +23,7 @@ from stribeck.ident.fit.residuals.white_residuals import Residuals
 _OWN = 0.1              # part of a variable's variance within round trips, up to which each has a value of its own
 _FEW = 4                # values of a variable, and degrees of freedom, that a test needs
 _FIRST = "speed"        # the test that has half of the level for itself
-_TESTS = 7              # of a joint, about
-_OPEN = 0.1             # chance up to which laws compete whose growth with the load varies with speed
+_OPEN = 0.1             # chance up to which what residuals hint at competes
 _LOADS = 4              # ranges of loads in which round trips of a speed count as replicates
 
 
@@ -90,8 +89,8 @@ def growth_varies(fit: FitResult, load: Array | None) -> bool:
 
 
 def uneven(fit: FitResult, position: Array) -> bool:
-    """Whether residuals say that friction varies with position."""
-    return any(test.p * _TESTS <= LEVEL for test in _flipped("position", Residuals.of(fit), position))
+    """Whether residuals leave it open that friction varies with position."""
+    return any(test.p <= _OPEN for test in _flipped("position", Residuals.of(fit), position))
 
 
 def judged(tests: Iterable[Tested]) -> tuple[tuple[Misfit, ...], tuple[Tested, ...]]:
