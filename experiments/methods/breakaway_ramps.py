@@ -5,7 +5,7 @@ import numpy as np
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.plans.check_plan import check_plan
 from stribeck.experiments.plans.clearance import ways_are_clear
-from stribeck.experiments.plans.margins import MAX_GRAVITY_SHARE, MAX_RIGID_SHARE, gravity_share, strokes_share
+from stribeck.experiments.plans.margins import MAX_GRAVITY_SHARE, PLANNED_SHARE, gravity_share, strokes_share
 from stribeck.experiments.plans.motion_profile import MOVE_SHARE, with_robot_time
 from stribeck.experiments.plans.order import Writer
 from stribeck.experiments.plans.plan import Plan, Segment
@@ -40,7 +40,7 @@ def plan_breakaway(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: in
     drawn = drawn[(gravity_share(design.mechanism, design.limits, drawn) <= MAX_GRAVITY_SHARE).all(axis=1)]
     share = strokes_share(design.mechanism, design.limits, np.broadcast_to(home, drawn.shape), drawn - home,
                           MOVE_SHARE * design.limits.velocity)
-    drawn = drawn[(share <= MAX_RIGID_SHARE).all(axis=1)]
+    drawn = drawn[(share <= PLANNED_SHARE).all(axis=1)]
     free = drawn[ways_are_clear(arm, design.mechanism, np.broadcast_to(home, drawn.shape), drawn)] if len(drawn) else drawn
     if len(free) < len(DWELLS):
         raise PlanError(f"{arm.path}: only {len(free)} of {_CANDIDATES} random postures can be reached from home, {len(DWELLS)} "

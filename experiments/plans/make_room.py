@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from stribeck.experiments.errors import NoRoom, PlanError
 from stribeck.experiments.plans.lowered_speed import LoweredSpeed
-from stribeck.experiments.plans.margins import MAX_RIGID_SHARE, strokes_share
+from stribeck.experiments.plans.margins import PLANNED_SHARE, strokes_share
 from stribeck.experiments.plans.motion_profile import MOVE_SHARE
 from stribeck.experiments.plans.speeds_and_postures import Array, Design
 
@@ -152,4 +152,4 @@ def _lowered(design: Design, slower: Design, j: int, lacking: str) -> LoweredSpe
 def strong_enough(design: Design, start: Array, way: Array) -> NDArray[np.bool_]:
     """Whether rigid-body torque leaves every drive some for friction on strokes at the highest speeds, shape (K,)."""
     share = strokes_share(design.mechanism, design.limits, start, way, design.ends[1])
-    return np.asarray((share <= MAX_RIGID_SHARE).all(axis=1))
+    return np.asarray((share <= PLANNED_SHARE).all(axis=1))

@@ -13,6 +13,7 @@ from stribeck.ident.model.mechanism import Mechanism
 
 FRICTION_SHARE = 0.1        # of the torque limit that is left to friction: what `init` guesses of a joint at full speed
 MAX_RIGID_SHARE = MAX_GRAVITY_SHARE = 1.0 - FRICTION_SHARE
+PLANNED_SHARE = MAX_RIGID_SHARE - 0.02      # of weight and inertia: drives overshoot a little, and what they report is noisy
 _RAMP = np.array([0.0, 0.5, 1.0])       # parts of a ramp's way, and of the way between the ramps, that are looked at
 _CRUISE = np.linspace(0.0, 1.0, 5)
 _PASS = 8                   # places of a pass of a swing

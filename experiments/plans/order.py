@@ -9,7 +9,7 @@ from stribeck.experiments.errors import TooShort
 from stribeck.experiments.plans.check_plan import check_plan
 from stribeck.experiments.plans.clearance import ways_are_clear
 from stribeck.experiments.plans.forecast import forecast
-from stribeck.experiments.plans.margins import MAX_RIGID_SHARE, strokes_share
+from stribeck.experiments.plans.margins import PLANNED_SHARE, strokes_share
 from stribeck.experiments.plans.motion_profile import DWELL, MOVE_SHARE, with_robot_time
 from stribeck.experiments.plans.plan import Plan, Segment
 from stribeck.experiments.plans.speeds_and_postures import Array, Design, Trip
@@ -117,7 +117,7 @@ def _light_enough(design: Design, start: Array, target: Array) -> bool:
     """Whether weight and inertia leave the drives torque for friction on a move."""
     limits = design.limits
     share = strokes_share(design.mechanism, limits, start[None], (target - start)[None], MOVE_SHARE * limits.velocity)
-    return bool((share <= MAX_RIGID_SHARE).all())
+    return bool((share <= PLANNED_SHARE).all())
 
 
 class Visits:

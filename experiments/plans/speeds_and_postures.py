@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from stribeck.experiments.errors import NoRoom, PlanError
 from stribeck.experiments.plans.clearance import in_the_way, may_move_together, ways_are_clear, what_meets
-from stribeck.experiments.plans.margins import MAX_GRAVITY_SHARE, MAX_RIGID_SHARE, gravity_share, run_on, silence, strokes_share
+from stribeck.experiments.plans.margins import MAX_GRAVITY_SHARE, PLANNED_SHARE, gravity_share, run_on, silence, strokes_share
 from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, MOVE_SHARE
 from stribeck.experiments.plans.shapes import GAP
 from stribeck.ident.arm.arm_file import ArmFile, Limits, check_against_model
@@ -325,7 +325,7 @@ class Design:
         home = np.broadcast_to(candidates[0], candidates.shape)
         moving = strokes_share(self.mechanism, self.limits, home, candidates - home, MOVE_SHARE * self.limits.velocity)
         held = gravity_share(self.mechanism, self.limits, candidates)
-        found = np.asarray((np.maximum(moving, held) <= MAX_RIGID_SHARE).all(axis=1))
+        found = np.asarray((np.maximum(moving, held) <= PLANNED_SHARE).all(axis=1))
         found[found] = ways_are_clear(self.arm, self.mechanism, home[found], candidates[found])
         return found
 
@@ -368,14 +368,14 @@ class Design:
                           f"posture, lower joints.{key}.velocity, or narrow joints.{key}.position",
                           f"from home faster ones bring {shapes} within {1e3 * GAP:g} mm of each other")
         share = strokes_share(self.mechanism, self.limits, home[None], way[None], self.ends[1])[0]
-        if share.max() <= MAX_RIGID_SHARE:
+        if share.max() <= PLANNED_SHARE:
             return None
         worst = int(np.argmax(share))
         force, weak, limit = self.mechanism.unit(worst), self.mechanism.names[worst], self.limits.torque[worst]
         asked = share[worst] * limit
         return NoRoom(f"{begin}: weight and inertia ask {asked:.3g} {force} of {weak} on the way, more than "
-                      f"{100 * MAX_RIGID_SHARE:g} % of its limit of {limit:g} {force}; lower the accelerations, move the "
-                      f"home posture, or raise joints.{key_of(weak)}.torque to {asked / MAX_RIGID_SHARE:.3g} if the "
+                      f"{100 * PLANNED_SHARE:g} % of its limit of {limit:g} {force}; lower the accelerations, move the "
+                      f"home posture, or raise joints.{key_of(weak)}.torque to {asked / PLANNED_SHARE:.3g} if the "
                       "drive can", f"weight and inertia leave {weak} too little torque for friction")
 
     def _spread_score(self, candidates: Array, ways: Array, sets: NDArray[np.int_]) -> Array:
