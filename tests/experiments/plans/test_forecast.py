@@ -143,7 +143,7 @@ class TestGoals:
             own = delivery.result.points[delivery.result.points["joint"] == name]
             speed = own["speed"].to_numpy(dtype=float)
             load = load_at(own, fit.load, fit.values)
-            assert np.max(fit.band(speed, load) / fit.predict(speed, load)) <= 0.05 + 1e-9, name
+            assert np.max(fit.interval(speed, load) / fit.predict(speed, load)) <= 0.05 + 1e-9, name
 
     def test_the_budget_is_kept(self, followed: tuple[ArmFile, Plan, Run], tmp_path: Path) -> None:
         """Over several runs, and the folder of a campaign that was broken off goes on with the same plans."""
