@@ -88,9 +88,10 @@ class Best:
 
 
 def best_of(whole: Moments) -> Best:
-    """The optimum, from sums over the search: polished from the best point of the grid, and once more with the noise left."""
+    """The optimum, from sums over the search: polished from the best points of the grid, and once more with the noise left."""
     points, law, start = whole.data, whole.law, whole.start
-    best = polish(points, law, start.noise, start.at)
+    best = min((polish(points, law, start.noise, at) for at in whole.starts),
+               key=lambda one: float(one.solve(start.noise).misfit[0]))
     noise = best.noise(0, best.solve(start.noise).beta[0], start.noise)
     best = polish(points, law, noise, {name: float(values[0]) for name, values in best.grid.items()})
     values = (*best.solve(noise).beta[0], *(values[0] for values in best.grid.values()))

@@ -69,6 +69,10 @@ class Start:
     left: Noise
 
 
+_THIN, _BEGIN, _TRIED = 3, 4, 400       # nonlinear parameters of such laws, starts of a polish, and points looked at for them
+_APART = 0.6            # least distance of starts in the logarithm
+
+
 @dataclass(frozen=True)
 class Moments:
     """Sums of products of a law's columns and the torque, at K values of its nonlinear parameters.
@@ -120,6 +124,18 @@ class Moments:
         k = int(np.argmin(optimum.misfit))
         return Start({name: float(values[k]) for name, values in self.grid.items()}, noise,
                      self.noise(k, optimum.beta[k], noise))
+
+    @property
+    def starts(self) -> list[dict[str, float]]:
+        """Points of the grid to begin from: the best, and for laws whose grid is thin the next ones that lie apart."""
+        begin = [self.start.at]
+        if len(self.law.nonlinear) >= _THIN:
+            place = np.log(np.column_stack([self.grid[name] for name in self.law.nonlinear]))
+            for k in np.argsort(self.solve(self.start.noise).misfit)[:_TRIED]:
+                others = np.log([list(at.values()) for at in begin])
+                if len(begin) < _BEGIN and np.abs(place[k] - others).max(axis=1).min() > _APART:
+                    begin.append({name: float(values[k]) for name, values in self.grid.items()})
+        return begin
 
     def noise(self, k: int, beta: Array, known: Noise) -> Noise:
         """Noise model from the residuals at point k of the grid, where a `known` one gave beta."""

@@ -134,6 +134,7 @@ static inline double @_kinked_viscous(double w, double c0, double beyond, double
 
 ROUNDED_KINK = Law(
     "rounded-kink", rounded_kink, (COULOMB, VISCOUS_BEYOND, COULOMB_PER_LOAD, KINK_VELOCITY, KINK_WIDTH), competes=True,
+    needs=("kinked", "stribeck-free", "stribeck-power"),
     loses=("the kink of the viscous part",),
     equation=("{lhs} = {{<i>C</i> + {viscous_beyond} {kink_width} [<i>s</i>((|{w}| − {kink_velocity})/{kink_width}) − "
               "<i>s</i>(−{kink_velocity}/{kink_width})]}} sgn {w}, <i>s</i>(<i>x</i>) = ln(1 + <i>e</i><sup><i>x</i></sup>)"),
@@ -167,4 +168,5 @@ STRIBECK_POWER = Law("stribeck-power", stribeck_power, _QUANTITIES, _EQUATION.re
                      competes=True)
 
 STRIBECK_FREE_POWER = Law("stribeck-free-power", stribeck_power, (*_QUANTITIES, STRIBECK_EXPONENT),
-                          _EQUATION.replace("EXPONENT", "{stribeck_exponent}"), _C, loses=_LOSES, competes=True)
+                          _EQUATION.replace("EXPONENT", "{stribeck_exponent}"), _C, loses=_LOSES, competes=True,
+                          needs=("tustin", "stribeck-free", "stribeck-power"))

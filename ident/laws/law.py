@@ -41,6 +41,8 @@ class Law:
         What two numbers, Coulomb and viscous friction, cannot express of it beside its growth with the load.
     competes : bool
         Whether it is on offer where no law is named.
+    needs : tuple of str
+        Names of simpler laws of which one has to be plausible before this one competes with them; none: it competes at once.
 
     Raises
     ------
@@ -57,6 +59,7 @@ class Law:
     no_c: str = "nobody has written it in C"
     loses: tuple[str, ...] = ()
     competes: bool = False
+    needs: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         names = [quantity.name for quantity in self.quantities]

@@ -12,6 +12,8 @@ JITTER = 0.05           # part of the period by which a step must differ to coun
 _HOLE = 5.0             # periods without a sample, in which velocity goes its own way
 _SAME_RATE = 0.1        # by which velocity and the derivative of position may differ
 
+SMALLEST, LARGEST = 1e-12, 1e12         # of any signal, in SI
+
 
 def dead_torques(run: Run) -> list[str]:
     """Joints that move while their torque never changes, and those without any."""
@@ -101,3 +103,13 @@ def check_numbers(values: Array, signal: str, names: tuple[str, ...], t: Array, 
         row, joint = np.argwhere(bad)[0]
         raise InputError(f"{source}: {signal} of {names[joint]} is not a finite number in row {row} (t = {t[row]:.3f} s), the "
                          f"first of {int(bad.sum())} such values{remedy}")
+    check_size(values, signal, names, source)
+
+
+def check_size(values: Array, signal: str, names: tuple[str, ...], source: str) -> None:
+    """Refuse values of a size that no machine has, shape (N, n): they are in another unit, or no such signal."""
+    most = np.abs(values).max(axis=0, initial=0.0)
+    if (odd := (most > LARGEST) | ((most > 0.0) & (most < SMALLEST))).any():
+        joint = int(np.argmax(odd))
+        raise InputError(f"{source}: {signal} of {names[joint]} reaches {most[joint]:.3g} at most, which no machine has (between "
+                         f"{SMALLEST:g} and {LARGEST:g} is allowed); check its column, and the factor or unit given for it")

@@ -12,6 +12,7 @@ from stribeck.experiments.importers.table import Array
 from stribeck.ident.arrays import group_index
 from stribeck.ident.errors import InputError
 from stribeck.ident.log.reduction.round_trips import COLUMNS
+from stribeck.ident.log.signal_checks import check_size
 
 _SAME = 1.05            # ratio of speeds within which a forward and a backward row are one round trip
 _LONE = "joint"         # the joint of a table that names none
@@ -59,8 +60,10 @@ def points_of(cells: Cells, layout: Layout) -> TablePoints:
         notes.append(f"{still} row(s) at rest are left out: friction shows in motion")
     rows = rows[rows["speed"] != 0.0]
     if rows.empty:
-        raise InputError(f"{cells.source}: no row holds a speed and a torque as numbers in columns "
+        raise InputError(f"{cells.source}: no row holds a speed other than 0 and a torque as numbers in columns "
                          f"{layout.series[0].speed.column!r} and {layout.series[0].torque.column!r}; give others with --column")
+    for signal in ("speed", "torque"):
+        check_size(rows[[signal]].to_numpy(dtype=float), signal, ("the table",), cells.source)
     parts, one_way = [], []
     for name, own in rows.groupby("joint", sort=False):
         found, said, both = _joint_points(str(name), own.reset_index(drop=True))
@@ -181,7 +184,7 @@ def _table(name: str, rows: pd.DataFrame, odd: Array, even: Array, speed: Array)
     found = pd.DataFrame({
         "joint": name, "segment": marks, "posture": 0, "speed": speed, "position": 0.0, "odd": odd, "even": even, "gravity": 0.0,
         "gravity_rate": 0.0, "torque": load, "bending": 0.0, "radial": 0.0, "axial": 0.0, "normal": np.nan, "n": 1, "std": 0.0,
-        "t": 0.0, "temperature": rows["temperature"].to_numpy(dtype=float), "reference": False, "run": "table"},
+        "t": 0.0, "temperature": rows["temperature"].to_numpy(dtype=float), "reference": False, "run": "table", "width": 0.0},
         columns=list(COLUMNS))
     found = found.iloc[np.lexsort((odd, speed, load, rows["repeat"]))].reset_index(drop=True)       # however the rows were listed
     return found.assign(segment=group_index(found["segment"].to_numpy()))

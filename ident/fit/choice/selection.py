@@ -33,7 +33,7 @@ RIVAL = 2.0             # standard errors by which a load, or what is rarer (a t
 ORDER = ("none", "normal", "torque", "bending", "components", "load")     # which load wins an exact tie
 NOWHERE: Mapping[str, Mapping[str, Array]] = {"none": {}}      # waves: friction is the same in all positions
 _SLOW = 2               # nonlinear parameters from which laws compete only with the load, and the waves, that were chosen
-_NEEDED = 0.3           # share of these together, from which laws with still more such parameters compete
+_NEEDED = 0.5           # share of the laws that another one needs, from which it competes
 _PLAUSIBLE = 0.02       # share from which a law is fitted and may be chosen
 _LIKELY = 0.5           # share of a Stribeck effect from which a law that has one may be chosen
 _AS_GOOD = 1.005        # times the error of a load, up to which waves without it predict as well
@@ -217,13 +217,12 @@ def _side(data: FitPoints, laws: Sequence[Law], load: tuple[str, Array | None], 
 
 
 def _with_slow(contest: Contest, laws: Sequence[Law]) -> Contest:
-    """With laws of several nonlinear parameters, those of most only where laws of fewer are plausible, taken together."""
-    for several in sorted({len(law.nonlinear) for law in laws}):
-        fewer = [share for law, share in zip(contest.laws, contest.mixture.shares, strict=True)
-                 if _SLOW <= len(law.nonlinear) < several]
-        if not fewer or sum(fewer) >= _NEEDED:
-            contest = contest.with_laws([law for law in laws if len(law.nonlinear) == several])
-    return contest
+    """With laws of several nonlinear parameters; those that need others only where these are plausible, taken together."""
+    contest = contest.with_laws([law for law in laws if not law.needs])
+    share = dict(zip((law.name for law in contest.laws), contest.mixture.shares, strict=True))
+    called = [law for law in laws if law.needs and (share.keys().isdisjoint(law.needs) or sum(
+        share.get(name, 0.0) for name in law.needs) >= _NEEDED)]
+    return contest.with_laws(called)
 
 
 def _taking(laws: Sequence[Law], load: str) -> list[Law]:

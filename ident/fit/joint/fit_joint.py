@@ -20,6 +20,7 @@ from stribeck.ident.fit.joint.outliers import LOSSES, fit_robustly
 from stribeck.ident.fit.joint.places import dry_part, harmonics, place_finding
 from stribeck.ident.fit.joint.torque_basis import BASES, corrected, divided, divisor, uncertain
 from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS
+from stribeck.ident.fit.misfit import GROWTH
 from stribeck.ident.fit.points import FitPoints, worth
 from stribeck.ident.fit.residuals.holding import with_lack_of_fit
 from stribeck.ident.fit.residuals.lack_of_fit import growth_varies, uneven
@@ -157,9 +158,10 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
                 time=time, run=run, count=worth(points["std"].to_numpy(dtype=float), group))
     laws = laws_on_offer(options.law)
     place = points["position"].to_numpy(dtype=float)
+    width = points["width"].to_numpy(dtype=float) if "width" in points else np.zeros(len(points))
 
     def chosen(dry: Array | float = 1.0) -> tuple[FitResult, np.ndarray]:
-        places = NOWHERE if data.prismatic else harmonics(place, dry=dry)
+        places = NOWHERE if data.prismatic else harmonics(place, dry=dry, width=width)
         if options.place != "auto":
             places = {options.place: places.get(options.place, {})}
         return fit_robustly(data, lambda some: select(some, loads, laws, components=components, places=places,
@@ -231,8 +233,15 @@ def identify_motion(log: Log, mechanism: Mechanism, name: str, options: Options)
     still: dict[str, tuple[float, float]] = {}
     if options.motion == "model":
         offered, still = excited_loads(motion_points(motion, motion.view(motion.tau - motion.rigid))[0], options.load)
-    selected = fit_motion(motion, options.motion, options.law, options.directional, tuple(offered))
-    fit = with_lack_of_fit(selected, motion.q[motion.points], motion.view(motion.loads["torque"]))
+
+    def tested(further: tuple[str, ...] = ()) -> tuple[FitResult, FitResult]:
+        found = fit_motion(motion, options.motion, options.law, options.directional, tuple(offered), further)
+        return found, with_lack_of_fit(found, motion.q[motion.points], motion.view(motion.loads["torque"]),
+                                       time=motion.t[motion.points])
+
+    selected, fit = tested()
+    if options.law == "auto" and len(offered) > 1 and any(misfit.over in (GROWTH, "load") for misfit in fit.lack_of_fit):
+        selected, fit = tested(WITH_LOADED_VISCOUS)
     points, rows = motion_points(motion, law_torque(motion, fit) + fit.residual)
     sign = np.sign(motion.view(np.sign(motion.dq)))
     fit = replace(fit, residual=(sign * fit.residual)[rows])

@@ -44,7 +44,7 @@ ONE_WAY = 0.98         # mean direction, seen through the filter, from which a p
 
 
 def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directional: str = "auto",
-               loads: Sequence[str] = ("none",)) -> FitResult:
+               loads: Sequence[str] = ("none",), further: tuple[str, ...] = ()) -> FitResult:
     """Fit friction to general motion: laws, loads, differences between directions and waves compete on passes left out.
 
     A pass between two reversals is a group, as a round trip is elsewhere: its samples share ripple and a level of friction,
@@ -62,6 +62,8 @@ def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directio
         "none", "viscous" or "auto".
     loads : sequence of str
         Loads on offer, "none" for no load part.
+    further : tuple of str
+        Laws that compete, too.
 
     Returns
     -------
@@ -86,7 +88,7 @@ def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directio
     if data.groups < LEAST_ROUND_TRIPS:
         raise FitError(f"{data.groups} pass(es) between reversals found, at least {LEAST_ROUND_TRIPS} are needed")
     _check_sign(data)
-    laws, offered = laws_on_offer(law), {load: None if load == "none" else motion.loads[load] for load in loads}
+    laws, offered = (*laws_on_offer(law), *further), {load: None if load == "none" else motion.loads[load] for load in loads}
     position = motion.q[motion.points]
 
     def chosen(ways: Mapping[str, Mapping[str, Array]]) -> FitResult:
@@ -185,7 +187,7 @@ def motion_points(motion: Motion, friction: Array) -> tuple[pd.DataFrame, np.nda
               "gravity": motion.view(motion.rigid), **seen, "t": motion.t[motion.points],
               "run": motion.run}
     constant = {"joint": motion.joint, "posture": 0, "gravity_rate": np.nan, "n": 1, "std": np.nan, "temperature": np.nan,
-                "reference": False}
+                "reference": False, "width": 0.0}
     return pd.DataFrame({**values, **constant})[rows][list(COLUMNS)].reset_index(drop=True), rows
 
 

@@ -23,7 +23,7 @@ _TRIFLE = 0.01          # of the friction, below which a wave is not worth a wor
 
 
 def harmonics(position: Array, met: Array | None = None, view: Callable[[Array], Array] = lambda values: values,
-              dry: Array | float = 1.0) -> Mapping[str, Mapping[str, Array]]:
+              dry: Array | float = 1.0, width: Array | float = 0.0) -> Mapping[str, Mapping[str, Array]]:
     """Waves on offer: none, once, and once and twice a turn, as columns of `FitPoints.nuisance`.
 
     Parameters
@@ -36,6 +36,8 @@ def harmonics(position: Array, met: Array | None = None, view: Callable[[Array],
         From the samples to friction as the points see it, see `FitPoints.view`.
     dry : ndarray, shape (M,), optional
         Size of the waves at the samples, see `dry_part`.
+    width : ndarray, shape (N,), optional
+        Way of each point [rad], whose mean it is; the position is in its middle.
 
     Returns
     -------
@@ -43,20 +45,28 @@ def harmonics(position: Array, met: Array | None = None, view: Callable[[Array],
         Columns are zero in the mean over the places that were met, however often: levels of friction stand for that.
     """
     met = position if met is None else met
-    ascending = np.unique(met)
-    parts = np.split(ascending, np.flatnonzero(np.diff(ascending) > _GAP) + 1)
-    length = np.array([part[-1] - part[0] for part in parts])
+    ends = _stretches(met - np.asarray(width) / 2.0, met + np.asarray(width) / 2.0)
+    length = np.ptp(ends, axis=1)
     if not length.sum() >= _LEAST:
         return NOWHERE
-    places = np.array([np.linspace(part[0], part[-1], _FINE) for part in parts])
+    places = np.linspace(*ends.T, _FINE, axis=1)
 
     def mean(values: Array) -> float:
         return float(length @ values.mean(axis=1) / length.sum())
 
-    columns = {f"{name}_{order}": view(dry * (wave(order * position) - mean(wave(order * places)))) for order in (1, 2)
+    columns = {f"{name}_{order}": view(dry * (np.sinc(order * np.asarray(width) / (2.0 * np.pi)) * wave(order * position)
+                                              - mean(wave(order * places)))) for order in (1, 2)
                for name, wave in (("place_sin", np.sin), ("place_cos", np.cos))}
     return {"none": {}, **{word: {name: column for name, column in columns.items() if int(name[-1]) in orders}
                            for word, orders in _WAVES.items()}}
+
+
+def _stretches(low: Array, high: Array) -> Array:
+    """Ends of the stretches that ways from low to high cover, gaps of up to `_GAP` with them, shape (K, 2)."""
+    order = np.argsort(low)
+    low, far = low[order], np.maximum.accumulate(high[order])
+    first = np.append(0, np.flatnonzero(low[1:] - far[:-1] > _GAP) + 1)
+    return np.column_stack((low[first], far[np.append(first[1:], len(low)) - 1]))
 
 
 def dry_part(fit: FitResult, speed: Array, load: Array | None) -> Array:

@@ -17,14 +17,14 @@ _SPEEDS = 25
 
 
 def with_lack_of_fit(fit: FitResult, position: Array | None = None, load: Array | None = None,
-                     even: Residuals | None = None) -> FitResult:
+                     even: Residuals | None = None, time: Array | None = None) -> FitResult:
     """The fit with its lack of fit, which intervals, verdicts and band then hold; see `lack_of_fit` for the arguments.
 
     Residuals that vary with a variable are errors that neighbours share. The variance of each parameter is taken as that of
     estimates whose errors are independent from window to window of the variable only. The band is wider by the mean residual
     about each speed where residuals vary with speed, and by the root mean square of such means where they vary otherwise.
     """
-    misfits, shown = lack_of_fit(fit, position, load, even)
+    misfits, shown = lack_of_fit(fit, position, load, even, time)
     if not shown:
         return fit
     return replace(_wider(fit, shown), lack_of_fit=misfits)

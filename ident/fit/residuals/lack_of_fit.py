@@ -8,7 +8,7 @@ test over speed, which is what laws are about, has half of the level for itself,
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -64,7 +64,7 @@ class Tested:
 
 
 def lack_of_fit(fit: FitResult, position: Array | None = None, load: Array | None = None,
-                even: Residuals | None = None) -> tuple[tuple[Misfit, ...], tuple[Tested, ...]]:
+                even: Residuals | None = None, time: Array | None = None) -> tuple[tuple[Misfit, ...], tuple[Tested, ...]]:
     """Variables over which the residuals of a fit show structure, the surest first, and the tests that show it.
 
     Parameters
@@ -75,8 +75,10 @@ def lack_of_fit(fit: FitResult, position: Array | None = None, load: Array | Non
         Of the points; the load only where the fit has none.
     even : Residuals, optional
         Of the mean of both directions, over the same points.
+    time : ndarray, shape (N,), optional
+        Of the points of general motion [s]; round trips have theirs.
     """
-    return judged(_tests(fit, position, load, even))
+    return judged(_tests(fit, position, load, even, time))
 
 
 def growth_varies(fit: FitResult, load: Array | None) -> bool:
@@ -84,8 +86,10 @@ def growth_varies(fit: FitResult, load: Array | None) -> bool:
     data = fit.data
     if data is None or data.seen is not None or load is None or load.ndim > 1:
         return False
-    rows = Residuals.of(fit)
-    return any(test.p <= _OPEN for test in _growth(rows, rows.of_trips, _levels(fit, rows), data.speed, load))
+    rows, alone = Residuals.of(fit), replace(fit, serial=0.0)       # a load that is missing looks like levels that wander
+    trips, levels = rows.of_trips, _levels(alone, rows)
+    missed = _own("load", rows, trips, levels, load) if data.load is None else ()
+    return any(test.p <= _OPEN for test in (*_growth(rows, trips, levels, data.speed, load), *missed))
 
 
 def uneven(fit: FitResult, position: Array) -> bool:
@@ -104,12 +108,13 @@ def judged(tests: Iterable[Tested]) -> tuple[tuple[Misfit, ...], tuple[Tested, .
     return tuple(_misfit(test, part[test.over]) for test in shown), shown
 
 
-def _tests(fit: FitResult, position: Array | None, load: Array | None, even: Residuals | None) -> Iterator[Tested]:
+def _tests(fit: FitResult, position: Array | None, load: Array | None, even: Residuals | None,
+           time: Array | None) -> Iterator[Tested]:
     data, rows = fit.data, Residuals.of(fit)
     assert data is not None
     pressed = load if data.load is None or data.load.ndim > 1 else data.view(data.load)
     if data.seen is not None:
-        yield from over_passes(rows, data.speed, data.direction, pressed, position)
+        yield from over_passes(rows, data.speed, data.direction, pressed, position, time)
         return
     trips, levels = rows.of_trips, _levels(fit, rows)
     for over, x in (("speed", data.speed), ("load", pressed)):
@@ -138,13 +143,13 @@ def _levels(fit: FitResult, rows: Residuals) -> LevelsInTime:
 
 
 def over_passes(rows: Residuals, speed: Array, direction: Array, load: Array | None = None,
-                position: Array | None = None) -> Iterator[Tested]:
+                position: Array | None = None, time: Array | None = None) -> Iterator[Tested]:
     """Tests of general motion, by the signs of whole passes; rows are in the direction of motion."""
     yield from _flipped("speed", rows, speed)
     yield from _flipped("direction", rows, speed, np.sign(direction))
     if load is not None and np.ptp(load) > 0.0:
         yield from _flipped(GROWTH, rows, speed, _heavy(load))
-    for over, x in (("load", load), ("position", position)):
+    for over, x in (("load", load), ("position", position), ("time", time)):
         if x is not None:
             yield from _flipped(over, rows, x)
 

@@ -29,7 +29,8 @@ from stribeck.ident.log.strokes import Stroke, find_strokes, motor_revolution
 from stribeck.ident.model.mechanism import Mechanism
 
 COLUMNS = ("joint", "segment", "posture", "speed", "position", "odd", "even", "gravity", "gravity_rate", "torque",
-           "bending", "radial", "axial", "normal", "n", "std", "t", "temperature", "reference", "run")
+           "bending", "radial", "axial", "normal", "n", "std", "t", "temperature", "reference", "run",
+           "width")
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,8 @@ class Reduction:
     ----------
     points : DataFrame
         One row per round trip and bin; columns `COLUMNS`. `odd`, `even` in N·m (N), `gravity` is what the model expects
-        of `even`, `gravity_rate` its dtau_rigid/dt on the forward stroke, `n` samples, `std` their scatter, `t` mid time [s].
+        of `even`, `gravity_rate` its dtau_rigid/dt on the forward stroke, `n` samples, `std` their scatter, `t` mid time [s],
+        `width` the way whose mean a point is [rad or m].
     left_out : tuple of (str, int, str)
         Joint, segment and reason for every stroke that gives no point.
     strokes : tuple of Stroke
@@ -161,7 +163,8 @@ def _points(run: Run, bins: Sequence[PositionBin], centre: Array, loads: Mapping
         **loads,
         "n": n.astype(int), "std": np.sqrt(scatter.mean(axis=0)), "t": t / n,
         "temperature": temperature / n if "temperature" in run.signals else np.nan,
-        "reference": [bool(segment.get("reference", False)) for segment in first], "run": run.label}, columns=list(COLUMNS))
+        "reference": [bool(segment.get("reference", False)) for segment in first], "run": run.label,
+        "width": [bin_.width for bin_ in bins]}, columns=list(COLUMNS))
 
 
 def _name_trips(bins: Sequence[PositionBin]) -> list[int]:

@@ -9,6 +9,7 @@ from stribeck.ident.errors import FitError, InputError
 from stribeck.ident.fit.choice.selection import select
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.points import FitPoints
+from stribeck.ident.fit.residuals.holding import with_lack_of_fit
 from stribeck.ident.laws.law_table import law_named, laws_on_offer
 
 SPEEDS = np.geomspace(0.004, 1.2, 12)
@@ -106,11 +107,24 @@ def test_a_law_with_a_free_drop_and_a_bent_viscous_part_competes_where_one_of_th
     assert np.mean(silent) > 0.2
 
 
+def test_the_best_of_a_law_with_three_bends_is_found_from_a_thin_grid() -> None:
+    """Residuals of the best fit are no more than those of the truth; from one start two of ten ended four times as far off."""
+    w = np.geomspace(0.05, 2.0, 14)
+    clean = 2.0 + np.exp(-w / 0.1) + 1.5 * w**0.7
+    alarms = 0
+    for seed in range(10):
+        noise = 0.002 * np.random.default_rng(seed).standard_normal(14)
+        fit = select(FitPoints(w, clean + noise, None, np.arange(14)), {"none": None}, ("stribeck-free-power",))
+        assert fit.rmse <= np.sqrt(np.mean(noise**2))
+        alarms += bool(with_lack_of_fit(fit).lack_of_fit)
+    assert alarms <= 1
+
+
 def test_every_candidate_is_listed_and_the_winner_is_among_the_best() -> None:
     points, loads = data(2, drop=0.5, slope=0.1)
     selection = select(points, loads)
     listed = [(c.law, c.load) for c in selection.candidates]
-    offered = [law for law in laws_on_offer() if law != "stribeck-free-power"]      # nothing here asks for both
+    offered = [law for law in laws_on_offer() if not law_named(law).needs]      # nothing here asks for more
     bent = {law for law in offered if len(law_named(law).nonlinear) > 1}
     assert len(set(listed)) == len(listed)
     assert set(listed) == {(law, load) for law in offered for load in loads if load == "torque" or law not in bent}

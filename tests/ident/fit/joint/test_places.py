@@ -94,6 +94,14 @@ def test_where_the_load_goes_with_position_it_is_weak_and_the_rival_named():
         assert "waves with position" in coefficient.note
 
 
+def test_a_wide_bin_holds_the_mean_of_its_way():
+    """Two bins that cover a turn between them: waves once a turn are as small in each as their mean there, and zero in the mean."""
+    met, width = np.array([-np.pi / 2.0, np.pi / 2.0]), np.full(2, np.pi)
+    once = harmonics(met, width=width)["once a turn"]
+    np.testing.assert_allclose(once["place_sin_1"], [-2.0 / np.pi, 2.0 / np.pi], atol=1e-6)
+    np.testing.assert_allclose(once["place_cos_1"], [0.0, 0.0], atol=1e-6)
+
+
 def test_a_short_way_shows_no_wave_nor_do_two_that_are_far_apart():
     assert set(harmonics(np.linspace(0.0, 0.2, 9))) == {"none"}
     assert set(harmonics(np.append(np.linspace(0.0, 0.1, 9), np.linspace(2.0, 2.1, 9)))) == {"none"}
