@@ -49,7 +49,7 @@ def harmonics(position: Array, met: Array | None = None, view: Callable[[Array],
     length = np.ptp(ends, axis=1)
     if not length.sum() >= _LEAST:
         return NOWHERE
-    places = np.linspace(*ends.T, _FINE, axis=1)
+    places = ends[:, :1] + length[:, None] * (np.arange(_FINE) + 0.5) / _FINE
 
     def mean(values: Array) -> float:
         return float(length @ values.mean(axis=1) / length.sum())

@@ -95,7 +95,7 @@ def test_where_the_load_goes_with_position_it_is_weak_and_the_rival_named():
 
 
 def test_a_wide_bin_holds_the_mean_of_its_way():
-    """Two bins that cover a turn between them: waves once a turn are as small in each as their mean there, and zero in the mean."""
+    """Two bins that cover a turn: waves once a turn are as small in each as their mean there, and zero in the mean of both."""
     met, width = np.array([-np.pi / 2.0, np.pi / 2.0]), np.full(2, np.pi)
     once = harmonics(met, width=width)["once a turn"]
     np.testing.assert_allclose(once["place_sin_1"], [-2.0 / np.pi, 2.0 / np.pi], atol=1e-6)
