@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from stribeck.experiments.importers.columns import CURRENTS
 from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS, least_speeds, speed_classes
 from stribeck.ident.log.health.points_health import check_scale, opposing
 from stribeck.ident.log.motion.position_cutoff import BANDWIDTH
@@ -51,10 +52,12 @@ def outlook(run: Run, mechanism: Mechanism) -> Outlook:
         said.append(f"{', '.join(dead)}: the torque never changes though the joint moves, so it was not recorded; not calibrated")
     if not moves:
         return Outlook(None, (*said, "no joint moves"))
-    for name in (name for name in moves if name not in short):
-        rows = points[points["joint"] == name]
-        against = opposing(rows)
-        said += [f"{name}: {against}"] if against else [finding.text for finding in check_scale(rows)]
+    turned = {name: against for name in moves if name not in short and (against := opposing(points[points["joint"] == name]))}
+    said += [f"{name}: {against}" for name, against in turned.items()]
+    said += [finding.text for name in moves if name not in short and name not in turned
+             for finding in check_scale(points[points["joint"] == name])]
+    if turned and not set(moves) - set(turned) - set(short):
+        return Outlook(None, (*said, _other_sign(run, list(turned))))
     general = short == moves
     if general and (stuck := [name for name in moves if _passes(run, name) < LEAST_ROUND_TRIPS]) == moves:
         said.append(f"{', '.join(stuck)}: fewer than {LEAST_ROUND_TRIPS} ways between reversals, from which no fit tells "
@@ -77,6 +80,17 @@ def outlook(run: Run, mechanism: Mechanism) -> Outlook:
     if "temperature" not in run.signals or np.isnan(run.signals["temperature"]).all():
         said.append("temperature is not in the log: whether the arm was warm is not known")
     return Outlook(" --motion model" if general else "", tuple(said))
+
+
+def _other_sign(run: Run, names: list[str]) -> str:
+    """What to import again, where the torque of no joint that could be calibrated opposes its motion as friction does."""
+    columns = (run.record.get("import") or {}).get("columns", {})
+    entries = [(name, columns.get(f"tau.{name}", {})) for name in names]
+    if any(entry.get("unit") in CURRENTS or "column" not in entry for _, entry in entries):
+        return ("the torque has the other sign; turn that of the current in the log, or set direction = -1 in the arm file if "
+                "positions are reversed too")
+    again = " ".join(f'--column "tau.{name}={entry["column"]}[{-entry["factor"]:g}]"' for name, entry in entries)
+    return f"the torque has the other sign; import the log again with {again}"
 
 
 def _passes(run: Run, name: str) -> int:

@@ -138,7 +138,8 @@ def _levels(fit: FitResult, rows: Residuals) -> LevelsInTime:
     assert data is not None
     run = np.zeros(data.groups, dtype=int) if data.run is None else data.run
     time = np.arange(float(data.groups)) if data.time is None else data.time
-    serial = 0.0 if in_order(rows.mean_of_trips(data.speed), time, run) else fit.serial
+    unknown = np.ptp(time) == 0.0           # a table: the order of its rows is no order of time
+    serial = 0.0 if unknown or in_order(rows.mean_of_trips(data.speed), time, run) else fit.serial
     return LevelsInTime.of(rows.of_trips, time, run, serial)
 
 

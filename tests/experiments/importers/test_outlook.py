@@ -1,5 +1,6 @@
 """Logs of any motion: what they allow is said after the import, what they cannot show is said or refused."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -113,6 +114,12 @@ class TestGeneralMotion:
         outcome = cli("import", tmp_path / "log.npz", "--arm", GOLDEN / "pendulum.toml", "--yes", "-o", "campaign")
         assert "next      stribeck fit campaign\n" in outcome.out
         assert "round trips" not in outcome.out
+        np.savez(tmp_path / "turned.npz", t=run.t, q=run.signals["q"], tau=-run.signals["tau"])
+        outcome = cli("import", tmp_path / "turned.npz", "--arm", GOLDEN / "pendulum.toml", "--yes", "-o", "turned")
+        (again,) = re.findall(r'--column "([^"]*)"\n', outcome.out.split("next ")[1])
+        outcome = cli("import", tmp_path / "turned.npz", "--arm", GOLDEN / "pendulum.toml", "--yes", "-o", "right", "--column",
+                      again)
+        assert "next      stribeck fit right\n" in outcome.out
         np.savez(tmp_path / "still.npz", t=run.t, q=np.zeros(len(run.t)), tau=run.signals["tau"])
         outcome = cli("import", tmp_path / "still.npz", "--arm", GOLDEN / "pendulum.toml", "--yes", "-o", "still")
         assert "hinge: no motion, so no friction" in outcome.out

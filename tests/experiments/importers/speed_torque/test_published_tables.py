@@ -112,6 +112,17 @@ class TestOneJoint:
         assert (points["temperature"] == 40.0).all()
 
 
+def test_rows_of_one_speed_are_held_against_the_law_without_a_column_of_repeats(table, cli):
+    """No law of the table has a hump; the order of rows is no order of time that it could be put down to."""
+    rng = np.random.default_rng(0)
+    w = np.repeat(np.geomspace(0.02, 2.0, 12), 3)
+    torque = (2.0 + 0.7 * w + 0.6 * np.exp(-(np.log(w / 0.8) / 0.4) ** 2)) * (1.0 + 0.01 * rng.standard_normal(len(w)))
+    path = table("speed [rad/s],torque [Nm]", [f"{one:.6f},{tau:.6f}" for one, tau in zip(w, torque, strict=True)])
+    outcome = cli("fit", "--table", path, "-o", "out")
+    assert outcome.code == 0
+    assert "does not fit" in outcome.out
+
+
 class TestSeveralJoints:
     def test_a_column_of_joints(self, table):
         rows = [f"{name},{s},{w:.6f},{factor * f:.6f}" for name, factor in (("elbow", 1.0), ("wrist", 2.0))
@@ -152,6 +163,11 @@ class TestRefusals:
     def test_what_cannot_be_read_is_named(self, table, header, row, words):
         with pytest.raises(InputError, match=words.replace("[", r"\[")):
             read(table(header, [row] * 3))
+
+    @pytest.mark.parametrize("size", [1e200, 1e-200])
+    def test_torques_of_a_size_that_no_machine_has_are_refused(self, table, size):
+        with pytest.raises(InputError, match="which no machine has"):
+            read(table("speed [rad/s],torque [Nm]", both_ways(lambda w, tau: f"{w:.6f},{size * tau:.6g}")))
 
     def test_a_log_of_samples_is_sent_to_import(self, table):
         with pytest.raises(InputError, match="stribeck import"):

@@ -14,6 +14,7 @@ from stribeck.ident.arm.arm_file import ArmFile, DriverTable, JointTable, Tool, 
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import FitError, InputError
 from stribeck.ident.fit.fit_result import FitResult
+from stribeck.ident.fit.joint.fit_joint import Options, identify_motion
 from stribeck.ident.fit.joint.general_motion import agreement, fit_motion
 from stribeck.ident.fit.law_fit import fit_law
 from stribeck.ident.fit.points import FitPoints
@@ -101,6 +102,18 @@ def test_parameters_of_a_multi_sine_are_those_of_the_truth(rigid: str, velocity:
         assert rest["gravity_sin"] == pytest.approx(0.0, abs=0.05)
     else:
         assert rest["scale"] == pytest.approx(1.0, abs=0.01)
+
+
+@pytest.mark.parametrize("warm", [0.0, 0.3])
+def test_friction_that_warms_up_is_a_misfit_over_time(warm: float) -> None:
+    """Passes share their level, which no noise of single samples shows; a warm joint has no such word."""
+    run = swing()
+    cold = np.exp(-run.t / 30.0) * friction(np.gradient(run.signals["q"][:, 0], run.t), **TRUTH)
+    run.signals["tau"][:, 0] += warm * cold
+    joint = identify_motion(filtered([run], [pendulum()]), pendulum(), "swing", Options(motion="model"))
+    assert ("time" in [misfit.over for misfit in joint.fit.lack_of_fit]) == (warm > 0.0)
+    if warm:
+        assert any("time" in finding.text for finding in joint.findings if finding.kind == "lack of fit")
 
 
 def test_levels_under_different_loads_are_not_held_against_each_other() -> None:
