@@ -62,13 +62,17 @@ def differing(points: pd.DataFrame, group: Groups, load: Array | None, wanted: s
     if chosen == "viscous":
         found = fit_gravity(even, gravity, odd, group, prismatic, ways[chosen])
         half = found[DIFFERENCES[chosen]]
+        if wanted == "auto" and not _matters(half, speed, odd):
+            return "none", {}
         if (nearest := possible(viscous, half)) is not None:
             return chosen, {**found, DIFFERENCES[chosen]: nearest}
         if wanted == "auto":
             return "none", {}
         raise friction_below_zero(viscous, half)
     if chosen in ways:
-        return chosen, fit_gravity(even, gravity, odd, group, prismatic, ways[chosen])
+        found = fit_gravity(even, gravity, odd, group, prismatic, ways[chosen])
+        matters = wanted != "auto" or _matters(found[DIFFERENCES[chosen]], ways[chosen][DIFFERENCES[chosen]], odd)
+        return (chosen, found) if matters else ("none", {})
     assert load is not None
     columns = {DIFFERENCES["driving"]: driving_column(gravity, load)}
     return chosen, fit_gravity(even, gravity, odd, group, prismatic, columns, scaled=False)
@@ -103,6 +107,12 @@ def friction_below_zero(viscous: float | None, half: Parameter) -> FitError:
     there, back = (f"{(viscous or 0.0) + sign * (half.value or 0.0):.4g}" for sign in (1.0, -1.0))
     return FitError(f"viscous friction would be {there} forward and {back} {half.unit} backward; friction below zero is none, so "
                     "something else differs between the directions; leave --directional out")
+
+
+def _matters(half: Parameter, column: Array, friction: Array) -> bool:
+    """Whether half of a difference between directions is surely there, and more than a trifle of the friction somewhere."""
+    return (half.value is not None and half.low is not None and half.high is not None and half.low * half.high > 0.0
+            and abs(half.value) * float(np.abs(column).max()) >= _TRIFLE * float(np.median(friction)))
 
 
 def directions_on_offer(speed: Array, gravity: Array, load: Array | None) -> dict[str, Mapping[str, Array]]:
