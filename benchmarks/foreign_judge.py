@@ -158,7 +158,9 @@ def _relative(predicted: Array, true: Array) -> float:
 
 def unevenness(truth: JointTruth, points: pd.DataFrame) -> float:
     """Dry friction over its mean around the joint, mean over the positions tested."""
-    places = np.linspace(points["position"].min(), points["position"].max(), _PLACES) if truth.ripples else np.zeros(1)
+    half = points["width"] / 2.0
+    tested = (points["position"] - half).min(), (points["position"] + half).max()
+    places = np.linspace(*tested, _PLACES) if truth.ripples else np.zeros(1)
     return float(np.mean([truth.unevenness(place) for place in places]))
 
 
