@@ -42,7 +42,7 @@ class Law:
     competes : bool
         Whether it is on offer where no law is named.
     needs : tuple of str
-        Names of simpler laws of which one has to be plausible before this one competes with them; none: it competes at once.
+        Names of simpler laws that have to be plausible, taken together, before this one competes; none: it competes at once.
 
     Raises
     ------

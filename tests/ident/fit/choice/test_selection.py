@@ -108,7 +108,7 @@ def test_a_law_with_a_free_drop_and_a_bent_viscous_part_competes_where_one_of_th
 
 
 def test_the_best_of_a_law_with_three_bends_is_found_from_a_thin_grid() -> None:
-    """Residuals of the best fit are no more than those of the truth; from one start two of ten ended four times as far off."""
+    """Residuals of the best fit are no more than those of the truth; from one start, one of ten was five times as far off."""
     w = np.geomspace(0.05, 2.0, 14)
     clean = 2.0 + np.exp(-w / 0.1) + 1.5 * w**0.7
     alarms = 0
