@@ -15,8 +15,9 @@ from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.quantity import COULOMB, STATIC
 
 LOW = 0.3               # of the fastest speed: an excess that fades above it is rather curvature of the viscous part;
-_LEVELS = 0.25          # and one that fades above this leaves no level that is Coulomb friction of other laws
-_BEYOND = 1.5           # standard deviations by which an excess exceeds zero; one that is cut at zero has about one
+_LEVELS = 0.25          # and one that fades above this, and may be none, leaves no level that is Coulomb friction of other laws
+_BEYOND = 1.5           # standard deviations by which an excess exceeds zero; one that is cut at zero has about one;
+_DOUBT = 2.5            # and by which one is beyond doubt
 _SPEEDS = 24            # at which curves are compared
 _STEPS, _FAR = 48, 9.0   # bisections for a quantile, and standard deviations within which it is sought
 _NOTHING = 1e-6         # part of the greatest weight below which a component is left out of quantiles
@@ -105,7 +106,7 @@ class Mixture:
     @cached_property
     def stribeck_share(self) -> float:
         """Of laws at values with which friction has an excess at low speed that fades with speed."""
-        return float(sum(weight[_fades(one, LOW) & _exceeds(one)].sum()
+        return float(sum(weight[_fades(one, LOW) & _exceeds(one, _BEYOND)].sum()
                          for one, weight in zip(self.evidences, self.weights, strict=True) if one.law.knee))
 
     @cached_property
@@ -157,13 +158,14 @@ class Mixture:
     def parameter(self, name: str, law: str = "") -> Normals | None:
         """A linear parameter under the laws that have it, or under one law; None where none has.
 
-        Levels of a law whose excess fades only at high speed are not those of other laws, and do not count.
+        Levels below an excess that fades only at high speed count where the excess is beyond doubt: elsewhere they are what the
+        excess is not, which the data leave open.
         """
         weight, mean, variance = [np.empty(0)], [np.empty(0)], [np.empty(0)]
         for one, own in zip(self.evidences, self.weights, strict=True):
             names = linear_names(one.data, one.law)
             if name in names and law in ("", one.law.name):
-                i, rows = names.index(name), _fades(one, _LEVELS) if one.law.knee else slice(None)
+                i, rows = names.index(name), _fades(one, _LEVELS) | _exceeds(one, _DOUBT) if one.law.knee else slice(None)
                 weight.append(own[rows])
                 mean.append(one.mean[rows, i])
                 variance.append(one.covariance[rows, i, i])
@@ -178,8 +180,8 @@ def _fades(one: Evidence, low: float) -> NDArray[np.bool_]:
     return np.asarray(one.grid[one.law.knee] <= low * np.abs(one.data.w).max())
 
 
-def _exceeds(one: Evidence) -> NDArray[np.bool_]:
-    """At which values static friction is more than Coulomb friction beyond doubt, at the middle load, shape (K,)."""
+def _exceeds(one: Evidence, deviations: float) -> NDArray[np.bool_]:
+    """At which values static friction is more than Coulomb friction by so many deviations, at the middle load, shape (K,)."""
     load = np.atleast_1d(np.median(one.data.load, axis=0)) if one.data.load is not None else np.ones(1)
     direction = np.zeros(one.mean.shape[1])
     for i, name in enumerate(linear_names(one.data, one.law)):
@@ -187,4 +189,4 @@ def _exceeds(one: Evidence) -> NDArray[np.bool_]:
         part = next((k for k, component in enumerate(one.data.components) if name.endswith(f"_{component}")), 0)
         direction[i] = sign * (load[part] if "_coefficient" in name else 1.0)
     excess = one.mean @ direction
-    return np.asarray(excess > _BEYOND * np.sqrt(np.maximum(0.0, np.einsum("i,kij,j->k", direction, one.covariance, direction))))
+    return np.asarray(excess > deviations * np.sqrt(np.maximum(0.0, np.einsum("i,kij,j->k", direction, one.covariance, direction))))

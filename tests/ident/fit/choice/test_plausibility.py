@@ -179,3 +179,14 @@ def test_shares_know_nothing_of_units_or_order() -> None:
     other = Contest.of(replace(data, tau=1000.0 * data.tau), laws[::-1]).mixture
     np.testing.assert_allclose(one.shares, other.shares[::-1], atol=1e-6)
     assert one.stribeck_share == pytest.approx(other.stribeck_share, abs=1e-6)
+
+
+def test_coulomb_friction_below_an_excess_that_fades_slowly_is_held() -> None:
+    """The excess fades at 0.6 of the fastest speed: laws without one take all of it for Coulomb friction, 6.5 N·m.
+
+    Nearly: up to a fifth of the excess, since shapes are not told at this noise and all are as likely beforehand.
+    """
+    at = np.geomspace(0.01, 1.2, 36)
+    clean = friction(at, coulomb=COULOMB, static=1.3 * COULOMB, stribeck_velocity=0.6 * at[-1], viscous=4.0)
+    entries = [select(measured(clean, seed, 0.01, at), {"none": None}).parameters["coulomb"] for seed in range(8)]
+    assert sum(one.low <= 1.06 * COULOMB and COULOMB <= one.high for one in entries) >= 7
