@@ -1,0 +1,106 @@
+"""Base parameters: the combinations of inertial parameters that joint torques tell, found by rank over random motion.
+
+A column of the torque regressor that is a combination of columns before it adds nothing: its parameter is regrouped into theirs.
+Links come from the base to the tip, so that a link's mass is regrouped into the links before it.
+
+References
+----------
+Gautier, J. Robotic Systems 8 (1991) 485 (numerical computation by QR).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.model.mechanism import Mechanism
+from stribeck.ident.model.regressor import inertial_names, torque_regressor
+
+_STATES = 40            # random ones a link
+_SMALL = 1e-9           # of a column that is left of a combination of others; also of coefficients
+_TURN, _SLIDE, _FAST, _PULL = np.pi, 0.5, 2.0, 5.0      # ranges of positions, velocities and accelerations
+_SHOWN = 3              # parameters that a name lists
+
+
+@dataclass(frozen=True)
+class BaseParameters:
+    """Combinations of inertial parameters that torques tell.
+
+    Attributes
+    ----------
+    independent : ndarray of int, shape (b,)
+        Columns of the regressor that are no combination of others before them.
+    combination : ndarray, shape (b, 10 n)
+        ``combination @ inertial_parameters(mechanism)`` are the base parameters: ``Y @ theta`` is
+        ``Y[..., independent] @ (combination @ theta)``.
+    names : tuple of str
+        What each combines, the most weighty parameters first.
+    """
+
+    independent: np.ndarray
+    combination: Array
+    names: tuple[str, ...]
+
+    @property
+    def told(self) -> Array:
+        """Projection of inertial parameters onto what torques tell of them, shape (10 n, 10 n)."""
+        return np.asarray(np.linalg.pinv(self.combination) @ self.combination)
+
+
+def base_parameters(mechanism: Mechanism, still: bool = False) -> BaseParameters:
+    """Combinations that torques tell in any motion, or at rest.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The tree; its masses and inertias are not used.
+    still : bool
+        Of gravity alone, as constant speeds that are slow show it.
+    """
+    Y = _random_rows(mechanism, still)
+    length = np.linalg.norm(Y, axis=0)
+    seen = np.flatnonzero(length > _SMALL * length.max())
+    R = np.linalg.qr(Y[:, seen] / length[seen], mode="r")
+    independent = _independent(R)
+    beta = np.linalg.solve(R[:len(independent), independent], R[:len(independent)]) if len(independent) else R[:0]
+    combination = np.zeros((len(independent), Y.shape[1]))
+    combination[:, seen] = beta * length[seen] / length[seen][independent][:, None]
+    combination[np.abs(combination) < _SMALL] = 0.0
+    names = inertial_names(mechanism)
+    return BaseParameters(seen[independent], combination, tuple(_name(row, names) for row in combination))
+
+
+def _independent(R: Array) -> np.ndarray:
+    """Columns that are no combination of those before them; R is turned to be triangular in them, in place."""
+    rank, chosen = 0, []
+    for k in range(R.shape[1]):
+        below = R[rank:, k]
+        size = float(np.linalg.norm(below))
+        if size <= _SMALL:
+            continue
+        v = below.copy()                        # Householder's reflection, which leaves nothing below
+        v[0] += np.copysign(size, v[0])
+        v /= np.linalg.norm(v)
+        R[rank:, k:] -= 2.0 * np.outer(v, v @ R[rank:, k:])
+        chosen.append(k)
+        rank += 1
+    return np.array(chosen, dtype=int)
+
+
+def _random_rows(mechanism: Mechanism, still: bool) -> Array:
+    """Regressor of random states, shape (states n, 10 n)."""
+    rng = np.random.default_rng(0)
+    shape = (_STATES * mechanism.tree.n, mechanism.n)
+    q = rng.uniform(-1.0, 1.0, shape) * np.where(mechanism.prismatic, _SLIDE, _TURN)
+    dq, ddq = (None, None) if still else (rng.uniform(-_FAST, _FAST, shape), rng.uniform(-_PULL, _PULL, shape))
+    Y = torque_regressor(mechanism, q, dq, ddq)
+    return Y.reshape(-1, Y.shape[-1])
+
+
+def _name(row: Array, names: tuple[str, ...]) -> str:
+    """The first parameter has coefficient 1; those that are regrouped into it follow, the most weighty first."""
+    first, *others = [int(np.flatnonzero(row)[0]), *(k for k in np.argsort(-np.abs(row), kind="stable") if row[k] != 0.0)]
+    others = [k for k in others if k != first]
+    parts = [f"{'-' if row[k] < 0.0 else '+'} {'' if abs(abs(row[k]) - 1.0) < _SMALL else f'{abs(row[k]):.3g} '}{names[k]}"
+             for k in others[:_SHOWN - 1]]
+    return " ".join([names[first], *parts, *(["+ ..."] if len(others) >= _SHOWN else [])])

@@ -1,0 +1,159 @@
+r"""Joint torques as a linear function of the links' inertial parameters: :math:`\tau = Y(q, \dot q, \ddot q)\, \theta`.
+
+A link with mass m, first moment h and inertia I about its joint's origin, which moves with the acceleration a (less gravity), takes
+
+.. math:: f = m a + \dot\omega \times h + \omega \times (\omega \times h), \qquad
+          n = h \times a + I \dot\omega + \omega \times I \omega
+
+and a joint that carries it gives the part of both along the twist (v, u) with which the joint moves it: v·f + u·n (P0, Eq. 22;
+Atkeson, An and Hollerbach, Int. J. Robotics Research 5 (1986) 101).
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.errors import InputError
+from stribeck.ident.model.dynamics import with_followers
+from stribeck.ident.model.mechanism import Mechanism
+from stribeck.ident.model.recursion import DW, A, Sweep, W, blocks, refuse_closures
+
+INERTIAL = ("m", "hx", "hy", "hz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
+PER_LINK = len(INERTIAL)
+
+
+def inertial_parameters(mechanism: Mechanism) -> Array:
+    """Parameters of all links that torques are linear in, shape (10 n): those of each link in the order of `INERTIAL`.
+
+    Mass [kg], first moment [kg·m] and inertia [kg·m²] about the joint's origin, in link axes (natural coordinates); links of
+    followers behind the others.
+    """
+    tree = mechanism.tree
+    h = tree.mass[:, None] * tree.com
+    about = tree.inertia + np.einsum("j,jab->jab", tree.mass, _steiner(tree.com))
+    rows, columns = np.triu_indices(3)
+    return np.asarray(np.column_stack((tree.mass, h, about[:, rows, columns])).ravel())
+
+
+def inertial_names(mechanism: Mechanism) -> tuple[str, ...]:
+    """Names of the parameters, "joint.m" to "joint.Izz", by the joints that carry the links."""
+    return tuple(f"{name}.{key}" for name in mechanism.tree.names for key in INERTIAL)
+
+
+def torque_regressor(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None, ddq: ArrayLike | None = None) -> Array:
+    """Torque of every joint per inertial parameter, for a batch of samples.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Axes, origins and gravity; its masses and inertias are not used.
+    q, dq, ddq : array_like, shape (N, n)
+        Joint positions, velocities, accelerations [rad or m, and per s, s²]; the last two default to zero.
+
+    Returns
+    -------
+    ndarray, shape (N, n, 10 n)
+        ``regressor @ inertial_parameters(mechanism)`` is `inverse_dynamics`. Samples lie next to each other in memory.
+
+    Raises
+    ------
+    InputError
+        If a shape does not fit the mechanism or a value is not finite.
+    ModelError
+        If the mechanism is a closed chain.
+    """
+    refuse_closures(mechanism)
+    tree, q, dq, ddq = with_followers(mechanism, q, dq, ddq)
+    out = np.zeros((mechanism.n, PER_LINK * tree.n, len(q)))
+    for rows in blocks(len(q)):
+        sweep = Sweep(tree, q[rows], None if dq is None else dq[rows], None if ddq is None else ddq[rows])
+        sweep.outwards()
+        _write(mechanism, sweep, out[:, :, rows])
+    return out.transpose(2, 0, 1)
+
+
+def _write(mechanism: Mechanism, sweep: Sweep, out: Array) -> None:
+    """The columns of a block of samples, shape (n, 10 n, N)."""
+    tree, twists = sweep.m, dict[int, tuple[list[int], Array]]()
+    for j, link in enumerate(tree.links):
+        chain, twist = _twists(sweep, j, twists)
+        twists[j] = chain, twist
+        columns = _columns(tree.own_axes[j], sweep.motion[j], sweep.moving, twist)
+        own = slice(PER_LINK * j, PER_LINK * j + len(columns))
+        for i, joint in enumerate(chain):
+            if joint < mechanism.n and not mechanism.followers:
+                out[joint, own] = columns[:, i]
+            elif joint < mechanism.n:
+                out[joint, own] += columns[:, i]
+            else:
+                follower = mechanism.followers[joint - mechanism.n]
+                out[follower.leader, own] += follower.ratio * columns[:, i]
+
+
+def _twists(sweep: Sweep, j: int, known: dict[int, tuple[list[int], Array]]) -> tuple[list[int], Array]:
+    """Joints that move link j, and the twist of each at unit speed: v of the link's origin and u, own axes, shape (3, 2, d, N)."""
+    m, link, p = sweep.m, sweep.links[j], sweep.m.parent[j]
+    own = np.zeros((3, 2, 1, sweep.size))
+    own[2, 0 if m.prismatic[j] else 1] = 1.0
+    if p < 0:
+        return [j], own
+    chain, before = known[p]
+    r = m.own_axes[p].T @ m.origin[j]
+    moved = before.copy()
+    _add_cross(moved[:, 0], before[:, 1], r)
+    X = (link.turn.T @ moved.reshape(3, -1)).reshape(before.shape)
+    if m.prismatic[j]:
+        q = sweep.q[j]
+        X[0, 0] += X[1, 1] * q
+        X[1, 0] -= X[0, 1] * q
+    else:
+        c, s = sweep.cos[j], sweep.sin[j]
+        X[0], X[1] = c * X[0] + s * X[1], c * X[1] - s * X[0]
+    return [*chain, j], np.concatenate((X, own), axis=2)
+
+
+def _columns(axes: Array, motion: Array, moving: bool, twist: Array) -> Array:
+    """Torque of each joint that moves a link per parameter of the link, shape (10 or 4, d, N)."""
+    d, size = twist.shape[2:]
+    vectors = [motion[:, (W, DW, A)] if moving else motion[:, :1], twist.reshape(3, -1, size)]
+    turned = np.concatenate(vectors, axis=1)
+    turned = (axes @ turned.reshape(3, -1)).reshape(turned.shape)               # own axes -> link axes
+    a, v, u = turned[:, 2 if moving else 0], turned[:, -2 * d:-d], turned[:, -d:]
+    out = np.empty((PER_LINK if moving else 4, d, size))
+    out[0] = v[0] * a[0] + v[1] * a[1] + v[2] * a[2]
+    out[1] = a[1] * u[2] - a[2] * u[1]
+    out[2] = a[2] * u[0] - a[0] * u[2]
+    out[3] = a[0] * u[1] - a[1] * u[0]
+    if not moving:
+        return out
+    w, dw = turned[:, 0], turned[:, 1]
+    T = _carrying(w, dw)
+    for k in range(3):
+        out[1 + k] += v[0] * T[0, k] + v[1] * T[1, k] + v[2] * T[2, k]
+    p = (u[1] * w[2] - u[2] * w[1], u[2] * w[0] - u[0] * w[2], u[0] * w[1] - u[1] * w[0])
+    for row, (x, y) in enumerate(zip(*np.triu_indices(3), strict=True), 4):
+        np.add(u[x] * dw[y], p[x] * w[y], out=out[row])
+        if x != y:
+            out[row] += u[y] * dw[x]
+            out[row] += p[y] * w[x]
+    return out
+
+
+def _carrying(w: Array, dw: Array) -> Array:
+    """``[dw]x + [w]x²``, shape (3, 3, N)."""
+    xx, yy, zz = w * w
+    xy, xz, yz = w[0] * w[1], w[0] * w[2], w[1] * w[2]
+    return np.array([[-yy - zz, xy - dw[2], xz + dw[1]], [xy + dw[2], -xx - zz, yz - dw[0]], [xz - dw[1], yz + dw[0], -xx - yy]])
+
+
+def _add_cross(out: Array, u: Array, r: Array) -> None:
+    """Add u x r, components first."""
+    x, y, z = r
+    out[0] += u[1] * z - u[2] * y
+    out[1] += u[2] * x - u[0] * z
+    out[2] += u[0] * y - u[1] * x
+
+
+def _steiner(c: Array) -> Array:
+    """``c.c 1 - c c'``, shape (n, 3, 3)."""
+    return np.asarray(np.sum(c**2, axis=1)[:, None, None] * np.eye(3) - c[:, :, None] * c[:, None, :])
