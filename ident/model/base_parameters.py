@@ -11,6 +11,7 @@ Gautier, J. Robotic Systems 8 (1991) 485 (numerical computation by QR).
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.model.mechanism import Mechanism
@@ -37,7 +38,7 @@ class BaseParameters:
         What each combines, the most weighty parameters first.
     """
 
-    independent: np.ndarray
+    independent: NDArray[np.int_]
     combination: Array
     names: tuple[str, ...]
 
@@ -60,7 +61,7 @@ def base_parameters(mechanism: Mechanism, still: bool = False) -> BaseParameters
     Y = _random_rows(mechanism, still)
     length = np.linalg.norm(Y, axis=0)
     seen = np.flatnonzero(length > _SMALL * length.max())
-    R = np.linalg.qr(Y[:, seen] / length[seen], mode="r")
+    R = np.asarray(np.linalg.qr(Y[:, seen] / length[seen])[1])
     independent = _independent(R)
     beta = np.linalg.solve(R[:len(independent), independent], R[:len(independent)]) if len(independent) else R[:0]
     combination = np.zeros((len(independent), Y.shape[1]))
@@ -70,9 +71,9 @@ def base_parameters(mechanism: Mechanism, still: bool = False) -> BaseParameters
     return BaseParameters(seen[independent], combination, tuple(_name(row, names) for row in combination))
 
 
-def _independent(R: Array) -> np.ndarray:
+def _independent(R: Array) -> NDArray[np.int_]:
     """Columns that are no combination of those before them; R is turned to be triangular in them, in place."""
-    rank, chosen = 0, []
+    rank, chosen = 0, list[int]()
     for k in range(R.shape[1]):
         below = R[rank:, k]
         size = float(np.linalg.norm(below))
@@ -84,7 +85,7 @@ def _independent(R: Array) -> np.ndarray:
         R[rank:, k:] -= 2.0 * np.outer(v, v @ R[rank:, k:])
         chosen.append(k)
         rank += 1
-    return np.array(chosen, dtype=int)
+    return np.array(chosen, dtype=np.int_)
 
 
 def _random_rows(mechanism: Mechanism, still: bool) -> Array:

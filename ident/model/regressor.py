@@ -1,6 +1,6 @@
 r"""Joint torques as a linear function of the links' inertial parameters: :math:`\tau = Y(q, \dot q, \ddot q)\, \theta`.
 
-A link with mass m, first moment h and inertia I about its joint's origin, which moves with the acceleration a (less gravity), takes
+A link with mass m, first moment h and inertia I about its joint's origin takes, where that accelerates by a (less gravity),
 
 .. math:: f = m a + \dot\omega \times h + \omega \times (\omega \times h), \qquad
           n = h \times a + I \dot\omega + \omega \times I \omega
@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stribeck.ident.arrays import Array
-from stribeck.ident.errors import InputError
 from stribeck.ident.model.dynamics import with_followers
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.recursion import DW, A, Sweep, W, blocks, refuse_closures
@@ -75,7 +74,7 @@ def torque_regressor(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = 
 def _write(mechanism: Mechanism, sweep: Sweep, out: Array) -> None:
     """The columns of a block of samples, shape (n, 10 n, N)."""
     tree, twists = sweep.m, dict[int, tuple[list[int], Array]]()
-    for j, link in enumerate(tree.links):
+    for j in range(tree.n):
         chain, twist = _twists(sweep, j, twists)
         twists[j] = chain, twist
         columns = _columns(tree.own_axes[j], sweep.motion[j], sweep.moving, twist)
@@ -91,7 +90,7 @@ def _write(mechanism: Mechanism, sweep: Sweep, out: Array) -> None:
 
 
 def _twists(sweep: Sweep, j: int, known: dict[int, tuple[list[int], Array]]) -> tuple[list[int], Array]:
-    """Joints that move link j, and the twist of each at unit speed: v of the link's origin and u, own axes, shape (3, 2, d, N)."""
+    """Joints that move link j, and its twist per speed of each: v of its origin and u, own axes, shape (3, 2, d, N)."""
     m, link, p = sweep.m, sweep.links[j], sweep.m.parent[j]
     own = np.zeros((3, 2, 1, sweep.size))
     own[2, 0 if m.prismatic[j] else 1] = 1.0

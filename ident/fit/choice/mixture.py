@@ -189,4 +189,5 @@ def _exceeds(one: Evidence, deviations: float) -> NDArray[np.bool_]:
         part = next((k for k, component in enumerate(one.data.components) if name.endswith(f"_{component}")), 0)
         direction[i] = sign * (load[part] if "_coefficient" in name else 1.0)
     excess = one.mean @ direction
-    return np.asarray(excess > deviations * np.sqrt(np.maximum(0.0, np.einsum("i,kij,j->k", direction, one.covariance, direction))))
+    variance = np.einsum("i,kij,j->k", direction, one.covariance, direction)
+    return np.asarray(excess > deviations * np.sqrt(np.maximum(0.0, variance)))
