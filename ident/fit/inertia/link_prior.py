@@ -1,0 +1,176 @@
+r"""What a model says of its links' inertia, as a distribution that knows of no impossible body.
+
+A link's pseudo-inertia P, the 4 x 4 matrix of its mass, first and second moments, is positive definite for every body that can
+exist. With the model's :math:`P_0 = C C^T` any other one is :math:`C (1 + Y) C^T` with a symmetric Y, and
+
+.. math:: d = \mathrm{tr}\, Y - \log\det(1 + Y)
+
+is its distance from the model: 1/2 |Y|^2 near it, infinite where the body becomes impossible, and the same whatever frame or units
+the link is written in. A prior exp(-d / s^2) leaves each link's masses uncertain by about the part s.
+
+References
+----------
+Lee, Wensing and Park, IEEE Trans. Robotics 36 (2020) 126 (entropic divergence); Wensing, Kim and Slotine, IEEE Robotics and
+Automation Letters 3 (2018) 60 (pseudo-inertia).
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import block_diag
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.model.mechanism import Mechanism
+from stribeck.ident.model.regressor import PER_LINK, inertial_parameters
+
+_LIGHTEST = 1e-3        # of the arm's mass: a link counts as that heavy at least,
+_SMALLEST = 5e-3        # and as wide as that: root of its second moment about the centre of mass over its mass [m]
+_THINNEST = 1e-6        # of the model's pseudo-inertia in any direction, below which rounding could make a body impossible
+_UPPER = np.triu_indices(3)
+_BASIS = np.array([np.where(np.eye(4)[i][:, None] * np.eye(4)[k] + np.eye(4)[k][:, None] * np.eye(4)[i] > 0.0,
+                            1.0 if i == k else np.sqrt(0.5), 0.0) for i in range(4) for k in range(i, 4)])
+_TURNS, _HALVINGS, _FINE = 100, 40, 1e-10       # Newton steps, how often one is halved, and the gain below which it is the last
+
+
+@dataclass(frozen=True)
+class LinkPrior:
+    """Where inertial parameters may lie about those of a model: theta = theta_0 + directions @ y.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+        The model.
+    """
+
+    mechanism: Mechanism
+
+    @cached_property
+    def _roots(self) -> list[Array]:
+        """C of each link."""
+        tree = self.mechanism.tree
+        least = _LIGHTEST * float(tree.mass.sum())
+        roots = []
+        for theta in inertial_parameters(tree).reshape(-1, PER_LINK):
+            mass = max(float(theta[0]), least)
+            com = theta[1:4] / theta[0] if theta[0] > 0.0 else np.zeros(3)
+            second = _pseudo(theta)[:3, :3] - theta[0] * np.outer(com, com)        # about the centre of mass
+            values, vectors = np.linalg.eigh(second)
+            second = (vectors * np.maximum(values, mass * _SMALLEST**2)) @ vectors.T
+            P = np.empty((4, 4))
+            P[:3, :3], P[3, 3] = second + mass * np.outer(com, com), mass
+            P[:3, 3] = P[3, :3] = mass * com
+            roots.append(np.linalg.cholesky(P))
+        return roots
+
+    @cached_property
+    def middle(self) -> Array:
+        """Parameters at y = 0, shape (10 n,): the model's, but for links without mass or extension."""
+        return np.concatenate([_parameters(C @ C.T) for C in self._roots])
+
+    @cached_property
+    def directions(self) -> Array:
+        """Change of the parameters per unit of y, shape (10 n, 10 n)."""
+        return np.asarray(block_diag(*(np.column_stack([_parameters(C @ E @ C.T) for E in _BASIS]) for C in self._roots)))
+
+    def theta(self, y: Array) -> Array:
+        """Inertial parameters at y, shape (10 n,)."""
+        return np.asarray(self.middle + self.directions @ y)
+
+    def most_plausible(self, information: Array, moment: Array, deviation: float) -> Array:
+        """The y at which data and prior together are most plausible, by Newton's method; shape (10 n,).
+
+        Parameters
+        ----------
+        information : ndarray, shape (10 n, 10 n)
+            Of the data: minus the second derivative of their logarithmic likelihood.
+        moment : ndarray, shape (10 n,)
+            Its derivative at y = 0.
+        deviation : float
+            s above.
+        """
+        y = np.zeros(len(moment))
+
+        def objective(at: Array) -> float:
+            return float(0.5 * at @ information @ at - moment @ at) + self._distance(at) / deviation**2
+
+        least = objective(y)
+        for _ in range(_TURNS):
+            slope, curvature = self._slope(y)
+            gradient = information @ y - moment + slope / deviation**2
+            hessian = information + curvature / deviation**2
+            scale = 1.0 / np.sqrt(np.diag(hessian))
+            step = -scale * np.linalg.solve(hessian * np.outer(scale, scale), scale * gradient)
+            for halving in range(_HALVINGS):
+                there = y + 0.5**halving * step
+                if (found := objective(there)) <= least:
+                    break
+            else:
+                return y
+            gained, y, least = least - found, there, found
+            if gained <= _FINE * (1.0 + abs(least)):
+                break
+        return y
+
+    def curvature(self, y: Array, deviation: float) -> Array:
+        """Second derivative of d / s^2, shape (10 n, 10 n)."""
+        return self._slope(y)[1] / deviation**2
+
+    def _distance(self, y: Array) -> float:
+        """d above, over all links; infinite where one is no body."""
+        total = 0.0
+        for Y in _matrices(y):
+            values = np.linalg.eigvalsh(Y)
+            if values.min() <= _THINNEST - 1.0:
+                return np.inf
+            total += float(np.sum(values - np.log1p(values)))
+        return total
+
+    def _slope(self, y: Array) -> tuple[Array, Array]:
+        """First and second derivative of d."""
+        slopes, curvatures = [], []
+        for Y in _matrices(y):
+            inverse = np.linalg.inv(np.eye(4) + Y)
+            slopes.append(np.einsum("kab,ab->k", _BASIS, np.eye(4) - inverse))
+            turned = inverse @ _BASIS
+            curvatures.append(np.einsum("kab,lba->kl", turned, turned))
+        return np.concatenate(slopes), np.asarray(block_diag(*curvatures))
+
+
+def changed(mechanism: Mechanism, change: Array) -> Mechanism:
+    """A mechanism of the same links, perhaps with another tool, whose inertial parameters differ by so much, shape (10 n,)."""
+    tree = mechanism.tree
+    theta = (inertial_parameters(tree) + change).reshape(-1, PER_LINK)
+    mass = theta[:, 0]
+    com = np.divide(theta[:, 1:4], mass[:, None], out=np.zeros((len(mass), 3)), where=mass[:, None] > 0.0)
+    inertia = np.zeros((len(mass), 3, 3))
+    inertia[:, _UPPER[0], _UPPER[1]] = theta[:, 4:]
+    inertia[:, _UPPER[1], _UPPER[0]] = theta[:, 4:]
+    square = np.sum(com**2, axis=1)[:, None, None] * np.eye(3) - com[:, :, None] * com[:, None, :]
+    inertia -= mass[:, None, None] * square
+    n = mechanism.n
+    followers = tuple(replace(one, mass=float(mass[n + k]), com=com[n + k], inertia=inertia[n + k])
+                      for k, one in enumerate(mechanism.followers))
+    return replace(mechanism, mass=mass[:n], com=com[:n], inertia=inertia[:n], followers=followers)
+
+
+def _matrices(y: Array) -> Array:
+    """Y of each link, shape (n, 4, 4)."""
+    return np.einsum("jk,kab->jab", y.reshape(-1, PER_LINK), _BASIS)
+
+
+def _pseudo(theta: Array) -> Array:
+    """Pseudo-inertia of one link about its joint's origin."""
+    inertia = np.zeros((3, 3))
+    inertia[_UPPER] = theta[4:]
+    inertia += np.triu(inertia, 1).T
+    P = np.empty((4, 4))
+    P[:3, :3], P[3, 3] = 0.5 * np.trace(inertia) * np.eye(3) - inertia, theta[0]
+    P[:3, 3] = P[3, :3] = theta[1:4]
+    return P
+
+
+def _parameters(P: Array) -> Array:
+    """Inertial parameters of a pseudo-inertia, or of a difference of two."""
+    inertia = np.trace(P[:3, :3]) * np.eye(3) - P[:3, :3]
+    return np.concatenate(([P[3, 3]], P[:3, 3], inertia[_UPPER]))
