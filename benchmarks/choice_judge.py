@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from benchmarks.choice_oracle import bounds, posterior
 from benchmarks.choice_truths import FASTEST, MIXES, Condition, Measured, Truth, drop_of, kink_at, measure
 from stribeck.ident.arm.load_mechanism import load_mechanism
-from stribeck.ident.fit.joint.fit_joint import Options, identify_joint
+from stribeck.ident.fit.joint.fit_joint import identify_joint
+from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.fit.law_fit import best_of, searched, supports
 from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.laws.law_table import law_named, laws_on_offer

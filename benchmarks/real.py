@@ -14,7 +14,7 @@ from benchmarks.real_logs import LOGS, emps_run, tx40_run, z1_run
 from benchmarks.real_motion import z1_position_errors
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.joint_calibration import JointCalibration
-from stribeck.ident.fit.joint.fit_joint import Options
+from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identify import identify
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.log.run import Run

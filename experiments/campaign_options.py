@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, NonNegativeFloat, NonNegativeInt, Po
 
 from stribeck.experiments.methods.registry import DEFAULT
 from stribeck.ident.errors import InputError
-from stribeck.ident.fit.joint.fit_joint import Options
+from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.log.campaign_folder import records
 from stribeck.ident.log.run_record import read_json
 from stribeck.ident.toml_tables import parse_table

@@ -12,7 +12,7 @@ from stribeck.experiments.report.page import write_report
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.export.formats import export
-from stribeck.ident.fit.joint.fit_joint import Options
+from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identify import Identification, identify
 from stribeck.ident.log.breakaway import Breakaway, breakaway_table, breakaways
 from stribeck.ident.log.campaign_folder import find_runs

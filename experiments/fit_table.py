@@ -15,7 +15,8 @@ from stribeck.ident.arm.arm_file import ArmFile, load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.fit.arm.unknown_tool import ToolFit
-from stribeck.ident.fit.joint.fit_joint import JointFit, Options
+from stribeck.ident.fit.joint.fit_joint import JointFit
+from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identification.choose_runs import ChosenRuns
 from stribeck.ident.identification.fit_joints import fit_joints
 from stribeck.ident.identification.judge_joints import JudgedJoints

@@ -7,9 +7,11 @@ from datetime import datetime
 import pandas as pd
 
 from stribeck.ident.calibration.calibration import Calibration
-from stribeck.ident.fit.joint.fit_joint import JointFit, Options
+from stribeck.ident.fit.joint.fit_joint import JointFit
+from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identification.choose_runs import choose_runs
 from stribeck.ident.identification.fit_joints import fit_joints
+from stribeck.ident.identification.identify_inertia import identify_inertia
 from stribeck.ident.identification.judge_joints import judge_joints
 from stribeck.ident.identification.make_calibration import make_calibration
 from stribeck.ident.identification.reduce_runs import reduce_runs
@@ -74,8 +76,9 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
     """
     chosen = choose_runs(runs)
     reduced = reduce_runs(chosen, options or Options())
-    fitted = fit_joints(chosen, reduced)
+    reduced, inertia = identify_inertia(chosen, reduced)
+    fitted = fit_joints(chosen, reduced, inertia)
     judged = judge_joints(chosen, reduced, fitted)
-    calibration = make_calibration(chosen, reduced, judged, created)
-    findings = without_moot((*chosen.findings, *reduced.findings, *fitted.findings, *judged.findings))
+    calibration = make_calibration(chosen, reduced, judged, created, inertia)
+    findings = without_moot((*chosen.findings, *reduced.findings, *inertia.findings, *fitted.findings, *judged.findings))
     return Identification(calibration, fitted.points, judged.joints, findings, reduced.mechanism, chosen.breakaway)

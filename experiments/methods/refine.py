@@ -10,7 +10,7 @@ from stribeck.experiments.plans.plan import Plan
 from stribeck.experiments.plans.speeds_and_postures import Goal
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.fit.information import learnt, speeds_at_extreme_loads
-from stribeck.ident.fit.joint.fit_joint import Options
+from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identify import Identification, identify
 from stribeck.ident.log.run import Run
 

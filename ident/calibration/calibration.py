@@ -71,7 +71,18 @@ class Calibration(CalibrationContent):
 
     @cached_property
     def mechanism(self) -> Mechanism:
-        """Rigid-body model with the bearings and tools that the calibration was made with.
+        """Rigid-body model that the calibration was made with: bearings, tools, and the inertia of links where that was found.
+
+        Raises
+        ------
+        InputError
+            As `stated_mechanism`.
+        """
+        return self.stated_mechanism if self.model.inertia is None else self.model.inertia.of(self.stated_mechanism)
+
+    @cached_property
+    def stated_mechanism(self) -> Mechanism:
+        """The model as its file states it, with the bearings and tools that the calibration was made with.
 
         Raises
         ------

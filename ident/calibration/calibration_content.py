@@ -8,17 +8,31 @@ from typing import Any
 from stribeck.ident.arm.arm_file import Tool, Vector
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.fit.arm.unknown_tool import UnknownTool
+from stribeck.ident.fit.inertia.identified_inertia import IdentifiedInertia
 
 
 @dataclass(frozen=True)
 class Model:
-    """Which rigid-body model the loads come from: file beside the calibration, its digest, gravity, tools known and unknown."""
+    """Which rigid-body model the loads come from.
+
+    Attributes
+    ----------
+    file, sha256 : str
+        File beside the calibration, and its digest.
+    gravity : tuple of float
+        [m/s²].
+    tool, unknown_tool
+        Stated by the arm file, and found.
+    inertia : IdentifiedInertia, optional
+        Of the links, tools among them, in place of the file's.
+    """
 
     file: str
     sha256: str
     gravity: Vector
     tool: Tool
     unknown_tool: UnknownTool = field(default_factory=UnknownTool)
+    inertia: IdentifiedInertia | None = None
 
 
 @dataclass(frozen=True)

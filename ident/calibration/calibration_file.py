@@ -10,6 +10,7 @@ from stribeck.ident.calibration.calibration_content import CalibrationContent
 from stribeck.ident.calibration.calibration_tables import CalibrationTable
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import InputError, command
+from stribeck.ident.fit.inertia.identified_inertia import IdentifiedInertia
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.toml_tables import parse_table, read_toml, upgrade
 from stribeck.ident.whole_files import write_whole
@@ -66,12 +67,26 @@ def _document(calibration: CalibrationContent) -> tomlkit.TOMLDocument:
     document["model"] = {"file": model.file, "sha256": model.sha256, "gravity": list(model.gravity)}
     document["model"]["tool"] = _inline({"mass": model.tool.mass, "com": list(model.tool.com)})
     document["model"]["unknown_tool"] = {"status": model.unknown_tool.status, **_parameters(model.unknown_tool.parameters)}
+    if model.inertia is not None:
+        document["model"]["inertia"] = _inertia_table(model.inertia)
     document["fit"] = _rounded(calibration.fit)
     joints = tomlkit.table(is_super_table=True)
     for name, joint in calibration.joints.items():
         joints[name] = _joint_table(joint)
     document["joints"] = joints
     return document
+
+
+def _inertia_table(inertia: IdentifiedInertia) -> Any:
+    """One link, and one combination of parameters, a line."""
+    table = tomlkit.table()
+    table["deviation"] = _rounded(inertia.deviation)
+    for key, entries in (("links", {name: _inline(vars(link)) for name, link in inertia.links.items()}),
+                         ("parameters", _parameters(inertia.parameters))):
+        inner = tomlkit.table()
+        inner.update(entries)
+        table[key] = inner
+    return table
 
 
 def _joint_table(joint: JointCalibration) -> Any:

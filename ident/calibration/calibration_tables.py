@@ -14,6 +14,7 @@ from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.fit.arm.unknown_tool import MASS, TOOL_PARAMETERS, UnknownTool
 from stribeck.ident.fit.fit_result import Candidate
+from stribeck.ident.fit.inertia.identified_inertia import IdentifiedInertia, LinkBody
 from stribeck.ident.fit.joint.directions import DIFFERENCES
 from stribeck.ident.laws.law_table import is_law, law_named, law_names
 from stribeck.ident.laws.load_components import components_of
@@ -81,6 +82,25 @@ class _UnknownToolTable(BaseModel):
         return UnknownTool(self.status, {name: Parameter(**vars(table)) for name, table in tables.items() if table is not None})
 
 
+class _LinkTable(BaseModel):
+    model_config = _STRICT
+    mass: PositiveFloat
+    com: Vector
+    inertia: tuple[float, float, float, float, float, float]
+
+
+class _InertiaTable(BaseModel):
+    model_config = _STRICT
+    deviation: PositiveFloat
+    links: dict[str, _LinkTable]
+    parameters: dict[str, ParameterTable]
+
+    def inertia(self) -> IdentifiedInertia:
+        """The links' inertia."""
+        return IdentifiedInertia(self.deviation, {name: LinkBody(**vars(link)) for name, link in self.links.items()},
+                                 {name: Parameter(**vars(table)) for name, table in self.parameters.items()})
+
+
 class _ModelTable(BaseModel):
     model_config = _STRICT
     file: str
@@ -88,10 +108,12 @@ class _ModelTable(BaseModel):
     gravity: Vector
     tool: Tool
     unknown_tool: _UnknownToolTable = _UnknownToolTable()
+    inertia: _InertiaTable | None = None
 
     def model(self) -> Model:
         """The model."""
-        return Model(self.file, self.sha256, self.gravity, self.tool, self.unknown_tool.unknown_tool())
+        return Model(self.file, self.sha256, self.gravity, self.tool, self.unknown_tool.unknown_tool(),
+                     None if self.inertia is None else self.inertia.inertia())
 
 
 class _RunTable(BaseModel):

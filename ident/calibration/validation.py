@@ -18,6 +18,7 @@ from stribeck.ident.arrays import Array, group_index
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import FitError, InputError
+from stribeck.ident.fit.inertia.link_prior import changed
 from stribeck.ident.fit.joint.general_motion import ONE_WAY
 from stribeck.ident.fit.misfit import Misfit
 from stribeck.ident.fit.noise import WHITE
@@ -30,6 +31,7 @@ from stribeck.ident.log.run import Run
 from stribeck.ident.log.signal_checks import unrecorded_torques
 from stribeck.ident.model.dynamics import same_dynamics
 from stribeck.ident.model.mechanism import Mechanism
+from stribeck.ident.model.regressor import inertial_parameters
 from stribeck.ident.whole_files import file_sha256
 
 _INERTIA_EXPLAINS = 0.5 # part of what is left, squared, from which it is said to follow the acceleration
@@ -126,7 +128,7 @@ def validate(run: Run, calibration: Calibration, tolerance: float = TOLERANCE) -
             reasons[name] = f"the torque of {name} was not recorded"
             continue
         try:
-            found[name] = _judge(run, reduce_motion(log, name), joint, tolerance)
+            found[name] = _judge(run, reduce_motion(log, name), joint, tolerance, calibration.fit.get("motion") == "model")
         except FitError as error:
             reasons[name] = str(error)
     if not found:
@@ -147,14 +149,17 @@ def _as_recorded(run: Run, calibration: Calibration) -> Mechanism:
             raise InputError(f"{run.path} was recorded with another model than that of the calibration of {calibration.arm}: its "
                              "links need other torques to move; validate with runs of the calibrated arm, or fit again where its "
                              "model was corrected")
-    return replace(load_mechanism(run.arm, tool=calibration.model.unknown_tool.tool), bearings=known.bearings)
+    here = replace(load_mechanism(run.arm, tool=calibration.model.unknown_tool.tool), bearings=known.bearings)
+    return changed(here, inertial_parameters(known) - inertial_parameters(calibration.stated_mechanism))
 
 
-def _judge(run: Run, motion: Motion, joint: JointCalibration, tolerance: float) -> JointValidation:
+def _judge(run: Run, motion: Motion, joint: JointCalibration, tolerance: float, beside_model: bool) -> JointValidation:
+    """`beside_model`: whether the joint's inertia was fitted beside the model's."""
     load = joint.load_of(motion.loads.__getitem__)
     friction = joint.torque(motion.dq, load) + joint.directional_torque(motion.dq, load, motion.rigid)
     scale, offset = _value(joint.gravity, "scale", 1.0), _value(joint.gravity, "offset", 0.0)
-    rigid = scale * motion.rigid + offset
+    beside = _value(joint.gravity, "inertia", 0.0) * motion.ddq if beside_model else 0.0
+    rigid = scale * motion.rigid + offset + beside
     if joint.torque_scale is not None:
         friction, rigid = joint.torque_scale * friction, joint.torque_scale * (motion.rigid + offset)
     since = motion.t - _value(joint.gravity, "delay", 0.0)

@@ -15,7 +15,7 @@ from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.intervals import interval_ends, spread
 from stribeck.ident.fit.law_on_points import parameter_names, predicted
 from stribeck.ident.fit.noise import Noise
-from stribeck.ident.fit.points import FitPoints
+from stribeck.ident.fit.points import DOUBT, FitPoints
 from stribeck.ident.fit.search_range import search_grid
 from stribeck.ident.fit.variable_projection import Moments, polish
 from stribeck.ident.laws.law import Law
@@ -145,7 +145,7 @@ def with_intervals(best: Best, load_name: str) -> FitResult:
     found = spread(whole, noise, values, free)
     scale = np.array([values[names[k]] if names[k] in limits else 1.0 for k in free])     # of parameters in the logarithm
     covariance = found.covariance * np.outer(scale, scale)
-    units = {name: unit(name, data.prismatic, load_name) for name in names}
+    units = {name: "1" if name.startswith(DOUBT) else unit(name, data.prismatic, load_name) for name in names}
     fitted = {name: Parameter(values[name], None, None, None, units[name], "at bound", "zero is the least it can be")
               for name in names}
     ends = interval_ends(whole, noise, values, free, found)

@@ -16,6 +16,7 @@ from scipy.sparse import csr_array, diags_array, hstack
 
 from stribeck.ident.arrays import Array, Groups
 
+DOUBT = "model_"        # how names of nuisance columns begin that have no unit: directions in which the model is unsure
 _MANY = 4096            # points from which alike ones of a round trip are averaged
 _ALIKE = (0.01, 0.005)  # by which these differ in the logarithm of speed, and in load as a part of its range
 

@@ -10,6 +10,7 @@ from stribeck.ident.errors import FitError
 from stribeck.ident.fit.joint.fit_joint import JointFit, identify_joint, identify_motion
 from stribeck.ident.fit.joint.general_motion import agreement
 from stribeck.ident.identification.choose_runs import ChosenRuns
+from stribeck.ident.identification.identify_inertia import TRUSTED, SoughtInertia
 from stribeck.ident.identification.reduce_runs import ReducedRuns
 from stribeck.ident.log.finding import Finding
 from stribeck.ident.log.health.points_health import check_reading, check_scale
@@ -38,7 +39,7 @@ class FittedJoints:
     findings: tuple[Finding, ...]
 
 
-def fit_joints(chosen: ChosenRuns, reduced: ReducedRuns) -> FittedJoints:
+def fit_joints(chosen: ChosenRuns, reduced: ReducedRuns, inertia: SoughtInertia = TRUSTED) -> FittedJoints:
     """Fit every joint of which the runs tell.
 
     Raises
@@ -47,7 +48,7 @@ def fit_joints(chosen: ChosenRuns, reduced: ReducedRuns) -> FittedJoints:
         If no joint can be fitted; says why.
     """
     general = reduced.options.motion != "none"
-    fitted = _by_motion(chosen, reduced) if general else _by_round_trips(chosen, reduced)
+    fitted = _by_motion(chosen, reduced, inertia) if general else _by_round_trips(chosen, reduced)
     if not fitted.joints:
         raise FitError(_why_none(chosen, reduced, fitted))
     return fitted
@@ -62,12 +63,12 @@ def _by_round_trips(chosen: ChosenRuns, reduced: ReducedRuns) -> FittedJoints:
     return FittedJoints(joints, reduced.points, tuple(findings))
 
 
-def _by_motion(chosen: ChosenRuns, reduced: ReducedRuns) -> FittedJoints:
+def _by_motion(chosen: ChosenRuns, reduced: ReducedRuns, inertia: SoughtInertia) -> FittedJoints:
     """Fits of general motion, each held against the joint's round trips where there are any."""
     log = filtered(chosen.runs, reduced.mechanisms)
     dead = {name for run in chosen.runs for name in dead_torques(run)}
-    joints, findings = _fitted({name: partial(identify_motion, log, reduced.mechanism, name, reduced.options)
-                                for name in reduced.mechanism.names if name not in dead})
+    joints, findings = _fitted({name: partial(identify_motion, log, reduced.mechanism, name, reduced.options,
+                                              inertia.doubts.get(name)) for name in reduced.mechanism.names if name not in dead})
     points = pd.concat([joint.points for joint in joints.values()], ignore_index=True) if joints else reduced.points
     beside, _ = _fitted({name: fit for name, fit in _of_round_trips(reduced).items() if name in joints})
     for name in joints:

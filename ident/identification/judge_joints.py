@@ -9,8 +9,9 @@ import numpy as np
 from stribeck.ident.errors import FitError
 from stribeck.ident.fit.arm.between_runs import with_deviation
 from stribeck.ident.fit.joint.advice import VARIED
-from stribeck.ident.fit.joint.fit_joint import JointFit, Options, excited_loads, identify_joint, identify_motion
+from stribeck.ident.fit.joint.fit_joint import JointFit, excited_loads, identify_joint, identify_motion
 from stribeck.ident.fit.joint.gravity import TELLS
+from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identification.choose_runs import ChosenRuns
 from stribeck.ident.identification.fit_joints import FittedJoints
 from stribeck.ident.identification.reduce_runs import ReducedRuns

@@ -11,8 +11,11 @@ from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.calibration_content import Model
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.fit.arm.unknown_tool import UnknownTool
-from stribeck.ident.fit.joint.fit_joint import JointFit, Options
+from stribeck.ident.fit.inertia.identified_inertia import IdentifiedInertia, identified
+from stribeck.ident.fit.joint.fit_joint import JointFit
+from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identification.choose_runs import ChosenRuns
+from stribeck.ident.identification.identify_inertia import TRUSTED, SoughtInertia
 from stribeck.ident.identification.judge_joints import JudgedJoints
 from stribeck.ident.identification.reduce_runs import ReducedRuns
 from stribeck.ident.laws.load_components import load_at, load_part
@@ -23,15 +26,17 @@ from stribeck.ident.versions import versions_of
 from stribeck.ident.whole_files import file_sha256
 
 
-def make_calibration(chosen: ChosenRuns, reduced: ReducedRuns, judged: JudgedJoints, created: datetime | None) -> Calibration:
+def make_calibration(chosen: ChosenRuns, reduced: ReducedRuns, judged: JudgedJoints, created: datetime | None,
+                     inertia: SoughtInertia = TRUSTED) -> Calibration:
     """The calibration, with what holds joints at rest beside what slides."""
     made = _calibration(chosen.arm, chosen.runs, reduced.mechanism, judged.joints, reduced.options,
-                        created or datetime.fromisoformat(chosen.runs[-1].record["start"]), reduced.tool.unknown)
+                        created or datetime.fromisoformat(chosen.runs[-1].record["start"]), reduced.tool.unknown,
+                        None if inertia.fit is None else identified(inertia.fit))
     return _with_breakaway(made, chosen, reduced.mechanism)
 
 
 def _calibration(arm: ArmFile, runs: Sequence[Run], mechanism: Mechanism, joints: dict[str, JointFit], options: Options,
-                 created: datetime, unknown: UnknownTool) -> Calibration:
+                 created: datetime, unknown: UnknownTool, inertia: IdentifiedInertia | None) -> Calibration:
     seeds = [run.record.get("seed") for run in runs if run.record.get("seed") is not None]
     general, labels = options.motion != "none", {run.label for run in runs}
     fit = {"law": options.law, "load": options.load,
@@ -39,6 +44,7 @@ def _calibration(arm: ArmFile, runs: Sequence[Run], mechanism: Mechanism, joints
            **({"motion": options.motion} if general else {}),
            **({"drift": options.drift} if options.drift != "auto" else {}),
            **({"loss": options.loss} if options.loss != "auto" else {}),
+           **({"inertia": options.inertia} if options.inertia != "auto" else {}),
            **({"seed": seeds[0]} if seeds else {}),
            **({"assumed": list(arm.assumed)} if arm.assumed else {}),
            **({"lack_of_fit": lacking} if (lacking := {name: list(map(asdict, joint.fit.lack_of_fit))
@@ -49,7 +55,7 @@ def _calibration(arm: ArmFile, runs: Sequence[Run], mechanism: Mechanism, joints
         options.torque_basis,
         tuple({"path": run.label, "sha256": run.sha256, **({} if run.arm.tool == arm.tool else {"tool": asdict(run.arm.tool)}),
                **({"continues": before} if (before := run.record.get("continues")) in labels else {})} for run in runs),
-        Model(arm.model.name, file_sha256(arm.model), arm.gravity, arm.tool, unknown), fit,
+        Model(arm.model.name, file_sha256(arm.model), arm.gravity, arm.tool, unknown, inertia), fit,
         {name: _joint_calibration(joint, mechanism, name) for name, joint in joints.items()}, arm.model.parent)
 
 

@@ -24,7 +24,7 @@ from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.feedforward import Feedforward
 from stribeck.ident.errors import InputError
 from stribeck.ident.export.formats import export
-from stribeck.ident.fit.joint.fit_joint import Options
+from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.log.run import arm_sha256
 from stribeck.ident.model.loads import joint_loads
 from tests.places import TEST_ARMS

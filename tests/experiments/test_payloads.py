@@ -14,7 +14,7 @@ from stribeck.experiments.plans.plan import Plan
 from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.errors import InputError
-from stribeck.ident.fit.joint.fit_joint import Options
+from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identify import identify
 from stribeck.ident.log.run import Run, load_run
 

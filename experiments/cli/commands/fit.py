@@ -46,19 +46,21 @@ def fit(runs: Annotated[list[Path] | None, typer.Argument(metavar="RUN...", help
         motion: Annotated[str, typer.Option(help="Fit any motion instead of round trips: with the rigid-body torque of the "
                                             "model, or with the joint's own inertia and gravity (model, joint).")] = "none",
         directional: DirectionalOption = "auto", torque_basis: BasisOption = "drive", drift: DriftOption = "auto",
-        loss: LossOption = "auto", as_json: JsonOption = False) -> None:
+        loss: LossOption = "auto",
+        inertia: Annotated[str, typer.Option(help="Of the links, with --motion model: fit, trust the model's, or auto: fit "
+                                             "where the torques contradict it.")] = "auto", as_json: JsonOption = False) -> None:
     """Runs to calibration, offline."""
     from stribeck.experiments.cli.commands.table_dialogue import fit_table_file, refuse_of_table
     from stribeck.experiments.cli.commands.tried_fits import refusal
     from stribeck.experiments.fit_runs import fit_ramps, fit_runs
     from stribeck.experiments.recording.run_folders import refuse_used
     from stribeck.ident.errors import FitError
-    from stribeck.ident.fit.joint.fit_joint import Options
+    from stribeck.ident.fit.joint.options import Options
     from stribeck.ident.log.campaign_folder import find_runs
     from stribeck.ident.log.run import BREAKAWAY, FITTED, load_run
 
     text = console(as_json)
-    options = Options(law, load, motion, directional, torque_basis, drift, loss)
+    options = Options(law, load, motion, directional, torque_basis, drift, loss, inertia=inertia)
     if table is not None:
         delivered(text, *fit_table_file(text, table, runs or [], arm, column or [], ignore or [], options, out), as_json)
         return

@@ -76,7 +76,7 @@ def calibrate(context: typer.Context, arm: ArmArgument = "lab6", out: OutOption 
     from stribeck.ident.arm.arm_file import load_arm
     from stribeck.ident.arm.load_mechanism import load_mechanism
     from stribeck.ident.errors import InputError
-    from stribeck.ident.fit.joint.fit_joint import Options
+    from stribeck.ident.fit.joint.options import Options
     from stribeck.ident.log.run import ARM, BREAKAWAY, FIT, LOWEST_SPEED, WARM_UP
 
     text = console(as_json)

@@ -90,7 +90,7 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Campaign 
     from stribeck.experiments.methods.warm_up import run_notes
     from stribeck.experiments.report.page import write_report
     from stribeck.ident.calibration.calibration import Calibration
-    from stribeck.ident.fit.joint.fit_joint import Options
+    from stribeck.ident.fit.joint.options import Options
     from stribeck.ident.identify import identify
     from stribeck.ident.log.campaign_folder import find_runs
     from stribeck.ident.log.run import FITTED, load_run

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from stribeck.experiments.fit_runs import Delivery
-    from stribeck.ident.fit.joint.fit_joint import Options
+    from stribeck.ident.fit.joint.options import Options
 
 
 def refuse_of_table(runs: Sequence[Path], arm: str | None, column: Sequence[str], ignore: Sequence[str]) -> None:

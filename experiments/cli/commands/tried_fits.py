@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from stribeck.ident.errors import FitError
-    from stribeck.ident.fit.joint.fit_joint import Options
+    from stribeck.ident.fit.joint.options import Options
     from stribeck.ident.log.run import Run
 
 _NEEDED = ("a log that can be fitted moves the joint to and fro, each speed there and back, at four speeds or more; steady "

@@ -5,8 +5,8 @@ exist. With the model's :math:`P_0 = C C^T` any other one is :math:`C (1 + Y) C^
 
 .. math:: d = \mathrm{tr}\, Y - \log\det(1 + Y)
 
-is its distance from the model: 1/2 |Y|^2 near it, infinite where the body becomes impossible, and the same whatever frame or units
-the link is written in. A prior exp(-d / s^2) leaves each link's masses uncertain by about the part s.
+is its distance from the model: 1/2 |Y|^2 near it, infinite where the body becomes impossible, and the same in all frames and
+units. A prior exp(-d / s^2) leaves each link's masses uncertain by about the part s.
 
 References
 ----------
@@ -60,7 +60,7 @@ class LinkPrior:
             P = np.empty((4, 4))
             P[:3, :3], P[3, 3] = second + mass * np.outer(com, com), mass
             P[:3, 3] = P[3, :3] = mass * com
-            roots.append(np.linalg.cholesky(P))
+            roots.append(np.asarray(np.linalg.cholesky(P), dtype=float))
         return roots
 
     @cached_property

@@ -7,25 +7,27 @@ import numpy as np
 import pandas as pd
 
 from stribeck.ident.arrays import Array, Groups, group_index
-from stribeck.ident.errors import FitError, InputError, unknown_name
-from stribeck.ident.fit.choice.selection import NOWHERE, ORDER, select
+from stribeck.ident.errors import FitError, InputError
+from stribeck.ident.fit.choice.selection import NOWHERE, select
 from stribeck.ident.fit.choice.widening import AS_WELL
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.joint.advice import VARIED, advised, vary_load
-from stribeck.ident.fit.joint.directions import DIFFERENCES, differing, directions, even_residuals, gear_note, offset_finding
-from stribeck.ident.fit.joint.general_motion import DELAY, RIGID, beside_friction, fit_motion, law_torque, motion_points
+from stribeck.ident.fit.joint.directions import differing, directions, even_residuals, gear_note, offset_finding
+from stribeck.ident.fit.joint.general_motion import DELAY, beside_friction, fit_motion, law_torque, motion_points
 from stribeck.ident.fit.joint.gravity import fit_gravity, zero_shift
 from stribeck.ident.fit.joint.misfit_words import misfit_findings, order_finding
-from stribeck.ident.fit.joint.outliers import LOSSES, fit_robustly
+from stribeck.ident.fit.joint.model_doubt import ModelDoubt
+from stribeck.ident.fit.joint.options import Options
+from stribeck.ident.fit.joint.outliers import fit_robustly
 from stribeck.ident.fit.joint.places import dry_part, harmonics, place_finding
-from stribeck.ident.fit.joint.torque_basis import BASES, corrected, divided, divisor, uncertain
+from stribeck.ident.fit.joint.torque_basis import corrected, divided, divisor, uncertain
 from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS
 from stribeck.ident.fit.misfit import GROWTH
 from stribeck.ident.fit.points import FitPoints, worth
 from stribeck.ident.fit.residuals.holding import with_lack_of_fit
 from stribeck.ident.fit.residuals.lack_of_fit import growth_varies, uneven
 from stribeck.ident.fit.residuals.levels_in_time import in_order
-from stribeck.ident.laws.law_table import WITH_LOADED_VISCOUS, is_law, law_named, law_names, laws_on_offer, unit
+from stribeck.ident.laws.law_table import WITH_LOADED_VISCOUS, law_named, laws_on_offer, unit
 from stribeck.ident.laws.load_components import load_at
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.laws.quantity import COMPONENTS
@@ -46,50 +48,6 @@ _SHOWN = 5              # round trips that are listed
 _LOADS = ("normal", "torque", "bending")
 _ARM = 0.1              # m; by no longer an arm does a bearing turn a force into friction
 _APART = 0.1            # part of a component's variation that the others must leave, or they look the same
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a fit may choose from: "auto" lets all compete."""
-
-    law: str = "auto"
-    load: str = "auto"
-    motion: str = "none"        # general motion instead of round trips: with the rigid-body torque of "model" or "joint"
-    directional: str = "auto"           # how directions may differ: "none", "viscous", "driving"
-    torque_basis: str = "drive"         # or "gravity-corrected": torque divided by its scale against gravity
-    drift: str = "auto"         # alike in all runs, fitted along where round trips are many; or "none": only reported
-    loss: str = "auto"          # "huber" weighs round trips that went wrong down, "squares" does not, "auto" where there are some
-    place: str = "auto"         # waves of friction with position: "none", "once a turn", "twice a turn"
-
-    def __post_init__(self) -> None:
-        if self.law != "auto" and not is_law(self.law):
-            raise unknown_name("law", self.law, ("auto", *law_names()))
-        if self.load not in ("auto", *ORDER[:-1]):
-            raise unknown_name("load", self.load, ("auto", *ORDER[:-1]))
-        if self.motion not in ("none", *RIGID):
-            raise unknown_name("motion", self.motion, ("none", *RIGID))
-        if self.drift not in ("auto", "none"):
-            raise unknown_name("way to take drift", self.drift, ("auto", "none"))
-        if self.loss not in LOSSES:
-            raise unknown_name("loss", self.loss, LOSSES)
-        if self.loss == "huber" and self.motion != "none":
-            raise InputError("loss = \"huber\" weighs round trips; leave motion out")
-        if self.directional not in ("auto", "none", *DIFFERENCES):
-            raise unknown_name("directional", self.directional, ("auto", "none", *DIFFERENCES))
-        if self.directional == "driving" and self.motion != "none":
-            raise InputError("directional = \"driving\" rests on round trips; leave motion out")
-        if self.directional == "driving" and self.torque_basis == "gravity-corrected":
-            raise InputError("directional = \"driving\" takes the torque for right, torque_basis = \"gravity-corrected\" does "
-                             "not; choose one")
-        if self.torque_basis not in BASES:
-            raise unknown_name("torque basis", self.torque_basis, BASES)
-        if self.torque_basis != "drive" and self.motion != "none":
-            raise InputError(f"torque_basis = \"{self.torque_basis}\" rests on round trips; leave motion out")
-        if self.load == "components" and (self.motion != "none" or self.directional == "driving"):
-            raise InputError("load = \"components\" rests on round trips and has no coefficient that driving could change; "
-                             "leave motion and directional out")
-        if self.motion == "joint" and self.load not in ("auto", "none"):
-            raise InputError(f"load = \"{self.load}\" needs the model; use motion = \"model\"")
 
 
 @dataclass(frozen=True)
@@ -219,8 +177,10 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
                     tuple(findings), scale, directional)
 
 
-def identify_motion(log: Log, mechanism: Mechanism, name: str, options: Options) -> JointFit:
+def identify_motion(log: Log, mechanism: Mechanism, name: str, options: Options, doubt: ModelDoubt | None = None) -> JointFit:
     """Fit one joint's general motion: laws, loads and differences between the directions compete.
+
+    With `doubt`, what the model's torque may be beside what it is, is fitted along.
 
     Raises
     ------
@@ -235,7 +195,7 @@ def identify_motion(log: Log, mechanism: Mechanism, name: str, options: Options)
         offered, still = excited_loads(motion_points(motion, motion.view(motion.tau - motion.rigid))[0], options.load)
 
     def tested(further: tuple[str, ...] = ()) -> tuple[FitResult, FitResult]:
-        found = fit_motion(motion, options.motion, options.law, options.directional, tuple(offered), further)
+        found = fit_motion(motion, options.motion, options.law, options.directional, tuple(offered), further, doubt)
         return found, with_lack_of_fit(found, motion.q[motion.points], motion.view(motion.loads["torque"]),
                                        time=motion.t[motion.points])
 

@@ -26,9 +26,10 @@ from stribeck.ident.errors import FitError, TorqueReversed, unknown_name
 from stribeck.ident.fit.choice.selection import NOWHERE, select
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.joint.directions import friction_below_zero, possible
+from stribeck.ident.fit.joint.model_doubt import ModelDoubt
 from stribeck.ident.fit.joint.places import dry_part, harmonics
 from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS
-from stribeck.ident.fit.points import FitPoints
+from stribeck.ident.fit.points import DOUBT, FitPoints
 from stribeck.ident.fit.residuals.lack_of_fit import uneven
 from stribeck.ident.laws.law_table import LAWS, law_named, laws_on_offer
 from stribeck.ident.laws.parameter import Parameter, verdict
@@ -44,7 +45,7 @@ ONE_WAY = 0.98         # mean direction, seen through the filter, from which a p
 
 
 def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directional: str = "auto",
-               loads: Sequence[str] = ("none",), further: tuple[str, ...] = ()) -> FitResult:
+               loads: Sequence[str] = ("none",), further: tuple[str, ...] = (), doubt: ModelDoubt | None = None) -> FitResult:
     """Fit friction to general motion: laws, loads, differences between directions and waves compete on passes left out.
 
     A pass between two reversals is a group, as a round trip is elsewhere: its samples share ripple and a level of friction,
@@ -64,6 +65,8 @@ def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directio
         Loads on offer, "none" for no load part.
     further : tuple of str
         Laws that compete, too.
+    doubt : ModelDoubt, optional
+        What the model's torque may be beside what it is, in place of a scale.
 
     Returns
     -------
@@ -84,7 +87,7 @@ def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directio
     if rigid == "joint" and motion.others_move:
         raise FitError("other joints move meanwhile, and inertia and gravity of one joint cannot stand for that; "
                        "use the model's rigid-body torque")
-    data = motion_data(motion, rigid)
+    data = motion_data(motion, rigid, doubt)
     if data.groups < LEAST_ROUND_TRIPS:
         raise FitError(f"{data.groups} pass(es) between reversals found, at least {LEAST_ROUND_TRIPS} are needed")
     _check_sign(data)
@@ -134,15 +137,21 @@ def _both_ways(motion: Motion) -> bool:
     return all(np.mean((own >= low) & (own <= high)) > 0.5 and len(own) > _BOTH * len(dq) for own in speed)
 
 
-def motion_data(motion: Motion, rigid: str) -> FitPoints:
+def motion_data(motion: Motion, rigid: str, doubt: ModelDoubt | None = None) -> FitPoints:
     """Points of general motion, with what is no friction as columns fitted along."""
-    tau, columns = motion.view(motion.tau), _rigid_columns(motion, rigid)
+    tau, columns = motion.view(motion.tau), dict(_rigid_columns(motion, rigid))
+    prior = {"delay": DELAY} if "delay" in columns else {}
+    if doubt is not None:
+        columns.pop("scale", None)
+        tau = tau - doubt.shift
+        columns |= doubt.named
+        prior |= dict.fromkeys(doubt.named, 1.0)
     if rigid == "model" and "scale" not in columns:
         tau = tau - motion.view(motion.rigid)
     elif rigid == "joint" and motion.prismatic:         # a constant, which would look like an offset of the torque
         tau = tau - motion.view(motion.gravity)
     return FitPoints(motion.speed, tau, None, group_index(motion.between_reversals[motion.points]), columns,
-                {"delay": DELAY} if "delay" in columns else {}, motion.prismatic, seen=motion.seen)
+                prior, motion.prismatic, seen=motion.seen)
 
 
 def law_torque(motion: Motion, fit: FitResult) -> Array:
@@ -223,7 +232,7 @@ def beside_friction(fit: FitResult, friction: float) -> dict[str, Parameter]:
     delay = replace(absent, unit="s")
     offset = fit.nuisance["offset"]
     half = offset.half_width or 0.0
-    beside = {name: entry for name, entry in fit.nuisance.items() if not name.startswith("place_")}
+    beside = {name: entry for name, entry in fit.nuisance.items() if not name.startswith(("place_", DOUBT))}
     return {"scale": absent, "delay": delay, **beside, "offset": replace(offset, verdict=verdict(friction, -half, half))}
 
 

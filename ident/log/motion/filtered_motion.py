@@ -1,7 +1,7 @@
 """Runs cut at gaps, filtered and differentiated, with the torques of the model along them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -31,6 +31,8 @@ class Stretch:
     ----------
     run : Run
         Whose it is.
+    mechanism : Mechanism
+        The model.
     t : ndarray, shape (M,)
         Evenly spaced time [s].
     q, dq, ddq, tau : ndarray, shape (M, n)
@@ -46,6 +48,7 @@ class Stretch:
     """
 
     run: Run
+    mechanism: Mechanism
     t: Array
     q: Array
     dq: Array
@@ -62,8 +65,15 @@ class Stretch:
            known: np.ndarray) -> "Stretch":
         """With the torques and loads of a model."""
         loads = joint_loads(mechanism, q, dq, ddq)
-        return cls(run, t, q, dq, ddq, tau, loads.tau, inverse_dynamics(mechanism, q), {load: loads.get(load) for load in LOADS},
-                   mechanism.prismatic, np.broadcast_to(known[:, None], q.shape))
+        return cls(run, mechanism, t, q, dq, ddq, tau, loads.tau, inverse_dynamics(mechanism, q),
+                   {load: loads.get(load) for load in LOADS}, mechanism.prismatic, np.broadcast_to(known[:, None], q.shape))
+
+
+    def with_model(self, mechanism: Mechanism) -> "Stretch":
+        """The same motion with the torques and loads of another model of the arm."""
+        loads = joint_loads(mechanism, self.q, self.dq, self.ddq)
+        return replace(self, mechanism=mechanism, rigid=loads.tau, gravity=inverse_dynamics(mechanism, self.q),
+                       loads={load: loads.get(load) for load in LOADS})
 
 
 @dataclass(frozen=True)

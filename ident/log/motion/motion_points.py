@@ -73,6 +73,8 @@ class Motion:
         The run that each point comes from.
     left_out : str
         How much of the log is motion, and what becomes of the rest.
+    cuts : tuple of (int, slice)
+        Which rows of which stretches of the log the samples are.
     """
 
     joint: str
@@ -93,6 +95,7 @@ class Motion:
     seen: csr_array
     run: np.ndarray
     left_out: str
+    cuts: tuple[tuple[int, slice], ...]
 
     def view(self, values: Array) -> Array:
         """Values of the samples (M, ...), filtered and decimated to the points (N, ...)."""
@@ -130,9 +133,11 @@ def reduce_motion(log: Log, joint: str) -> Motion:
     unit = "m/s" if parts[0].prismatic[column] else "rad/s"
     least = _least_speed(joint, np.concatenate([part.dq[:, column] for part in parts]), bandwidth * dt, unit)
     border = round(SETTLING / bandwidth / dt)
-    cuts = [(part, rows) for part in parts for rows in _moving(np.abs(part.dq[:, column]) >= least, border)]
-    if not cuts:
+    where = tuple((k, rows) for k, part in enumerate(parts) for rows in _moving(np.abs(part.dq[:, column]) >= least, border))
+    if not where:
         raise FitError(f"{joint} moves only within {SETTLING / bandwidth:.2g} s of the log's ends, where the filter settles")
+
+    cuts = [(parts[k], rows) for k, rows in where]
 
     def joined(values: Sequence[Array]) -> Array:
         return np.concatenate([own[rows, column] for own, (_, rows) in zip(values, cuts, strict=True)])
@@ -158,7 +163,7 @@ def reduce_motion(log: Log, joint: str) -> Motion:
                   f"{joint} moves for {moves:.0f} of {sum(np.ptp(part.t) for part in parts):.0f} s; slower than "
                   f"{least:.2g} {'m' if prismatic else 'rad'}/s it may rest or turn back"
                   + (f"; positions are so coarse or noisy that what is quicker than {bandwidth:.2g} Hz is filtered away"
-                     if bandwidth < BANDWIDTH else ""))
+                     if bandwidth < BANDWIDTH else ""), where)
 
 
 def _least_speed(joint: str, dq: Array, cutoff: float, unit: str) -> float:

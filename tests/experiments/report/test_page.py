@@ -19,7 +19,8 @@ from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.calibration_content import Model
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.export.approximation import approximate
-from stribeck.ident.fit.joint.fit_joint import JointFit, Options, identify_joint
+from stribeck.ident.fit.joint.fit_joint import JointFit, identify_joint
+from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identify import Identification
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.log.finding import Finding

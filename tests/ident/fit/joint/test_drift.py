@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from stribeck.ident.arm.load_mechanism import load_mechanism
-from stribeck.ident.fit.joint.fit_joint import JointFit, Options, identify_joint
+from stribeck.ident.fit.joint.fit_joint import JointFit, identify_joint
+from stribeck.ident.fit.joint.options import Options
 
 SPEEDS = np.geomspace(0.01, 1.5, 8)
 COULOMB, VISCOUS = 5.0, 2.0

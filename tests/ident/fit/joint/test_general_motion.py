@@ -14,8 +14,9 @@ from stribeck.ident.arm.arm_file import ArmFile, DriverTable, JointTable, Tool, 
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import FitError, InputError
 from stribeck.ident.fit.fit_result import FitResult
-from stribeck.ident.fit.joint.fit_joint import Options, identify_motion
+from stribeck.ident.fit.joint.fit_joint import identify_motion
 from stribeck.ident.fit.joint.general_motion import agreement, fit_motion
+from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.fit.law_fit import fit_law
 from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.laws.law_table import LAWS

@@ -17,7 +17,8 @@ from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import InputError
 from stribeck.ident.export.approximation import approximate
 from stribeck.ident.export.formats import to_json
-from stribeck.ident.fit.joint.fit_joint import JointFit, Options, identify_joint
+from stribeck.ident.fit.joint.fit_joint import JointFit, identify_joint
+from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.fit.law_fit import fit_law
 from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.laws.law_table import LAWS

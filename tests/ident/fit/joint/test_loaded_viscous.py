@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from stribeck.ident.arm.load_mechanism import load_mechanism
-from stribeck.ident.fit.joint.fit_joint import JointFit, Options, identify_joint
+from stribeck.ident.fit.joint.fit_joint import JointFit, identify_joint
+from stribeck.ident.fit.joint.options import Options
 
 SPEEDS = np.geomspace(0.03, 1.5, 9)
 LOADS = np.array([2.0, 6.0, 10.0, 14.0])            # N·m, by posture

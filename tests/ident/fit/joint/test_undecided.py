@@ -3,7 +3,8 @@
 import numpy as np
 
 from stribeck.ident.arm.load_mechanism import load_mechanism
-from stribeck.ident.fit.joint.fit_joint import Options, identify_joint
+from stribeck.ident.fit.joint.fit_joint import identify_joint
+from stribeck.ident.fit.joint.options import Options
 from tests.ident.fit.joint.test_drift import points
 
 

@@ -13,8 +13,9 @@ import pytest
 from stribeck.ident.arm.arm_file import ArmFile, DriverTable, JointTable, Tool, Workspace
 from stribeck.ident.errors import FitError
 from stribeck.ident.fit.fit_result import FitResult
-from stribeck.ident.fit.joint.fit_joint import Options, identify_motion
+from stribeck.ident.fit.joint.fit_joint import identify_motion
 from stribeck.ident.fit.joint.general_motion import fit_motion, motion_points
+from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.log.motion.filtered_motion import Log, filtered
 from stribeck.ident.log.motion.motion_points import Motion, reduce_motion
 from stribeck.ident.log.run import Run

@@ -1,0 +1,115 @@
+"""The links' inertia as a calibration keeps it: what each link is taken for, and what the torques told of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.errors import InputError
+from stribeck.ident.fit.inertia.inertial_fit import InertialFit
+from stribeck.ident.laws.parameter import Parameter, verdict
+from stribeck.ident.model.mechanism import Mechanism
+from stribeck.ident.model.regressor import INERTIAL, PER_LINK, inertial_parameters
+
+_UNITS = dict(zip(INERTIAL, ("kg", *("kg·m",) * 3, *("kg·m²",) * 6), strict=True))
+_NEWS = 0.7             # deviation over that of the prior, above which the data tell next to nothing
+_NORMAL = 1.96
+
+
+@dataclass(frozen=True)
+class LinkBody:
+    """What a link is taken for.
+
+    Attributes
+    ----------
+    mass : float
+        [kg].
+    com : tuple of float
+        Centre of mass from the joint's origin, link axes (natural coordinates) [m].
+    inertia : tuple of float
+        About the centre of mass: xx, yy, zz, xy, xz, yz [kg·m²].
+    """
+
+    mass: float
+    com: tuple[float, float, float]
+    inertia: tuple[float, float, float, float, float, float]
+
+
+@dataclass(frozen=True)
+class IdentifiedInertia:
+    """Inertia of the links in place of the model's.
+
+    Attributes
+    ----------
+    deviation : float
+        By about which part the model's masses were off.
+    links : mapping of str to LinkBody
+        By the joints that carry them, followers among them.
+    parameters : mapping of str to Parameter
+        Combinations of inertial parameters that torques can tell, by what they combine.
+    """
+
+    deviation: float
+    links: Mapping[str, LinkBody]
+    parameters: Mapping[str, Parameter]
+
+    @property
+    def told(self) -> int:
+        """How many of the combinations the torques told."""
+        return sum(one.verdict != "unidentifiable" for one in self.parameters.values())
+
+    def of(self, mechanism: Mechanism) -> Mechanism:
+        """The model with these links.
+
+        Raises
+        ------
+        InputError
+            If the model has a link that is none of these.
+        """
+        if missing := set(mechanism.tree.names) - set(self.links):
+            raise InputError(f"{mechanism.name}: the identified inertia has no link of joint {', '.join(sorted(missing))}")
+        bodies = [self.links[name] for name in mechanism.tree.names]
+        mass, com = np.array([one.mass for one in bodies]), np.array([one.com for one in bodies])
+        inertia = np.array([[[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]] for xx, yy, zz, xy, xz, yz in
+                            (one.inertia for one in bodies)])
+        n = mechanism.n
+        followers = tuple(replace(one, mass=float(mass[n + k]), com=com[n + k], inertia=inertia[n + k])
+                          for k, one in enumerate(mechanism.followers))
+        return replace(mechanism, mass=mass[:n], com=com[:n], inertia=inertia[:n], followers=followers)
+
+
+def identified(fit: InertialFit) -> IdentifiedInertia:
+    """What was found, about the model that it was fitted to."""
+    mechanism = fit.model(fit.prior.mechanism)
+    tree = mechanism.tree
+    links = {name: LinkBody(float(tree.mass[j]), _three(tree.com[j]), _six(tree.inertia[j])) for j, name in enumerate(tree.names)}
+    return IdentifiedInertia(fit.deviation, links, _combinations(fit, inertial_parameters(tree)))
+
+
+def _combinations(fit: InertialFit, theta: Array) -> dict[str, Parameter]:
+    base = fit.base
+    stated = base.combination @ inertial_parameters(fit.prior.mechanism)
+    error = np.sqrt(np.diag(base.combination @ fit.covariance @ base.combination.T))
+    spread = fit.deviation * np.linalg.norm(base.combination @ fit.prior.directions, axis=1)
+    out = {}
+    for k, value in enumerate((base.combination @ theta).tolist()):
+        half = _NORMAL * float(error[k])
+        word, note = verdict(value, value - half, value + half), f"the model states {stated[k]:.4g}"
+        if error[k] > _NEWS * spread[k]:
+            word, note = "unidentifiable", f"{note}; the motion tells next to nothing of it"
+        elif word == "unidentifiable":              # small, and told to be small
+            word = "weak"
+        unit = _UNITS[INERTIAL[int(base.independent[k]) % PER_LINK]]
+        out[base.names[k]] = Parameter(value, float(error[k]), value - half, value + half, unit, word, note)
+    return out
+
+
+def _three(vector: Array) -> tuple[float, float, float]:
+    x, y, z = vector.tolist()
+    return x, y, z
+
+
+def _six(matrix: Array) -> tuple[float, float, float, float, float, float]:
+    (xx, xy, xz), (_, yy, yz), (_, _, zz) = matrix.tolist()
+    return xx, yy, zz, xy, xz, yz

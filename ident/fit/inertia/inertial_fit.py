@@ -1,0 +1,183 @@
+r"""Inertia and friction in one fit.
+
+All joints share the inertial parameters of the links, and nothing else. What one joint's torque tells of them, whatever its
+friction is, has the form of a normal distribution; these add up. Its own friction is fitted with what the others leave open:
+
+1. Each joint's information about y (`link_prior`) is that of its equation of motion after least squares over its friction.
+2. How far the model is off, s, is the value with the greatest marginal likelihood; the most plausible y follows.
+3. The model with this y gives torques and loads of the next pass, in which friction grows with the new loads.
+4. Joint by joint, friction is fitted as ever, with columns for the directions in which the prior and the other joints leave the
+   model's torque open.
+
+With the laws given this is least squares over everything at once: the other joints enter by their Schur complement.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.errors import FitError
+from stribeck.ident.fit.fit_result import FitResult
+from stribeck.ident.fit.inertia.joint_equation import Information, growth_of, informed, slopes_of
+from stribeck.ident.fit.inertia.link_prior import LinkPrior, changed
+from stribeck.ident.fit.joint.model_doubt import ModelDoubt
+from stribeck.ident.laws.law_table import law_named
+from stribeck.ident.log.motion.filtered_motion import Log
+from stribeck.ident.log.motion.motion_points import Motion, reduce_motion
+from stribeck.ident.model.base_parameters import BaseParameters, base_parameters
+from stribeck.ident.model.mechanism import Mechanism
+
+SURE = 5.0              # logarithm of the likelihood ratio from which the model's masses are wrong
+_FIRST = ("coulomb-viscous", "torque")          # law and load while friction is not yet chosen
+_PASSES = 3             # over model, loads and friction
+_PARTS = np.geomspace(0.003, 3.0, 61)           # s that are tried
+_MATTERS = 0.02         # of a joint's noise, root mean square, below which the doubt of a direction is left out
+
+
+@dataclass(frozen=True)
+class InertialFit:
+    """The links' inertia, as far as the torques tell it.
+
+    Attributes
+    ----------
+    prior : LinkPrior
+        The model.
+    information : dict of str to Information
+        What each joint tells.
+    deviation : float
+        s: by about which part the model's masses are off.
+    evidence : float
+        Logarithm of the likelihood ratio of a model that is off by s, and one that is right.
+    """
+
+    prior: LinkPrior
+    information: dict[str, Information]
+    deviation: float
+    evidence: float
+
+    @cached_property
+    def y(self) -> Array:
+        """The most plausible y, shape (10 n,)."""
+        return self.prior.most_plausible(*_summed(self.information.values()), self.deviation)
+
+    @cached_property
+    def change(self) -> Array:
+        """Of the inertial parameters, shape (10 n,)."""
+        return self.prior.theta(self.y) - self.prior.theta(np.zeros(len(self.y)))
+
+    @cached_property
+    def covariance(self) -> Array:
+        """Of the inertial parameters, shape (10 n, 10 n)."""
+        left = _inverse(_summed(self.information.values())[0] + self.prior.curvature(self.y, self.deviation))
+        return np.asarray(self.prior.directions @ left @ self.prior.directions.T)
+
+    def model(self, mechanism: Mechanism) -> Mechanism:
+        """A mechanism of the same links with the change."""
+        return changed(mechanism, self.change)
+
+    @cached_property
+    def base(self) -> BaseParameters:
+        """The combinations of parameters that torques can tell."""
+        return base_parameters(self.prior.mechanism)
+
+    def doubt(self, name: str, motion: Motion, slopes: Array) -> ModelDoubt:
+        """What prior and other joints leave open of the torque of a joint about the model with the change."""
+        others = [found for joint, found in self.information.items() if joint != name]
+        matrix, moment = _summed(others) if others else (np.zeros((len(self.y),) * 2), np.zeros(len(self.y)))
+        curved = self.prior.curvature(self.y, self.deviation)
+        open_ = _inverse(matrix + curved)
+        # the gradient of the prior at y is that of the data of all: so the others alone, about y, are off by
+        whole, all_ = _summed(self.information.values())
+        centre = open_ @ ((moment - matrix @ self.y) - (all_ - whole @ self.y))
+        root = np.linalg.cholesky(open_ + 1e-14 * np.diag(np.diag(open_)))
+        U, size, _ = np.linalg.svd(slopes @ root, full_matrices=False)
+        noise = float(np.std(np.diff(motion.view(motion.tau - motion.rigid)))) / np.sqrt(2.0)
+        keep = size > _MATTERS * noise * np.sqrt(len(slopes))
+        return ModelDoubt(slopes @ centre, U[:, keep] * size[keep])
+
+
+@dataclass(frozen=True)
+class Equations:
+    """The equations of motion of the joints of a log, about a model."""
+
+    log: Log
+    mechanism: Mechanism
+    motions: dict[str, Motion]
+    slopes: dict[str, Array]
+
+    @classmethod
+    def of(cls, log: Log, mechanism: Mechanism, prior: LinkPrior, fits: Mapping[str, FitResult]) -> "Equations":
+        """Of all joints that move; friction grows as its fits say."""
+        motions = {}
+        for name in mechanism.names:
+            try:
+                motions[name] = reduce_motion(log, name)
+            except FitError:            # said where the joint is fitted
+                continue
+        growth = {name: growth_of(motion, fits.get(name)) for name, motion in motions.items()}
+        return cls(log, mechanism, motions, slopes_of(log, mechanism, prior, motions, growth))
+
+    def information(self, laws: Mapping[str, tuple[str, str]], y: Array, scaled: bool) -> dict[str, Information]:
+        """About y = 0, of a model that is at `y`; `scaled`: whether each joint's torque may have a scale of its own."""
+        out = {}
+        for name, motion in self.motions.items():
+            law, load = laws.get(name, _FIRST)
+            found = informed(motion, self.slopes[name], law_named(law), load, scaled)
+            out[name] = replace(found, moment=found.moment + found.matrix @ y)
+        return out
+
+
+def contradicted(log: Log, mechanism: Mechanism) -> float:
+    """Logarithm of the likelihood ratio of a model whose masses are off, and the model with a scale for each joint's torque."""
+    prior = LinkPrior(mechanism)
+    found = Equations.of(log, mechanism, prior, {}).information({}, np.zeros(prior.directions.shape[1]), scaled=True)
+    return _off(*_summed(found.values()))[1]
+
+
+def fit_inertia(log: Log, mechanism: Mechanism, fits: Mapping[str, FitResult] | None = None) -> tuple[InertialFit, Equations]:
+    """Links' inertia from the torques of all joints, and the equations about the model with it.
+
+    Parameters
+    ----------
+    log : Log
+        Whose stretches have torques and loads of `mechanism`, or of one with another tool.
+    mechanism : Mechanism
+        The model.
+    fits : mapping of str to FitResult, optional
+        Friction of the joints as far as it is known: laws and loads.
+    """
+    prior, fits = LinkPrior(mechanism), fits or {}
+    laws = {name: (fit.law, fit.load) for name, fit in fits.items() if fit.load in ("none", "torque")}
+    equations = Equations.of(log, mechanism, prior, fits)
+    y = np.zeros(prior.directions.shape[1])
+    for _ in range(_PASSES):
+        information = equations.information(laws, y, scaled=False)
+        found = InertialFit(prior, information, *_off(*_summed(information.values())))
+        y = found.y
+        moved = replace(log, stretches=tuple(part.with_model(found.model(part.mechanism)) for part in log.stretches))
+        equations = Equations.of(moved, mechanism, prior, fits)
+    return found, equations
+
+
+def _off(matrix: Array, moment: Array) -> tuple[float, float]:
+    """The most likely s, and the logarithm of its likelihood over that of s = 0, of a prior that is nearly normal."""
+    values, vectors = np.linalg.eigh(matrix)
+    values, along = np.maximum(values, 0.0), vectors.T @ moment
+    log = [0.5 * float(np.sum(along**2 / (values + s**-2.0)) - np.sum(np.log1p(values * s**2))) for s in _PARTS]
+    k = int(np.argmax(log))
+    return float(_PARTS[k]), log[k]
+
+
+def _summed(found: Iterable[Information]) -> tuple[Array, Array]:
+    """Matrix and moment of all together."""
+    found = list(found)
+    return np.sum([one.matrix for one in found], axis=0), np.sum([one.moment for one in found], axis=0)
+
+
+def _inverse(matrix: Array) -> Array:
+    """Of a positive definite matrix of many units."""
+    scale = 1.0 / np.sqrt(np.diag(matrix))
+    return np.asarray(np.linalg.inv(matrix * np.outer(scale, scale)) * np.outer(scale, scale))

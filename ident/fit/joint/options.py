@@ -1,0 +1,62 @@
+"""What a fit may choose from."""
+
+from dataclasses import dataclass
+
+from stribeck.ident.errors import InputError, unknown_name
+from stribeck.ident.fit.choice.selection import ORDER
+from stribeck.ident.fit.joint.directions import DIFFERENCES
+from stribeck.ident.fit.joint.general_motion import RIGID
+from stribeck.ident.fit.joint.outliers import LOSSES
+from stribeck.ident.fit.joint.torque_basis import BASES
+from stribeck.ident.laws.law_table import is_law, law_names
+
+INERTIA = ("auto", "fit", "trust")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a fit may choose from: "auto" lets all compete."""
+
+    law: str = "auto"
+    load: str = "auto"
+    motion: str = "none"        # general motion instead of round trips: with the rigid-body torque of "model" or "joint"
+    directional: str = "auto"           # how directions may differ: "none", "viscous", "driving"
+    torque_basis: str = "drive"         # or "gravity-corrected": torque divided by its scale against gravity
+    drift: str = "auto"         # alike in all runs, fitted along where round trips are many; or "none": only reported
+    loss: str = "auto"          # "huber" weighs round trips that went wrong down, "squares" does not, "auto" where there are some
+    place: str = "auto"         # waves of friction with position: "none", "once a turn", "twice a turn"
+    inertia: str = "auto"       # of the links, with motion = "model": "fit", "trust" the model's, "auto": fit where it is off
+
+    def __post_init__(self) -> None:
+        if self.law != "auto" and not is_law(self.law):
+            raise unknown_name("law", self.law, ("auto", *law_names()))
+        if self.load not in ("auto", *ORDER[:-1]):
+            raise unknown_name("load", self.load, ("auto", *ORDER[:-1]))
+        if self.motion not in ("none", *RIGID):
+            raise unknown_name("motion", self.motion, ("none", *RIGID))
+        if self.drift not in ("auto", "none"):
+            raise unknown_name("way to take drift", self.drift, ("auto", "none"))
+        if self.loss not in LOSSES:
+            raise unknown_name("loss", self.loss, LOSSES)
+        if self.loss == "huber" and self.motion != "none":
+            raise InputError("loss = \"huber\" weighs round trips; leave motion out")
+        if self.inertia not in INERTIA:
+            raise unknown_name("way to take the links' inertia", self.inertia, INERTIA)
+        if self.inertia == "fit" and self.motion != "model":
+            raise InputError("inertia = \"fit\" needs motion = \"model\": inertia shows where joints accelerate")
+        if self.directional not in ("auto", "none", *DIFFERENCES):
+            raise unknown_name("directional", self.directional, ("auto", "none", *DIFFERENCES))
+        if self.directional == "driving" and self.motion != "none":
+            raise InputError("directional = \"driving\" rests on round trips; leave motion out")
+        if self.directional == "driving" and self.torque_basis == "gravity-corrected":
+            raise InputError("directional = \"driving\" takes the torque for right, torque_basis = \"gravity-corrected\" does "
+                             "not; choose one")
+        if self.torque_basis not in BASES:
+            raise unknown_name("torque basis", self.torque_basis, BASES)
+        if self.torque_basis != "drive" and self.motion != "none":
+            raise InputError(f"torque_basis = \"{self.torque_basis}\" rests on round trips; leave motion out")
+        if self.load == "components" and (self.motion != "none" or self.directional == "driving"):
+            raise InputError("load = \"components\" rests on round trips and has no coefficient that driving could change; "
+                             "leave motion and directional out")
+        if self.motion == "joint" and self.load not in ("auto", "none"):
+            raise InputError(f"load = \"{self.load}\" needs the model; use motion = \"model\"")
