@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from stribeck.ident.fit.inertia.inertial_fit import SURE, InertialFit, contradicted, fit_inertia
-from stribeck.ident.fit.joint.model_doubt import ModelDoubt
+from stribeck.ident.fit.joint.model_doubt import Doubts
 from stribeck.ident.identification.choose_runs import ChosenRuns
 from stribeck.ident.identification.reduce_runs import ReducedRuns
 from stribeck.ident.log.finding import Finding
@@ -19,14 +20,14 @@ class SoughtInertia:
     ----------
     fit : InertialFit, optional
         None where the model's was trusted.
-    doubts : dict of str to ModelDoubt
-        What it leaves open of the torque of each joint that moves.
+    doubts : dict of str to callable
+        What it leaves open of the torque of each joint that moves, see `Doubts`.
     findings : tuple of Finding
         What there is to say of it.
     """
 
     fit: InertialFit | None = None
-    doubts: Mapping[str, ModelDoubt] = field(default_factory=dict)
+    doubts: Mapping[str, Doubts] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
 
 
@@ -42,7 +43,7 @@ def identify_inertia(chosen: ChosenRuns, reduced: ReducedRuns) -> tuple[ReducedR
     if wish == "auto" and contradicted(log, reduced.mechanism) < SURE:
         return reduced, TRUSTED
     fit, equations = fit_inertia(log, reduced.mechanism)
-    doubts = {name: fit.doubt(name, motion, equations.slopes[name]) for name, motion in equations.motions.items()}
+    doubts = {name: partial(equations.doubt, fit, name) for name in equations.motions}
     why = "the torques contradict the model's masses" if wish == "auto" else "the links' inertia was fitted along"
     said = Finding(None, "inertia", f"{why}, which are off by about {100.0 * fit.deviation:.0f} %; loads and friction are those "
                                     "of the inertia that was found (model.inertia in the calibration). --inertia trust takes the "

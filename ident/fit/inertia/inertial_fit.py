@@ -12,7 +12,8 @@ friction is, has the form of a normal distribution; these add up. Its own fricti
 With the laws given this is least squares over everything at once: the other joints enter by their Schur complement.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -21,18 +22,15 @@ import numpy as np
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import FitError
 from stribeck.ident.fit.fit_result import FitResult
-from stribeck.ident.fit.inertia.joint_equation import Information, growth_of, informed, slopes_of
+from stribeck.ident.fit.inertia.joint_equation import LAWS, Information, friction_slopes, informed, slopes_of
 from stribeck.ident.fit.inertia.link_prior import LinkPrior, changed
 from stribeck.ident.fit.joint.model_doubt import ModelDoubt
-from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.log.motion.filtered_motion import Log
 from stribeck.ident.log.motion.motion_points import Motion, reduce_motion
 from stribeck.ident.model.base_parameters import BaseParameters, base_parameters
 from stribeck.ident.model.mechanism import Mechanism
 
 SURE = 5.0              # logarithm of the likelihood ratio from which the model's masses are wrong
-_FIRST = ("coulomb-viscous", "torque")          # law and load while friction is not yet chosen
-_PASSES = 3             # over model, loads and friction
 _PARTS = np.geomspace(0.003, 3.0, 61)           # s that are tried
 _MATTERS = 0.02         # of a joint's noise, root mean square, below which the doubt of a direction is left out
 
@@ -83,61 +81,85 @@ class InertialFit:
         """The combinations of parameters that torques can tell."""
         return base_parameters(self.prior.mechanism)
 
-    def doubt(self, name: str, motion: Motion, slopes: Array) -> ModelDoubt:
-        """What prior and other joints leave open of the torque of a joint about the model with the change."""
+    def doubt(self, name: str, slopes: Array, noise: float) -> ModelDoubt:
+        """What prior and other joints leave open of the torque of a joint about the model with the change.
+
+        Parameters
+        ----------
+        name : str
+            The joint.
+        slopes : ndarray, shape (N, k)
+            Its torque, and its friction by its load, per unit of y at its points.
+        noise : float
+            Of the points [N·m or N]: what matters little beside it is left out.
+        """
         others = [found for joint, found in self.information.items() if joint != name]
-        matrix, moment = _summed(others) if others else (np.zeros((len(self.y),) * 2), np.zeros(len(self.y)))
-        curved = self.prior.curvature(self.y, self.deviation)
-        open_ = _inverse(matrix + curved)
-        # the gradient of the prior at y is that of the data of all: so the others alone, about y, are off by
-        whole, all_ = _summed(self.information.values())
-        centre = open_ @ ((moment - matrix @ self.y) - (all_ - whole @ self.y))
-        root = np.linalg.cholesky(open_ + 1e-14 * np.diag(np.diag(open_)))
-        U, size, _ = np.linalg.svd(slopes @ root, full_matrices=False)
-        noise = float(np.std(np.diff(motion.view(motion.tau - motion.rigid)))) / np.sqrt(2.0)
+        nothing = np.zeros((len(self.y),) * 2), np.zeros(len(self.y))
+        (matrix, moment), (all_matrix, all_moment) = _summed(others) if others else nothing, _summed(self.information.values())
+        open_ = _inverse(matrix + self.prior.curvature(self.y, self.deviation))
+        # at y the slope of the prior is that of the data of all, so that the others alone, and the prior, are off by
+        centre = open_ @ ((moment - matrix @ self.y) - (all_moment - all_matrix @ self.y))
+        U, size, _ = np.linalg.svd(slopes @ np.linalg.cholesky(open_), full_matrices=False)
         keep = size > _MATTERS * noise * np.sqrt(len(slopes))
         return ModelDoubt(slopes @ centre, U[:, keep] * size[keep])
 
 
 @dataclass(frozen=True)
 class Equations:
-    """The equations of motion of the joints of a log, about a model."""
+    """The equations of motion of the joints of a log, about a model.
+
+    Attributes
+    ----------
+    log : Log
+        With the model's torques.
+    mechanism : Mechanism
+        The model.
+    prior : LinkPrior
+        What y is.
+    motions : dict of str to Motion
+        Of the joints that move.
+    slopes : dict of str to ndarray, shape (N, k)
+        Torque per unit of y at their points.
+    """
 
     log: Log
     mechanism: Mechanism
+    prior: LinkPrior
     motions: dict[str, Motion]
     slopes: dict[str, Array]
 
     @classmethod
-    def of(cls, log: Log, mechanism: Mechanism, prior: LinkPrior, fits: Mapping[str, FitResult]) -> "Equations":
-        """Of all joints that move; friction grows as its fits say."""
+    def of(cls, log: Log, mechanism: Mechanism, prior: LinkPrior, growth: Mapping[str, float]) -> "Equations":
+        """Of all joints that move; friction grows with the transmitted torque by so much."""
         motions = {}
         for name in mechanism.names:
-            try:
+            with suppress(FitError):            # said where the joint is fitted
                 motions[name] = reduce_motion(log, name)
-            except FitError:            # said where the joint is fitted
-                continue
-        growth = {name: growth_of(motion, fits.get(name)) for name, motion in motions.items()}
-        return cls(log, mechanism, motions, slopes_of(log, mechanism, prior, motions, growth))
+        return cls(log, mechanism, prior, motions, slopes_of(log, mechanism, prior, motions, growth))
 
-    def information(self, laws: Mapping[str, tuple[str, str]], y: Array, scaled: bool) -> dict[str, Information]:
+    def information(self, y: Array, scaled: bool = False, laws: Sequence[str] = LAWS[:1]) -> dict[str, Information]:
         """About y = 0, of a model that is at `y`; `scaled`: whether each joint's torque may have a scale of its own."""
-        out = {}
-        for name, motion in self.motions.items():
-            law, load = laws.get(name, _FIRST)
-            found = informed(motion, self.slopes[name], law_named(law), load, scaled)
-            out[name] = replace(found, moment=found.moment + found.matrix @ y)
-        return out
+        found = {name: informed(motion, self.slopes[name], scaled, laws) for name, motion in self.motions.items()}
+        return {name: replace(one, moment=one.moment + one.matrix @ y) for name, one in found.items()}
+
+    def doubt(self, inertia: InertialFit, name: str, friction: FitResult | None = None) -> ModelDoubt:
+        """What is left open of the torque of a joint; of its friction, too, where that is known to grow with a load."""
+        motion = self.motions[name]
+        slopes = slopes_of(self.log, self.mechanism, self.prior, {name: motion}, {})[name]
+        if friction is not None and friction.load != "none":
+            slopes = slopes + friction_slopes(self.log, self.mechanism, self.prior, motion, friction)
+        noise = float(np.std(np.diff(motion.view(motion.tau - motion.rigid)))) / np.sqrt(2.0)
+        return inertia.doubt(name, slopes, noise)
 
 
 def contradicted(log: Log, mechanism: Mechanism) -> float:
     """Logarithm of the likelihood ratio of a model whose masses are off, and the model with a scale for each joint's torque."""
     prior = LinkPrior(mechanism)
-    found = Equations.of(log, mechanism, prior, {}).information({}, np.zeros(prior.directions.shape[1]), scaled=True)
+    found = Equations.of(log, mechanism, prior, {}).information(np.zeros(prior.directions.shape[1]), scaled=True)
     return _off(*_summed(found.values()))[1]
 
 
-def fit_inertia(log: Log, mechanism: Mechanism, fits: Mapping[str, FitResult] | None = None) -> tuple[InertialFit, Equations]:
+def fit_inertia(log: Log, mechanism: Mechanism) -> tuple[InertialFit, Equations]:
     """Links' inertia from the torques of all joints, and the equations about the model with it.
 
     Parameters
@@ -146,19 +168,15 @@ def fit_inertia(log: Log, mechanism: Mechanism, fits: Mapping[str, FitResult] | 
         Whose stretches have torques and loads of `mechanism`, or of one with another tool.
     mechanism : Mechanism
         The model.
-    fits : mapping of str to FitResult, optional
-        Friction of the joints as far as it is known: laws and loads.
     """
-    prior, fits = LinkPrior(mechanism), fits or {}
-    laws = {name: (fit.law, fit.load) for name, fit in fits.items() if fit.load in ("none", "torque")}
-    equations = Equations.of(log, mechanism, prior, fits)
-    y = np.zeros(prior.directions.shape[1])
-    for _ in range(_PASSES):
-        information = equations.information(laws, y, scaled=False)
+    prior = LinkPrior(mechanism)
+    equations, y = Equations.of(log, mechanism, prior, {}), np.zeros(prior.directions.shape[1])
+    for laws in (LAWS[:1], LAWS[:1], LAWS):             # friction's law is chosen last, beside inertia that is nearly right
+        information = equations.information(y, laws=laws)
         found = InertialFit(prior, information, *_off(*_summed(information.values())))
         y = found.y
         moved = replace(log, stretches=tuple(part.with_model(found.model(part.mechanism)) for part in log.stretches))
-        equations = Equations.of(moved, mechanism, prior, fits)
+        equations = Equations.of(moved, found.model(mechanism), prior, {name: one.growth for name, one in information.items()})
     return found, equations
 
 

@@ -7,20 +7,24 @@ import numpy as np
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.fit.fit_result import FitResult
-from stribeck.ident.fit.inertia.link_prior import LinkPrior
+from stribeck.ident.fit.inertia.link_prior import LinkPrior, changed
 from stribeck.ident.fit.intervals import spread
 from stribeck.ident.fit.joint.general_motion import motion_data
 from stribeck.ident.fit.joint.model_doubt import ModelDoubt
-from stribeck.ident.fit.law_fit import best_of, searched
-from stribeck.ident.fit.variable_projection import residual_sums
-from stribeck.ident.laws.law import Law
+from stribeck.ident.fit.law_fit import Best, best_of, searched, supports
+from stribeck.ident.fit.law_on_points import parameter_names
+from stribeck.ident.fit.points import FitPoints
+from stribeck.ident.fit.variable_projection import Moments, residual_sums
+from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.log.motion.filtered_motion import Log
 from stribeck.ident.log.motion.motion_points import Motion
+from stribeck.ident.model.loads import joint_loads
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.regressor import torque_regressor
 
+LAWS = ("coulomb-viscous", "power", "stribeck", "stribeck-power")       # what friction may be while inertia is sought
 _BLOCK = 8192           # samples whose regressor is held at once
-_STEP = 1e-3            # of a load, for the slope of friction over it
+_STEP = 1e-3            # of y and, as a part of its greatest, of a load, for slopes
 _UNSEEN = 1e-9          # part of the greatest column below which a direction is none
 _OPEN = 1.0             # deviation of y at first, while the data alone shall tell
 
@@ -35,19 +39,19 @@ class Information:
         Minus the second derivative of the logarithm of the likelihood.
     moment : ndarray, shape (k,)
         Its first derivative at y = 0.
+    growth : float
+        Friction per transmitted torque.
     """
 
     matrix: Array
     moment: Array
+    growth: float
 
 
 def slopes_of(log: Log, mechanism: Mechanism, prior: LinkPrior, motions: Mapping[str, Motion],
-              growth: Mapping[str, Array]) -> dict[str, Array]:
-    """Torque of each joint per unit of y as its points see it, shape (N, k).
-
-    `growth` is, by joint and at its samples, how much the torque of a joint grows with what the links make of it: 1 and, where
-    friction grows with the transmitted torque, that slope.
-    """
+              growth: Mapping[str, float]) -> dict[str, Array]:
+    """Torque of each joint per unit of y as its points see it, shape (N, k), with friction that grows with it (`growth`)."""
+    grown = {name: 1.0 + growth.get(name, 0.0) * np.sign(motion.dq) * np.sign(motion.rigid) for name, motion in motions.items()}
     seen = {name: motion.seen.tocsc() for name, motion in motions.items()}
     out = {name: np.zeros((len(motion.points), prior.directions.shape[1])) for name, motion in motions.items()}
     first = {name: np.cumsum([0, *(rows.stop - rows.start for _, rows in motion.cuts)]) for name, motion in motions.items()}
@@ -61,46 +65,72 @@ def slopes_of(log: Log, mechanism: Mechanism, prior: LinkPrior, motions: Mapping
                     low, high = max(start, rows.start), min(stop, rows.stop)
                     if stretch == k and low < high:
                         own = slice(begin + low - rows.start, begin + high - rows.start)
-                        out[name] += seen[name][:, own] @ (growth[name][own, None] * (Y[low - start:high - start, j]
-                                                                                     @ prior.directions))
+                        slope = Y[low - start:high - start, j] @ prior.directions
+                        out[name] += seen[name][:, own] @ (grown[name][own, None] * slope)
     return out
 
 
-def growth_of(motion: Motion, fit: FitResult | None) -> Array:
-    """How much a joint's torque grows with what its links make of it, friction's part with it, at the samples."""
-    if fit is None or fit.load != "torque":
-        return np.ones(len(motion.dq))
-    load = motion.loads["torque"]
-    step = _STEP * max(float(load.max()), 1e-12)
-    slope = (fit.predict(motion.speed, load + step) - fit.predict(motion.speed, np.maximum(load - step, 0.0))) / (
-        load + step - np.maximum(load - step, 0.0))
-    return np.asarray(1.0 + slope * np.sign(motion.rigid))
+def friction_slopes(log: Log, mechanism: Mechanism, prior: LinkPrior, motion: Motion, fit: FitResult) -> Array:
+    """Friction of a joint per unit of y, by the load that it grows with, at its points; shape (N, k)."""
+    samples = np.concatenate([np.arange(rows.start, rows.stop) for _, rows in motion.cuts])[motion.points]
+    stretch = np.repeat([k for k, _ in motion.cuts], [rows.stop - rows.start for _, rows in motion.cuts])[motion.points]
+    q, dq, ddq = (np.array([getattr(log.stretches[k], key)[i] for k, i in zip(stretch, samples, strict=True)])
+                  for key in ("q", "dq", "ddq"))
+    j, load = mechanism.names.index(motion.joint), motion.loads[fit.load][motion.points]
+    speed, step = motion.speed[motion.points], _STEP * max(float(load.max()), 1e-12)
+    growth = (fit.predict(speed, load + step) - fit.predict(speed, load)) / step
+    up, down = (np.column_stack([joint_loads(changed(mechanism, sign * _STEP * direction), q, dq, ddq).get(fit.load)[:, j]
+                                 for direction in prior.directions.T]) for sign in (1.0, -1.0))
+    return np.asarray(growth[:, None] * (up - down) / (2.0 * _STEP))
 
 
-def informed(motion: Motion, slopes: Array, law: Law, load: str, scaled: bool) -> Information:
-    """What a joint tells of y about the model of its motion; `scaled`: its torque may have a scale, where gravity shows it."""
-    weight = float(np.abs(slopes).max())
-    told = np.flatnonzero(np.abs(slopes).max(axis=0) > _UNSEEN * max(weight, 1e-300))
+def informed(motion: Motion, slopes: Array, scaled: bool, laws: Sequence[str]) -> Information:
+    """What a joint tells of y about the model of its motion.
+
+    `scaled`: its torque may have a scale, where gravity shows it. `laws`: what its friction may be, the simplest first.
+    """
+    told = np.flatnonzero(np.abs(slopes).max(axis=0) > _UNSEEN * max(float(np.abs(slopes).max()), 1e-300))
     columns = {f"y_{k}": slopes[:, k] for k in told}
     base = motion_data(motion, "model", None if scaled else ModelDoubt(np.zeros(len(slopes)), np.zeros((len(slopes), 0))))
-    data = replace(base, load=None if load == "none" else motion.loads[load], nuisance={**base.nuisance, **columns},
-                   prior={**base.prior, **dict.fromkeys(columns, _OPEN)})
-    best = best_of(searched(data.condensed(), law))
-    points, names = best.whole.data, tuple(best.values)
+    best = _best(replace(base, load=motion.loads["torque"]), columns, laws)
+    points, law, names = best.whole.data, best.whole.law, tuple(best.values)
     at = [names.index(name) for name in columns]
     own = [k for k, name in enumerate(names) if name not in columns and (name in law.nonlinear or name in points.nuisance
                                                                           or best.values[name] > 0.0)]
     total = residual_sums(points, law, best.noise, best.values)
-    prior = np.array([name in points.prior and name not in columns for name in points.prior])
-    total = total[:points.groups].sum(axis=0) + total[points.groups:][prior].sum(axis=0)
-    matrix, moment = _without(total, at, own)
-    known = [k for k in own if names[k] in law.parameters(load != "none")]
+    prior = np.array([name not in columns for name in points.prior])
+    matrix, moment = _without(total[:points.groups].sum(axis=0) + total[points.groups:][prior].sum(axis=0), at, own)
+    known = [k for k in own if names[k] in law.parameters(True)]
     wider = float(np.median(spread(best.whole, best.noise, best.values, known).wider)) ** 2 if known else 1.0
     found = np.array([best.values[name] for name in columns])
-    out = Information(np.zeros((slopes.shape[1],) * 2), np.zeros(slopes.shape[1]))
+    out = Information(np.zeros((slopes.shape[1],) * 2), np.zeros(slopes.shape[1]), best.values["coulomb_coefficient"])
     out.matrix[np.ix_(told, told)] = matrix / wider
     out.moment[told] = (moment + matrix @ found) / wider
     return out
+
+
+def _best(data: FitPoints, columns: Mapping[str, Array], laws: Sequence[str]) -> Best:
+    """Friction and y together, by the law that describes best what y leaves (criterion of Schwarz)."""
+    whole = replace(data, nuisance={**data.nuisance, **columns}, prior={**data.prior, **dict.fromkeys(columns, _OPEN)}).condensed()
+    first = best_of(searched(whole, law_named(laws[0])))
+    if len(laws) == 1:
+        return first
+    left = data.tau - sum((first.values[name] * column for name, column in columns.items()), np.zeros(len(data.tau)))
+    points = replace(data, tau=left).condensed()
+    fits = [best_of(searched(points, law)) for law in map(law_named, laws) if supports(points, law)]
+
+    def criterion(fit: Best) -> float:
+        at = {name: np.array([fit.values[name]]) for name in fit.whole.law.nonlinear}
+        misfit = float(Moments.of(points, fit.whole.law, at).solve(first.noise).misfit[0])
+        return misfit + len(fit.values) * np.log(len(points.tau))
+
+    chosen = min(fits, key=criterion)
+    if not chosen.whole.law.nonlinear:
+        return first
+    at = {name: chosen.values[name] for name in chosen.whole.law.nonlinear}
+    found = Moments.of(whole, chosen.whole.law, {name: np.array([value]) for name, value in at.items()})
+    values = (*found.solve(chosen.noise).beta[0].tolist(), *at.values())
+    return Best(found, chosen.noise, dict(zip(parameter_names(whole, chosen.whole.law), values, strict=True)))
 
 
 def _without(total: Array, at: Sequence[int], own: Sequence[int]) -> tuple[Array, Array]:

@@ -16,7 +16,7 @@ from stribeck.ident.fit.joint.directions import differing, directions, even_resi
 from stribeck.ident.fit.joint.general_motion import DELAY, beside_friction, fit_motion, law_torque, motion_points
 from stribeck.ident.fit.joint.gravity import fit_gravity, zero_shift
 from stribeck.ident.fit.joint.misfit_words import misfit_findings, order_finding
-from stribeck.ident.fit.joint.model_doubt import ModelDoubt
+from stribeck.ident.fit.joint.model_doubt import Doubts
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.fit.joint.outliers import fit_robustly
 from stribeck.ident.fit.joint.places import dry_part, harmonics, place_finding
@@ -177,10 +177,10 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
                     tuple(findings), scale, directional)
 
 
-def identify_motion(log: Log, mechanism: Mechanism, name: str, options: Options, doubt: ModelDoubt | None = None) -> JointFit:
+def identify_motion(log: Log, mechanism: Mechanism, name: str, options: Options, doubts: Doubts | None = None) -> JointFit:
     """Fit one joint's general motion: laws, loads and differences between the directions compete.
 
-    With `doubt`, what the model's torque may be beside what it is, is fitted along.
+    With `doubts`, what the model's torque may be beside what it is, is fitted along.
 
     Raises
     ------
@@ -195,7 +195,12 @@ def identify_motion(log: Log, mechanism: Mechanism, name: str, options: Options,
         offered, still = excited_loads(motion_points(motion, motion.view(motion.tau - motion.rigid))[0], options.load)
 
     def tested(further: tuple[str, ...] = ()) -> tuple[FitResult, FitResult]:
+        doubt = None if doubts is None else doubts(None)
         found = fit_motion(motion, options.motion, options.law, options.directional, tuple(offered), further, doubt)
+        if doubts is not None and found.load != "none":         # once more, for what its load leaves open
+            known = fit_motion(motion, options.motion, found.law, found.directional, (found.load,), (), doubts(found))
+            found = replace(known, candidates=found.candidates, stribeck_share=found.stribeck_share,
+                            further_error=found.further_error)
         return found, with_lack_of_fit(found, motion.q[motion.points], motion.view(motion.loads["torque"]),
                                        time=motion.t[motion.points])
 

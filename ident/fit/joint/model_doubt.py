@@ -1,9 +1,10 @@
 """What the model's torque of one joint may be beside what it is: the inertia of links as the other joints leave it open."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from stribeck.ident.arrays import Array
+from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.points import DOUBT
 
 
@@ -26,3 +27,6 @@ class ModelDoubt:
     def named(self) -> Mapping[str, Array]:
         """The columns by the names that they have in a fit."""
         return {f"{DOUBT}{k}": column for k, column in enumerate(self.columns.T)}
+
+
+Doubts = Callable[[FitResult | None], ModelDoubt]       # of a joint whose friction is not known yet, or known to grow with a load

@@ -75,16 +75,17 @@ def test_a_right_model_is_trusted_and_a_wrong_one_contradicted() -> None:
     assert contradicted(filtered([recorded(1)], [model]), model) > 100.0 * SURE
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_combinations_that_torques_tell_are_covered(seed: int) -> None:
-    model = load_mechanism("lab6")
-    fit, _ = fit_inertia(filtered([recorded(seed, seed)], [model]), model)
+def test_combinations_that_torques_tell_are_covered() -> None:
+    """Of three arms, 36 each."""
+    model, errors = load_mechanism("lab6"), []
     base = base_parameters(model)
-    error = base.combination @ (fit.change + inertial_parameters(model) - inertial_parameters(truth(seed)))
-    deviation = np.sqrt(np.diag(base.combination @ fit.covariance @ base.combination.T))
-    assert np.mean(np.abs(error) < 1.96 * deviation) >= 0.8             # of 36
-    assert np.sqrt(np.mean((error / deviation) ** 2)) < 1.5
-    assert 0.05 < fit.deviation < 0.3
+    for seed in range(3):
+        fit, _ = fit_inertia(filtered([recorded(seed, seed)], [model]), model)
+        error = base.combination @ (fit.change + inertial_parameters(model) - inertial_parameters(truth(seed)))
+        errors.append(error / np.sqrt(np.diag(base.combination @ fit.covariance @ base.combination.T)))
+        assert 0.05 < fit.deviation < 0.3
+    assert np.mean(np.abs(errors) < 1.96) >= 0.85
+    assert np.sqrt(np.mean(np.square(errors))) < 1.4
 
 
 def test_friction_is_that_of_the_truth_in_spite_of_wrong_masses() -> None:
