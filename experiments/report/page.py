@@ -77,6 +77,7 @@ def render(result: Identification, run_note: dict[str, Any] | None = None) -> st
         gravity=[report_tables.gravity_row(*item) for item in calibration.joints.items()],
         gravity_sentence=words.gravity_sentence(calibration), repeats=words.repeat_sentence(calibration),
         tool=report_tables.parameter_rows(calibration.model.unknown_tool.parameters),
+        inertia=report_tables.parameter_rows(calibration.model.inertia.parameters if calibration.model.inertia else {}),
         lights=lights(calibration, result.asked_for, calibrated, result.findings, _WEIGHTY),
         left=words.listed(name for name in result.mechanism.names if name not in result.asked_for),
         exports=[report_tables.export_row(data) for data in calibrated],

@@ -10,11 +10,13 @@ from scipy.special import chdtri
 
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.joint_calibration import JointCalibration
+from stribeck.ident.fit.inertia.identified_inertia import IdentifiedInertia
 from stribeck.ident.fit.joint.gravity import ASTRAY, TELLS
 from stribeck.ident.laws.law_table import law_named, quantity_named
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.laws.quantity import COULOMB, STATIC, STRIBECK_VELOCITY, VISCOUS, Quantity
 from stribeck.ident.log.breakaway import Breakaway
+from stribeck.ident.model.regressor import INERTIAL
 
 MISSING = "–"
 _UNKNOWN = Parameter(None, None, None, None, "1", "unidentifiable")
@@ -31,6 +33,8 @@ _CAUSES = {             # what a scale other than 1 may come from, by what is kn
 }
 LOAD_WORDS = {"none": "none", "normal": "normal load", "torque": "transmitted torque", "bending": "bending moment",
               "radial": "radial force", "axial": "axial force", "components": "load components"}
+_INERTIAL_WORDS = dict(zip(INERTIAL, ("mass", *(f"first moment along {axis}" for axis in "xyz"), *(
+    f"inertia {axes}" for axes in ("xx", "xy", "xz", "yy", "yz", "zz"))), strict=True))
 _TOOL_WORDS = {"mass": "mass of the tool", "moment_x": "its mass times x", "moment_y": "its mass times y",
                "moment_z": "its mass times z"}
 
@@ -109,12 +113,20 @@ def degrees(limits: tuple[float, float] | None) -> str:
 
 def parameter_word(name: str) -> str:
     """A parameter of a law, of the gravity check or of the unknown tool in words."""
+    if inertial := _inertial(name):
+        return inertial
     return _TOOL_WORDS[name] if name in _TOOL_WORDS else quantity_named(name).word
+
+
+def _inertial(name: str) -> str:
+    """A combination of inertial parameters, called after its first, in words; empty for other parameters."""
+    joint, _, key = name.partition(" ")[0].rpartition(".")
+    return f"{_INERTIAL_WORDS[key]} of the link of {joint}" if joint and key in _INERTIAL_WORDS else ""
 
 
 def parameter_symbol(name: str) -> tuple[str, str]:
     """Letter and subscript of a parameter in equations; two empty texts of a quantity that has none."""
-    return ("", "") if name in _TOOL_WORDS else quantity_named(name).symbol
+    return ("", "") if name in _TOOL_WORDS or _inertial(name) else quantity_named(name).symbol
 
 
 def glance(joints: Iterable[JointCalibration]) -> list[Quantity]:
@@ -157,6 +169,8 @@ def moment(when: datetime) -> str:
 
 def gravity_sentence(calibration: Calibration) -> str:
     """How torque and model agree on gravity, over all joints, and what is known of an unknown tool."""
+    if calibration.model.inertia is not None:
+        return inertia_sentence(calibration.model.inertia)
     agree, differ, loose, astray, blind = gravity_groups(calibration)
     said = [tool_sentence(calibration)] if calibration.model.unknown_tool.parameters else []
     if agree:
@@ -173,6 +187,13 @@ def gravity_sentence(calibration: Calibration) -> str:
     if blind:
         said.append(f"The model's torque varies too little to tell for {listed(blind)}.")
     return " ".join(said)
+
+
+def inertia_sentence(inertia: IdentifiedInertia) -> str:
+    """What general motion told of the links' inertia."""
+    return (f"The links' inertia was fitted together with friction. The model's masses are off by about "
+            f"{100.0 * inertia.deviation:.2g} %; the motion tells {inertia.told} of the {len(inertia.parameters)} combinations "
+            "of masses, first moments and inertias that torques can tell, and the others stay the model's.")
 
 
 class GravityGroups(NamedTuple):

@@ -20,7 +20,6 @@ from stribeck.ident.model.regressor import inertial_names, torque_regressor
 _STATES = 40            # random ones a link
 _SMALL = 1e-9           # of a column that is left of a combination of others; also of coefficients
 _TURN, _SLIDE, _FAST, _PULL = np.pi, 0.5, 2.0, 5.0      # ranges of positions, velocities and accelerations
-_SHOWN = 3              # parameters that a name lists
 
 
 @dataclass(frozen=True)
@@ -102,6 +101,8 @@ def _name(row: Array, names: tuple[str, ...]) -> str:
     """The first parameter has coefficient 1; those that are regrouped into it follow, the most weighty first."""
     first, *others = [int(np.flatnonzero(row)[0]), *(k for k in np.argsort(-np.abs(row), kind="stable") if row[k] != 0.0)]
     others = [k for k in others if k != first]
-    parts = [f"{'-' if row[k] < 0.0 else '+'} {'' if abs(abs(row[k]) - 1.0) < _SMALL else f'{abs(row[k]):.3g} '}{names[k]}"
-             for k in others[:_SHOWN - 1]]
-    return " ".join([names[first], *parts, *(["+ ..."] if len(others) >= _SHOWN else [])])
+    parts = [names[first]]
+    for k in others:
+        times = "" if abs(abs(row[k]) - 1.0) < _SMALL else f"{abs(row[k]):.3g} "
+        parts.append(f"{'-' if row[k] < 0.0 else '+'} {times}{names[k]}")
+    return " ".join(parts)

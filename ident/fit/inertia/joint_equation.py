@@ -111,7 +111,8 @@ def informed(motion: Motion, slopes: Array, scaled: bool, laws: Sequence[str]) -
 
 def _best(data: FitPoints, columns: Mapping[str, Array], laws: Sequence[str]) -> Best:
     """Friction and y together, by the law that describes best what y leaves (criterion of Schwarz)."""
-    whole = replace(data, nuisance={**data.nuisance, **columns}, prior={**data.prior, **dict.fromkeys(columns, _OPEN)}).condensed()
+    prior = {**data.prior, **dict.fromkeys(columns, _OPEN)}
+    whole = replace(data, nuisance={**data.nuisance, **columns}, prior=prior).condensed()
     first = best_of(searched(whole, law_named(laws[0])))
     if len(laws) == 1:
         return first
