@@ -2,15 +2,16 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
-from stribeck.ident.arm.load_mechanism import mechanism_of
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.errors import InputError, no_file, no_text, unknown_name
 from stribeck.ident.export.approximation import approximate, coulomb_viscous_losses
 from stribeck.ident.export.result import Export, number
+from stribeck.ident.export.urdf_inertia import bare_arm, with_inertia
 from stribeck.ident.export.xml_markup import (
     Change,
     Element,
@@ -48,6 +49,8 @@ def to_urdf(calibration: Calibration, into: Path | None = None) -> Export:
         If the file is no URDF or lacks a calibrated joint.
     """
     text = _text(into or _model(calibration), ("robot",))
+    if into is None and calibration.model.inertia is not None:
+        text = with_inertia(text, bare_arm(calibration))
     joints = _joints(text, calibration, into, lambda path: path == ("robot",))
 
     found = elements(text)
@@ -61,7 +64,8 @@ def to_urdf(calibration: Calibration, into: Path | None = None) -> Export:
                    else attributes_set(text, dynamics, values))
 
     stated = {name: dynamics.attributes for name, joint in joints.items() if (dynamics := _child(found, joint, "dynamics"))}
-    losses = (*coulomb_viscous_losses(calibration, "URDF"), *_kept("URDF", calibration, stated))
+    losses = (*coulomb_viscous_losses(calibration, "URDF"), *_kept("URDF", calibration, stated),
+              *_masses("URDF", calibration, into is None))
     return Export(spliced(text, list(changes())), ".urdf", losses)
 
 
@@ -76,6 +80,7 @@ def to_mjcf(calibration: Calibration, into: Path | None = None) -> Export:
         converted = _converted(calibration, path)
         stated = {one.attributes.get("name", ""): one.attributes for one in elements(converted) if one.tag == "joint"}
         return Export(converted, ".xml", (*losses, *_kept("URDF", calibration, stated), _ROTORS, _BARE))
+    losses = (*losses, *_masses("MJCF", calibration, written=False))
     text = _text(path, ("mujoco", "mujocoinclude"))
     joints = _joints(text, calibration, into, lambda path: path[-1:] != ("default",) and "worldbody" in path)
     changes = []
@@ -97,14 +102,14 @@ def to_sdf(calibration: Calibration, into: Path | None = None) -> Export:
     """
     losses = coulomb_viscous_losses(calibration, "SDF")
     if into is None:
-        path = _model(calibration)
-        mechanism = mechanism_of(path, calibration.arm, calibration.model.gravity)
-        text = _sdf_of(mechanism)
+        _model(calibration)
+        text = _sdf_of(bare_arm(calibration))
         losses = (*losses, "SDF converted from the model has masses, joints and their ranges, links called after their joints, "
                            "but no limits of effort and velocity and no geometry, and gravity is the world's; --into FILE writes "
                            "into your own SDF")
     else:
         text = _text(into, ("sdf",))
+        losses = (*losses, *_masses("SDF", calibration, written=False))
     joints = _joints(text, calibration, into, lambda path: path[-1:] == ("model",))
     found, changes = elements(text), []
     for name in calibration.joints:
@@ -135,7 +140,13 @@ def to_sdf(calibration: Calibration, into: Path | None = None) -> Export:
 
 def _converted(calibration: Calibration, path: Path) -> str:
     """MuJoCo's own translation of a URDF."""
-    spec = model_spec(path)
+    if calibration.model.inertia is None:
+        spec = model_spec(path)
+    else:
+        with TemporaryDirectory() as folder:
+            corrected = Path(folder, path.name)
+            corrected.write_text(with_inertia(_text(path, ("robot",)), bare_arm(calibration)), encoding="utf-8")
+            spec = model_spec(corrected)
     for name, joint in calibration.joints.items():
         near, there = approximate(joint), spec.joint(name)
         there.frictionloss, there.solimp_friction = float(number(near.friction)), HARD
@@ -232,6 +243,14 @@ def _kept(target: str, calibration: Calibration, stated: Mapping[str, Mapping[st
         own = [f"{key} {values[key]}" for key in _FRICTION if name not in calibration.joints and _is_some(values.get(key, "0"))]
         kept += [f"{name} ({', '.join(own)})"] * bool(own)
     return (f"joints that were not calibrated keep the {target}'s own friction: {', '.join(kept)}",) if kept else ()
+
+
+def _masses(target: str, calibration: Calibration, written: bool) -> tuple[str, ...]:
+    """That a file keeps other masses than those the calibration goes with."""
+    if calibration.model.inertia is None or written:
+        return ()
+    return (f"the {target} keeps its own masses; those that were fitted with this friction are in the calibration "
+            "(model.inertia), and in its URDF export",)
 
 
 def _is_some(text: str) -> bool:
