@@ -220,11 +220,11 @@ def _no_load(fit: FitResult) -> bool:
 
 
 def _stribeck(fit: FitResult) -> bool:
-    return fit.law == "stribeck"
+    return fit.falls
 
 
 def _no_stribeck(fit: FitResult) -> bool:
-    return fit.law == "coulomb-viscous"
+    return not fit.falls
 
 
 def _trial(of: tuple[str, int]) -> list[dict[str, Any]]:
@@ -279,7 +279,7 @@ def _auto(seed: int, kind: str = "as above") -> list[dict[str, Any]]:
     best = bounds(case)
     drop = case.truth["static"] - case.truth["coulomb"] if stribeck else 0.0
     common = {"seed": seed, "few": few, "stribeck": stribeck, "loaded": loaded and not few,
-              "claims_stribeck": fit.law == "stribeck", "claims_load": fit.load != "none",
+              "claims_stribeck": fit.falls, "claims_load": fit.load != "none",
               "drop_in_errors": drop / float(np.hypot(best["static"], best["coulomb"])) if stribeck else 0.0,
               "load_in_errors": case.truth["coulomb_coefficient"] / best["coulomb_coefficient"] if loaded and not few else 0.0}
     rows = []
@@ -307,7 +307,7 @@ def _small(of: tuple[bool, float, int]) -> list[dict[str, Any]]:
     found, truth = fit.parameters["coulomb"], case.truth["coulomb"]
     assert found.low is not None
     assert found.high is not None
-    return [{"few": few, "drop": drop, "claimed": fit.law == "stribeck", "covered": found.low <= truth <= found.high,
+    return [{"few": few, "drop": drop, "claimed": fit.falls, "covered": found.low <= truth <= found.high,
              "identified": found.verdict == "identified", "half": (found.high - found.low) / 2.0 / truth}]
 
 
