@@ -26,6 +26,7 @@ BENCHMARKS = {
     "choice": "which law is chosen among rivals: errors against those of the best candidate, claims, intervals against an oracle",
     "accuracy": "the estimator against random truths: efficiency, coverage, claims, verdicts, speed",
     "foreign": "an arm that a simulator of other hands drives along our plan, with friction of many kinds: errors, bands, claims",
+    "inertia": "arms whose models are up to 30 % wrong: friction, load parts and base parameters from general motion",
     "real": "real logs side by side: what stribeck finds, what was published, and how well others do on them",
     "lack_of_fit": "how often a right law is called wrong, a wrong one is found out, and the widened band holds the truth",
     "mutations": "damaged arm files, models, runs, calibrations and logs: tracebacks, hangs, memory, changed files",

@@ -22,7 +22,7 @@ import numpy as np
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import FitError
 from stribeck.ident.fit.fit_result import FitResult
-from stribeck.ident.fit.inertia.joint_equation import LAWS, Information, friction_slopes, informed, slopes_of
+from stribeck.ident.fit.inertia.joint_equation import LAWS, Friction, Information, LoadSlopes, informed, slopes_of
 from stribeck.ident.fit.inertia.link_prior import LinkPrior, changed
 from stribeck.ident.fit.joint.model_doubt import ModelDoubt
 from stribeck.ident.log.motion.filtered_motion import Log
@@ -118,44 +118,59 @@ class Equations:
         What y is.
     motions : dict of str to Motion
         Of the joints that move.
-    slopes : dict of str to ndarray, shape (N, k)
-        Torque per unit of y at their points.
+    torque_slopes : dict of str to ndarray, shape (N, k)
+        Torque without friction per unit of y at their points.
     """
 
     log: Log
     mechanism: Mechanism
     prior: LinkPrior
     motions: dict[str, Motion]
-    slopes: dict[str, Array]
+    torque_slopes: dict[str, Array]
 
     @classmethod
-    def of(cls, log: Log, mechanism: Mechanism, prior: LinkPrior, growth: Mapping[str, float]) -> "Equations":
-        """Of all joints that move; friction grows with the transmitted torque by so much."""
+    def of(cls, log: Log, mechanism: Mechanism, prior: LinkPrior) -> "Equations":
+        """Of all joints that move."""
         motions = {}
         for name in mechanism.names:
             with suppress(FitError):            # said where the joint is fitted
                 motions[name] = reduce_motion(log, name)
-        return cls(log, mechanism, prior, motions, slopes_of(log, mechanism, prior, motions, growth))
+        return cls(log, mechanism, prior, motions, slopes_of(log, mechanism, prior, motions))
 
-    def information(self, y: Array, scaled: bool = False, laws: Sequence[str] = LAWS[:1]) -> dict[str, Information]:
-        """About y = 0, of a model that is at `y`; `scaled`: whether each joint's torque may have a scale of its own."""
-        found = {name: informed(motion, self.slopes[name], scaled, laws) for name, motion in self.motions.items()}
+    @cached_property
+    def load_slopes(self) -> LoadSlopes:
+        """Loads per unit of y."""
+        return LoadSlopes.of(self.log, self.mechanism, self.prior)
+
+    def slopes(self, name: str, friction: Friction | None) -> Array:
+        """Torque of a joint per unit of y, with its friction as far as that is known to grow with a load."""
+        if friction is None or friction.load == "none":
+            return self.torque_slopes[name]
+        joint, motion = self.mechanism.names.index(name), self.motions[name]
+        return np.asarray(self.torque_slopes[name] + self.load_slopes.friction(motion, joint, friction))
+
+    def information(self, y: Array, frictions: Mapping[str, Friction], laws: Sequence[str] = LAWS[:1],
+                    scaled: bool = False) -> dict[str, Information]:
+        """About y = 0, of a model that is at `y`.
+
+        `frictions`: as far as they are known. `scaled`: whether each joint's torque may have a scale of its own.
+        """
+        found = {name: informed(motion, self.slopes(name, frictions.get(name)), scaled, laws)
+                 for name, motion in self.motions.items()}
         return {name: replace(one, moment=one.moment + one.matrix @ y) for name, one in found.items()}
 
     def doubt(self, inertia: InertialFit, name: str, friction: FitResult | None = None) -> ModelDoubt:
         """What is left open of the torque of a joint; of its friction, too, where that is known to grow with a load."""
         motion = self.motions[name]
-        slopes = slopes_of(self.log, self.mechanism, self.prior, {name: motion}, {})[name]
-        if friction is not None and friction.load != "none":
-            slopes = slopes + friction_slopes(self.log, self.mechanism, self.prior, motion, friction)
+        known = None if friction is None else Friction(friction.law, friction.load, friction.values)
         noise = float(np.std(np.diff(motion.view(motion.tau - motion.rigid)))) / np.sqrt(2.0)
-        return inertia.doubt(name, slopes, noise)
+        return inertia.doubt(name, self.slopes(name, known), noise)
 
 
 def contradicted(log: Log, mechanism: Mechanism) -> float:
     """Logarithm of the likelihood ratio of a model whose masses are off, and the model with a scale for each joint's torque."""
     prior = LinkPrior(mechanism)
-    found = Equations.of(log, mechanism, prior, {}).information(np.zeros(prior.directions.shape[1]), scaled=True)
+    found = Equations.of(log, mechanism, prior).information(np.zeros(prior.directions.shape[1]), {}, scaled=True)
     return _off(*_summed(found.values()))[1]
 
 
@@ -170,13 +185,14 @@ def fit_inertia(log: Log, mechanism: Mechanism) -> tuple[InertialFit, Equations]
         The model.
     """
     prior = LinkPrior(mechanism)
-    equations, y = Equations.of(log, mechanism, prior, {}), np.zeros(prior.directions.shape[1])
+    equations, y, frictions = Equations.of(log, mechanism, prior), np.zeros(prior.directions.shape[1]), dict[str, Friction]()
     for laws in (LAWS[:1], LAWS[:1], LAWS):             # friction's law is chosen last, beside inertia that is nearly right
-        information = equations.information(y, laws=laws)
+        information = equations.information(y, frictions, laws)
+        frictions = {name: one.friction for name, one in information.items()}
         found = InertialFit(prior, information, *_off(*_summed(information.values())))
         y = found.y
         moved = replace(log, stretches=tuple(part.with_model(found.model(part.mechanism)) for part in log.stretches))
-        equations = Equations.of(moved, found.model(mechanism), prior, {name: one.growth for name, one in information.items()})
+        equations = Equations.of(moved, found.model(mechanism), prior)
     return found, equations
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from stribeck.ident.arrays import Array
-from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.inertia.link_prior import LinkPrior, changed
 from stribeck.ident.fit.intervals import spread
 from stribeck.ident.fit.joint.general_motion import motion_data
@@ -18,15 +17,33 @@ from stribeck.ident.fit.variable_projection import Moments, residual_sums
 from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.log.motion.filtered_motion import Log
 from stribeck.ident.log.motion.motion_points import Motion
-from stribeck.ident.model.loads import joint_loads
+from stribeck.ident.model.loads import LOADS, joint_loads
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.regressor import torque_regressor
 
 LAWS = ("coulomb-viscous", "power", "stribeck", "stribeck-power")       # what friction may be while inertia is sought
+_LOADS = ("torque", "bending", "normal")        # and by which load it may grow; growth by 0 is none
+_EVERY, _MOST = 0.4, 6000       # periods of the bandwidth, and samples at most, at which slopes of loads are known
 _BLOCK = 8192           # samples whose regressor is held at once
 _STEP = 1e-3            # of y and, as a part of its greatest, of a load, for slopes
 _UNSEEN = 1e-9          # part of the greatest column below which a direction is none
 _OPEN = 1.0             # deviation of y at first, while the data alone shall tell
+
+
+@dataclass(frozen=True)
+class Friction:
+    """Friction of a joint as far as it is known: a law, the load that it grows with, and its parameters."""
+
+    law: str
+    load: str
+    values: Mapping[str, float]
+
+    def growth(self, speed: Array, load: Array) -> Array:
+        """Slope of friction over the load, shape (N,)."""
+        step = _STEP * max(float(load.max()), 1e-12)
+        law = law_named(self.law)
+        values = {name: self.values[name] for name in law.parameters(True)}
+        return np.asarray((law.torque(speed, values, load + step) - law.torque(speed, values, load)) / step)
 
 
 @dataclass(frozen=True)
@@ -39,19 +56,17 @@ class Information:
         Minus the second derivative of the logarithm of the likelihood.
     moment : ndarray, shape (k,)
         Its first derivative at y = 0.
-    growth : float
-        Friction per transmitted torque.
+    friction : Friction
+        That goes with it.
     """
 
     matrix: Array
     moment: Array
-    growth: float
+    friction: Friction
 
 
-def slopes_of(log: Log, mechanism: Mechanism, prior: LinkPrior, motions: Mapping[str, Motion],
-              growth: Mapping[str, float]) -> dict[str, Array]:
-    """Torque of each joint per unit of y as its points see it, shape (N, k), with friction that grows with it (`growth`)."""
-    grown = {name: 1.0 + growth.get(name, 0.0) * np.sign(motion.dq) * np.sign(motion.rigid) for name, motion in motions.items()}
+def slopes_of(log: Log, mechanism: Mechanism, prior: LinkPrior, motions: Mapping[str, Motion]) -> dict[str, Array]:
+    """Torque of each joint per unit of y as its points see it, shape (N, k)."""
     seen = {name: motion.seen.tocsc() for name, motion in motions.items()}
     out = {name: np.zeros((len(motion.points), prior.directions.shape[1])) for name, motion in motions.items()}
     first = {name: np.cumsum([0, *(rows.stop - rows.start for _, rows in motion.cuts)]) for name, motion in motions.items()}
@@ -65,23 +80,48 @@ def slopes_of(log: Log, mechanism: Mechanism, prior: LinkPrior, motions: Mapping
                     low, high = max(start, rows.start), min(stop, rows.stop)
                     if stretch == k and low < high:
                         own = slice(begin + low - rows.start, begin + high - rows.start)
-                        slope = Y[low - start:high - start, j] @ prior.directions
-                        out[name] += seen[name][:, own] @ (grown[name][own, None] * slope)
+                        out[name] += seen[name][:, own] @ (Y[low - start:high - start, j] @ prior.directions)
     return out
 
 
-def friction_slopes(log: Log, mechanism: Mechanism, prior: LinkPrior, motion: Motion, fit: FitResult) -> Array:
-    """Friction of a joint per unit of y, by the load that it grows with, at its points; shape (N, k)."""
-    samples = np.concatenate([np.arange(rows.start, rows.stop) for _, rows in motion.cuts])[motion.points]
-    stretch = np.repeat([k for k, _ in motion.cuts], [rows.stop - rows.start for _, rows in motion.cuts])[motion.points]
-    q, dq, ddq = (np.array([getattr(log.stretches[k], key)[i] for k, i in zip(stretch, samples, strict=True)])
-                  for key in ("q", "dq", "ddq"))
-    j, load = mechanism.names.index(motion.joint), motion.loads[fit.load][motion.points]
-    speed, step = motion.speed[motion.points], _STEP * max(float(load.max()), 1e-12)
-    growth = (fit.predict(speed, load + step) - fit.predict(speed, load)) / step
-    up, down = (np.column_stack([joint_loads(changed(mechanism, sign * _STEP * direction), q, dq, ddq).get(fit.load)[:, j]
-                                 for direction in prior.directions.T]) for sign in (1.0, -1.0))
-    return np.asarray(growth[:, None] * (up - down) / (2.0 * _STEP))
+@dataclass(frozen=True)
+class LoadSlopes:
+    """Loads of all joints per unit of y, at every so many samples of each stretch of a log.
+
+    Attributes
+    ----------
+    step : int
+        How many samples apart.
+    first : ndarray of int, shape (stretches,)
+        Row of the first sample of each stretch.
+    slopes : dict of str to ndarray, shape (S, n, k)
+        By load.
+    """
+
+    step: int
+    first: np.ndarray
+    slopes: Mapping[str, Array]
+
+    @classmethod
+    def of(cls, log: Log, mechanism: Mechanism, prior: LinkPrior) -> "LoadSlopes":
+        """By differences about a model."""
+        step = max(1, round(_EVERY / (log.bandwidth * log.dt)), sum(len(part.t) for part in log.stretches) // _MOST)
+        parts = [[getattr(part, key)[::step] for part in log.stretches] for key in ("q", "dq", "ddq")]
+        motion = [np.concatenate(part) for part in parts]
+        shape = (len(motion[0]), mechanism.n, prior.directions.shape[1])
+        slopes = {load: np.empty(shape) for load in LOADS}
+        for k, direction in enumerate(prior.directions.T):
+            up, down = (joint_loads(changed(mechanism, sign * _STEP * direction), *motion) for sign in (1.0, -1.0))
+            for load, slope in slopes.items():
+                slope[:, :, k] = (up.get(load) - down.get(load)) / (2.0 * _STEP)
+        return cls(step, np.cumsum([0, *(len(part) for part in parts[0][:-1])]), slopes)
+
+    def friction(self, motion: Motion, joint: int, friction: Friction) -> Array:
+        """Friction of a joint per unit of y, by the load that it grows with, as its points see it; shape (N, k)."""
+        sample = np.concatenate([np.arange(rows.start, rows.stop) for _, rows in motion.cuts])[motion.points]
+        stretch = np.repeat([k for k, _ in motion.cuts], [rows.stop - rows.start for _, rows in motion.cuts])[motion.points]
+        growth = motion.view(friction.growth(motion.speed, motion.loads[friction.load]))
+        return np.asarray(growth[:, None] * self.slopes[friction.load][self.first[stretch] + sample // self.step, joint])
 
 
 def informed(motion: Motion, slopes: Array, scaled: bool, laws: Sequence[str]) -> Information:
@@ -92,7 +132,8 @@ def informed(motion: Motion, slopes: Array, scaled: bool, laws: Sequence[str]) -
     told = np.flatnonzero(np.abs(slopes).max(axis=0) > _UNSEEN * max(float(np.abs(slopes).max()), 1e-300))
     columns = {f"y_{k}": slopes[:, k] for k in told}
     base = motion_data(motion, "model", None if scaled else ModelDoubt(np.zeros(len(slopes)), np.zeros((len(slopes), 0))))
-    best = _best(replace(base, load=motion.loads["torque"]), columns, laws)
+    offered = {load: values for load, values in motion.loads.items() if load in _LOADS and np.isfinite(values).all()}
+    load, best = _best(base, offered, columns, laws)
     points, law, names = best.whole.data, best.whole.law, tuple(best.values)
     at = [names.index(name) for name in columns]
     own = [k for k, name in enumerate(names) if name not in columns and (name in law.nonlinear or name in points.nuisance
@@ -103,21 +144,25 @@ def informed(motion: Motion, slopes: Array, scaled: bool, laws: Sequence[str]) -
     known = [k for k in own if names[k] in law.parameters(True)]
     wider = float(np.median(spread(best.whole, best.noise, best.values, known).wider)) ** 2 if known else 1.0
     found = np.array([best.values[name] for name in columns])
-    out = Information(np.zeros((slopes.shape[1],) * 2), np.zeros(slopes.shape[1]), best.values["coulomb_coefficient"])
+    friction = Friction(law.name, load, {name: best.values[name] for name in law.parameters(True)})
+    out = Information(np.zeros((slopes.shape[1],) * 2), np.zeros(slopes.shape[1]), friction)
     out.matrix[np.ix_(told, told)] = matrix / wider
     out.moment[told] = (moment + matrix @ found) / wider
     return out
 
 
-def _best(data: FitPoints, columns: Mapping[str, Array], laws: Sequence[str]) -> Best:
-    """Friction and y together, by the law that describes best what y leaves (criterion of Schwarz)."""
+def _best(data: FitPoints, loads: Mapping[str, Array], columns: Mapping[str, Array], laws: Sequence[str]) -> tuple[str, Best]:
+    """Friction and y together, by the load and the law that describe best what y leaves (criterion of Schwarz)."""
     prior = {**data.prior, **dict.fromkeys(columns, _OPEN)}
-    whole = replace(data, nuisance={**data.nuisance, **columns}, prior=prior).condensed()
-    first = best_of(searched(whole, law_named(laws[0])))
+    wholes = {load: replace(data, load=values, nuisance={**data.nuisance, **columns}, prior=prior).condensed()
+              for load, values in loads.items()}
+    firsts = {load: best_of(searched(whole, law_named(laws[0]))) for load, whole in wholes.items()}
+    load = min(firsts, key=lambda name: firsts[name].rmse)
+    first, whole = firsts[load], wholes[load]
     if len(laws) == 1:
-        return first
+        return load, first
     left = data.tau - sum((first.values[name] * column for name, column in columns.items()), np.zeros(len(data.tau)))
-    points = replace(data, tau=left).condensed()
+    points = replace(data, load=loads[load], tau=left).condensed()
     fits = [best_of(searched(points, law)) for law in map(law_named, laws) if supports(points, law)]
 
     def criterion(fit: Best) -> float:
@@ -127,11 +172,11 @@ def _best(data: FitPoints, columns: Mapping[str, Array], laws: Sequence[str]) ->
 
     chosen = min(fits, key=criterion)
     if not chosen.whole.law.nonlinear:
-        return first
+        return load, first
     at = {name: chosen.values[name] for name in chosen.whole.law.nonlinear}
     found = Moments.of(whole, chosen.whole.law, {name: np.array([value]) for name, value in at.items()})
     values = (*found.solve(chosen.noise).beta[0].tolist(), *at.values())
-    return Best(found, chosen.noise, dict(zip(parameter_names(whole, chosen.whole.law), values, strict=True)))
+    return load, Best(found, chosen.noise, dict(zip(parameter_names(whole, chosen.whole.law), values, strict=True)))
 
 
 def _without(total: Array, at: Sequence[int], own: Sequence[int]) -> tuple[Array, Array]:
