@@ -45,7 +45,7 @@ def identify_inertia(chosen: ChosenRuns, reduced: ReducedRuns) -> tuple[ReducedR
     fit, equations = fit_inertia(log, reduced.mechanism)
     doubts = {name: partial(equations.doubt, fit, name) for name in equations.motions}
     why = "the torques contradict the model's masses" if wish == "auto" else "the links' inertia was fitted along"
-    said = Finding(None, "inertia", f"{why}, which are off by about {100.0 * fit.deviation:.0f} %; loads and friction are those "
-                                    "of the inertia that was found (model.inertia in the calibration). --inertia trust takes the "
-                                    "model's")
+    off = f"{100.0 * fit.scatter.of_masses:.0f} %"
+    said = Finding(None, "inertia", f"{why}, which are off by about {off}; loads and friction are those of the inertia that was "
+                                    "found (model.inertia in the calibration). --inertia trust takes the model's")
     return replace(reduced, mechanisms=tuple(map(fit.model, reduced.mechanisms))), SoughtInertia(fit, doubts, (said,))

@@ -84,14 +84,14 @@ def identified(fit: InertialFit) -> IdentifiedInertia:
     mechanism = fit.model(fit.prior.mechanism)
     tree = mechanism.tree
     links = {name: LinkBody(float(tree.mass[j]), _three(tree.com[j]), _six(tree.inertia[j])) for j, name in enumerate(tree.names)}
-    return IdentifiedInertia(fit.deviation, links, _combinations(fit, inertial_parameters(tree)))
+    return IdentifiedInertia(fit.scatter.of_masses, links, _combinations(fit, inertial_parameters(tree)))
 
 
 def _combinations(fit: InertialFit, theta: Array) -> dict[str, Parameter]:
     base = fit.base
     stated = base.combination @ inertial_parameters(fit.prior.mechanism)
     error = np.sqrt(np.diag(base.combination @ fit.covariance @ base.combination.T))
-    spread = fit.deviation * np.linalg.norm(base.combination @ fit.prior.directions, axis=1)
+    spread = np.linalg.norm(base.combination @ fit.prior.directions @ fit.scatter.root(len(theta) // PER_LINK), axis=1)
     out = {}
     for k, value in enumerate((base.combination @ theta).tolist()):
         half = _NORMAL * float(error[k])

@@ -4,7 +4,7 @@ All joints share the inertial parameters of the links, and nothing else. What on
 friction is, has the form of a normal distribution; these add up. Its own friction is fitted with what the others leave open:
 
 1. Each joint's information about y (`link_prior`) is that of its equation of motion after least squares over its friction.
-2. How far the model is off, s, is the value with the greatest marginal likelihood; the most plausible y follows.
+2. How far the model is off is what has the greatest marginal likelihood; the most plausible y follows.
 3. The model with this y gives torques and loads of the next pass, in which friction grows with the new loads.
 4. Joint by joint, friction is fitted as ever, with columns for the directions in which the prior and the other joints leave the
    model's torque open.
@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 
@@ -23,16 +24,17 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.errors import FitError
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.inertia.joint_equation import LAWS, Friction, Information, LoadSlopes, informed, slopes_of
-from stribeck.ident.fit.inertia.link_prior import LinkPrior, changed
+from stribeck.ident.fit.inertia.link_prior import LinkPrior, Scatter, changed
 from stribeck.ident.fit.joint.model_doubt import ModelDoubt
 from stribeck.ident.log.motion.filtered_motion import Log
 from stribeck.ident.log.motion.motion_points import Motion, reduce_motion
 from stribeck.ident.model.base_parameters import BaseParameters, base_parameters
 from stribeck.ident.model.mechanism import Mechanism
+from stribeck.ident.model.regressor import PER_LINK
 
 SURE = 5.0              # logarithm of the likelihood ratio from which the model's masses are wrong
-_PARTS = np.geomspace(0.003, 3.0, 61)           # s that are tried
-_MATTERS = 0.02         # of a joint's noise, root mean square, below which the doubt of a direction is left out
+_SHAPES, _MASSES = np.geomspace(0.003, 3.0, 25), (0.01, 0.03, 0.1, 0.2, 0.3, 0.5)          # scatter that is tried
+_MATTERS = 0.2          # standard errors, by which all points together tell a direction, below which its doubt is left out
 
 
 @dataclass(frozen=True)
@@ -45,21 +47,21 @@ class InertialFit:
         The model.
     information : dict of str to Information
         What each joint tells.
-    deviation : float
-        s: by about which part the model's masses are off.
+    scatter : Scatter
+        By about which parts the model's links are off.
     evidence : float
-        Logarithm of the likelihood ratio of a model that is off by s, and one that is right.
+        Logarithm of the likelihood ratio of a model that is off by so much, and one that is right.
     """
 
     prior: LinkPrior
     information: dict[str, Information]
-    deviation: float
+    scatter: Scatter
     evidence: float
 
     @cached_property
     def y(self) -> Array:
         """The most plausible y, shape (10 n,)."""
-        return self.prior.most_plausible(*_summed(self.information.values()), self.deviation)
+        return self.prior.most_plausible(*_summed(self.information.values()), self.scatter)
 
     @cached_property
     def change(self) -> Array:
@@ -69,7 +71,7 @@ class InertialFit:
     @cached_property
     def covariance(self) -> Array:
         """Of the inertial parameters, shape (10 n, 10 n)."""
-        left = _inverse(_summed(self.information.values())[0] + self.prior.curvature(self.y, self.deviation))
+        left = _inverse(_summed(self.information.values())[0] + self.prior.curvature(self.y, self.scatter))
         return np.asarray(self.prior.directions @ left @ self.prior.directions.T)
 
     def model(self, mechanism: Mechanism) -> Mechanism:
@@ -96,11 +98,11 @@ class InertialFit:
         others = [found for joint, found in self.information.items() if joint != name]
         nothing = np.zeros((len(self.y),) * 2), np.zeros(len(self.y))
         (matrix, moment), (all_matrix, all_moment) = _summed(others) if others else nothing, _summed(self.information.values())
-        open_ = _inverse(matrix + self.prior.curvature(self.y, self.deviation))
+        open_ = _inverse(matrix + self.prior.curvature(self.y, self.scatter))
         # at y the slope of the prior is that of the data of all, so that the others alone, and the prior, are off by
         centre = open_ @ ((moment - matrix @ self.y) - (all_moment - all_matrix @ self.y))
         U, size, _ = np.linalg.svd(slopes @ np.linalg.cholesky(open_), full_matrices=False)
-        keep = size > _MATTERS * noise * np.sqrt(len(slopes))
+        keep = size > _MATTERS * noise
         return ModelDoubt(slopes @ centre, U[:, keep] * size[keep])
 
 
@@ -196,13 +198,16 @@ def fit_inertia(log: Log, mechanism: Mechanism) -> tuple[InertialFit, Equations]
     return found, equations
 
 
-def _off(matrix: Array, moment: Array) -> tuple[float, float]:
-    """The most likely s, and the logarithm of its likelihood over that of s = 0, of a prior that is nearly normal."""
-    values, vectors = np.linalg.eigh(matrix)
-    values, along = np.maximum(values, 0.0), vectors.T @ moment
-    log = [0.5 * float(np.sum(along**2 / (values + s**-2.0)) - np.sum(np.log1p(values * s**2))) for s in _PARTS]
-    k = int(np.argmax(log))
-    return float(_PARTS[k]), log[k]
+def _off(matrix: Array, moment: Array) -> tuple[Scatter, float]:
+    """The most likely scatter, and the logarithm of its likelihood over that of none, of a prior that is nearly normal."""
+    def likelihood(scatter: Scatter) -> float:
+        root = scatter.root(len(moment) // PER_LINK)
+        values, vectors = np.linalg.eigh(root @ matrix @ root)
+        values, along = np.maximum(values, 0.0), vectors.T @ (root @ moment)
+        return 0.5 * float(np.sum(along**2 / (1.0 + values)) - np.sum(np.log1p(values)))
+
+    return max(((scatter, likelihood(scatter)) for scatter in (Scatter(*one) for one in product(_SHAPES, _MASSES))),
+               key=lambda one: one[1])
 
 
 def _summed(found: Iterable[Information]) -> tuple[Array, Array]:

@@ -6,7 +6,11 @@ exist. With the model's :math:`P_0 = C C^T` any other one is :math:`C (1 + Y) C^
 .. math:: d = \mathrm{tr}\, Y - \log\det(1 + Y)
 
 is its distance from the model: 1/2 |Y|^2 near it, infinite where the body becomes impossible, and the same in all frames and
-units. A prior exp(-d / s^2) leaves each link's masses uncertain by about the part s.
+units. What is wrong most often is how heavy a link is as a whole, so that the model stands for :math:`c P_0` with any c near 1:
+
+.. math:: d = \min_c\ \mathrm{tr}(1 + Y) / c - \log\det(1 + Y) + 4 \log c - 4 + s^2 (\log c)^2 / 2 k^2
+
+The prior exp(-d / s^2) then leaves shapes uncertain by about the part s and masses by k.
 
 References
 ----------
@@ -31,6 +35,27 @@ _UPPER = np.triu_indices(3)
 _BASIS = np.array([np.where(np.eye(4)[i][:, None] * np.eye(4)[k] + np.eye(4)[k][:, None] * np.eye(4)[i] > 0.0,
                             1.0 if i == k else np.sqrt(0.5), 0.0) for i in range(4) for k in range(i, 4)])
 _TURNS, _HALVINGS, _FINE = 100, 40, 1e-10       # Newton steps, how often one is halved, and the gain below which it is the last
+_STEPS = 8              # for log c
+_FLAT = 1e-14           # least curvature over the greatest
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """By about which parts links may differ from their model: in shape (s above), and in mass alone (k)."""
+
+    shape: float
+    mass: float
+
+    @property
+    def of_masses(self) -> float:
+        """Of a link's mass, all in all."""
+        return float(np.hypot(self.mass, 0.5 * self.shape))
+
+    def root(self, links: int) -> Array:
+        """Root of the covariance of y near the model, shape (10 n, 10 n)."""
+        whole = np.einsum("kaa->k", _BASIS) / 2.0               # a link heavier as a whole, of length 1
+        more = np.hypot(self.shape, 2.0 * self.mass) - self.shape
+        return np.asarray(np.kron(np.eye(links), self.shape * np.eye(PER_LINK) + more * np.outer(whole, whole)))
 
 
 @dataclass(frozen=True)
@@ -77,7 +102,7 @@ class LinkPrior:
         """Inertial parameters at y, shape (10 n,)."""
         return np.asarray(self.middle + self.directions @ y)
 
-    def most_plausible(self, information: Array, moment: Array, deviation: float) -> Array:
+    def most_plausible(self, information: Array, moment: Array, scatter: Scatter) -> Array:
         """The y at which data and prior together are most plausible, by Newton's method; shape (10 n,).
 
         Parameters
@@ -86,21 +111,21 @@ class LinkPrior:
             Of the data: minus the second derivative of their logarithmic likelihood.
         moment : ndarray, shape (10 n,)
             Its derivative at y = 0.
-        deviation : float
-            s above.
+        scatter : Scatter
+            How far links may differ from the model.
         """
         y = np.zeros(len(moment))
 
         def objective(at: Array) -> float:
-            return float(0.5 * at @ information @ at - moment @ at) + self._distance(at) / deviation**2
+            return float(0.5 * at @ information @ at - moment @ at) + self._distance(at, scatter)
 
         least = objective(y)
         for _ in range(_TURNS):
-            slope, curvature = self._slope(y)
-            gradient = information @ y - moment + slope / deviation**2
-            hessian = information + curvature / deviation**2
-            scale = 1.0 / np.sqrt(np.diag(hessian))
-            step = -scale * np.linalg.solve(hessian * np.outer(scale, scale), scale * gradient)
+            slope, curvature = self._slope(y, scatter)
+            gradient, hessian = information @ y - moment + slope, information + curvature
+            scale = 1.0 / np.sqrt(np.abs(np.diag(hessian)) + 1e-300)
+            values, vectors = np.linalg.eigh(hessian * np.outer(scale, scale))          # d is not convex far from the model
+            step = -scale * (vectors @ ((vectors.T @ (scale * gradient)) / np.maximum(np.abs(values), _FLAT)))
             for halving in range(_HALVINGS):
                 there = y + 0.5**halving * step
                 if (found := objective(there)) <= least:
@@ -112,29 +137,41 @@ class LinkPrior:
                 break
         return y
 
-    def curvature(self, y: Array, deviation: float) -> Array:
+    def curvature(self, y: Array, scatter: Scatter) -> Array:
         """Second derivative of d / s^2, shape (10 n, 10 n)."""
-        return self._slope(y)[1] / deviation**2
+        return self._slope(y, scatter)[1]
 
-    def _distance(self, y: Array) -> float:
-        """d above, over all links; infinite where one is no body."""
-        total = 0.0
+    def _distance(self, y: Array, scatter: Scatter) -> float:
+        """d / s^2, over all links; infinite where one is no body."""
+        total, loose = 0.0, (scatter.shape / scatter.mass) ** 2
         for Y in _matrices(y):
-            values = np.linalg.eigvalsh(Y)
-            if values.min() <= _THINNEST - 1.0:
+            values = 1.0 + np.linalg.eigvalsh(Y)
+            if values.min() <= _THINNEST:
                 return np.inf
-            total += float(np.sum(values - np.log1p(values)))
-        return total
+            log = _heavier(float(values.sum()), loose)
+            total += float(values.sum() * np.exp(-log) - np.log(values).sum()) + 4.0 * log - 4.0 + 0.5 * loose * log**2
+        return total / scatter.shape**2
 
-    def _slope(self, y: Array) -> tuple[Array, Array]:
-        """First and second derivative of d."""
-        slopes, curvatures = [], []
+    def _slope(self, y: Array, scatter: Scatter) -> tuple[Array, Array]:
+        """First and second derivative of d / s^2."""
+        slopes, curvatures, loose = [], [], (scatter.shape / scatter.mass) ** 2
+        trace = np.einsum("kaa->k", _BASIS)
         for Y in _matrices(y):
-            inverse = np.linalg.inv(np.eye(4) + Y)
-            slopes.append(np.einsum("kab,ab->k", _BASIS, np.eye(4) - inverse))
+            inverse, whole = np.linalg.inv(np.eye(4) + Y), 4.0 + float(np.trace(Y))
+            lighter = np.exp(-_heavier(whole, loose))
+            slopes.append(lighter * trace - np.einsum("kab,ab->k", _BASIS, inverse))
             turned = inverse @ _BASIS
-            curvatures.append(np.einsum("kab,lba->kl", turned, turned))
-        return np.concatenate(slopes), np.asarray(block_diag(*curvatures))
+            curvatures.append(np.einsum("kab,lba->kl", turned, turned)
+                              - lighter**2 / (whole * lighter + loose) * np.outer(trace, trace))
+        return np.concatenate(slopes) / scatter.shape**2, np.asarray(block_diag(*curvatures)) / scatter.shape**2
+
+
+def _heavier(trace: float, loose: float) -> float:
+    """log c that goes with a trace of 1 + Y: where trace / c = 4 + loose log c."""
+    log = np.log(trace / 4.0)
+    for _ in range(_STEPS):
+        log += (trace * np.exp(-log) - 4.0 - loose * log) / (trace * np.exp(-log) + loose)
+    return float(log)
 
 
 def changed(mechanism: Mechanism, change: Array) -> Mechanism:

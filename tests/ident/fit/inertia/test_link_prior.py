@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 
 from stribeck.ident.arm.load_mechanism import load_mechanism
-from stribeck.ident.fit.inertia.link_prior import LinkPrior, changed
+from stribeck.ident.fit.inertia.link_prior import LinkPrior, Scatter, changed
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.regressor import inertial_parameters, torque_regressor
 from tests.judges import rotation, states, tree
@@ -42,7 +42,7 @@ def test_the_most_plausible_bodies_can_exist_however_wild_the_data(seed: int) ->
     wild = -2.0 * prior.middle + 0.3 * rng.normal(size=len(prior.middle))
     Y = torque_regressor(mechanism, *states(seed, mechanism.n, 100)).reshape(-1, len(wild)) @ prior.directions
     tau = torque_regressor(mechanism, *states(seed, mechanism.n, 100)).reshape(-1, len(wild)) @ (wild - prior.middle)
-    y = prior.most_plausible(1e4 * Y.T @ Y, 1e4 * Y.T @ tau, 1.0)
+    y = prior.most_plausible(1e4 * Y.T @ Y, 1e4 * Y.T @ tau, Scatter(1.0, 0.5))
     assert possible(changed(mechanism, prior.theta(y) - inertial_parameters(mechanism)))
 
 
@@ -50,11 +50,12 @@ def test_the_most_plausible_is_what_a_general_minimiser_finds() -> None:
     mechanism, rng = tree(0, 2), np.random.default_rng(0)
     prior = LinkPrior(mechanism)
     A, b = rng.normal(size=(40, 20)), 3.0 * rng.normal(size=40)
-    y = prior.most_plausible(A.T @ A, A.T @ b, 0.5)
+    scatter = Scatter(0.5, 0.3)
+    y = prior.most_plausible(A.T @ A, A.T @ b, scatter)
 
     def objective(at: np.ndarray) -> float:
-        values = prior._distance(at)
-        return 1e12 if np.isinf(values) else 0.5 * np.sum((A @ at - b) ** 2) + values / 0.25
+        values = prior._distance(at, scatter)
+        return 1e12 if np.isinf(values) else 0.5 * np.sum((A @ at - b) ** 2) + values
 
     found = minimize(objective, np.zeros(20), method="BFGS", options={"gtol": 1e-6, "maxiter": 2000})
     assert objective(y) <= found.fun + 1e-6
@@ -74,7 +75,7 @@ def test_distances_do_not_know_the_frame() -> None:
         Y = torque_regressor(one, q, dq, ddq)
         left = (tau - Y @ prior.middle).ravel()
         A = Y.reshape(-1, Y.shape[-1]) @ prior.directions
-        theta = prior.theta(prior.most_plausible(A.T @ A, A.T @ left, 0.2))
+        theta = prior.theta(prior.most_plausible(A.T @ A, A.T @ left, Scatter(0.2, 0.2)))
         found.append(inverse_dynamics(changed(one, theta - prior.middle), q, dq, ddq))
     np.testing.assert_allclose(found[0], found[1], atol=1e-7)
 
@@ -86,3 +87,24 @@ def test_a_change_is_what_the_torques_of_the_changed_arm_say() -> None:
     q, dq, ddq = states(0, 6)
     np.testing.assert_allclose(inverse_dynamics(changed(mechanism, change), q, dq, ddq),
                                torque_regressor(mechanism, q, dq, ddq) @ (inertial_parameters(mechanism) + change), atol=1e-10)
+
+
+@pytest.mark.parametrize("scatter", [Scatter(0.1, 0.3), Scatter(0.3, 0.1)])
+def test_slopes_are_those_of_the_distance(scatter: Scatter) -> None:
+    prior = LinkPrior(tree(2, 2))
+    y, step = 0.2 * np.random.default_rng(1).normal(size=20), 1e-6
+    slope, curvature = prior._slope(y, scatter)
+    steps = step * np.eye(20)
+    np.testing.assert_allclose(slope, [(prior._distance(y + e, scatter) - prior._distance(y - e, scatter)) / (2.0 * step)
+                                       for e in steps], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(curvature, [(prior._slope(y + e, scatter)[0] - prior._slope(y - e, scatter)[0]) / (2.0 * step)
+                                           for e in steps], rtol=1e-4, atol=1e-4)
+
+
+def test_near_the_model_it_is_normal() -> None:
+    """With the covariance of which `root` is the root."""
+    scatter, prior = Scatter(0.1, 0.3), LinkPrior(tree(2, 2))
+    root = scatter.root(2)
+    np.testing.assert_allclose(np.linalg.inv(prior.curvature(np.zeros(20), scatter)), root @ root, atol=1e-12)
+    heavier = (root @ root)[0, 0] / 1.0                         # y along the first diagonal entry of Y
+    assert heavier == pytest.approx(0.1**2 + 0.3**2, rel=1e-12)
