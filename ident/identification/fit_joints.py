@@ -48,15 +48,15 @@ def fit_joints(chosen: ChosenRuns, reduced: ReducedRuns, inertia: SoughtInertia 
         If no joint can be fitted; says why.
     """
     general = reduced.options.motion != "none"
-    fitted = _by_motion(chosen, reduced, inertia) if general else _by_round_trips(chosen, reduced)
+    fitted = _by_motion(chosen, reduced, inertia) if general else _by_round_trips(chosen, reduced, inertia)
     if not fitted.joints:
         raise FitError(_why_none(chosen, reduced, fitted))
     return fitted
 
 
-def _by_round_trips(chosen: ChosenRuns, reduced: ReducedRuns) -> FittedJoints:
+def _by_round_trips(chosen: ChosenRuns, reduced: ReducedRuns, inertia: SoughtInertia) -> FittedJoints:
     """Fits of the points of round trips."""
-    joints, findings = _fitted(_of_round_trips(reduced))
+    joints, findings = _fitted(_of_round_trips(reduced, inertia))
     for name, rows in reduced.points.groupby("joint", sort=False):
         if name in joints:
             findings += [*check_scale(rows), *check_reading(chosen.runs, rows)]
@@ -70,17 +70,17 @@ def _by_motion(chosen: ChosenRuns, reduced: ReducedRuns, inertia: SoughtInertia)
     joints, findings = _fitted({name: partial(identify_motion, log, reduced.mechanism, name, reduced.options,
                                               inertia.doubts.get(name)) for name in reduced.mechanism.names if name not in dead})
     points = pd.concat([joint.points for joint in joints.values()], ignore_index=True) if joints else reduced.points
-    beside, _ = _fitted({name: fit for name, fit in _of_round_trips(reduced).items() if name in joints})
+    beside, _ = _fitted({name: fit for name, fit in _of_round_trips(reduced, TRUSTED).items() if name in joints})
     for name in joints:
         if name in beside:
             findings.append(agreement(name, joints[name].fit, beside[name].fit))
     return FittedJoints(joints, points, tuple(findings))
 
 
-def _of_round_trips(reduced: ReducedRuns) -> dict[str, Fit]:
+def _of_round_trips(reduced: ReducedRuns, inertia: SoughtInertia) -> dict[str, Fit]:
     """A fit to be made for each joint that has points of round trips."""
     return {str(name): partial(identify_joint, rows, reduced.mechanism, str(name), reduced.options,
-                               reduced.tool.gravity.get(str(name)), reduced.q[rows.index])
+                               reduced.tool.gravity.get(str(name)), reduced.q[rows.index], inertia.doubts.get(str(name)))
             for name, rows in reduced.points.groupby("joint", sort=False)}
 
 

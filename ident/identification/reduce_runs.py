@@ -66,6 +66,10 @@ class ReducedRuns:
         """Velocities of all joints at the points, shape (N, n) [rad/s or m/s]."""
         return np.concatenate([reduction.dq for reduction in self.reductions])
 
+    def with_models(self, runs: Sequence[Run], mechanisms: tuple[Mechanism, ...]) -> "ReducedRuns":
+        """The same runs reduced with other models."""
+        return replace(self, mechanisms=mechanisms, reductions=_reduced(runs, mechanisms))
+
 
 def reduce_runs(chosen: ChosenRuns, options: Options) -> ReducedRuns:
     """Reduce runs to points; an unknown tool that the points tell well enough becomes part of the model."""

@@ -89,7 +89,7 @@ class InertialFit:
         Parameters
         ----------
         name : str
-            The joint.
+            The joint; "" where its own torques take part, and what is doubted is not in them.
         slopes : ndarray, shape (N, k)
             Its torque, and its friction by its load, per unit of y at its points.
         noise : float
@@ -173,7 +173,7 @@ def contradicted(log: Log, mechanism: Mechanism) -> float:
     """Logarithm of the likelihood ratio of a model whose masses are off, and the model with a scale for each joint's torque."""
     prior = LinkPrior(mechanism)
     found = Equations.of(log, mechanism, prior).information(np.zeros(prior.directions.shape[1]), {}, scaled=True)
-    return _off(*_summed(found.values()))[1]
+    return most_likely(found.values())[1]
 
 
 def fit_inertia(log: Log, mechanism: Mechanism) -> tuple[InertialFit, Equations]:
@@ -190,16 +190,18 @@ def fit_inertia(log: Log, mechanism: Mechanism) -> tuple[InertialFit, Equations]
     equations, y, frictions = Equations.of(log, mechanism, prior), np.zeros(prior.directions.shape[1]), dict[str, Friction]()
     for laws in (LAWS[:1], LAWS[:1], LAWS):             # friction's law is chosen last, beside inertia that is nearly right
         information = equations.information(y, frictions, laws)
-        frictions = {name: one.friction for name, one in information.items()}
-        found = InertialFit(prior, information, *_off(*_summed(information.values())))
+        frictions = {name: one.friction for name, one in information.items() if one.friction is not None}
+        found = InertialFit(prior, information, *most_likely(information.values()))
         y = found.y
         moved = replace(log, stretches=tuple(part.with_model(found.model(part.mechanism)) for part in log.stretches))
         equations = Equations.of(moved, found.model(mechanism), prior)
     return found, equations
 
 
-def _off(matrix: Array, moment: Array) -> tuple[Scatter, float]:
+def most_likely(information: Iterable[Information]) -> tuple[Scatter, float]:
     """The most likely scatter, and the logarithm of its likelihood over that of none, of a prior that is nearly normal."""
+    matrix, moment = _summed(information)
+
     def likelihood(scatter: Scatter) -> float:
         root = scatter.root(len(moment) // PER_LINK)
         values, vectors = np.linalg.eigh(root @ matrix @ root)

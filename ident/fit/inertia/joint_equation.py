@@ -25,7 +25,7 @@ LAWS = ("coulomb-viscous", "power", "stribeck", "stribeck-power")       # what f
 _LOADS = ("torque", "bending", "normal")        # and by which load it may grow; growth by 0 is none
 _EVERY, _MOST = 0.4, 6000       # periods of the bandwidth, and samples at most, at which slopes of loads are known
 _BLOCK = 8192           # samples whose regressor is held at once
-_STEP = 1e-3            # of y and, as a part of its greatest, of a load, for slopes
+STEP = 1e-3            # of y and, as a part of its greatest, of a load, for slopes
 _UNSEEN = 1e-9          # part of the greatest column below which a direction is none
 _OPEN = 1.0             # deviation of y at first, while the data alone shall tell
 
@@ -40,7 +40,7 @@ class Friction:
 
     def growth(self, speed: Array, load: Array) -> Array:
         """Slope of friction over the load, shape (N,)."""
-        step = _STEP * max(float(load.max()), 1e-12)
+        step = STEP * max(float(load.max()), 1e-12)
         law = law_named(self.law)
         values = {name: self.values[name] for name in law.parameters(True)}
         return np.asarray((law.torque(speed, values, load + step) - law.torque(speed, values, load)) / step)
@@ -56,13 +56,13 @@ class Information:
         Minus the second derivative of the logarithm of the likelihood.
     moment : ndarray, shape (k,)
         Its first derivative at y = 0.
-    friction : Friction
+    friction : Friction, optional
         That goes with it.
     """
 
     matrix: Array
     moment: Array
-    friction: Friction
+    friction: Friction | None
 
 
 def slopes_of(log: Log, mechanism: Mechanism, prior: LinkPrior, motions: Mapping[str, Motion]) -> dict[str, Array]:
@@ -111,9 +111,9 @@ class LoadSlopes:
         shape = (len(motion[0]), mechanism.n, prior.directions.shape[1])
         slopes = {load: np.empty(shape) for load in LOADS}
         for k, direction in enumerate(prior.directions.T):
-            up, down = (joint_loads(changed(mechanism, sign * _STEP * direction), *motion) for sign in (1.0, -1.0))
+            up, down = (joint_loads(changed(mechanism, sign * STEP * direction), *motion) for sign in (1.0, -1.0))
             for load, slope in slopes.items():
-                slope[:, :, k] = (up.get(load) - down.get(load)) / (2.0 * _STEP)
+                slope[:, :, k] = (up.get(load) - down.get(load)) / (2.0 * STEP)
         return cls(step, np.cumsum([0, *(len(part) for part in parts[0][:-1])]), slopes)
 
     def friction(self, motion: Motion, joint: int, friction: Friction) -> Array:
@@ -131,7 +131,7 @@ def informed(motion: Motion, slopes: Array, scaled: bool, laws: Sequence[str]) -
     """
     told = np.flatnonzero(np.abs(slopes).max(axis=0) > _UNSEEN * max(float(np.abs(slopes).max()), 1e-300))
     columns = {f"y_{k}": slopes[:, k] for k in told}
-    base = motion_data(motion, "model", None if scaled else ModelDoubt(np.zeros(len(slopes)), np.zeros((len(slopes), 0))))
+    base = motion_data(motion, "model", None if scaled else ModelDoubt.none(len(slopes)))
     offered = {load: values for load, values in motion.loads.items() if load in _LOADS and np.isfinite(values).all()}
     load, best = _best(base, offered, columns, laws)
     points, law, names = best.whole.data, best.whole.law, tuple(best.values)

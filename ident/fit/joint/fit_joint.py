@@ -16,7 +16,7 @@ from stribeck.ident.fit.joint.directions import differing, directions, even_resi
 from stribeck.ident.fit.joint.general_motion import DELAY, beside_friction, fit_motion, law_torque, motion_points
 from stribeck.ident.fit.joint.gravity import fit_gravity, zero_shift
 from stribeck.ident.fit.joint.misfit_words import misfit_findings, order_finding
-from stribeck.ident.fit.joint.model_doubt import Doubts
+from stribeck.ident.fit.joint.model_doubt import Doubts, of_its_load
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.fit.joint.outliers import fit_robustly
 from stribeck.ident.fit.joint.places import dry_part, harmonics, place_finding
@@ -64,7 +64,8 @@ class JointFit:
 
 
 def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, options: Options | None = None,
-                   beside: Mapping[str, Parameter] | None = None, q: Array | None = None) -> JointFit:
+                   beside: Mapping[str, Parameter] | None = None, q: Array | None = None,
+                   doubts: Doubts | None = None) -> JointFit:
     """Fit one joint's points: gravity is checked, then laws and loads compete.
 
     Parameters
@@ -81,6 +82,8 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
         Scale and offset where they were fitted beside an unknown tool.
     q : ndarray, shape (N, n), optional
         Positions of all joints at the points; with them a note can say which payload would vary a load.
+    doubts : callable, optional
+        What the model leaves open of the load's part.
 
     Raises
     ------
@@ -132,6 +135,8 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
         fit, wrong = chosen()
     if fit.place != "none":
         fit, wrong = min((fit, wrong), chosen(dry_part(fit, data.w, loads[fit.load])), key=lambda one: one[0].held_out_rmse)
+    if doubts is not None:
+        fit = of_its_load(fit, doubts)
     single = None if fit.components else loads[fit.load]
     directional, difference = differing(points, group, single, options.directional, data.prismatic, fit.values.get("viscous"))
     fit = with_lack_of_fit(fit, place, points["torque"].to_numpy(dtype=float),
@@ -197,10 +202,8 @@ def identify_motion(log: Log, mechanism: Mechanism, name: str, options: Options,
     def tested(further: tuple[str, ...] = ()) -> tuple[FitResult, FitResult]:
         doubt = None if doubts is None else doubts(None)
         found = fit_motion(motion, options.motion, options.law, options.directional, tuple(offered), further, doubt)
-        if doubts is not None and found.load != "none":         # once more, for what its load leaves open
-            known = fit_motion(motion, options.motion, found.law, found.directional, (found.load,), (), doubts(found))
-            found = replace(known, candidates=found.candidates, stribeck_share=found.stribeck_share,
-                            further_error=found.further_error)
+        if doubts is not None:
+            found = of_its_load(found, doubts)
         return found, with_lack_of_fit(found, motion.q[motion.points], motion.view(motion.loads["torque"]),
                                        time=motion.t[motion.points])
 

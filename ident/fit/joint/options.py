@@ -25,7 +25,7 @@ class Options:
     drift: str = "auto"         # alike in all runs, fitted along where round trips are many; or "none": only reported
     loss: str = "auto"          # "huber" weighs round trips that went wrong down, "squares" does not, "auto" where there are some
     place: str = "auto"         # waves of friction with position: "none", "once a turn", "twice a turn"
-    inertia: str = "auto"       # of the links, with motion = "model": "fit", "trust" the model's, "auto": fit where it is off
+    inertia: str = "auto"       # of the links: "fit", "trust" the model's, "auto": in general motion fit where it is off
 
     def __post_init__(self) -> None:
         if self.law != "auto" and not is_law(self.law):
@@ -42,8 +42,8 @@ class Options:
             raise InputError("loss = \"huber\" weighs round trips; leave motion out")
         if self.inertia not in INERTIA:
             raise unknown_name("way to take the links' inertia", self.inertia, INERTIA)
-        if self.inertia == "fit" and self.motion != "model":
-            raise InputError("inertia = \"fit\" needs motion = \"model\": inertia shows where joints accelerate")
+        if self.inertia == "fit" and self.motion == "joint":
+            raise InputError("inertia = \"fit\" is that of the model's links; motion = \"joint\" fits the joint's own")
         if self.directional not in ("auto", "none", *DIFFERENCES):
             raise unknown_name("directional", self.directional, ("auto", "none", *DIFFERENCES))
         if self.directional == "driving" and self.motion != "none":

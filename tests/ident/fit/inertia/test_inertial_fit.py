@@ -102,7 +102,7 @@ def test_another_motion_is_predicted_by_the_inertia_that_was_found() -> None:
 
 
 @pytest.mark.parametrize(("options", "said"), [
-    ({"inertia": "guess", "motion": "model"}, "auto, fit, trust"), ({"inertia": "fit"}, "needs motion = \"model\"")])
+    ({"inertia": "guess", "motion": "model"}, "auto, fit, trust"), ({"inertia": "fit", "motion": "joint"}, "the joint's own")])
 def test_what_cannot_be_asked_for_is_refused(options: dict[str, str], said: str) -> None:
     with pytest.raises(InputError, match=said):
         Options(**options)

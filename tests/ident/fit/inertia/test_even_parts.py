@@ -1,0 +1,54 @@
+"""First moments from round trips at constant speed: a recorded campaign, fitted with a model that is wrong."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.spoiled import record_base
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.export.urdf_inertia import with_inertia
+from stribeck.ident.fit.joint.options import Options
+from stribeck.ident.identify import Identification, identify
+from stribeck.ident.log.run import Run, load_run
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Of a simulated arm with a turning and a lifting joint, whose torque constants are right."""
+    return load_run(record_base(tmp_path_factory.mktemp("campaign") / "arm", 3))
+
+
+@pytest.fixture(scope="module")
+def found(run: Run, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Identification]:
+    """With a model a quarter too heavy whose masses lie a tenth too near, trusted and fitted; and with the right one."""
+    model = load_mechanism(run.arm)
+    path = tmp_path_factory.mktemp("wrong") / Path(run.arm.model).name
+    path.write_text(with_inertia(run.arm.model.read_text(), replace(model, mass=1.25 * model.mass, com=0.9 * model.com)))
+    wrong = replace(run, arm=replace(run.arm, model=path))
+    return {"right": identify([run]), "trust": identify([wrong], Options(inertia="trust")),
+            "fit": identify([wrong], Options(inertia="fit"))}
+
+
+def test_gravity_agrees_with_the_inertia_that_was_found(found: dict[str, Identification]) -> None:
+    scale = {how: result.calibration.joints["lift"].gravity["scale"].value for how, result in found.items()}
+    assert scale["right"] == pytest.approx(1.0, abs=0.01)
+    assert scale["trust"] == pytest.approx(1.0 / (1.25 * 0.9), abs=0.01)
+    assert scale["fit"] == pytest.approx(1.0, abs=0.002)
+
+
+def test_friction_without_a_load_part_stays(found: dict[str, Identification]) -> None:
+    for name, joint in found["right"].calibration.joints.items():
+        for key, entry in joint.parameters.items():
+            if entry.value is not None:
+                assert found["fit"].calibration.joints[name].parameters[key].value == pytest.approx(entry.value, rel=0.005)
+
+
+def test_it_is_asked_for(run: Run, found: dict[str, Identification]) -> None:
+    """A torque constant that is off looks the same: round trips leave the model alone by themselves."""
+    assert found["right"].calibration.model.inertia is None
+    (said,) = [finding.text for finding in found["fit"].findings if finding.kind == "inertia"]
+    assert "if the torque constants are right" in said
+    inertia = found["fit"].calibration.model.inertia
+    assert inertia is not None
+    assert inertia.told >= 2
