@@ -1,6 +1,7 @@
 """Arms whose models are up to 30 % wrong: friction, load parts and base parameters from one log of general motion each."""
 
 import argparse
+from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -33,7 +34,8 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
              for seed in range(options.first, options.first + options.cases)]
     with ProcessPoolExecutor(options.jobs) as pool:
         found = pd.DataFrame([row for rows in pool.map(judge, cases, chunksize=2) for row in rows])
-    return {"joints": found.to_dict("records")}, table(found)
+    rows = summary(found)
+    return {"rows": rows}, table(rows)
 
 
 def judge(of: tuple[WrongModel, float]) -> list[dict[str, Any]]:
@@ -77,24 +79,38 @@ def _off(joint: Any, case: WrongModel, coulomb: float) -> float:
     return float(np.sqrt(np.mean((joint.torque(speed, load) - true) ** 2) / np.mean(true**2)))
 
 
-def table(found: pd.DataFrame) -> str:
+def summary(found: pd.DataFrame) -> list[dict[str, Any]]:
+    """Figures of each arm, load, and way to take inertia."""
+    rows = []
+    for (arm, load, how), own in found.groupby(["arm", "load", "how"], sort=False):
+        error = 100.0 * own["error"]
+        grown = own[own["carries"]]["coulomb_coefficient"].dropna().tolist()
+        held = [one for part in own["held"].dropna() for one in part]
+        rows.append({"arm": arm, "load": load, "how": how, "joints": len(own), "error": error.median(),
+                     "error_95": error.quantile(0.95), "worst": error.max(), "base": len(held),
+                     "coulomb": _share(own["coulomb"].dropna()), "viscous": _share(own["viscous"].dropna()),
+                     "base_covered": 100.0 * float(np.mean(held)) if held else None, "coefficients": len(grown),
+                     "coefficient": _share(grown), "half_width": 100.0 * float(np.median([one[2] for one in grown])),
+                     "coefficient_error": 100.0 * float(np.sqrt(np.mean([one[0] ** 2 for one in grown])))})
+    return rows
+
+
+def _share(entries: Iterable[tuple[float, bool, float]]) -> float:
+    return 100.0 * float(np.mean([covered for _, covered, _ in entries]))
+
+
+def table(rows: list[dict[str, Any]]) -> str:
     """What is found, by arm and load."""
-    rows = ["Truth: masses, centres of mass and inertias of the model, each off by up to 30 %, moved by Pinocchio along sums of "
+    text = ["Truth: masses, centres of mass and inertias of the model, each off by up to 30 %, moved by Pinocchio along sums of "
             "four sines for 40 s; friction C + 0.1 load + 0.6 C w, rotors that the arm file does not state, 5 % of C as noise. "
             "Fitted by `--motion model` with `--inertia fit`, beside `--inertia trust` on the same log, and on one of an arm "
             "whose model is right. Friction: rms error over the speeds at the middle load, of all joints. Coefficients: of "
             "joints whose load brings a quarter of Coulomb friction or more. Goals: friction within 2 %, intervals cover.", "",
             "| arm | load | inertia | joints | friction error %, median (95 %, worst) | Coulomb, viscous covered % | "
             "coefficient covered %, half width %, rms error % | base parameters covered % |", "|---|---|---|---|---|---|---|---|"]
-    for (arm, load, how), own in found.groupby(["arm", "load", "how"], sort=False):
-        error = 100.0 * own["error"]
-        sure = [np.mean([entry[1] for entry in own[key].dropna()]) for key in ("coulomb", "viscous")]
-        grown = own[own["carries"]]["coulomb_coefficient"].dropna().tolist()
-        told = "-" if not grown else (f"{100 * np.mean([one[1] for one in grown]):.0f} of {len(grown)}, "
-                                      f"{100 * np.median([one[2] for one in grown]):.1f}, "
-                                      f"{100 * np.sqrt(np.mean([one[0] ** 2 for one in grown])):.1f}")
-        held = [one for part in own["held"].dropna() for one in part]
-        worst = f"{error.median():.2f} ({error.quantile(0.95):.2f}, {error.max():.2f})"
-        rows.append(f"| {arm} | {load} | {how} | {len(own)} | {worst} | {100 * sure[0]:.0f}, {100 * sure[1]:.0f} | {told} | "
-                    f"{f'{100 * np.mean(held):.1f} of {len(held)}' if held else '-'} |")
-    return "\n".join(rows)
+    for row in rows:
+        base = "-" if row["base_covered"] is None else f"{row['base_covered']:.1f} of {row['base']}"
+        text.append(f"| {row['arm']} | {row['load']} | {row['how']} | {row['joints']} | {row['error']:.2f} ({row['error_95']:.2f}, "
+                    f"{row['worst']:.2f}) | {row['coulomb']:.0f}, {row['viscous']:.0f} | {row['coefficient']:.0f} of "
+                    f"{row['coefficients']}, {row['half_width']:.1f}, {row['coefficient_error']:.1f} | {base} |")
+    return "\n".join(text)
