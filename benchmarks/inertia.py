@@ -68,7 +68,7 @@ def judge(of: tuple[WrongModel, float]) -> list[dict[str, Any]]:
 
 
 def _covers(entry: Parameter, value: float) -> bool:
-    return entry.low is not None and entry.high is not None and entry.low <= value <= entry.high
+    return bool(entry.low is not None and entry.high is not None and entry.low <= value <= entry.high)
 
 
 def _off(joint: Any, case: WrongModel, coulomb: float) -> float:
@@ -110,7 +110,7 @@ def table(rows: list[dict[str, Any]]) -> str:
             "coefficient covered %, half width %, rms error % | base parameters covered % |", "|---|---|---|---|---|---|---|---|"]
     for row in rows:
         base = "-" if row["base_covered"] is None else f"{row['base_covered']:.1f} of {row['base']}"
-        text.append(f"| {row['arm']} | {row['load']} | {row['how']} | {row['joints']} | {row['error']:.2f} ({row['error_95']:.2f}, "
-                    f"{row['worst']:.2f}) | {row['coulomb']:.0f}, {row['viscous']:.0f} | {row['coefficient']:.0f} of "
+        text.append(f"| {row['arm']} | {row['load']} | {row['how']} | {row['joints']} "
+                    f"| {row['error']:.2f} ({row['error_95']:.2f}, {row['worst']:.2f}) | {row['coulomb']:.0f}, {row['viscous']:.0f} | {row['coefficient']:.0f} of "
                     f"{row['coefficients']}, {row['half_width']:.1f}, {row['coefficient_error']:.1f} | {base} |")
     return "\n".join(text)
