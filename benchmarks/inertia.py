@@ -110,7 +110,8 @@ def table(rows: list[dict[str, Any]]) -> str:
             "coefficient covered %, half width %, rms error % | base parameters covered % |", "|---|---|---|---|---|---|---|---|"]
     for row in rows:
         base = "-" if row["base_covered"] is None else f"{row['base_covered']:.1f} of {row['base']}"
-        text.append(f"| {row['arm']} | {row['load']} | {row['how']} | {row['joints']} "
-                    f"| {row['error']:.2f} ({row['error_95']:.2f}, {row['worst']:.2f}) | {row['coulomb']:.0f}, {row['viscous']:.0f} | {row['coefficient']:.0f} of "
-                    f"{row['coefficients']}, {row['half_width']:.1f}, {row['coefficient_error']:.1f} | {base} |")
+        told = f"{row['coefficient']:.0f} of {row['coefficients']}, {row['half_width']:.1f}, {row['coefficient_error']:.1f}"
+        error = f"{row['error']:.2f} ({row['error_95']:.2f}, {row['worst']:.2f})"
+        text.append(f"| {row['arm']} | {row['load']} | {row['how']} | {row['joints']} | {error} "
+                    f"| {row['coulomb']:.0f}, {row['viscous']:.0f} | {told} | {base} |")
     return "\n".join(text)
