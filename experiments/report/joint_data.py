@@ -8,6 +8,7 @@ import pandas as pd
 from stribeck.ident.arrays import Array, Groups
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.fit.joint.fit_joint import JointFit
+from stribeck.ident.fit.points import DOUBT
 from stribeck.ident.identify import Identification
 from stribeck.ident.laws.load_components import load_part
 from stribeck.ident.log.reduction.round_trips import round_trips
@@ -69,6 +70,12 @@ class JointData:
     t: Array
     elapsed: Array
     reference: np.ndarray
+
+    @property
+    def removed(self) -> list[str]:
+        """What was fitted along and is in no residual."""
+        own = [name for name in self.fit.fit.nuisance if not name.startswith(DOUBT)]
+        return own + ["inertia of the links"] * (len(own) < len(self.fit.fit.nuisance))
 
     @property
     def load_levels(self) -> tuple[float, ...]:

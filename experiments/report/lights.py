@@ -70,6 +70,8 @@ def _recording(findings: Iterable[Finding], weighty: tuple[str, ...]) -> Light:
 
 
 def _gravity(calibration: Calibration, findings: Iterable[Finding]) -> Light:
+    if calibration.model.inertia is not None:
+        return Light("Gravity", GOOD, "The links' inertia was fitted together with friction.")
     agree, differ, loose, astray, blind = words.gravity_groups(calibration)
     if shifted := [finding.joint for finding in findings if finding.kind == _ZERO and finding.joint]:
         return Light("Gravity", MIND, f"Torque looks like gravity at other positions for {words.listed(shifted)}.")

@@ -191,9 +191,9 @@ def gravity_sentence(calibration: Calibration) -> str:
 
 def inertia_sentence(inertia: IdentifiedInertia) -> str:
     """What general motion told of the links' inertia."""
-    return (f"The links' inertia was fitted together with friction. The model's masses are off by about "
-            f"{100.0 * inertia.deviation:.2g} %; the motion tells {inertia.told} of the {len(inertia.parameters)} combinations "
-            "of masses, first moments and inertias that torques can tell, and the others stay the model's.")
+    return (f"The links' inertia was fitted together with friction: the motion tells {inertia.told} of the "
+            f"{len(inertia.parameters)} combinations of masses, first moments and inertias that torques can tell; the others "
+            "stay near the model's.")
 
 
 class GravityGroups(NamedTuple):

@@ -14,6 +14,7 @@ from stribeck.ident.calibration.calibration_file import calibration_path, read_c
 from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.model.loads import joint_loads
 from stribeck.ident.model.mechanism import Mechanism
+from stribeck.ident.model.regressor import changed, inertial_parameters
 from stribeck.ident.whole_files import file_sha256
 
 
@@ -101,6 +102,12 @@ class Calibration(CalibrationContent):
             if name not in mechanism.names:
                 raise InputError(f"{path}: {unknown_name('joint', name, mechanism.names)}; the calibration has it")
         return mechanism
+
+    def with_inertia(self, arm: Mechanism) -> Mechanism:
+        """The same arm, perhaps with another tool, of the inertia of links that was found, where it was."""
+        if self.model.inertia is None:
+            return arm
+        return changed(arm, inertial_parameters(self.mechanism) - inertial_parameters(self.stated_mechanism))
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -80,7 +80,8 @@ def _document(calibration: CalibrationContent) -> tomlkit.TOMLDocument:
 def _inertia_table(inertia: IdentifiedInertia) -> Any:
     """One link, and one combination of parameters, a line."""
     table = tomlkit.table()
-    table["deviation"] = _rounded(inertia.deviation)
+    for key in ("deviation", "constants"):
+        table[key] = _rounded(getattr(inertia, key))
     for key, entries in (("links", {name: _inline(vars(link)) for name, link in inertia.links.items()}),
                          ("parameters", _parameters(inertia.parameters))):
         inner = tomlkit.table()

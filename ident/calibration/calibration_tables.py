@@ -92,13 +92,15 @@ class _LinkTable(BaseModel):
 class _InertiaTable(BaseModel):
     model_config = _STRICT
     deviation: PositiveFloat
+    constants: NonNegativeFloat = 0.0
     links: dict[str, _LinkTable]
     parameters: dict[str, ParameterTable]
 
     def inertia(self) -> IdentifiedInertia:
         """The links' inertia."""
-        return IdentifiedInertia(self.deviation, {name: LinkBody(**vars(link)) for name, link in self.links.items()},
-                                 {name: Parameter(**vars(table)) for name, table in self.parameters.items()})
+        links = {name: LinkBody(**vars(link)) for name, link in self.links.items()}
+        told = {name: Parameter(**vars(table)) for name, table in self.parameters.items()}
+        return IdentifiedInertia(self.deviation, self.constants, links, told)
 
 
 class _ModelTable(BaseModel):

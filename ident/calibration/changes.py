@@ -256,6 +256,8 @@ def _notes(before: Calibration, after: Calibration, pairs: Mapping[str, tuple[Jo
         yield "the models beside them differ, and so may loads and gravity"
     if before.model.tool != after.model.tool:
         yield "the tools that they state differ"
+    if before.model.inertia != after.model.inertia:
+        yield "they take the links' inertia differently (model.inertia), and so loads: their coefficients mean different things"
     if shared := {run["sha256"]: run["path"] for run in before.runs if run["sha256"] in {run["sha256"] for run in after.runs}}:
         yield f"both rest on {', '.join(map(str, shared.values()))}: what differs comes from the fits, not from the arm"
     for name, (a, b) in pairs.items():

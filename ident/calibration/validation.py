@@ -18,7 +18,6 @@ from stribeck.ident.arrays import Array, group_index
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import FitError, InputError
-from stribeck.ident.fit.inertia.link_prior import changed
 from stribeck.ident.fit.joint.general_motion import ONE_WAY
 from stribeck.ident.fit.misfit import Misfit
 from stribeck.ident.fit.noise import WHITE
@@ -31,7 +30,6 @@ from stribeck.ident.log.run import Run
 from stribeck.ident.log.signal_checks import unrecorded_torques
 from stribeck.ident.model.dynamics import same_dynamics
 from stribeck.ident.model.mechanism import Mechanism
-from stribeck.ident.model.regressor import inertial_parameters
 from stribeck.ident.whole_files import file_sha256
 
 _INERTIA_EXPLAINS = 0.5 # part of what is left, squared, from which it is said to follow the acceleration
@@ -150,7 +148,7 @@ def _as_recorded(run: Run, calibration: Calibration) -> Mechanism:
                              "links need other torques to move; validate with runs of the calibrated arm, or fit again where its "
                              "model was corrected")
     here = replace(load_mechanism(run.arm, tool=calibration.model.unknown_tool.tool), bearings=known.bearings)
-    return changed(here, inertial_parameters(known) - inertial_parameters(calibration.stated_mechanism))
+    return calibration.with_inertia(here)
 
 
 def _judge(run: Run, motion: Motion, joint: JointCalibration, tolerance: float, beside_model: bool) -> JointValidation:

@@ -9,18 +9,13 @@ from stribeck.ident.arm.load_mechanism import mechanism_of
 from stribeck.ident.arrays import Array
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.export.xml_markup import Change, Element, child_added, elements, spliced
-from stribeck.ident.fit.inertia.link_prior import changed
 from stribeck.ident.model.mechanism import Mechanism
-from stribeck.ident.model.regressor import inertial_parameters
 
 
 def bare_arm(calibration: Calibration) -> Mechanism:
     """The calibration's model without tools, of the inertia that was identified where there is one."""
     path = calibration.folder / Path(calibration.model.file).name
-    bare = mechanism_of(path, calibration.arm, calibration.model.gravity)
-    if calibration.model.inertia is None:
-        return bare
-    return changed(bare, inertial_parameters(calibration.mechanism) - inertial_parameters(calibration.stated_mechanism))
+    return calibration.with_inertia(mechanism_of(path, calibration.arm, calibration.model.gravity))
 
 
 def with_inertia(text: str, arm: Mechanism) -> str:

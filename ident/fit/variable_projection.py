@@ -229,10 +229,11 @@ def _nonnegative(gram: Array, right: Array, free: int) -> Array:
     root = np.sqrt(np.maximum(value, 1e-14 * value[-1]))
     A, b = root[:, None] * vectors.T, (vectors.T @ right) / root
     bounded = len(right) - free
-    split, _ = nnls(np.hstack((A, -A[:, bounded:])), b)
+    split, _ = nnls(np.hstack((A, -A[:, bounded:])), b, maxiter=_MOST_SWAPS * A.shape[1])
     return np.append(split[:bounded], split[bounded:len(right)] - split[len(right):])
 
 
+_MOST_SWAPS = 100        # times the number of columns that columns enter or leave a least squares at most
 _STEPS, _HALVINGS = 20, 6       # most steps of the polish, and how often one is halved
 _FINE = 1e-7            # least step, in the logarithm
 

@@ -5,12 +5,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from stribeck.ident.fit.inertia.even_parts import LoadDoubts, fit_first_moments
-from stribeck.ident.fit.inertia.inertial_fit import SURE, InertialFit, contradicted, fit_inertia
+from stribeck.ident.fit.inertia.identified_inertia import identified
+from stribeck.ident.fit.inertia.inertial_fit import InertialFit, contradicted, fit_inertia
 from stribeck.ident.fit.joint.model_doubt import Doubts
 from stribeck.ident.identification.choose_runs import ChosenRuns
 from stribeck.ident.identification.reduce_runs import ReducedRuns
 from stribeck.ident.log.finding import Finding
 from stribeck.ident.log.motion.filtered_motion import filtered
+from stribeck.ident.log.signal_checks import dead_torques, unrecorded_torques
 
 
 @dataclass(frozen=True)
@@ -43,9 +45,11 @@ def identify_inertia(chosen: ChosenRuns, reduced: ReducedRuns) -> tuple[ReducedR
     if reduced.options.motion == "none":
         return _by_round_trips(chosen, reduced) if wish == "fit" else (reduced, TRUSTED)
     log = filtered(chosen.runs, reduced.mechanisms)
-    if wish == "auto" and contradicted(log, reduced.mechanism) < SURE:
+    dead = {name for run in chosen.runs for name in (*dead_torques(run), *unrecorded_torques(run))}
+    joints = [name for name in reduced.mechanism.names if name not in dead]
+    if wish == "auto" and not contradicted(log, reduced.mechanism, joints):
         return reduced, TRUSTED
-    fit, equations = fit_inertia(log, reduced.mechanism)
+    fit, equations = fit_inertia(log, reduced.mechanism, joints)
     doubts = {name: partial(equations.doubt, fit, name) for name in equations.motions}
     why = "the torques contradict the model's masses" if wish == "auto" else "the links' inertia was fitted to the torques"
     said = _said(fit, why)
@@ -62,7 +66,19 @@ def _by_round_trips(chosen: ChosenRuns, reduced: ReducedRuns) -> tuple[ReducedRu
 
 
 def _said(fit: InertialFit, why: str) -> Finding:
-    off = f"{100.0 * fit.scatter.of_masses:.0f} %"
-    return Finding(None, "inertia", f"{why}: if the torque constants are right, the model's masses are off by about {off}; loads "
-                                    "are those of the inertia that was found (model.inertia in the calibration). --inertia trust "
-                                    "takes the model's")
+    """What was found, by the combination that lies farthest from what the model states."""
+    inertia = identified(fit)
+    apart = inertia.differing(fit.prior.mechanism)
+    text = (f"{why}: of the {len(inertia.parameters)} combinations of masses, first moments and inertias that torques can tell, "
+            f"this log tells {inertia.told}, and {len(apart)} are not what the model states")
+    if apart:
+        name, stated = next(iter(apart.items()))
+        one = inertia.parameters[name]
+        text += f" (the clearest: {name} is {one.value:.4g} ± {one.half_width:.2g} {one.unit}, stated {stated:.4g})"
+    if not inertia.constants:
+        text += ", if torque constants are right"
+    else:
+        text += f". Torque constants are taken to be off by about {100.0 * inertia.constants:.0f} %, too"
+    if tool := fit.tool_mass:
+        text += f". A tool of about {tool:.2g} kg on the last link that the arm file does not state would explain it"
+    return Finding(None, "inertia", f"{text}. Loads are those of the inertia that was found; --inertia trust takes the model's")

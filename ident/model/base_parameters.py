@@ -41,11 +41,6 @@ class BaseParameters:
     combination: Array
     names: tuple[str, ...]
 
-    @property
-    def told(self) -> Array:
-        """Projection of inertial parameters onto what torques tell of them, shape (10 n, 10 n)."""
-        return np.asarray(np.linalg.pinv(self.combination) @ self.combination)
-
 
 def base_parameters(mechanism: Mechanism, still: bool = False) -> BaseParameters:
     """Combinations that torques tell in any motion, or at rest.

@@ -9,6 +9,8 @@ and a joint that carries it gives the part of both along the twist (v, u) with w
 Atkeson, An and Hollerbach, Int. J. Robotics Research 5 (1986) 101).
 """
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -32,6 +34,21 @@ def inertial_parameters(mechanism: Mechanism) -> Array:
     about = tree.inertia + np.einsum("j,jab->jab", tree.mass, _steiner(tree.com))
     rows, columns = np.triu_indices(3)
     return np.asarray(np.column_stack((tree.mass, h, about[:, rows, columns])).ravel())
+
+
+def changed(mechanism: Mechanism, change: Array) -> Mechanism:
+    """A mechanism of the same links, perhaps with another tool, whose inertial parameters differ by so much, shape (10 n,)."""
+    tree = mechanism.tree
+    theta = (inertial_parameters(tree) + change).reshape(-1, PER_LINK)
+    mass = theta[:, 0]
+    com = np.divide(theta[:, 1:4], mass[:, None], out=np.zeros((len(mass), 3)), where=mass[:, None] > 0.0)
+    inertia, (rows, columns) = np.zeros((len(mass), 3, 3)), np.triu_indices(3)
+    inertia[:, rows, columns] = inertia[:, columns, rows] = theta[:, 4:]
+    inertia -= mass[:, None, None] * _steiner(com)
+    n = mechanism.n
+    followers = tuple(replace(one, mass=float(mass[n + k]), com=com[n + k], inertia=inertia[n + k])
+                      for k, one in enumerate(mechanism.followers))
+    return replace(mechanism, mass=mass[:n], com=com[:n], inertia=inertia[:n], followers=followers)
 
 
 def inertial_names(mechanism: Mechanism) -> tuple[str, ...]:

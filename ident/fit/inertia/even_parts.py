@@ -17,13 +17,13 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.inertia.inertial_fit import InertialFit, most_likely
 from stribeck.ident.fit.inertia.joint_equation import STEP, Friction, Information
-from stribeck.ident.fit.inertia.link_prior import LinkPrior, changed
+from stribeck.ident.fit.inertia.link_prior import LinkPrior
 from stribeck.ident.fit.joint.model_doubt import ModelDoubt
 from stribeck.ident.fit.noise import WHITE, estimate_noise
 from stribeck.ident.log.reduction.round_trips import round_trips
 from stribeck.ident.model.loads import joint_loads
 from stribeck.ident.model.mechanism import Mechanism
-from stribeck.ident.model.regressor import torque_regressor
+from stribeck.ident.model.regressor import changed, torque_regressor
 
 _OPEN = 1.0             # deviation of y while the noise is sought
 _ROUNDS = 3             # of noise and least squares
@@ -46,7 +46,7 @@ def fit_first_moments(points: pd.DataFrame, q: Array, dq: Array, mechanism: Mech
     for name, rows in points.groupby("joint", sort=False):
         at = points.index.get_indexer(rows.index)
         slopes = torque_regressor(mechanism, q[at], dq[at])[:, mechanism.names.index(str(name))] @ prior.directions
-        information[str(name)] = _informed(rows, slopes)
+        information[str(name)] = _informed(rows, np.column_stack((slopes, rows["gravity"])))
     return InertialFit(prior, information, *most_likely(information.values()))
 
 

@@ -9,6 +9,7 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
 from stribeck.ident.fit.inertia.inertial_fit import InertialFit
 from stribeck.ident.laws.parameter import Parameter, verdict
+from stribeck.ident.model.base_parameters import base_parameters
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.regressor import INERTIAL, PER_LINK, inertial_parameters
 
@@ -43,7 +44,9 @@ class IdentifiedInertia:
     Attributes
     ----------
     deviation : float
-        By about which part the model's masses were off.
+        By about which part links are taken to differ from the model's (`Scatter.of_masses`).
+    constants : float
+        By about which part torque constants are taken to be off; 0: they are right.
     links : mapping of str to LinkBody
         By the joints that carry them, followers among them.
     parameters : mapping of str to Parameter
@@ -51,6 +54,7 @@ class IdentifiedInertia:
     """
 
     deviation: float
+    constants: float
     links: Mapping[str, LinkBody]
     parameters: Mapping[str, Parameter]
 
@@ -58,6 +62,14 @@ class IdentifiedInertia:
     def told(self) -> int:
         """How many of the combinations the torques told."""
         return sum(one.verdict != "unidentifiable" for one in self.parameters.values())
+
+    def differing(self, stated: Mechanism) -> dict[str, float]:
+        """What a model states of the combinations that lie outside their interval about it, by name, the clearest first."""
+        base = base_parameters(stated)
+        values = dict(zip(base.names, (base.combination @ inertial_parameters(stated)).tolist(), strict=True))
+        apart = {name: abs(one.value - values[name]) / one.std_error for name, one in self.parameters.items()
+                 if one.value is not None and one.std_error and one.verdict != "unidentifiable"}
+        return {name: values[name] for name in sorted(apart, key=lambda name: -apart[name]) if apart[name] > _NORMAL}
 
     def of(self, mechanism: Mechanism) -> Mechanism:
         """The model with these links.
@@ -84,7 +96,7 @@ def identified(fit: InertialFit) -> IdentifiedInertia:
     mechanism = fit.model(fit.prior.mechanism)
     tree = mechanism.tree
     links = {name: LinkBody(float(tree.mass[j]), _three(tree.com[j]), _six(tree.inertia[j])) for j, name in enumerate(tree.names)}
-    return IdentifiedInertia(fit.scatter.of_masses, links, _combinations(fit, inertial_parameters(tree)))
+    return IdentifiedInertia(fit.scatter.of_masses, fit.scatter.constants, links, _combinations(fit, inertial_parameters(tree)))
 
 
 def _combinations(fit: InertialFit, theta: Array) -> dict[str, Parameter]:

@@ -24,16 +24,20 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.errors import FitError
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.inertia.joint_equation import LAWS, Friction, Information, LoadSlopes, informed, slopes_of
-from stribeck.ident.fit.inertia.link_prior import LinkPrior, Scatter, changed
+from stribeck.ident.fit.inertia.link_prior import LinkPrior, Scatter
 from stribeck.ident.fit.joint.model_doubt import ModelDoubt
 from stribeck.ident.log.motion.filtered_motion import Log
 from stribeck.ident.log.motion.motion_points import Motion, reduce_motion
 from stribeck.ident.model.base_parameters import BaseParameters, base_parameters
 from stribeck.ident.model.mechanism import Mechanism
-from stribeck.ident.model.regressor import PER_LINK
+from stribeck.ident.model.regressor import PER_LINK, changed
 
 SURE = 5.0              # logarithm of the likelihood ratio from which the model's masses are wrong
-_SHAPES, _MASSES = np.geomspace(0.003, 3.0, 25), (0.01, 0.03, 0.1, 0.2, 0.3, 0.5)          # scatter that is tried
+_SHAPES, _MASSES = np.geomspace(0.003, 1.0, 16), (0.01, 0.03, 0.1, 0.2, 0.3, 0.5)          # scatter that is tried,
+_CONSTANTS = (0.02, 0.05, 0.1, 0.2)             # and of torque constants
+_WEIGHTY = 0.03         # of a joint's friction, root mean square, that a change of inertia has to move its torque by
+_ROUNDING = 1e-13
+_NEARLY_ALL = 0.95      # of the likelihood's gain
 _MATTERS = 0.2          # standard errors, by which all points together tell a direction, below which its doubt is left out
 
 
@@ -61,7 +65,7 @@ class InertialFit:
     @cached_property
     def y(self) -> Array:
         """The most plausible y, shape (10 n,)."""
-        return self.prior.most_plausible(*_summed(self.information.values()), self.scatter)
+        return self.prior.most_plausible(*_summed(self.information.values(), self.scatter), self.scatter)
 
     @cached_property
     def change(self) -> Array:
@@ -71,12 +75,28 @@ class InertialFit:
     @cached_property
     def covariance(self) -> Array:
         """Of the inertial parameters, shape (10 n, 10 n)."""
-        left = _inverse(_summed(self.information.values())[0] + self.prior.curvature(self.y, self.scatter))
-        return np.asarray(self.prior.directions @ left @ self.prior.directions.T)
+        return np.asarray(self.prior.directions @ self._spread(self.information.values())[0] @ self.prior.directions.T)
+
+    def _spread(self, information: Iterable[Information]) -> tuple[Array, Array]:
+        """Covariance and mean of y by some joints and a prior that is normal."""
+        root = self.scatter.root(len(self.prior.directions) // PER_LINK)
+        matrix, moment = _summed(information, self.scatter, len(root))
+        covariance = root @ np.linalg.inv(np.eye(len(root)) + root @ matrix @ root) @ root
+        return covariance, covariance @ moment
 
     def model(self, mechanism: Mechanism) -> Mechanism:
         """A mechanism of the same links with the change."""
         return changed(mechanism, self.change)
+
+    @cached_property
+    def tool_mass(self) -> float:
+        """Mass of a tool on the last link that explains nearly all by itself [kg]; 0 where none does."""
+        matrix, moment = _summed(self.information.values(), self.scatter)
+        last = PER_LINK * (self.prior.mechanism.n - 1)
+        tool = np.linalg.solve(self.prior.directions, np.eye(len(moment))[:, last:last + 4])          # mass and first moment
+        found = np.linalg.lstsq(tool.T @ matrix @ tool, tool.T @ moment, rcond=1e-10)[0]
+        gain, whole = 0.5 * float(found @ tool.T @ moment), float(moment @ self.y - 0.5 * self.y @ matrix @ self.y)
+        return float(found[0]) if gain > _NEARLY_ALL * whole > SURE and found[0] > 0.0 else 0.0
 
     @cached_property
     def base(self) -> BaseParameters:
@@ -96,14 +116,12 @@ class InertialFit:
             Of the points [N·m or N]: what matters little beside it is left out.
         """
         others = [found for joint, found in self.information.items() if joint != name]
-        nothing = np.zeros((len(self.y),) * 2), np.zeros(len(self.y))
-        (matrix, moment), (all_matrix, all_moment) = _summed(others) if others else nothing, _summed(self.information.values())
-        open_ = _inverse(matrix + self.prior.curvature(self.y, self.scatter))
-        # at y the slope of the prior is that of the data of all, so that the others alone, and the prior, are off by
-        centre = open_ @ ((moment - matrix @ self.y) - (all_moment - all_matrix @ self.y))
-        U, size, _ = np.linalg.svd(slopes @ np.linalg.cholesky(open_), full_matrices=False)
+        covariance, mean = self._spread(others)
+        root = np.linalg.cholesky(covariance + _ROUNDING * np.diag(np.diag(covariance)))
+        U, size, _ = np.linalg.svd(slopes @ root, full_matrices=False)
         keep = size > _MATTERS * noise
-        return ModelDoubt(slopes @ centre, U[:, keep] * size[keep])
+        centre = slopes @ (mean - self.y) if name else np.zeros(len(slopes))
+        return ModelDoubt(centre, U[:, keep] * size[keep])
 
 
 @dataclass(frozen=True)
@@ -131,10 +149,10 @@ class Equations:
     torque_slopes: dict[str, Array]
 
     @classmethod
-    def of(cls, log: Log, mechanism: Mechanism, prior: LinkPrior) -> "Equations":
-        """Of all joints that move."""
+    def of(cls, log: Log, mechanism: Mechanism, prior: LinkPrior, joints: Sequence[str]) -> "Equations":
+        """Of those of some joints that move."""
         motions = {}
-        for name in mechanism.names:
+        for name in joints:
             with suppress(FitError):            # said where the joint is fitted
                 motions[name] = reduce_motion(log, name)
         return cls(log, mechanism, prior, motions, slopes_of(log, mechanism, prior, motions))
@@ -151,33 +169,48 @@ class Equations:
         joint, motion = self.mechanism.names.index(name), self.motions[name]
         return np.asarray(self.torque_slopes[name] + self.load_slopes.friction(motion, joint, friction))
 
-    def information(self, y: Array, frictions: Mapping[str, Friction], laws: Sequence[str] = LAWS[:1],
-                    scaled: bool = False) -> dict[str, Information]:
-        """About y = 0, of a model that is at `y`.
-
-        `frictions`: as far as they are known. `scaled`: whether each joint's torque may have a scale of its own.
-        """
-        found = {name: informed(motion, self.slopes(name, frictions.get(name)), scaled, laws)
-                 for name, motion in self.motions.items()}
-        return {name: replace(one, moment=one.moment + one.matrix @ y) for name, one in found.items()}
+    def information(self, y: Array, frictions: Mapping[str, Friction], laws: Sequence[str] = LAWS[:1]) -> dict[str, Information]:
+        """About y = 0, of a model that is at `y`, with frictions as far as they are known."""
+        found = {}
+        for name, motion in self.motions.items():
+            with suppress(FitError):            # a torque that opposes motion tells nothing
+                one = informed(motion, self.slopes(name, frictions.get(name)), laws)
+                found[name] = replace(one, moment=one.moment + one.matrix @ np.append(y, 0.0))
+        return found
 
     def doubt(self, inertia: InertialFit, name: str, friction: FitResult | None = None) -> ModelDoubt:
         """What is left open of the torque of a joint; of its friction, too, where that is known to grow with a load."""
         motion = self.motions[name]
         known = None if friction is None else Friction(friction.law, friction.load, friction.values)
         noise = float(np.std(np.diff(motion.view(motion.tau - motion.rigid)))) / np.sqrt(2.0)
-        return inertia.doubt(name, self.slopes(name, known), noise)
+        doubt = inertia.doubt(name, self.slopes(name, known), noise)
+        if not inertia.scatter.constants:
+            return doubt
+        return replace(doubt, columns=np.column_stack((doubt.columns, inertia.scatter.constants * motion.view(motion.rigid))))
 
 
-def contradicted(log: Log, mechanism: Mechanism) -> float:
-    """Logarithm of the likelihood ratio of a model whose masses are off, and the model with a scale for each joint's torque."""
+def contradicted(log: Log, mechanism: Mechanism, joints: Sequence[str]) -> bool:
+    """Whether the torques of some joints say that the model's links are off, torque constants being as they may.
+
+    The likelihood of links that are off has to exceed that of constants alone, and what they change of a joint's torque what
+    matters beside its friction.
+    """
     prior = LinkPrior(mechanism)
-    found = Equations.of(log, mechanism, prior).information(np.zeros(prior.directions.shape[1]), {}, scaled=True)
-    return most_likely(found.values())[1]
+    equations = Equations.of(log, mechanism, prior, joints)
+    information = equations.information(np.zeros(prior.directions.shape[1]), {})
+    if not information:
+        return False
+    scatter, evidence = most_likely(information.values())
+    constants = max(_likelihood(information.values(), Scatter(0.0, 0.0, one)) for one in _CONSTANTS)
+    if evidence - constants < SURE:
+        return False
+    y = InertialFit(prior, information, scatter, evidence).y
+    return any(np.std(equations.torque_slopes[name] @ y) > _WEIGHTY * information[name].friction_level(equations.motions[name])
+               for name in information)
 
 
-def fit_inertia(log: Log, mechanism: Mechanism) -> tuple[InertialFit, Equations]:
-    """Links' inertia from the torques of all joints, and the equations about the model with it.
+def fit_inertia(log: Log, mechanism: Mechanism, joints: Sequence[str]) -> tuple[InertialFit, Equations]:
+    """Links' inertia from the torques of some joints, and the equations about the model with it.
 
     Parameters
     ----------
@@ -185,40 +218,54 @@ def fit_inertia(log: Log, mechanism: Mechanism) -> tuple[InertialFit, Equations]
         Whose stretches have torques and loads of `mechanism`, or of one with another tool.
     mechanism : Mechanism
         The model.
+    joints : sequence of str
+        Whose torques count.
+
+    Raises
+    ------
+    FitError
+        If none of them moves.
     """
     prior = LinkPrior(mechanism)
-    equations, y, frictions = Equations.of(log, mechanism, prior), np.zeros(prior.directions.shape[1]), dict[str, Friction]()
+    equations, frictions = Equations.of(log, mechanism, prior, joints), dict[str, Friction]()
+    y = np.zeros(prior.directions.shape[1])
     for laws in (LAWS[:1], LAWS[:1], LAWS):             # friction's law is chosen last, beside inertia that is nearly right
         information = equations.information(y, frictions, laws)
+        if not information:
+            raise FitError("no joint moves as is needed to tell the links' inertia")
         frictions = {name: one.friction for name, one in information.items() if one.friction is not None}
         found = InertialFit(prior, information, *most_likely(information.values()))
         y = found.y
         moved = replace(log, stretches=tuple(part.with_model(found.model(part.mechanism)) for part in log.stretches))
-        equations = Equations.of(moved, found.model(mechanism), prior)
+        equations = Equations.of(moved, found.model(mechanism), prior, joints)
     return found, equations
 
 
 def most_likely(information: Iterable[Information]) -> tuple[Scatter, float]:
-    """The most likely scatter, and the logarithm of its likelihood over that of none, of a prior that is nearly normal."""
-    matrix, moment = _summed(information)
-
-    def likelihood(scatter: Scatter) -> float:
-        root = scatter.root(len(moment) // PER_LINK)
-        values, vectors = np.linalg.eigh(root @ matrix @ root)
-        values, along = np.maximum(values, 0.0), vectors.T @ (root @ moment)
-        return 0.5 * float(np.sum(along**2 / (1.0 + values)) - np.sum(np.log1p(values)))
-
-    return max(((scatter, likelihood(scatter)) for scatter in (Scatter(*one) for one in product(_SHAPES, _MASSES))),
-               key=lambda one: one[1])
+    """The most likely scatter, and the logarithm of its likelihood over that of none; torque constants are right unless that is
+    far less likely."""
+    found = list(information)
+    best = []
+    for constants in (0.0, *_CONSTANTS):
+        tried = [Scatter(shape, mass, constants) for shape, mass in product(_SHAPES, _MASSES)]
+        best.append(max(((scatter, _likelihood(found, scatter)) for scatter in tried), key=lambda one: one[1]))
+    return best[0] if best[0][1] > max(log for _, log in best) - SURE else max(best, key=lambda one: one[1])
 
 
-def _summed(found: Iterable[Information]) -> tuple[Array, Array]:
-    """Matrix and moment of all together."""
-    found = list(found)
-    return np.sum([one.matrix for one in found], axis=0), np.sum([one.moment for one in found], axis=0)
+def _likelihood(information: Iterable[Information], scatter: Scatter) -> float:
+    """Logarithm over that of a right model, of a prior that is nearly normal."""
+    found = list(information)
+    matrix, moment = _summed(found, scatter)
+    root = scatter.root(len(moment) // PER_LINK)
+    values, vectors = np.linalg.eigh(root @ matrix @ root)
+    values, along = np.maximum(values, 0.0), vectors.T @ (root @ moment)
+    return (sum(one.of_y(scatter.constants)[2] for one in found)
+            + 0.5 * float(np.sum(along**2 / (1.0 + values)) - np.sum(np.log1p(values))))
 
 
-def _inverse(matrix: Array) -> Array:
-    """Of a positive definite matrix of many units."""
-    scale = 1.0 / np.sqrt(np.diag(matrix))
-    return np.asarray(np.linalg.inv(matrix * np.outer(scale, scale)) * np.outer(scale, scale))
+def _summed(information: Iterable[Information], scatter: Scatter, size: int = 0) -> tuple[Array, Array]:
+    """Matrix and moment over y of all together, whatever their torque constants are; zero of none."""
+    parts = [one.of_y(scatter.constants) for one in information]
+    if not parts:
+        return np.zeros((size, size)), np.zeros(size)
+    return np.sum([part[0] for part in parts], axis=0), np.sum([part[1] for part in parts], axis=0)

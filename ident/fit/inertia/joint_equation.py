@@ -2,24 +2,25 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
 from stribeck.ident.arrays import Array
-from stribeck.ident.fit.inertia.link_prior import LinkPrior, changed
-from stribeck.ident.fit.intervals import spread
-from stribeck.ident.fit.joint.general_motion import motion_data
+from stribeck.ident.fit.inertia.link_prior import LinkPrior
+from stribeck.ident.fit.intervals import following, spread
+from stribeck.ident.fit.joint.general_motion import check_sign, motion_data
 from stribeck.ident.fit.joint.model_doubt import ModelDoubt
 from stribeck.ident.fit.law_fit import Best, best_of, searched, supports
 from stribeck.ident.fit.law_on_points import parameter_names
 from stribeck.ident.fit.points import FitPoints
-from stribeck.ident.fit.variable_projection import Moments, residual_sums
+from stribeck.ident.fit.variable_projection import Moments, residual_sums, rows_in_passes
 from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.log.motion.filtered_motion import Log
 from stribeck.ident.log.motion.motion_points import Motion
 from stribeck.ident.model.loads import LOADS, joint_loads
 from stribeck.ident.model.mechanism import Mechanism
-from stribeck.ident.model.regressor import torque_regressor
+from stribeck.ident.model.regressor import changed, torque_regressor
 
 LAWS = ("coulomb-viscous", "power", "stribeck", "stribeck-power")       # what friction may be while inertia is sought
 _LOADS = ("torque", "bending", "normal")        # and by which load it may grow; growth by 0 is none
@@ -52,9 +53,10 @@ class Information:
 
     Attributes
     ----------
-    matrix : ndarray, shape (k, k)
-        Minus the second derivative of the logarithm of the likelihood.
-    moment : ndarray, shape (k,)
+    matrix : ndarray, shape (k + 1, k + 1)
+        Minus the second derivative of the logarithm of the likelihood, by y and, last, by how far the joint's torque constant is
+        off: a part of the rigid-body torque.
+    moment : ndarray, shape (k + 1,)
         Its first derivative at y = 0.
     friction : Friction, optional
         That goes with it.
@@ -63,6 +65,24 @@ class Information:
     matrix: Array
     moment: Array
     friction: Friction | None
+
+    def friction_level(self, motion: Motion) -> float:
+        """Root mean square of the friction along a motion [N·m or N]."""
+        assert self.friction is not None
+        load = motion.loads[self.friction.load]
+        torque = law_named(self.friction.law).torque(motion.speed, dict(self.friction.values), load)
+        return float(np.sqrt(np.mean(torque**2)))
+
+    def of_y(self, constants: float) -> tuple[Array, Array, float]:
+        """Matrix, moment and logarithm of the likelihood over y, with torque constants off by such a part.
+
+        The logarithm is that at y = 0 over that of a right constant.
+        """
+        if constants == 0.0:
+            return self.matrix[:-1, :-1], self.moment[:-1], 0.0
+        cross, own = self.matrix[:-1, -1], self.matrix[-1, -1] + constants**-2.0
+        return (self.matrix[:-1, :-1] - np.outer(cross, cross) / own, self.moment[:-1] - cross * self.moment[-1] / own,
+                0.5 * float(self.moment[-1] ** 2 / own - np.log(own * constants**2)))
 
 
 def slopes_of(log: Log, mechanism: Mechanism, prior: LinkPrior, motions: Mapping[str, Motion]) -> dict[str, Array]:
@@ -124,14 +144,26 @@ class LoadSlopes:
         return np.asarray(growth[:, None] * self.slopes[friction.load][self.first[stretch] + sample // self.step, joint])
 
 
-def informed(motion: Motion, slopes: Array, scaled: bool, laws: Sequence[str]) -> Information:
-    """What a joint tells of y about the model of its motion.
+def informed(motion: Motion, slopes: Array, laws: Sequence[str]) -> Information:
+    """What a joint tells of y about the model of its motion; `laws`: what its friction may be, the simplest first.
 
-    `scaled`: its torque may have a scale, where gravity shows it. `laws`: what its friction may be, the simplest first.
+    Friction may differ between the directions and wave with position, too, which inertia shall not be blamed for.
+
+    Raises
+    ------
+    FitError
+        If torque opposes motion.
     """
+    rigid = motion.view(motion.rigid)
+    slopes = np.column_stack((slopes, rigid))
     told = np.flatnonzero(np.abs(slopes).max(axis=0) > _UNSEEN * max(float(np.abs(slopes).max()), 1e-300))
     columns = {f"y_{k}": slopes[:, k] for k in told}
-    base = motion_data(motion, "model", None if scaled else ModelDoubt.none(len(slopes)))
+    base = motion_data(motion, "model", ModelDoubt.none(len(slopes)))
+    check_sign(base)
+    beside = [np.abs(motion.dq)]
+    if not motion.prismatic:
+        beside += [np.sign(motion.dq) * wave(turns * motion.q) for wave, turns in product((np.sin, np.cos), (1, 2))]
+    base = replace(base, nuisance={**base.nuisance, **{f"beside_{k}": motion.view(values) for k, values in enumerate(beside)}})
     offered = {load: values for load, values in motion.loads.items() if load in _LOADS and np.isfinite(values).all()}
     load, best = _best(base, offered, columns, laws)
     points, law, names = best.whole.data, best.whole.law, tuple(best.values)
@@ -143,6 +175,8 @@ def informed(motion: Motion, slopes: Array, scaled: bool, laws: Sequence[str]) -
     matrix, moment = _without(total[:points.groups].sum(axis=0) + total[points.groups:][prior].sum(axis=0), at, own)
     known = [k for k in own if names[k] in law.parameters(True)]
     wider = float(np.median(spread(best.whole, best.noise, best.values, known).wider)) ** 2 if known else 1.0
+    next_ = following([rows[:, -1] for rows in rows_in_passes(points, law, best.noise, best.values)])
+    wider = max(wider, (1.0 + next_) / (1.0 - next_))           # inertia is slow: residuals that follow each other count the more
     found = np.array([best.values[name] for name in columns])
     friction = Friction(law.name, load, {name: best.values[name] for name in law.parameters(True)})
     out = Information(np.zeros((slopes.shape[1],) * 2), np.zeros(slopes.shape[1]), friction)

@@ -18,7 +18,7 @@ Lee, Wensing and Park, IEEE Trans. Robotics 36 (2020) 126 (entropic divergence);
 Automation Letters 3 (2018) 60 (pseudo-inertia).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -41,10 +41,11 @@ _FLAT = 1e-14           # least curvature over the greatest
 
 @dataclass(frozen=True)
 class Scatter:
-    """By about which parts links may differ from their model: in shape (s above), and in mass alone (k)."""
+    """By about which parts links may differ from their model: in shape (s above), and in mass alone (k); and torque constants."""
 
     shape: float
     mass: float
+    constants: float = 0.0
 
     @property
     def of_masses(self) -> float:
@@ -137,10 +138,6 @@ class LinkPrior:
                 break
         return y
 
-    def curvature(self, y: Array, scatter: Scatter) -> Array:
-        """Second derivative of d / s^2, shape (10 n, 10 n)."""
-        return self._slope(y, scatter)[1]
-
     def _distance(self, y: Array, scatter: Scatter) -> float:
         """d / s^2, over all links; infinite where one is no body."""
         total, loose = 0.0, (scatter.shape / scatter.mass) ** 2
@@ -172,23 +169,6 @@ def _heavier(trace: float, loose: float) -> float:
     for _ in range(_STEPS):
         log += (trace * np.exp(-log) - 4.0 - loose * log) / (trace * np.exp(-log) + loose)
     return float(log)
-
-
-def changed(mechanism: Mechanism, change: Array) -> Mechanism:
-    """A mechanism of the same links, perhaps with another tool, whose inertial parameters differ by so much, shape (10 n,)."""
-    tree = mechanism.tree
-    theta = (inertial_parameters(tree) + change).reshape(-1, PER_LINK)
-    mass = theta[:, 0]
-    com = np.divide(theta[:, 1:4], mass[:, None], out=np.zeros((len(mass), 3)), where=mass[:, None] > 0.0)
-    inertia = np.zeros((len(mass), 3, 3))
-    inertia[:, _UPPER[0], _UPPER[1]] = theta[:, 4:]
-    inertia[:, _UPPER[1], _UPPER[0]] = theta[:, 4:]
-    square = np.sum(com**2, axis=1)[:, None, None] * np.eye(3) - com[:, :, None] * com[:, None, :]
-    inertia -= mass[:, None, None] * square
-    n = mechanism.n
-    followers = tuple(replace(one, mass=float(mass[n + k]), com=com[n + k], inertia=inertia[n + k])
-                      for k, one in enumerate(mechanism.followers))
-    return replace(mechanism, mass=mass[:n], com=com[:n], inertia=inertia[:n], followers=followers)
 
 
 def _matrices(y: Array) -> Array:

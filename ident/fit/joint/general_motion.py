@@ -90,7 +90,7 @@ def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directio
     data = motion_data(motion, rigid, doubt)
     if data.groups < LEAST_ROUND_TRIPS:
         raise FitError(f"{data.groups} pass(es) between reversals found, at least {LEAST_ROUND_TRIPS} are needed")
-    _check_sign(data)
+    check_sign(data)
     laws, offered = (*laws_on_offer(law), *further), {load: None if load == "none" else motion.loads[load] for load in loads}
     position = motion.q[motion.points]
 
@@ -214,7 +214,7 @@ def _rigid_columns(motion: Motion, rigid: str) -> Mapping[str, Array]:
     return {**scale, **delay, "inertia": motion.view(motion.ddq), **offset}     # what the model and a stated rotor lack of it
 
 
-def _check_sign(data: FitPoints) -> None:
+def check_sign(data: FitPoints) -> None:
     """Refuse torque that drives against the motion, which no bounded friction could show."""
     law = LAWS["coulomb-viscous"]
     columns = data.view(law.columns(data.w, None, {}))

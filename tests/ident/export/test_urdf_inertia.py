@@ -27,7 +27,7 @@ def bodies(mechanism: Mechanism, seed: int = 0) -> IdentifiedInertia:
         inertia = tree.inertia[j] + 1e-3 * (tree.mass[j] + 0.1) * np.cov(rng.normal(size=(3, 8)))
         xx, yy, zz, xy, xz, yz = inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]].tolist()
         links[name] = LinkBody(float(tree.mass[j] + 0.1) * 1.2, tuple((tree.com[j] + 0.02).tolist()), (xx, yy, zz, xy, xz, yz))
-    return IdentifiedInertia(0.2, links, {})
+    return IdentifiedInertia(0.2, 0.0, links, {})
 
 
 def corrected(calibration: Calibration) -> Calibration:

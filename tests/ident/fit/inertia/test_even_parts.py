@@ -48,7 +48,7 @@ def test_it_is_asked_for(run: Run, found: dict[str, Identification]) -> None:
     """A torque constant that is off looks the same: round trips leave the model alone by themselves."""
     assert found["right"].calibration.model.inertia is None
     (said,) = [finding.text for finding in found["fit"].findings if finding.kind == "inertia"]
-    assert "if the torque constants are right" in said
+    assert "if torque constants are right" in said
     inertia = found["fit"].calibration.model.inertia
     assert inertia is not None
     assert inertia.told >= 2

@@ -11,7 +11,7 @@ from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.validation import validate
 from stribeck.ident.errors import InputError
-from stribeck.ident.fit.inertia.inertial_fit import SURE, contradicted, fit_inertia
+from stribeck.ident.fit.inertia.inertial_fit import contradicted, fit_inertia
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identify import Identification, identify
 from stribeck.ident.log.motion.filtered_motion import filtered
@@ -38,8 +38,8 @@ def found(inertia: str, case: WrongModel = CASES[0]) -> Identification:
 
 def test_a_right_model_is_trusted_and_a_wrong_one_contradicted() -> None:
     model = load_mechanism("lab6")
-    assert contradicted(filtered([recorded(RIGHT)], [model]), model) < 0.0
-    assert contradicted(filtered([recorded(CASES[0])], [model]), model) > 100.0 * SURE
+    assert not contradicted(filtered([recorded(RIGHT)], [model]), model, model.names)
+    assert contradicted(filtered([recorded(CASES[0])], [model]), model, model.names)
 
 
 def test_combinations_that_torques_tell_are_covered() -> None:
@@ -47,7 +47,7 @@ def test_combinations_that_torques_tell_are_covered() -> None:
     model, errors = load_mechanism("lab6"), []
     base = base_parameters(model)
     for case in CASES:
-        fit, _ = fit_inertia(filtered([recorded(case, case.seed)], [model]), model)
+        fit, _ = fit_inertia(filtered([recorded(case, case.seed)], [model]), model, model.names)
         error = base.combination @ (fit.change + inertial_parameters(model) - inertial_parameters(case.truth))
         errors.append(error / np.sqrt(np.diag(base.combination @ fit.covariance @ base.combination.T)))
         assert 0.03 < fit.scatter.of_masses < 0.4

@@ -7,9 +7,9 @@ import pytest
 from scipy.optimize import minimize
 
 from stribeck.ident.arm.load_mechanism import load_mechanism
-from stribeck.ident.fit.inertia.link_prior import LinkPrior, Scatter, changed
+from stribeck.ident.fit.inertia.link_prior import LinkPrior, Scatter
 from stribeck.ident.model.dynamics import inverse_dynamics
-from stribeck.ident.model.regressor import inertial_parameters, torque_regressor
+from stribeck.ident.model.regressor import changed, inertial_parameters, torque_regressor
 from tests.judges import rotation, states, tree
 
 
@@ -105,6 +105,6 @@ def test_near_the_model_it_is_normal() -> None:
     """With the covariance of which `root` is the root."""
     scatter, prior = Scatter(0.1, 0.3), LinkPrior(tree(2, 2))
     root = scatter.root(2)
-    np.testing.assert_allclose(np.linalg.inv(prior.curvature(np.zeros(20), scatter)), root @ root, atol=1e-12)
+    np.testing.assert_allclose(np.linalg.inv(prior._slope(np.zeros(20), scatter)[1]), root @ root, atol=1e-12)
     heavier = (root @ root)[0, 0] / 1.0                         # y along the first diagonal entry of Y
     assert heavier == pytest.approx(0.1**2 + 0.3**2, rel=1e-12)

@@ -1,0 +1,88 @@
+"""What looks like wrong masses and is not: torque constants, torques that were not recorded, waves, an unstated tool."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmarks.inertia_logs import WrongModel
+from stribeck.ident.fit.inertia.inertial_fit import contradicted
+from stribeck.ident.fit.joint.options import Options
+from stribeck.ident.identify import Identification, identify
+from stribeck.ident.log.motion.filtered_motion import filtered
+from stribeck.ident.log.run import Run
+
+RIGHT, WRONG = WrongModel("lab6", 3, part=0.0), WrongModel("lab6", 1)
+SECONDS = 15.0
+
+
+@pytest.fixture(scope="module")
+def logs() -> dict[WrongModel, Run]:
+    pytest.importorskip("pinocchio", reason="Pinocchio (the package pin) moves the arm")
+    return {case: case.recorded(SECONDS) for case in (RIGHT, WRONG)}
+
+
+def altered(run: Run, factor: np.ndarray | float = 1.0, more: np.ndarray | float = 0.0) -> Run:
+    return replace(run, signals={**run.signals, "tau": factor * run.signals["tau"] + more})
+
+
+def fit(run: Run, inertia: str = "auto") -> Identification:
+    return identify([run], Options(motion="model", law="coulomb-viscous", load="torque", inertia=inertia))
+
+
+@pytest.mark.parametrize("constants", [(0.98, 0.98, 1.02, 1.02, 0.98, 0.98), (0.95, 0.95, 1.05, 1.05, 0.95, 0.95)])
+def test_torque_constants_are_not_blamed_on_masses(logs, constants: tuple[float, ...]) -> None:
+    result = fit(altered(logs[RIGHT], np.array(constants)))
+    assert result.calibration.model.inertia is None
+    for joint, coulomb, constant in zip(result.calibration.joints.values(), RIGHT.coulomb, constants, strict=True):
+        assert joint.parameters["coulomb"].value == pytest.approx(constant * coulomb, rel=0.02)
+
+
+def test_friction_is_right_where_masses_and_constants_are_wrong(logs) -> None:
+    constants = 1.0 + 0.1 * np.random.default_rng(1).uniform(-1.0, 1.0, 6)
+    result = fit(altered(logs[WRONG], constants))
+    assert result.calibration.model.inertia is not None
+    assert result.calibration.model.inertia.constants > 0.0
+    assert "Torque constants are taken to be off" in "".join(finding.text for finding in result.findings)
+    for joint, coulomb in zip(result.calibration.joints.values(), constants * WRONG.coulomb, strict=True):
+        assert joint.parameters["coulomb"].value == pytest.approx(coulomb, rel=0.02)
+
+
+@pytest.mark.parametrize("effect", ["friction waves twice a turn", "directions differ", "torque ripple"])
+def test_what_friction_and_gears_do_is_not_blamed_on_masses(logs, effect: str) -> None:
+    run, model = logs[RIGHT], RIGHT.model
+    q, dq = run.signals["q"], np.gradient(run.signals["q"], run.t, axis=0)
+    more = {"friction waves twice a turn": 0.05 * RIGHT.coulomb * np.sign(dq) * np.sin(2.0 * q),
+            "directions differ": 0.2 * 0.6 * RIGHT.coulomb * np.abs(dq), "torque ripple": 0.03 * RIGHT.coulomb * np.sin(7.0 * q)}
+    assert not contradicted(filtered([altered(run, more=more[effect])], [model]), model, model.names)
+
+
+@pytest.mark.parametrize("value", [0.0, np.nan])
+def test_a_joint_whose_torque_was_not_recorded_takes_no_part(logs, value: float) -> None:
+    tau = logs[WRONG].signals["tau"].copy()
+    tau[:, 2] = value
+    result = fit(replace(logs[WRONG], signals={**logs[WRONG].signals, "tau": tau}))
+    assert "j3" not in result.calibration.joints
+    for name, coulomb in (("j2", WRONG.coulomb[1]), ("j4", WRONG.coulomb[3])):
+        assert result.calibration.joints[name].parameters["coulomb"].value == pytest.approx(coulomb, rel=0.02)
+
+
+def test_a_joint_with_the_wrong_sign_takes_no_part(logs) -> None:
+    result = fit(altered(logs[WRONG], np.array([1.0, 1.0, 1.0, 1.0, -1.0, 1.0])))
+    assert "j5" not in result.calibration.joints
+    for name, coulomb in (("j2", WRONG.coulomb[1]), ("j3", WRONG.coulomb[2]), ("j4", WRONG.coulomb[3])):
+        assert result.calibration.joints[name].parameters["coulomb"].value == pytest.approx(coulomb, rel=0.02)
+
+
+def test_a_tool_that_nobody_stated_is_named(logs) -> None:
+    """2 kg at the last link of an arm whose model is right otherwise."""
+    from stribeck.ident.model.dynamics import inverse_dynamics
+
+    model = RIGHT.model
+    mass = model.mass + np.array([0.0, 0.0, 0.0, 0.0, 0.0, 2.0])
+    com = model.com.copy()
+    com[-1] = (model.mass[-1] * model.com[-1] + 2.0 * np.array([0.02, 0.0, 0.12])) / mass[-1]
+    _, q, dq, ddq = RIGHT.motion(RIGHT.seed, SECONDS)
+    more = inverse_dynamics(replace(model, mass=mass, com=com), q, dq, ddq) - inverse_dynamics(model, q, dq, ddq)
+    (said,) = [finding.text for finding in fit(altered(logs[RIGHT], more=more)).findings if finding.kind == "inertia"]
+    assert "A tool of about 2" in said or "A tool of about 1.9" in said
