@@ -68,7 +68,7 @@ def _by_round_trips(chosen: ChosenRuns, reduced: ReducedRuns) -> tuple[ReducedRu
 def _said(fit: InertialFit, why: str) -> Finding:
     """What was found, by the combination that lies farthest from what the model states."""
     inertia = identified(fit)
-    apart = inertia.differing(fit.prior.mechanism)
+    apart = inertia.differing(fit.base, fit.prior.mechanism)
     text = (f"{why}: of the {len(inertia.parameters)} combinations of masses, first moments and inertias that torques can tell, "
             f"this log tells {inertia.told}, and {len(apart)} are not what the model states")
     if apart:

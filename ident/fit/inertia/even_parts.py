@@ -47,7 +47,7 @@ def fit_first_moments(points: pd.DataFrame, q: Array, dq: Array, mechanism: Mech
         at = points.index.get_indexer(rows.index)
         slopes = torque_regressor(mechanism, q[at], dq[at])[:, mechanism.names.index(str(name))] @ prior.directions
         information[str(name)] = _informed(rows, np.column_stack((slopes, rows["gravity"])))
-    return InertialFit(prior, information, *most_likely(information.values()))
+    return InertialFit(prior, information, *most_likely(information.values()), still=True)
 
 
 def _informed(rows: pd.DataFrame, slopes: Array) -> Information:

@@ -9,7 +9,7 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
 from stribeck.ident.fit.inertia.inertial_fit import InertialFit
 from stribeck.ident.laws.parameter import Parameter, verdict
-from stribeck.ident.model.base_parameters import base_parameters
+from stribeck.ident.model.base_parameters import BaseParameters
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.regressor import INERTIAL, PER_LINK, inertial_parameters
 
@@ -63,9 +63,8 @@ class IdentifiedInertia:
         """How many of the combinations the torques told."""
         return sum(one.verdict != "unidentifiable" for one in self.parameters.values())
 
-    def differing(self, stated: Mechanism) -> dict[str, float]:
+    def differing(self, base: BaseParameters, stated: Mechanism) -> dict[str, float]:
         """What a model states of the combinations that lie outside their interval about it, by name, the clearest first."""
-        base = base_parameters(stated)
         values = dict(zip(base.names, (base.combination @ inertial_parameters(stated)).tolist(), strict=True))
         apart = {name: abs(one.value - values[name]) / one.std_error for name, one in self.parameters.items()
                  if one.value is not None and one.std_error and one.verdict != "unidentifiable"}

@@ -55,12 +55,15 @@ class InertialFit:
         By about which parts the model's links are off.
     evidence : float
         Logarithm of the likelihood ratio of a model that is off by so much, and one that is right.
+    still : bool
+        Whether the torques were those of gravity alone.
     """
 
     prior: LinkPrior
     information: dict[str, Information]
     scatter: Scatter
     evidence: float
+    still: bool = False
 
     @cached_property
     def y(self) -> Array:
@@ -101,7 +104,7 @@ class InertialFit:
     @cached_property
     def base(self) -> BaseParameters:
         """The combinations of parameters that torques can tell."""
-        return base_parameters(self.prior.mechanism)
+        return base_parameters(self.prior.mechanism, self.still)
 
     def doubt(self, name: str, slopes: Array, noise: float) -> ModelDoubt:
         """What prior and other joints leave open of the torque of a joint about the model with the change.
