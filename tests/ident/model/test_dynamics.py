@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from stribeck.ident.errors import InputError
+from stribeck.ident.model.canonical_form import bias_forces, canonical_blocks
 from stribeck.ident.model.dynamics import (
     bias_force,
     forward_dynamics,
@@ -295,6 +296,7 @@ def test_the_explicit_sums_of_the_paper_give_the_same(seed: int) -> None:
     m = tree(seed)
     q, dq, ddq = states(seed, m.n, samples=2)
     wrenches, motion = joint_wrenches(m, q, dq, ddq), kinematics(m, q, dq)
+    blocks = canonical_blocks(m, q, dq)
 
     def cross(v: np.ndarray) -> np.ndarray:
         return np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
@@ -321,6 +323,8 @@ def test_the_explicit_sums_of_the_paper_give_the_same(seed: int) -> None:
                     M_P = -sum(m.mass[j] * cross(c[j] - o[col]) for j in S)
                     rate = n[col] * ddq[s, col] + np.cross(before[col], n[col] * dq[s, col])
                 moment, force = moment + M_R @ rate, force + M_P @ rate
+                np.testing.assert_allclose(blocks.M_R[s, u, col], M_R @ n[col], rtol=0, atol=TOLERANCE)
+                np.testing.assert_allclose(blocks.M_P[s, u, col], M_P @ n[col], rtol=0, atol=TOLERANCE)
             for k in subtree[u]:
                 a = sum(np.cross(before[x], np.cross(before[x], r[x]))
                         + (2.0 * np.cross(before[x], n[x] * dq[s, x]) if m.prismatic[x] else 0.0) for x in chain(k))
@@ -329,6 +333,22 @@ def test_the_explicit_sums_of_the_paper_give_the_same(seed: int) -> None:
                 force += m.mass[k] * a
             np.testing.assert_allclose(wrenches.moment[s, u], moment, rtol=0, atol=TOLERANCE)
             np.testing.assert_allclose(wrenches.force[s, u], force, rtol=0, atol=TOLERANCE)
+            np.testing.assert_allclose(blocks.M_R[s, u].T @ ddq[s] + blocks.h_R[s, u], moment, rtol=0, atol=TOLERANCE)
+            np.testing.assert_allclose(blocks.M_P[s, u].T @ ddq[s] + blocks.h_P[s, u], force, rtol=0, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_parts_of_the_bias_force_are_those_of_pinocchio(seed: int, pin: ModuleType) -> None:
+    m = tree(seed)
+    q, dq, _ = states(seed, m.n)
+    judge, parts = Pinocchio(pin, m), bias_forces(m, q, dq)
+    for s in range(len(q)):
+        gravity = pin.computeGeneralizedGravity(judge.model, judge.data, q[s]).copy()
+        both, *each = (pin.nonLinearEffects(judge.model, judge.data, q[s], one) - gravity for one in (dq[s], *np.diag(dq[s])))
+        alone = np.sum(each, axis=0)
+        np.testing.assert_allclose(parts.gravity[s], gravity, atol=TOLERANCE)
+        np.testing.assert_allclose(parts.centrifugal[s], alone, atol=TOLERANCE)
+        np.testing.assert_allclose(parts.coriolis[s], both - alone, atol=TOLERANCE)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
