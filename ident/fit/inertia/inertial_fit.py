@@ -36,6 +36,7 @@ SURE = 5.0              # logarithm of the likelihood ratio from which the model
 _SHAPES, _MASSES = np.geomspace(0.003, 1.0, 16), (0.01, 0.03, 0.1, 0.2, 0.3, 0.5)          # scatter that is tried,
 _CONSTANTS = (0.02, 0.05, 0.1, 0.2)             # and of torque constants
 _WEIGHTY = 0.03         # of a joint's friction, root mean square, that a change of inertia has to move its torque by
+_CLEARLY = 50.0         # by which the likelihood's logarithm is greater where torque constants beside wrong links are off, too
 _ROUNDING = 1e-13
 _NEARLY_ALL = 0.95      # of the likelihood's gain
 _MATTERS = 0.2          # standard errors, by which all points together tell a direction, below which its doubt is left out
@@ -229,6 +230,14 @@ def fit_inertia(log: Log, mechanism: Mechanism, joints: Sequence[str]) -> tuple[
     FitError
         If none of them moves.
     """
+    found, equations = _converged(log, mechanism, joints, (0.0,))
+    constants = most_likely(found.information.values())[0].constants
+    return _converged(log, mechanism, joints, (constants,)) if constants else (found, equations)
+
+
+def _converged(log: Log, mechanism: Mechanism, joints: Sequence[str],
+               constants: Sequence[float]) -> tuple[InertialFit, Equations]:
+    """Links, loads and friction in turn, with torque constants off by one of these parts."""
     prior = LinkPrior(mechanism)
     equations, frictions = Equations.of(log, mechanism, prior, joints), dict[str, Friction]()
     y = np.zeros(prior.directions.shape[1])
@@ -237,22 +246,24 @@ def fit_inertia(log: Log, mechanism: Mechanism, joints: Sequence[str]) -> tuple[
         if not information:
             raise FitError("no joint moves as is needed to tell the links' inertia")
         frictions = {name: one.friction for name, one in information.items() if one.friction is not None}
-        found = InertialFit(prior, information, *most_likely(information.values()))
+        found = InertialFit(prior, information, *most_likely(information.values(), constants))
         y = found.y
         moved = replace(log, stretches=tuple(part.with_model(found.model(part.mechanism)) for part in log.stretches))
         equations = Equations.of(moved, found.model(mechanism), prior, joints)
     return found, equations
 
 
-def most_likely(information: Iterable[Information]) -> tuple[Scatter, float]:
-    """The most likely scatter, and the logarithm of its likelihood over that of none; torque constants are right unless that is
-    far less likely."""
-    found = list(information)
-    best = []
-    for constants in (0.0, *_CONSTANTS):
-        tried = [Scatter(shape, mass, constants) for shape, mass in product(_SHAPES, _MASSES)]
-        best.append(max(((scatter, _likelihood(found, scatter)) for scatter in tried), key=lambda one: one[1]))
-    return best[0] if best[0][1] > max(log for _, log in best) - SURE else max(best, key=lambda one: one[1])
+def most_likely(information: Iterable[Information], constants: Sequence[float] = (0.0, *_CONSTANTS)) -> tuple[Scatter, float]:
+    """The most likely scatter, and the logarithm of its likelihood over that of none.
+
+    Torque constants are off by one of these parts; by the first unless another is far more likely.
+    """
+    found, best = list(information), []
+    for one in constants:
+        tried = [Scatter(shape, mass, one) for shape, mass in product(_SHAPES, _MASSES)]
+        best.append(max(((scatter, _likelihood(found, scatter)) for scatter in tried), key=lambda pair: pair[1]))
+    likeliest = max(best, key=lambda pair: pair[1])
+    return best[0] if best[0][1] > likeliest[1] - _CLEARLY else likeliest
 
 
 def _likelihood(information: Iterable[Information], scatter: Scatter) -> float:
