@@ -69,7 +69,8 @@ def _tx40() -> Iterator[str]:
 
 def _z1() -> Iterator[str]:
     yield ("## Z1\n\nAn arm in a chirp of 23.5 s (simple-robot-identification-isaaclab); torques are what its controller "
-           "commanded. Published are parameters that made MuJoCo's motion most like the measured one.")
+           "commanded. Published are parameters that made MuJoCo's motion most like the measured one. Links are the "
+           "authors' here, too (`--inertia trust`).")
     yield _compared(z1_run(), Z1, "model")
     rows = [f"| {who} | {whole:.1f} | {half:.1f} |" for who, whole, half in z1_position_errors(
         _plain(z1_run(), "model"), _plain(z1_run(slice(2350, None)), "model"))]
@@ -90,7 +91,7 @@ SECTIONS = {"emps": _emps, "tx40": _tx40, "z1": _z1, "xl330": _xl330}
 
 def _compared(log: Run, published: Mapping[str, Published], motion: str) -> str:
     """A row a joint: with the law of the published figures, and with the law that stribeck chooses."""
-    plain, auto = _plain(log, motion), identify([log], Options(motion=motion)).calibration
+    plain, auto = _plain(log, motion), identify([log], Options(motion=motion, inertia="trust")).calibration
     unit = plain.joints[next(iter(published))].parameters["coulomb"].unit
     rows = [f"| joint | published Coulomb, viscous | stribeck, same law | its verdict | held-out error | law it chooses | "
             f"held-out error | their error, {unit} |", "|---|---|---|---|---|---|---|---|"]
@@ -104,7 +105,7 @@ def _compared(log: Run, published: Mapping[str, Published], motion: str) -> str:
 
 
 def _plain(log: Run, motion: str) -> Calibration:
-    return identify([log], Options(motion=motion, law="coulomb-viscous")).calibration
+    return identify([log], Options(motion=motion, law="coulomb-viscous", inertia="trust")).calibration
 
 
 def _figure(parameter: Parameter) -> str:
