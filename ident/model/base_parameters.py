@@ -34,7 +34,7 @@ class BaseParameters:
         ``combination @ inertial_parameters(mechanism)`` are the base parameters: ``Y @ theta`` is
         ``Y[..., independent] @ (combination @ theta)``.
     names : tuple of str
-        What each combines, the most weighty parameters first.
+        What each combines: the parameter with coefficient 1, then those regrouped into it, the most weighty first.
     """
 
     independent: NDArray[np.int_]

@@ -45,6 +45,11 @@ def changed(mechanism: Mechanism, change: Array) -> Mechanism:
     inertia, (rows, columns) = np.zeros((len(mass), 3, 3)), np.triu_indices(3)
     inertia[:, rows, columns] = inertia[:, columns, rows] = theta[:, 4:]
     inertia -= mass[:, None, None] * _steiner(com)
+    return with_bodies(mechanism, mass, com, inertia)
+
+
+def with_bodies(mechanism: Mechanism, mass: Array, com: Array, inertia: Array) -> Mechanism:
+    """A mechanism with other masses (n,), centres of mass (n, 3) and inertias about them (n, 3, 3), followers' last."""
     n = mechanism.n
     followers = tuple(replace(one, mass=float(mass[n + k]), com=com[n + k], inertia=inertia[n + k])
                       for k, one in enumerate(mechanism.followers))

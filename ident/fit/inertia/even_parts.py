@@ -16,14 +16,13 @@ import pandas as pd
 from stribeck.ident.arrays import Array
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.inertia.inertial_fit import InertialFit, most_likely
-from stribeck.ident.fit.inertia.joint_equation import STEP, Friction, Information
+from stribeck.ident.fit.inertia.joint_equation import Friction, Information, slopes_of_loads
 from stribeck.ident.fit.inertia.link_prior import LinkPrior
 from stribeck.ident.fit.joint.model_doubt import ModelDoubt
 from stribeck.ident.fit.noise import WHITE, estimate_noise
 from stribeck.ident.log.reduction.round_trips import round_trips
-from stribeck.ident.model.loads import joint_loads
 from stribeck.ident.model.mechanism import Mechanism
-from stribeck.ident.model.regressor import changed, torque_regressor
+from stribeck.ident.model.regressor import torque_regressor
 
 _OPEN = 1.0             # deviation of y while the noise is sought
 _ROUNDS = 3             # of noise and least squares
@@ -56,16 +55,19 @@ def _informed(rows: pd.DataFrame, slopes: Array) -> Information:
     trip, noise = round_trips(rows), WHITE
     columns = np.column_stack((slopes, np.ones(len(rows)), left))
     for _ in range(_ROUNDS):
-        white = noise.whiten(columns, trip)
-        own = white - white[:, -2:-1] * (white[:, -2] @ white / (white[:, -2] @ white[:, -2]))
-        matrix, moment = own[:, :-2].T @ own[:, :-2], own[:, :-2].T @ own[:, -1]
+        matrix, moment = _beside_offset(noise.whiten(columns, trip))
         y = np.linalg.solve(matrix + np.eye(len(matrix)) / _OPEN**2, moment)
         told = int(np.sum(np.linalg.eigvalsh(matrix) > 1.0 / _OPEN**2))
         rest = left - slopes @ y
         noise = estimate_noise(rest - rest.mean(), friction, trip, told + 1)
-    white = noise.whiten(columns, trip)
-    own = white - white[:, -2:-1] * (white[:, -2] @ white / (white[:, -2] @ white[:, -2]))
-    return Information(own[:, :-2].T @ own[:, :-2], own[:, :-2].T @ own[:, -1], None)
+    return Information(*_beside_offset(noise.whiten(columns, trip)), None)
+
+
+def _beside_offset(rows: Array) -> tuple[Array, Array]:
+    """Sums of products of columns, and with the last, after least squares over the last but one."""
+    offset = rows[:, -2]
+    own = rows - np.outer(offset, offset @ rows / (offset @ offset))
+    return own[:, :-2].T @ own[:, :-2], own[:, :-2].T @ own[:, -1]
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,5 @@ class LoadDoubts:
             return ModelDoubt.none(len(self.points))
         j, load = self.mechanism.names.index(self.joint), self.points[friction.load].to_numpy(dtype=float)
         growth = Friction(friction.law, friction.load, friction.values).growth(self.points["speed"].to_numpy(dtype=float), load)
-        up, down = (np.column_stack([joint_loads(changed(self.mechanism, sign * STEP * direction), self.q, self.dq).get(
-            friction.load)[:, j] for direction in self.fit.prior.directions.T]) for sign in (1.0, -1.0))
-        return self.fit.doubt("", growth[:, None] * (up - down) / (2.0 * STEP), float(np.std(friction.residual)))
+        slopes = slopes_of_loads(self.mechanism, self.fit.prior, self.q, self.dq)[friction.load][:, j]
+        return self.fit.doubt("", growth[:, None] * slopes, float(np.std(friction.residual)))

@@ -1,7 +1,7 @@
 """The links' inertia as a calibration keeps it: what each link is taken for, and what the torques told of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from stribeck.ident.fit.inertia.inertial_fit import InertialFit
 from stribeck.ident.laws.parameter import Parameter, verdict
 from stribeck.ident.model.base_parameters import BaseParameters
 from stribeck.ident.model.mechanism import Mechanism
-from stribeck.ident.model.regressor import INERTIAL, PER_LINK, inertial_parameters
+from stribeck.ident.model.regressor import INERTIAL, PER_LINK, inertial_parameters, with_bodies
 
 _UNITS = dict(zip(INERTIAL, ("kg", *("kg·m",) * 3, *("kg·m²",) * 6), strict=True))
 _NEWS = 0.7             # deviation over that of the prior, above which the data tell next to nothing
@@ -84,10 +84,7 @@ class IdentifiedInertia:
         mass, com = np.array([one.mass for one in bodies]), np.array([one.com for one in bodies])
         inertia = np.array([[[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]] for xx, yy, zz, xy, xz, yz in
                             (one.inertia for one in bodies)])
-        n = mechanism.n
-        followers = tuple(replace(one, mass=float(mass[n + k]), com=com[n + k], inertia=inertia[n + k])
-                          for k, one in enumerate(mechanism.followers))
-        return replace(mechanism, mass=mass[:n], com=com[:n], inertia=inertia[:n], followers=followers)
+        return with_bodies(mechanism, mass, com, inertia)
 
 
 def identified(fit: InertialFit) -> IdentifiedInertia:

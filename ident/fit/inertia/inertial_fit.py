@@ -37,7 +37,7 @@ _SHAPES, _MASSES = np.geomspace(0.003, 1.0, 16), (0.01, 0.03, 0.1, 0.2, 0.3, 0.5
 _CONSTANTS = (0.02, 0.05, 0.1, 0.2)             # and of torque constants
 _WEIGHTY = 0.03         # of a joint's friction, root mean square, that a change of inertia has to move its torque by
 _CLEARLY = 50.0         # by which the likelihood's logarithm is greater where torque constants beside wrong links are off, too
-_ROUNDING = 1e-13
+_ROUNDING = 1e-13       # of variances, with which a covariance has a root
 _NEARLY_ALL = 0.95      # of the likelihood's gain
 _MATTERS = 0.2          # standard errors, by which all points together tell a direction, below which its doubt is left out
 
@@ -196,8 +196,8 @@ class Equations:
 def contradicted(log: Log, mechanism: Mechanism, joints: Sequence[str]) -> bool:
     """Whether the torques of some joints say that the model's links are off, torque constants being as they may.
 
-    The likelihood of links that are off has to exceed that of constants alone, and what they change of a joint's torque what
-    matters beside its friction.
+    Links that are off have to be more likely than constants alone, and to change the torque of a joint by a part of its friction
+    that matters.
     """
     prior = LinkPrior(mechanism)
     equations = Equations.of(log, mechanism, prior, joints)

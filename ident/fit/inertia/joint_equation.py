@@ -26,7 +26,7 @@ LAWS = ("coulomb-viscous", "power", "stribeck", "stribeck-power")       # what f
 _LOADS = ("torque", "bending", "normal")        # and by which load it may grow; growth by 0 is none
 _EVERY, _MOST = 0.4, 6000       # periods of the bandwidth, and samples at most, at which slopes of loads are known
 _BLOCK = 8192           # samples whose regressor is held at once
-STEP = 1e-3            # of y and, as a part of its greatest, of a load, for slopes
+_STEP = 1e-3            # of y and, as a part of its greatest, of a load, for slopes
 _UNSEEN = 1e-9          # part of the greatest column below which a direction is none
 _OPEN = 1.0             # deviation of y at first, while the data alone shall tell
 
@@ -41,7 +41,7 @@ class Friction:
 
     def growth(self, speed: Array, load: Array) -> Array:
         """Slope of friction over the load, shape (N,)."""
-        step = STEP * max(float(load.max()), 1e-12)
+        step = _STEP * max(float(load.max()), 1e-12)
         law = law_named(self.law)
         values = {name: self.values[name] for name in law.parameters(True)}
         return np.asarray((law.torque(speed, values, load + step) - law.torque(speed, values, load)) / step)
@@ -127,13 +127,7 @@ class LoadSlopes:
         """By differences about a model."""
         step = max(1, round(_EVERY / (log.bandwidth * log.dt)), sum(len(part.t) for part in log.stretches) // _MOST)
         parts = [[getattr(part, key)[::step] for part in log.stretches] for key in ("q", "dq", "ddq")]
-        motion = [np.concatenate(part) for part in parts]
-        shape = (len(motion[0]), mechanism.n, prior.directions.shape[1])
-        slopes = {load: np.empty(shape) for load in LOADS}
-        for k, direction in enumerate(prior.directions.T):
-            up, down = (joint_loads(changed(mechanism, sign * STEP * direction), *motion) for sign in (1.0, -1.0))
-            for load, slope in slopes.items():
-                slope[:, :, k] = (up.get(load) - down.get(load)) / (2.0 * STEP)
+        slopes = slopes_of_loads(mechanism, prior, *map(np.concatenate, parts))
         return cls(step, np.cumsum([0, *(len(part) for part in parts[0][:-1])]), slopes)
 
     def friction(self, motion: Motion, joint: int, friction: Friction) -> Array:
@@ -142,6 +136,16 @@ class LoadSlopes:
         stretch = np.repeat([k for k, _ in motion.cuts], [rows.stop - rows.start for _, rows in motion.cuts])[motion.points]
         growth = motion.view(friction.growth(motion.speed, motion.loads[friction.load]))
         return np.asarray(growth[:, None] * self.slopes[friction.load][self.first[stretch] + sample // self.step, joint])
+
+
+def slopes_of_loads(mechanism: Mechanism, prior: LinkPrior, q: Array, dq: Array, ddq: Array | None = None) -> dict[str, Array]:
+    """Loads of all joints per unit of y by differences, shape (N, n, k) each."""
+    slopes = {load: np.empty((len(q), mechanism.n, prior.directions.shape[1])) for load in LOADS}
+    for k, direction in enumerate(prior.directions.T):
+        up, down = (joint_loads(changed(mechanism, sign * _STEP * direction), q, dq, ddq) for sign in (1.0, -1.0))
+        for load, slope in slopes.items():
+            slope[:, :, k] = (up.get(load) - down.get(load)) / (2.0 * _STEP)
+    return slopes
 
 
 def informed(motion: Motion, slopes: Array, laws: Sequence[str]) -> Information:

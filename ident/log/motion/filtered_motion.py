@@ -64,16 +64,19 @@ class Stretch:
     def of(cls, run: Run, mechanism: Mechanism, t: Array, q: Array, dq: Array, ddq: Array, tau: Array,
            known: np.ndarray) -> "Stretch":
         """With the torques and loads of a model."""
-        loads = joint_loads(mechanism, q, dq, ddq)
-        return cls(run, mechanism, t, q, dq, ddq, tau, loads.tau, inverse_dynamics(mechanism, q),
-                   {load: loads.get(load) for load in LOADS}, mechanism.prismatic, np.broadcast_to(known[:, None], q.shape))
-
+        return cls(run, mechanism, t, q, dq, ddq, tau, *_by_model(mechanism, q, dq, ddq), mechanism.prismatic,
+                   np.broadcast_to(known[:, None], q.shape))
 
     def with_model(self, mechanism: Mechanism) -> "Stretch":
         """The same motion with the torques and loads of another model of the arm."""
-        loads = joint_loads(mechanism, self.q, self.dq, self.ddq)
-        return replace(self, mechanism=mechanism, rigid=loads.tau, gravity=inverse_dynamics(mechanism, self.q),
-                       loads={load: loads.get(load) for load in LOADS})
+        rigid, gravity, loads = _by_model(mechanism, self.q, self.dq, self.ddq)
+        return replace(self, mechanism=mechanism, rigid=rigid, gravity=gravity, loads=loads)
+
+
+def _by_model(mechanism: Mechanism, q: Array, dq: Array, ddq: Array) -> tuple[Array, Array, dict[str, Array]]:
+    """Torque of a model along a motion, its part at rest, and loads."""
+    loads = joint_loads(mechanism, q, dq, ddq)
+    return loads.tau, inverse_dynamics(mechanism, q), {load: loads.get(load) for load in LOADS}
 
 
 @dataclass(frozen=True)
