@@ -28,8 +28,8 @@ class TorqueReversed(FitError):
 
 
 @contextmanager
-def about_file(path: Path) -> Iterator[None]:
-    """What is wrong with the contents of a file, said with its path."""
+def about_file(path: Path | str) -> Iterator[None]:
+    """What is wrong with the contents of a file, or of a part of it, said with its path."""
     try:
         yield
     except InputError as error:

@@ -11,8 +11,9 @@ from pydantic.dataclasses import dataclass as checked
 
 from stribeck.ident.arm.built_in import find
 from stribeck.ident.arrays import Array
-from stribeck.ident.errors import InputError, unknown_name
+from stribeck.ident.errors import InputError, about_file, unknown_name
 from stribeck.ident.model.mechanism import Bearing, Mechanism
+from stribeck.ident.model.transmission import Transmission
 from stribeck.ident.toml_tables import NAME, SCHEMA, as_name, key_of, parse_table, read_toml, upgrade
 
 SHARED = "default"      # [joints.default]: keys of every joint that does not state its own
@@ -23,6 +24,8 @@ _STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
 Vector = tuple[float, float, float]
 Name = Annotated[str, Field(pattern=NAME)]         # of an arm, and so of files
 Limit = Annotated[float, Field(gt=0.0, le=1e9)]
+Ratios = dict[str, float] | tuple[tuple[float, ...], ...]        # of a motor by joints, or `matrix` of all
+MATRIX = "matrix"       # key of [transmission] that states all ratios at once
 
 
 @checked(frozen=True, config=_STRICT)
@@ -87,6 +90,7 @@ class _ArmTable(BaseModel):
     workspace: Workspace = Workspace()
     driver: DriverTable = DriverTable()
     joints: dict[str, JointTable] = {}
+    transmission: dict[str, Ratios] = {}
     simulation: dict[str, Any] = {}
 
     @model_validator(mode="after")
@@ -152,6 +156,7 @@ class ArmFile:
     names_torque_signal: bool = True        # else it is the default
     default: JointTable = field(default_factory=JointTable)
     assumed: tuple[str, ...] = ()
+    transmission: Mapping[str, Ratios] = field(default_factory=dict)
 
     def joint(self, name: str) -> JointTable:
         """Table of a joint; ``[joints.default]`` where the file has none of its own."""
@@ -160,6 +165,27 @@ class ArmFile:
     def with_joints_changed(self, change: Callable[[JointTable], JointTable]) -> "ArmFile":
         """The arm with a change to the table of every joint."""
         return replace(self, joints={name: change(table) for name, table in self.joints.items()}, default=change(self.default))
+
+    def transmission_of(self, names: tuple[str, ...]) -> Transmission | None:
+        """How motors move the joints of these names; None where each joint has its own.
+
+        Raises
+        ------
+        InputError
+            If ``[transmission]`` is no matrix of these joints, or motors do not tell where the joints are.
+        """
+        if not self.transmission:
+            return None
+        with about_file(f"{self.path}: [transmission]"):
+            stated = self.transmission.get(MATRIX)
+            if isinstance(stated, tuple):
+                if len(self.transmission) > 1:
+                    raise InputError(f"{MATRIX} states all ratios; take the other keys out")
+                return Transmission.of_matrix(names, stated)
+            rows = {name: row for name, row in self.transmission.items() if isinstance(row, dict)}
+            if rows.keys() != self.transmission.keys():
+                raise InputError("ratios of one motor are a table, joint = ratio; only the key matrix has rows")
+            return Transmission.of_pairs(names, rows)
 
     def limits(self, mechanism: Mechanism) -> Limits:
         """Limits in the mechanism's joint order; position defaults to the model's range, the rest to nan."""
@@ -212,7 +238,8 @@ def load_arm(arm: str | Path, model_dir: Path | None = None) -> ArmFile:
     joints = dict(table.joints)
     default = joints.pop(SHARED, JointTable())
     return ArmFile(path.resolve(), table.name, model, table.gravity, table.torque_signal, table.tool, table.workspace,
-                   table.driver, joints, table.simulation, "torque_signal" in table.model_fields_set, default, table.assumed)
+                   table.driver, joints, table.simulation, "torque_signal" in table.model_fields_set, default, table.assumed,
+                   table.transmission)
 
 
 def _completed(raw: dict[str, Any], path: Path) -> dict[str, Any]:

@@ -69,7 +69,8 @@ def load_mechanism(model: str | Path | ArmFile, gravity: ArrayLike | None = None
 def _from_arm(arm: ArmFile, gravity: ArrayLike | None, tool: Tool | None) -> Mechanism:
     mechanism = mechanism_of(arm.model, arm.name, arm.gravity if gravity is None else gravity, (arm.tool, tool))
     check_against_model(arm, mechanism)
-    return replace(mechanism, bearings=tuple(arm.joint(name).bearing for name in mechanism.names))
+    return replace(mechanism, bearings=tuple(arm.joint(name).bearing for name in mechanism.names),
+                   transmission=arm.transmission_of(mechanism.names))
 
 
 def mechanism_of(model: Path, name: str, gravity: ArrayLike | None, tools: Sequence[Tool | None] = (),

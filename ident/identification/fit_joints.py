@@ -14,7 +14,6 @@ from stribeck.ident.identification.identify_inertia import TRUSTED, SoughtInerti
 from stribeck.ident.identification.reduce_runs import ReducedRuns
 from stribeck.ident.log.finding import Finding
 from stribeck.ident.log.health.points_health import check_reading, check_scale
-from stribeck.ident.log.motion.filtered_motion import filtered
 from stribeck.ident.log.signal_checks import dead_torques
 
 Fit = Callable[[], JointFit]
@@ -65,7 +64,7 @@ def _by_round_trips(chosen: ChosenRuns, reduced: ReducedRuns, inertia: SoughtIne
 
 def _by_motion(chosen: ChosenRuns, reduced: ReducedRuns, inertia: SoughtInertia) -> FittedJoints:
     """Fits of general motion, each held against the joint's round trips where there are any."""
-    log = filtered(chosen.runs, reduced.mechanisms)
+    log = reduced.log(chosen.runs, reduced.mechanisms)
     dead = {name for run in chosen.runs for name in dead_torques(run)}
     joints, findings = _fitted({name: partial(identify_motion, log, reduced.mechanism, name, reduced.options,
                                               inertia.doubts.get(name)) for name in reduced.mechanism.names if name not in dead})

@@ -6,12 +6,11 @@ from functools import partial
 
 from stribeck.ident.fit.inertia.even_parts import LoadDoubts, fit_first_moments
 from stribeck.ident.fit.inertia.identified_inertia import identified
-from stribeck.ident.fit.inertia.inertial_fit import InertialFit, contradicted, fit_inertia
+from stribeck.ident.fit.inertia.inertial_fit import InertialFit, contradicted, coupled_motors, fit_inertia
 from stribeck.ident.fit.joint.model_doubt import Doubts
 from stribeck.ident.identification.choose_runs import ChosenRuns
 from stribeck.ident.identification.reduce_runs import ReducedRuns
 from stribeck.ident.log.finding import Finding
-from stribeck.ident.log.motion.filtered_motion import filtered
 from stribeck.ident.log.signal_checks import dead_torques, unrecorded_torques
 
 
@@ -40,20 +39,23 @@ TRUSTED = SoughtInertia()
 def identify_inertia(chosen: ChosenRuns, reduced: ReducedRuns) -> tuple[ReducedRuns, SoughtInertia]:
     """The runs with models of the inertia that was found, where one was sought."""
     wish = reduced.options.inertia
-    if wish == "trust" or reduced.options.motion == "joint":
+    trusts = wish == "trust" and reduced.mechanism.transmission is None
+    if trusts or reduced.options.motion == "joint":
         return reduced, TRUSTED
     if reduced.options.motion == "none":
         return _by_round_trips(chosen, reduced) if wish == "fit" else (reduced, TRUSTED)
-    log = filtered(chosen.runs, reduced.mechanisms)
+    log = reduced.log(chosen.runs, reduced.mechanisms)
     dead = {name for run in chosen.runs for name in (*dead_torques(run), *unrecorded_torques(run))}
     joints = [name for name in reduced.mechanism.names if name not in dead]
-    if wish == "auto" and not contradicted(log, reduced.mechanism, joints):
+    of_links = wish == "fit" or (wish == "auto" and contradicted(log, reduced.mechanism, joints))
+    if not of_links and coupled_motors(log, reduced.mechanism, joints) is None:
         return reduced, TRUSTED
-    fit, equations = fit_inertia(log, reduced.mechanism, joints)
+    fit, equations = fit_inertia(log, reduced.mechanism, joints, of_links)
     doubts = {name: partial(equations.doubt, fit, name) for name in equations.motions}
     why = "the torques contradict the model's masses" if wish == "auto" else "the links' inertia was fitted to the torques"
-    said = _said(fit, why)
-    return replace(reduced, mechanisms=tuple(map(fit.model, reduced.mechanisms))), SoughtInertia(fit, doubts, (said,))
+    said = (_said(fit, why),) if of_links else ()
+    models = tuple(map(fit.model, reduced.mechanisms))
+    return replace(reduced, mechanisms=models, motors=fit.motors), SoughtInertia(fit if of_links else None, doubts, said)
 
 
 def _by_round_trips(chosen: ChosenRuns, reduced: ReducedRuns) -> tuple[ReducedRuns, SoughtInertia]:

@@ -19,7 +19,7 @@ from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.log.finding import Finding
 from stribeck.ident.log.health.points_health import friction_change
 from stribeck.ident.log.health.wrong_zero_or_sign import misplaced
-from stribeck.ident.log.motion.filtered_motion import Log, filtered
+from stribeck.ident.log.motion.filtered_motion import Log
 
 STRONG_DRIFT = 0.10     # change of friction over a run from which a warning is due
 CONTRADICTED = 0.10     # torque over the model's gravity that far from 1 puts the model's loads in doubt
@@ -124,7 +124,7 @@ class _Passes:
         self._logs: dict[int, Log] = {}
         for number, one in enumerate(chosen.passes if reduced.options.motion != "none" else ()):
             with suppress(FitError):                            # a pass that is too short counts as one that cannot be fitted
-                self._logs[number] = filtered(self._of(one, chosen.runs), self._of(one, reduced.mechanisms))
+                self._logs[number] = reduced.log(self._of(one, chosen.runs), self._of(one, reduced.mechanisms))
 
     @staticmethod
     def _of(one: Sequence[int], all_: Sequence) -> list:

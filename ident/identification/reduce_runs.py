@@ -12,11 +12,13 @@ from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.arrays import Array
 from stribeck.ident.fit.arm.between_runs import with_deviation
 from stribeck.ident.fit.arm.unknown_tool import ToolFit, seek_tool
+from stribeck.ident.fit.inertia.coupled_motors import NO_MOTORS, MotorFriction
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identification.choose_runs import ChosenRuns
 from stribeck.ident.log.finding import Finding
 from stribeck.ident.log.health.findings_by_run import name_runs
 from stribeck.ident.log.health.motion_health import OF_STROKES, check_motion
+from stribeck.ident.log.motion.filtered_motion import Log, filtered
 from stribeck.ident.log.reduction.round_trips import Reduction, reduce_run
 from stribeck.ident.log.run import Run
 from stribeck.ident.model.mechanism import Mechanism
@@ -38,6 +40,8 @@ class ReducedRuns:
         What the even parts of all joints say of an unknown tool.
     findings : tuple of Finding
         Health of samples and motion, and of the tool.
+    motors : MotorFriction
+        Friction of motors that move several joints, where it was told apart: it is not in points, nor in logs of general motion.
     """
 
     options: Options
@@ -45,6 +49,7 @@ class ReducedRuns:
     reductions: tuple[Reduction, ...]
     tool: ToolFit
     findings: tuple[Finding, ...]
+    motors: MotorFriction = NO_MOTORS
 
     @property
     def mechanism(self) -> Mechanism:
@@ -65,6 +70,10 @@ class ReducedRuns:
     def dq(self) -> Array:
         """Velocities of all joints at the points, shape (N, n) [rad/s or m/s]."""
         return np.concatenate([reduction.dq for reduction in self.reductions])
+
+    def log(self, runs: Sequence[Run], mechanisms: Sequence[Mechanism]) -> Log:
+        """General motion of some of the runs."""
+        return self.motors.left_out_of(filtered(runs, mechanisms))
 
     def with_models(self, runs: Sequence[Run], mechanisms: tuple[Mechanism, ...]) -> "ReducedRuns":
         """The same runs reduced with other models."""

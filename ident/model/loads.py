@@ -26,7 +26,8 @@ class JointLoads:
     Attributes
     ----------
     torque : ndarray, shape (N, n)
-        Transmitted torque ``|tau_rigid|`` (force, where prismatic), link side, without rotor inertia.
+        Transmitted torque ``|tau_rigid|`` (force, where prismatic), link side, without rotor inertia; where motors move several
+        joints that of the joint's own motor.
     bending : ndarray, shape (N, n)
         ``|m - n(n.m)|`` [N·m].
     radial, axial : ndarray, shape (N, n)
@@ -105,7 +106,9 @@ def joint_loads(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None,
         if bearing is not None:
             normal[j] = normal_load(bearing, bool(mechanism.prismatic[j]), bending=bending[j], radial=radial[j],
                                     axial=np.abs(axial[j]), twist=np.abs(twist[j]))
-    return JointLoads(np.abs(tau).T, bending[:joints].T, radial[:joints].T, np.abs(axial[:joints]).T, normal.T, tau.T,
+    coupled = mechanism.transmission
+    transmitted = np.abs(tau.T if coupled is None else coupled.torque_of_motors(tau.T))
+    return JointLoads(transmitted, bending[:joints].T, radial[:joints].T, np.abs(axial[:joints]).T, normal.T, tau.T,
                       force[:joints].transpose(2, 0, 1), moment[:joints].transpose(2, 0, 1))
 
 

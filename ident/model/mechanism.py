@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.model.link_constants import LinkConstants, link_constants, own_axes
+from stribeck.ident.model.transmission import Transmission
 
 
 @dataclass(frozen=True)
@@ -218,6 +219,8 @@ class Mechanism:
         Further joints, which others move. Torques, loads, mass matrix and accelerations have them moved with their
         leaders; what speaks of every link (`joint_wrenches`, `kinematics`, `bodies`, closed chains) refuses them:
         there `tree` has them as joints.
+    transmission : Transmission, optional
+        How motors move the joints, where each has not its own.
     """
 
     name: str
@@ -238,6 +241,7 @@ class Mechanism:
     friction: Mapping[int, JointFriction] = field(default_factory=dict)
     balls: tuple[Ball, ...] = ()
     followers: tuple[Follower, ...] = ()
+    transmission: Transmission | None = None
 
     @property
     def n(self) -> int:
@@ -292,4 +296,4 @@ class Mechanism:
         return replace(self, names=self.names + tuple(follower.name for follower in self.followers),
                        parent=self.parent + tuple(follower.parent for follower in self.followers),
                        position=np.vstack([self.position, np.tile([-np.inf, np.inf], (len(self.followers), 1))]),
-                       bearings=self.bearings + (None,) * len(self.followers), followers=(), **added)
+                       bearings=self.bearings + (None,) * len(self.followers), followers=(), transmission=None, **added)

@@ -18,6 +18,7 @@ from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.inertia.inertial_fit import InertialFit, most_likely
 from stribeck.ident.fit.inertia.joint_equation import Friction, Information, slopes_of_loads
 from stribeck.ident.fit.inertia.link_prior import LinkPrior
+from stribeck.ident.fit.inertia.shared import Shared
 from stribeck.ident.fit.joint.model_doubt import ModelDoubt
 from stribeck.ident.fit.noise import WHITE, estimate_noise
 from stribeck.ident.log.reduction.round_trips import round_trips
@@ -40,13 +41,13 @@ def fit_first_moments(points: pd.DataFrame, q: Array, dq: Array, mechanism: Mech
     mechanism : Mechanism
         Whose gravity torques the points have.
     """
-    prior = LinkPrior(mechanism)
+    shared = Shared(LinkPrior(mechanism))
     information = {}
     for name, rows in points.groupby("joint", sort=False):
         at = points.index.get_indexer(rows.index)
-        slopes = torque_regressor(mechanism, q[at], dq[at])[:, mechanism.names.index(str(name))] @ prior.directions
+        slopes = torque_regressor(mechanism, q[at], dq[at])[:, mechanism.names.index(str(name))] @ shared.prior.directions
         information[str(name)] = _informed(rows, np.column_stack((slopes, rows["gravity"])))
-    return InertialFit(prior, information, *most_likely(information.values()), still=True)
+    return InertialFit(shared, information, *most_likely(information.values(), shared), still=True)
 
 
 def _informed(rows: pd.DataFrame, slopes: Array) -> Information:

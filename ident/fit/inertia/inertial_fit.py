@@ -1,6 +1,7 @@
 r"""Inertia and friction in one fit.
 
-All joints share the inertial parameters of the links, and nothing else. What one joint's torque tells of them, whatever its
+All joints share the inertial parameters of the links, and some the friction of a motor that moves several (`Shared`); nothing else.
+What one joint's torque tells of them, whatever its
 friction is, has the form of a normal distribution; these add up. Its own friction is fitted with what the others leave open:
 
 1. Each joint's information about y (`link_prior`) is that of its equation of motion after least squares over its friction.
@@ -23,8 +24,10 @@ import numpy as np
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import FitError
 from stribeck.ident.fit.fit_result import FitResult
+from stribeck.ident.fit.inertia.coupled_motors import NO_MOTORS, CoupledMotors, MotorFriction
 from stribeck.ident.fit.inertia.joint_equation import LAWS, Friction, Information, LoadSlopes, informed, slopes_of
 from stribeck.ident.fit.inertia.link_prior import LinkPrior, Scatter
+from stribeck.ident.fit.inertia.shared import Shared
 from stribeck.ident.fit.joint.model_doubt import ModelDoubt
 from stribeck.ident.log.motion.filtered_motion import Log
 from stribeck.ident.log.motion.motion_points import Motion, reduce_motion
@@ -44,12 +47,12 @@ _MATTERS = 0.2          # standard errors, by which all points together tell a d
 
 @dataclass(frozen=True)
 class InertialFit:
-    """The links' inertia, as far as the torques tell it.
+    """The links' inertia, and friction of motors that move several joints, as far as the torques tell it.
 
     Attributes
     ----------
-    prior : LinkPrior
-        The model.
+    shared : Shared
+        What is sought.
     information : dict of str to Information
         What each joint tells.
     scatter : Scatter
@@ -60,7 +63,7 @@ class InertialFit:
         Whether the torques were those of gravity alone.
     """
 
-    prior: LinkPrior
+    shared: Shared
     information: dict[str, Information]
     scatter: Scatter
     evidence: float
@@ -68,38 +71,57 @@ class InertialFit:
 
     @cached_property
     def y(self) -> Array:
-        """The most plausible y, shape (10 n,)."""
-        return self.prior.most_plausible(*_summed(self.information.values(), self.scatter), self.scatter)
+        """The most plausible y, shape (k,)."""
+        return self.shared.most_plausible(*_summed(self.information.values(), self.scatter), self.scatter)
+
+    @property
+    def prior(self) -> LinkPrior:
+        """The model."""
+        return self.shared.prior
 
     @cached_property
     def change(self) -> Array:
         """Of the inertial parameters, shape (10 n,)."""
-        return self.prior.theta(self.y) - self.prior.theta(np.zeros(len(self.y)))
+        return np.asarray(self.prior.directions @ self.y[:self.shared.links])
+
+    @cached_property
+    def _covariance(self) -> Array:
+        """Of y, shape (k, k)."""
+        return self._spread(self.information.values())[0]
 
     @cached_property
     def covariance(self) -> Array:
         """Of the inertial parameters, shape (10 n, 10 n)."""
-        return np.asarray(self.prior.directions @ self._spread(self.information.values())[0] @ self.prior.directions.T)
+        of_links = self._covariance[:self.shared.links, :self.shared.links]
+        return np.asarray(self.prior.directions @ of_links @ self.prior.directions.T)
 
     def _spread(self, information: Iterable[Information]) -> tuple[Array, Array]:
         """Covariance and mean of y by some joints and a prior that is normal."""
-        root = self.scatter.root(len(self.prior.directions) // PER_LINK)
+        root = self.shared.root(self.scatter)
         matrix, moment = _summed(information, self.scatter, len(root))
         covariance = root @ np.linalg.inv(np.eye(len(root)) + root @ matrix @ root) @ root
         return covariance, covariance @ moment
 
     def model(self, mechanism: Mechanism) -> Mechanism:
         """A mechanism of the same links with the change."""
-        return changed(mechanism, self.change)
+        return changed(mechanism, self.change) if self.shared.of_links else mechanism
+
+    @cached_property
+    def motors(self) -> MotorFriction:
+        """Friction of the motors that move several joints, of those of which it is sought."""
+        motors, links = self.shared.motors, self.shared.links
+        return NO_MOTORS if motors is None else motors.friction(self.y[links:], self._covariance[links:, links:],
+                                                                self.prior.mechanism.prismatic)
 
     @cached_property
     def tool_mass(self) -> float:
         """Mass of a tool on the last link that explains nearly all by itself [kg]; 0 where none does."""
-        matrix, moment = _summed(self.information.values(), self.scatter)
+        matrix, moment = self.shared.of_links_alone(*_summed(self.information.values(), self.scatter))
         last = PER_LINK * (self.prior.mechanism.n - 1)
         tool = np.linalg.solve(self.prior.directions, np.eye(len(moment))[:, last:last + 4])          # mass and first moment
+        y = self.y[:self.shared.links]
         found = np.linalg.lstsq(tool.T @ matrix @ tool, tool.T @ moment, rcond=1e-10)[0]
-        gain, whole = 0.5 * float(found @ tool.T @ moment), float(moment @ self.y - 0.5 * self.y @ matrix @ self.y)
+        gain, whole = 0.5 * float(found @ tool.T @ moment), float(moment @ y - 0.5 * y @ matrix @ y)
         return float(found[0]) if gain > _NEARLY_ALL * whole > SURE and found[0] > 0.0 else 0.0
 
     @cached_property
@@ -138,7 +160,7 @@ class Equations:
         With the model's torques.
     mechanism : Mechanism
         The model.
-    prior : LinkPrior
+    shared : Shared
         What y is.
     motions : dict of str to Motion
         Of the joints that move.
@@ -148,39 +170,46 @@ class Equations:
 
     log: Log
     mechanism: Mechanism
-    prior: LinkPrior
+    shared: Shared
     motions: dict[str, Motion]
     torque_slopes: dict[str, Array]
 
     @classmethod
-    def of(cls, log: Log, mechanism: Mechanism, prior: LinkPrior, joints: Sequence[str]) -> "Equations":
+    def of(cls, log: Log, mechanism: Mechanism, shared: Shared, joints: Sequence[str]) -> "Equations":
         """Of those of some joints that move."""
         motions = {}
         for name in joints:
             with suppress(FitError):            # said where the joint is fitted
                 motions[name] = reduce_motion(log, name)
-        return cls(log, mechanism, prior, motions, slopes_of(log, mechanism, prior, motions))
+        return cls(log, mechanism, shared, motions, slopes_of(log, mechanism, shared, motions))
 
     @cached_property
     def load_slopes(self) -> LoadSlopes:
         """Loads per unit of y."""
-        return LoadSlopes.of(self.log, self.mechanism, self.prior)
+        return LoadSlopes.of(self.log, self.mechanism, self.shared.prior)
 
     def slopes(self, name: str, friction: Friction | None) -> Array:
         """Torque of a joint per unit of y, with its friction as far as that is known to grow with a load."""
-        if friction is None or friction.load == "none":
+        if friction is None or friction.load == "none" or not self.shared.of_links:
             return self.torque_slopes[name]
-        joint, motion = self.mechanism.names.index(name), self.motions[name]
-        return np.asarray(self.torque_slopes[name] + self.load_slopes.friction(motion, joint, friction))
+        joint, motion, slopes = self.mechanism.names.index(name), self.motions[name], self.torque_slopes[name].copy()
+        slopes[:, :self.shared.links] += self.load_slopes.friction(motion, joint, friction)
+        return slopes
 
     def information(self, y: Array, frictions: Mapping[str, Friction], laws: Sequence[str] = LAWS[:1]) -> dict[str, Information]:
         """About y = 0, of a model that is at `y`, with frictions as far as they are known."""
         found = {}
         for name, motion in self.motions.items():
+            own = laws[:1] if self._has_shared_motor(name) else laws       # curvature may be the motor's, whose law has none
             with suppress(FitError):            # a torque that opposes motion tells nothing
-                one = informed(motion, self.slopes(name, frictions.get(name)), laws)
+                one = informed(motion, self.slopes(name, frictions.get(name)), own)
                 found[name] = replace(one, moment=one.moment + one.matrix @ np.append(y, 0.0))
         return found
+
+    def _has_shared_motor(self, name: str) -> bool:
+        """Whether friction of a motor is sought that moves this joint and others."""
+        motors = self.shared.motors
+        return motors is not None and bool(motors.transmission.ratios[list(motors.motors), self.mechanism.names.index(name)].any())
 
     def doubt(self, inertia: InertialFit, name: str, friction: FitResult | None = None) -> ModelDoubt:
         """What is left open of the torque of a joint; of its friction, too, where that is known to grow with a load."""
@@ -199,22 +228,28 @@ def contradicted(log: Log, mechanism: Mechanism, joints: Sequence[str]) -> bool:
     Links that are off have to be more likely than constants alone, and to change the torque of a joint by a part of its friction
     that matters.
     """
-    prior = LinkPrior(mechanism)
-    equations = Equations.of(log, mechanism, prior, joints)
-    information = equations.information(np.zeros(prior.directions.shape[1]), {})
+    shared = Shared(LinkPrior(mechanism), motors=coupled_motors(log, mechanism, joints))
+    equations = Equations.of(log, mechanism, shared, joints)
+    information = equations.information(np.zeros(shared.count), {})
     if not information:
         return False
-    scatter, evidence = most_likely(information.values())
-    constants = max(_likelihood(information.values(), Scatter(0.0, 0.0, one)) for one in _CONSTANTS)
-    if evidence - constants < SURE:
+    scatter, evidence = most_likely(information.values(), shared)
+    of_constants = [_likelihood(information.values(), shared, Scatter(0.0, 0.0, one)) for one in (0.0, *_CONSTANTS)]
+    if evidence - (max(of_constants[1:]) - of_constants[0]) < SURE:
         return False
-    y = InertialFit(prior, information, scatter, evidence).y
-    return any(np.std(equations.torque_slopes[name] @ y) > _WEIGHTY * information[name].friction_level(equations.motions[name])
+    y = InertialFit(shared, information, scatter, evidence).y[:shared.links]
+    return any(np.std(equations.torque_slopes[name][:, :shared.links] @ y) > _WEIGHTY * information[name].friction_level(equations.motions[name])
                for name in information)
 
 
-def fit_inertia(log: Log, mechanism: Mechanism, joints: Sequence[str]) -> tuple[InertialFit, Equations]:
-    """Links' inertia from the torques of some joints, and the equations about the model with it.
+def coupled_motors(log: Log, mechanism: Mechanism, joints: Sequence[str]) -> CoupledMotors | None:
+    """Motors that move several joints and whose friction a log tells from that of its joints."""
+    return CoupledMotors.told_by(mechanism.transmission, joints, *(np.concatenate([getattr(part, key) for part in log.stretches])
+                                                                   for key in ("dq", "ddq", "tau")))
+
+
+def fit_inertia(log: Log, mechanism: Mechanism, joints: Sequence[str], of_links: bool = True) -> tuple[InertialFit, Equations]:
+    """Links' inertia, and friction of motors that move several joints, from the torques of some joints; equations about them.
 
     Parameters
     ----------
@@ -224,53 +259,59 @@ def fit_inertia(log: Log, mechanism: Mechanism, joints: Sequence[str]) -> tuple[
         The model.
     joints : sequence of str
         Whose torques count.
+    of_links : bool
+        Whether links are sought, too; else they are the model's.
 
     Raises
     ------
     FitError
         If none of them moves.
     """
-    found, equations = _converged(log, mechanism, joints, (0.0,))
-    constants = most_likely(found.information.values())[0].constants
-    return _converged(log, mechanism, joints, (constants,)) if constants else (found, equations)
+    shared = Shared(LinkPrior(mechanism), of_links, coupled_motors(log, mechanism, joints))
+    found, equations = _converged(log, mechanism, joints, shared, (0.0,))
+    constants = most_likely(found.information.values(), shared)[0].constants if of_links else 0.0
+    return _converged(log, mechanism, joints, shared, (constants,)) if constants else (found, equations)
 
 
-def _converged(log: Log, mechanism: Mechanism, joints: Sequence[str],
+def _converged(log: Log, mechanism: Mechanism, joints: Sequence[str], shared: Shared,
                constants: Sequence[float]) -> tuple[InertialFit, Equations]:
-    """Links, loads and friction in turn, with torque constants off by one of these parts."""
-    prior = LinkPrior(mechanism)
-    equations, frictions = Equations.of(log, mechanism, prior, joints), dict[str, Friction]()
-    y = np.zeros(prior.directions.shape[1])
+    """What joints share, loads and friction in turn, with torque constants off by one of these parts."""
+    equations, frictions = Equations.of(log, mechanism, shared, joints), dict[str, Friction]()
+    y = np.zeros(shared.count)
     for laws in (LAWS[:1], LAWS[:1], LAWS):             # friction's law is chosen last, beside inertia that is nearly right
         information = equations.information(y, frictions, laws)
         if not information:
             raise FitError("no joint moves as is needed to tell the links' inertia")
         frictions = {name: one.friction for name, one in information.items() if one.friction is not None}
-        found = InertialFit(prior, information, *most_likely(information.values(), constants))
+        found = InertialFit(shared, information, *most_likely(information.values(), shared, constants))
         y = found.y
         moved = replace(log, stretches=tuple(part.with_model(found.model(part.mechanism)) for part in log.stretches))
-        equations = Equations.of(moved, found.model(mechanism), prior, joints)
+        equations = Equations.of(found.motors.left_out_of(moved), found.model(mechanism), shared, joints)
     return found, equations
 
 
-def most_likely(information: Iterable[Information], constants: Sequence[float] = (0.0, *_CONSTANTS)) -> tuple[Scatter, float]:
+def most_likely(information: Iterable[Information], shared: Shared,
+                constants: Sequence[float] = (0.0, *_CONSTANTS)) -> tuple[Scatter, float]:
     """The most likely scatter, and the logarithm of its likelihood over that of none.
 
     Torque constants are off by one of these parts; by the first unless another is far more likely.
     """
-    found, best = list(information), []
+    found, best, none = list(information), [], Scatter(0.0, 0.0)
+    if not shared.of_links:
+        return none, 0.0
+    right = _likelihood(found, shared, none)
     for one in constants:
         tried = [Scatter(shape, mass, one) for shape, mass in product(_SHAPES, _MASSES)]
-        best.append(max(((scatter, _likelihood(found, scatter)) for scatter in tried), key=lambda pair: pair[1]))
+        best.append(max(((scatter, _likelihood(found, shared, scatter) - right) for scatter in tried), key=lambda pair: pair[1]))
     likeliest = max(best, key=lambda pair: pair[1])
     return best[0] if best[0][1] > likeliest[1] - _CLEARLY else likeliest
 
 
-def _likelihood(information: Iterable[Information], scatter: Scatter) -> float:
-    """Logarithm over that of a right model, of a prior that is nearly normal."""
+def _likelihood(information: Iterable[Information], shared: Shared, scatter: Scatter) -> float:
+    """Logarithm over that of no unknowns, of a prior that is nearly normal."""
     found = list(information)
     matrix, moment = _summed(found, scatter)
-    root = scatter.root(len(moment) // PER_LINK)
+    root = shared.root(scatter)
     values, vectors = np.linalg.eigh(root @ matrix @ root)
     values, along = np.maximum(values, 0.0), vectors.T @ (root @ moment)
     return (sum(one.of_y(scatter.constants)[2] for one in found)

@@ -1,4 +1,4 @@
-"""The equation of motion of each joint as one in inertial parameters, and what it tells of them whatever its friction is."""
+"""The equation of motion of each joint as one in what joints share, and what it tells of that whatever its own friction is."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,6 +8,7 @@ import numpy as np
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.fit.inertia.link_prior import LinkPrior
+from stribeck.ident.fit.inertia.shared import Shared
 from stribeck.ident.fit.intervals import following, spread
 from stribeck.ident.fit.joint.general_motion import check_sign, motion_data
 from stribeck.ident.fit.joint.model_doubt import ModelDoubt
@@ -20,7 +21,7 @@ from stribeck.ident.log.motion.filtered_motion import Log
 from stribeck.ident.log.motion.motion_points import Motion
 from stribeck.ident.model.loads import LOADS, joint_loads
 from stribeck.ident.model.mechanism import Mechanism
-from stribeck.ident.model.regressor import changed, torque_regressor
+from stribeck.ident.model.regressor import changed
 
 LAWS = ("coulomb-viscous", "power", "stribeck", "stribeck-power")       # what friction may be while inertia is sought
 _LOADS = ("torque", "bending", "normal")        # and by which load it may grow; growth by 0 is none
@@ -85,22 +86,22 @@ class Information:
                 0.5 * float(self.moment[-1] ** 2 / own - np.log(own * constants**2)))
 
 
-def slopes_of(log: Log, mechanism: Mechanism, prior: LinkPrior, motions: Mapping[str, Motion]) -> dict[str, Array]:
+def slopes_of(log: Log, mechanism: Mechanism, shared: Shared, motions: Mapping[str, Motion]) -> dict[str, Array]:
     """Torque of each joint per unit of y as its points see it, shape (N, k)."""
     seen = {name: motion.seen.tocsc() for name, motion in motions.items()}
-    out = {name: np.zeros((len(motion.points), prior.directions.shape[1])) for name, motion in motions.items()}
+    out = {name: np.zeros((len(motion.points), shared.count)) for name, motion in motions.items()}
     first = {name: np.cumsum([0, *(rows.stop - rows.start for _, rows in motion.cuts)]) for name, motion in motions.items()}
     for k, part in enumerate(log.stretches):
         for start in range(0, len(part.t), _BLOCK):
             stop = min(start + _BLOCK, len(part.t))
-            Y = torque_regressor(mechanism, part.q[start:stop], part.dq[start:stop], part.ddq[start:stop])
+            slopes = shared.slopes(mechanism, part.q[start:stop], part.dq[start:stop], part.ddq[start:stop])
             for name, motion in motions.items():
                 j = mechanism.names.index(name)
                 for begin, (stretch, rows) in zip(first[name], motion.cuts, strict=False):
                     low, high = max(start, rows.start), min(stop, rows.stop)
                     if stretch == k and low < high:
                         own = slice(begin + low - rows.start, begin + high - rows.start)
-                        out[name] += seen[name][:, own] @ (Y[low - start:high - start, j] @ prior.directions)
+                        out[name] += seen[name][:, own] @ slopes[low - start:high - start, j]
     return out
 
 

@@ -25,7 +25,7 @@ from scipy.sparse import csr_array, diags_array
 
 from stribeck.ident.arrays import Array, Groups
 from stribeck.ident.errors import FitError
-from stribeck.ident.log.motion.filtered_motion import Log
+from stribeck.ident.log.motion.filtered_motion import Log, Stretch
 from stribeck.ident.log.motion.low_pass import SETTLING, low_pass
 from stribeck.ident.log.motion.position_cutoff import BANDWIDTH
 from stribeck.ident.log.strokes import REST_TOLERANCE
@@ -52,9 +52,7 @@ class Motion:
     tau : ndarray, shape (M,)
         Measured torque [N·m or N].
     rigid, gravity : ndarray, shape (M,)
-        The model's torque with rotor inertia, and its part at rest [N·m or N].
-    rotor : float
-        Inertia of the rotor at the joint; 0 where the arm file does not know it [kg·m² or kg].
+        The model's torque with the inertia of rotors that the arm file states, and its part at rest [N·m or N].
     loads : dict of str to ndarray, shape (M,)
         The model's loads.
     between_reversals : ndarray of int, shape (M,)
@@ -85,7 +83,6 @@ class Motion:
     tau: Array
     rigid: Array
     gravity: Array
-    rotor: float
     loads: dict[str, Array]
     between_reversals: Groups
     others_move: bool
@@ -145,18 +142,20 @@ def reduce_motion(log: Log, joint: str) -> Motion:
     q, dq, ddq, tau, rigid, gravity, known = (joined([getattr(part, key) for part, _ in cuts])
                                        for key in ("q", "dq", "ddq", "tau", "rigid", "gravity", "known"))
     begins = np.cumsum([0, *(rows.stop - rows.start for _, rows in cuts)])
-    sure = _sure(np.abs(dq) >= least, round(_RESTS / bandwidth / dt), round(log.blur / dt))
+    rest, blur = round(_RESTS / bandwidth / dt), round(log.blur / dt)
+    sure = _sure(np.abs(dq) >= least, rest, blur)
     sure &= minimum_filter1d(known, 5)                      # an acceleration reaches two samples to either side
+    for rate in _motor_rates(cuts, column):
+        sure &= _sure(np.abs(rate) >= _REST * np.quantile(np.abs(rate), 0.999), rest, blur)
     points, seen = _points(np.where(sure & (np.abs(dq) >= least), np.sign(dq), 0.0), begins, bandwidth * dt, border)
     if not len(points):
         raise FitError(f"{joint} hardly moves: it never goes faster than {least:.2g} for {1.0 / bandwidth:.2g} s")
-    gear = run.arm.joint(joint)
-    rotor = gear.rotor_inertia * gear.ratio**2
+    rotors = np.concatenate([part.ddq[rows] @ part.run.rotor_inertia()[column] for part, rows in cuts])
     others = [np.delete(part.q[rows], column, axis=1) for part, rows in cuts]
     span = [np.max([part.max(axis=0) for part in others], axis=0) - np.min([part.min(axis=0) for part in others], axis=0)]
     moves, prismatic = dt * float(np.sum(np.abs(dq) >= least)), bool(parts[0].prismatic[column])
-    return Motion(joint, np.concatenate([part.t[rows] for part, rows in cuts]), q, dq, ddq, tau, rigid + rotor * ddq, gravity,
-                  rotor, {load: joined([part.loads[load] for part, _ in cuts]) for load in LOADS},
+    return Motion(joint, np.concatenate([part.t[rows] for part, rows in cuts]), q, dq, ddq, tau, rigid + rotors, gravity,
+                  {load: joined([part.loads[load] for part, _ in cuts]) for load in LOADS},
                   split_at_reversals(dq, least, begins), bool(np.max(span, initial=0.0) > REST_TOLERANCE), prismatic, least,
                   points, seen,
                   np.array([part.run.label for part, _ in cuts])[np.searchsorted(begins, points, "right") - 1],
@@ -164,6 +163,15 @@ def reduce_motion(log: Log, joint: str) -> Motion:
                   f"{least:.2g} {'m' if prismatic else 'rad'}/s it may rest or turn back"
                   + (f"; positions are so coarse or noisy that what is quicker than {bandwidth:.2g} Hz is filtered away"
                      if bandwidth < BANDWIDTH else ""), where)
+
+
+def _motor_rates(cuts: Sequence[tuple[Stretch, slice]], column: int) -> list[Array]:
+    """Velocities of the motors that move this joint and others, shape (M,) each: one that rests pushes either way."""
+    coupled = cuts[0][0].mechanism.transmission
+    if coupled is None:
+        return []
+    rates = np.concatenate([coupled.of_motors(part.dq[rows]) for part, rows in cuts])
+    return [rates[:, motor] for motor in coupled.motors_of(column)]
 
 
 def _least_speed(joint: str, dq: Array, cutoff: float, unit: str) -> float:

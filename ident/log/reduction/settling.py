@@ -159,7 +159,4 @@ def _off_line(t: Array, q: Array, rows: slice, lag: int) -> Array:
 
 def _inertia(run: Run, mechanism: Mechanism, q: Array, own: tuple[np.ndarray, np.ndarray]) -> Array:
     """Inertia of links and rotor that the own joint's torque accelerates, over the accelerations of all joints, shape (S, n)."""
-    inertia = mass_matrix(mechanism, q)[own]
-    table = [run.arm.joint(name) for name in run.names]
-    inertia[own] += np.array([one.rotor_inertia * one.ratio**2 for one in table])[own[1]]
-    return np.asarray(inertia)
+    return np.asarray(mass_matrix(mechanism, q)[own] + run.rotor_inertia()[own[1]])
