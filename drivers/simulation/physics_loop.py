@@ -70,6 +70,8 @@ class PhysicsLoop:
         self.loops: list[VelocityLoop] = [*self._stiff_loops] or [VelocityLoop(*row) for row in rows.tolist()]
         phases = rng.uniform(0.0, 2.0 * np.pi, n).tolist()
         self._frictions = [Friction(joint, phase, dt) for joint, phase in zip(truth.joints, phases, strict=True)]
+        self._motors, self._motor_frictions = physics.motors, physics.motors.frictions(truth, dt)
+        model.tendon_solref_fri[physics.motors.tendons] = [2.0 * dt, 1.0]
         self._direction = [0.0] * n
         self._delay = np.rint(truth.column("torque_delay") / dt).astype(int)
         self._history = np.tile(load, (int(self._delay.max()) + 1, 1))
@@ -105,7 +107,11 @@ class PhysicsLoop:
         q, dq, dry = data.qpos, data.qvel, model.dof_frictionloss
         model.dof_damping[drives] = [friction.settle(data.time, *here) for friction, *here in zip(
             frictions, q[drives].tolist(), dq[drives].tolist(), self._load, self._transmitted, strict=True)]
+        for tendon, ratios, own in zip(self._motors.tendons, self._motors.ratios, self._motor_frictions, strict=True):
+            model.tendon_damping[tendon] = own.settle(data.time, ratios @ q[drives], ratios @ dq[drives], 0.0, 0.0)
         for _ in range(self._substeps):
+            for tendon, ratios, own in zip(self._motors.tendons, self._motors.ratios, self._motor_frictions, strict=True):
+                model.tendon_frictionloss[tendon] = own.dry(float(ratios @ dq[drives]))
             speeds = dq[drives].tolist()
             dry[drives] = [friction.dry(speed) for friction, speed in zip(frictions, speeds, strict=True)]
             torque = (self._stiff_step if self._stiff_loops else self._step)(targets, speeds)
@@ -134,7 +140,7 @@ class PhysicsLoop:
     def wait(self, duration: float) -> None:
         """Let time pass at rest without a step of the physics [s]: warm-up and friction that grows at rest go on."""
         self._data.time += duration
-        for friction in self._frictions:
+        for friction in (*self._frictions, *self._motor_frictions):
             friction.wait(duration)
 
     def reported_torque(self) -> Array:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from stribeck.drivers.arm import Array
 from stribeck.drivers.simulation.flexible_links import Beam, make_flexible
+from stribeck.drivers.simulation.motor_friction import SharedMotors, add_tendons, shared_motors
 from stribeck.drivers.simulation.truth import Truth, armature
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.errors import InputError
@@ -71,6 +72,8 @@ class PhysicsModel:
         The joints.
     truth : Truth
         What the model was made by.
+    motors : SharedMotors
+        Motors that move several joints.
     """
 
     model: "mujoco.MjModel"
@@ -78,6 +81,7 @@ class PhysicsModel:
     beams: dict[int, Beam]
     names: tuple[str, ...]
     truth: Truth
+    motors: SharedMotors
 
     def stand(self, data: "mujoco.MjData", q: Array) -> None:
         """Put the drives at q, shape (n,), at rest, and bend the springs as the links' weight does."""
@@ -125,7 +129,9 @@ def physics_model(arm: ArmFile, names: tuple[str, ...], truth: Truth) -> Physics
                 frictionloss=0.0, stiffness=joint.stiffness, damping=joint.stiffness_damping)
             if drive.frame is not None:
                 spring.set_frame(drive.frame)
+    add_tendons(spec, arm.transmission_of(names))
     model = spec.compile()
+    motors = shared_motors(model, arm, names, truth)
     model.body_mass[:] *= 1.0 + truth.mass_error
     model.body_inertia[:] *= 1.0 + truth.mass_error
     model.jnt_limited[:] = 0
@@ -134,7 +140,7 @@ def physics_model(arm: ArmFile, names: tuple[str, ...], truth: Truth) -> Physics
     model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_EULERDAMP)
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET      # a simulation that diverges reports nan instead
     mujoco.mj_setConst(model, mujoco.MjData(model))
-    return PhysicsModel(model, _axes(model, names, truth, beams), beams, names, truth)
+    return PhysicsModel(model, _axes(model, names, truth, beams), beams, names, truth, motors)
 
 
 def _spring(joint: str) -> str:

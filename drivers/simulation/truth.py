@@ -4,6 +4,7 @@ Written apart from the estimator: the laws, loads and bearings here are those of
 nothing in ``ident`` reads them.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
@@ -82,11 +83,21 @@ class JointTruth(Knobs):
         return {"static" + end: table["coulomb" + end] for end in ("", "_coefficient") if "coulomb" + end in table} | table
 
 
+class MotorTruth(JointTruth):
+    """Friction of a motor that moves several joints; it goes with no load."""
+
+    load: Literal["none"] = "none"
+    bearing: None = None
+    armature: None = None
+    flexible_link: None = None
+
+
 class _ArmTruth(Knobs):
     seed: NonNegativeInt = 0
     payload: Tool = Tool()
     mass_error: Annotated[float, Field(gt=-1.0)] = 0.0
     joints: dict[str, dict[str, Any]] = {}
+    motors: dict[str, MotorTruth] = {}
 
 
 class _Border(BaseModel):
@@ -111,12 +122,18 @@ class Truth:
         Fraction by which all link masses and inertias exceed the model's.
     joints : tuple of JointTruth
         Friction and knobs.
+    motors : mapping of int to MotorTruth
+        Friction of motors that move several joints.
+    ratios : ndarray, shape (n, n), optional
+        Travel of each motor (row) per travel of each joint, where motors move several.
     """
 
     seed: int
     payload: Tool
     mass_error: float
     joints: tuple[JointTruth, ...]
+    motors: Mapping[int, MotorTruth] = field(default_factory=dict)
+    ratios: Array | None = None
     _columns: dict[str, Array] = field(default_factory=dict, repr=False, compare=False)
 
     def column(self, knob: str) -> Array:
@@ -137,7 +154,19 @@ class Truth:
         coulomb = self.column("coulomb") + self.column("coulomb_coefficient") * load + loss
         static = self.column("static") + self.column("static_coefficient") * load + loss
         fading = np.exp(-np.abs(dq / self.column("stribeck_velocity")) ** self.column("stribeck_exponent"))
-        return np.asarray((coulomb + (static - coulomb) * fading) * np.sign(dq) + self.column("viscous") * dq)
+        return np.asarray((coulomb + (static - coulomb) * fading) * np.sign(dq) + self.column("viscous") * dq
+                          + self._of_motors(dq))
+
+    def _of_motors(self, dq: Array) -> Array | float:
+        """What the motors that move several joints add."""
+        if self.ratios is None:
+            return 0.0
+        rate, torque = dq @ self.ratios.T, np.zeros(dq.shape)
+        for motor, truth in self.motors.items():
+            w = rate[..., motor]
+            fading = np.exp(-np.abs(w / truth.stribeck_velocity) ** truth.stribeck_exponent)
+            torque[..., motor] = (truth.coulomb + (truth.static - truth.coulomb) * fading) * np.sign(w) + truth.viscous * w
+        return np.asarray(torque @ self.ratios)
 
 
 def gear_loss(efficiency: Array | float, dq: Array | float, transmitted: Array | float) -> Array:
@@ -170,7 +199,21 @@ def read_truth(arm: ArmFile, names: tuple[str, ...]) -> Truth:
         if joint.load == "normal" and joint.bearing is None:
             raise InputError(f"{arm.path}: simulation.joints.{name}: load = \"normal\" needs a bearing")
         _check_springs(arm, name, joint)
-    return Truth(table.seed, table.payload, table.mass_error, tuple(joints[name] for name in names))
+    return Truth(table.seed, table.payload, table.mass_error, tuple(joints[name] for name in names),
+                 *_motors(arm, names, table.motors))
+
+
+def _motors(arm: ArmFile, names: tuple[str, ...], stated: Mapping[str, MotorTruth]) -> tuple[dict[int, MotorTruth], Array | None]:
+    """Motors that move several joints, and how all motors do."""
+    transmission = arm.transmission_of(names)
+    shared = () if transmission is None else tuple(names[motor] for motor in transmission.shared)
+    for name in stated:
+        if name not in shared:
+            raise InputError(f"{arm.path}: [simulation.motors.{name}]: {unknown_name('motor of several joints', name, shared)}; "
+                             "[transmission] says which these are")
+    if transmission is None:
+        return {}, None
+    return {names.index(name): stated.get(name, MotorTruth()) for name in shared}, transmission.ratios
 
 
 def armature(arm: ArmFile, name: str, joint: JointTruth) -> float:

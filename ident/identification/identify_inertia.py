@@ -50,7 +50,7 @@ def identify_inertia(chosen: ChosenRuns, reduced: ReducedRuns) -> tuple[ReducedR
     of_links = wish == "fit" or (wish == "auto" and contradicted(log, reduced.mechanism, joints))
     if not of_links and coupled_motors(log, reduced.mechanism, joints) is None:
         return reduced, TRUSTED
-    fit, equations = fit_inertia(log, reduced.mechanism, joints, of_links)
+    fit, equations = fit_inertia(log, reduced.mechanism, joints, of_links, reduced.options.law)
     doubts = {name: partial(equations.doubt, fit, name) for name in equations.motions}
     why = "the torques contradict the model's masses" if wish == "auto" else "the links' inertia was fitted to the torques"
     said = (_said(fit, why),) if of_links else ()

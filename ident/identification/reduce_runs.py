@@ -12,7 +12,7 @@ from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.arrays import Array
 from stribeck.ident.fit.arm.between_runs import with_deviation
 from stribeck.ident.fit.arm.unknown_tool import ToolFit, seek_tool
-from stribeck.ident.fit.inertia.coupled_motors import NO_MOTORS, MotorFriction
+from stribeck.ident.fit.inertia.motor_friction import NO_MOTORS, MotorFriction
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identification.choose_runs import ChosenRuns
 from stribeck.ident.log.finding import Finding

@@ -2,49 +2,122 @@ r"""Motors that move several joints: what their friction and inertia add to the 
 
 With motor travel :math:`\varphi = R\, q`, and virtual work,
 
-.. math:: \tau_j \ni \sum_k R_{kj}\,(c_k\, \mathrm{sgn}\, \dot\varphi_k + v_k \dot\varphi_k + I_k \ddot\varphi_k)
+.. math:: \tau_j \ni \sum_k R_{kj}\,(f_k(\dot\varphi_k) + I_k \ddot\varphi_k)
 
-so that each joint of such a motor tells of the same c, v and I. What a motor and its joint rub by themselves look alike while one
-joint moves alone, or several in step: only where the parts that two joints give a motor's travel go opposite ways can their friction
-be told apart.
+so that each joint of such a motor tells of the same friction f and inertia I. What a motor and its joint rub by themselves look alike
+while one joint moves alone, or several in step: only where the parts that two joints give a motor's travel go opposite ways can their
+friction be told apart.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from stribeck.ident.arrays import Array
+from stribeck.ident.fit.inertia.motor_friction import INERTIA, MotorFriction, RubbingMotor
+from stribeck.ident.laws.law import Law
+from stribeck.ident.laws.law_table import law_named, unit
 from stribeck.ident.laws.parameter import Parameter, verdict
-from stribeck.ident.log.motion.filtered_motion import Log
 from stribeck.ident.model.transmission import Transmission
 
-TERMS = ("coulomb", "viscous", "inertia")
+LAWS = ("coulomb-viscous", "stribeck", "power")     # what a motor's friction may be, the simplest first
 _NORMAL = 1.96
 _OPPOSITE = 0.1         # part of the samples in which both joints move that have to move the motor opposite ways
 _MOVES = 0.01           # part of its greatest speed from which a joint counts as moving
+_KNEES = 6              # speeds at which friction may have fallen from a static level,
+_LOWEST, _HIGHEST = 0.02, 0.5       # between these quantiles of the motor's speeds,
+_EXPONENTS = 0.4, 0.6, 0.8          # and exponents of viscous friction, that are tried
+_STEP = 1e-4            # of a logarithm, for slopes
+
+
+@dataclass(frozen=True)
+class CoupledMotor:
+    """A motor of unknown friction and inertia, about what is known of it.
+
+    Attributes
+    ----------
+    motor : int
+        Which motor.
+    law : Law
+        Of its friction.
+    values : mapping of str to float
+        Parameters of the law at which its slopes are taken.
+    sizes : tuple of float
+        Torque [N·m or N], speed and acceleration by which its parameters are measured.
+    """
+
+    motor: int
+    law: Law
+    values: Mapping[str, float]
+    sizes: tuple[float, float, float]
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """Its parameters: those in which it is linear, logarithms of the others, and the inertia."""
+        return (*self.law.linear, *self.law.nonlinear, INERTIA)
+
+    @cached_property
+    def units(self) -> Array:
+        """What a parameter of 1 stands for: by it the torque of a joint is as large as the torques are."""
+        torque, speed, acceleration = self.sizes
+        at = {name: self.values[name] for name in self.law.nonlinear}
+        sizes = np.abs(self.law.columns(np.array([speed]), None, at)[0])
+        linear = torque / np.where(sizes > 1e-3, sizes, 1.0)
+        return np.array([*linear, *np.ones(len(self.law.nonlinear)), torque / acceleration])
+
+    def slopes(self, rate: Array, acceleration: Array) -> Array:
+        """Torque of the motor per parameter, shape (N, p)."""
+        at = {name: self.values[name] for name in self.law.nonlinear}
+        columns = [self.law.columns(rate, None, at)]
+        for name in at:
+            up, down = (self.law.torque(rate, {**self.values, name: at[name] * np.exp(way * _STEP)}) for way in (1.0, -1.0))
+            columns.append(((up - down) / (2.0 * _STEP))[:, None])
+        return np.asarray(np.column_stack((*columns, acceleration)) * self.units)
+
+    def at(self, y: Array) -> "CoupledMotor":
+        """The same about parameters y, shape (p,)."""
+        values = dict(zip(self.terms, (self.units * y).tolist(), strict=True))
+        moved = {name: self.values[name] * float(np.exp(np.clip(values[name], -1.0, 1.0))) for name in self.law.nonlinear}
+        return replace(self, values={name: values[name] for name in self.law.linear} | moved)
+
+    def found(self, y: Array, covariance: Array, prismatic: bool) -> RubbingMotor:
+        """What was found, with intervals."""
+        values, errors = self.at(y).values, self.units * np.sqrt(np.diag(covariance))
+        parameters = {}
+        for name, value, error in zip(self.terms, (self.units * y).tolist(), errors.tolist(), strict=True):
+            if name in self.law.nonlinear:
+                value, low, high = values[name], values[name] * np.exp(-_NORMAL * error), values[name] * np.exp(_NORMAL * error)
+                error = value * error
+            else:
+                low, high = max(0.0, value - _NORMAL * error), value + _NORMAL * error
+            parameters[name] = Parameter(float(value), float(error), float(low), float(high), unit(name, prismatic),
+                                         verdict(value, low, high))
+        return RubbingMotor(self.law.name, parameters)
 
 
 @dataclass(frozen=True)
 class CoupledMotors:
-    """Unknown friction and inertia of some motors, `TERMS` of each one after the other.
+    """Motors of unknown friction and inertia; parameters of one after the other.
 
     Attributes
     ----------
     transmission : Transmission
         How they move the joints.
-    motors : tuple of int
-        Which of its motors.
-    units : ndarray, shape (m, 3)
-        What a parameter of 1 stands for: by it the torque of a joint is as large as the torques are.
+    members : tuple of CoupledMotor
+        The motors.
+    speeds : tuple of (float, float)
+        Of each, between which its friction may fall from a static level.
     """
 
     transmission: Transmission
-    motors: tuple[int, ...]
-    units: Array
+    members: tuple[CoupledMotor, ...]
+    speeds: tuple[tuple[float, float], ...]
 
     @classmethod
-    def told_by(cls, transmission: Transmission | None, joints: Sequence[str], dq: Array, ddq: Array, tau: Array) -> "CoupledMotors | None":
+    def told_by(cls, transmission: Transmission | None, joints: Sequence[str], dq: Array, ddq: Array,
+                tau: Array) -> "CoupledMotors | None":
         """Those whose friction some joints' motion tells apart from that of their joints; None where there are none.
 
         Parameters
@@ -58,87 +131,94 @@ class CoupledMotors:
         """
         if transmission is None:
             return None
-        counts = {transmission.names.index(name) for name in joints}
-        motors = tuple(k for k in transmission.shared
-                       if counts.issuperset(np.flatnonzero(transmission.ratios[k])) and goes_opposite_ways(transmission, k, dq))
-        if not motors:
-            return None
-        rate, acceleration = (transmission.of_motors(values)[:, motors] for values in (dq, ddq))
-        torque = np.array([_size(tau[:, np.flatnonzero(transmission.ratios[k])].max(axis=1)) for k in motors])
-        return cls(transmission, motors, np.column_stack((torque, torque / _sizes(rate), torque / _sizes(acceleration))))
+        counts, members, speeds = {transmission.names.index(name) for name in joints}, [], []
+        rate, acceleration = transmission.of_motors(dq), transmission.of_motors(ddq)
+        for motor in transmission.shared:
+            row = np.flatnonzero(transmission.ratios[motor])
+            if counts.issuperset(row) and goes_opposite_ways(transmission, motor, dq):
+                sizes = tuple(map(_size, (tau[:, row], rate[:, motor], acceleration[:, motor])))
+                members.append(CoupledMotor(motor, law_named(LAWS[0]), {}, sizes))
+                speed = np.abs(rate[:, motor])
+                low, high = np.quantile(speed[speed > _MOVES * speed.max()], (_LOWEST, _HIGHEST))
+                speeds.append((float(low), float(high)))
+        return cls(transmission, tuple(members), tuple(speeds)) if members else None
 
     @property
     def count(self) -> int:
         """Number of parameters."""
-        return self.units.size
+        return sum(len(one.terms) for one in self.members)
+
+    @property
+    def bounds(self) -> tuple[Array, Array]:
+        """Least and greatest parameters: friction and inertia are not negative, and logarithms move by 1 at most."""
+        free = np.concatenate([[name in one.law.nonlinear for name in one.terms] for one in self.members])
+        return np.where(free, -1.0, 0.0), np.where(free, 1.0, np.inf)
+
+    def moves(self, joint: int) -> bool:
+        """Whether one of them moves this joint."""
+        return any(self.transmission.ratios[one.motor, joint] != 0.0 for one in self.members)
 
     def slopes(self, dq: Array, ddq: Array) -> Array:
-        """Torque of every joint per parameter, shape (N, n, 3 m)."""
-        rate, acceleration = (self.transmission.of_motors(values)[:, self.motors] for values in (dq, ddq))
-        terms = self.units * np.stack((np.sign(rate), rate, acceleration), axis=-1)
-        return np.asarray(np.einsum("imk,mj->ijmk", terms, self.transmission.ratios[list(self.motors)])
-                          .reshape(*dq.shape, self.count))
+        """Torque of every joint per parameter, shape (N, n, p)."""
+        rate, acceleration = self.transmission.of_motors(dq), self.transmission.of_motors(ddq)
+        return np.concatenate([one.slopes(rate[:, one.motor], acceleration[:, one.motor])[:, None]
+                               * self.transmission.ratios[one.motor][:, None] for one in self.members], axis=2)
 
-    def friction(self, y: Array, covariance: Array, prismatic: Array) -> "MotorFriction":
+    def at(self, y: Array) -> "CoupledMotors":
+        """The same about parameters y, shape (p,)."""
+        return replace(self, members=tuple(one.at(own) for one, own in self._each(y)))
+
+    def found(self, y: Array, covariance: Array, prismatic: Array) -> MotorFriction:
         """What was found, with intervals.
 
         Parameters
         ----------
-        y : ndarray, shape (3 m,)
+        y : ndarray, shape (p,)
             Parameters.
-        covariance : ndarray, shape (3 m, 3 m)
+        covariance : ndarray, shape (p, p)
             Their covariance.
         prismatic : ndarray of bool, shape (n,)
             Which joints slide.
         """
-        values, errors = (self.units * numbers.reshape(-1, len(TERMS)) for numbers in (y, np.sqrt(np.diag(covariance))))
-        found = {}
-        for motor, own, off in zip(self.motors, values.tolist(), errors.tolist(), strict=True):
-            units = ("N", "N·s/m", "kg") if prismatic[motor] else ("N·m", "N·m·s/rad", "kg·m²")
-            found[self.transmission.names[motor]] = {
-                term: Parameter(value, error, low := max(0.0, value - _NORMAL * error), high := value + _NORMAL * error, unit,
-                                verdict(value, low, high))
-                for term, value, error, unit in zip(TERMS, own, off, units, strict=True)}
-        return MotorFriction(found)
+        rows = self._each(np.arange(len(y)))
+        return MotorFriction({self.transmission.names[one.motor]: one.found(y[own], covariance[np.ix_(own, own)],
+                                                                            bool(prismatic[one.motor])) for one, own in rows})
 
-
-@dataclass(frozen=True)
-class MotorFriction:
-    """Friction of motors that move several joints, and their inertia beside that which the arm file states.
-
-    Attributes
-    ----------
-    parameters : mapping of str to mapping of str to Parameter
-        `TERMS` by motor.
-    """
-
-    parameters: Mapping[str, Mapping[str, Parameter]]
-
-    def torque(self, transmission: Transmission, dq: Array, ddq: Array | None = None) -> Array:
-        """What the motors add to the torques of the joints, shape (N, n) [N·m or N].
+    def likeliest(self, laws: Sequence[str], misfit: Callable[["CoupledMotors"], float], points: int) -> "CoupledMotors":
+        """With the laws by which a misfit is least, each parameter more costing the logarithm of the number of points (Schwarz).
 
         Parameters
         ----------
-        transmission : Transmission
-            Of the arm.
-        dq : ndarray, shape (N, n)
-            Velocities of the joints.
-        ddq : ndarray, shape (N, n), optional
-            Accelerations; without them, friction alone is counted.
+        laws : sequence of str
+            On offer beside the present one, of `LAWS`.
+        misfit : callable
+            Sum of squared whitened residuals of all joints with these motors.
+        points : int
+            How many residuals.
         """
-        motors = tuple(map(transmission.names.index, self.parameters))
-        values = [float(own[term].value or 0.0) for own in self.parameters.values() for term in TERMS]
-        one = CoupledMotors(transmission, motors, np.ones((len(motors), len(TERMS))))
-        return np.asarray(one.slopes(dq, np.zeros_like(dq) if ddq is None else ddq) @ values)
+        offered = [law_named(name) for name in laws if name != LAWS[0]]
+        chosen, least = self, misfit(self) if offered else 0.0
+        for place, speeds in enumerate(self.speeds):
+            for law in offered:
+                for values in _starts(law, speeds):
+                    members = list(chosen.members)
+                    members[place] = replace(members[place], law=law, values=values)
+                    tried = replace(chosen, members=tuple(members))
+                    found = misfit(tried) + (tried.count - self.count) * np.log(points)
+                    if found < least:
+                        chosen, least = tried, found
+        return chosen
 
-    def left_out_of(self, log: Log) -> Log:
-        """A log with the torques that its joints would have without these motors."""
-        return replace(log, stretches=tuple(
-            part if part.mechanism.transmission is None
-            else replace(part, tau=part.tau - self.torque(part.mechanism.transmission, part.dq, part.ddq)) for part in log.stretches))
+    def _each(self, y: Array) -> Iterator[tuple[CoupledMotor, Array]]:
+        ends = np.cumsum([len(one.terms) for one in self.members])
+        return zip(self.members, np.split(y, ends[:-1]), strict=True)
 
 
-NO_MOTORS = MotorFriction({})
+def _starts(law: Law, speeds: tuple[float, float]) -> list[dict[str, float]]:
+    """Where its parameters may be: those in which it is linear at zero."""
+    (name,) = law.nonlinear
+    tried = np.geomspace(*speeds, _KNEES).tolist() if name == law.knee else _EXPONENTS
+    return [dict.fromkeys(law.linear, 0.0) | {name: value} for value in tried]
 
 
 def goes_opposite_ways(transmission: Transmission, motor: int, dq: Array) -> bool:
@@ -163,7 +243,3 @@ def goes_opposite_ways(transmission: Transmission, motor: int, dq: Array) -> boo
 
 def _size(values: Array) -> float:
     return float(np.sqrt(np.mean(values**2))) or 1.0
-
-
-def _sizes(columns: Array) -> Array:
-    return np.array([_size(column) for column in columns.T])

@@ -13,7 +13,7 @@ friction is, has the form of a normal distribution; these add up. Its own fricti
 With the laws given this is least squares over everything at once: the other joints enter by their Schur complement.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -24,11 +24,14 @@ import numpy as np
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import FitError
 from stribeck.ident.fit.fit_result import FitResult
-from stribeck.ident.fit.inertia.coupled_motors import NO_MOTORS, CoupledMotors, MotorFriction
+from stribeck.ident.fit.inertia.coupled_motors import LAWS as MOTOR_LAWS
+from stribeck.ident.fit.inertia.coupled_motors import CoupledMotors
 from stribeck.ident.fit.inertia.joint_equation import LAWS, Friction, Information, LoadSlopes, informed, slopes_of
 from stribeck.ident.fit.inertia.link_prior import LinkPrior, Scatter
+from stribeck.ident.fit.inertia.motor_friction import NO_MOTORS, MotorFriction
 from stribeck.ident.fit.inertia.shared import Shared
 from stribeck.ident.fit.joint.model_doubt import ModelDoubt
+from stribeck.ident.fit.noise import Noise
 from stribeck.ident.log.motion.filtered_motion import Log
 from stribeck.ident.log.motion.motion_points import Motion, reduce_motion
 from stribeck.ident.model.base_parameters import BaseParameters, base_parameters
@@ -110,8 +113,8 @@ class InertialFit:
     def motors(self) -> MotorFriction:
         """Friction of the motors that move several joints, of those of which it is sought."""
         motors, links = self.shared.motors, self.shared.links
-        return NO_MOTORS if motors is None else motors.friction(self.y[links:], self._covariance[links:, links:],
-                                                                self.prior.mechanism.prismatic)
+        return NO_MOTORS if motors is None else motors.found(self.y[links:], self._covariance[links:, links:],
+                                                             self.prior.mechanism.prismatic)
 
     @cached_property
     def tool_mass(self) -> float:
@@ -197,19 +200,31 @@ class Equations:
         return slopes
 
     def information(self, y: Array, frictions: Mapping[str, Friction], laws: Sequence[str] = LAWS[:1]) -> dict[str, Information]:
-        """About y = 0, of a model that is at `y`, with frictions as far as they are known."""
+        """About y = 0, of a model whose links are at `y`, with frictions as far as they are known."""
         found = {}
         for name, motion in self.motions.items():
-            own = laws[:1] if self._has_shared_motor(name) else laws       # curvature may be the motor's, whose law has none
+            alone = self.shared.motors is None or not self.shared.motors.moves(self.mechanism.names.index(name))
+            own = laws if alone else laws[:1]                   # the friction of its motor may bend, too
             with suppress(FitError):            # a torque that opposes motion tells nothing
                 one = informed(motion, self.slopes(name, frictions.get(name)), own)
-                found[name] = replace(one, moment=one.moment + one.matrix @ np.append(y, 0.0))
+                found[name] = replace(one, moment=one.moment + one.matrix[:, :self.shared.links] @ y[:self.shared.links])
         return found
 
-    def _has_shared_motor(self, name: str) -> bool:
-        """Whether friction of a motor is sought that moves this joint and others."""
-        motors = self.shared.motors
-        return motors is not None and bool(motors.transmission.ratios[list(motors.motors), self.mechanism.names.index(name)].any())
+    def misfits(self, frictions: Mapping[str, Friction]) -> tuple[Callable[[CoupledMotors], float], int]:
+        """How well motors explain the torques of their joints about this model, as a function; and how many points that rests on."""
+        own = self.shared.motors
+        motions = {name: replace(motion, loads={frictions[name].load: motion.loads[frictions[name].load]})
+                   for name, motion in self.motions.items()
+                   if name in frictions and own is not None and own.moves(self.mechanism.names.index(name))}
+        noises: dict[str, Noise] = {}
+
+        def misfit(motors: CoupledMotors) -> float:
+            slopes = slopes_of(self.log, self.mechanism, Shared(self.shared.prior, False, motors), motions)
+            found = {name: informed(motion, slopes[name], LAWS[:1], noises.get(name)) for name, motion in motions.items()}
+            noises.update({name: one.noise for name, one in found.items() if name not in noises})
+            return sum(one.misfit for one in found.values())
+
+        return misfit, sum(len(motion.points) for motion in motions.values())
 
     def doubt(self, inertia: InertialFit, name: str, friction: FitResult | None = None) -> ModelDoubt:
         """What is left open of the torque of a joint; of its friction, too, where that is known to grow with a load."""
@@ -248,7 +263,8 @@ def coupled_motors(log: Log, mechanism: Mechanism, joints: Sequence[str]) -> Cou
                                                                    for key in ("dq", "ddq", "tau")))
 
 
-def fit_inertia(log: Log, mechanism: Mechanism, joints: Sequence[str], of_links: bool = True) -> tuple[InertialFit, Equations]:
+def fit_inertia(log: Log, mechanism: Mechanism, joints: Sequence[str], of_links: bool = True,
+                law: str = "auto") -> tuple[InertialFit, Equations]:
     """Links' inertia, and friction of motors that move several joints, from the torques of some joints; equations about them.
 
     Parameters
@@ -261,6 +277,8 @@ def fit_inertia(log: Log, mechanism: Mechanism, joints: Sequence[str], of_links:
         Whose torques count.
     of_links : bool
         Whether links are sought, too; else they are the model's.
+    law : str
+        Of friction, that was asked for; the motors have it, too, where they can.
 
     Raises
     ------
@@ -269,6 +287,13 @@ def fit_inertia(log: Log, mechanism: Mechanism, joints: Sequence[str], of_links:
     """
     shared = Shared(LinkPrior(mechanism), of_links, coupled_motors(log, mechanism, joints))
     found, equations = _converged(log, mechanism, joints, shared, (0.0,))
+    if shared.motors is not None:
+        frictions = {name: one.friction for name, one in found.information.items() if one.friction is not None}
+        laws = MOTOR_LAWS if law not in MOTOR_LAWS else (law,)
+        likely = shared.motors.likeliest(laws, *equations.misfits(frictions))
+        if likely is not shared.motors:
+            shared = replace(shared, motors=likely)
+            found, equations = _converged(log, mechanism, joints, shared, (0.0,))
     constants = most_likely(found.information.values(), shared)[0].constants if of_links else 0.0
     return _converged(log, mechanism, joints, shared, (constants,)) if constants else (found, equations)
 
@@ -283,10 +308,10 @@ def _converged(log: Log, mechanism: Mechanism, joints: Sequence[str], shared: Sh
         if not information:
             raise FitError("no joint moves as is needed to tell the links' inertia")
         frictions = {name: one.friction for name, one in information.items() if one.friction is not None}
-        found = InertialFit(shared, information, *most_likely(information.values(), shared, constants))
+        found = InertialFit(equations.shared, information, *most_likely(information.values(), shared, constants))
         y = found.y
         moved = replace(log, stretches=tuple(part.with_model(found.model(part.mechanism)) for part in log.stretches))
-        equations = Equations.of(found.motors.left_out_of(moved), found.model(mechanism), shared, joints)
+        equations = Equations.of(moved, found.model(mechanism), equations.shared.at(y), joints)
     return found, equations
 
 

@@ -14,6 +14,7 @@ from stribeck.ident.fit.joint.general_motion import check_sign, motion_data
 from stribeck.ident.fit.joint.model_doubt import ModelDoubt
 from stribeck.ident.fit.law_fit import Best, best_of, searched, supports
 from stribeck.ident.fit.law_on_points import parameter_names
+from stribeck.ident.fit.noise import WHITE, Noise
 from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.fit.variable_projection import Moments, residual_sums, rows_in_passes
 from stribeck.ident.laws.law_table import law_named
@@ -61,11 +62,17 @@ class Information:
         Its first derivative at y = 0.
     friction : Friction, optional
         That goes with it.
+    noise : Noise
+        Of what is left.
+    misfit : float
+        Sum of the squares of what is left, whitened.
     """
 
     matrix: Array
     moment: Array
     friction: Friction | None
+    noise: Noise = WHITE
+    misfit: float = 0.0
 
     def friction_level(self, motion: Motion) -> float:
         """Root mean square of the friction along a motion [N·m or N]."""
@@ -149,27 +156,55 @@ def slopes_of_loads(mechanism: Mechanism, prior: LinkPrior, q: Array, dq: Array,
     return slopes
 
 
-def informed(motion: Motion, slopes: Array, laws: Sequence[str]) -> Information:
-    """What a joint tells of y about the model of its motion; `laws`: what its friction may be, the simplest first.
+def informed(motion: Motion, slopes: Array, laws: Sequence[str], noise: Noise | None = None) -> Information:
+    """What a joint's general motion tells of y about the model of its motion, its torque constant last.
 
     Friction may differ between the directions and wave with position, too, which inertia shall not be blamed for.
+
+    Parameters
+    ----------
+    motion : Motion
+        Of the joint.
+    slopes : ndarray, shape (N, k)
+        Torque per unit of y at its points.
+    laws : sequence of str
+        What its friction may be, the simplest first.
+    noise : Noise, optional
+        By which the misfit is measured; default what is found.
 
     Raises
     ------
     FitError
         If torque opposes motion.
     """
-    rigid = motion.view(motion.rigid)
-    slopes = np.column_stack((slopes, rigid))
-    told = np.flatnonzero(np.abs(slopes).max(axis=0) > _UNSEEN * max(float(np.abs(slopes).max()), 1e-300))
-    columns = {f"y_{k}": slopes[:, k] for k in told}
     base = motion_data(motion, "model", ModelDoubt.none(len(slopes)))
     check_sign(base)
     beside = [np.abs(motion.dq)]
     if not motion.prismatic:
         beside += [np.sign(motion.dq) * wave(turns * motion.q) for wave, turns in product((np.sin, np.cos), (1, 2))]
     base = replace(base, nuisance={**base.nuisance, **{f"beside_{k}": motion.view(values) for k, values in enumerate(beside)}})
-    offered = {load: values for load, values in motion.loads.items() if load in _LOADS and np.isfinite(values).all()}
+    return told(base, motion.loads, np.column_stack((slopes, motion.view(motion.rigid))), laws, noise)
+
+
+def told(base: FitPoints, loads: Mapping[str, Array], slopes: Array, laws: Sequence[str], noise: Noise | None = None) -> Information:
+    """What points of a joint tell of y, whatever its friction is.
+
+    Parameters
+    ----------
+    base : FitPoints
+        Of the joint.
+    loads : mapping of str to ndarray
+        That its friction may grow with; some that are not finite do not count.
+    slopes : ndarray, shape (N, k)
+        Torque per unit of y.
+    laws : sequence of str
+        What its friction may be, the simplest first.
+    noise : Noise, optional
+        By which the misfit is measured; default what is found.
+    """
+    seen = np.flatnonzero(np.abs(slopes).max(axis=0) > _UNSEEN * max(float(np.abs(slopes).max()), 1e-300))
+    columns = {f"y_{k}": slopes[:, k] for k in seen}
+    offered = {load: values for load, values in loads.items() if load in _LOADS and np.isfinite(values).all()}
     load, best = _best(base, offered, columns, laws)
     points, law, names = best.whole.data, best.whole.law, tuple(best.values)
     at = [names.index(name) for name in columns]
@@ -184,9 +219,11 @@ def informed(motion: Motion, slopes: Array, laws: Sequence[str]) -> Information:
     wider = max(wider, (1.0 + next_) / (1.0 - next_))           # inertia is slow: residuals that follow each other count the more
     found = np.array([best.values[name] for name in columns])
     friction = Friction(law.name, load, {name: best.values[name] for name in law.parameters(True)})
-    out = Information(np.zeros((slopes.shape[1],) * 2), np.zeros(slopes.shape[1]), friction)
-    out.matrix[np.ix_(told, told)] = matrix / wider
-    out.moment[told] = (moment + matrix @ found) / wider
+    grid = {name: np.array([best.values[name]]) for name in law.nonlinear}
+    misfit = float(Moments.of(points, law, grid).solve(noise or best.noise).misfit[0])
+    out = Information(np.zeros((slopes.shape[1],) * 2), np.zeros(slopes.shape[1]), friction, best.noise, misfit)
+    out.matrix[np.ix_(seen, seen)] = matrix / wider
+    out.moment[seen] = (moment + matrix @ found) / wider
     return out
 
 

@@ -1,10 +1,10 @@
 """What torques of several joints have in common: the inertia of links, and friction of motors that move several joints."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import block_diag
-from scipy.optimize import nnls
+from scipy.optimize import lsq_linear
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.fit.inertia.coupled_motors import CoupledMotors
@@ -50,6 +50,10 @@ class Shared:
             parts.append(self.motors.slopes(dq, ddq))
         return np.concatenate(parts, axis=2)
 
+    def at(self, y: Array) -> "Shared":
+        """The same with slopes of the motors' torque about y, shape (k,)."""
+        return self if self.motors is None else replace(self, motors=self.motors.at(y[self.links:]))
+
     def root(self, scatter: Scatter) -> Array:
         """Root of the covariance of y near the model, shape (k, k); of a motor's friction next to nothing is known beforehand."""
         return np.asarray(block_diag(scatter.root(self.links // PER_LINK), np.eye(self.count - self.links)))
@@ -69,9 +73,10 @@ class Shared:
         own, other, y = slice(0, self.links), slice(self.links, None), np.zeros(self.count)
         if self.of_links:
             y[own] = self.prior.most_plausible(*self.of_links_alone(information, moment), scatter)
-        if self.motors is not None:         # friction and inertia are not negative
+        if self.motors is not None:
             root = np.linalg.cholesky(information[other, other] + np.eye(self.count - self.links))
-            y[other] = nnls(root.T, np.linalg.solve(root, moment[other] - information[other, own] @ y[own]))[0]
+            y[other] = lsq_linear(root.T, np.linalg.solve(root, moment[other] - information[other, own] @ y[own]),
+                                  self.motors.bounds).x
         return y
 
     def of_links_alone(self, information: Array, moment: Array) -> tuple[Array, Array]:

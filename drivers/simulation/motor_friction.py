@@ -1,0 +1,72 @@
+"""Motors of the simulated arm that move several joints: MuJoCo tendons over those joints, with the motor's rotor and friction.
+
+A fixed tendon is as long as the motor travels; its dry friction, damping and armature act on every joint that it spans.
+"""
+
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+
+from stribeck.drivers.arm import Array
+from stribeck.drivers.simulation.simulated_drive import Friction
+from stribeck.drivers.simulation.truth import Truth, armature
+from stribeck.ident.arm.arm_file import ArmFile
+from stribeck.ident.model.transmission import Transmission
+
+_SOLIMP = 0.9999, 0.9999, 0.001, 0.5, 2.0       # as of the joints: it holds the level that it is given, and sticks at rest
+
+
+@dataclass(frozen=True)
+class SharedMotors:
+    """Where the motors that move several joints lie in MuJoCo's model.
+
+    Attributes
+    ----------
+    motors : tuple of int
+        Which motors of the arm.
+    tendons : ndarray of int, shape (m,)
+        Their tendons.
+    ratios : ndarray, shape (m, n)
+        Travel of each per travel of the joints.
+    """
+
+    motors: tuple[int, ...]
+    tendons: np.ndarray
+    ratios: Array
+
+    @classmethod
+    def none(cls, joints: int) -> "SharedMotors":
+        """Of an arm whose joints have motors of their own."""
+        return cls((), np.zeros(0, dtype=int), np.zeros((0, joints)))
+
+    def frictions(self, truth: Truth, dt: float) -> list[Friction]:
+        """Friction of each by the truth."""
+        return [Friction(truth.motors[motor], 0.0, dt) for motor in self.motors]
+
+
+def add_tendons(spec: "mujoco.MjSpec", transmission: Transmission | None) -> None:
+    """A tendon for every motor that moves several joints."""
+    for motor in () if transmission is None else transmission.shared:
+        tendon = spec.add_tendon(name=_tendon(transmission.names[motor]))
+        for joint in np.flatnonzero(transmission.ratios[motor]):
+            tendon.wrap_joint(transmission.names[joint], transmission.ratios[motor, joint])
+
+
+def shared_motors(model: "mujoco.MjModel", arm: ArmFile, names: tuple[str, ...], truth: Truth) -> SharedMotors:
+    """The motors of a compiled model; their rotors are taken from their joints, and friction is made as stiff as the joints'."""
+    transmission = arm.transmission_of(names)
+    if transmission is None:
+        return SharedMotors.none(len(names))
+    motors = transmission.shared
+    tendons = np.array([model.tendon(_tendon(names[motor])).id for motor in motors], dtype=int)
+    model.tendon_solimp_fri[tendons] = _SOLIMP
+    for motor, tendon in zip(motors, tendons, strict=True):
+        model.tendon_armature[tendon] = armature(arm, names[motor], truth.joints[motor])
+        model.dof_armature[model.joint(names[motor]).dofadr[0]] = 0.0
+    return SharedMotors(motors, tendons, transmission.ratios[list(motors)])
+
+
+def _tendon(motor: str) -> str:
+    """MuJoCo's name of a motor's tendon."""
+    return f"{motor} motor"

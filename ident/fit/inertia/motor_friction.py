@@ -1,0 +1,75 @@
+"""Friction of motors that move several joints, as it was found: what it adds to the torques of the joints."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.laws.law_table import law_named
+from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.log.motion.filtered_motion import Log
+from stribeck.ident.model.transmission import Transmission
+
+INERTIA = "inertia"
+
+
+@dataclass(frozen=True)
+class RubbingMotor:
+    """Friction of a motor, and its inertia beside that which the arm file states.
+
+    Attributes
+    ----------
+    law : str
+        Of its friction, on the joints' side of its gear.
+    parameters : mapping of str to Parameter
+        Of the law, and `INERTIA`.
+    """
+
+    law: str
+    parameters: Mapping[str, Parameter]
+
+    @property
+    def values(self) -> dict[str, float]:
+        """Parameters of the law."""
+        return {name: float(self.parameters[name].value or 0.0) for name in law_named(self.law).parameters(False)}
+
+    def torque(self, rate: Array) -> Array:
+        """Friction at velocities of the motor, shapes alike [N·m or N]."""
+        return law_named(self.law).torque(rate, self.values)
+
+
+@dataclass(frozen=True)
+class MotorFriction:
+    """Friction of the motors that move several joints, by motor, as far as it was told apart from that of their joints."""
+
+    motors: Mapping[str, RubbingMotor] = field(default_factory=dict)
+
+    def torque(self, transmission: Transmission, dq: Array, ddq: Array | None = None) -> Array:
+        """What the motors add to the torques of the joints, shape (N, n) [N·m or N].
+
+        Parameters
+        ----------
+        transmission : Transmission
+            Of the arm.
+        dq : ndarray, shape (N, n)
+            Velocities of the joints.
+        ddq : ndarray, shape (N, n), optional
+            Accelerations; without them, friction alone is counted.
+        """
+        rate, torque = transmission.of_motors(dq), np.zeros(np.shape(dq))
+        for name, motor in self.motors.items():
+            k = transmission.names.index(name)
+            torque[..., k] = motor.torque(rate[..., k])
+            if ddq is not None:
+                torque[..., k] += float(motor.parameters[INERTIA].value or 0.0) * transmission.of_motors(ddq)[..., k]
+        return transmission.torque_of_joints(torque)
+
+    def left_out_of(self, log: Log) -> Log:
+        """A log with the torques that its joints would have without these motors."""
+        return replace(log, stretches=tuple(
+            part if part.mechanism.transmission is None
+            else replace(part, tau=part.tau - self.torque(part.mechanism.transmission, part.dq, part.ddq)) for part in log.stretches))
+
+
+NO_MOTORS = MotorFriction()
