@@ -31,6 +31,7 @@ _SIGNS = 4              # directions that are tried from every posture
 _MANY = 128             # and from home
 _LEVELS = 8             # speeds at which a way is checked before its posture is taken
 _TIMES = 6              # times of a sweep on offer, from that of the fastest to that of the slowest
+_APART = 0.6            # of what one joint gives the travel of a motor, what another gives it
 _VARIANTS = 5           # speeds of every joint on offer for each
 
 
@@ -187,13 +188,25 @@ def sweep(design: Design, speeds: Array) -> tuple[Array, Array]:
 
     All start and stop together. A joint that has no room for the time that the slowest needs goes slower.
     """
-    active = list(design.active)
+    active, speeds = list(design.active), _apart(design, speeds)
     ramp = float(np.max(speeds[active] / (ACCELERATION_SHARE * design.limits.acceleration[active])))
     window = max((design.window(j, float(speeds[j])) + 0.25 * design.turn(j)) / speeds[j] for j in active)
     duration = ramp + design.options.settle_time + window
     way = np.zeros_like(speeds)
     way[active] = np.minimum(speeds * duration, design.longest)[active]
     return way, way / duration
+
+
+def _apart(design: Design, speeds: Array) -> Array:
+    """Speeds at which a motor that moves two joints does not stand still where they go opposite ways, shape (n,)."""
+    coupled, out = design.mechanism.transmission, speeds.copy()
+    for motor in () if coupled is None else coupled.shared:
+        first, *others = np.flatnonzero(coupled.ratios[motor])
+        parts = np.abs(coupled.ratios[motor] * out)
+        for joint in others:
+            if parts[first] > 0.0 and abs(np.log(max(parts[joint], 1e-300) / parts[first])) < -np.log(_APART):
+                out[joint] *= _APART * parts[first] / parts[joint]
+    return out
 
 
 def _ways(design: Design, candidates: Array, asked: NDArray[np.bool_],

@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.inertia.even_parts import LoadDoubts, fit_first_moments
 from stribeck.ident.fit.inertia.identified_inertia import identified
 from stribeck.ident.fit.inertia.inertial_fit import InertialFit, contradicted, coupled_motors, fit_inertia
-from stribeck.ident.fit.joint.model_doubt import Doubts
+from stribeck.ident.fit.inertia.odd_parts import OddParts, fit_motor_friction
+from stribeck.ident.fit.joint.model_doubt import Doubts, ModelDoubt
 from stribeck.ident.identification.choose_runs import ChosenRuns
 from stribeck.ident.identification.reduce_runs import ReducedRuns
 from stribeck.ident.log.finding import Finding
@@ -43,7 +45,7 @@ def identify_inertia(chosen: ChosenRuns, reduced: ReducedRuns) -> tuple[ReducedR
     if trusts or reduced.options.motion == "joint":
         return reduced, TRUSTED
     if reduced.options.motion == "none":
-        return _by_round_trips(chosen, reduced) if wish == "fit" else (reduced, TRUSTED)
+        return _motors_apart(*(_by_round_trips(chosen, reduced) if wish == "fit" else (reduced, TRUSTED)))
     log = reduced.log(chosen.runs, reduced.mechanisms)
     dead = {name for run in chosen.runs for name in (*dead_torques(run), *unrecorded_torques(run))}
     joints = [name for name in reduced.mechanism.names if name not in dead]
@@ -65,6 +67,22 @@ def _by_round_trips(chosen: ChosenRuns, reduced: ReducedRuns) -> tuple[ReducedRu
     doubts = {str(name): LoadDoubts(fit, again.mechanism, str(name), rows, again.q[rows.index], again.dq[rows.index])
               for name, rows in again.points.groupby("joint", sort=False)}
     return again, SoughtInertia(fit, doubts, (_said(fit, "the links' first moments were fitted to the even parts"),))
+
+
+def _motors_apart(reduced: ReducedRuns, inertia: SoughtInertia) -> tuple[ReducedRuns, SoughtInertia]:
+    """Points without the friction of motors that move several joints, where they tell it from that of the joints."""
+    odd = OddParts.of(reduced.points, reduced.dq, reduced.mechanism)
+    fit = fit_motor_friction(odd, reduced.options.law)
+    if fit is None:
+        return reduced, inertia
+    doubts = dict(inertia.doubts)
+    for name, own in odd.doubts(fit).items():
+        doubts[name] = own if name not in doubts else partial(_both, own, doubts[name])
+    return reduced.without(fit.motors), replace(inertia, doubts=doubts)
+
+
+def _both(one: Doubts, other: Doubts, friction: FitResult | None) -> ModelDoubt:
+    return one(friction) + other(friction)
 
 
 def _said(fit: InertialFit, why: str) -> Finding:

@@ -71,6 +71,18 @@ class ReducedRuns:
         """Velocities of all joints at the points, shape (N, n) [rad/s or m/s]."""
         return np.concatenate([reduction.dq for reduction in self.reductions])
 
+    def without(self, motors: MotorFriction) -> "ReducedRuns":
+        """The same with odd parts that joints would have without the friction of motors that move several of them."""
+        coupled = self.mechanism.transmission
+        if coupled is None:
+            return self
+        reductions = []
+        for one in self.reductions:
+            joint = one.points["joint"].map(self.mechanism.names.index).to_numpy(dtype=int)
+            taken = motors.torque(coupled, one.dq)[np.arange(len(joint)), joint]
+            reductions.append(replace(one, points=one.points.assign(odd=one.points["odd"] - taken)))
+        return replace(self, reductions=tuple(reductions), motors=motors)
+
     def log(self, runs: Sequence[Run], mechanisms: Sequence[Mechanism]) -> Log:
         """General motion of some of the runs."""
         return self.motors.left_out_of(filtered(runs, mechanisms))

@@ -16,6 +16,7 @@ import numpy as np
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError, unknown_name
 
+_STANDS = 0.05          # part of what one joint gives a motor's travel, below which the motor stands
 _SINGULAR = 1e8         # condition number from which motors do not tell where the joints are
 
 
@@ -94,6 +95,14 @@ class Transmission:
     def motors_of(self, joint: int) -> tuple[int, ...]:
         """Motors that move this joint and others."""
         return tuple(k for k in self.shared if self.ratios[k, joint] != 0.0)
+
+    def standing(self, dq: Array, joint: int) -> str:
+        """A motor that moves this joint and others, and stands still at these velocities of the joints, shape (n,); "" if none."""
+        for motor in self.motors_of(joint):
+            parts = self.ratios[motor] * dq
+            if abs(parts.sum()) < _STANDS * np.abs(parts).max():
+                return self.names[motor]
+        return ""
 
     def of_motors(self, q: Array) -> Array:
         """Travel, velocity or acceleration of the motors from that of the joints, shape (..., n)."""

@@ -27,7 +27,7 @@ _NORMAL = 1.96
 _OPPOSITE = 0.1         # part of the samples in which both joints move that have to move the motor opposite ways
 _MOVES = 0.01           # part of its greatest speed from which a joint counts as moving
 _KNEES = 6              # speeds at which friction may have fallen from a static level,
-_LOWEST, _HIGHEST = 0.02, 0.5       # between these quantiles of the motor's speeds,
+_LOWEST, _HIGHEST = 0.02, 0.25      # between these quantiles of the motor's speeds,
 _EXPONENTS = 0.4, 0.6, 0.8          # and exponents of viscous friction, that are tried
 _STEP = 1e-4            # of a logarithm, for slopes
 

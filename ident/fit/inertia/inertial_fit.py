@@ -204,13 +204,13 @@ class Equations:
         found = {}
         for name, motion in self.motions.items():
             alone = self.shared.motors is None or not self.shared.motors.moves(self.mechanism.names.index(name))
-            own = laws if alone else laws[:1]                   # the friction of its motor may bend, too
+            own = laws if alone or not self.shared.of_links else laws[:1]      # beside links, whose motor bends is not told
             with suppress(FitError):            # a torque that opposes motion tells nothing
                 one = informed(motion, self.slopes(name, frictions.get(name)), own)
                 found[name] = replace(one, moment=one.moment + one.matrix[:, :self.shared.links] @ y[:self.shared.links])
         return found
 
-    def misfits(self, frictions: Mapping[str, Friction]) -> tuple[Callable[[CoupledMotors], float], int]:
+    def misfits(self, frictions: Mapping[str, Friction], laws: Sequence[str]) -> tuple[Callable[[CoupledMotors], float], int]:
         """How well motors explain the torques of their joints about this model, as a function; and how many points that rests on."""
         own = self.shared.motors
         motions = {name: replace(motion, loads={frictions[name].load: motion.loads[frictions[name].load]})
@@ -220,7 +220,7 @@ class Equations:
 
         def misfit(motors: CoupledMotors) -> float:
             slopes = slopes_of(self.log, self.mechanism, Shared(self.shared.prior, False, motors), motions)
-            found = {name: informed(motion, slopes[name], LAWS[:1], noises.get(name)) for name, motion in motions.items()}
+            found = {name: informed(motion, slopes[name], laws if not self.shared.of_links else laws[:1], noises.get(name)) for name, motion in motions.items()}
             noises.update({name: one.noise for name, one in found.items() if name not in noises})
             return sum(one.misfit for one in found.values())
 
@@ -285,25 +285,27 @@ def fit_inertia(log: Log, mechanism: Mechanism, joints: Sequence[str], of_links:
     FitError
         If none of them moves.
     """
-    shared = Shared(LinkPrior(mechanism), of_links, coupled_motors(log, mechanism, joints))
-    found, equations = _converged(log, mechanism, joints, shared, (0.0,))
-    if shared.motors is not None:
+    shared = Shared(LinkPrior(mechanism), of_links, motors := coupled_motors(log, mechanism, joints))
+    laws = LAWS if law not in LAWS else (law,)
+    if motors is not None and not of_links:
+        joints = [name for name in joints if motors.moves(mechanism.names.index(name))]
+    found, equations = _converged(log, mechanism, joints, shared, laws, (0.0,))
+    if motors is not None:
         frictions = {name: one.friction for name, one in found.information.items() if one.friction is not None}
-        laws = MOTOR_LAWS if law not in MOTOR_LAWS else (law,)
-        likely = shared.motors.likeliest(laws, *equations.misfits(frictions))
-        if likely is not shared.motors:
+        likely = motors.likeliest(MOTOR_LAWS if law not in MOTOR_LAWS else (law,), *equations.misfits(frictions, laws))
+        if likely is not motors:
             shared = replace(shared, motors=likely)
-            found, equations = _converged(log, mechanism, joints, shared, (0.0,))
+            found, equations = _converged(log, mechanism, joints, shared, laws, (0.0,))
     constants = most_likely(found.information.values(), shared)[0].constants if of_links else 0.0
-    return _converged(log, mechanism, joints, shared, (constants,)) if constants else (found, equations)
+    return _converged(log, mechanism, joints, shared, laws, (constants,)) if constants else (found, equations)
 
 
-def _converged(log: Log, mechanism: Mechanism, joints: Sequence[str], shared: Shared,
+def _converged(log: Log, mechanism: Mechanism, joints: Sequence[str], shared: Shared, offered: Sequence[str],
                constants: Sequence[float]) -> tuple[InertialFit, Equations]:
     """What joints share, loads and friction in turn, with torque constants off by one of these parts."""
     equations, frictions = Equations.of(log, mechanism, shared, joints), dict[str, Friction]()
     y = np.zeros(shared.count)
-    for laws in (LAWS[:1], LAWS[:1], LAWS):             # friction's law is chosen last, beside inertia that is nearly right
+    for laws in (offered[:1], offered[:1], offered):    # friction's law is chosen last, beside inertia that is nearly right
         information = equations.information(y, frictions, laws)
         if not information:
             raise FitError("no joint moves as is needed to tell the links' inertia")

@@ -30,6 +30,7 @@ _EVERY, _MOST = 0.4, 6000       # periods of the bandwidth, and samples at most,
 _BLOCK = 8192           # samples whose regressor is held at once
 _STEP = 1e-3            # of y and, as a part of its greatest, of a load, for slopes
 _UNSEEN = 1e-9          # part of the greatest column below which a direction is none
+_FEW = 12               # unknowns with which laws are searched at once
 _OPEN = 1.0             # deviation of y at first, while the data alone shall tell
 
 
@@ -205,7 +206,7 @@ def told(base: FitPoints, loads: Mapping[str, Array], slopes: Array, laws: Seque
     seen = np.flatnonzero(np.abs(slopes).max(axis=0) > _UNSEEN * max(float(np.abs(slopes).max()), 1e-300))
     columns = {f"y_{k}": slopes[:, k] for k in seen}
     offered = {load: values for load, values in loads.items() if load in _LOADS and np.isfinite(values).all()}
-    load, best = _best(base, offered, columns, laws)
+    load, best = _best(base, offered, columns, laws, noise)
     points, law, names = best.whole.data, best.whole.law, tuple(best.values)
     at = [names.index(name) for name in columns]
     own = [k for k, name in enumerate(names) if name not in columns and (name in law.nonlinear or name in points.nuisance
@@ -227,7 +228,8 @@ def told(base: FitPoints, loads: Mapping[str, Array], slopes: Array, laws: Seque
     return out
 
 
-def _best(data: FitPoints, loads: Mapping[str, Array], columns: Mapping[str, Array], laws: Sequence[str]) -> tuple[str, Best]:
+def _best(data: FitPoints, loads: Mapping[str, Array], columns: Mapping[str, Array], laws: Sequence[str],
+          noise: Noise | None) -> tuple[str, Best]:
     """Friction and y together, by the load and the law that describe best what y leaves (criterion of Schwarz)."""
     prior = {**data.prior, **dict.fromkeys(columns, _OPEN)}
     wholes = {load: replace(data, load=values, nuisance={**data.nuisance, **columns}, prior=prior).condensed()
@@ -237,16 +239,19 @@ def _best(data: FitPoints, loads: Mapping[str, Array], columns: Mapping[str, Arr
     first, whole = firsts[load], wholes[load]
     if len(laws) == 1:
         return load, first
+    few = len(columns) <= _FEW                          # else the search of laws takes y as the first law has it
     left = data.tau - sum((first.values[name] * column for name, column in columns.items()), np.zeros(len(data.tau)))
-    points = replace(data, load=loads[load], tau=left).condensed()
+    points = whole if few else replace(data, load=loads[load], tau=left).condensed()
     fits = [best_of(searched(points, law)) for law in map(law_named, laws) if supports(points, law)]
 
     def criterion(fit: Best) -> float:
         at = {name: np.array([fit.values[name]]) for name in fit.whole.law.nonlinear}
-        misfit = float(Moments.of(points, fit.whole.law, at).solve(first.noise).misfit[0])
+        misfit = float(Moments.of(points, fit.whole.law, at).solve(noise or first.noise).misfit[0])
         return misfit + len(fit.values) * np.log(len(points.tau))
 
     chosen = min(fits, key=criterion)
+    if few:
+        return load, chosen
     if not chosen.whole.law.nonlinear:
         return load, first
     at = {name: chosen.values[name] for name in chosen.whole.law.nonlinear}

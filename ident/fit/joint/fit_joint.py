@@ -16,7 +16,7 @@ from stribeck.ident.fit.joint.directions import differing, directions, even_resi
 from stribeck.ident.fit.joint.general_motion import DELAY, beside_friction, fit_motion, law_torque, motion_points
 from stribeck.ident.fit.joint.gravity import fit_gravity, zero_shift
 from stribeck.ident.fit.joint.misfit_words import misfit_findings, order_finding
-from stribeck.ident.fit.joint.model_doubt import Doubts, of_its_load
+from stribeck.ident.fit.joint.model_doubt import Doubts, ModelDoubt, of_its_load
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.fit.joint.outliers import fit_robustly
 from stribeck.ident.fit.joint.places import dry_part, harmonics, place_finding
@@ -83,7 +83,7 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
     q : ndarray, shape (N, n), optional
         Positions of all joints at the points; with them a note can say which payload would vary a load.
     doubts : callable, optional
-        What the model leaves open of the load's part.
+        What the model leaves open of friction.
 
     Raises
     ------
@@ -114,8 +114,9 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
     run = pd.Series(pd.factorize(points["run"])[0]).groupby(group).first().to_numpy()
     ordered = in_order(points.groupby(group)["speed"].mean().to_numpy(), time, run)
     columns = nuisance(points, trips, options.drift == "auto", ordered)
-    data = FitPoints(points["speed"].to_numpy(dtype=float), odd, None, group, columns,
-                {column: PRIOR[column] for column in columns}, bool(mechanism.prismatic[joint]),
+    doubt = ModelDoubt.none(len(points)) if doubts is None else doubts(None)
+    data = FitPoints(points["speed"].to_numpy(dtype=float), odd - doubt.shift, None, group, columns | doubt.named,
+                {column: PRIOR.get(column, 1.0) for column in (*columns, *doubt.named)}, bool(mechanism.prismatic[joint]),
                 time=time, run=run, count=worth(points["std"].to_numpy(dtype=float), group))
     laws = laws_on_offer(options.law)
     place = points["position"].to_numpy(dtype=float)

@@ -33,6 +33,10 @@ class ModelDoubt:
         """Of a model that is right."""
         return cls(np.zeros(points), np.zeros((points, 0)))
 
+    def __add__(self, other: "ModelDoubt") -> "ModelDoubt":
+        """Both, of causes that have nothing to do with each other."""
+        return ModelDoubt(self.shift + other.shift, np.column_stack((self.columns, other.columns)))
+
     @property
     def named(self) -> Mapping[str, Array]:
         """The columns by the names that they have in a fit."""

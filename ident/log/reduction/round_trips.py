@@ -95,6 +95,10 @@ def reduce_run(run: Run, mechanism: Mechanism) -> Reduction:
         pairs, single = pair_strokes(strokes, mechanism, joint, tau, partner)
         alone += single
         for forward, backward in pairs:
+            if mechanism.transmission is not None and (motor := mechanism.transmission.standing(forward.rate, joint)):
+                left_out += [(name, stroke.segment, f"the motor of {motor} stands still meanwhile and pushes either way")
+                             for stroke in (forward, backward)]
+                continue
             found_bins = list(position_bins(q, forward, backward, joint, turn))
             bins += found_bins
             if not found_bins:
