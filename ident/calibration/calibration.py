@@ -11,10 +11,11 @@ from stribeck.ident.arm.load_mechanism import mechanism_of
 from stribeck.ident.arrays import Array
 from stribeck.ident.calibration.calibration_content import CalibrationContent
 from stribeck.ident.calibration.calibration_file import calibration_path, read_calibration, write_calibration
-from stribeck.ident.errors import InputError, unknown_name
+from stribeck.ident.errors import InputError, about_file, unknown_name
 from stribeck.ident.model.loads import joint_loads
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.regressor import changed, inertial_parameters
+from stribeck.ident.model.transmission import Transmission
 from stribeck.ident.whole_files import file_sha256
 
 
@@ -98,9 +99,15 @@ class Calibration(CalibrationContent):
         bearings = {name: joint.bearing for name, joint in self.joints.items()}
         mechanism = mechanism_of(path, self.arm, self.model.gravity,
                                  (self.model.tool, self.model.unknown_tool.tool), bearings)
+        if self.model.transmission:
+            with about_file(f"{self.folder / 'calibration.toml'}: model.transmission"):
+                mechanism = replace(mechanism, transmission=Transmission.of_pairs(mechanism.names, self.model.transmission))
         for name in self.joints:
             if name not in mechanism.names:
                 raise InputError(f"{path}: {unknown_name('joint', name, mechanism.names)}; the calibration has it")
+        for name in self.motors.motors:
+            if name not in self.model.transmission:
+                raise InputError(f"{self.folder / 'calibration.toml'}: motors.{name}: model.transmission says nothing of this motor")
         return mechanism
 
     def with_inertia(self, arm: Mechanism) -> Mechanism:
@@ -125,15 +132,15 @@ class Calibration(CalibrationContent):
         Returns
         -------
         ndarray, shape (N, n)
-            Friction [N·m or N]; nan where a joint was not calibrated.
+            Friction [N·m or N], that of motors which move several joints among it; nan where a joint was not calibrated.
         """
-        loads = joint_loads(self.mechanism, q, dq, ddq)
+        loads, coupled = joint_loads(self.mechanism, q, dq, ddq), self.mechanism.transmission
         dq = np.asarray(dq, dtype=float)
-        out = np.full(dq.shape, np.nan)
+        out = np.where([self.motors.moves(coupled, name) for name in self.names], np.zeros(dq.shape), np.nan)
         for column, name in enumerate(self.names):
             if name in self.joints:
                 joint = self.joints[name]
                 load = joint.load_of(lambda kind: loads.get(kind)[:, column])       # noqa: B023  # called at once
                 out[:, column] = joint.torque(dq[:, column], load) + joint.directional_torque(dq[:, column], load,
                                                                                               loads.tau[:, column])
-        return out
+        return out if coupled is None else out + self.motors.torque(coupled, dq)

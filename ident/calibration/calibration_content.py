@@ -9,6 +9,7 @@ from stribeck.ident.arm.arm_file import Tool, Vector
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.fit.arm.unknown_tool import UnknownTool
 from stribeck.ident.fit.inertia.identified_inertia import IdentifiedInertia
+from stribeck.ident.fit.inertia.motor_friction import NO_MOTORS, MotorFriction
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,8 @@ class Model:
         Stated by the arm file, and found.
     inertia : IdentifiedInertia, optional
         Of the links, tools among them, in place of the file's.
+    transmission : mapping of str to mapping of str to float
+        Motors that move several joints, and how: motor -> joint -> ratio.
     """
 
     file: str
@@ -33,6 +36,7 @@ class Model:
     tool: Tool
     unknown_tool: UnknownTool = field(default_factory=UnknownTool)
     inertia: IdentifiedInertia | None = None
+    transmission: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,8 @@ class CalibrationContent:
         Options, seed and versions: enough to repeat every digit.
     joints : dict of str to JointCalibration
         Friction by joint.
+    motors : MotorFriction
+        Friction of motors that move several joints, where it was told apart from that of the joints; it is not in theirs.
     """
 
     arm: str
@@ -65,3 +71,4 @@ class CalibrationContent:
     model: Model
     fit: dict[str, Any]
     joints: Mapping[str, JointCalibration]
+    motors: MotorFriction = NO_MOTORS

@@ -11,6 +11,7 @@ from stribeck.ident.calibration.calibration_tables import CalibrationTable
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import InputError, command
 from stribeck.ident.fit.inertia.identified_inertia import IdentifiedInertia
+from stribeck.ident.fit.inertia.motor_friction import MotorFriction, RubbingMotor
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.toml_tables import parse_table, read_toml, upgrade
 from stribeck.ident.whole_files import write_whole
@@ -45,7 +46,8 @@ def read_calibration(path: Path) -> CalibrationContent:
     joints = {name: joint.calibration(f"{path}: joints.{name}") for name, joint in table.joints.items()}
     return CalibrationContent(table.arm, table.created, table.method, table.torque_basis,
                               tuple(run.model_dump(exclude_none=True) for run in table.runs), table.model.model(),
-                              table.fit.model_dump(exclude_unset=True), joints)
+                              table.fit.model_dump(exclude_unset=True), joints,
+                              MotorFriction({name: one.motor(f"{path}: motors.{name}") for name, one in table.motors.items()}))
 
 
 def write_calibration(path: Path, calibration: CalibrationContent) -> None:
@@ -69,12 +71,28 @@ def _document(calibration: CalibrationContent) -> tomlkit.TOMLDocument:
     document["model"]["unknown_tool"] = {"status": model.unknown_tool.status, **_parameters(model.unknown_tool.parameters)}
     if model.inertia is not None:
         document["model"]["inertia"] = _inertia_table(model.inertia)
+    if model.transmission:
+        document["model"]["transmission"] = {name: _inline(row) for name, row in model.transmission.items()}
     document["fit"] = _rounded(calibration.fit)
     joints = tomlkit.table(is_super_table=True)
     for name, joint in calibration.joints.items():
         joints[name] = _joint_table(joint)
     document["joints"] = joints
+    if calibration.motors.motors:
+        motors = tomlkit.table(is_super_table=True)
+        for name, motor in calibration.motors.motors.items():
+            motors[name] = _motor_table(motor)
+        document["motors"] = motors
     return document
+
+
+def _motor_table(motor: RubbingMotor) -> Any:
+    table, parameters = tomlkit.table(), tomlkit.table()
+    table["law"] = motor.law
+    table["velocity_range"] = _rounded(motor.velocity_range)
+    parameters.update(_parameters(motor.parameters))
+    table["parameters"] = parameters
+    return table
 
 
 def _inertia_table(inertia: IdentifiedInertia) -> Any:

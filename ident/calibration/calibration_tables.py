@@ -15,6 +15,7 @@ from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.fit.arm.unknown_tool import MASS, TOOL_PARAMETERS, UnknownTool
 from stribeck.ident.fit.fit_result import Candidate
 from stribeck.ident.fit.inertia.identified_inertia import IdentifiedInertia, LinkBody
+from stribeck.ident.fit.inertia.motor_friction import INERTIA, RubbingMotor
 from stribeck.ident.fit.joint.directions import DIFFERENCES
 from stribeck.ident.laws.law_table import is_law, law_named, law_names
 from stribeck.ident.laws.load_components import components_of
@@ -111,11 +112,12 @@ class _ModelTable(BaseModel):
     tool: Tool
     unknown_tool: _UnknownToolTable = _UnknownToolTable()
     inertia: _InertiaTable | None = None
+    transmission: dict[str, dict[str, float]] = {}
 
     def model(self) -> Model:
         """The model."""
         return Model(self.file, self.sha256, self.gravity, self.tool, self.unknown_tool.unknown_tool(),
-                     None if self.inertia is None else self.inertia.inertia())
+                     None if self.inertia is None else self.inertia.inertia(), self.transmission)
 
 
 class _RunTable(BaseModel):
@@ -229,6 +231,29 @@ class JointCalibrationTable(BaseModel):
                                     **{**vars(self.breakaway), "torque": Parameter(**vars(self.breakaway.torque))}))
 
 
+class MotorTable(BaseModel):
+    """Friction of a motor that moves several joints."""
+
+    model_config = _STRICT
+    law: str
+    velocity_range: _Speeds
+    parameters: dict[str, ParameterTable]
+
+    def motor(self, where: str) -> RubbingMotor:
+        """The motor, after checks that concern several keys; `where` begins their messages."""
+        if not is_law(self.law):
+            raise InputError(f"{where}.law: {unknown_name('law', self.law, law_names())}")
+        own = (*law_named(self.law).parameters(False), INERTIA)
+        for name in self.parameters:
+            if name not in own:
+                raise InputError(f"{where}.parameters: {unknown_name('parameter', name, own)}; the law {self.law} has no other")
+        for name in own:
+            if name not in self.parameters or self.parameters[name].value is None:
+                raise InputError(f"{where}.parameters.{name} has no value; a motor with the law {self.law} needs it")
+        return RubbingMotor(self.law, {name: Parameter(**vars(table)) for name, table in self.parameters.items()},
+                            self.velocity_range)
+
+
 class _FitTable(BaseModel):
     """What is needed to repeat the fit; other entries are for people."""
 
@@ -260,3 +285,4 @@ class CalibrationTable(BaseModel):
     model: _ModelTable
     fit: _FitTable
     joints: dict[str, JointCalibrationTable]
+    motors: dict[str, MotorTable] = {}

@@ -53,6 +53,9 @@ class Feedforward:
     def __init__(self, mechanism: Mechanism, calibration: Calibration) -> None:
         import mujoco
 
+        if calibration.motors.motors and mechanism.transmission is None:
+            raise InputError(f"{mechanism.name}: the calibration has friction of motors that move several joints, and this mechanism "
+                             "no transmission; take calibration.mechanism, or the arm file that states it")
         for name in calibration.joints:
             if name not in mechanism.names:
                 raise InputError(f"{mechanism.name}: {unknown_name('joint', name, mechanism.names)}; the calibration has it")
@@ -68,6 +71,7 @@ class Feedforward:
         self._places = place[:mechanism.n]
         self._followers = tuple((int(k), one.leader, one.ratio, one.shift)
                                 for k, one in zip(place[mechanism.n:], followers, strict=True))
+        self._unknown = np.where([calibration.motors.moves(mechanism.transmission, name) for name in self.names], 0.0, np.nan)
         self._motion = data.qpos, data.qvel, data.qacc
         self._mujoco_steps = tuple(partial(step, model, data) for step in (
             mujoco.mj_kinematics, mujoco.mj_comPos, mujoco.mj_comVel, mujoco.mj_rnePostConstraint))
@@ -84,6 +88,7 @@ class Feedforward:
         self._viscous, self._driving = (np.array([joint.difference if joint is not None and joint.directional == kind else 0.0
                                                   for joint in joints]) for kind in ("viscous", "driving"))
         self._offset = np.array([0.0 if joint is None else joint.offset for joint in joints])
+        self._coupled, self._motors = mechanism.transmission, calibration.motors
         self._same_both_ways = not (self._offset.any() or self._viscous.any() or self._driving.any())
 
     def __call__(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None) -> Array:
@@ -109,14 +114,16 @@ class Feedforward:
         along = np.einsum("jkc,jc->jk", wrench, axis)
         wrench -= along[:, :, None] * axis[:, None]
         np.sqrt(np.einsum("jkc,jkc->kj", wrench, wrench), out=parts[1:3])      # what is left lies across the axis
-        parts[0], parts[3], parts[4] = self._drive(along), along[:, 1], along[:, 0]
+        parts[0], parts[3], parts[4] = self._transmitted(along), along[:, 1], along[:, 0]
         np.abs(parts, out=parts)
         load = np.einsum("ij,ij->j", self._weights, parts)
-        friction, w = np.full(self._shape, np.nan), self._state[1]
+        friction, w = self._unknown.copy(), self._state[1]
         levels = {name: np.einsum("ij,ij->j", weights, parts) for name, weights in self._level_weights.items()}
         for columns, places, law in self._joints_by_law:
             raised = {name: law.keywords[name] + level[places] for name, level in levels.items() if name in law.keywords}
             friction[columns] = law(w[columns], load=load[places], **raised)
+        if self._coupled is not None:
+            friction += self._motors.torque(self._coupled, w)
         if self._same_both_ways:
             return friction
         rigid = self._drive(along)[self._places]
@@ -136,6 +143,13 @@ class Feedforward:
         tau = along.ravel()[self._drive_entries]
         for follower, leader, ratio, _ in self._followers:
             tau[self._places[leader]] += ratio * tau[follower]
+        return tau
+
+    def _transmitted(self, along: Array) -> Array:
+        """Torques that the gears transmit, shape (n,): those of the drives, or of motors where these move several joints."""
+        tau = self._drive(along)
+        if self._coupled is not None:
+            tau[self._places] = self._coupled.torque_of_motors(tau[self._places])
         return tau
 
     def _wrenches(self) -> Array:

@@ -120,13 +120,16 @@ def validate(run: Run, calibration: Calibration, tolerance: float = TOLERANCE) -
                          "validation)")
     mechanism = _as_recorded(run, calibration)
     log, found, reasons = filtered([run], [mechanism]), {}, {}
+    alone = calibration.motors.left_out_of(log)
     without = unrecorded_torques(run)
     for name, joint in calibration.joints.items():
         if name in without:
             reasons[name] = f"the torque of {name} was not recorded"
             continue
         try:
-            found[name] = _judge(run, reduce_motion(log, name), joint, tolerance, calibration.fit.get("motion") == "model")
+            motion = reduce_motion(log, name)
+            found[name] = _judge(run, motion, motion.tau - reduce_motion(alone, name).tau, joint, tolerance,
+                                 calibration.fit.get("motion") == "model")
         except FitError as error:
             reasons[name] = str(error)
     if not found:
@@ -151,10 +154,11 @@ def _as_recorded(run: Run, calibration: Calibration) -> Mechanism:
     return calibration.with_inertia(here)
 
 
-def _judge(run: Run, motion: Motion, joint: JointCalibration, tolerance: float, beside_model: bool) -> JointValidation:
-    """`beside_model`: whether the joint's inertia was fitted beside the model's."""
+def _judge(run: Run, motion: Motion, of_motors: Array, joint: JointCalibration, tolerance: float,
+           beside_model: bool) -> JointValidation:
+    """`of_motors`: what motors take that move it and others; `beside_model`: whether inertia was fitted beside the model's."""
     load = joint.load_of(motion.loads.__getitem__)
-    friction = joint.torque(motion.dq, load) + joint.directional_torque(motion.dq, load, motion.rigid)
+    friction = joint.torque(motion.dq, load) + joint.directional_torque(motion.dq, load, motion.rigid) + of_motors
     scale, offset = _value(joint.gravity, "scale", 1.0), _value(joint.gravity, "offset", 0.0)
     beside = _value(joint.gravity, "inertia", 0.0) * motion.ddq if beside_model else 0.0
     rigid = scale * motion.rigid + offset + beside

@@ -32,6 +32,7 @@ def make_calibration(chosen: ChosenRuns, reduced: ReducedRuns, judged: JudgedJoi
     made = _calibration(chosen.arm, chosen.runs, reduced.mechanism, judged.joints, reduced.options,
                         created or datetime.fromisoformat(chosen.runs[-1].record["start"]), reduced.tool.unknown,
                         None if inertia.fit is None else identified(inertia.fit))
+    made = replace(made, motors=reduced.motors)
     return _with_breakaway(made, chosen, reduced.mechanism)
 
 
@@ -55,7 +56,8 @@ def _calibration(arm: ArmFile, runs: Sequence[Run], mechanism: Mechanism, joints
         options.torque_basis,
         tuple({"path": run.label, "sha256": run.sha256, **({} if run.arm.tool == arm.tool else {"tool": asdict(run.arm.tool)}),
                **({"continues": before} if (before := run.record.get("continues")) in labels else {})} for run in runs),
-        Model(arm.model.name, file_sha256(arm.model), arm.gravity, arm.tool, unknown, inertia), fit,
+        Model(arm.model.name, file_sha256(arm.model), arm.gravity, arm.tool, unknown, inertia,
+              {} if mechanism.transmission is None else mechanism.transmission.pairs), fit,
         {name: _joint_calibration(joint, mechanism, name) for name, joint in joints.items()}, arm.model.parent)
 
 

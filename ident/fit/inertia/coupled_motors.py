@@ -82,7 +82,7 @@ class CoupledMotor:
         moved = {name: self.values[name] * float(np.exp(np.clip(values[name], -1.0, 1.0))) for name in self.law.nonlinear}
         return replace(self, values={name: values[name] for name in self.law.linear} | moved)
 
-    def found(self, y: Array, covariance: Array, prismatic: bool) -> RubbingMotor:
+    def found(self, y: Array, covariance: Array, prismatic: bool, speeds: tuple[float, float]) -> RubbingMotor:
         """What was found, with intervals."""
         values, errors = self.at(y).values, self.units * np.sqrt(np.diag(covariance))
         parameters = {}
@@ -94,7 +94,7 @@ class CoupledMotor:
                 low, high = max(0.0, value - _NORMAL * error), value + _NORMAL * error
             parameters[name] = Parameter(float(value), float(error), float(low), float(high), unit(name, prismatic),
                                          verdict(value, low, high))
-        return RubbingMotor(self.law.name, parameters)
+        return RubbingMotor(self.law.name, parameters, speeds)
 
 
 @dataclass(frozen=True)
@@ -108,12 +108,15 @@ class CoupledMotors:
     members : tuple of CoupledMotor
         The motors.
     speeds : tuple of (float, float)
-        Of each, between which its friction may fall from a static level.
+        Slowest and fastest of each.
+    knees : tuple of (float, float)
+        Speeds of each between which its friction may fall from a static level.
     """
 
     transmission: Transmission
     members: tuple[CoupledMotor, ...]
     speeds: tuple[tuple[float, float], ...]
+    knees: tuple[tuple[float, float], ...]
 
     @classmethod
     def told_by(cls, transmission: Transmission | None, joints: Sequence[str], dq: Array, ddq: Array,
@@ -131,7 +134,7 @@ class CoupledMotors:
         """
         if transmission is None:
             return None
-        counts, members, speeds = {transmission.names.index(name) for name in joints}, [], []
+        counts, members, speeds, knees = {transmission.names.index(name) for name in joints}, [], [], []
         rate, acceleration = transmission.of_motors(dq), transmission.of_motors(ddq)
         for motor in transmission.shared:
             row = np.flatnonzero(transmission.ratios[motor])
@@ -139,9 +142,10 @@ class CoupledMotors:
                 sizes = tuple(map(_size, (tau[:, row], rate[:, motor], acceleration[:, motor])))
                 members.append(CoupledMotor(motor, law_named(LAWS[0]), {}, sizes))
                 speed = np.abs(rate[:, motor])
-                low, high = np.quantile(speed[speed > _MOVES * speed.max()], (_LOWEST, _HIGHEST))
-                speeds.append((float(low), float(high)))
-        return cls(transmission, tuple(members), tuple(speeds)) if members else None
+                moving = speed[speed > _MOVES * speed.max()]
+                speeds.append((float(moving.min()), float(moving.max())))
+                knees.append(tuple(np.quantile(moving, (_LOWEST, _HIGHEST)).tolist()))
+        return cls(transmission, tuple(members), tuple(speeds), tuple(knees)) if members else None
 
     @property
     def count(self) -> int:
@@ -180,9 +184,9 @@ class CoupledMotors:
         prismatic : ndarray of bool, shape (n,)
             Which joints slide.
         """
-        rows = self._each(np.arange(len(y)))
-        return MotorFriction({self.transmission.names[one.motor]: one.found(y[own], covariance[np.ix_(own, own)],
-                                                                            bool(prismatic[one.motor])) for one, own in rows})
+        return MotorFriction({
+            self.transmission.names[one.motor]: one.found(y[own], covariance[np.ix_(own, own)], bool(prismatic[one.motor]), speeds)
+            for (one, own), speeds in zip(self._each(np.arange(len(y))), self.speeds, strict=True)})
 
     def likeliest(self, laws: Sequence[str], misfit: Callable[["CoupledMotors"], float], points: int) -> "CoupledMotors":
         """With the laws by which a misfit is least, each parameter more costing the logarithm of the number of points (Schwarz).
@@ -198,9 +202,9 @@ class CoupledMotors:
         """
         offered = [law_named(name) for name in laws if name != LAWS[0]]
         chosen, least = self, misfit(self) if offered else 0.0
-        for place, speeds in enumerate(self.speeds):
+        for place, knees in enumerate(self.knees):
             for law in offered:
-                for values in _starts(law, speeds):
+                for values in _starts(law, knees):
                     members = list(chosen.members)
                     members[place] = replace(members[place], law=law, values=values)
                     tried = replace(chosen, members=tuple(members))
@@ -214,10 +218,10 @@ class CoupledMotors:
         return zip(self.members, np.split(y, ends[:-1]), strict=True)
 
 
-def _starts(law: Law, speeds: tuple[float, float]) -> list[dict[str, float]]:
+def _starts(law: Law, knees: tuple[float, float]) -> list[dict[str, float]]:
     """Where its parameters may be: those in which it is linear at zero."""
     (name,) = law.nonlinear
-    tried = np.geomspace(*speeds, _KNEES).tolist() if name == law.knee else _EXPONENTS
+    tried = np.geomspace(*knees, _KNEES).tolist() if name == law.knee else _EXPONENTS
     return [dict.fromkeys(law.linear, 0.0) | {name: value} for value in tried]
 
 

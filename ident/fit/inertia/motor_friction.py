@@ -24,10 +24,13 @@ class RubbingMotor:
         Of its friction, on the joints' side of its gear.
     parameters : mapping of str to Parameter
         Of the law, and `INERTIA`.
+    velocity_range : tuple of float
+        Speeds of the motor that the data covered [rad/s or m/s].
     """
 
     law: str
     parameters: Mapping[str, Parameter]
+    velocity_range: tuple[float, float]
 
     @property
     def values(self) -> dict[str, float]:
@@ -44,6 +47,11 @@ class MotorFriction:
     """Friction of the motors that move several joints, by motor, as far as it was told apart from that of their joints."""
 
     motors: Mapping[str, RubbingMotor] = field(default_factory=dict)
+
+    def moves(self, transmission: Transmission | None, joint: str) -> bool:
+        """Whether one of them moves a joint."""
+        return transmission is not None and any(
+            transmission.ratios[transmission.names.index(name), transmission.names.index(joint)] != 0.0 for name in self.motors)
 
     def torque(self, transmission: Transmission, dq: Array, ddq: Array | None = None) -> Array:
         """What the motors add to the torques of the joints, shape (N, n) [N·m or N].
