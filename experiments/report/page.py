@@ -72,6 +72,8 @@ def render(result: Identification, run_note: dict[str, Any] | None = None) -> st
     return _template().render(
         calibration=calibration, created=words.moment(calibration.created), versions=versions,
         stribeck=versions.get("stribeck", version("stribeck")), facts=_facts(result, calibrated, run_note or {}),
+        motors={line: report_tables.parameter_rows(motor.parameters) for line, motor in zip(
+            words.motor_lines(calibration), calibration.motors.motors.values(), strict=True)},
         breakaway=words.breakaway_lines(calibration), sections=sections,
         findings=_by_kind(result.findings), weighty=_WEIGHTY, units=_common_units(calibrated),
         gravity=[report_tables.gravity_row(*item) for item in calibration.joints.items()],

@@ -270,6 +270,17 @@ def _exponent(value: float) -> int:
     return int(f"{value:.1e}".split("e")[1])
 
 
+def motor_lines(calibration: Calibration) -> list[str]:
+    """Friction of each motor that moves several joints."""
+    lines = []
+    for name, motor in calibration.motors.motors.items():
+        moved = listed(calibration.model.transmission[name])
+        told = [f"{parameter_word(key)} {plus_minus(entry)}{'' if entry.unit == '1' else f' {entry.unit}'}"
+                for key, entry in motor.parameters.items() if entry.verdict != "unidentifiable"]
+        lines.append(f"motor of {name}, which moves {moved}: {motor.law}; {', '.join(told) or 'nothing is told well'}")
+    return lines
+
+
 def breakaway_lines(calibration: Calibration) -> list[str]:
     """What holds each joint at rest beside the level of its slowest sliding, a line a joint."""
     lines = []

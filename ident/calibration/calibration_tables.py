@@ -247,7 +247,7 @@ class MotorTable(BaseModel):
         for name in self.parameters:
             if name not in own:
                 raise InputError(f"{where}.parameters: {unknown_name('parameter', name, own)}; the law {self.law} has no other")
-        for name in own:
+        for name in law_named(self.law).parameters(False):
             if name not in self.parameters or self.parameters[name].value is None:
                 raise InputError(f"{where}.parameters.{name} has no value; a motor with the law {self.law} needs it")
         return RubbingMotor(self.law, {name: Parameter(**vars(table)) for name, table in self.parameters.items()},

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+import numpy as np
+
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.inertia.even_parts import LoadDoubts, fit_first_moments
 from stribeck.ident.fit.inertia.identified_inertia import identified
@@ -51,13 +53,13 @@ def identify_inertia(chosen: ChosenRuns, reduced: ReducedRuns) -> tuple[ReducedR
     joints = [name for name in reduced.mechanism.names if name not in dead]
     of_links = wish == "fit" or (wish == "auto" and contradicted(log, reduced.mechanism, joints))
     if not of_links and coupled_motors(log, reduced.mechanism, joints) is None:
-        return reduced, TRUSTED
+        return reduced, replace(TRUSTED, findings=_sums(reduced))
     fit, equations = fit_inertia(log, reduced.mechanism, joints, of_links, reduced.options.law)
     doubts = {name: partial(equations.doubt, fit, name) for name in equations.motions}
     why = "the torques contradict the model's masses" if wish == "auto" else "the links' inertia was fitted to the torques"
     said = (_said(fit, why),) if of_links else ()
-    models = tuple(map(fit.model, reduced.mechanisms))
-    return replace(reduced, mechanisms=models, motors=fit.motors), SoughtInertia(fit if of_links else None, doubts, said)
+    found = replace(reduced, mechanisms=tuple(map(fit.model, reduced.mechanisms)), motors=fit.motors)
+    return found, SoughtInertia(fit if of_links else None, doubts, (*said, *_sums(found)))
 
 
 def _by_round_trips(chosen: ChosenRuns, reduced: ReducedRuns) -> tuple[ReducedRuns, SoughtInertia]:
@@ -74,11 +76,24 @@ def _motors_apart(reduced: ReducedRuns, inertia: SoughtInertia) -> tuple[Reduced
     odd = OddParts.of(reduced.points, reduced.dq, reduced.mechanism)
     fit = fit_motor_friction(odd, reduced.options.law)
     if fit is None:
-        return reduced, inertia
+        return reduced, replace(inertia, findings=(*inertia.findings, *_sums(reduced)))
     doubts = dict(inertia.doubts)
     for name, own in odd.doubts(fit).items():
         doubts[name] = own if name not in doubts else partial(_both, own, doubts[name])
     return reduced.without(fit.motors), replace(inertia, doubts=doubts)
+
+
+def _sums(reduced: ReducedRuns) -> tuple[Finding, ...]:
+    """What to know of motors that move several joints and whose friction was not told apart from that of the joints."""
+    coupled, findings = reduced.mechanism.transmission, []
+    for motor in () if coupled is None else coupled.shared:
+        name, moved = coupled.names[motor], [coupled.names[j] for j in np.flatnonzero(coupled.ratios[motor])]
+        if name not in reduced.motors.motors:
+            findings.append(Finding(None, "shared motor", f"the motor of {name} moves {' and '.join(moved)}, and this motion does not "
+                                    "tell its friction from theirs: the friction of each holds its share of the motor's, as it is "
+                                    "while the others rest. Move them at once, opposite ways for a part of the time"
+                                    + ("" if len(moved) == 2 else "; of a motor that moves more than two joints it is never told")))
+    return tuple(findings)
 
 
 def _both(one: Doubts, other: Doubts, friction: FitResult | None) -> ModelDoubt:

@@ -24,6 +24,7 @@ from stribeck.ident.model.transmission import Transmission
 
 LAWS = ("coulomb-viscous", "stribeck", "power")     # what a motor's friction may be, the simplest first
 _NORMAL = 1.96
+_NEWS = 0.7             # deviation over that which is allowed beforehand, above which the data tell next to nothing
 _OPPOSITE = 0.1         # part of the samples in which both joints move that have to move the motor opposite ways
 _MOVES = 0.01           # part of its greatest speed from which a joint counts as moving
 _KNEES = 6              # speeds at which friction may have fallen from a static level,
@@ -88,12 +89,15 @@ class CoupledMotor:
         parameters = {}
         for name, value, error in zip(self.terms, (self.units * y).tolist(), errors.tolist(), strict=True):
             if name in self.law.nonlinear:
-                value, low, high = values[name], values[name] * np.exp(-_NORMAL * error), values[name] * np.exp(_NORMAL * error)
-                error = value * error
+                value = values[name]
+                low, high, error = value * np.exp(-_NORMAL * error), value * np.exp(_NORMAL * error), value * error
             else:
                 low, high = max(0.0, value - _NORMAL * error), value + _NORMAL * error
             parameters[name] = Parameter(float(value), float(error), float(low), float(high), unit(name, prismatic),
                                          verdict(value, low, high))
+        if covariance[-1, -1] > _NEWS**2:
+            parameters[INERTIA] = Parameter(None, None, None, None, unit(INERTIA, prismatic), "unidentifiable",
+                                            "constant speeds tell nothing of it")
         return RubbingMotor(self.law.name, parameters, speeds)
 
 
