@@ -1,4 +1,4 @@
-"""The simulated arm in real time, each joint behind a drive of its own: powered, held by a brake, or falling.
+"""The simulated arm in real time, each motor behind a drive of its own: powered, held by a brake, or falling.
 
 What all emulators share. Nothing here knows a protocol, and nothing is shared with the drivers.
 """
@@ -11,7 +11,7 @@ from typing import BinaryIO, ClassVar, Literal
 
 import numpy as np
 
-from stribeck.drivers.arm import Command, JointSample
+from stribeck.drivers.arm import Array, Command, JointSample
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.ident.arm.arm_file import ArmFile, JointTable
 
@@ -57,7 +57,7 @@ class Electronics(ABC):
 
 @dataclass
 class Drive:
-    """What a drive does to its joint. SI, joint side, the model's sign and zero.
+    """What a drive does to its joint, or where motors move several joints to its motor. SI, joint side, the model's sign and zero.
 
     Attributes
     ----------
@@ -108,6 +108,7 @@ class Drive:
         return "brake" if self.table.stop == "brake" and self.opened <= 0.0 else "nothing"
 
 
+_ANY = 1e12             # N·m, more than any motor gives
 POWERS = ("off", "velocity", "torque")
 
 
@@ -142,6 +143,7 @@ class Body:
         self._arm.enable()
         self.names = self._arm.names
         self.drives = tuple(Drive(arm.joint(name)) for name in self.names)
+        self._coupled = arm.transmission_of(self.names)
         self.trace: BinaryIO | None = None
         self._now: float | None = None
         self._quiet = 0
@@ -175,7 +177,7 @@ class Body:
     def look(self, late: float = 0.0) -> None:
         """Positions of a moment ago: a drive latches them at the frame that asks, however late this program reads it."""
         since = time.monotonic() - (self._now or 0.0) - min(max(late, 0.0), _MOST_BEHIND)
-        for drive, q in zip(self.drives, self._sample.q, strict=True):
+        for drive, q in zip(self.drives, self._travel(self._sample.q), strict=True):
             drive.q = float(q) + drive.dq * since
 
     def _step(self) -> None:
@@ -187,19 +189,37 @@ class Body:
             else:
                 drive.setpoint = 0.0 if drive.held_by == "brake" else drive.dq
             if drive.power == "torque" and drive.loop:
-                drive.target = drive.loop(float(self._sample.q[j]), drive.dq)
+                drive.target = drive.loop(float(self._travel(self._sample.q)[j]), drive.dq)
             if drive.held_by == "brake":
                 self._arm.hand_over(j)
-        self._arm.allow([drive.most if drive.power != "off" else np.inf for drive in self.drives])
-        falling = [drive.held_by == "nothing" for drive in self.drives]
-        mode = tuple("torque" if fall or drive.power == "torque" else "velocity"
-                     for fall, drive in zip(falling, self.drives, strict=True))
-        torque = np.array([0.0 if fall else drive.target for fall, drive in zip(falling, self.drives, strict=True)])
-        sample = self._sample = self._arm.step(Command(np.array([drive.setpoint for drive in self.drives]), torque, mode))
+        sample = self._sample = self._arm.step(self._command())
         still = self._arm.standing and all(drive.power == "off" and drive.opened <= 0.0 for drive in self.drives)
         self._quiet = self._quiet + 1 if still else 0
-        for drive, dq, tau in zip(self.drives, sample.dq, sample.tau, strict=True):
+        given = sample.tau if self._coupled is None else self._coupled.torque_of_motors(sample.tau)
+        for drive, dq, tau in zip(self.drives, self._travel(sample.dq), given, strict=True):
             drive.dq, drive.tau = float(dq), float(tau) if drive.power != "off" else 0.0
         if self.trace:
             rows = [(POWERS.index(drive.power), q, drive.dq) for drive, q in zip(self.drives, sample.q, strict=True)]
             self.trace.write(np.array([self._now or 0.0, *np.ravel(rows)]).tobytes())
+
+    def _travel(self, values: Array) -> Array:
+        """Positions or velocities of the motors by those of the joints."""
+        return values if self._coupled is None else self._coupled.of_motors(values)
+
+    def _command(self) -> Command:
+        """What the drives make the joints do, and what they may give."""
+        falling = [drive.held_by == "nothing" for drive in self.drives]
+        mode = ["torque" if fall or drive.power == "torque" else "velocity" for fall, drive in zip(falling, self.drives, strict=True)]
+        torque = np.array([0.0 if fall else drive.target for fall, drive in zip(falling, self.drives, strict=True)])
+        velocity = np.array([drive.setpoint for drive in self.drives])
+        most = np.array([drive.most if drive.power != "off" else np.inf for drive in self.drives])
+        if (coupled := self._coupled) is not None:
+            velocity, torque = coupled.of_joints(velocity), coupled.torque_of_joints(torque)
+            for motor in coupled.shared:            # of drives that differ, one without power goes on as it went
+                moved = np.flatnonzero(coupled.ratios[motor])
+                if len({mode[j] for j in moved}) > 1:
+                    for j in moved:
+                        mode[j] = "velocity"
+            most = np.minimum(most, _ANY) @ np.abs(coupled.ratios)
+        self._arm.allow(most.tolist())
+        return Command(velocity, torque, tuple(mode))

@@ -236,6 +236,7 @@ class CubemarsLink(PolledLink):
     """AK motors on one CAN bus."""
 
     keys, joint_keys = PolledKeys, DriveKeys
+    knows_coupling = False          # they are told the gravity of their own joint
 
     def __init__(self, joints: tuple[DrivenJoint, ...], keys: PolledKeys, drives: tuple[DriveKeys, ...]) -> None:
         if not keys.allow_no_watchdog:

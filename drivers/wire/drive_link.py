@@ -22,6 +22,8 @@ class DriveLink(ABC):
         Subset of {"velocity", "torque"}.
     mechanism : Mechanism
         The arm's model, for drives that are told its gravity; set before `open`.
+    knows_coupling : bool
+        Whether its axes may be motors that move several joints.
     error_frames : int
         How many the bus has shown so far: wiring, termination or bit rate are not right, or somebody was cut off.
     """
@@ -30,6 +32,7 @@ class DriveLink(ABC):
     joint_keys: ClassVar[type[Keys]] = Keys
     axes: tuple[Axis, ...]
     modes: frozenset[str] = frozenset({"velocity"})
+    knows_coupling: ClassVar[bool] = True
     mechanism: Mechanism
     error_frames: int = 0
 

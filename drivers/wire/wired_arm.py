@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from stribeck.drivers.arm import Array, Command, JointSample, Resolution, command_fault
+from stribeck.drivers.coupling import command_of_motors, limits_of_motors, mixed_modes, resolution_of_joints, sample_of_joints
 from stribeck.drivers.errors import ArmStopped, DriverError
 from stribeck.drivers.interrupts import endings_raised, uninterrupted
 from stribeck.drivers.realtime import real_time
@@ -59,8 +60,11 @@ class WiredArm:
         if missing:
             raise InputError(f"{arm.path}: {missing[0]} is missing; nothing moves without it")
         keys, drives = read_keys(arm, self.names, link.keys, link.joint_keys)
-        self.joints = read_joints(arm, mechanism, self.limits)
+        self._coupled, self._of_motors = mechanism.transmission, limits_of_motors(self.limits, mechanism.transmission)
+        self.joints = read_joints(arm, mechanism, self._of_motors)
         with about_file(arm.path):
+            if self._coupled is not None and not link.knows_coupling:
+                raise InputError(f"[transmission]: the driver {arm.driver.kind} does not know motors that move several joints")
             self.link = link(self.joints, keys, drives)
         self.file = arm
         self.link.mechanism = mechanism
@@ -70,8 +74,8 @@ class WiredArm:
         self.axes, self.modes = self.link.axes, self.link.modes
         self._refuse_load()
         steps = [axis.steps for axis in self.axes]
-        self.resolution = Resolution(*(np.array([getattr(step, key) for step in steps])
-                                       for key in ("velocity", "position", "torque", "viscous")))
+        self.resolution = resolution_of_joints(Resolution(*(np.array([getattr(step, key) for step in steps]) for key in (
+            "velocity", "position", "torque", "viscous"))), self._coupled)
         self._transport = transport
         self._reason: str | None = _NOT_CONNECTED[0]
         self._sent = np.zeros(len(self.names))          # velocity from which a stop would begin
@@ -81,7 +85,7 @@ class WiredArm:
         self.tally = Tally(0, np.zeros(len(self.names), dtype=int), 0, [])
         self._cycle = Cycle(self.link, self.rate, self.watchdog, self.tally)
         self._at_rest = AtRest.of(self.joints, self.resolution)
-        self._ladder = StopLadder(self._cycle, self.limits, self._at_rest)
+        self._ladder = StopLadder(self._cycle, self._of_motors, self._at_rest)
 
     def _refuse_load(self) -> None:
         """Refuse a rate whose cycles would fill the bus."""
@@ -130,10 +134,11 @@ class WiredArm:
             If a drive does not come to power; those that did are stopped again.
         """
         stood = self.stands()
+        stood = stood if self._coupled is None else self._coupled.of_motors(stood)
         self._sent[:], self._reason = 0.0, None
         try:
             with bus_errors():
-                power_up(self._cycle, stood, self.limits.following_error, self._at_rest)
+                power_up(self._cycle, stood, self._of_motors.following_error, self._at_rest)
         except DriverError as error:
             powered = [axis.joint.name for axis in self.axes if axis.power == "on"]
             self._fail(f"{error}; " + (f"only {', '.join(powered)} had come to power" if powered else "the arm was not powered"))
@@ -161,11 +166,12 @@ class WiredArm:
 
     def outside(self) -> list[str]:
         """Joints that stand beyond their limits, by their last replies, in words."""
-        said = []
-        for axis in self.axes:
-            (low, high), unit = axis.joint.position, axis.joint.position_unit
-            if axis.reading is not None and not low <= axis.reading.q <= high:
-                said.append(f"{axis.joint.name} stands at {axis.reading.q:.4g} {unit}, outside its limits {low:.4g} ... "
+        said, places = [], np.array([np.nan if axis.reading is None else axis.reading.q for axis in self.axes])
+        if self._coupled is not None:
+            places = self._coupled.of_joints(places)
+        for axis, (low, high), place in zip(self.axes, self.limits.position.tolist(), places.tolist(), strict=True):
+            if place < low or place > high:
+                said.append(f"{axis.joint.name} stands at {place:.4g} {axis.joint.position_unit}, outside its limits {low:.4g} ... "
                             f"{high:.4g}: check zero_offset, direction and gear_ratio before anything moves")
         return said
 
@@ -173,15 +179,15 @@ class WiredArm:
         """Send the set-points at the next tick and return what the joints reply."""
         if self._reason is not None:
             raise ArmStopped(f"the arm takes no commands: {self._reason}; enable it first")
-        fault = command_fault(command, self.names, self.modes)
+        fault = command_fault(command, self.names, self.modes) or mixed_modes(command, self._coupled)
         if fault is not None:
             self._fail(fault)
         self._cycle.wait()
         self._refuse_pause(self._cycle.since_asked())
         try:
             with bus_errors():
-                self._order(command)
-                sample = self._cycle.exchange()
+                self._order(command_of_motors(command, self._coupled))
+                sample = sample_of_joints(self._cycle.exchange(), self._coupled)
         except DriverError as error:
             self._fail(str(error))
         self._refuse_pause(self._cycle.gap)
@@ -234,7 +240,7 @@ class WiredArm:
         with bus_errors():
             self.link.start()
             self._cycle.due_now()
-            return [self._cycle.run() for _ in range(cycles)]
+            return [sample_of_joints(self._cycle.run(), self._coupled) for _ in range(cycles)]
 
     def reset(self) -> None:
         """Clear faults of the drives, unconnected as the arm is, and leave those without power; none if one follows somebody."""
