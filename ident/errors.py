@@ -23,6 +23,10 @@ class FitError(StribeckError, ValueError):
     """Data from which the asked-for quantity cannot be estimated."""
 
 
+class NoFriction(FitError):
+    """A torque that holds no friction."""
+
+
 class TorqueReversed(FitError):
     """A torque that opposes the motion: a sign is wrong, and no other joint's data make up for it."""
 

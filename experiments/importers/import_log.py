@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stribeck.drivers.arm import JointSample
+from stribeck.drivers.coupling import limits_of_motors
 from stribeck.experiments.errors import RecordingFailed
 from stribeck.experiments.importers.columns import ColumnMap, check_complete, check_distinct, check_motions
 from stribeck.experiments.importers.guess import with_factor
@@ -25,6 +26,7 @@ from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.log.run import Run
 from stribeck.ident.log.signal_checks import check_numbers, check_time, check_velocity
 from stribeck.ident.model.mechanism import Mechanism
+from stribeck.ident.model.transmission import Transmission
 from stribeck.ident.whole_files import file_sha256
 
 TORQUE_SIGNALS = {              # what a torque signal may be, and why some cannot show the friction of a gear
@@ -56,7 +58,7 @@ class _Log:
 
 
 def import_log(table: Table, arm: ArmFile, columns: Sequence[ColumnMap], campaign: Path, note: str = "",
-               torque_signal: str | None = None, torque_constant: str = "arm file") -> Path:
+               torque_signal: str | None = None, torque_constant: str = "arm file", at_motors: bool = False) -> Path:
     """Write a foreign log as a run folder.
 
     Values are multiplied to SI, brought to the model's sign and zero by the arm file's ``direction`` and
@@ -79,6 +81,8 @@ def import_log(table: Table, arm: ArmFile, columns: Sequence[ColumnMap], campaig
         What the torque is, a name in `TORQUE_SIGNALS`; default is what the arm file says.
     torque_constant : str
         Where the torque constant of columns in ampere comes from: "arm file", or "gravity", to which the current is fitted.
+    at_motors : bool
+        Whether the columns are of motors, on the joints' side of their gears, that move the joints as ``[transmission]`` says.
 
     Returns
     -------
@@ -97,11 +101,18 @@ def import_log(table: Table, arm: ArmFile, columns: Sequence[ColumnMap], campaig
     check_against_model(arm, mechanism)
     check_complete(columns, mechanism.names)
     check_motions(columns, mechanism)
-    log = _read(table, columns, arm, mechanism)
+    coupled = mechanism.transmission if at_motors else None
+    if at_motors and coupled is None:
+        raise InputError(f"{arm.path}: --motors needs [transmission] in the arm file; without one each motor moves the joint that it "
+                         "is called after, and its columns are the joint's")
+    log = _read(table, columns, arm, mechanism, coupled)
     check_velocity(log.q, log.dq, log.t, mechanism.names, log.source)
     ampere = tuple(str(entry.joint) for entry in columns if entry.current)
     sign = np.array([arm.joint(name).direction for name in mechanism.names])
     raw = np.where(np.isin(mechanism.names, ampere), sign * log.tau, np.nan) if ampere else None
+    if coupled is not None and ampere and torque_constant != SOURCES[0]:
+        raise InputError(f"{log.source}: gravity does not tell the torque constants of motors that move several joints; state "
+                         f"joints.{ampere[0]}.torque_constant in the arm file (N·m/A at the motor, with gear_ratio)")
     constants, unknown = torque_constants(torque_constant, _as_run(log, arm, mechanism), mechanism, ampere)
     if ampere:
         factor = np.where(np.isin(mechanism.names, list(unknown)), np.nan, 1.0)
@@ -109,10 +120,12 @@ def import_log(table: Table, arm: ArmFile, columns: Sequence[ColumnMap], campaig
         log = replace(log, tau=log.tau * factor, notes=(*log.notes, *(_left_out(name, why) for name, why in unknown.items())))
     columns = [with_factor(entry, constants[str(entry.joint)]["value"]) if entry.current and str(entry.joint) in constants
                else entry for entry in columns]
+    if coupled is not None:
+        log = replace(log, q=coupled.of_joints(log.q), dq=coupled.of_joints(log.dq), tau=coupled.torque_of_joints(log.tau))
     _check_units(log, arm, mechanism)
     origin = {"log": Path(table.source).name, "sha256": _digest(Path(table.source)), "torque_signal": signal,
               "columns": {entry.target: _described(entry, table.names) for entry in columns}, "notes": list(log.notes),
-              **({"torque_constants": constants} if constants else {})}
+              **({"torque_constants": constants} if constants else {}), **({"at_motors": True} if at_motors else {})}
     return _write(log, arm, mechanism, campaign, note, origin, raw)
 
 
@@ -137,8 +150,8 @@ def checked_signal(signal: str, source: str) -> str:
     return signal
 
 
-def _read(table: Table, columns: Sequence[ColumnMap], arm: ArmFile, mechanism: Mechanism) -> _Log:
-    """Signals of the mapped columns, checked but for what depends on units."""
+def _read(table: Table, columns: Sequence[ColumnMap], arm: ArmFile, mechanism: Mechanism, coupled: Transmission | None) -> _Log:
+    """Signals of the mapped columns, of joints or of coupled motors, checked but for what depends on units."""
     check_distinct(columns, table.names, table.source)
     found: dict[ColumnMap, str] = {}
     for entry in columns:
@@ -169,7 +182,7 @@ def _read(table: Table, columns: Sequence[ColumnMap], arm: ArmFile, mechanism: M
     assert q is not None
     assert tau is not None
     wraps = unwrap(q, begins(t, raw[table.pieces] if table.pieces else None, _LARGEST_GAP), mechanism)
-    limits, amperes = arm.limits(mechanism), {entry.joint for entry in columns if entry.current}
+    limits, amperes = limits_of_motors(arm.limits(mechanism), coupled), {entry.joint for entry in columns if entry.current}
     most = np.where([name in amperes for name in mechanism.names], np.nan, _IMPLAUSIBLE * limits.torque)
     keep, notes = with_sense(t, q, tau, limits.velocity, most, table.source)
     if not keep.all():

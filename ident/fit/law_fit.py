@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from stribeck.ident.arrays import Array, Groups
-from stribeck.ident.errors import FitError
+from stribeck.ident.errors import FitError, NoFriction
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.intervals import interval_ends, spread
 from stribeck.ident.fit.law_on_points import parameter_names, predicted
@@ -141,7 +141,7 @@ def with_intervals(best: Best, load_name: str) -> FitResult:
     data, law, names = whole.data, whole.law, tuple(values)
     free = [k for k, name in enumerate(names) if name in limits or name in data.nuisance or values[name] > 0.0]
     if not any(values[name] > 0.0 for name in names if name not in limits and name not in data.nuisance):
-        raise FitError(f"the torque holds no friction: every parameter of the law {law.name} is zero at best")
+        raise NoFriction(f"the torque holds no friction: every parameter of the law {law.name} is zero at best")
     found = spread(whole, noise, values, free)
     scale = np.array([values[names[k]] if names[k] in limits else 1.0 for k in free])     # of parameters in the logarithm
     covariance = found.covariance * np.outer(scale, scale)

@@ -6,7 +6,7 @@ from functools import partial
 
 import pandas as pd
 
-from stribeck.ident.errors import FitError
+from stribeck.ident.errors import FitError, NoFriction, TorqueReversed
 from stribeck.ident.fit.joint.fit_joint import JointFit, identify_joint, identify_motion
 from stribeck.ident.fit.joint.general_motion import agreement
 from stribeck.ident.identification.choose_runs import ChosenRuns
@@ -55,7 +55,7 @@ def fit_joints(chosen: ChosenRuns, reduced: ReducedRuns, inertia: SoughtInertia 
 
 def _by_round_trips(chosen: ChosenRuns, reduced: ReducedRuns, inertia: SoughtInertia) -> FittedJoints:
     """Fits of the points of round trips."""
-    joints, findings = _fitted(_of_round_trips(reduced, inertia))
+    joints, findings = _fitted(_of_round_trips(reduced, inertia), reduced)
     for name, rows in reduced.points.groupby("joint", sort=False):
         if name in joints:
             findings += [*check_scale(rows), *check_reading(chosen.runs, rows)]
@@ -66,10 +66,12 @@ def _by_motion(chosen: ChosenRuns, reduced: ReducedRuns, inertia: SoughtInertia)
     """Fits of general motion, each held against the joint's round trips where there are any."""
     log = reduced.log(chosen.runs, reduced.mechanisms)
     dead = {name for run in chosen.runs for name in dead_torques(run)}
-    joints, findings = _fitted({name: partial(identify_motion, log, reduced.mechanism, name, reduced.options,
-                                              inertia.doubts.get(name)) for name in reduced.mechanism.names if name not in dead})
+    joints, findings = _fitted({name: partial(
+        identify_motion, log, reduced.mechanism, name, reduced.options, inertia.doubts.get(name),
+        not reduced.motors.moves(reduced.mechanism.transmission, name))
+        for name in reduced.mechanism.names if name not in dead}, reduced)
     points = pd.concat([joint.points for joint in joints.values()], ignore_index=True) if joints else reduced.points
-    beside, _ = _fitted({name: fit for name, fit in _of_round_trips(reduced, TRUSTED).items() if name in joints})
+    beside, _ = _fitted({name: fit for name, fit in _of_round_trips(reduced, TRUSTED).items() if name in joints}, reduced)
     for name in joints:
         if name in beside:
             findings.append(agreement(name, joints[name].fit, beside[name].fit))
@@ -83,12 +85,18 @@ def _of_round_trips(reduced: ReducedRuns, inertia: SoughtInertia) -> dict[str, F
             for name, rows in reduced.points.groupby("joint", sort=False)}
 
 
-def _fitted(fits: Mapping[str, Fit]) -> tuple[dict[str, JointFit], list[Finding]]:
+def _fitted(fits: Mapping[str, Fit], reduced: ReducedRuns) -> tuple[dict[str, JointFit], list[Finding]]:
     """Joints that can be fitted, and why the others cannot."""
     joints, findings = {}, []
     for name, fit in fits.items():
         try:
             joints[name] = fit()
+        except (TorqueReversed, NoFriction) as error:
+            text = f"{name} is not calibrated: {error}"
+            if reduced.motors.moves(reduced.mechanism.transmission, name):
+                text = (f"{name} shows no friction of its own beside that of the motor that moves it with others, and is taken to have "
+                        "none")
+            findings.append(Finding(name, "not calibrated", text))
         except FitError as error:
             findings.append(Finding(name, "not calibrated", f"{name} is not calibrated: {error}"))
     return joints, findings

@@ -128,6 +128,9 @@ def import_(file: Annotated[Path, typer.Argument(metavar="LOG", help="CSV, JSON,
             end: Annotated[float | None, typer.Option("--to", help="Where it ends [s from the log's first row].")] = None,
             ignore: Annotated[list[str] | None, typer.Option(help="A column that is not what it looks like; repeatable.")] = None,
             stamps: Annotated[str | None, typer.Option(help="Time in a bag: header, receipt, or auto: header if set.")] = None,
+            motors: Annotated[bool, typer.Option("--motors", help="Columns are of the motors, on the joints' side of their gears; "
+                                                                  "[transmission] of the arm file says how they move the "
+                                                                  "joints.")] = False,
             out: OutOption = None, note: Annotated[str, typer.Option(help="Kept with the run.")] = "",
             yes: Annotated[bool, typer.Option("--yes", help="Use guesses without asking; refused without a terminal "
                                                               "otherwise.")] = False,
@@ -163,7 +166,7 @@ def import_(file: Annotated[Path, typer.Argument(metavar="LOG", help="CSV, JSON,
     refuse_unseen(file, columns, torque_signal, arm_file, yes)
     refuse_sensor(file, columns, torque_signal, table)
     table = between(table, next(entry for entry in columns if entry.signal == "t"), start, end)
-    run = import_log(table, arm_file, columns, folder, note, signal, torque_constant)
+    run = import_log(table, arm_file, columns, folder, note, signal, torque_constant, motors)
     following = prospects(run, folder, text)
     if as_json:
         print_json({"run": str(run), "next": following})

@@ -183,10 +183,11 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
                     tuple(findings), scale, directional)
 
 
-def identify_motion(log: Log, mechanism: Mechanism, name: str, options: Options, doubts: Doubts | None = None) -> JointFit:
+def identify_motion(log: Log, mechanism: Mechanism, name: str, options: Options, doubts: Doubts | None = None,
+                    whole: bool = True) -> JointFit:
     """Fit one joint's general motion: laws, loads and differences between the directions compete.
 
-    With `doubts`, what the model's torque may be beside what it is, is fitted along.
+    With `doubts`, what the model's torque may be beside what it is, is fitted along. `whole`: see `fit_motion`.
 
     Raises
     ------
@@ -202,7 +203,7 @@ def identify_motion(log: Log, mechanism: Mechanism, name: str, options: Options,
 
     def tested(further: tuple[str, ...] = ()) -> tuple[FitResult, FitResult]:
         doubt = None if doubts is None else doubts(None)
-        found = fit_motion(motion, options.motion, options.law, options.directional, tuple(offered), further, doubt)
+        found = fit_motion(motion, options.motion, options.law, options.directional, tuple(offered), further, doubt, whole)
         if doubts is not None:
             found = of_its_load(found, doubts)
         return found, with_lack_of_fit(found, motion.q[motion.points], motion.view(motion.loads["torque"]),

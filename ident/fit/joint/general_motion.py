@@ -45,7 +45,7 @@ ONE_WAY = 0.98         # mean direction, seen through the filter, from which a p
 
 
 def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directional: str = "auto",
-               loads: Sequence[str] = ("none",), further: tuple[str, ...] = (), doubt: ModelDoubt | None = None) -> FitResult:
+               loads: Sequence[str] = ("none",), further: tuple[str, ...] = (), doubt: ModelDoubt | None = None, whole: bool = True) -> FitResult:
     """Fit friction to general motion: laws, loads, differences between directions and waves compete on passes left out.
 
     A pass between two reversals is a group, as a round trip is elsewhere: its samples share ripple and a level of friction,
@@ -67,6 +67,8 @@ def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directio
         Laws that compete, too.
     doubt : ModelDoubt, optional
         What the model's torque may be beside what it is, in place of a scale.
+    whole : bool
+        Whether the torque holds all friction at the joint, so that it cannot but oppose motion.
 
     Returns
     -------
@@ -90,7 +92,8 @@ def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directio
     data = motion_data(motion, rigid, doubt)
     if data.groups < LEAST_ROUND_TRIPS:
         raise FitError(f"{data.groups} pass(es) between reversals found, at least {LEAST_ROUND_TRIPS} are needed")
-    check_sign(data)
+    if whole:
+        check_sign(data)
     laws, offered = (*laws_on_offer(law), *further), {load: None if load == "none" else motion.loads[load] for load in loads}
     position = motion.q[motion.points]
 
