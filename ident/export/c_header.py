@@ -11,6 +11,7 @@ from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import InputError
 from stribeck.ident.export.approximation import other_losses
 from stribeck.ident.export.result import Export
+from stribeck.ident.export.shared_motors import gears_in_c, in_c
 from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.model.loads import LOAD_PARTS, load_weights
@@ -78,7 +79,7 @@ static inline void @_loads(const double q[@N], const double dq[@N], const double
     static const double weight[@K][5] = {    /* of torque, bending, radial, axial, twist of joint `at` in each load */
 @WEIGHTS
     };
-    double R[@M][3][3], r[@M][3], n[@M][3], w[@M][3], dw[@M][3], a[@M][3], f[@M][3], m[@M][3];
+    double gear[@N], R[@M][3][3], r[@M][3], n[@M][3], w[@M][3], dw[@M][3], a[@M][3], f[@M][3], m[@M][3];
     int j, i, k, l;
 
     for (j = 0; j < @M; ++j) {
@@ -148,9 +149,10 @@ static inline void @_loads(const double q[@N], const double dq[@N], const double
     }
     for (j = 0; j < @N; ++j) rigid[j] = 0.0;
     for (j = 0; j < @M; ++j) rigid[link[j].leader] += link[j].ratio * @_dot(n[j], link[j].slides ? f[j] : m[j]);
+@GEARS
     for (k = 0; k < @K; ++k) {
         j = at[k];
-        load[k] = weight[k][0] * fabs(rigid[j]) + weight[k][1] * @_across(m[j], n[j]) + weight[k][2] * @_across(f[j], n[j])
+        load[k] = weight[k][0] * fabs(gear[j]) + weight[k][1] * @_across(m[j], n[j]) + weight[k][2] * @_across(f[j], n[j])
                 + weight[k][3] * fabs(@_dot(f[j], n[j])) + weight[k][4] * fabs(@_dot(m[j], n[j]));
     }
 }
@@ -180,12 +182,16 @@ def to_c(calibration: Calibration) -> Export:
     joints = [calibration.joints.get(name) for name in mechanism.names]
     parts = [j for j, joint in enumerate(joints) if joint is not None and joint.components and "static" in joint.values]
     at = [*range(mechanism.n), *parts]
-    laws = dict.fromkeys(_law(joint).c for joint in joints if joint is not None)
+    laws = dict.fromkeys((*(_law(joint).c for joint in joints if joint is not None),
+                          *(law_named(motor.law).c for motor in calibration.motors.motors.values())))
     constants = (f"\nenum {{ @_joint_count = {mechanism.n}, @_load_count = {len(at)} }};\n"
                  f"static const double @_gravity[3] = {_row(mechanism.gravity)};    /* base axes */\n")
     body = "".join((constants, _SIGN, *laws, _VECTORS, _LOADS, _FRICTION))
     body = body.replace("@LINKS", _links(mechanism)).replace("@WEIGHTS", _weights(mechanism, joints, parts))
-    body = body.replace("@LINES", "\n".join(f"    tau[{j}] = {_call(joint, j, at)};" for j, joint in enumerate(joints)))
+    own = [f"    tau[{j}] = {_call(joint, j, at, calibration.motors.moves(mechanism.transmission, mechanism.names[j]))};"
+           for j, joint in enumerate(joints)]
+    body = body.replace("@LINES", "\n".join([*own, *filter(None, [in_c(calibration, mechanism.transmission)])]))
+    body = body.replace("@GEARS", gears_in_c(mechanism.transmission, mechanism.n))
     body = body.replace("@EXTRA", "\n   What comes after those of the joints raises static friction alone." if parts else "")
     body = body.replace("@AT", ", ".join(map(str, at)))
     for mark, count in (("@K", len(at)), ("@N", mechanism.n), ("@M", mechanism.tree.n)):
@@ -215,10 +221,13 @@ def _law(joint: JointCalibration) -> Law:
 _WEIGHED = {"coulomb_coefficient", "static_coefficient"}        # of which C code has one for each component of the load
 
 
-def _call(joint: JointCalibration | None, j: int, at: list[int]) -> str:
-    """The law in C; load components, which `_weights` adds up, raise its levels by themselves."""
+def _call(joint: JointCalibration | None, j: int, at: list[int], by_motor: bool) -> str:
+    """The law in C; load components, which `_weights` adds up, raise its levels by themselves.
+
+    A joint that was not calibrated has the friction of motors which move it and others, if there are some (`by_motor`).
+    """
     if joint is None:
-        return "NAN"
+        return "0.0" if by_motor else "NAN"
     function = _law(joint).function
     if joint.components and set(_law(joint).with_load) - _WEIGHED:
         raise InputError(f"the law {joint.law} has no translation to C with a coefficient for each component of the load; fit it "

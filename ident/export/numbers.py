@@ -10,6 +10,7 @@ from typing import Any
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.export.approximation import approximate, coulomb_viscous_losses, other_losses
 from stribeck.ident.export.result import Export, number
+from stribeck.ident.export.shared_motors import motor_losses, motor_table
 
 _ROWS = ("joint", "law", "load", "directional", "parameter", "value", "std_error", "low", "high", "unit", "verdict")
 
@@ -36,7 +37,7 @@ def calibration_table(calibration: Calibration) -> dict[str, Any]:
         joints[name] = table
     return {"schema": 1, "arm": calibration.arm, "created": calibration.created.isoformat(), "method": calibration.method,
             "torque_basis": calibration.torque_basis, "runs": list(calibration.runs), "model": asdict(calibration.model),
-            "fit": calibration.fit, "joints": joints}
+            "fit": calibration.fit, "joints": joints, **({"motors": motors} if (motors := motor_table(calibration)) else {})}
 
 
 def to_csv(calibration: Calibration) -> Export:
@@ -48,6 +49,10 @@ def to_csv(calibration: Calibration) -> Export:
         for parameter, entry in {**joint.parameters, **joint.gravity}.items():
             figures = ("" if value is None else number(value) for value in (entry.value, entry.std_error, entry.low, entry.high))
             rows.writerow([name, joint.law, joint.load, joint.directional, parameter, *figures, entry.unit, entry.verdict])
+    for name, motor in calibration.motors.motors.items():
+        for parameter, entry in motor.parameters.items():
+            figures = ("" if value is None else number(value) for value in (entry.value, entry.std_error, entry.low, entry.high))
+            rows.writerow([f"motor of {name}", motor.law, "none", "none", parameter, *figures, entry.unit, entry.verdict])
     return Export(text.getvalue(), ".csv", ("CSV has no ranges, bearings and correlations of the estimates",))
 
 
@@ -68,7 +73,7 @@ def to_ros2(calibration: Calibration) -> Export:
         lines += [f"      {_yaml(name)}:", *(f"        {key}: {_yaml(value)}" for key, value in table.items())]
     return Export("\n".join(lines) + "\n", ".yaml",
                   ("ROS 2 parameters have no intervals and verdicts, and no model for the loads",
-                   *other_losses(calibration, "ROS 2", offset=False)))
+                   *other_losses(calibration, "ROS 2", offset=False), *motor_losses(calibration, "ROS 2")))
 
 
 def to_vendor(calibration: Calibration) -> Export:
@@ -84,7 +89,8 @@ def to_vendor(calibration: Calibration) -> Export:
                         "viscous": float(number(near.damping)), "transition_velocity": float(number(joint.velocity_range[0]))}
     table = {"arm": calibration.arm, "torque_basis": calibration.torque_basis, "joints": joints}
     return Export(json.dumps(table, indent=1, ensure_ascii=False) + "\n", ".vendor.json",
-                  coulomb_viscous_losses(calibration, "the vendor format", with_effort=True))
+                  (*coulomb_viscous_losses(calibration, "the vendor format", with_effort=True),
+                   *motor_losses(calibration, "the vendor format")))
 
 
 def _yaml(value: Any) -> str:

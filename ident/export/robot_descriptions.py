@@ -11,6 +11,7 @@ from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.errors import InputError, no_file, no_text, unknown_name
 from stribeck.ident.export.approximation import approximate, coulomb_viscous_losses
 from stribeck.ident.export.result import Export, number
+from stribeck.ident.export.shared_motors import as_tendons, motor_losses
 from stribeck.ident.export.urdf_inertia import bare_arm, with_inertia
 from stribeck.ident.export.xml_markup import (
     Change,
@@ -26,6 +27,7 @@ from stribeck.ident.model.files.urdf_mjcf import model_spec
 from stribeck.ident.model.mechanism import Mechanism
 
 HARD = (0.9999, 0.9999, 0.001, 0.5, 2.0)        # solimpfriction with which MuJoCo's dry friction does not creep
+_HARD = " ".join(map(str, HARD))
 _FRICTION = ("friction", "frictionloss", "damping")
 _CREEPS = ("MJCF joints get solimpfriction=\"0.9999 ...\": with MuJoCo's default, dry friction yields at slow speeds and acts "
            "like damping")
@@ -64,7 +66,7 @@ def to_urdf(calibration: Calibration, into: Path | None = None) -> Export:
                    else attributes_set(text, dynamics, values))
 
     stated = {name: dynamics.attributes for name, joint in joints.items() if (dynamics := _child(found, joint, "dynamics"))}
-    losses = (*coulomb_viscous_losses(calibration, "URDF"), *_kept("URDF", calibration, stated),
+    losses = (*coulomb_viscous_losses(calibration, "URDF"), *motor_losses(calibration, "URDF"), *_kept("URDF", calibration, stated),
               *_masses("URDF", calibration, into is None))
     return Export(spliced(text, list(changes())), ".urdf", losses)
 
@@ -75,7 +77,7 @@ def to_mjcf(calibration: Calibration, into: Path | None = None) -> Export:
     Parameters and errors as for `to_urdf`.
     """
     path = into or _model(calibration)
-    losses = (*coulomb_viscous_losses(calibration, "MJCF"), _CREEPS)
+    losses = (*coulomb_viscous_losses(calibration, "MJCF"), *motor_losses(calibration, "MJCF", keeps=True), _CREEPS)
     if into is None and path.suffix.lower() == ".urdf":
         converted = _converted(calibration, path)
         stated = {one.attributes.get("name", ""): one.attributes for one in elements(converted) if one.tag == "joint"}
@@ -83,11 +85,11 @@ def to_mjcf(calibration: Calibration, into: Path | None = None) -> Export:
     losses = (*losses, *_masses("MJCF", calibration, written=False))
     text = _text(path, ("mujoco", "mujocoinclude"))
     joints = _joints(text, calibration, into, lambda path: path[-1:] != ("default",) and "worldbody" in path)
-    changes = []
+    changes = [child_added(text, elements(text)[0], as_tendons(calibration, _HARD))] if calibration.motors.motors else []
     for name in calibration.joints:
         near = approximate(calibration.joints[name])
         changes.append(attributes_set(text, joints[name], {"frictionloss": number(near.friction), "damping": number(near.damping),
-                                                    "solimpfriction": " ".join(map(str, HARD))}))
+                                                    "solimpfriction": _HARD}))
     usual = next((element.attributes for element in elements(text) if element.tag == "joint" and element.path[-1:] == ("default",)
                   and not element.parent.attributes.get("class")), {})      # type: ignore[union-attr]  # it stands in a default
     stated = {name: {**usual, **joint.attributes} for name, joint in joints.items()}
@@ -100,7 +102,7 @@ def to_sdf(calibration: Calibration, into: Path | None = None) -> Export:
 
     Parameters and errors as for `to_urdf`.
     """
-    losses = coulomb_viscous_losses(calibration, "SDF")
+    losses = (*coulomb_viscous_losses(calibration, "SDF"), *motor_losses(calibration, "SDF"))
     if into is None:
         _model(calibration)
         text = _sdf_of(bare_arm(calibration))
@@ -153,7 +155,10 @@ def _converted(calibration: Calibration, path: Path) -> str:
         damping = float(number(near.damping))
         there.damping = [damping, 0.0, 0.0] if np.ndim(there.damping) else damping      # a polynomial since MuJoCo 3.7
     spec.compile()
-    return spec.to_xml()
+    text = spec.to_xml()
+    if not calibration.motors.motors:
+        return str(text)
+    return spliced(text, [child_added(text, elements(text)[0], as_tendons(calibration, _HARD))])
 
 
 def _sdf_of(mechanism: Mechanism) -> str:

@@ -1,0 +1,86 @@
+"""Motors that move several joints, in other formats: C code, a tendon of an MJCF, plain data, and what is lost elsewhere."""
+
+import inspect
+from typing import Any
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+
+from stribeck.ident.calibration.calibration import Calibration
+from stribeck.ident.errors import InputError
+from stribeck.ident.export.result import number
+from stribeck.ident.fit.inertia.motor_friction import RubbingMotor
+from stribeck.ident.laws.law_table import law_named
+from stribeck.ident.model.transmission import Transmission
+
+_SPEEDS, _SLOWEST = 200, 1e-3       # nodes between the slowest and the fastest speed, and where they begin if that was rest
+
+
+def coulomb_viscous(motor: RubbingMotor) -> tuple[float, float]:
+    """Constant and viscous friction that come nearest to a motor's over its speeds, evenly spaced by their logarithm."""
+    from scipy.optimize import nnls
+
+    low, high = motor.velocity_range
+    w = np.geomspace(max(low, _SLOWEST * high), high, _SPEEDS)
+    constant, viscous = nnls(np.column_stack((np.ones_like(w), w)), motor.torque(w))[0].tolist()
+    return constant, viscous
+
+
+def motor_losses(calibration: Calibration, target: str, keeps: bool = False) -> tuple[str, ...]:
+    """What a target lacks of motors that move several joints; `keeps`: it holds their Coulomb and viscous friction."""
+    motors = calibration.motors.motors
+    if not motors:
+        return ()
+    named = [f"{name} (which moves {' and '.join(calibration.model.transmission[name])})" for name in motors]
+    if not keeps:
+        return (f"{target} has no friction of motors that move several joints: that of {', '.join(named)} is lost",)
+    bent = {name: what for name, motor in motors.items() if (what := law_named(motor.law).lost)}
+    return tuple(f"{target} keeps constant and viscous friction of the motor of {name}; lost: {' and '.join(what)}"
+                 for name, what in bent.items())
+
+
+def motor_table(calibration: Calibration) -> dict[str, Any]:
+    """Motors as plain data."""
+    return {name: {"law": motor.law, "velocity_range": list(motor.velocity_range), "parameters": {
+        key: {what: value for what, value in vars(entry).items() if value not in (None, "")}
+        for key, entry in motor.parameters.items()}} for name, motor in calibration.motors.motors.items()}
+
+
+def as_tendons(calibration: Calibration, solimp: str) -> str:
+    """Fixed tendons as long as the motors travel, with their friction, as a section of an MJCF; "" without such motors."""
+    lines = []
+    for name, motor in calibration.motors.motors.items():
+        constant, viscous = coulomb_viscous(motor)
+        lines.append(f"    <fixed name={quoteattr(f'{name} motor')} frictionloss=\"{number(constant)}\" damping=\"{number(viscous)}\" "
+                     f"solimpfriction=\"{solimp}\">")
+        lines += [f"      <joint joint={quoteattr(joint)} coef=\"{number(ratio)}\"/>"
+                  for joint, ratio in calibration.model.transmission[name].items()]
+        lines.append("    </fixed>")
+    return "\n".join(["<tendon>", *lines, "  </tendon>"]) if lines else ""
+
+
+def in_c(calibration: Calibration, transmission: Transmission | None) -> str:
+    """Lines of C that add the motors' friction to ``tau``, by velocities ``dq``."""
+    lines = []
+    for name, motor in calibration.motors.motors.items():
+        assert transmission is not None
+        law, row = law_named(motor.law), transmission.ratios[transmission.names.index(name)].tolist()
+        if not law.c:
+            raise InputError(f"motors.{name}: the law {law.name} has no translation to C: {law.no_c}; export to json")
+        bound = inspect.signature(law.function).bind(0.0, **motor.values)
+        bound.apply_defaults()
+        values = ", ".join(repr(float(value)) for value in list(bound.arguments.values())[1:-1])
+        moved = np.flatnonzero(row)
+        rate = " + ".join(f"{row[j]!r} * dq[{j}]" for j in moved.tolist())
+        lines += ["    {", f"        const double rate = {rate}, torque = @_{law.function.__name__}(rate, {values}, 0.0);",
+                  *(f"        tau[{j}] += {row[j]!r} * torque;" for j in moved.tolist()), "    }"]
+    return "\n".join(lines)
+
+
+def gears_in_c(transmission: Transmission | None, joints: int) -> str:
+    """Lines of C that set ``gear`` to the torques that the gears transmit, by those of the joints, ``rigid``."""
+    if transmission is None:
+        return f"    for (j = 0; j < {joints}; ++j) gear[j] = rigid[j];"
+    share = transmission.torque_of_motors(np.eye(joints))
+    return "\n".join(f"    gear[{k}] = " + " + ".join(f"{float(share[j, k])!r} * rigid[{j}]" for j in np.flatnonzero(share[:, k])) + ";"
+                     for k in range(joints))
