@@ -1,0 +1,138 @@
+"""Friction of motors that move several joints, told from that of their joints; Pinocchio moves the arm."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmarks.inertia_logs import WrongModel
+from benchmarks.real_logs import LOGS, tx40_run
+from stribeck.ident.calibration.calibration import Calibration
+from stribeck.ident.fit.inertia.odd_parts import OddParts, fit_motor_friction
+from stribeck.ident.fit.joint.options import Options
+from stribeck.ident.identify import Identification, identify
+from stribeck.ident.log.run import Run
+from stribeck.ident.model.transmission import Transmission
+
+WRIST = {"j6": {"j5": 1.0}}
+COULOMB, VISCOUS, INERTIA = 0.8, 0.5, 0.02
+RIGHT = WrongModel("lab6", 3, part=0.0)
+
+
+def coupled(run: Run, pairs=WRIST) -> Run:
+    return replace(run, arm=replace(run.arm, transmission=pairs))
+
+
+@pytest.fixture(scope="module")
+def log() -> Run:
+    """General motion of lab6 whose motor 6 is carried by axis 5."""
+    pytest.importorskip("pinocchio", reason="Pinocchio (the package pin) moves the arm")
+    run = RIGHT.recorded(25.0)
+    dq = np.gradient(run.signals["q"], run.t, axis=0)
+    rate = dq[:, 4] + dq[:, 5]
+    more = COULOMB * np.sign(rate) + VISCOUS * rate + INERTIA * np.gradient(rate, run.t)
+    tau = run.signals["tau"].copy()
+    tau[:, 4:] += more[:, None]
+    return replace(run, signals={**run.signals, "tau": tau})
+
+
+@pytest.fixture(scope="module")
+def found(log: Run) -> Identification:
+    return identify([coupled(log)], Options(motion="model", law="coulomb-viscous", load="torque", inertia="trust"))
+
+
+def test_general_motion_tells_a_motor_from_its_joints(found: Identification) -> None:
+    motor = found.calibration.motors.motors["j6"]
+    for name, value in (("coulomb", COULOMB), ("viscous", VISCOUS), ("inertia", INERTIA)):
+        one = motor.parameters[name]
+        assert one.low <= value <= one.high
+        assert one.verdict == "identified"
+    for name, coulomb in zip(("j5", "j6"), RIGHT.coulomb[4:], strict=True):
+        own = found.calibration.joints[name].parameters["coulomb"]
+        assert own.value == pytest.approx(coulomb, rel=0.05)
+        assert own.low <= coulomb <= own.high
+
+
+def test_without_the_transmission_the_wrist_fits_badly(log: Run, found: Identification) -> None:
+    plain = identify([log], Options(motion="model", law="coulomb-viscous", load="torque", inertia="trust")).calibration
+    assert all(plain.joints[name].held_out_rmse > 3.0 * found.calibration.joints[name].held_out_rmse for name in ("j5", "j6"))
+
+
+def test_a_motor_of_three_joints_is_reported_as_a_sum(log: Run) -> None:
+    made = identify([coupled(log, {"j6": {"j5": 1.0, "j4": 0.5}})], Options(motion="model", law="coulomb-viscous", inertia="trust"))
+    assert not made.calibration.motors.motors
+    assert made.calibration.model.transmission == {"j6": {"j4": 0.5, "j5": 1.0, "j6": 1.0}}
+    (text,) = [finding.text for finding in made.findings if finding.kind == "shared motor"]
+    assert "the motor of j6 moves j4 and j5 and j6" in text
+
+
+def test_the_calibration_file_keeps_it(found: Identification, tmp_path) -> None:
+    made = replace(found.calibration, folder=RIGHT.path.parent)
+    made.save(tmp_path / "calibration.toml")
+    read = replace(Calibration.load(tmp_path / "calibration.toml"), folder=RIGHT.path.parent)
+    assert read.model.transmission == made.model.transmission
+    q, dq = np.random.default_rng(0).normal(size=(2, 20, 6))
+    np.testing.assert_allclose(read.friction(q, dq), made.friction(q, dq), rtol=1e-5, atol=1e-5)
+    alone = replace(made, motors=type(made.motors)({})).friction(q, dq)
+    rate = dq[:, 4] + dq[:, 5]
+    values = made.motors.motors["j6"].values
+    np.testing.assert_allclose(made.friction(q, dq) - alone, np.multiply.outer(
+        values["coulomb"] * np.sign(rate) + values["viscous"] * rate, [0, 0, 0, 0, 1, 1]), atol=1e-12)
+
+
+def odd_parts(signs: float, scatter: float = 0.005) -> tuple[OddParts, dict[str, dict[str, float]]]:
+    """Round trips of both joints at 20 speeds, the second at half the first's; `signs`: part of them that go opposite ways."""
+    rng, speeds = np.random.default_rng(1), np.geomspace(0.01, 1.5, 20)
+    truth = {"j5": {"coulomb": 1.6, "static": 2.4, "w_s": 0.08, "viscous": 1.7}, "j6": {"coulomb": 1.1, "static": 1.7, "w_s": 0.09,
+                                                                                    "viscous": 1.2},
+             "motor": {"coulomb": 1.5, "static": 2.0, "w_s": 0.05, "viscous": 0.8}}
+
+    def law(w, coulomb, static, w_s, viscous):
+        return (coulomb + (static - coulomb) * np.exp(-(w / w_s) ** 2)) * np.sign(w) + viscous * w
+
+    rows, rates = [], []
+    for trip, (speed, way) in enumerate((speed, way) for way in (0.5, 0.55) for speed in speeds):
+        dq = np.array([0.0, 0.0, 0.0, 0.0, speed, way * speed * (-1.0 if rng.random() < signs else 1.0)])
+        level = 1.0 + scatter * rng.standard_normal(2)
+        for j, name in ((4, "j5"), (5, "j6")):
+            own = np.sign(dq[j]) * dq
+            odd = level[j - 4] * law(abs(dq[j]), **truth[name]) + law(own[4] + own[5], **truth["motor"])
+            rows.append({"joint": name, "segment": trip, "speed": abs(dq[j]), "odd": odd + 0.003 * rng.standard_normal(),
+                         "torque": 1.0, "bending": 1.0, "radial": 1.0, "axial": 1.0, "normal": np.nan, "std": 0.02, "t": 10.0 * trip,
+                         "run": "r"})
+            rates.append(own)
+    mechanism = replace(RIGHT.model, transmission=Transmission.of_pairs(RIGHT.model.names, WRIST))
+    return OddParts.of(pd.DataFrame(rows), np.array(rates), mechanism), truth
+
+
+def test_round_trips_tell_a_motor_with_a_stribeck_effect_from_its_joints() -> None:
+    odd, truth = odd_parts(0.5)
+    fit = fit_motor_friction(odd)
+    assert fit is not None
+    motor = fit.motors.motors["j6"]
+    assert motor.law == "stribeck"
+    for name, value in (("coulomb", 1.5), ("static", 2.0), ("viscous", 0.8), ("stribeck_velocity", 0.05)):
+        assert motor.parameters[name].value == pytest.approx(value, rel=0.1)
+        assert abs(motor.parameters[name].value - value) < 2.5 * motor.parameters[name].std_error
+    assert motor.parameters["inertia"].value is None
+
+
+def test_joints_that_always_go_the_same_way_do_not_tell_it() -> None:
+    assert fit_motor_friction(odd_parts(0.0)[0]) is None
+
+
+@pytest.mark.skipif(not (LOGS / "tx40").is_dir(), reason="the measured TX40 log is no part of the project and missing beside it")
+def test_the_wrist_of_a_real_arm_is_as_published() -> None:
+    """TX40 (see its README); the published viscous friction of joint 5 holds the motor's."""
+    made = identify([coupled(tx40_run(), {"joint_6": {"joint_5": 1.0}})],
+                    Options(motion="model", law="coulomb-viscous", inertia="trust")).calibration
+    motor = made.motors.motors["joint_6"].parameters
+    for name, published in (("coulomb", 1.95), ("viscous", 0.616), ("inertia", 0.00964)):
+        assert motor[name].low <= published <= motor[name].high
+    five, six = (made.joints[name].parameters for name in ("joint_5", "joint_6"))
+    assert five["coulomb"].value == pytest.approx(3.03, rel=0.05)
+    assert five["viscous"].value + motor["viscous"].value == pytest.approx(1.86, rel=0.05)
+    assert six["coulomb"].low <= 0.282 <= six["coulomb"].high
+    assert made.joints["joint_5"].held_out_rmse < 1.2
+    assert made.joints["joint_6"].held_out_rmse < 0.65
