@@ -110,7 +110,7 @@ class Sweeps:
 
     def level(self, posture: int, speeds: Array) -> Trip:
         """A sweep from a posture with all joints at one level of speed, shape (n,)."""
-        way, speeds = sweep(self.design, self.design.snapped(speeds))
+        way, speeds = sweep(self.design, self.design.snapped(speeds), posture % 2)
         leader = self.design.active[0]
         return Trip(posture, self.signs[posture] * way, leader, float(speeds[leader]))
 
@@ -183,12 +183,13 @@ def _chosen(offers: Sweeps, time: float, seed: int, earlier: Mapping[str, Expect
                   REFERENCES * float(offers.cost[0]))
 
 
-def sweep(design: Design, speeds: Array) -> tuple[Array, Array]:
+def sweep(design: Design, speeds: Array, slower: int = 0) -> tuple[Array, Array]:
     """Ways of all joints, shape (n,), on which each keeps its speed for its own window at least; and the speeds.
 
-    All start and stop together. A joint that has no room for the time that the slowest needs goes slower.
+    All start and stop together. A joint that has no room for the time that the slowest needs goes slower. `slower` says which of
+    two joints goes slower that share a motor.
     """
-    active, speeds = list(design.active), _apart(design, speeds)
+    active, speeds = list(design.active), _apart(design, speeds, slower)
     ramp = float(np.max(speeds[active] / (ACCELERATION_SHARE * design.limits.acceleration[active])))
     window = max((design.window(j, float(speeds[j])) + 0.25 * design.turn(j)) / speeds[j] for j in active)
     duration = ramp + design.options.settle_time + window
@@ -197,15 +198,19 @@ def sweep(design: Design, speeds: Array) -> tuple[Array, Array]:
     return way, way / duration
 
 
-def _apart(design: Design, speeds: Array) -> Array:
-    """Speeds at which a motor that moves two joints does not stand still where they go opposite ways, shape (n,)."""
+def _apart(design: Design, speeds: Array, slower: int) -> Array:
+    """Speeds at which a motor that moves two joints does not stand still where they go opposite ways, shape (n,).
+
+    Now one and now the other is the slower: who decides about the motor's direction tells its friction from the joint's.
+    """
     coupled, out = design.mechanism.transmission, speeds.copy()
     for motor in () if coupled is None else coupled.shared:
         first, *others = np.flatnonzero(coupled.ratios[motor])
-        parts = np.abs(coupled.ratios[motor] * out)
-        for joint in others:
-            if parts[first] > 0.0 and abs(np.log(max(parts[joint], 1e-300) / parts[first])) < -np.log(_APART):
-                out[joint] *= _APART * parts[first] / parts[joint]
+        for other in others:
+            fast, slow = (first, other) if slower == 0 else (other, first)
+            parts = np.abs(coupled.ratios[motor] * out)
+            if parts[fast] > 0.0 and parts[slow] > _APART * parts[fast] * (1.0 + 1e-9):
+                out[slow] *= _APART * parts[fast] / parts[slow]
     return out
 
 
@@ -213,7 +218,8 @@ def _ways(design: Design, candidates: Array, asked: NDArray[np.bool_],
           rng: np.random.Generator) -> tuple[Array, NDArray[np.bool_]]:
     """The longest ways from the postures that are asked for, in directions drawn at random until one is free at all speeds."""
     (low, high), active = design.room, list(design.active)
-    levels = np.array([sweep(design, speeds)[0] for speeds in design.at_level(np.linspace(0.0, 1.0, _LEVELS))])
+    levels = np.array([sweep(design, speeds, slower)[0] for speeds in design.at_level(np.linspace(0.0, 1.0, _LEVELS))
+                       for slower in range(1 if design.mechanism.transmission is None else 2)])
     longest = levels.max(axis=0)
     up, down = candidates + longest <= high, candidates - longest >= low
     ways, free = np.tile(longest, (len(candidates), 1)), np.zeros(len(candidates), dtype=bool)
