@@ -43,6 +43,7 @@ _SHAPES, _MASSES = np.geomspace(0.003, 1.0, 16), (0.01, 0.03, 0.1, 0.2, 0.3, 0.5
 _CONSTANTS = (0.02, 0.05, 0.1, 0.2)             # and of torque constants
 _WEIGHTY = 0.03         # of a joint's friction, root mean square, that a change of inertia has to move its torque by
 _CLEARLY = 50.0         # by which the likelihood's logarithm is greater where torque constants beside wrong links are off, too
+_AT_BOUND = 1e-9        # of a motor's parameter in its unit: next to zero
 _ROUNDING = 1e-13       # of variances, with which a covariance has a root
 _NEARLY_ALL = 0.95      # of the likelihood's gain
 _MATTERS = 0.2          # standard errors, by which all points together tell a direction, below which its doubt is left out
@@ -98,9 +99,12 @@ class InertialFit:
         of_links = self._covariance[:self.shared.links, :self.shared.links]
         return np.asarray(self.prior.directions @ of_links @ self.prior.directions.T)
 
-    def _spread(self, information: Iterable[Information]) -> tuple[Array, Array]:
-        """Covariance and mean of y by some joints and a prior that is normal."""
+    def _spread(self, information: Iterable[Information], held: bool = False) -> tuple[Array, Array]:
+        """Covariance and mean of y by some joints and a prior that is normal; `held`: what is zero because it is not less stays so."""
         root = self.shared.root(self.scatter)
+        if held and self.shared.motors is not None:
+            own = slice(self.shared.links, None)
+            root[:, own] *= self.y[own] > self.shared.motors.bounds[0] + _AT_BOUND
         matrix, moment = _summed(information, self.scatter, len(root))
         covariance = root @ np.linalg.inv(np.eye(len(root)) + root @ matrix @ root) @ root
         return covariance, covariance @ moment
@@ -145,7 +149,7 @@ class InertialFit:
             Of the points [N·m or N]: what matters little beside it is left out.
         """
         others = [found for joint, found in self.information.items() if joint != name]
-        covariance, mean = self._spread(others)
+        (covariance, _), (_, mean) = self._spread(others), self._spread(others, held=True)
         root = np.linalg.cholesky(covariance + _ROUNDING * np.diag(np.diag(covariance)))
         U, size, _ = np.linalg.svd(slopes @ root, full_matrices=False)
         keep = size > _MATTERS * noise
