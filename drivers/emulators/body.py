@@ -57,7 +57,9 @@ class Electronics(ABC):
 
 @dataclass
 class Drive:
-    """What a drive does to its joint, or where motors move several joints to its motor. SI, joint side, the model's sign and zero.
+    """What a drive does to its joint, or to its motor where motors move several joints.
+
+    SI, joint side, the model's sign and zero.
 
     Attributes
     ----------
@@ -209,7 +211,8 @@ class Body:
     def _command(self) -> Command:
         """What the drives make the joints do, and what they may give."""
         falling = [drive.held_by == "nothing" for drive in self.drives]
-        mode = ["torque" if fall or drive.power == "torque" else "velocity" for fall, drive in zip(falling, self.drives, strict=True)]
+        mode = ["torque" if fall or drive.power == "torque" else "velocity"
+                for fall, drive in zip(falling, self.drives, strict=True)]
         torque = np.array([0.0 if fall else drive.target for fall, drive in zip(falling, self.drives, strict=True)])
         velocity = np.array([drive.setpoint for drive in self.drives])
         most = np.array([drive.most if drive.power != "off" else np.inf for drive in self.drives])

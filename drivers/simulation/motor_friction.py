@@ -47,7 +47,9 @@ class SharedMotors:
 
 def add_tendons(spec: "mujoco.MjSpec", transmission: Transmission | None) -> None:
     """A tendon for every motor that moves several joints."""
-    for motor in () if transmission is None else transmission.shared:
+    if transmission is None:
+        return
+    for motor in transmission.shared:
         tendon = spec.add_tendon(name=_tendon(transmission.names[motor]))
         for joint in np.flatnonzero(transmission.ratios[motor]):
             tendon.wrap_joint(transmission.names[joint], transmission.ratios[motor, joint])

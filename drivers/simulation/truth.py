@@ -213,7 +213,8 @@ def _motors(arm: ArmFile, names: tuple[str, ...], stated: Mapping[str, MotorTrut
                              "[transmission] says which these are")
     if transmission is None:
         return {}, None
-    return {names.index(name): stated.get(name, MotorTruth()) for name in shared}, transmission.ratios
+    still = MotorTruth.model_validate({})
+    return {names.index(name): stated.get(name, still) for name in shared}, transmission.ratios
 
 
 def armature(arm: ArmFile, name: str, joint: JointTruth) -> float:

@@ -171,8 +171,8 @@ class WiredArm:
             places = self._coupled.of_joints(places)
         for axis, (low, high), place in zip(self.axes, self.limits.position.tolist(), places.tolist(), strict=True):
             if place < low or place > high:
-                said.append(f"{axis.joint.name} stands at {place:.4g} {axis.joint.position_unit}, outside its limits {low:.4g} ... "
-                            f"{high:.4g}: check zero_offset, direction and gear_ratio before anything moves")
+                said.append(f"{axis.joint.name} stands at {place:.4g} {axis.joint.position_unit}, outside its limits {low:.4g} "
+                            f"... {high:.4g}: check zero_offset, direction and gear_ratio before anything moves")
         return said
 
     def step(self, command: Command) -> JointSample:

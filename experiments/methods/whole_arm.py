@@ -204,7 +204,9 @@ def _apart(design: Design, speeds: Array, slower: int) -> Array:
     Now one and now the other is the slower: who decides about the motor's direction tells its friction from the joint's.
     """
     coupled, out = design.mechanism.transmission, speeds.copy()
-    for motor in () if coupled is None else coupled.shared:
+    if coupled is None:
+        return out
+    for motor in coupled.shared:
         first, *others = np.flatnonzero(coupled.ratios[motor])
         for other in others:
             fast, slow = (first, other) if slower == 0 else (other, first)

@@ -107,7 +107,8 @@ class Calibration(CalibrationContent):
                 raise InputError(f"{path}: {unknown_name('joint', name, mechanism.names)}; the calibration has it")
         for name in self.motors.motors:
             if name not in self.model.transmission:
-                raise InputError(f"{self.folder / 'calibration.toml'}: motors.{name}: model.transmission says nothing of this motor")
+                raise InputError(f"{self.folder / 'calibration.toml'}: motors.{name}: model.transmission says nothing of this "
+                                 "motor")
         return mechanism
 
     def with_inertia(self, arm: Mechanism) -> Mechanism:

@@ -71,4 +71,4 @@ class CalibrationContent:
     model: Model
     fit: dict[str, Any]
     joints: Mapping[str, JointCalibration]
-    motors: MotorFriction = NO_MOTORS
+    motors: MotorFriction = field(default=NO_MOTORS, kw_only=True)

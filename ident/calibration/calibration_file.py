@@ -47,7 +47,8 @@ def read_calibration(path: Path) -> CalibrationContent:
     return CalibrationContent(table.arm, table.created, table.method, table.torque_basis,
                               tuple(run.model_dump(exclude_none=True) for run in table.runs), table.model.model(),
                               table.fit.model_dump(exclude_unset=True), joints,
-                              MotorFriction({name: one.motor(f"{path}: motors.{name}") for name, one in table.motors.items()}))
+                              motors=MotorFriction({name: one.motor(f"{path}: motors.{name}")
+                                                    for name, one in table.motors.items()}))
 
 
 def write_calibration(path: Path, calibration: CalibrationContent) -> None:

@@ -54,8 +54,8 @@ class Feedforward:
         import mujoco
 
         if calibration.motors.motors and mechanism.transmission is None:
-            raise InputError(f"{mechanism.name}: the calibration has friction of motors that move several joints, and this mechanism "
-                             "no transmission; take calibration.mechanism, or the arm file that states it")
+            raise InputError(f"{mechanism.name}: the calibration has friction of motors that move several joints, and this "
+                             "mechanism no transmission; take calibration.mechanism, or the arm file that states it")
         for name in calibration.joints:
             if name not in mechanism.names:
                 raise InputError(f"{mechanism.name}: {unknown_name('joint', name, mechanism.names)}; the calibration has it")

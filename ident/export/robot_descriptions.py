@@ -66,8 +66,8 @@ def to_urdf(calibration: Calibration, into: Path | None = None) -> Export:
                    else attributes_set(text, dynamics, values))
 
     stated = {name: dynamics.attributes for name, joint in joints.items() if (dynamics := _child(found, joint, "dynamics"))}
-    losses = (*coulomb_viscous_losses(calibration, "URDF"), *motor_losses(calibration, "URDF"), *_kept("URDF", calibration, stated),
-              *_masses("URDF", calibration, into is None))
+    losses = (*coulomb_viscous_losses(calibration, "URDF"), *motor_losses(calibration, "URDF"),
+              *_kept("URDF", calibration, stated), *_masses("URDF", calibration, into is None))
     return Export(spliced(text, list(changes())), ".urdf", losses)
 
 

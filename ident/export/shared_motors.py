@@ -51,8 +51,8 @@ def as_tendons(calibration: Calibration, solimp: str) -> str:
     lines = []
     for name, motor in calibration.motors.motors.items():
         constant, viscous = coulomb_viscous(motor)
-        lines.append(f"    <fixed name={quoteattr(f'{name} motor')} frictionloss=\"{number(constant)}\" damping=\"{number(viscous)}\" "
-                     f"solimpfriction=\"{solimp}\">")
+        lines.append(f"    <fixed name={quoteattr(f'{name} motor')} frictionloss=\"{number(constant)}\" "
+                     f"damping=\"{number(viscous)}\" solimpfriction=\"{solimp}\">")
         lines += [f"      <joint joint={quoteattr(joint)} coef=\"{number(ratio)}\"/>"
                   for joint, ratio in calibration.model.transmission[name].items()]
         lines.append("    </fixed>")
@@ -82,5 +82,5 @@ def gears_in_c(transmission: Transmission | None, joints: int) -> str:
     if transmission is None:
         return f"    for (j = 0; j < {joints}; ++j) gear[j] = rigid[j];"
     share = transmission.torque_of_motors(np.eye(joints))
-    return "\n".join(f"    gear[{k}] = " + " + ".join(f"{float(share[j, k])!r} * rigid[{j}]" for j in np.flatnonzero(share[:, k])) + ";"
-                     for k in range(joints))
+    sums = [" + ".join(f"{float(share[j, k])!r} * rigid[{j}]" for j in np.flatnonzero(share[:, k])) for k in range(joints)]
+    return "\n".join(f"    gear[{k}] = {text};" for k, text in enumerate(sums))

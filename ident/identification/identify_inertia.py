@@ -85,14 +85,17 @@ def _motors_apart(reduced: ReducedRuns, inertia: SoughtInertia) -> tuple[Reduced
 
 def _sums(reduced: ReducedRuns) -> tuple[Finding, ...]:
     """What to know of motors that move several joints and whose friction was not told apart from that of the joints."""
-    coupled, findings = reduced.mechanism.transmission, []
-    for motor in () if coupled is None else coupled.shared:
+    coupled, findings = reduced.mechanism.transmission, list[Finding]()
+    if coupled is None:
+        return ()
+    for motor in coupled.shared:
         name, moved = coupled.names[motor], [coupled.names[j] for j in np.flatnonzero(coupled.ratios[motor])]
         if name not in reduced.motors.motors:
-            findings.append(Finding(None, "shared motor", f"the motor of {name} moves {' and '.join(moved)}, and this motion does not "
-                                    "tell its friction from theirs: the friction of each holds its share of the motor's, as it is "
-                                    "while the others rest. Move them at once, opposite ways for a part of the time"
-                                    + ("" if len(moved) == 2 else "; of a motor that moves more than two joints it is never told")))
+            remedy = ("Move them at once, opposite ways for a part of the time" if len(moved) == 2 else
+                      "The friction of a motor that moves more than two joints is never told apart")
+            findings.append(Finding(None, "shared motor", f"the motor of {name} moves {' and '.join(moved)}, and this motion does "
+                                    "not tell its friction from theirs: the friction of each joint holds that of the motor, as it "
+                                    f"is while the others rest. {remedy}"))
     return tuple(findings)
 
 

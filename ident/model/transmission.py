@@ -64,8 +64,8 @@ class Transmission:
         """
         shape = [len(row) for row in matrix]
         if shape != [len(names)] * len(names):
-            raise InputError(f"the matrix has {len(shape)} rows of {shape} numbers; {len(names)} of {len(names)} are needed, a row a "
-                             f"motor and a column a joint, in the order {', '.join(names)}")
+            raise InputError(f"the matrix has {len(shape)} rows of {shape} numbers; {len(names)} of {len(names)} are needed, a row "
+                             f"a motor and a column a joint, in the order {', '.join(names)}")
         return cls(tuple(names), np.array(matrix, dtype=float)).checked()
 
     def checked(self) -> "Transmission":
@@ -77,8 +77,8 @@ class Transmission:
         """
         values = np.linalg.svd(self.ratios, compute_uv=False)
         if not values[-1] * _SINGULAR > values[0]:
-            raise InputError("the motors do not tell where the joints are: the rows of ratios depend on each other; state for each "
-                             "motor how far it turns when each joint turns by 1")
+            raise InputError("the motors do not tell where the joints are: the rows of ratios depend on each other; state for "
+                             "each motor how far it turns when each joint turns by 1")
         return self
 
     @property
@@ -97,7 +97,7 @@ class Transmission:
         return tuple(k for k in self.shared if self.ratios[k, joint] != 0.0)
 
     def standing(self, dq: Array, joint: int) -> str:
-        """A motor that moves this joint and others, and stands still at these velocities of the joints, shape (n,); "" if none."""
+        """A motor of this joint and others that stands still at these velocities of the joints, shape (n,); "" if none does."""
         for motor in self.motors_of(joint):
             parts = self.ratios[motor] * dq
             if abs(parts.sum()) < _STANDS * np.abs(parts).max():

@@ -128,9 +128,9 @@ def import_(file: Annotated[Path, typer.Argument(metavar="LOG", help="CSV, JSON,
             end: Annotated[float | None, typer.Option("--to", help="Where it ends [s from the log's first row].")] = None,
             ignore: Annotated[list[str] | None, typer.Option(help="A column that is not what it looks like; repeatable.")] = None,
             stamps: Annotated[str | None, typer.Option(help="Time in a bag: header, receipt, or auto: header if set.")] = None,
-            motors: Annotated[bool, typer.Option("--motors", help="Columns are of the motors, on the joints' side of their gears; "
-                                                                  "[transmission] of the arm file says how they move the "
-                                                                  "joints.")] = False,
+            motors: Annotated[bool, typer.Option("--motors", help="Columns are of the motors, on the joints' side of their "
+                                                                  "gears; [transmission] of the arm file says how they move "
+                                                                  "the joints.")] = False,
             out: OutOption = None, note: Annotated[str, typer.Option(help="Kept with the run.")] = "",
             yes: Annotated[bool, typer.Option("--yes", help="Use guesses without asking; refused without a terminal "
                                                               "otherwise.")] = False,

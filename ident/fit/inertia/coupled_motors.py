@@ -4,16 +4,18 @@ With motor travel :math:`\varphi = R\, q`, and virtual work,
 
 .. math:: \tau_j \ni \sum_k R_{kj}\,(f_k(\dot\varphi_k) + I_k \ddot\varphi_k)
 
-so that each joint of such a motor tells of the same friction f and inertia I. What a motor and its joint rub by themselves look alike
-while one joint moves alone, or several in step: only where the parts that two joints give a motor's travel go opposite ways can their
-friction be told apart.
+so that each joint of such a motor tells of the same friction f and inertia I. Friction of a motor and friction of its joint look
+alike while one joint moves alone, or several in step: only where the parts that two joints give a motor's travel go opposite ways
+can they be told apart.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.fit.inertia.motor_friction import INERTIA, MotorFriction, RubbingMotor
@@ -143,7 +145,7 @@ class CoupledMotors:
         for motor in transmission.shared:
             row = np.flatnonzero(transmission.ratios[motor])
             if counts.issuperset(row) and goes_opposite_ways(transmission, motor, dq):
-                sizes = tuple(map(_size, (tau[:, row], rate[:, motor], acceleration[:, motor])))
+                sizes = _size(tau[:, row]), _size(rate[:, motor]), _size(acceleration[:, motor])
                 members.append(CoupledMotor(motor, law_named(LAWS[0]), {}, sizes))
                 speed = np.abs(rate[:, motor])
                 moving = speed[speed > _MOVES * speed.max()]
@@ -174,9 +176,9 @@ class CoupledMotors:
 
     def at(self, y: Array) -> "CoupledMotors":
         """The same about parameters y, shape (p,)."""
-        return replace(self, members=tuple(one.at(own) for one, own in self._each(y)))
+        return replace(self, members=tuple(one.at(y[own]) for one, own in zip(self.members, self._places, strict=True)))
 
-    def found(self, y: Array, covariance: Array, prismatic: Array) -> MotorFriction:
+    def found(self, y: Array, covariance: Array, prismatic: NDArray[np.bool_]) -> MotorFriction:
         """What was found, with intervals.
 
         Parameters
@@ -189,8 +191,8 @@ class CoupledMotors:
             Which joints slide.
         """
         return MotorFriction({
-            self.transmission.names[one.motor]: one.found(y[own], covariance[np.ix_(own, own)], bool(prismatic[one.motor]), speeds)
-            for (one, own), speeds in zip(self._each(np.arange(len(y))), self.speeds, strict=True)})
+            self.transmission.names[one.motor]: one.found(y[own], covariance[own, own], bool(prismatic[one.motor]), speeds)
+            for one, own, speeds in zip(self.members, self._places, self.speeds, strict=True)})
 
     def likeliest(self, laws: Sequence[str], misfit: Callable[["CoupledMotors"], float], points: int) -> "CoupledMotors":
         """With the laws by which a misfit is least, each parameter more costing the logarithm of the number of points (Schwarz).
@@ -217,9 +219,11 @@ class CoupledMotors:
                         chosen, least = tried, found
         return chosen
 
-    def _each(self, y: Array) -> Iterator[tuple[CoupledMotor, Array]]:
-        ends = np.cumsum([len(one.terms) for one in self.members])
-        return zip(self.members, np.split(y, ends[:-1]), strict=True)
+    @property
+    def _places(self) -> list[slice]:
+        """Where the parameters of each stand."""
+        ends = np.cumsum([0, *(len(one.terms) for one in self.members)]).tolist()
+        return [slice(begin, end) for begin, end in pairwise(ends)]
 
 
 def _starts(law: Law, knees: tuple[float, float]) -> list[dict[str, float]]:

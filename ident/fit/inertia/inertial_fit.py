@@ -1,7 +1,7 @@
 r"""Inertia and friction in one fit.
 
-All joints share the inertial parameters of the links, and some the friction of a motor that moves several (`Shared`); nothing else.
-What one joint's torque tells of them, whatever its
+All joints share the inertial parameters of the links, and some the friction of a motor that moves several (`Shared`); nothing
+else. What one joint's torque tells of them, whatever its
 friction is, has the form of a normal distribution; these add up. Its own friction is fitted with what the others leave open:
 
 1. Each joint's information about y (`link_prior`) is that of its equation of motion after least squares over its friction.
@@ -100,7 +100,10 @@ class InertialFit:
         return np.asarray(self.prior.directions @ of_links @ self.prior.directions.T)
 
     def _spread(self, information: Iterable[Information], held: bool = False) -> tuple[Array, Array]:
-        """Covariance and mean of y by some joints and a prior that is normal; `held`: what is zero because it is not less stays so."""
+        """Covariance and mean of y by some joints and a prior that is normal.
+
+        `held`: a motor's parameter that is zero because it cannot be less stays zero.
+        """
         root = self.shared.root(self.scatter)
         if held and self.shared.motors is not None:
             own = slice(self.shared.links, None)
@@ -215,7 +218,7 @@ class Equations:
         return found
 
     def misfits(self, frictions: Mapping[str, Friction], laws: Sequence[str]) -> tuple[Callable[[CoupledMotors], float], int]:
-        """How well motors explain the torques of their joints about this model, as a function; and how many points that rests on."""
+        """How well motors explain the torques of their joints about this model, as a function; and on how many points that rests."""
         own = self.shared.motors
         motions = {name: replace(motion, loads={frictions[name].load: motion.loads[frictions[name].load]})
                    for name, motion in self.motions.items()
@@ -224,7 +227,8 @@ class Equations:
 
         def misfit(motors: CoupledMotors) -> float:
             slopes = slopes_of(self.log, self.mechanism, Shared(self.shared.prior, False, motors), motions)
-            found = {name: informed(motion, slopes[name], laws if not self.shared.of_links else laws[:1], noises.get(name)) for name, motion in motions.items()}
+            found = {name: informed(motion, slopes[name], laws[:1] if self.shared.of_links else laws, noises.get(name))
+                     for name, motion in motions.items()}
             noises.update({name: one.noise for name, one in found.items() if name not in noises})
             return sum(one.misfit for one in found.values())
 
@@ -257,8 +261,8 @@ def contradicted(log: Log, mechanism: Mechanism, joints: Sequence[str]) -> bool:
     if evidence - (max(of_constants[1:]) - of_constants[0]) < SURE:
         return False
     y = InertialFit(shared, information, scatter, evidence).y[:shared.links]
-    return any(np.std(equations.torque_slopes[name][:, :shared.links] @ y) > _WEIGHTY * information[name].friction_level(equations.motions[name])
-               for name in information)
+    change = {name: float(np.std(equations.torque_slopes[name][:, :shared.links] @ y)) for name in information}
+    return any(change[name] > _WEIGHTY * one.friction_level(equations.motions[name]) for name, one in information.items())
 
 
 def coupled_motors(log: Log, mechanism: Mechanism, joints: Sequence[str]) -> CoupledMotors | None:

@@ -187,7 +187,8 @@ def informed(motion: Motion, slopes: Array, laws: Sequence[str], noise: Noise | 
     return told(base, motion.loads, np.column_stack((slopes, motion.view(motion.rigid))), laws, noise)
 
 
-def told(base: FitPoints, loads: Mapping[str, Array], slopes: Array, laws: Sequence[str], noise: Noise | None = None) -> Information:
+def told(base: FitPoints, loads: Mapping[str, Array], slopes: Array, laws: Sequence[str],
+         noise: Noise | None = None) -> Information:
     """What points of a joint tell of y, whatever its friction is.
 
     Parameters

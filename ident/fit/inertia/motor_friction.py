@@ -76,8 +76,8 @@ class MotorFriction:
     def left_out_of(self, log: Log) -> Log:
         """A log with the torques that its joints would have without these motors."""
         return replace(log, stretches=tuple(
-            part if part.mechanism.transmission is None
-            else replace(part, tau=part.tau - self.torque(part.mechanism.transmission, part.dq, part.ddq)) for part in log.stretches))
+            part if (coupled := part.mechanism.transmission) is None
+            else replace(part, tau=part.tau - self.torque(coupled, part.dq, part.ddq)) for part in log.stretches))
 
 
 NO_MOTORS = MotorFriction()

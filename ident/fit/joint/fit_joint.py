@@ -115,7 +115,7 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
     ordered = in_order(points.groupby(group)["speed"].mean().to_numpy(), time, run)
     columns = nuisance(points, trips, options.drift == "auto", ordered)
     doubt = ModelDoubt.none(len(points)) if doubts is None else doubts(None)
-    data = FitPoints(points["speed"].to_numpy(dtype=float), odd - doubt.shift, None, group, columns | doubt.named,
+    data = FitPoints(points["speed"].to_numpy(dtype=float), odd - doubt.shift, None, group, {**columns, **doubt.named},
                 {column: PRIOR.get(column, 1.0) for column in (*columns, *doubt.named)}, bool(mechanism.prismatic[joint]),
                 time=time, run=run, count=worth(points["std"].to_numpy(dtype=float), group))
     laws = laws_on_offer(options.law)

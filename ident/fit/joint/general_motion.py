@@ -45,7 +45,8 @@ ONE_WAY = 0.98         # mean direction, seen through the filter, from which a p
 
 
 def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directional: str = "auto",
-               loads: Sequence[str] = ("none",), further: tuple[str, ...] = (), doubt: ModelDoubt | None = None, whole: bool = True) -> FitResult:
+               loads: Sequence[str] = ("none",), further: tuple[str, ...] = (), doubt: ModelDoubt | None = None,
+               whole: bool = True) -> FitResult:
     """Fit friction to general motion: laws, loads, differences between directions and waves compete on passes left out.
 
     A pass between two reversals is a group, as a round trip is elsewhere: its samples share ripple and a level of friction,

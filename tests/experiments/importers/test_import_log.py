@@ -672,3 +672,24 @@ class TestPage:
     def test_links(self):
         for target in re.findall(r"\]\(([^)#]+)\)", self.page):
             assert (DOCS / target).exists(), target
+
+
+class TestMotors:
+    """Columns of motors that move several joints."""
+
+    def test_they_become_those_of_the_joints(self, make_arm, tmp_path):
+        arm = make_arm({"transmission": {"lift": {"turn": 0.5}}})
+        values = np.column_stack((T, Q[:, 0], Q[:, 1] + 0.5 * Q[:, 0], TAU[:, 0] - 0.5 * TAU[:, 1], TAU[:, 1]))
+        path = csv(tmp_path / "log.csv", values=values)
+        columns = parse_columns(["t=t", "q.turn=q1", "q.lift=q2", "tau.turn=tau1", "tau.lift=tau2"], NAMES)
+        run = load_run(import_log(open_log(path), arm, columns, tmp_path / "campaign", at_motors=True), SIGNALS)
+        np.testing.assert_allclose(run.signals["q"], Q, atol=1e-15)
+        np.testing.assert_allclose(run.signals["tau"], TAU, atol=1e-14)
+        assert run.record["import"]["at_motors"]
+
+    def test_without_a_transmission_there_are_none(self, arm, tmp_path):
+        path = csv(tmp_path / "log.csv")
+        columns = parse_columns(["t=t", "q.turn=q1", "q.lift=q2", "tau.turn=tau1", "tau.lift=tau2"], NAMES)
+        with pytest.raises(InputError, match=r"--motors needs \[transmission\] in the arm file"):
+            import_log(open_log(path), arm, columns, tmp_path / "campaign", at_motors=True)
+        assert not (tmp_path / "campaign").exists()

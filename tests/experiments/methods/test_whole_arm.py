@@ -159,3 +159,13 @@ def test_friction_of_every_joint_shows_at_once(lab6, tmp_path, knobs):
         off = odd / true[rows, j] - 1.0
         assert np.sqrt(np.mean(off**2)) < (0.03 if knobs.get("bandwidth") else 0.012), name
         assert abs(off.mean()) < (0.01 if knobs.get("bandwidth") else 0.005), name
+
+
+def test_no_motor_of_two_joints_stands_still_and_each_joint_leads_in_turn(lab6):
+    """Where it stood, its friction would push either way; where one joint always decides, it looks like that joint's."""
+    design = Design.of(replace(lab6, transmission={"j6": {"j5": 1.0}}), None, WHOLE_ARM)
+    levels = design.at_level(np.linspace(0.0, 1.0, 5))
+    rates = np.array([sweep(design, speeds, slower)[1][4:] for slower in (0, 1) for speeds in levels])
+    assert (np.abs(rates[:, 0] - rates[:, 1]) > 0.3 * rates.max(axis=1)).all()
+    assert (rates[:5, 0] > rates[:5, 1]).all()
+    assert (rates[5:, 0] < rates[5:, 1]).all()

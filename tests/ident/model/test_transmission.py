@@ -34,7 +34,8 @@ def test_travel_and_torque_are_those_of_tendons_in_mujoco(pairs) -> None:
 
 
 def test_a_matrix_says_the_same_as_pairs() -> None:
-    assert Transmission.of_matrix(NAMES, [[1, 0, 0], [0, 1, 1], [0, 1, -1]]).pairs == Transmission.of_pairs(NAMES, DIFFERENTIAL).pairs
+    by_rows = Transmission.of_matrix(NAMES, [[1, 0, 0], [0, 1, 1], [0, 1, -1]])
+    assert by_rows.pairs == Transmission.of_pairs(NAMES, DIFFERENTIAL).pairs
     assert Transmission.of_pairs(NAMES, WRIST).pairs == {"c": {"b": 1.0, "c": 1.0}}
 
 

@@ -60,7 +60,8 @@ def test_without_the_transmission_the_wrist_fits_badly(log: Run, found: Identifi
 
 
 def test_a_motor_of_three_joints_is_reported_as_a_sum(log: Run) -> None:
-    made = identify([coupled(log, {"j6": {"j5": 1.0, "j4": 0.5}})], Options(motion="model", law="coulomb-viscous", inertia="trust"))
+    run = coupled(log, {"j6": {"j5": 1.0, "j4": 0.5}})
+    made = identify([run], Options(motion="model", law="coulomb-viscous", inertia="trust"))
     assert not made.calibration.motors.motors
     assert made.calibration.model.transmission == {"j6": {"j4": 0.5, "j5": 1.0, "j6": 1.0}}
     (text,) = [finding.text for finding in made.findings if finding.kind == "shared motor"]
@@ -81,11 +82,11 @@ def test_the_calibration_file_keeps_it(found: Identification, tmp_path) -> None:
         values["coulomb"] * np.sign(rate) + values["viscous"] * rate, [0, 0, 0, 0, 1, 1]), atol=1e-12)
 
 
-def odd_parts(signs: float, scatter: float = 0.005) -> tuple[OddParts, dict[str, dict[str, float]]]:
+def odd_parts(signs: float, scatter: float = 0.005) -> OddParts:
     """Round trips of both joints at 20 speeds, the second at half the first's; `signs`: part of them that go opposite ways."""
     rng, speeds = np.random.default_rng(1), np.geomspace(0.01, 1.5, 20)
-    truth = {"j5": {"coulomb": 1.6, "static": 2.4, "w_s": 0.08, "viscous": 1.7}, "j6": {"coulomb": 1.1, "static": 1.7, "w_s": 0.09,
-                                                                                    "viscous": 1.2},
+    truth = {"j5": {"coulomb": 1.6, "static": 2.4, "w_s": 0.08, "viscous": 1.7},
+             "j6": {"coulomb": 1.1, "static": 1.7, "w_s": 0.09, "viscous": 1.2},
              "motor": {"coulomb": 1.5, "static": 2.0, "w_s": 0.05, "viscous": 0.8}}
 
     def law(w, coulomb, static, w_s, viscous):
@@ -99,16 +100,15 @@ def odd_parts(signs: float, scatter: float = 0.005) -> tuple[OddParts, dict[str,
             own = np.sign(dq[j]) * dq
             odd = level[j - 4] * law(abs(dq[j]), **truth[name]) + law(own[4] + own[5], **truth["motor"])
             rows.append({"joint": name, "segment": trip, "speed": abs(dq[j]), "odd": odd + 0.003 * rng.standard_normal(),
-                         "torque": 1.0, "bending": 1.0, "radial": 1.0, "axial": 1.0, "normal": np.nan, "std": 0.02, "t": 10.0 * trip,
-                         "run": "r"})
+                         "std": 0.02, "t": 10.0 * trip, "run": "r", "normal": np.nan,
+                         **dict.fromkeys(("torque", "bending", "radial", "axial"), 1.0)})
             rates.append(own)
     mechanism = replace(RIGHT.model, transmission=Transmission.of_pairs(RIGHT.model.names, WRIST))
-    return OddParts.of(pd.DataFrame(rows), np.array(rates), mechanism), truth
+    return OddParts.of(pd.DataFrame(rows), np.array(rates), mechanism)
 
 
 def test_round_trips_tell_a_motor_with_a_stribeck_effect_from_its_joints() -> None:
-    odd, truth = odd_parts(0.5)
-    fit = fit_motor_friction(odd)
+    fit = fit_motor_friction(odd_parts(0.5))
     assert fit is not None
     motor = fit.motors.motors["j6"]
     assert motor.law == "stribeck"
@@ -119,7 +119,7 @@ def test_round_trips_tell_a_motor_with_a_stribeck_effect_from_its_joints() -> No
 
 
 def test_joints_that_always_go_the_same_way_do_not_tell_it() -> None:
-    assert fit_motor_friction(odd_parts(0.0)[0]) is None
+    assert fit_motor_friction(odd_parts(0.0)) is None
 
 
 @pytest.mark.skipif(not (LOGS / "tx40").is_dir(), reason="the measured TX40 log is no part of the project and missing beside it")

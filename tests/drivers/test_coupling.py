@@ -1,0 +1,75 @@
+"""Motors that move several joints: the driver commands joints, its drives are motors."""
+
+import numpy as np
+import pytest
+
+from stribeck.drivers.arm import Command
+from stribeck.drivers.coupling import limits_of_motors
+from stribeck.drivers.errors import DriverError
+from stribeck.drivers.wire.wired_arm import WiredArm
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.errors import InputError
+from tests.drivers.ideal_drives import Loopback
+from tests.drivers.wires import PAIR, steps, virtual_drives, with_port
+
+COUPLED = {"transmission": {"lift": {"turn": 0.5}}}
+RATE = np.array([0.3, -0.2])                            # of the joints
+OF_MOTORS = np.array([0.3, -0.2 + 0.5 * 0.3])
+
+
+def test_limits_of_motors_let_joints_do_what_theirs_allow(make_arm):
+    arm = make_arm(COUPLED)
+    mechanism = load_mechanism(arm)
+    joints, coupled = arm.limits(mechanism), mechanism.transmission
+    motors = limits_of_motors(joints, coupled)
+    rng = np.random.default_rng(0)
+    q = rng.uniform(*joints.position.T, (2000, 2))
+    travel = coupled.of_motors(np.vstack((q, joints.position.T)))
+    assert (travel >= motors.position[:, 0] - 1e-12).all()
+    assert (travel <= motors.position[:, 1] + 1e-12).all()
+    np.testing.assert_allclose(motors.velocity, [2.0, 1.5 + 0.5 * 2.0])
+    np.testing.assert_allclose(motors.torque, [60.0 + 0.5 * 40.0, 40.0])          # u_turn = tau_turn - 0.5 tau_lift
+
+
+def test_set_points_go_to_motors_and_replies_come_back_as_joints(make_arm):
+    with WiredArm(make_arm(COUPLED), Loopback) as arm:
+        arm.enable()
+        samples = steps(arm, 20, RATE)
+        assert [axis.velocity for axis in arm.axes] == pytest.approx(OF_MOTORS)
+        assert samples[-1].dq == pytest.approx(RATE)
+        way = samples[-1].q - samples[0].q
+        assert way == pytest.approx(19 * 0.005 * RATE)
+
+
+@pytest.mark.parametrize("kind", ["canopen", "damiao", "odrive"])
+def test_emulated_drives_carry_a_coupled_joint(make_arm, kind):
+    """Both joints go as told, and the torques that the drives report are those of the joints."""
+    simulation = {"motors": {"lift": {"coulomb": 1.5, "viscous": 0.8}}}
+    table = with_port(PAIR[kind], 1) | COUPLED | {"simulation": simulation}
+    with virtual_drives(make_arm(table), lambda node: None) as arm, arm:
+        arm.enable()
+        samples = steps(arm, 120, RATE)
+        late = samples[60:]
+        rate = np.mean([sample.dq for sample in late], axis=0)
+        torque = np.mean([sample.tau for sample in late], axis=0)
+        assert rate == pytest.approx(RATE, abs=0.02)
+        back = np.mean([sample.tau for sample in steps(arm, 120, -RATE)[60:]], axis=0)
+    odd = 0.5 * (torque - back)                         # gravity is much the same within a tenth of a radian
+    motor = 1.5 * np.sign(OF_MOTORS[1]) + 0.8 * OF_MOTORS[1]
+    assert odd[0] == pytest.approx(3.0 + 2.0 * 0.3 + 0.5 * motor, rel=0.1)
+    assert odd[1] == pytest.approx(-2.0 - 1.5 * 0.2 + motor, rel=0.15)
+
+
+def test_joints_of_one_motor_have_one_mode(make_arm):
+    table = with_port(PAIR["canopen"], 1) | COUPLED
+    with virtual_drives(make_arm(table), lambda node: None) as arm, arm:
+        arm.enable()
+        with pytest.raises(DriverError, match="turn and lift share the motor of lift"):
+            arm.step(Command(np.zeros(2), np.zeros(2), ("torque", "velocity")))
+
+
+def test_a_driver_that_knows_no_coupling_refuses_it(make_arm):
+    from stribeck.drivers.connect import connect
+
+    with pytest.raises(InputError, match=r"\[transmission\]: the driver cubemars does not know motors that move several joints"):
+        connect(make_arm(with_port(PAIR["cubemars"], 1) | COUPLED))
