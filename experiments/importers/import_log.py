@@ -103,8 +103,8 @@ def import_log(table: Table, arm: ArmFile, columns: Sequence[ColumnMap], campaig
     check_motions(columns, mechanism)
     coupled = mechanism.transmission if at_motors else None
     if at_motors and coupled is None:
-        raise InputError(f"{arm.path}: --motors needs [transmission] in the arm file; without one each motor moves the joint that "
-                         "it is called after, and its columns are the joint's")
+        raise InputError(f"{arm.path}: --motors needs [transmission] in the arm file; without one each motor moves the joint "
+                         "that it is called after, and its columns are the joint's")
     log = _read(table, columns, arm, mechanism, coupled)
     check_velocity(log.q, log.dq, log.t, mechanism.names, log.source)
     ampere = tuple(str(entry.joint) for entry in columns if entry.current)

@@ -94,8 +94,8 @@ def _fitted(fits: Mapping[str, Fit], reduced: ReducedRuns) -> tuple[dict[str, Jo
         except (TorqueReversed, NoFriction) as error:
             text = f"{name} is not calibrated: {error}"
             if reduced.motors.moves(reduced.mechanism.transmission, name):
-                text = (f"{name} shows no friction of its own beside that of the motor that moves it with others, and is taken to "
-                        "have none")
+                text = (f"{name} shows no friction of its own beside that of the motor that moves it with others, and is taken "
+                        "to have none")
             findings.append(Finding(name, "not calibrated", text))
         except FitError as error:
             findings.append(Finding(name, "not calibrated", f"{name} is not calibrated: {error}"))

@@ -93,9 +93,9 @@ def _sums(reduced: ReducedRuns) -> tuple[Finding, ...]:
         if name not in reduced.motors.motors:
             remedy = ("Move them at once, opposite ways for a part of the time" if len(moved) == 2 else
                       "The friction of a motor that moves more than two joints is never told apart")
-            findings.append(Finding(None, "shared motor", f"the motor of {name} moves {' and '.join(moved)}, and this motion does "
-                                    "not tell its friction from theirs: the friction of each joint holds that of the motor, as it "
-                                    f"is while the others rest. {remedy}"))
+            findings.append(Finding(None, "shared motor", f"the motor of {name} moves {' and '.join(moved)}, and this motion "
+                                    "does not tell its friction from theirs: the friction of each joint holds that of the "
+                                    f"motor, as it is while the others rest. {remedy}"))
     return tuple(findings)
 
 

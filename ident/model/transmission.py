@@ -64,8 +64,8 @@ class Transmission:
         """
         shape = [len(row) for row in matrix]
         if shape != [len(names)] * len(names):
-            raise InputError(f"the matrix has {len(shape)} rows of {shape} numbers; {len(names)} of {len(names)} are needed, a row "
-                             f"a motor and a column a joint, in the order {', '.join(names)}")
+            raise InputError(f"the matrix has {len(shape)} rows of {shape} numbers; {len(names)} of {len(names)} are needed, a "
+                             f"row a motor and a column a joint, in the order {', '.join(names)}")
         return cls(tuple(names), np.array(matrix, dtype=float)).checked()
 
     def checked(self) -> "Transmission":

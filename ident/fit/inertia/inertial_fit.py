@@ -218,7 +218,7 @@ class Equations:
         return found
 
     def misfits(self, frictions: Mapping[str, Friction], laws: Sequence[str]) -> tuple[Callable[[CoupledMotors], float], int]:
-        """How well motors explain the torques of their joints about this model, as a function; and on how many points that rests."""
+        """How well motors explain the torques of their joints about this model, as a function; and the number of points."""
         own = self.shared.motors
         motions = {name: replace(motion, loads={frictions[name].load: motion.loads[frictions[name].load]})
                    for name, motion in self.motions.items()
