@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from stribeck.drivers.arm import Array
 from stribeck.drivers.simulation.flexible_links import Beam, make_flexible
-from stribeck.drivers.simulation.motor_friction import SharedMotors, add_tendons, shared_motors
+from stribeck.drivers.simulation.simulated_motors import SharedMotors, add_tendons, shared_motors
 from stribeck.drivers.simulation.truth import Truth, armature
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.errors import InputError
