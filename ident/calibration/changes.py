@@ -19,6 +19,7 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import InputError
+from stribeck.ident.fit.inertia.motor_friction import RubbingMotor
 from stribeck.ident.laws.parameter import Parameter
 
 LEVEL = 0.05            # probability that a comparison of unchanged joints finds a change: half by parameters, half by curves
@@ -144,10 +145,12 @@ def compare(before: Calibration, after: Calibration) -> Comparison:
     runs = max(1, before.pass_count), max(1, after.pass_count)
     pairs = {name: (before.joints[name], after.joints[name]) for name in joints}
     common = {name: list(_comparable(a, b)) for name, (a, b) in pairs.items()}
+    common |= {_of_motor(name): list(_alike(before.motors.motors[name], after.motors.motors[name]))
+               for name in before.motors.motors if name in after.motors.motors}
     z = float(ndtri(1.0 - LEVEL / 4.0 / max(1, sum(map(len, common.values())))))
     parameters = tuple(ParameterChange(name, key, p.unit, float(p.value or 0.0), float(q.value or 0.0),
                                        z / _NORMAL * _half_width(p, q, runs))
-                       for name in joints for key, p, q in common[name])
+                       for name, found in common.items() for key, p, q in found)
     curves = {name: curve for name, (a, b) in pairs.items()
               if (curve := _curve_change(name, a, b, runs, LEVEL / 2.0 / len(joints))) is not None}
     apart = tuple(name for name in pairs if name not in curves)
@@ -161,6 +164,18 @@ def _comparable(a: JointCalibration, b: JointCalibration) -> Iterator[tuple[str,
         pairs = {key: (a.parameters[key], b.parameters[key]) for key in a.values if key in b.values} | pairs
     for key, (p, q) in pairs.items():
         if all(one.value is not None and one.low is not None and one.high is not None for one in (p, q)):
+            yield key, p, q
+
+
+def _of_motor(name: str) -> str:
+    """What stands for a joint's name where a motor that moves several joints is compared."""
+    return f"motor of {name}"
+
+
+def _alike(a: RubbingMotor, b: RubbingMotor) -> Iterator[tuple[str, Parameter, Parameter]]:
+    """Parameters of a motor that mean the same in both and have intervals."""
+    for key, p in a.parameters.items() if a.law == b.law else ():
+        if (q := b.parameters.get(key)) is not None and p.half_width is not None and q.half_width is not None:
             yield key, p, q
 
 
@@ -258,6 +273,13 @@ def _notes(before: Calibration, after: Calibration, pairs: Mapping[str, tuple[Jo
         yield "the tools that they state differ"
     if before.model.inertia != after.model.inertia:
         yield "they take the links' inertia differently (model.inertia), and so loads: their coefficients mean different things"
+    if before.motors.motors.keys() != after.motors.motors.keys():
+        yield ("they tell the friction of motors that move several joints differently (motors): in one it is in the joints' own, "
+               "which mean different things then")
+    for name in before.motors.motors.keys() & after.motors.motors.keys():
+        laws = [one.motors.motors[name].law for one in (before, after)]
+        if laws[0] != laws[1]:
+            yield f"motor of {name}: {laws[0]} and {laws[1]}: parameters mean different things; its friction is not compared"
     if shared := {run["sha256"]: run["path"] for run in before.runs if run["sha256"] in {run["sha256"] for run in after.runs}}:
         yield f"both rest on {', '.join(map(str, shared.values()))}: what differs comes from the fits, not from the arm"
     for name, (a, b) in pairs.items():

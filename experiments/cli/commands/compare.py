@@ -67,12 +67,17 @@ def _table(before: "Calibration", after: "Calibration", comparison: "Comparison"
     for heading in ("joint", "", first, other, "difference", "left open", "unit", ""):
         table.add_column(heading, justify="right" if heading and heading not in ("joint", "unit") else "left",
                          overflow="fold" if heading in (first, other) else "ellipsis")
+    rows = {change.joint: [one for one in comparison.parameters if one.joint == change.joint] for change in comparison.parameters}
+
+    def parameters(name: str) -> None:
+        for change in rows.get(name, ()):
+            table.add_row(name, change.name, number(change.before, 4), number(change.after, 4), number(change.difference, 2),
+                          number(change.allowed, 2), change.unit, "changed" if change.changed else "")
+
     for name in before.joints:
         if name not in after.joints:
             continue
-        for change in (entry for entry in comparison.parameters if entry.joint == name):
-            table.add_row(name, change.name, number(change.before, 4), number(change.after, 4), number(change.difference, 2),
-                          number(change.allowed, 2), change.unit, "changed" if change.changed else "")
+        parameters(name)
         if curve := comparison.curves.get(name):
             at = f" at {curve.speed:.3g} {'m/s' if curve.unit == 'N' else 'rad/s'}"
             at += "" if curve.load is None else f", load {curve.load:.3g}"
@@ -80,6 +85,9 @@ def _table(before: "Calibration", after: "Calibration", comparison: "Comparison"
                           number(curve.allowed, 2), curve.unit, "changed" if curve.changed else "")
         table.add_row(name, "temperature", *(degrees(one.joints[name].temperature_range) for one in (before, after)),
                       end_section=True)
+    for name in rows:
+        if name not in before.joints:
+            parameters(name)
     return table
 
 
