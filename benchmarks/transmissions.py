@@ -1,0 +1,123 @@
+"""Arms whose wrist motors move several joints: is the motors' friction told from that of the joints, and does it add up?
+
+lab6 with other wrists and motors of random friction, calibrated from its default plan, which is driven by the simulated arm.
+"""
+
+import argparse
+import shutil
+import tempfile
+import tomllib
+from collections.abc import Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import tomlkit
+
+from stribeck.drivers.simulation.simulated_arm import SimulatedArm
+from stribeck.experiments.methods.registry import DEFAULT, plan_method
+from stribeck.experiments.recording.drive_plan import drive_plan
+from stribeck.ident.arm.arm_file import load_arm
+from stribeck.ident.arm.built_in import data_dir
+from stribeck.ident.calibration.calibration import Calibration
+from stribeck.ident.identify import identify
+from stribeck.ident.log.run import Run, load_run
+
+WRISTS: dict[str, dict[str, dict[str, float]]] = {
+    "motor 6 carried by axis 5": {"j6": {"j5": 1.0}},
+    "the same, half a turn": {"j6": {"j5": -0.5}},
+    "differential": {"j5": {"j5": 1.0, "j6": 1.0}, "j6": {"j5": 1.0, "j6": -1.0}}}
+_STATES = 2000          # at random, all joints moving, at which friction is compared
+_SLOWEST, _FASTEST = 0.02, 1.0      # rad/s
+_LAW = ("coulomb", "static", "viscous", "stribeck_velocity")
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the benchmark."""
+    parser.add_argument("--cases", type=int, default=8, help="of each wrist")
+    parser.add_argument("--first", type=int, default=100, help="seed of the first case")
+    parser.add_argument("--jobs", type=int, default=2)
+
+
+def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    """Drive, fit, judge, tabulate."""
+    cases = [(wrist, seed) for wrist in WRISTS for seed in range(options.first, options.first + options.cases)]
+    with ProcessPoolExecutor(options.jobs) as pool:
+        found = list(pool.map(judge, cases))
+    return {"cases": found}, _table(found)
+
+
+def judge(case: tuple[str, int]) -> dict[str, Any]:
+    """Friction error of j5 and j6 with and without the transmission, and which of the motors' parameters are held."""
+    wrist, seed = case
+    rng = np.random.default_rng(seed)
+    motors = {name: _motor(rng) for name in WRISTS[wrist]}
+    with tempfile.TemporaryDirectory() as folder:
+        path = _written(Path(folder), WRISTS[wrist], motors)
+        arm = load_arm(path)
+        log = load_run(drive_plan(arm, plan_method(DEFAULT, arm, None, seed), Path(folder) / "campaign", seed))
+        told, blind = identify([log]).calibration, identify([_without(log)]).calibration
+        truth = SimulatedArm(arm)
+        errors = {"told": _errors(told, truth, seed), "blind": _errors(blind, truth, seed)}
+    parameters = [{"motor": name, "parameter": key, "verdict": one.verdict,
+                   "half_width": (one.half_width or np.nan) / motors[name][key],
+                   "held": one.low is not None and one.high is not None and bool(one.low <= motors[name][key] <= one.high)}
+                  for name, motor in told.motors.motors.items() for key, one in motor.parameters.items() if key in _LAW]
+    return {"wrist": wrist, "seed": seed, "errors": errors, "parameters": parameters,
+            "laws": {name: motor.law for name, motor in told.motors.motors.items()}}
+
+
+def _motor(rng: np.random.Generator) -> dict[str, float]:
+    coulomb = float(rng.uniform(0.5, 2.0))
+    return {"coulomb": coulomb, "static": coulomb * float(rng.uniform(1.2, 1.6)),
+            "stribeck_velocity": float(rng.uniform(0.03, 0.1)), "viscous": float(rng.uniform(0.3, 1.2))}
+
+
+def _written(folder: Path, transmission: Mapping[str, Mapping[str, float]], motors: Mapping[str, Mapping[str, float]]) -> Path:
+    """The arm file beside its model; friction does not change with warmth, so that the truth is one."""
+    source = data_dir() / "arms" / "lab6"
+    shutil.copy(source / "lab6.urdf", folder)
+    table = tomllib.loads((source / "lab6.toml").read_text(encoding="utf-8"))
+    table["transmission"] = transmission
+    table["simulation"] |= {"warm_up": 0.0, "motors": motors}
+    (folder / "wrist.toml").write_text(tomlkit.dumps(table), encoding="utf-8")
+    return folder / "wrist.toml"
+
+
+def _without(log: Run) -> Run:
+    """The same log of an arm that does not state its transmission."""
+    return replace(log, arm=replace(log.arm, transmission={}))
+
+
+def _errors(calibration: Calibration, truth: SimulatedArm, seed: int) -> dict[str, float]:
+    """Rms of predicted less true friction over the rms of friction, all joints moving at random."""
+    rng, n = np.random.default_rng(seed), len(truth.names)
+    low, high = truth.limits.position.T
+    q = rng.uniform(low, high, (_STATES, n))
+    dq = rng.choice([-1.0, 1.0], (_STATES, n)) * np.exp(rng.uniform(np.log(_SLOWEST), np.log(_FASTEST), (_STATES, n)))
+    true = truth.friction(q, dq)
+    off = calibration.friction(q, dq) - true
+    return {name: float(np.sqrt(np.mean(off[:, j] ** 2) / np.mean(true[:, j] ** 2))) for j, name in enumerate(truth.names)
+            if name in ("j5", "j6")}
+
+
+def _table(found: list[dict[str, Any]]) -> str:
+    lines = ["Friction of j5 and j6 while all joints move at random, 0.02 to 1 rad/s: rms error over the rms of friction, median "
+             "and worst case, with the transmission stated and without. Parameters of the motors' friction: how many are "
+             "identified, and how many of all that have an interval are in it.", "",
+             "| wrist | cases | with the transmission | worst | without | motor's law is Stribeck's | identified | held |",
+             "|---|---|---|---|---|---|---|---|"]
+    for wrist in WRISTS:
+        own = [one for one in found if one["wrist"] == wrist]
+        if not own:
+            continue
+        told, blind = (np.array([error for one in own for error in one["errors"][how].values()]) for how in ("told", "blind"))
+        rows = pd.DataFrame([row for one in own for row in one["parameters"]])
+        laws = [law for one in own for law in one["laws"].values()]
+        lines.append(f"| {wrist} | {len(own)} | {100 * np.median(told):.2f} % | {100 * told.max():.2f} % | "
+                     f"{100 * np.median(blind):.0f} % | {laws.count('stribeck')} of {len(laws)} | "
+                     f"{(rows['verdict'] == 'identified').sum()} of {len(rows)} | {int(rows['held'].sum())} of {len(rows)} |")
+    return "\n".join(lines)
