@@ -34,6 +34,7 @@ EMPS = {"carriage": Published(20.3935, 203.5034)}
 # figaroh-examples at c0b5c7f: friction, and root mean square error of its model
 TX40 = {f"joint_{k}": Published(*figures) for k, figures in enumerate((
     (7.14, 8.05, 3.87), (8.26, 5.53, 4.63), (6.34, 1.97, 2.64), (2.48, 1.11, 1.09), (3.03, 1.86, 4.41), (0.282, 0.65, 1.87)), 1)}
+TX40_MOTOR = {"coulomb": 1.95, "viscous": 0.616, "inertia": 0.00964}       # of motor 6, on both joints that it moves
 # simple-robot-identification-isaaclab at 5b3aa99; joint 2's damping is the upper bound of its authors' search
 Z1 = {f"joint{k}": Published(*figures) for k, figures in enumerate((
     (2.158, 4.684), (4.487, 7.000), (2.699, 3.493), (2.735, 5.005), (2.673, 4.458), (2.107, 4.292)), 1)}
@@ -61,8 +62,12 @@ def _emps() -> Iterator[str]:
 
 def _tx40() -> Iterator[str]:
     yield ("## TX40\n\nAn industrial arm, nine seconds of general motion (figaroh-examples); published friction and error are of "
-           "one fit of all joints with inertia. Motor 6 moves with axis 5, which no law of one joint describes.")
+           "one fit of all joints with inertia. Motor 6 moves with axis 5 (`[transmission]` joint_6 = { joint_5 = 1.0 }): its "
+           "friction stands beside that of the joints, and the published viscous friction of joints 5 and 6 holds it.")
     yield _compared(tx40_run(), TX40, "model")
+    motor = _plain(tx40_run(), "model").motors.motors["joint_6"].parameters
+    yield ("Motor 6: " + ", ".join(f"{name} {_figure(motor[name])} {motor[name].unit} (published {value:g})"
+                                   for name, value in TX40_MOTOR.items()) + ".")
     yield ("The errors compare in their order only: stribeck's are of passes that were left out of the fit and of torque below "
            "20 Hz, theirs of the whole log as they state it.")
 

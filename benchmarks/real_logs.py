@@ -1,6 +1,7 @@
 """Real logs with published results, as runs: they lie beside the project, with READMEs of their own, and are no part of it."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -28,14 +29,15 @@ def emps_run(since: float = 0.0, until: float = np.inf) -> Run:
 
 
 def tx40_run() -> Run:
-    """The Stäubli TX40 on its joints' side: its log has positions and torques of the motors."""
+    """The Stäubli TX40 on its joints' side: its log has positions and torques of the motors, of which one moves two joints."""
     folder = LOGS / "tx40"
     at_motors, torques = (np.loadtxt(folder / f"{name}_data.csv", delimiter=",", skiprows=1) for name in ("pos_read", "curr"))
     to_motors = np.diag(TX40_RATIO)
     to_joints = to_motors.copy()
     to_motors[5, 4] = to_joints[4, 5] = TX40_COUPLING
     q = np.linalg.solve(to_motors, at_motors.T).T + np.array([0.0, -np.pi / 2.0, np.pi / 2.0, 0.0, 0.0, 0.0])
-    return as_run(folder / "tx40_mdh_modified.urdf", np.arange(len(q)) / 5000.0, q, torques @ to_joints.T)
+    run = as_run(folder / "tx40_mdh_modified.urdf", np.arange(len(q)) / 5000.0, q, torques @ to_joints.T)
+    return replace(run, arm=replace(run.arm, transmission={"joint_6": {"joint_5": TX40_COUPLING / TX40_RATIO[5]}}))
 
 
 def z1_log() -> Mapping[str, Array]:

@@ -57,6 +57,8 @@ ExperimentOption = Annotated[str, typer.Option(help="round-trips, which are fitt
                                                     "that grows until a joint moves.")]
 DirectionalOption = Annotated[str, typer.Option(help="How directions may differ: none, viscous (forward and backward), driving "
                                                      "(driving the load and being driven back by it), or auto.")]
+InertiaOption = Annotated[str, typer.Option(help="Of the links: fit, trust the model's, or auto: fit with --motion model where "
+                                                 "the torques contradict it.")]
 DriftOption = Annotated[str, typer.Option(help="Drift of friction over a single run: fitted along and so taken out where there "
                                            "are 12 round trips (auto), or only reported (none).")]
 LossOption = Annotated[str, typer.Option(help="Round trips that went wrong count less (huber), or as all others (squares); auto: "

@@ -10,6 +10,7 @@ from stribeck.experiments.cli.common import (
     BasisOption,
     DirectionalOption,
     DriftOption,
+    InertiaOption,
     JsonOption,
     LawOption,
     LoadOption,
@@ -47,8 +48,7 @@ def fit(runs: Annotated[list[Path] | None, typer.Argument(metavar="RUN...", help
                                             "model, or with the joint's own inertia and gravity (model, joint).")] = "none",
         directional: DirectionalOption = "auto", torque_basis: BasisOption = "drive", drift: DriftOption = "auto",
         loss: LossOption = "auto",
-        inertia: Annotated[str, typer.Option(help="Of the links: fit, trust the model's, or auto: fit with --motion model where "
-                                             "the torques contradict it.")] = "auto", as_json: JsonOption = False) -> None:
+        inertia: InertiaOption = "auto", as_json: JsonOption = False) -> None:
     """Runs to calibration, offline."""
     from stribeck.experiments.cli.commands.table_dialogue import fit_table_file, refuse_of_table
     from stribeck.experiments.cli.commands.tried_fits import refusal

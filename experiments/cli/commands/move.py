@@ -12,6 +12,7 @@ from stribeck.experiments.cli.common import (
     DirectionalOption,
     DriftOption,
     ExperimentOption,
+    InertiaOption,
     JointsOption,
     JsonOption,
     LawOption,
@@ -50,7 +51,8 @@ def register(app: typer.Typer) -> None:
 
 def calibrate(context: typer.Context, arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOption = None,
               seed: SeedOption = 0, law: LawOption = "auto", load: LoadOption = "auto", directional: DirectionalOption = "auto",
-              torque_basis: BasisOption = "drive", drift: DriftOption = "auto", method: MethodOption = "whole-arm",
+              torque_basis: BasisOption = "drive", drift: DriftOption = "auto",
+              inertia: InertiaOption = "auto", method: MethodOption = "whole-arm",
               repeats: Annotated[int, typer.Option(min=1, help="How often the plan is run; the calibration then states the "
                                                                "deviation between the runs.")] = 1,
               resume: Annotated[bool, typer.Option("--resume", help="Go on with the campaign in --out, with the options that "
@@ -90,7 +92,7 @@ def calibrate(context: typer.Context, arm: ArmArgument = "lab6", out: OutOption 
     asked: dict[str, Any] = {
         "joints": split(joints), "seed": seed, "method": method, "repeats": repeats, "search": search, "breakaway": breakaway,
         "warm_up": 60.0 * warm_up, "target": fraction(target), "budget": seconds(budget), "law": law, "load": load,
-        "directional": directional, "torque_basis": torque_basis, "drift": drift}
+        "directional": directional, "torque_basis": torque_basis, "drift": drift, "inertia": inertia}
     if resume:
         stated, begun = _stated(context), begun_with(folder)
         if not begun and not stated & asked.keys():

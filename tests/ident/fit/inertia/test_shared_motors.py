@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.inertia_logs import WrongModel
+from benchmarks.real import TX40_MOTOR
 from benchmarks.real_logs import LOGS, tx40_run
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.fit.inertia.odd_parts import OddParts, fit_motor_friction
@@ -125,10 +126,9 @@ def test_joints_that_always_go_the_same_way_do_not_tell_it() -> None:
 @pytest.mark.skipif(not (LOGS / "tx40").is_dir(), reason="the measured TX40 log is no part of the project and missing beside it")
 def test_the_wrist_of_a_real_arm_is_as_published() -> None:
     """TX40 (see its README); the published viscous friction of joint 5 holds the motor's."""
-    made = identify([coupled(tx40_run(), {"joint_6": {"joint_5": 1.0}})],
-                    Options(motion="model", law="coulomb-viscous", inertia="trust")).calibration
+    made = identify([tx40_run()], Options(motion="model", law="coulomb-viscous", inertia="trust")).calibration
     motor = made.motors.motors["joint_6"].parameters
-    for name, published in (("coulomb", 1.95), ("viscous", 0.616), ("inertia", 0.00964)):
+    for name, published in TX40_MOTOR.items():
         assert motor[name].low <= published <= motor[name].high
     five, six = (made.joints[name].parameters for name in ("joint_5", "joint_6"))
     assert five["coulomb"].value == pytest.approx(3.03, rel=0.05)
