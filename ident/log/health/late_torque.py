@@ -1,4 +1,7 @@
-"""Torque that comes after the motion it drives: a joint cannot leave its rest before its friction is overcome."""
+"""Torque that comes after the motion it drives: a joint cannot leave its rest before its friction is overcome.
+
+Where it swings after a start, nothing tells when it came.
+"""
 
 from collections.abc import Sequence
 
@@ -7,6 +10,7 @@ from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.log.finding import Finding
+from stribeck.ident.log.health.swinging_starts import swing_after, swinging_starts
 from stribeck.ident.log.run import Run
 from stribeck.ident.log.strokes import Stroke, resolution_of
 
@@ -17,6 +21,7 @@ _BEFORE = 0.5           # the torque's level in rest being that of this first pa
 _LEVEL = 0.5            # s from a stroke's beginning, over whose second half the torque has come
 _PART = 0.7             # of its step, by when it must have come
 _CLEAR = 5.0            # standard deviations of the torque that a step must have
+_AHEAD = 0.3            # s before a stroke at constant speed, in which it ramps up at the earliest
 _LATEST = 0.4           # s; what comes later is gravity that changes along the way
 _GROUPS = 4             # of strokes by their speed; a lag shows in all of them
 _STARTS = 4             # least starts of each
@@ -24,7 +29,7 @@ _MOST = 0.9             # quantile of the starts' lags: noise and a loop that wi
 
 
 def late_torques(run: Run, strokes: Sequence[Stroke]) -> list[Finding]:
-    """Joints whose torque lags their motion, by how the torque rises where strokes begin.
+    """Joints whose torque lags their motion, by how the torque rises where strokes begin, or swings there.
 
     Parameters
     ----------
@@ -33,10 +38,14 @@ def late_torques(run: Run, strokes: Sequence[Stroke]) -> list[Finding]:
     strokes : sequence of Stroke
         What was found in it.
     """
-    period, findings = float(np.median(np.diff(run.t))), []
+    period, findings, coupled = float(np.median(np.diff(run.t))), list[Finding](), run.arm.transmission_of(run.names)
     for joint, name in enumerate(run.names):
+        if coupled is not None and coupled.motors_of(joint):        # whose torque goes with other joints' motion, too
+            continue
         own = [stroke for stroke in strokes if stroke.joint == joint]
-        lags = lags_of_starts(run.t, run.signals["q"][:, joint], run.signals["tau"][:, joint], own)
+        lags, hertz = lags_of_starts(run.t, run.signals["q"][:, joint], run.signals["tau"][:, joint], own)
+        if len(hertz) >= max(_STARTS, len(lags)):
+            findings += swinging_starts(name, hertz, len(hertz) + len(lags))
         lag = common_lag(lags) if len(lags) >= _GROUPS * _STARTS else 0.0
         if lag > max(LATE, _PERIODS * period):
             findings.append(Finding(
@@ -56,8 +65,8 @@ def common_lag(lags: Array) -> float:
     return min(float(np.quantile(group, _MOST)) for group in groups)
 
 
-def lags_of_starts(t: Array, x: Array, tau: Array, strokes: Sequence[Stroke]) -> Array:
-    """Speed and lag [s] of one joint's strokes that begin from rest, shape (S, 2).
+def lags_of_starts(t: Array, x: Array, tau: Array, strokes: Sequence[Stroke]) -> tuple[Array, list[float]]:
+    """Speed and lag [s] of one joint's strokes that begin from rest, shape (S, 2), and frequencies [Hz] of those that swing then.
 
     The lag is the time from when the joint leaves its place of rest to when the torque has made most of its way from rest to
     sliding.
@@ -66,7 +75,7 @@ def lags_of_starts(t: Array, x: Array, tau: Array, strokes: Sequence[Stroke]) ->
     up_to = (window - 1) // 2                                               # the rows up to each
     span = maximum_filter1d(x, window, origin=up_to) - minimum_filter1d(x, window, origin=up_to)
     resting = np.flatnonzero(span <= 2.0 * resolution_of(x))
-    found = []
+    found, swings = [], []
     for stroke in strokes:
         first, k = stroke.rows.start, int(np.searchsorted(resting, stroke.rows.start))
         if k == 0 or resting[k - 1] < window:
@@ -78,10 +87,14 @@ def lags_of_starts(t: Array, x: Array, tau: Array, strokes: Sequence[Stroke]) ->
         if len(slides) < 2:
             continue
         level, low = float(np.median(slides)), float(np.median(tau[rest][:round(_BEFORE * window)]))
-        step = stroke.direction * (level - low)
-        if step < _CLEAR * float(np.std(slides)):
+        step, noise = stroke.direction * (level - low), float(np.std(slides))
+        ahead = max(last, int(np.searchsorted(t, t[first] - _AHEAD)))
+        if hertz := swing_after(t[ahead:begun], tau[ahead:begun] - level, step, noise):
+            swings.append(hertz)
+            continue
+        if step < _CLEAR * noise:
             continue
         risen = np.flatnonzero(stroke.direction * (tau[rest.start:begun] - low) > _PART * step)
         if len(risen) and (lag := t[rest.start + risen[0]] - t[last]) < _LATEST:
             found.append((stroke.speed, lag))
-    return np.array(found).reshape(-1, 2)
+    return np.array(found).reshape(-1, 2), swings

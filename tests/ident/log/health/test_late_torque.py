@@ -5,8 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.signal import lsim
 
 from stribeck.ident.log.health.late_torque import LATE, common_lag, lags_of_starts, late_torques
+from stribeck.ident.log.health.swinging_starts import swinging_starts
 from stribeck.ident.log.run import Run, load_run
 from stribeck.ident.log.strokes import find_strokes
 from tests.places import DATA
@@ -35,7 +37,17 @@ def test_the_golden_runs_torque_is_found_late_by_what_it_was_shifted(golden: Run
 
 
 def strokes_of(torque, lag: float = 0.0, noise: float = 0.0) -> np.ndarray:
-    """Speed and lag of the starts of a joint that rests for 0.3 s between strokes of 0.02 to 2 rad/s; `torque` of x, dx, ddx."""
+    """Speed and lag of the starts of a joint that moves thus."""
+    lags, swings = lags_of_starts(*moved(torque, lag, noise))
+    assert not swings
+    return lags
+
+
+def moved(torque, lag: float = 0.0, noise: float = 0.0):
+    """Time, position, torque and strokes of a joint that rests for 0.3 s between strokes of 0.02 to 2 rad/s.
+
+    `torque` is a function of x, dx and ddx.
+    """
     dt, t, dx = 1.0 / RATE, [], []
     for speed in np.repeat(np.geomspace(0.02, 2.0, 10), 2):
         for sign in (1.0, -1.0):
@@ -49,7 +61,7 @@ def strokes_of(torque, lag: float = 0.0, noise: float = 0.0) -> np.ndarray:
     x = np.round(x / STEP) * STEP
     strokes = find_strokes(t, x[:, None], np.zeros(len(t), dtype=int))
     assert len(strokes) >= 36
-    return lags_of_starts(t, x, tau, strokes)
+    return t, x, tau, strokes
 
 
 def slides(viscous: float, inertia: float = 0.0):
@@ -73,3 +85,20 @@ def test_much_viscous_friction_is_no_lag(viscous: float) -> None:
 
 def test_torques_without_a_step_tell_nothing() -> None:
     assert len(strokes_of(lambda x, dx, ddx: 0.0 * x, noise=1.0)) == 0
+
+
+@pytest.mark.parametrize("hertz", [10.0, 13.0, 30.0])
+def test_a_joint_on_a_spring_rings_and_is_not_late(hertz: float) -> None:
+    """Its link swings after every start, at a damping ratio of 0.1."""
+    w, inertia = 2.0 * np.pi * hertz, 0.5
+
+    def torque(x, dx, ddx):
+        _, link, _ = lsim(([1.0], [1.0 / w**2, 0.2 / w, 1.0]), ddx, np.arange(len(ddx)) / RATE)
+        return 0.3 * np.tanh(dx / 1e-3) + 0.5 * dx + inertia * link
+
+    t, x, tau, strokes = moved(torque)
+    lags, swings = lags_of_starts(t, x, tau, strokes)
+    assert len(swings) > len(lags)
+    assert np.median(swings) == pytest.approx(hertz, rel=0.1)
+    (finding,) = swinging_starts("hinge", swings, len(swings) + len(lags))
+    assert f"swings at about {np.median(swings):.2g} Hz after {len(swings)} of" in finding.text
