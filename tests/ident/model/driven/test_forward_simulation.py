@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-import mujoco
 import numpy as np
 import pytest
 from scipy.interpolate import make_interp_spline
 
+from benchmarks.mujoco_chains import against_mujoco
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
@@ -92,52 +92,10 @@ class TestStiffMechanisms:
         assert fine.damped[-1] > 0.0
 
 
-def mujoco_chain(m: Mechanism, timestep: float, time_constant: float) -> mujoco.MjModel:
-    """The chain in MuJoCo, its loops as soft `connect` constraints that close with a time constant."""
-    spec = mujoco.MjSpec()
-    spec.compiler.balanceinertia, spec.compiler.boundmass, spec.compiler.boundinertia = False, 0.0, 0.0
-    bodies = [spec.worldbody]
-    for j, parent in enumerate(m.parent):
-        J, spring, friction = m.inertia[j] + 1e-12 * np.eye(3), m.springs.get(j, Spring(0.0)), m.friction.get(j)
-        body = bodies[parent + 1].add_body(name=f"link {j}", pos=m.origin[j], mass=max(m.mass[j], 1e-9), ipos=m.com[j],
-                                           explicitinertial=True)
-        body.fullinertia = [J[0, 0], J[1, 1], J[2, 2], J[0, 1], J[0, 2], J[1, 2]]
-        body.add_joint(type=mujoco.mjtJoint.mjJNT_SLIDE if m.prismatic[j] else mujoco.mjtJoint.mjJNT_HINGE, axis=m.axis[j],
-                       stiffness=[spring.stiffness, 0.0, 0.0],
-                       damping=[spring.damping + (friction.parameters["viscous"] if friction else 0.0), 0.0, 0.0])
-        bodies.append(body)
-    for closure in m.closures:
-        a, b = (bodies[link + 1].name for link in closure.links)
-        one = spec.add_equality(type=mujoco.mjtEq.mjEQ_CONNECT, objtype=mujoco.mjtObj.mjOBJ_BODY, name1=a, name2=b,
-                                solref=[time_constant, 1.0], solimp=[0.9999, 0.9999, 0.001, 0.5, 2.0])
-        one.data[:3], one.data[3:6] = closure.points
-    spec.option.gravity, spec.option.timestep, spec.option.tolerance = m.gravity, timestep, 1e-14
-    spec.option.integrator = mujoco.mjtIntegrator.mjINT_RK4
-    return spec.compile()
-
-
 @pytest.mark.parametrize("name", ["planar-3-prr", "gough-stewart"])
 def test_mujoco_moves_the_chain_likewise(name):
     """It deviates the less the stiffer its closures are: the limit is this motion. Planar pins need no axis there."""
-    m = smooth(load_mechanism(name))
-    m = replace(m, friction={j: JointFriction("coulomb-viscous", "none", {"coulomb": 0.0, "viscous": 8.0}) for j in m.active},
-                springs={j: Spring(300.0, 2.0) for j in m.active})
-    if name == "gough-stewart":                                             # MuJoCo needs legs with mass
-        bare = m.mass == 0.0
-        m = replace(m, mass=np.where(bare, 0.3, m.mass), inertia=np.where(bare[:, None, None], 0.004 * np.eye(3), m.inertia))
-    tau, t = driven(m, np.linspace(10.0, 40.0, len(m.active))), np.linspace(0.0, 0.2, 21)
-    motion = forward_motion(m, lambda t, q, dq: tau, np.zeros(len(m.active)), np.zeros(len(m.active)), t)
-    assert np.abs(motion.q[-1, list(m.active)]).max() > 0.01
-    errors = []
-    for timestep, time_constant in ((1e-3, 2e-2), (5e-4, 5e-3), (2e-4, 1e-3)):
-        model = mujoco_chain(m, timestep, time_constant)
-        data, off = mujoco.MjData(model), 0.0
-        data.qpos[:], data.qfrc_applied[:] = motion.q[0], tau
-        for row in motion.q[1:]:
-            for _ in range(round(0.01 / timestep)):
-                mujoco.mj_step(model, data)
-            off = max(off, float(np.abs(data.qpos - row).max()))
-        errors.append(off)
+    errors = against_mujoco(name, 0.2)
     assert errors[0] < 5e-5
     assert errors[1] < errors[0] / 5.0
     assert errors[2] < errors[1] / 5.0
