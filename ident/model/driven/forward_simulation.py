@@ -95,7 +95,7 @@ def forward_motion(mechanism: Mechanism, torque: Torque, q: ArrayLike, dq: Array
                    tolerance: float = TOLERANCE) -> ForwardMotion:
     """Motion of a mechanism under driving torques, with friction, elastic joints and closed loops (Eqs. 54, 56).
 
-    Collocation of order nine (`radau`) in local coordinates of the closures (`local_coordinates`), so that loops stay closed
+    Collocation of order 13 (`radau`) in local coordinates of the closures (`local_coordinates`), so that loops stay closed
     to rounding however long the motion is; springs may be as stiff as they like. Steps are as long as the tolerance allows.
 
     Parameters
