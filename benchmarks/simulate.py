@@ -47,8 +47,9 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
             + ("– |" if one["gap"] is None else f"{one['gap']:.0e} |") for name, one in found.items()]
     told = [f"| {name} | " + " | ".join(f"{error:.1e}" for error in errors) + " |" for name, errors in judged.items()]
     closures = " | ".join(f"{constant * 1e3:g} ms, {step * 1e3:g} ms" for step, constant in SOFTNESS)
-    table = (f"Motions of {options.seconds:g} s at the default tolerance. Energy: how far energy and the work of drives, friction "
-             "and damping are from balance at most, over what energy varies by or the greatest work. Gap: of the loops at most.\n\n"
+    table = (f"Motions of {options.seconds:g} s at the default tolerance. Energy: how far energy and the work of drives, "
+             "friction and damping are from balance at most, over the greatest kinetic energy, change of energy, or work. Gap: "
+             "of the loops at most.\n\n"
              "| motion | joints stop or let go | time, s | energy | gap, m or rad |\n|---|---|---|---|---|\n" + "\n".join(rows)
              + "\n\nMuJoCo with `connect` constraints: greatest difference of a joint's position over 0.3 s, rad or m, by the "
              f"constraints' time constant and the step\n\n| chain | {closures} |\n|---|{'---|' * len(SOFTNESS)}\n"

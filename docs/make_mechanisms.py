@@ -334,14 +334,14 @@ def flexible_arm_trends() -> tuple[str, Figure]:
     right.set_yscale("log")
     left.legend(frameon=False, fontsize=7)
     at = [speeds.index(speed) for speed in (1.8, 2.0)]
-    ratio = [max(row[at[1]][0] / row[at[0]][0] for row in elastic), figures["rigid"][at[1]] / figures["rigid"][at[0]]]
-    rows = [f"| {K:g} | " + " | ".join(f"{torque:.2f}, {1e3 * off:.1f}, {1e3 * beyond:.2f}" for torque, off, beyond in row) + " |"
-            for K, row in zip(stiffness, elastic, strict=True)]
+    more = [100.0 * (torques[at[1]] / torques[at[0]] - 1.0) for torques in (figures["rigid"], *elastic[:, :, 0])]
+    cells = [[f"{torque:.2f}, {1e3 * off:.1f}, {1e3 * beyond:.2f}" for torque, off, beyond in row] for row in elastic]
+    rows = [f"| {K:g} | {' | '.join(row)} |" for K, row in zip(stiffness, cells, strict=True)]
     return f"""## Torque and deviation against speed and stiffness (P3)
 
-P3's circle of 0.1 m radius, in the vertical plane, by the flexible arm above: drives in stiff position loops under the rigid arm's
-torques, all four springs as stiff as the row says, damped by K / 1000 s. Greatest torque of the shoulder at full speed, N·m,
-greatest deviation of the wrist from the circle, mm, and how far it is from where it would sag at rest, mm
+P3's circle of 0.1 m radius, in the vertical plane, by the flexible arm above: drives in stiff position loops under the rigid
+arm's torques, all four springs as stiff as the row says, damped by K / 1000 s. Greatest torque of the shoulder at full speed,
+N·m, greatest deviation of the wrist from the circle, mm, and how far it is from where it would sag at rest, mm
 (`python -m benchmarks simulate`; the drives' and springs' values are ours):
 
 | stiffness, N·m/rad | {' | '.join(f'{speed:g} rad/s' for speed in speeds)} |
@@ -349,10 +349,10 @@ greatest deviation of the wrist from the circle, mm, and how far it is from wher
 {chr(10).join(rows)}
 | rigid | {' | '.join(f'{torque:.2f}, 0, 0' for torque in figures['rigid'])} |
 
-Deviation falls as one over stiffness and grows with speed; what the motion adds to the sag grows with the square of the speed, and faster where
-the speed comes near the arm's lowest frequency. Torque grows little: from 1.8 to 2 rad/s by {100.0 * (ratio[1] - 1.0):.1f} % for
-the rigid arm, at most {100.0 * (ratio[0] - 1.0):.1f} % for the elastic ones, since most of it carries weight. P3 prints 6.6 to 12.8 % for its
-three-legged robot, whose drives carry less, and deviations of 3 to 5 mm.
+Deviation falls as one over stiffness and grows with speed; what the motion adds to the sag grows with the square of the speed,
+and faster where the speed comes near the arm's lowest frequency. Torque grows little: from 1.8 to 2 rad/s by
+{more[0]:.1f} % for the rigid arm, at most {max(more[1:]):.1f} % for the elastic ones, since most of it carries weight. P3
+prints 6.6 to 12.8 % for its three-legged robot, whose drives carry less, and deviations of 3 to 5 mm.
 """, figure
 
 

@@ -171,6 +171,15 @@ class TestClosedChains:
         with pytest.raises(InputError, match="joints 1'', 1', 1 stick together, and how they share the load is not determined"):
             simulate(m, lambda t, q, dq: held, [0.5], [0.0], [0.0, 0.1])
 
+    def test_springs_in_a_chain_that_has_more_freedom_than_drives(self):
+        """The three-loop chain with one loop open hangs on springs: its closures do not determine the passive joints."""
+        m = load_mechanism("three-loop-chain")
+        m = replace(m, friction={}, closures=m.closures[:-1], springs=dict.fromkeys(m.passive, Spring(20.0, 0.05)))
+        motion = forward_motion(m, lambda t, q, dq: np.zeros(m.n), np.zeros(m.n), np.zeros(m.n), np.linspace(0.0, 0.5, 26))
+        assert motion.damped[-1] > 0.0
+        assert np.abs(balance(m, motion)).max() < 1e-8
+        assert np.abs(gap(m, kinematics(m, motion.q))).max() < 1e-12
+
     def test_friction_that_outweighs_inertia_is_refused(self):
         m = load_mechanism("planar-3-prr")
         jamming = JointFriction("coulomb-viscous", "normal", {"coulomb": 0.0, "viscous": 0.0, "coulomb_coefficient": 5.0})
