@@ -352,7 +352,7 @@ N·m, greatest deviation of the wrist from the circle, mm, and how far it is fro
 Deviation falls as one over stiffness and grows with speed; what the motion adds to the sag grows with the square of the speed,
 and faster where the speed comes near the arm's lowest frequency. Torque grows little: from 1.8 to 2 rad/s by
 {more[0]:.1f} % for the rigid arm, at most {max(more[1:]):.1f} % for the elastic ones, since most of it carries weight. P3
-prints 6.6 to 12.8 % for its three-legged robot, whose drives carry less, and deviations of 3 to 5 mm.
+prints 6.6 to 12.8 % for its three-legged robot, and deviations of 3 to 5 mm.
 """, figure
 
 
