@@ -29,6 +29,10 @@ _LEAST = 1e-13          # of the time; shorter steps are none
 _EVENTS = 20            # times that joints may stop and start one right after the other
 _RIGHT_AFTER = 1e-6     # s
 _INSTANT = 1e-13        # how closely such a time is found [s]
+_SLACK = 1e-10          # of what a joint holds, and N or N·m, that cannot be told from none
+_TURNED = 1e-9          # the same of accelerations
+_LOOKS = np.linspace(0.05, 1.0, 20)      # parts of a step where it is looked for events between its points
+_SEEN = 1e-9            # of the reserve that counts there
 _NONE = 1e-13           # rad/s, or characteristic lengths, that no speed can be told from
 _AT_REST = 1e-10        # rad/s, or characteristic lengths, that count as none where a joint has stopped
 
@@ -182,8 +186,8 @@ def ways(equations: MotionEquations, t: float, q: Array, dq: Array, resting: Arr
         held, level = np.where(stuck, forces.lacking[0], 0.0), equations.rubbing.level(forces.loads)[0]
         ddq = forces.ddq[0]
         back = np.where(resting & (way != 0.0), way * ddq, 0.0)
-        over = np.where(resting & stuck, np.abs(held) - level, 0.0)
-        if back.min(initial=0.0) < -1e-12 * max(1.0, float(np.abs(ddq).max(initial=0.0))):
+        over = np.where(resting & stuck, np.abs(held) - level - _SLACK * (1.0 + level), 0.0)
+        if back.min(initial=0.0) < -_TURNED * max(1.0, float(np.abs(ddq).max(initial=0.0))):
             way[np.argmin(back)] = 0.0
         elif over.max(initial=0.0) > 0.0:
             way[np.argmax(over)] = np.sign(held[np.argmax(over)])
@@ -219,11 +223,10 @@ class _Simulation:
         while motion.t < self.times[-1]:
             stop = float(self.corners[np.searchsorted(self.corners, motion.t, side="right")])
             step, h = self._step(motion, h, stop - motion.t)
-            first = np.flatnonzero(self._reserve(motion.way, step.forces).min(axis=1) < 0.0)
-            if len(first):
-                step = self._until(motion, step, int(first[0]))
+            part = self._until(motion, step)
+            step = part or step
             self._note(step)
-            if len(first):
+            if part:
                 motion, h = self._resumed(motion, step), min(h, max(step.h, _FIRST))
             else:
                 motion.accept(step, stop)
@@ -234,10 +237,12 @@ class _Simulation:
         h = room if h > 0.9 * room else h
         while h > _LEAST * max(1.0, abs(motion.t)):
             step = motion.step(h)
-            grow = 0.0 if step is None else 0.9 * max(step.error, 1e-9) ** (-1.0 / (RADAU.s + 1))
+            grow = 0.0 if step is None else 0.8 * max(step.error, 1e-9) ** (-1.0 / (RADAU.s + 1))
             if step is not None and step.error <= 1.0:
-                return step, max(h * min(5.0, grow), wanted if h == room else 0.0)
-            wanted = h = h * min(0.5, max(0.1, grow)) if step is not None else h / 4.0
+                return step, max(h * min(4.0, grow), wanted if h == room else 0.0)
+            shorter = h * min(0.7, max(0.1, grow)) if step is not None else h / 2.0
+            before = None if step is None else self._crossing(motion.way, step)
+            wanted = h = shorter if before is None or 1.01 * before > 0.9 else max(1.01 * before * h, shorter)
         raise InputError(f"{self.equations.m.name}: no step from t = {motion.t:.9g} s on is short enough: the torque jumps with time, "
                          "position or velocity there; make it continuous")
 
@@ -246,12 +251,23 @@ class _Simulation:
         jumps = self.equations.rubbing.jumps
         if not jumps.any():
             return np.ones_like(forces.dq)
-        held = self.equations.rubbing.level(forces.loads) - np.abs(forces.lacking)
+        level = self.equations.rubbing.level(forces.loads)
+        held = level + 2.0 * _SLACK * (1.0 + level) - np.abs(forces.lacking)
         speed = way * forces.dq / self.equations.unit + _NONE
         return np.where(jumps, np.where(way == 0.0, held, speed), 1.0)
 
-    def _until(self, motion: SmoothMotion, step: Step, point: int) -> Step:
-        """The part of a step up to where the first joint stops or breaks loose, which has happened by one of its points."""
+    def _crossing(self, way: Array, step: Step) -> float | None:
+        """The part of a step by which the first joint must have stopped or broken loose."""
+        reserve = self._reserve(way, step.forces)
+        past = (RADAU.through(_LOOKS) @ reserve).min(axis=1) < -_SEEN * (1.0 + np.abs(reserve).max())
+        return min([float(looks[hit][0]) for looks, hit in ((_LOOKS, past), (RADAU.c, reserve.min(axis=1) < 0.0)) if hit.any()],
+                   default=None)
+
+    def _until(self, motion: SmoothMotion, step: Step) -> Step | None:
+        """The part of a step up to where the first joint stops or breaks loose; None if none does."""
+        before = self._crossing(motion.way, step)
+        if before is None:
+            return None
         found: dict[float, Step] = {step.h: step}
 
         def least(h: float) -> float:
@@ -262,11 +278,17 @@ class _Simulation:
                 found[h] = part
             return float(self._reserve(motion.way, found[h].forces)[-1].min())
 
-        high = step.h * float(RADAU.c[point])
-        low = step.h * float(RADAU.c[point - 1]) if point else high / 2.0
+        looks = np.unique(np.concatenate((_LOOKS, RADAU.c)))
+        for part in looks[looks >= before]:
+            if least(step.h * float(part)) < 0.0:
+                break
+        else:
+            return None
+        high = step.h * float(part)
+        low = high / 2.0 if part == looks[0] else step.h * float(looks[np.searchsorted(looks, part) - 1])
         while low > _INSTANT and least(low) <= 0.0:
             low, high = low / 2.0, low
-        if low > _INSTANT and least(high) < 0.0:
+        if low > _INSTANT:
             root = brentq(least, low, high, xtol=_INSTANT, rtol=1e-15)
             high = min(root + 2.0 * _INSTANT, high)
         least(high)
