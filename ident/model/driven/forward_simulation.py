@@ -20,17 +20,16 @@ from stribeck.ident.model.chains.closed_chain import close_loops
 from stribeck.ident.model.chains.local_coordinates import LocalCoordinates
 from stribeck.ident.model.driven.motion_equations import Forces, MotionEquations, Torque
 from stribeck.ident.model.driven.smooth_motion import RADAU, SmoothMotion, Step
+from stribeck.ident.model.driven.sticking import SLACK, ways
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.recursion import single
 
-TOLERANCE = 1e-9        # of a step, in rad or characteristic lengths and per second
+TOLERANCE = 1e-8        # of a step, in rad or characteristic lengths and per second
 _FIRST = 1e-3           # length of the first step that is tried [s]
 _LEAST = 1e-13          # of the time; shorter steps are none
 _EVENTS = 20            # times that joints may stop and start one right after the other
 _RIGHT_AFTER = 1e-6     # s
 _INSTANT = 1e-13        # how closely such a time is found [s]
-_SLACK = 1e-10          # of what a joint holds, and N or N·m, that cannot be told from none
-_TURNED = 1e-9          # the same of accelerations
 _LOOKS = np.linspace(0.05, 1.0, 20)      # parts of a step where it is looked for events between its points
 _SEEN = 1e-9            # of the reserve that counts there
 _NONE = 1e-13           # rad/s, or characteristic lengths, that no speed can be told from
@@ -162,40 +161,6 @@ def _closed(m: Mechanism, q: ArrayLike, dq: ArrayLike) -> tuple[Array, Array]:
     return posture[0], closing
 
 
-def ways(equations: MotionEquations, t: float, q: Array, dq: Array, resting: Array) -> tuple[Array, Forces]:
-    """Ways of all joints, and what acts: those at rest stick, or slide to the side to which they are pressed beyond their level.
-
-    Parameters
-    ----------
-    equations : MotionEquations
-    t : float
-        Time [s].
-    q, dq : ndarray, shape (n,)
-        State.
-    resting : ndarray of bool, shape (n,)
-        Joints that are at rest.
-    """
-    m, jumps = equations.m, equations.rubbing.jumps
-    resting = jumps & resting
-    way = np.where(jumps & ~resting, np.sign(dq), 0.0)
-    for _ in range(4 * m.n + 1):
-        place = LocalCoordinates(m, q, jumps & (way == 0.0))
-        equations.refuse_shared(place)
-        _, forces = equations.balance(place, way, t, dq)
-        stuck = jumps & (way == 0.0)
-        held, level = np.where(stuck, forces.lacking[0], 0.0), equations.rubbing.level(forces.loads)[0]
-        ddq = forces.ddq[0]
-        back = np.where(resting & (way != 0.0), way * ddq, 0.0)
-        over = np.where(resting & stuck, np.abs(held) - level - _SLACK * (1.0 + level), 0.0)
-        if back.min(initial=0.0) < -_TURNED * max(1.0, float(np.abs(ddq).max(initial=0.0))):
-            way[np.argmin(back)] = 0.0
-        elif over.max(initial=0.0) > 0.0:
-            way[np.argmax(over)] = np.sign(held[np.argmax(over)])
-        else:
-            return way, forces
-    raise equations.no_balance(t)
-
-
 class _Simulation:
     """A motion that is being followed, and what is noted of it."""
 
@@ -252,7 +217,7 @@ class _Simulation:
         if not jumps.any():
             return np.ones_like(forces.dq)
         level = self.equations.rubbing.level(forces.loads)
-        held = level + 2.0 * _SLACK * (1.0 + level) - np.abs(forces.lacking)
+        held = level + 2.0 * SLACK * (1.0 + level) - np.abs(forces.lacking)
         speed = way * forces.dq / self.equations.unit + _NONE
         return np.where(jumps, np.where(way == 0.0, held, speed), 1.0)
 
