@@ -110,19 +110,32 @@ def loads(model: Annotated[str, typer.Argument(metavar="MODEL", help="Arm, URDF,
           q: Annotated[str | None, typer.Option("--q", help="Positions of the driven joints, by commas; default zero.")] = None,
           dq: Annotated[str | None, typer.Option("--dq", help="Their velocities; default zero.")] = None,
           ddq: Annotated[str | None, typer.Option("--ddq", help="Their accelerations; default zero.")] = None,
+          motion: Annotated[Path | None, typer.Option(help="CSV with t and q.NAME of the driven joints, and dq.NAME, ddq.NAME where "
+                                                           "known: loads along it.")] = None,
+          out: Annotated[Path | None, out_option("With --motion: CSV to write; default MODEL.loads.csv.")] = None,
           as_json: JsonOption = False) -> None:
-    """Joint loads of a posture or of a motion through it."""
+    """Joint loads of a posture, of a motion through it, or along a motion."""
     import numpy as np
 
     from stribeck.experiments.cli.screen.tables import fitted
     from stribeck.experiments.cli.screen.text import cut_joints_table, loads_table
     from stribeck.ident.arm.load_mechanism import load_mechanism
+    from stribeck.ident.errors import InputError
     from stribeck.ident.model.driven.driving_torques import drive
     from stribeck.ident.model.loads import LOADS
 
     mechanism = load_mechanism(model)
-    motion = [_joint_values(text, option, mechanism) for text, option in ((q, "--q"), (dq, "--dq"), (ddq, "--ddq"))]
-    posture, driving = drive(mechanism, *motion)
+    if motion is not None:
+        from stribeck.experiments.cli.commands.motions import loads_along
+
+        if q or dq or ddq:
+            raise InputError("--motion says the posture; leave out --q, --dq and --ddq")
+        loads_along(mechanism, motion, out, as_json)
+        return
+    if out is not None:
+        raise InputError("--out is for loads along a motion; give --motion FILE, too")
+    state = [joint_values(text, option, mechanism) for text, option in ((q, "--q"), (dq, "--dq"), (ddq, "--ddq"))]
+    posture, driving = drive(mechanism, *state)
     values = {name: {load: float(driving.loads.get(load)[0, j]) for load in LOADS if np.isfinite(driving.loads.get(load)[0, j])}
               for j, name in enumerate(mechanism.names)}
     tau = {mechanism.names[j]: float(driving.tau[0, j]) for j in mechanism.active}
@@ -157,7 +170,7 @@ def _told(vector: "Array") -> "list[float | None]":
     return [float(value) if math.isfinite(value) else None for value in vector]
 
 
-def _joint_values(text: str | None, option: str, mechanism: "Mechanism") -> "Array":
+def joint_values(text: str | None, option: str, mechanism: "Mechanism") -> "Array":
     """Values of the driven joints from the command line."""
     import numpy as np
 

@@ -20,6 +20,7 @@ _TURNS = 12             # of Newton's method in a step
 _ENOUGH = 1e-3          # error of Newton's method, as a part of the tolerance
 _BALANCED = 1e-11       # of the greatest torque, and N or N·m, that may be lacking at a point of a step
 _FAR = 0.3              # rad, or characteristic lengths, from where local coordinates are taken anew
+_ROUNDED = 1e-6         # the same where rounding keeps it from becoming smaller
 _HELD = 1e-4            # of the greatest torque that a joint holds, and N or N·m; its error in a step
 _SHORT = 1e-9           # s; a step so short that does not come off is what is wrong
 _ROUNDING = 1e-14       # of times
@@ -110,7 +111,7 @@ class SmoothMotion:
     def _solve(self, h: float, guess: Step | None, slopes: Slopes | None) -> Step | None:
         """The step by simplified Newton: slopes are those at the predicted points."""
         X, W = self._predicted(h, guess)
-        times, (s, size), k, before = self.t + h * RADAU.c, X.shape, self.place.k, np.inf
+        times, (s, size), k, before, lacked = self.t + h * RADAU.c, X.shape, self.place.k, np.inf, np.inf
         try:
             if slopes is None:
                 slopes = self.equations.slopes(self.place, self.way, times, *self._moved(h, X), X, W)
@@ -124,9 +125,11 @@ class SmoothMotion:
                 off = np.abs(rows).max(initial=0.0) / (1.0 + np.abs(forces.loads.tau).max())
                 if not moved + off < np.inf or (turn > 1 and moved > before and moved > _ENOUGH * self.tolerance):
                     return None
+                balanced = off <= _BALANCED or 0.3 * lacked < off <= _ROUNDED
+                lacked = off
                 rate, before = moved / before if before > 0.0 else 0.0, moved
                 X = X + change
-                if (min(rate, 1.0) if turn else 1.0) * moved <= _ENOUGH * self.tolerance and off <= _BALANCED:
+                if (min(rate, 1.0) if turn else 1.0) * moved <= _ENOUGH * self.tolerance and balanced:
                     return Step(self.place, self.t, h, self.y, self.u, X, W, forces, self._error(h, X, u, forces, slopes), slopes)
         except PostureError:
             if h < _SHORT:
@@ -163,6 +166,11 @@ class SmoothMotion:
             e = float(np.abs(np.linalg.solve(J, lacking)[:k]).max())
             error = max(error, max(g * e / (1.0 + float(np.abs(u).max())), g**2 * e) / self.tolerance)
         return error
+
+    def jammed(self) -> bool:
+        """Whether friction outweighs inertia here, so that no motion goes on from here."""
+        state = np.array([self.t]), self.y[None], self.u[None], self.x[None], self.w[None].copy()
+        return not self.equations.slopes(self.place, self.way, *state).proper
 
     def accept(self, step: Step, stop: float) -> None:
         """Go to the end of a step, which is `stop` if it comes that far but for rounding."""
