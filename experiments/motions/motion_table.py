@@ -49,7 +49,8 @@ class MotionTable:
         if missing:
             raise InputError(f"{self.path}: no column {', '.join(missing)}; {mechanism.name} needs {signal} of the joints "
                              f"{', '.join(mechanism.names[j] for j in joints)}")
-        return np.stack([self.columns[signal, mechanism.names[j]] for j in joints], axis=1) if joints else np.zeros((len(self.t), 0))
+        columns = [self.columns[signal, mechanism.names[j]] for j in joints]
+        return np.stack(columns, axis=1) if columns else np.zeros((len(self.t), 0))
 
     def motion(self, mechanism: Mechanism, joints: tuple[int, ...]) -> tuple[Array, Array, Array]:
         """Positions, velocities and accelerations of joints, shape (N, k) each.
@@ -125,8 +126,8 @@ def write_motion(path: Path, t: Array, columns: dict[str, Array]) -> None:
     if path.exists():
         raise InputError(f"{path} exists; choose another --out")
     rows = np.column_stack((t, *columns.values()))
-    lines = [",".join(("t", *columns))] + [",".join("" if np.isnan(value) else repr(float(value)) for value in row) for row in rows]
-    write_whole(path, "\n".join(lines) + "\n")
+    lines = [("t", *columns), *(["" if np.isnan(value) else repr(float(value)) for value in row] for row in rows)]
+    write_whole(path, "".join(",".join(line) + "\n" for line in lines))
 
 
 def _signal(name: str) -> tuple[str, str]:

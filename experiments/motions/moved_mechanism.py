@@ -50,8 +50,8 @@ def torque_for(mechanism: Mechanism, table: MotionTable) -> NeededTorque:
         return NeededTorque(table.t, motion.q, motion.dq, motion.ddq, closed_driving_torque(mechanism, motion))
     lacking = [mechanism.names[j] for j in mechanism.passive if ("q", mechanism.names[j]) not in table.columns]
     if lacking:
-        raise InputError(f"{table.path}: {mechanism.name} has passive joints, {lacking[0]} for one, which swing when it moves: the "
-                         f"motion of the drives does not tell theirs; give columns q.{', q.'.join(lacking)}, or --torque")
+        raise InputError(f"{table.path}: {mechanism.name} has passive joints, {lacking[0]} for one, which swing when it moves: "
+                         f"the motion of the drives does not tell theirs; give columns q.{', q.'.join(lacking)}, or --torque")
     q, dq, ddq = table.motion(mechanism, tuple(range(mechanism.n)))
     return NeededTorque(table.t, q, dq, ddq, driving_torque(mechanism, q, dq, ddq))
 
@@ -72,10 +72,10 @@ def motion_under(mechanism: Mechanism, table: MotionTable, q: Array | None, dq: 
     """
     active = list(mechanism.active)
     tau = table.get("tau", mechanism, mechanism.active)
-    start = [_first(mechanism, table, signal) if given is None else given for signal, given in (("q", q), ("dq", dq))]
+    position, velocity = (_first(mechanism, table, signal) if given is None else given
+                          for signal, given in (("q", q), ("dq", dq)))
     if not mechanism.closures:
-        start = [_spread(mechanism, values) for values in start]
-        start[0] = equilibrium(mechanism, start[0])
+        position, velocity = equilibrium(mechanism, _spread(mechanism, position)), _spread(mechanism, velocity)
 
     def torque(t: float, q: Array, dq: Array) -> Array:
         row = min(max(int(np.searchsorted(table.t, t, side="right")) - 1, 0), max(len(table.t) - 2, 0))
@@ -84,14 +84,15 @@ def motion_under(mechanism: Mechanism, table: MotionTable, q: Array | None, dq: 
         out[active] = tau[row] + part * (tau[min(row + 1, len(tau) - 1)] - tau[row])
         return out
 
-    return forward_motion(mechanism, torque, *start, table.t, table.t, tolerance)
+    return forward_motion(mechanism, torque, position, velocity, table.t, table.t, tolerance)
 
 
 def energy_error(mechanism: Mechanism, motion: ForwardMotion) -> float:
-    """How far energy and work are from balance at most, over the greatest of them."""
+    """How far energy and work are from balance at most, over the greatest work or kinetic energy."""
     energy = mechanical_energy(mechanism, motion.q, motion.dq)
+    kinetic = energy - mechanical_energy(mechanism, motion.q, np.zeros_like(motion.dq))
     spent = motion.driven - motion.rubbed - motion.damped
-    size = max(float(np.ptp(energy)), float(np.abs([motion.driven, motion.rubbed, motion.damped]).max(initial=0.0)), 1e-300)
+    size = max(float(np.abs([kinetic, motion.driven, motion.rubbed, motion.damped]).max(initial=0.0)), 1e-300)
     return float(np.abs(energy - energy[0] - spent).max(initial=0.0)) / size
 
 

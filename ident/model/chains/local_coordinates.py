@@ -56,7 +56,7 @@ class LocalCoordinates:
         self.unit = self.branch.unit
         G = self.jacobian(kinematics(mechanism, q[None]))[0] if mechanism.closures else np.zeros((0, mechanism.n))
         U, S, Vt = np.linalg.svd(G[:, self.free])
-        self.r = int((S > _RANK * max(1.0, S.max(initial=0.0))).sum()) 
+        self.r = int((_RANK * max(1.0, S.max(initial=0.0)) < S).sum())
         self.k = len(self.free) - self.r
         everything = np.linalg.svd(G, compute_uv=False) if self.r and still.any() else S
         self.shared = int((everything > _RANK * max(1.0, everything.max(initial=0.0))).sum()) - self.r

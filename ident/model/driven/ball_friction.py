@@ -59,7 +59,7 @@ def tree_balls(m: Mechanism, pose: Kinematics, force: Array, creep: float = 0.0)
 
 
 def cut_balls(m: Mechanism, pose: Kinematics, force: Array, creep: float = 0.0) -> tuple[Array, Array]:
-    """Friction of spherical cut joints: moments as wrenches on the links, shape (N, n, 6), and the power they take, shape (N,) [W].
+    """Friction of spherical cut joints: moments as wrenches on the links, (N, n, 6), and the power they take, (N,) [W].
 
     `force` is that of the closures, shape (N, closures, 3) [N]; the rest as in `tree_balls`.
     """
@@ -77,4 +77,4 @@ def cut_balls(m: Mechanism, pose: Kinematics, force: Array, creep: float = 0.0) 
 
 def balls_rub(m: Mechanism) -> bool:
     """Whether a spherical or universal joint has friction."""
-    return any(part.friction_arm for part in (*m.balls, *m.closures))
+    return any(ball.friction_arm for ball in m.balls) or any(closure.friction_arm for closure in m.closures)

@@ -178,7 +178,8 @@ class _Simulation:
         """The whole motion."""
         if len(self.times):
             self._follow(float(self.times[0]), q, dq)
-        return ForwardMotion(self.times, self.q, self.dq, self.ddq, self.tau, *self.work.T, tuple(self.events))
+        driven, rubbed, damped = self.work.T
+        return ForwardMotion(self.times, self.q, self.dq, self.ddq, self.tau, driven, rubbed, damped, tuple(self.events))
 
     def _follow(self, t: float, q: Array, dq: Array) -> None:
         """Step after step, from event to event."""
@@ -210,8 +211,8 @@ class _Simulation:
             wanted = h = shorter if before is None or 1.01 * before > 0.9 else max(1.01 * before * h, shorter)
         if motion.jammed():
             raise self.equations.no_balance(motion.t)
-        raise InputError(f"{self.equations.m.name}: no step from t = {motion.t:.9g} s on is short enough: the torque jumps with time, "
-                         "position or velocity there; make it continuous")
+        raise InputError(f"{self.equations.m.name}: no step from t = {motion.t:.9g} s on is short enough: the torque jumps with "
+                         "time, position or velocity there, or the mechanism comes to a dead point; make the torque continuous")
 
     def _reserve(self, way: Array, forces: Forces) -> Array:
         """Negative for a joint that must have stopped (its speed) or broken loose (level less what is held), shape (N, n)."""

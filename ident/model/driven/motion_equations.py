@@ -248,5 +248,5 @@ class MotionEquations:
         if not self.m.friction and not self.balls:
             return InputError(f"{self.m.name}: the mass matrix is singular; a link that can move by itself has neither mass nor "
                               "inertia about its joint")
-        return InputError(f"{self.m.name}: friction and joint loads find no balance at t = {t:g} s; the friction coefficients are "
-                          f"too large for a sliding joint ({', '.join(self.m.names[j] for j in self.rubbing.loaded)})")
+        return InputError(f"{self.m.name}: friction and joint loads find no balance at t = {t:g} s; the friction coefficients "
+                          f"are too large for a sliding joint ({', '.join(self.m.names[j] for j in self.rubbing.loaded)})")

@@ -44,9 +44,9 @@ class Radau:
     @cached_property
     def _series(self) -> tuple[Array, ...]:
         """Coefficients of the polynomials that are one at one of the points, and of their integrals, shapes (s + i, s)."""
-        once = np.linalg.inv(legvander(2.0 * self.c - 1.0, self.s - 1))
-        twice = legint(once, lbnd=-1, scl=0.5)
-        return once, twice, legint(twice, lbnd=-1, scl=0.5)
+        once: Array = np.asarray(np.linalg.inv(legvander(2.0 * self.c - 1.0, self.s - 1)), dtype=np.float64)
+        twice: Array = np.asarray(legint(once, lbnd=-1, scl=0.5))
+        return once, twice, np.asarray(legint(twice, lbnd=-1, scl=0.5))
 
     @cached_property
     def A(self) -> Array:

@@ -62,13 +62,14 @@ class Rubbing:
         beyond = np.flatnonzero(w < 0.0)
         if len(beyond):
             speeds = np.maximum(np.arange(len(_ONWARDS)) * -w[beyond, None], _REST)
-            friction[beyond] = self._law(j, speeds.ravel(), np.repeat(load[beyond], len(_ONWARDS))).reshape(speeds.shape) @ _ONWARDS
+            onwards = self._law(j, speeds.ravel(), np.repeat(load[beyond], len(_ONWARDS)))
+            friction[beyond] = onwards.reshape(speeds.shape) @ _ONWARDS
         return friction
 
     def level(self, loads: JointLoads) -> Array:
         """Friction at which joints that can stick break loose, shape (N, n); zero for others."""
         out = np.zeros_like(loads.tau)
-        for j in np.flatnonzero(self.jumps):
+        for j in map(int, np.flatnonzero(self.jumps)):
             out[:, j] = self._law(j, np.full(len(out), _REST), self._load(j, loads))
         return out
 

@@ -187,6 +187,7 @@ def _matrix(h: float, slopes: Slopes) -> Array:
     """Of Newton's method for all points of a step."""
     s, size, k = slopes.K.shape
     whole = np.zeros((s, size, s, size))
-    whole[:, :, :, :k] = (h * RADAU.A[:, None, :, None] * slopes.D[:, :, None] + h**2 * RADAU.A2[:, None, :, None] * slopes.K[:, :, None])
+    whole[:, :, :, :k] = h * RADAU.A[:, None, :, None] * slopes.D[:, :, None]
+    whole[:, :, :, :k] += h**2 * RADAU.A2[:, None, :, None] * slopes.K[:, :, None]
     whole[np.arange(s), :, np.arange(s)] += slopes.J
     return whole.reshape(s * size, s * size)

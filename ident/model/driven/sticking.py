@@ -1,6 +1,7 @@
 """Which joints at rest stick and which slide, and to which side (Coulomb's law)."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.model.chains.local_coordinates import LocalCoordinates
@@ -11,7 +12,7 @@ _TURNED = 1e-9          # the same of accelerations
 _GAINED = 1e-6          # of a unit vector of joint velocities
 
 
-def ways(equations: MotionEquations, t: float, q: Array, dq: Array, resting: Array) -> tuple[Array, Forces]:
+def ways(equations: MotionEquations, t: float, q: Array, dq: Array, resting: NDArray[np.bool_]) -> tuple[Array, Forces]:
     """Ways of all joints, and what acts: those at rest stick, or slide to the side to which they are pressed beyond their level.
 
     Parameters

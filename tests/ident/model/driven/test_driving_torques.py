@@ -75,7 +75,11 @@ class TestSimulation:
     def test_the_driving_torques_make_the_wanted_motion(self, tree):
         """Without friction."""
         smooth, t = replace(tree, friction={}), np.linspace(0.0, 4.0, 41)
-        q, _ = simulate(smooth, lambda t, q, dq: driving_torque(smooth, *wanted(np.array([t]), 5)).tau[0], np.zeros(5), np.zeros(5), t)
+
+        def torque(t: float, q: np.ndarray, dq: np.ndarray) -> np.ndarray:
+            return driving_torque(smooth, *wanted(np.array([t]), 5)).tau[0]
+
+        q, _ = simulate(smooth, torque, np.zeros(5), np.zeros(5), t)
         np.testing.assert_allclose(q, wanted(t, 5)[0], rtol=0, atol=1e-9)
 
     @pytest.mark.parametrize("law", ["coulomb-viscous", "stribeck"])
@@ -232,13 +236,13 @@ class TestSimulation:
             acceleration(m, [0.0], [1.0], [0.0])
 
     def test_a_universal_joint_that_rubs_brakes_what_turns_in_it(self):
-        """A gimbal without weight, its ring at rest: I dw = -K |R| about the axis that turns, with the pull of a spinning mass."""
+        """A gimbal without weight, its ring at rest: J dw = -K |R|, R the pull of the mass that spins."""
         heavy = replace(gimbal(), com=np.array([[0.0, 0.0, 0.0], [0.1, 0.0, 0.0]]), balls=(Ball("gimbal", (0, 1), 0.01),),
                         gravity=np.zeros(3))
         t = np.linspace(0.0, 1.0, 11)
         q, dq = simulate(heavy, lambda t, q, dq: np.zeros(2), [0.0, 0.0], [0.0, 5.0], t)
-        w, I, pull = 5.0, 1.0 + 2.0 * 0.01, 2.0 * 0.1               # |R| = m r sqrt(w^4 + dw^2), dw = -K |R| / I
-        fall = 0.01 * pull / I / np.sqrt(1.0 - (0.01 * pull / I) ** 2)
+        w, J, pull = 5.0, 1.0 + 2.0 * 0.01, 2.0 * 0.1               # |R| = m r sqrt(w^4 + dw^2), dw = -K |R| / J
+        fall = 0.01 * pull / J / np.sqrt(1.0 - (0.01 * pull / J) ** 2)
         np.testing.assert_allclose(dq[:, 1], w / (1.0 + fall * w * t), rtol=1e-9)
         np.testing.assert_allclose(q[:, 0], 0.0, atol=1e-12)
 
