@@ -6,6 +6,7 @@ import mujoco
 import numpy as np
 
 from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.laws.stribeck import stribeck
 from stribeck.ident.model.driven.forward_simulation import forward_motion
 from stribeck.ident.model.mechanism import JointFriction, Mechanism, Spring
 
@@ -30,6 +31,39 @@ def against_mujoco(name: str, seconds: float, softness: tuple[tuple[float, float
         data.qpos[:], data.qfrc_applied[:] = motion.q[0], tau
         for row in motion.q[1:]:
             for _ in range(round(_EVERY / timestep)):
+                mujoco.mj_step(model, data)
+            off = max(off, float(np.abs(data.qpos - row).max()))
+        errors.append(off)
+    return errors
+
+
+def rubbing_against_mujoco(seconds: float, softness: tuple[tuple[float, float], ...] = SOFTNESS) -> list[float]:
+    """The same of the planar 3-PRR with its friction: MuJoCo's sliders have the law's level at their speed and load in each step.
+
+    One slider sticks and breaks loose, the others turn back.
+    """
+    m = load_mechanism("planar-3-prr")
+    drives = list(m.active)
+    m = replace(m, springs={j: Spring(300.0, 2.0) for j in drives})
+    t, tau = np.arange(0.0, seconds + _EVERY / 2.0, _EVERY), np.zeros(m.n)
+    tau[drives] = 20.0, -10.0, 25.0
+    motion = forward_motion(m, lambda t, q, dq: tau, np.zeros(3), np.zeros(3), t)
+    assert {event.what for event in motion.events} == {"breaks loose", "turns back"}
+    viscous = JointFriction("coulomb-viscous", "none", {"coulomb": 0.0, "viscous": m.friction[drives[0]].parameters["viscous"]})
+    errors = []
+    for timestep, time_constant in softness:
+        model = mujoco_chain(replace(m, friction=dict.fromkeys(drives, viscous)), timestep, time_constant)
+        model.dof_solimp[:], model.dof_solref[:] = [0.9999, 0.9999, 0.001, 0.5, 2.0], [2.0 * timestep, 1.0]
+        data, off = mujoco.MjData(model), 0.0
+        data.qpos[:], data.qfrc_applied[:] = motion.q[0], tau
+        mujoco.mj_forward(model, data)
+        for row in motion.q[1:]:
+            for _ in range(round(_EVERY / timestep)):
+                mujoco.mj_rnePostConstraint(model, data)
+                for j in drives:
+                    speed, load = abs(data.qvel[j]), np.hypot(*data.cfrc_int[j + 1, 4:])       # slides along x, without moment
+                    law = {**m.friction[j].parameters, "viscous": 0.0}
+                    model.dof_frictionloss[j] = stribeck(np.array([max(speed, 1e-300)]), **law, load=np.array([load]))[0]
                 mujoco.mj_step(model, data)
             off = max(off, float(np.abs(data.qpos - row).max()))
         errors.append(off)

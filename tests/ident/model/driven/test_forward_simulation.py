@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.interpolate import make_interp_spline
 
-from benchmarks.mujoco_chains import against_mujoco
+from benchmarks.mujoco_chains import against_mujoco, rubbing_against_mujoco
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
@@ -100,6 +100,15 @@ def test_mujoco_moves_the_chain_likewise(name):
     assert errors[1] < errors[0] / 5.0
     assert errors[2] < errors[1] / 5.0
     assert errors[2] < 2e-7
+
+
+def test_mujoco_s_sliders_rub_likewise():
+    """Friction by the normal load that MuJoCo finds itself, with sticking: it deviates in proportion to its step."""
+    errors = rubbing_against_mujoco(0.4)
+    assert errors[0] < 2e-3
+    assert errors[1] < errors[0] / 2.0
+    assert errors[2] < errors[1] / 2.0
+    assert errors[2] < 2e-4
 
 
 class TestClosedChains:
