@@ -19,6 +19,7 @@ BENCHMARKS = {
     "loop": "the simulated loop (physics, supervisor, recorder) against real time",
     "fit": "run folder to calibration for 600,000 rows of six joints: time and memory",
     "dynamics": "joint wrenches of a batch of motion against Pinocchio and MuJoCo in a loop",
+    "simulate": "forward dynamics of arms, elastic arms and closed chains with friction: speed, energy balance, MuJoCo as judge",
     "plans": "plans of random arms: whether any leaves limits or workspace box, and how many are refused",
     "elastic": "what a rigid model identifies where joint or link are softer and softer, beside the reference experiment",
     "feedforward": "one sample of friction feed-forward for six joints, with every kind of load",

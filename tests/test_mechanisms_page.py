@@ -7,7 +7,8 @@ import pytest
 
 from tests.places import DOCS
 
-SECTIONS = ("five_axis_tree", "three_loop_chain", "six_cylinders", "planar_3_prr", "gough_stewart", "flexible_arm")
+SECTIONS = ("five_axis_tree", "three_loop_chain", "six_cylinders", "planar_3_prr", "gough_stewart", "flexible_arm",
+            "flexible_arm_trends")
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import time
 
 import typer
 
-from stribeck.experiments.cli.commands import compare, drives, fit, init, move, show, validate
+from stribeck.experiments.cli.commands import compare, drives, fit, init, motions, move, show, validate
 from stribeck.experiments.cli.common import BAD_INPUT, DONE, STOPPED
 from stribeck.experiments.cli.endings import ENDINGS, STOPPED_BY_OPERATOR, leave
 
@@ -46,7 +46,7 @@ def _root(version: bool = typer.Option(False, "--version", help="Print the versi
         raise typer.Exit
 
 
-for module in (init, move, fit, validate, show, compare, drives):
+for module in (init, move, fit, validate, show, motions, compare, drives):
     module.register(app)
 
 

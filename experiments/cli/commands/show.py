@@ -1,23 +1,17 @@
-"""Commands that show or convert: export, report, loads."""
+"""Commands that show or convert: export, report."""
 
-import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from stribeck.experiments.cli.common import JsonOption, console, out_option, print_json
-
-if TYPE_CHECKING:
-    from stribeck.ident.arrays import Array
-    from stribeck.ident.model.mechanism import Mechanism
+from stribeck.experiments.cli.common import console, out_option
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the application."""
     app.command()(export)
     app.command()(report)
-    app.command()(loads)
 
 
 def export(source: Annotated[Path, typer.Argument(metavar="CALIBRATION|RUN", help="Calibration (file or folder) or run folder.")],
@@ -104,71 +98,3 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Campaign 
     target = out or folder
     target.mkdir(parents=True, exist_ok=True)
     console().print(f"wrote     {write_report(identify(runs, options, created), target, run_notes(runs))}")
-
-
-def loads(model: Annotated[str, typer.Argument(metavar="MODEL", help="Arm, URDF, MJCF, mechanism, or a built-in name.")],
-          q: Annotated[str | None, typer.Option("--q", help="Positions of the driven joints, by commas; default zero.")] = None,
-          dq: Annotated[str | None, typer.Option("--dq", help="Their velocities; default zero.")] = None,
-          ddq: Annotated[str | None, typer.Option("--ddq", help="Their accelerations; default zero.")] = None,
-          as_json: JsonOption = False) -> None:
-    """Joint loads of a posture or of a motion through it."""
-    import numpy as np
-
-    from stribeck.experiments.cli.screen.tables import fitted
-    from stribeck.experiments.cli.screen.text import cut_joints_table, loads_table
-    from stribeck.ident.arm.load_mechanism import load_mechanism
-    from stribeck.ident.model.driven.driving_torques import drive
-    from stribeck.ident.model.loads import LOADS
-
-    mechanism = load_mechanism(model)
-    motion = [_joint_values(text, option, mechanism) for text, option in ((q, "--q"), (dq, "--dq"), (ddq, "--ddq"))]
-    posture, driving = drive(mechanism, *motion)
-    values = {name: {load: float(driving.loads.get(load)[0, j]) for load in LOADS if np.isfinite(driving.loads.get(load)[0, j])}
-              for j, name in enumerate(mechanism.names)}
-    tau = {mechanism.names[j]: float(driving.tau[0, j]) for j in mechanism.active}
-    friction = {mechanism.names[j]: float(driving.friction[0, j]) for j in range(mechanism.n) if driving.friction[0, j]}
-    outside = np.flatnonzero((posture < mechanism.position[:, 0]) | (posture > mechanism.position[:, 1]))
-    cut = {} if driving.closed is None else {
-        closure.name: {"force": _told(driving.closed.force[0, k]), "moment": _told(driving.closed.moment[0, k])}
-        for k, closure in enumerate(mechanism.closures)}
-    shared = [name for name, row in values.items() if not {"radial", "axial", "bending"} <= set(row)]
-    if as_json:
-        closed = {} if driving.closed is None else {"cut_joints": cut, "condition": float(driving.closed.condition[0])}
-        print_json({"model": mechanism.name, "q": posture.tolist(), "loads": values, "tau": tau, "friction": friction,
-                    "outside_range": [mechanism.names[j] for j in outside], **closed,
-                    **({"not_determined": shared} if shared else {})})
-        return
-    text = console()
-    text.print(fitted(loads_table(mechanism, posture, values, tau, friction), text.width))
-    for j in outside:
-        (low, high), place = mechanism.position[j], mechanism.position_unit(int(j))
-        text.print(f"note: {mechanism.names[j]} = {posture[j]:.4f} {place} is outside its range, {low:.4f} to {high:.4f} {place}",
-                   soft_wrap=True)
-    if driving.closed is not None:
-        text.print(fitted(cut_joints_table(cut), text.width))
-        text.print(f"loops closed; condition number {driving.closed.condition[0]:.3g}")
-    if shared:
-        text.print(f"loads of {', '.join(shared)} that are not shown depend on how overconstrained loops share what acts "
-                   "across them, which rigid bodies do not tell")
-
-
-def _told(vector: "Array") -> "list[float | None]":
-    """Components that are determined; None for the others."""
-    return [float(value) if math.isfinite(value) else None for value in vector]
-
-
-def _joint_values(text: str | None, option: str, mechanism: "Mechanism") -> "Array":
-    """Values of the driven joints from the command line."""
-    import numpy as np
-
-    from stribeck.ident.errors import InputError
-
-    names = [mechanism.names[j] for j in mechanism.active]
-    try:
-        values = [float(part) for part in text.split(",")] if text else [0.0] * len(names)
-    except ValueError:
-        raise InputError(f"{option} {text}: numbers separated by commas are needed") from None
-    if len(values) != len(names):
-        raise InputError(f"{option} has {len(values)} values, {mechanism.name} has {len(names)} "
-                         f"{'driven ' if mechanism.passive else ''}joints: {', '.join(names)}")
-    return np.array(values)

@@ -16,7 +16,8 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
 from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.model.chains.closed_chain import ClosedLoads, ClosedMotion, ForceBalance, close_loops
-from stribeck.ident.model.dynamics import Kinematics, kinematics
+from stribeck.ident.model.driven.ball_friction import cut_balls, tree_balls
+from stribeck.ident.model.dynamics import kinematics
 from stribeck.ident.model.elastic_joints import equilibrium, spring_torque
 from stribeck.ident.model.loads import JointLoads, joint_loads
 from stribeck.ident.model.mechanism import Mechanism
@@ -78,7 +79,7 @@ def driving_torque(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: Array
     loads = joint_loads(mechanism, q, dq, ddq, external)
     friction = joint_friction(mechanism, dq, loads)
     if any(ball.friction_arm for ball in mechanism.balls):
-        friction += _ball_friction(mechanism, kinematics(mechanism, q, dq), loads)
+        friction += tree_balls(mechanism, kinematics(mechanism, q, dq), loads.force)
     q, dq = (batch(name, value, mechanism) for name, value in (("q", q), ("dq", dq)))
     tau = loads.tau + friction + spring_torque(mechanism, q, dq)
     tau[:, list(mechanism.passive)] = 0.0
@@ -109,9 +110,9 @@ def closed_driving_torque(mechanism: Mechanism, motion: ClosedMotion, external: 
     found, friction, rubbing = balance.loads(None, acting), np.zeros_like(motion.q), np.zeros_like(acting)
     for _ in range(_TURNS):
         before, moments = friction, rubbing
-        friction = joint_friction(mechanism, motion.dq, found.joints) + _ball_friction(mechanism, balance.pose, found.joints)
-        rubbing = _closure_friction(mechanism, balance.pose, found)
-        _refuse_undetermined(mechanism, friction, rubbing)
+        friction = joint_friction(mechanism, motion.dq, found.joints) + tree_balls(mechanism, balance.pose, found.joints.force)
+        rubbing, _ = cut_balls(mechanism, balance.pose, found.force)
+        refuse_undetermined(mechanism, friction, rubbing)
         found = balance.loads(friction, acting + rubbing)
         change = np.maximum(np.abs(friction - before).max(axis=1, initial=0.0),
                             np.abs(rubbing - moments).max(axis=(1, 2), initial=0.0))
@@ -186,60 +187,10 @@ def _drive(mechanism: Mechanism, q: Array, dq: Array, ddq: Array) -> tuple[Array
     return whole[0][0], driving_torque(mechanism, *whole)
 
 
-def _refuse_undetermined(m: Mechanism, friction: Array, rubbing: Array) -> None:
+def refuse_undetermined(m: Mechanism, friction: Array, rubbing: Array) -> None:
     """Friction of loads that rigid bodies do not determine is none."""
     joints = [m.names[j] for j in np.flatnonzero(np.isnan(friction).any(axis=0))]
     if joints or np.isnan(rubbing).any():
         raise InputError(f"{m.name}: the loads that friction of {', '.join(joints) or 'its cut joints'} goes with are not "
                          "determined: the chain is overconstrained, and loads act across its plane; give a link a universal and "
                          "a spherical joint instead of pins, or leave out the friction of these joints")
-
-
-def _ball_friction(m: Mechanism, pose: Kinematics, loads: JointLoads) -> Array:
-    """Friction moments of spherical and universal joints about the axes that they are made of, shape (N, n)."""
-    friction = np.zeros(pose.origin.shape[:2])
-    for ball in m.balls:
-        if ball.friction_arm:
-            before = m.parent[ball.joints[0]]
-            w = pose.w[:, ball.joints[-1]] - (pose.w[:, before] if before >= 0 else 0.0)
-            moment = ball_moment(ball.friction_arm, loads.force[:, ball.joints[-1]], w)
-            for j in ball.joints:
-                friction[:, j] = -np.einsum("ni,ni->n", pose.axis[:, j], moment)
-    return friction
-
-
-def _closure_friction(m: Mechanism, pose: Kinematics, found: ClosedLoads) -> Array:
-    """Friction moments of spherical cut joints as wrenches on the links, shape (N, n, 6)."""
-    out = np.zeros((*pose.origin.shape[:2], 6))
-    for k, closure in enumerate(m.closures):
-        if closure.friction_arm:
-            a, b = ((pose.w[:, link] if link >= 0 else np.zeros_like(pose.w[:, 0])) for link in closure.links)
-            moment = ball_moment(closure.friction_arm, found.force[:, k], a - b)
-            for link, sign in zip(closure.links, (1.0, -1.0), strict=True):
-                if link >= 0:
-                    out[:, link, 3:] += sign * moment
-    return out
-
-
-def ball_moment(friction_arm: float, force: Array, w: Array) -> Array:
-    r"""Friction moment of a spherical joint (P4, Eqs. 3-5).
-
-    .. math:: M_f = -K |R| \, \omega / |\omega|
-
-    Parameters
-    ----------
-    friction_arm : float
-        K, friction coefficient times radius of the ball [m].
-    force : ndarray, shape (N, 3)
-        Resultant reaction R [N].
-    w : ndarray, shape (N, 3)
-        Angular velocity relative to the other part [rad/s].
-
-    Returns
-    -------
-    ndarray, shape (N, 3)
-        Moment on the part that turns with w; zero at rest [N·m].
-    """
-    speed = np.linalg.norm(w, axis=1, keepdims=True)
-    direction = np.divide(w, speed, out=np.zeros_like(w), where=speed > 0.0)
-    return np.asarray(-friction_arm * np.linalg.norm(force, axis=1, keepdims=True) * direction)

@@ -1,231 +1,295 @@
-r"""Motion of trees under driving torques, with friction and elastic joints (P0, Eq. 54; P3).
+r"""Motion of trees and closed chains under driving torques, with friction and elastic joints (P0, Eqs. 54, 56; P2; P3).
 
-.. math:: M \ddot q = \tau_d - h - \tau_f(\dot q, N) - K q - D \dot q
+.. math:: M \ddot q + h + K q + D \dot q + \tau_f(\dot q, N) = \tau_d + G^T \lambda, \qquad g(q) = 0
 
 A joint whose law jumps at zero velocity sticks there while what would move it is less than the jump (Coulomb's law,
 without smoothing): its acceleration is zero and friction is what holds it. Steps end where a joint comes to rest or
-breaks loose, so that within each the motion is smooth.
+breaks loose, so that within each the motion is smooth. Spherical and universal joints do not stick: below 1e-6 rad/s
+their friction falls with their speed, and a load that it could hold creeps.
 """
 
-from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
 from stribeck.ident.arrays import Array
-from stribeck.ident.errors import InputError, ModelError
-from stribeck.ident.laws.law_table import law_named
-from stribeck.ident.model.elastic_joints import spring_torque
-from stribeck.ident.model.loads import JointLoads, joint_loads
+from stribeck.ident.errors import InputError
+from stribeck.ident.model.chains.closed_chain import close_loops
+from stribeck.ident.model.chains.local_coordinates import LocalCoordinates
+from stribeck.ident.model.driven.motion_equations import Forces, MotionEquations, Torque
+from stribeck.ident.model.driven.smooth_motion import RADAU, SmoothMotion, Step
+from stribeck.ident.model.driven.sticking import SLACK, ways
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.recursion import single
 
-Torque = Callable[[float, Array, Array], ArrayLike]
+TOLERANCE = 1e-8        # of a step, in rad or characteristic lengths and per second
+_FIRST = 1e-3           # length of the first step that is tried [s]
+_LEAST = 1e-13          # of the time; shorter steps are none
+_EVENTS = 20            # times that joints may stop and start one right after the other
+_RIGHT_AFTER = 1e-6     # s
+_INSTANT = 1e-13        # how closely such a time is found [s]
+_LOOKS = np.linspace(0.05, 1.0, 20)      # parts of a step where it is looked for events between its points
+_SEEN = 1e-9            # of the reserve that counts there
+_NONE = 1e-13           # rad/s, or characteristic lengths, that no speed can be told from
+_AT_REST = 1e-10        # rad/s, or characteristic lengths, that count as none where a joint has stopped
 
-_NEWTON = 20
-_SHARES = 20            # steps in which friction is grown where Newton's method fails at once
-_SETTLED = 1e-12        # relative change of accelerations in the last of Newton's steps
-_STEP = 1e-4            # of a finite difference, relative; torques are linear in accelerations but for what loads add
-_REST = 1e-300          # velocity at which a law shows its jump
-_EVENTS = 20            # times that joints may stop and start within one step
-_INSTANT = 1e-10        # how closely such a time is found, as a fraction of the step
+
+@dataclass(frozen=True)
+class Event:
+    """A joint that stops or breaks loose.
+
+    Attributes
+    ----------
+    t : float
+        When [s].
+    joint : str
+        Its name.
+    what : str
+        "sticks", "turns back" or "breaks loose".
+    """
+
+    t: float
+    joint: str
+    what: str
 
 
-def simulate(mechanism: Mechanism, torque: Torque, q: ArrayLike, dq: ArrayLike, t: ArrayLike) -> tuple[Array, Array]:
-    """Motion of a tree under driving torques, with friction and elastic joints, by the classical Runge-Kutta method (Eq. 54).
+@dataclass(frozen=True)
+class ForwardMotion:
+    """Motion of a mechanism under driving torques.
 
-    Joints that come to rest between two times stick or turn back there: the step is divided where they do.
+    Attributes
+    ----------
+    t : ndarray, shape (N,)
+        Times [s].
+    q, dq, ddq : ndarray, shape (N, n)
+        Positions, velocities and accelerations.
+    tau : ndarray, shape (N, n)
+        Driving torques; zero in passive joints [N·m or N].
+    driven, rubbed, damped : ndarray, shape (N,)
+        Work of the drives, and what friction and the damping of springs have taken, since the first time [J].
+    events : tuple of Event
+        Joints that stopped or broke loose.
+    """
+
+    t: Array
+    q: Array
+    dq: Array
+    ddq: Array
+    tau: Array
+    driven: Array
+    rubbed: Array
+    damped: Array
+    events: tuple[Event, ...]
+
+
+def simulate(mechanism: Mechanism, torque: Torque, q: ArrayLike, dq: ArrayLike, t: ArrayLike, corners: ArrayLike = (),
+             tolerance: float = TOLERANCE) -> tuple[Array, Array]:
+    """Positions and velocities of `forward_motion`, each of shape (N, n)."""
+    motion = forward_motion(mechanism, torque, q, dq, t, corners, tolerance)
+    return motion.q, motion.dq
+
+
+def forward_motion(mechanism: Mechanism, torque: Torque, q: ArrayLike, dq: ArrayLike, t: ArrayLike, corners: ArrayLike = (),
+                   tolerance: float = TOLERANCE) -> ForwardMotion:
+    """Motion of a mechanism under driving torques, with friction, elastic joints and closed loops (Eqs. 54, 56).
+
+    Collocation of order 13 (`radau`) in local coordinates of the closures (`local_coordinates`), so that loops stay closed
+    to rounding however long the motion is; springs may be as stiff as they like. Steps are as long as the tolerance allows.
 
     Parameters
     ----------
     mechanism : Mechanism
-        A tree; friction and springs as it states. A law's static level is also what breaks a joint loose.
+        A tree or closed chain; friction and springs as it states. A law's static level is also what breaks a joint loose.
     torque : callable
         Driving torques of time, positions and velocities: ``torque(t, q, dq)``, shape (n,); the passive joints' are ignored.
-    q, dq : array_like, shape (n,)
-        Where and how fast it starts.
+    q, dq : array_like, shape (n,) or, of a closed chain, (k,)
+        Where and how fast it starts: all joints, or the driven ones alone, whose loops are then closed.
     t : array_like, shape (N,)
-        Times, increasing; each step takes the motion from one to the next and has to resolve it, the fall of friction over
-        the Stribeck velocity too [s].
-
-    Returns
-    -------
-    q, dq : ndarray, shape (N, n)
-        Positions and velocities at the times.
+        Times, increasing [s].
+    corners : array_like, shape (m,), optional
+        Times at which the torque has corners or jumps; steps end there.
+    tolerance : float
+        Error of a step [rad or characteristic lengths, and per second].
 
     Raises
     ------
+    PostureError
+        If the closures do not determine the motion from a posture on.
     InputError
-        If a shape does not fit, a value is not finite, times do not increase, or friction and loads find no balance.
-    ModelError
-        If the mechanism has closures, or spherical joints that rub.
+        If a shape does not fit, a value is not finite, times do not increase, friction and loads find no balance, or joints
+        that stick share a load that is not determined.
     """
     times = np.asarray(t, dtype=float)
     if times.ndim != 1 or not np.isfinite(times).all() or (np.diff(times) <= 0.0).any():
         raise InputError(f"t has shape {times.shape}, finite times that increase are needed, (N,) [s]")
-    state = np.concatenate((single("q", q, mechanism)[0], single("dq", dq, mechanism)[0]))
-    motion, out = _Motion(mechanism, torque), np.empty((len(times), 2 * mechanism.n))
-    for k, time in enumerate(times):
-        state = motion.advanced(float(times[k - 1]), float(time), state) if k else state
-        out[k] = state
-    return out[:, :mechanism.n], out[:, mechanism.n:]
+    if not 0.0 < tolerance < 1.0:
+        raise InputError(f"tolerance = {tolerance:g}, more than 0 and less than 1 is needed")
+    start = _closed(mechanism, q, dq)
+    return _Simulation(MotionEquations(mechanism, torque), times, np.asarray(corners, dtype=float), tolerance).run(*start)
 
 
 def acceleration(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, tau: ArrayLike) -> Array:
-    """Acceleration of a tree under driving torques, one state, shape (n,): friction and its loads are found together.
+    """Acceleration under driving torques, one state, shape (n,): friction and its loads are found together.
 
-    Parameters and errors as in `simulate`; `tau` has shape (n,) [N·m or N]. A joint whose velocity is exactly zero sticks
-    if it can.
+    Parameters and errors as in `forward_motion`; `tau` has shape (n,) [N·m or N]. A joint whose velocity is exactly zero
+    sticks if it can.
     """
-    state = np.concatenate((single("q", q, mechanism)[0], single("dq", dq, mechanism)[0]))
-    motion = _Motion(mechanism, lambda t, q, dq: tau)
-    return motion.balance(0.0, state, motion.ways(0.0, state))[0]
+    equations = MotionEquations(mechanism, lambda t, q, dq: tau)
+    q, dq = _closed(mechanism, q, dq)
+    return np.asarray(ways(equations, 0.0, q, dq, dq == 0.0)[1].ddq[0])
 
 
-class _Motion:
-    """A tree under torques. The way of a joint is the sign of the velocity at which it rubs; 0 is stuck, if its law jumps."""
+def _closed(m: Mechanism, q: ArrayLike, dq: ArrayLike) -> tuple[Array, Array]:
+    """A state of all joints that closes the loops."""
+    if not m.closures:
+        return single("q", q, m)[0], single("dq", dq, m)[0]
+    position, velocity = (np.asarray(value, dtype=float) for value in (q, dq))
+    if position.shape == velocity.shape == (len(m.active),) != (m.n,):
+        found = close_loops(m, position[None], velocity[None])
+        return found.q[0], found.dq[0]
+    position, velocity = single("q", q, m)[0], single("dq", dq, m)[0]
+    place = LocalCoordinates(m, position, np.zeros(m.n, dtype=bool))
+    posture, B, _ = place.place(np.zeros((1, place.k)), np.zeros((1, place.r)))
+    closing = place.unit * (B[0] @ place.rates(velocity))
+    for name, given, closed in (("q", position, posture[0]), ("dq", velocity, closing)):
+        off = np.abs(given - closed) / place.unit
+        if off.max() > 1e-6 * max(1.0, float(np.abs(given).max())):
+            raise InputError(f"{m.name}: {name} does not close the loops: joint {m.names[int(np.argmax(off))]} is off by "
+                             f"{off.max():.2g}; give the driven joints alone, or a state from close_loops")
+    return posture[0], closing
 
-    def __init__(self, m: Mechanism, torque: Torque) -> None:
-        for ball in m.balls:
-            if ball.friction_arm:
-                raise ModelError(f"{m.name}: friction of the universal or spherical joint {ball.name} is not simulated; a "
-                                 "friction_arm of 0 leaves it out")
-        for j, stated in m.friction.items():
-            if stated.load == "normal" and m.bearings[j] is None:
-                raise InputError(f"{m.name}: friction of joint {m.names[j]} goes with its normal load, which needs its bearing")
-        self.m, self.torque = m, torque
-        self.jumps: NDArray[np.bool_] = np.array([j in m.friction and bool(self._law(j, _REST, np.ones(1))[0] > 0.0)
-                                                  for j in range(m.n)])
 
-    def advanced(self, time: float, end: float, state: Array) -> Array:
-        """State at the end of a step, which is divided where a joint stops or breaks loose."""
-        began = time
-        for _ in range(_EVENTS):
-            way = self.ways(time, state)
-            after = self._step(time, end - time, state, way)
-            if not self.jumps.any() or self._reserve(end, after, way).min() >= 0.0:
-                return after
-            time, state = self._event(time, end, state, way)
-        raise InputError(f"{self.m.name}: joints stop and start more than {_EVENTS} times between t = {began:g} and {end:g} s "
-                         f"(by {time:g} s), as under a torque that jumps with position or velocity; take smaller steps, or make "
-                         "the torque continuous")
+class _Simulation:
+    """A motion that is being followed, and what is noted of it."""
 
-    def ways(self, time: float, state: Array) -> Array:
-        """Ways of all joints: those at rest stick, or slide to the side to which they are pressed beyond their level."""
-        velocity = state[self.m.n:]
-        way, resting = np.where(self.jumps, np.sign(velocity), 0.0), self.jumps & (velocity == 0.0)
-        for _ in range(4 * self.m.n + 1):
-            if not resting.any():
-                return way
-            ddq, held, level = self.balance(time, state, way)
-            back, over = np.where(resting, way * ddq, 0.0), np.abs(held) - level
-            if back.min(initial=0.0) < 0.0:
-                way[np.argmin(back)] = 0.0
-            elif over.max(initial=0.0) > 0.0:
-                way[np.argmax(over)] = np.sign(held[np.argmax(over)])
+    def __init__(self, equations: MotionEquations, times: Array, corners: Array, tolerance: float) -> None:
+        self.equations, self.times, self.tolerance = equations, times, tolerance
+        m, N = equations.m, len(times)
+        self.q, self.dq, self.ddq, self.tau = np.empty((4, N, m.n))
+        self.work, self.taken = np.zeros((N, 3)), np.zeros(3)
+        self.events: list[Event] = []
+        self.corners = np.unique(np.append(corners[np.isfinite(corners)], times[-1:]))
+        self.damping = np.array([m.springs[j].damping if j in m.springs else 0.0 for j in range(m.n)])
+        self.hurried = 0                # events right after the one before
+
+    def run(self, q: Array, dq: Array) -> ForwardMotion:
+        """The whole motion."""
+        if len(self.times):
+            self._follow(float(self.times[0]), q, dq)
+        driven, rubbed, damped = self.work.T
+        return ForwardMotion(self.times, self.q, self.dq, self.ddq, self.tau, driven, rubbed, damped, tuple(self.events))
+
+    def _follow(self, t: float, q: Array, dq: Array) -> None:
+        """Step after step, from event to event."""
+        way, forces = ways(self.equations, t, q, dq, dq == 0.0)
+        self.q[0], self.dq[0], self.ddq[0], self.tau[0] = q, dq, forces.ddq[0], forces.driven[0]
+        motion, h = SmoothMotion(self.equations, t, q, dq, way, self.tolerance), _FIRST
+        while motion.t < self.times[-1]:
+            stop = float(self.corners[np.searchsorted(self.corners, motion.t, side="right")])
+            step, h = self._step(motion, h, stop - motion.t)
+            part = self._until(motion, step)
+            step = part or step
+            self._note(step)
+            if part:
+                motion, h = self._resumed(motion, step), min(h, max(step.h, _FIRST))
             else:
-                return way
-        raise self._no_balance()
+                motion.accept(step, stop)
 
-    def balance(self, time: float, state: Array, way: Array) -> tuple[Array, Array, Array]:
-        """Accelerations by Newton's method; of stuck joints the torque that friction holds and its level, else 0; (n,) each."""
-        q, dq = np.split(state, 2)
-        driven = single("torque", self.torque(time, q, dq), self.m)[0]
-        driven[list(self.m.passive)] = 0.0
-        found = self._newton(q, dq, driven, way, np.zeros(self.m.n), 1.0)
-        for share in () if found is not None else np.linspace(0.0, 1.0, _SHARES + 1):       # friction grown step by step
-            found = self._newton(q, dq, driven, way, np.zeros(self.m.n) if found is None else found[0], share)
-            if found is None:
-                raise self._no_balance()
-        assert found is not None
-        ddq, rest, loads = found
-        stuck = self.jumps & (way == 0.0)
-        level = np.array([self._friction(j, _REST, loads)[0] if stuck[j] else 0.0 for j in range(self.m.n)])
-        return ddq, np.where(stuck, rest, 0.0), level
+    def _step(self, motion: SmoothMotion, h: float, room: float) -> tuple[Step, float]:
+        """A step within the tolerance, no longer than there is room, and how long the next may be."""
+        wanted = h
+        h = room if h > 0.9 * room else h
+        while h > _LEAST * max(1.0, abs(motion.t)):
+            step = motion.step(h)
+            grow = 0.0 if step is None else 0.8 * max(step.error, 1e-9) ** (-1.0 / (RADAU.s + 1))
+            if step is not None and step.error <= 1.0:
+                return step, max(h * min(4.0, grow), wanted if h == room else 0.0)
+            shorter = h * min(0.7, max(0.1, grow)) if step is not None else h / 2.0
+            before = None if step is None else self._crossing(motion.way, step)
+            wanted = h = shorter if before is None or 1.01 * before > 0.9 else max(1.01 * before * h, shorter)
+        if motion.jammed():
+            raise self.equations.no_balance(motion.t)
+        raise InputError(f"{self.equations.m.name}: no step from t = {motion.t:.9g} s on is short enough: the torque jumps with "
+                         "time, position or velocity there, or the mechanism comes to a dead point; make the torque continuous")
 
-    def _newton(self, q: Array, dq: Array, driven: Array, way: Array, ddq: Array,
-                share: float) -> tuple[Array, Array, JointLoads] | None:
-        """Accelerations under a share of friction, torques that are left over in stuck joints, and loads; None if none is found.
+    def _reserve(self, way: Array, forces: Forces) -> Array:
+        """Negative for a joint that must have stopped (its speed) or broken loose (level less what is held), shape (N, n)."""
+        jumps = self.equations.rubbing.jumps
+        if not jumps.any():
+            return np.ones_like(forces.dq)
+        level = self.equations.rubbing.level(forces.loads)
+        held = level + 2.0 * SLACK * (1.0 + level) - np.abs(forces.lacking)
+        speed = way * forces.dq / self.equations.unit + _NONE
+        return np.where(jumps, np.where(way == 0.0, held, speed), 1.0)
 
-        A solution where friction outweighs inertia, so that more torque means less acceleration, is none either.
-        """
-        ddq, n = ddq.copy(), self.m.n
-        free = np.flatnonzero(~self.jumps | (way != 0.0))
-        for _ in range(_NEWTON):
-            step = _STEP * max(1.0, np.abs(ddq).max())
-            needed, loads = self._needed(q, dq, ddq + np.vstack((np.zeros(n), step * np.eye(n)[free])), way, share)
-            rest, slope = driven - needed[0], (needed[1:, free] - needed[0, free]).T / step
-            sign = np.linalg.slogdet(slope)[0]
-            if not np.isfinite(slope).all() or sign == 0.0:
-                return None
-            change = np.linalg.solve(slope, rest[free])
-            ddq[free] += change
-            if np.abs(change).max(initial=0.0) <= _SETTLED * max(1.0, np.abs(ddq).max()):
-                return (ddq, rest, loads) if sign > 0.0 else None
-        return None
+    def _crossing(self, way: Array, step: Step) -> float | None:
+        """The part of a step by which the first joint must have stopped or broken loose."""
+        reserve = self._reserve(way, step.forces)
+        past = (RADAU.through(_LOOKS) @ reserve).min(axis=1) < -_SEEN * (1.0 + np.abs(reserve).max())
+        return min([float(looks[hit][0]) for looks, hit in ((_LOOKS, past), (RADAU.c, reserve.min(axis=1) < 0.0)) if hit.any()],
+                   default=None)
 
-    def _needed(self, q: Array, dq: Array, ddq: Array, way: Array, share: float) -> tuple[Array, JointLoads]:
-        """Torques for several accelerations (k, n), without what holds stuck joints, and the loads."""
-        rows = np.ones((len(ddq), 1))
-        loads = joint_loads(self.m, rows * q, rows * dq, ddq)
-        tau = loads.tau + spring_torque(self.m, rows * q, rows * dq)
-        for j in self.m.friction:
-            if not self.jumps[j]:
-                tau[:, j] += share * self._friction(j, dq[j], loads)
-            elif way[j]:                            # goes on smoothly beyond a reversal, where the step will be cut off
-                tau[:, j] += share * way[j] * self._friction(j, max(way[j] * dq[j], _REST), loads)
-        return tau, loads
+    def _until(self, motion: SmoothMotion, step: Step) -> Step | None:
+        """The part of a step up to where the first joint stops or breaks loose; None if none does."""
+        before = self._crossing(motion.way, step)
+        if before is None:
+            return None
+        found: dict[float, Step] = {step.h: step}
 
-    def _friction(self, j: int, w: float, loads: JointLoads) -> Array:
-        load = self.m.friction[j].load
-        return self._law(j, w, loads.tau[:, j] if load == "none" else loads.get(load)[:, j])
+        def least(h: float) -> float:
+            if h not in found:
+                part = motion.step(h, step)
+                if part is None:
+                    raise self.equations.no_balance(motion.t)
+                found[h] = part
+            return float(self._reserve(motion.way, found[h].forces)[-1].min())
 
-    def _law(self, j: int, w: float, load: Array) -> Array:
-        stated = self.m.friction[j]
-        return law_named(stated.law).function(np.full(len(load), w), **stated.parameters,
-                                              load=None if stated.load == "none" else load)
-
-    def _step(self, time: float, h: float, state: Array, way: Array) -> Array:
-        """State after h by the classical Runge-Kutta method."""
-        def rate(time: float, state: Array) -> Array:
-            return np.concatenate((state[self.m.n:], self.balance(time, state, way)[0]))
-
-        k1 = rate(time, state)
-        k2 = rate(time + h / 2.0, state + h / 2.0 * k1)
-        k3 = rate(time + h / 2.0, state + h / 2.0 * k2)
-        k4 = rate(time + h, state + h * k3)
-        return np.asarray(state + h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4))
-
-    def _reserve(self, time: float, state: Array, way: Array) -> Array:
-        """Negative for a joint that must have stopped (its speed) or broken loose (level less what is held) by now."""
-        reserve = np.where(way != 0.0, way * state[self.m.n:], np.inf)
-        if (self.jumps & (way == 0.0)).any():
-            _, held, level = self.balance(time, state, way)
-            reserve = np.where(self.jumps & (way == 0.0), level - np.abs(held), reserve)
-        return reserve
-
-    def _event(self, time: float, end: float, state: Array, way: Array) -> tuple[float, Array]:
-        """When the first joint stops or breaks loose, and the state then."""
-        def after(part: float) -> tuple[float, Array]:
-            return time + part * (end - time), self._step(time, part * (end - time), state, way)
-
-        def least(part: float) -> float:
-            return float(self._reserve(*after(part), way).min())
-
-        low, high = 0.5, 1.0
+        looks = np.unique(np.concatenate((_LOOKS, RADAU.c)))
+        for part in looks[looks >= before]:
+            if least(step.h * float(part)) < 0.0:
+                break
+        else:
+            return None
+        high = step.h * float(part)
+        low = high / 2.0 if part == looks[0] else step.h * float(looks[np.searchsorted(looks, part) - 1])
         while low > _INSTANT and least(low) <= 0.0:
             low, high = low / 2.0, low
         if low > _INSTANT:
-            high = min(brentq(least, low, high, xtol=_INSTANT, rtol=_INSTANT) + 2.0 * _INSTANT, high)        # just beyond
-        instant, state = after(high)
-        velocity = state[self.m.n:]
-        velocity[way * velocity < 0.0] = 0.0
-        return instant, state
+            root = brentq(least, low, high, xtol=_INSTANT, rtol=1e-15)
+            high = min(root + 2.0 * _INSTANT, high)
+        least(high)
+        return found[high]
 
-    def _no_balance(self) -> InputError:
-        if not self.m.friction:
-            return InputError(f"{self.m.name}: the mass matrix is singular; a link that can move by itself has neither mass nor "
-                              "inertia about its joint")
-        return InputError(f"{self.m.name}: friction and joint loads find no balance; the friction coefficients are too large for "
-                          "a sliding joint")
+    def _resumed(self, motion: SmoothMotion, step: Step) -> SmoothMotion:
+        """The motion after an event at the end of a step."""
+        m, jumps, t = self.equations.m, self.equations.rubbing.jumps, step.t + step.h
+        q, dq = step.forces.q[-1], step.forces.dq[-1]
+        resting = jumps & (np.abs(dq) <= _AT_REST * self.equations.unit)
+        place = LocalCoordinates(m, q, resting)
+        dq = self.equations.unit * (place.T @ place.rates(dq))
+        way, _ = ways(self.equations, t, q, dq, resting)
+        changed = np.flatnonzero(way != motion.way)
+        self.events += [Event(t, m.names[j], "sticks" if way[j] == 0.0 else "turns back" if motion.way[j] else "breaks loose")
+                        for j in changed]
+        self.hurried = self.hurried + 1 if step.h < _RIGHT_AFTER else 0
+        if self.hurried > _EVENTS:
+            raise InputError(f"{m.name}: joints stop and start more than {_EVENTS} times within {_EVENTS * _RIGHT_AFTER:g} s by "
+                             f"t = {t:g} s, as under a torque that jumps with position or velocity; make the torque continuous")
+        return SmoothMotion(self.equations, t, q, dq, way, self.tolerance)
+
+    def _note(self, step: Step) -> None:
+        """Motion at the wanted times within a step, and what drives and friction have done."""
+        f = step.forces
+        power = np.stack((np.sum(f.driven * f.dq, axis=1), np.sum(f.friction * f.dq, axis=1) + f.rubbed,
+                          np.sum(self.damping * f.dq**2, axis=1)), axis=1)
+        first, last = np.searchsorted(self.times, (step.t, step.t + step.h * (1.0 + 1e-12)), side="right")
+        if last > first:
+            theta = np.minimum((self.times[first:last] - step.t) / step.h, 1.0)
+            rows = slice(first, last)
+            self.q[rows], self.dq[rows], self.ddq[rows] = step.between(theta)
+            self.work[rows] = self.taken + step.total(power, theta)
+            for row in range(first, last):
+                self.tau[row] = self.equations.drives(float(self.times[row]), self.q[row], self.dq[row])
+        self.taken = self.taken + step.total(power, np.ones(1))[0]

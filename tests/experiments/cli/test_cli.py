@@ -37,7 +37,8 @@ from tests.places import DATA
 
 GOLDEN = DATA / "golden"
 HEAVY = {"numpy", "lmfit", "matplotlib", "mujoco", "pyarrow", "pandas", "scipy", "can", "canopen"}
-COMMANDS = ("init", "calibrate", "plan", "run", "fit", "replay", "import", "export", "report", "loads", "compare", "validate")
+COMMANDS = ("init", "calibrate", "plan", "run", "fit", "replay", "import", "export", "report", "loads", "simulate", "compare",
+            "validate")
 
 
 def tree(folder):

@@ -1,0 +1,120 @@
+"""What a mechanism does under torques, and which torques and loads a motion takes, from tables."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stribeck.experiments.motions.motion_table import MotionTable
+from stribeck.ident.arrays import Array
+from stribeck.ident.errors import InputError
+from stribeck.ident.model.chains.closed_chain import close_loops
+from stribeck.ident.model.driven.driving_torques import Driving, closed_driving_torque, driving_torque
+from stribeck.ident.model.driven.forward_simulation import ForwardMotion, forward_motion
+from stribeck.ident.model.elastic_joints import equilibrium
+from stribeck.ident.model.energy import mechanical_energy
+from stribeck.ident.model.loads import LOADS
+from stribeck.ident.model.mechanism import Mechanism
+
+
+@dataclass(frozen=True)
+class NeededTorque:
+    """Driving torques along a motion.
+
+    Attributes
+    ----------
+    t : ndarray, shape (N,)
+        Times [s].
+    q, dq, ddq : ndarray, shape (N, n)
+        Motion of all joints.
+    driving : Driving
+        Torques, friction and loads.
+    """
+
+    t: Array
+    q: Array
+    dq: Array
+    ddq: Array
+    driving: Driving
+
+
+def torque_for(mechanism: Mechanism, table: MotionTable) -> NeededTorque:
+    """Driving torques, friction included, that a motion of the driven joints takes.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, a posture cannot be reached, or a tree's passive joints would swing.
+    """
+    if mechanism.closures:
+        motion = close_loops(mechanism, *table.motion(mechanism, mechanism.active))
+        return NeededTorque(table.t, motion.q, motion.dq, motion.ddq, closed_driving_torque(mechanism, motion))
+    lacking = [mechanism.names[j] for j in mechanism.passive if ("q", mechanism.names[j]) not in table.columns]
+    if lacking:
+        raise InputError(f"{table.path}: {mechanism.name} has passive joints, {lacking[0]} for one, which swing when it moves: "
+                         f"the motion of the drives does not tell theirs; give columns q.{', q.'.join(lacking)}, or --torque")
+    q, dq, ddq = table.motion(mechanism, tuple(range(mechanism.n)))
+    return NeededTorque(table.t, q, dq, ddq, driving_torque(mechanism, q, dq, ddq))
+
+
+def motion_under(mechanism: Mechanism, table: MotionTable, q: Array | None, dq: Array | None, tolerance: float) -> ForwardMotion:
+    """Motion under the torques of a table, which are linear between its rows.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    table : MotionTable
+        With torques of the driven joints.
+    q, dq : ndarray, shape (k,), optional
+        Of the driven joints at the first time; default: the table's first row where it has them, else zero. Passive joints of
+        a tree start in balance with their springs and weights.
+    tolerance : float
+        As in `forward_motion`.
+    """
+    active = list(mechanism.active)
+    tau = table.get("tau", mechanism, mechanism.active)
+    position, velocity = (_first(mechanism, table, signal) if given is None else given
+                          for signal, given in (("q", q), ("dq", dq)))
+    if not mechanism.closures:
+        position, velocity = equilibrium(mechanism, _spread(mechanism, position)), _spread(mechanism, velocity)
+
+    def torque(t: float, q: Array, dq: Array) -> Array:
+        row = min(max(int(np.searchsorted(table.t, t, side="right")) - 1, 0), max(len(table.t) - 2, 0))
+        part = (t - table.t[row]) / (table.t[row + 1] - table.t[row]) if len(table.t) > 1 else 0.0
+        out = np.zeros(mechanism.n)
+        out[active] = tau[row] + part * (tau[min(row + 1, len(tau) - 1)] - tau[row])
+        return out
+
+    return forward_motion(mechanism, torque, position, velocity, table.t, table.t, tolerance)
+
+
+def energy_error(mechanism: Mechanism, motion: ForwardMotion) -> float:
+    """How far energy and work are from balance at most, over the greatest work or kinetic energy."""
+    energy = mechanical_energy(mechanism, motion.q, motion.dq)
+    kinetic = energy - mechanical_energy(mechanism, motion.q, np.zeros_like(motion.dq))
+    spent = motion.driven - motion.rubbed - motion.damped
+    size = max(float(np.abs([kinetic, motion.driven, motion.rubbed, motion.damped]).max(initial=0.0)), 1e-300)
+    return float(np.abs(energy - energy[0] - spent).max(initial=0.0)) / size
+
+
+def motion_columns(mechanism: Mechanism, q: Array, dq: Array, ddq: Array, tau: Array) -> dict[str, Array]:
+    """Columns of a motion: all joints, and torques of the driven ones."""
+    found = {f"{signal}.{name}": values[:, j] for signal, values in (("q", q), ("dq", dq), ("ddq", ddq))
+             for j, name in enumerate(mechanism.names)}
+    return found | {f"tau.{mechanism.names[j]}": tau[:, j] for j in mechanism.active}
+
+
+def load_columns(mechanism: Mechanism, driving: Driving) -> dict[str, Array]:
+    """Columns ``LOAD.NAME`` of all loads that are known at all."""
+    found = {f"{load}.{name}": driving.loads.get(load)[:, j] for load in LOADS for j, name in enumerate(mechanism.names)}
+    return {name: values for name, values in found.items() if np.isfinite(values).any()}
+
+
+def _first(m: Mechanism, table: MotionTable, signal: str) -> Array:
+    """First row of the driven joints, zero where the table has no such columns."""
+    return np.array([table.columns.get((signal, m.names[j]), np.zeros(1))[0] for j in m.active])
+
+
+def _spread(m: Mechanism, values: Array) -> Array:
+    out = np.zeros(m.n)
+    out[list(m.active)] = values
+    return out

@@ -1,0 +1,126 @@
+r"""Independent coordinates of a mechanism about one posture: what closures and joints that stand still leave free.
+
+With the Jacobian G of the closures over the joints that may move, :math:`G = U S N^T` and :math:`G T = 0`, postures near
+:math:`q_0` are
+
+.. math:: q = q_0 + T y + N w(y), \qquad \dot q = B \dot y, \qquad \ddot q = B \ddot y - N (U^T G N)^{-1} U^T \gamma,
+
+where w closes the loops, :math:`B = T - N (U^T G N)^{-1} U^T G T`, and gamma is the acceleration of the gaps without that of
+the joints. Any motion of the y closes the loops: nothing drifts. T and N are orthonormal, so that no choice of
+independent joints can fail before the closures themselves do.
+
+References
+----------
+Potra and Rheinboldt, Mech. Struct. Mach. 19 (1991) 1; Haug, Computer Aided Kinematics and Dynamics (1989).
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.model.chains.loop_geometry import gap, gap_acceleration, gap_jacobian
+from stribeck.ident.model.chains.posture_following import Branch, PostureError
+from stribeck.ident.model.dynamics import Kinematics, kinematics
+from stribeck.ident.model.mechanism import Mechanism
+
+_RANK = 1e-9            # singular values below this part of the greatest are none
+_SINGULAR = 1e6         # condition number of the closures from which a posture is singular
+_CLOSED = 1e-13         # characteristic lengths and rad; what counts as closed
+_ROUNDED = 1e-11        # the same where rounding keeps the steps of Newton's method from becoming smaller
+_NEWTON = 8
+
+
+class LocalCoordinates:
+    """Coordinates y about a posture, measured in rad and characteristic lengths.
+
+    Attributes
+    ----------
+    free : ndarray of int
+        Joints that may move.
+    k, r : int
+        Number of coordinates y, and of independent closing conditions w.
+    shared : int
+        Closing conditions that say nothing new while the joints stand still.
+    unit : ndarray, shape (n,)
+        What the position of each joint is measured in.
+    T : ndarray, shape (n, k)
+        Directions of the coordinates; the rows of joints that stand still are zero.
+    U : ndarray, shape (rows, r)
+        Independent combinations of the closing conditions.
+    """
+
+    def __init__(self, mechanism: Mechanism, q: Array, still: NDArray[np.bool_]) -> None:
+        self.mechanism, self.q, self.still = mechanism, q, still
+        self.free = np.flatnonzero(~still)
+        self.branch = Branch(mechanism, (), tuple(range(mechanism.n)))
+        self.unit = self.branch.unit
+        G = self.jacobian(kinematics(mechanism, q[None]))[0] if mechanism.closures else np.zeros((0, mechanism.n))
+        U, S, Vt = np.linalg.svd(G[:, self.free])
+        self.r = int((_RANK * max(1.0, S.max(initial=0.0)) < S).sum())
+        self.k = len(self.free) - self.r
+        everything = np.linalg.svd(G, compute_uv=False) if self.r and still.any() else S
+        self.shared = int((everything > _RANK * max(1.0, everything.max(initial=0.0))).sum()) - self.r
+        self.U, self.S = U[:, :self.r], S[:self.r]
+        self.T, self.N = np.zeros((mechanism.n, self.k)), np.zeros((mechanism.n, self.r))
+        self.T[self.free], self.N[self.free] = (Vt[self.r:].T, Vt[:self.r].T) if self.r else (np.eye(self.k), Vt[:0].T)
+
+    def refuse_singular(self) -> None:
+        """Raise `PostureError` where the closures all but fail to determine the motion."""
+        if self.r and self.S[-1] * _SINGULAR < self.S[0]:
+            raise PostureError(f"{self.mechanism.name}: the motion comes to a singular posture: condition number "
+                               f"{self.S[0] / self.S[-1]:.1e} of the closures, at most {_SINGULAR:.0e} is allowed; forces "
+                               "there are not determined", float(self.S[0] / self.S[-1]))
+
+    def jacobian(self, pose: Kinematics) -> Array:
+        """Jacobian of the closures in characteristic lengths and rad, shape (N, rows, n)."""
+        return np.asarray(gap_jacobian(self.mechanism, pose) * (self.unit / self.branch.row_unit[:, None]))
+
+    def rates(self, dq: Array) -> Array:
+        """Velocities of the coordinates at the posture itself from those of the joints, shape (k,)."""
+        return np.asarray(self.T.T @ (dq / self.unit))
+
+    def place(self, y: Array, w: Array) -> tuple[Array, Array, Array]:
+        """Closed postures at coordinates (N, k), found from w, shape (N, r), which is moved.
+
+        Returns
+        -------
+        q : ndarray, shape (N, n)
+        B : ndarray, shape (N, n, k)
+            Joint velocities per velocity of the coordinates.
+        inverse : ndarray, shape (N, r, r)
+            Of :math:`U^T G N`.
+
+        Raises
+        ------
+        PostureError
+            If the loops do not close.
+        """
+        m, posture = self.mechanism, self.q + self.unit * (y @ self.T.T)
+        if not self.r:
+            return posture, np.broadcast_to(self.T, (len(y), *self.T.shape)), np.zeros((len(y), 0, 0))
+        before = np.inf
+        for _ in range(_NEWTON):
+            q = posture + self.unit * (w @ self.N.T)
+            pose = kinematics(m, q)
+            UG = self.U.T @ self.jacobian(pose)
+            inverse = np.asarray(np.linalg.inv(UG @ self.N))
+            step = np.einsum("nij,nj->ni", inverse, (gap(m, pose) / self.branch.row_unit) @ self.U)
+            most = np.abs(step).max(initial=0.0)
+            if most < _CLOSED or 0.1 * before < most < _ROUNDED:
+                return q, self.T - self.N @ (inverse @ (UG @ self.T)), inverse
+            if not most < 1.0:
+                break
+            w -= step
+            before = most
+        raise PostureError(f"{m.name}: the loops cannot be closed near a posture of the motion", np.inf)
+
+    def runaway(self, q: Array, dq: Array, inverse: Array) -> tuple[Array, Kinematics]:
+        """Joint accelerations without those of the coordinates, shape (N, n), and where the links are and how fast."""
+        pose = kinematics(self.mechanism, q, dq)
+        gamma = (gap_acceleration(self.mechanism, pose) / self.branch.row_unit) @ self.U
+        return -self.unit * (np.einsum("nij,nj->ni", inverse, gamma) @ self.N.T), pose
+
+    def signs(self, inverse: Array) -> Array:
+        """Signs of the determinant of the equations of motion without friction, in ddy and multipliers, shape (N,)."""
+        turned = np.linalg.det(np.hstack((self.T, self.N))[self.free])
+        return np.asarray(np.sign(turned) * (-1.0) ** self.r * np.sign(np.linalg.det(inverse)))

@@ -1,0 +1,82 @@
+r"""Friction of joints in motion: which way each rubs, where its law jumps, and at which level it breaks loose.
+
+The way of a joint is the sign of the velocity at which it rubs. A joint whose law jumps at zero velocity (Coulomb's law)
+and whose way is 0 sticks.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.errors import InputError
+from stribeck.ident.laws.law_table import law_named
+from stribeck.ident.model.loads import JointLoads
+from stribeck.ident.model.mechanism import Mechanism
+
+_REST = 1e-300          # velocity at which a law shows its jump
+_ONWARDS = np.array([5.0, -10.0, 10.0, -5.0, 1.0])      # weights of f(0), f(w), ... f(4 w) that continue a law to f(-w)
+
+
+class Rubbing:
+    """Friction laws of a mechanism's joints.
+
+    Attributes
+    ----------
+    jumps : ndarray of bool, shape (n,)
+        Joints that can stick.
+    loaded : tuple of int
+        Joints whose friction goes with a load.
+
+    Raises
+    ------
+    InputError
+        If friction goes with a normal load whose bearing is unknown.
+    """
+
+    def __init__(self, m: Mechanism) -> None:
+        for j, stated in m.friction.items():
+            if stated.load == "normal" and m.bearings[j] is None:
+                raise InputError(f"{m.name}: friction of joint {m.names[j]} goes with its normal load, which needs its bearing")
+        self.m = m
+        self.loaded = tuple(j for j, stated in m.friction.items() if stated.load != "none")
+        self.jumps: NDArray[np.bool_] = np.array([j in m.friction and bool(self._law(j, np.array([_REST]), np.ones(1))[0] > 0.0)
+                                                  for j in range(m.n)])
+
+    def friction(self, dq: Array, way: Array, loads: JointLoads) -> Array:
+        """Friction of all joints that do not stick, shape (N, n) [N·m or N].
+
+        Beyond a reversal, where a step will be cut off, a law goes on smoothly (its fifth difference is zero): else the step
+        would be taken for inaccurate.
+        """
+        out = np.zeros_like(dq)
+        for j in self.m.friction:
+            if not self.jumps[j]:
+                out[:, j] = self._law(j, dq[:, j], self._load(j, loads))
+            elif way[j]:
+                out[:, j] = way[j] * self._one_way(j, way[j] * dq[:, j], self._load(j, loads))
+        return out
+
+    def _one_way(self, j: int, w: Array, load: Array) -> Array:
+        """A law over positive speeds, extrapolated to negative ones."""
+        friction = self._law(j, np.maximum(w, _REST), load)
+        beyond = np.flatnonzero(w < 0.0)
+        if len(beyond):
+            speeds = np.maximum(np.arange(len(_ONWARDS)) * -w[beyond, None], _REST)
+            onwards = self._law(j, speeds.ravel(), np.repeat(load[beyond], len(_ONWARDS)))
+            friction[beyond] = onwards.reshape(speeds.shape) @ _ONWARDS
+        return friction
+
+    def level(self, loads: JointLoads) -> Array:
+        """Friction at which joints that can stick break loose, shape (N, n); zero for others."""
+        out = np.zeros_like(loads.tau)
+        for j in map(int, np.flatnonzero(self.jumps)):
+            out[:, j] = self._law(j, np.full(len(out), _REST), self._load(j, loads))
+        return out
+
+    def _load(self, j: int, loads: JointLoads) -> Array:
+        load = self.m.friction[j].load
+        return loads.tau[:, j] if load == "none" else loads.get(load)[:, j]
+
+    def _law(self, j: int, w: Array, load: Array) -> Array:
+        stated = self.m.friction[j]
+        return law_named(stated.law).function(w, **stated.parameters, load=None if stated.load == "none" else load)

@@ -1,0 +1,193 @@
+"""Steps of a motion during which no joint stops or breaks loose, with error control.
+
+The error of a step is what the acceleration at its start differs from the polynomial through the step's points; it is of
+order s + 1, that of the polynomial between the points, and overstates the error of the step's end.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import lu_factor, lu_solve
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.model.chains.local_coordinates import LocalCoordinates
+from stribeck.ident.model.chains.posture_following import PostureError
+from stribeck.ident.model.driven.motion_equations import Forces, MotionEquations, Slopes
+from stribeck.ident.model.driven.radau import Radau
+
+RADAU = Radau(7)
+_TURNS = 12             # of Newton's method in a step
+_ENOUGH = 1e-3          # error of Newton's method, as a part of the tolerance
+_BALANCED = 1e-11       # of the greatest torque, and N or N·m, that may be lacking at a point of a step
+_FAR = 0.3              # rad, or characteristic lengths, from where local coordinates are taken anew
+_ROUNDED = 1e-6         # the same where rounding keeps it from becoming smaller
+_HELD = 1e-4            # of the greatest torque that a joint holds, and N or N·m; its error in a step
+_SHORT = 1e-9           # s; a step so short that does not come off is what is wrong
+_ROUNDING = 1e-14       # of times
+_STRETCH = 3.0          # times its own length that a step's polynomial predicts the next
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step that obeys the equations at its points; rows of arrays are the points, the last of which is the end.
+
+    Attributes
+    ----------
+    place : LocalCoordinates
+    t, h : float
+        Start and length [s].
+    y, u : ndarray, shape (k,)
+        Coordinates and their velocities at the start.
+    X : ndarray, shape (s, k + r)
+        Accelerations of the coordinates, and multipliers.
+    W : ndarray, shape (s, r)
+    forces : Forces
+        At the points.
+    error : float
+        Over the tolerance.
+    slopes : Slopes
+        With which it was found.
+    """
+
+    place: LocalCoordinates
+    t: float
+    h: float
+    y: Array
+    u: Array
+    X: Array
+    W: Array
+    forces: Forces
+    error: float
+    slopes: Slopes
+
+    def between(self, theta: Array) -> tuple[Array, Array, Array]:
+        """Motion of all joints at parts of the step, (N, n) each."""
+        unit, a = self.place.unit, self.X[:, :self.place.k]
+        y = self.y + self.h * theta[:, None] * self.u + self.h**2 * RADAU.through(theta, 2) @ a
+        u = self.u + self.h * RADAU.through(theta, 1) @ a
+        q, B, inverse = self.place.place(y, RADAU.through(theta) @ self.W)
+        dq = unit * np.einsum("nik,nk->ni", B, u)
+        ddq = unit * np.einsum("nik,nk->ni", B, RADAU.through(theta) @ a)
+        return q, dq, ddq + self.place.runaway(q, dq, inverse)[0] if self.place.r else ddq
+
+    def total(self, rate: Array, theta: Array) -> Array:
+        """Integral of what has a rate at the points, shape (s, ...), from the start to parts of the step, (N, ...)."""
+        return np.asarray(self.h * RADAU.through(theta, 1) @ rate)
+
+
+class SmoothMotion:
+    """A motion whose joints keep their ways, from a state on.
+
+    Attributes
+    ----------
+    t : float
+        Where it is [s].
+    way : ndarray, shape (n,)
+        Ways of the joints.
+    """
+
+    def __init__(self, equations: MotionEquations, t: float, q: Array, dq: Array, way: Array, tolerance: float) -> None:
+        self.equations, self.t, self.way, self.tolerance = equations, t, way, tolerance
+        self.guess: Step | None = None
+        self._settle(q, dq, None)
+
+    def _settle(self, q: Array, dq: Array, ddq: Array | None) -> None:
+        """Local coordinates about a posture, and what acts there."""
+        self.place = LocalCoordinates(self.equations.m, q, self.equations.rubbing.jumps & (self.way == 0.0))
+        self.place.refuse_singular()
+        start = None if ddq is None else np.concatenate((self.place.rates(ddq), np.zeros(self.place.r)))
+        self.y, self.u, self.w = np.zeros(self.place.k), self.place.rates(dq), np.zeros(self.place.r)
+        self.x, forces = self.equations.balance(self.place, self.way, self.t, dq, start)
+        self.held = forces.lacking[0, self.place.still]
+
+    def step(self, h: float, longer: Step | None = None) -> Step | None:
+        """A step of length h from here, perhaps as a part of a longer one; None where Newton's method does not find it."""
+        if longer is not None:
+            found = self._solve(h, longer, longer.slopes)
+            if found is not None:
+                return found
+        return self._solve(h, longer or self.guess, None)
+
+    def _solve(self, h: float, guess: Step | None, slopes: Slopes | None) -> Step | None:
+        """The step by simplified Newton: slopes are those at the predicted points."""
+        X, W = self._predicted(h, guess)
+        times, (s, size), k, before, lacked = self.t + h * RADAU.c, X.shape, self.place.k, np.inf, np.inf
+        try:
+            if slopes is None:
+                slopes = self.equations.slopes(self.place, self.way, times, *self._moved(h, X), X, W)
+            lu = lu_factor(_matrix(h, slopes), check_finite=False)
+            for turn in range(_TURNS):
+                y, u = self._moved(h, X)
+                forces = self.equations.forces(self.place, self.way, times, y, u, X, W)
+                rows = self.equations.rows(self.place, forces)
+                change = lu_solve(lu, rows.ravel(), check_finite=False).reshape(s, size)
+                moved = h * np.abs(change[:, :k]).max(initial=0.0) / (1.0 + np.abs(u).max(initial=0.0))
+                off = np.abs(rows).max(initial=0.0) / (1.0 + np.abs(forces.loads.tau).max())
+                if not moved + off < np.inf or (turn > 1 and moved > before and moved > _ENOUGH * self.tolerance):
+                    return None
+                balanced = off <= _BALANCED or 0.3 * lacked < off <= _ROUNDED
+                lacked = off
+                rate, before = moved / before if before > 0.0 else 0.0, moved
+                X = X + change
+                if (min(rate, 1.0) if turn else 1.0) * moved <= _ENOUGH * self.tolerance and balanced:
+                    return Step(self.place, self.t, h, self.y, self.u, X, W, forces, self._error(h, X, u, forces, slopes), slopes)
+        except PostureError:
+            if h < _SHORT:
+                raise
+        return None
+
+    def _moved(self, h: float, X: Array) -> tuple[Array, Array]:
+        """Coordinates and their velocities at the points of a step."""
+        a = X[:, :self.place.k]
+        return self.y + h * RADAU.c[:, None] * self.u + h**2 * RADAU.A2 @ a, self.u + h * RADAU.A @ a
+
+    def _predicted(self, h: float, guess: Step | None) -> tuple[Array, Array]:
+        """Unknowns of a step, from a step whose polynomials reach so far."""
+        if guess is not None and guess.place is self.place:
+            theta = (self.t - guess.t + h * RADAU.c) / guess.h
+            if theta[-1] <= 1.0 + _STRETCH:
+                weights = RADAU.through(theta)
+                return weights @ guess.X, weights @ guess.W
+        return np.tile(self.x, (RADAU.s, 1)), np.tile(self.w, (RADAU.s, 1))
+
+    def _error(self, h: float, X: Array, u: Array, forces: Forces, slopes: Slopes) -> float:
+        """Over the tolerance; what is much faster than the step counts as far as it is not damped.
+
+        What joints that stick hold is followed too, since it tells when they break loose.
+        """
+        k, g = self.place.k, h * RADAU.gamma
+        held = forces.lacking[:, self.place.still]
+        off = np.abs(self.held - RADAU.at_start @ held).max(initial=0.0) / (1.0 + np.abs(held).max(initial=0.0))
+        error = float(off) / _HELD
+        if k:
+            J = slopes.J[0].copy()
+            lacking = J @ (self.x - RADAU.at_start @ X)
+            J[:, :k] += g * slopes.D[0] + g**2 * slopes.K[0]
+            e = float(np.abs(np.linalg.solve(J, lacking)[:k]).max())
+            error = max(error, max(g * e / (1.0 + float(np.abs(u).max())), g**2 * e) / self.tolerance)
+        return error
+
+    def jammed(self) -> bool:
+        """Whether friction outweighs inertia here, so that no motion goes on from here."""
+        state = np.array([self.t]), self.y[None], self.u[None], self.x[None], self.w[None].copy()
+        return not self.equations.slopes(self.place, self.way, *state).proper
+
+    def accept(self, step: Step, stop: float) -> None:
+        """Go to the end of a step, which is `stop` if it comes that far but for rounding."""
+        self.y, self.u = (values[-1] for values in self._moved(step.h, step.X))
+        end = step.t + step.h
+        self.t = stop if abs(stop - end) <= _ROUNDING * max(1.0, abs(end)) else end
+        self.x, self.w, self.guess = step.X[-1], step.W[-1].copy(), step
+        self.held = step.forces.lacking[-1, self.place.still]
+        if self.place.r and self.place.k and max(np.abs(self.y).max(), np.abs(self.w).max()) > _FAR:
+            self._settle(step.forces.q[-1], step.forces.dq[-1], step.forces.ddq[-1])
+
+
+def _matrix(h: float, slopes: Slopes) -> Array:
+    """Of Newton's method for all points of a step."""
+    s, size, k = slopes.K.shape
+    whole = np.zeros((s, size, s, size))
+    whole[:, :, :, :k] = h * RADAU.A[:, None, :, None] * slopes.D[:, :, None]
+    whole[:, :, :, :k] += h**2 * RADAU.A2[:, None, :, None] * slopes.K[:, :, None]
+    whole[np.arange(s), :, np.arange(s)] += slopes.J
+    return whole.reshape(s * size, s * size)

@@ -1,0 +1,73 @@
+"""Which joints at rest stick and which slide, and to which side (Coulomb's law)."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.model.chains.local_coordinates import LocalCoordinates
+from stribeck.ident.model.driven.motion_equations import Forces, MotionEquations
+
+SLACK = 1e-9            # of what a joint holds, and N or N·m, that cannot be told from none
+_TURNED = 1e-9          # the same of accelerations
+_GAINED = 1e-6          # of a unit vector of joint velocities
+
+
+def ways(equations: MotionEquations, t: float, q: Array, dq: Array, resting: NDArray[np.bool_]) -> tuple[Array, Forces]:
+    """Ways of all joints, and what acts: those at rest stick, or slide to the side to which they are pressed beyond their level.
+
+    Parameters
+    ----------
+    equations : MotionEquations
+    t : float
+        Time [s].
+    q, dq : ndarray, shape (n,)
+        State.
+    resting : ndarray of bool, shape (n,)
+        Joints that are at rest.
+    """
+    m, jumps = equations.m, equations.rubbing.jumps
+    resting = jumps & resting
+    way = np.where(jumps & ~resting, np.sign(dq), 0.0)
+    for _ in range(4 * m.n + 1):
+        place = LocalCoordinates(m, q, jumps & (way == 0.0))
+        if place.shared:
+            return _together(equations, t, q, dq, way, place)
+        _, forces = equations.balance(place, way, t, dq)
+        stuck = jumps & (way == 0.0)
+        held, level = np.where(stuck, forces.lacking[0], 0.0), equations.rubbing.level(forces.loads)[0]
+        ddq = forces.ddq[0]
+        back = np.where(resting & (way != 0.0), way * ddq, 0.0)
+        over = np.where(resting & stuck, np.abs(held) - level - SLACK * (1.0 + level), 0.0)
+        if back.min(initial=0.0) < -_TURNED * max(1.0, float(np.abs(ddq).max(initial=0.0))):
+            way[np.argmin(back)] = 0.0
+        elif over.max(initial=0.0) > 0.0:
+            way[np.argmax(over)] = np.sign(held[np.argmax(over)])
+        else:
+            return way, forces
+    raise equations.no_balance(t)
+
+
+def _together(equations: MotionEquations, t: float, q: Array, dq: Array, way: Array,
+              stuck: LocalCoordinates) -> tuple[Array, Forces]:
+    """The same where rigid bodies do not tell what each of the joints at rest would hold.
+
+    Joints that hold one motion of the mechanism between them, as all joints of a crank mechanism that reverses, let go together,
+    each at its level, if the mechanism then moves. Joints at a dead point, which the mechanism passes, turn back.
+    """
+    m = equations.m
+    free = LocalCoordinates(m, q, np.zeros(m.n, dtype=bool))
+    U, S, _ = np.linalg.svd(free.T - stuck.T @ (stuck.T.T @ free.T), full_matrices=False)
+    held = int((S > _GAINED).sum())
+    trials = [sense * np.sign(U[:, 0]) * (np.abs(U[:, 0]) > _GAINED) for sense in (1.0, -1.0)] if held == 1 else []
+    if not held:
+        turning = np.where(stuck.still, 1.0, way)
+        trials = [sense * np.sign(equations.balance(free, turning, t, dq)[1].ddq[0]) for sense in (1.0, -1.0)]
+    for trial in trials:
+        sliding = np.where(stuck.still, trial, way)
+        place = LocalCoordinates(m, q, equations.rubbing.jumps & (sliding == 0.0))
+        if not place.shared:
+            forces = equations.balance(place, sliding, t, dq)[1]
+            moved = sliding * forces.ddq[0] / equations.unit
+            if (moved[stuck.still & (sliding != 0.0)] > _TURNED).all():
+                return sliding, forces
+    raise equations.shared(stuck)

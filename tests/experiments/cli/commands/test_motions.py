@@ -1,0 +1,132 @@
+"""`stribeck simulate` and `stribeck loads --motion`: tables in, tables out, and what is refused."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.model.chains.closed_chain import close_loops
+from stribeck.ident.model.driven.driving_torques import closed_driving_torque, driving_torque
+from stribeck.ident.model.loads import joint_loads
+
+URDF = """<robot name="swing"><link name="base"/><link name="rod"><inertial><origin xyz="0 0 -0.5"/><mass value="2.0"/>
+<inertia ixx="0.01" iyy="0.01" izz="0.001" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="hinge" type="revolute"><parent link="base"/><child link="rod"/><axis xyz="0 1 0"/>
+<limit lower="-1" upper="1" effort="9" velocity="9"/></joint></robot>"""
+
+
+@pytest.fixture
+def write(tmp_path):
+    def table(name, **columns):
+        path = tmp_path / name
+        pd.DataFrame({key.replace("__", "."): value for key, value in columns.items()}).to_csv(path, index=False)
+        return path
+    return table
+
+
+def sliding(t):
+    """Ways of three sliders that go on and on."""
+    return np.outer(0.05 * t + 0.01 * np.sin(3.0 * t), [1.0, 0.8, 0.5])
+
+
+class TestTorques:
+    def test_of_a_closed_chain_from_positions_alone(self, cli, write):
+        t = np.linspace(0.0, 1.0, 101)
+        file = write("m.csv", t=t, **{f"q__slider{k + 1}": sliding(t)[:, k] for k in range(3)})
+        done = cli("simulate", "planar-3-prr", "--motion", file, "-o", "tau.csv", "--json")
+        assert done.code == 0, done.err
+        rates = [np.outer(0.05 + 0.03 * np.cos(3.0 * t), [1.0, 0.8, 0.5]), np.outer(-0.09 * np.sin(3.0 * t), [1.0, 0.8, 0.5])]
+        m = load_mechanism("planar-3-prr")
+        exact = closed_driving_torque(m, close_loops(m, sliding(t), *rates)).tau
+        found = pd.read_csv("tau.csv")
+        for j in m.active:
+            np.testing.assert_allclose(found[f"tau.{m.names[j]}"], exact[:, j], rtol=0, atol=1e-5)
+            assert json.loads(done.out)["largest"][m.names[j]] == pytest.approx(np.abs(exact[:, j]).max(), rel=1e-5)
+        assert "q.link1" in found
+        assert "tau.link1" not in found
+
+    def test_motion_under_them_is_the_motion_again(self, cli, write):
+        t = np.linspace(0.0, 0.2, 41)
+        file = write("m.csv", t=t, **{f"q__slider{k + 1}": sliding(t)[:, k] for k in range(3)})
+        assert cli("simulate", "planar-3-prr", "--motion", file, "-o", "tau.csv").code == 0
+        done = cli("simulate", "planar-3-prr", "--torque", "tau.csv", "-o", "back.csv", "--json")
+        assert done.code == 0, done.err
+        there, back = pd.read_csv("tau.csv"), pd.read_csv("back.csv")
+        assert list(there.columns) == list(back.columns)
+        positions = [name for name in there if name.startswith("q.")]
+        np.testing.assert_allclose(back[positions], there[positions], rtol=0, atol=2e-6)
+        said = json.loads(done.out)
+        assert said["energy_error"] < 1e-8
+        assert said["work_J"]["drives"] > said["work_J"]["friction"] > 0.0
+
+
+class TestMotion:
+    def test_of_a_urdf_from_a_stated_posture(self, cli, write, tmp_path):
+        """A rod let go swings as a pendulum does, and past its range, which is said."""
+        (tmp_path / "swing.urdf").write_text(URDF, encoding="utf-8")
+        file = write("tau.csv", t=np.linspace(0.0, 0.5, 11), tau__hinge=np.zeros(11))
+        done = cli("simulate", tmp_path / "swing.urdf", "--torque", file, "--q", "0.9", "--dq", "2.5", "-o", "out.csv")
+        assert done.code == 0, done.err
+        assert "hinge leaves its range, -1.0000 to 1.0000 rad" in done.out
+        found = pd.read_csv("out.csv")
+        energy = 0.5 * 0.51 * found["dq.hinge"] ** 2 - 2.0 * 9.81 * 0.5 * np.cos(found["q.hinge"])
+        np.testing.assert_allclose(energy, energy[0], rtol=1e-7)
+        assert found["q.hinge"][0] == 0.9
+
+    def test_of_elastic_joints_from_their_balance(self, cli, write):
+        """The flexible arm, held by the torques of its rest, stays at rest; its passive joints are sagged from the start."""
+        from stribeck.ident.model.elastic_joints import equilibrium
+
+        m = load_mechanism("flexible-arm")
+        rest = equilibrium(m, np.zeros(m.n))
+        hold = driving_torque(m, [rest], [0.0 * rest], [0.0 * rest]).tau[0]
+        file = write("hold.csv", t=[0.0, 0.5], **{f"tau__{m.names[j]}": [hold[j]] * 2 for j in m.active})
+        assert cli("simulate", "flexible-arm", "--torque", file).code == 0
+        found = pd.read_csv("flexible-arm.simulated.csv")
+        np.testing.assert_allclose(found[[f"q.{name}" for name in m.names]], [rest] * 2, rtol=0, atol=1e-9)
+
+    def test_an_arm_s_loads_along_a_motion(self, cli, write):
+        m, t = load_mechanism("lab6"), np.linspace(0.0, 1.0, 21)
+        q = 0.3 * np.sin(2.0 * np.outer(t, np.arange(1.0, 7.0)))
+        file = write("m.csv", t=t, **{f"q__{name}": q[:, j] for j, name in enumerate(m.names)},
+                     **{f"dq__{name}": 0.0 * t for name in m.names}, **{f"ddq__{name}": 0.0 * t for name in m.names})
+        done = cli("loads", "lab6", "--motion", file, "-o", "loads.csv", "--json")
+        assert done.code == 0, done.err
+        found, exact = pd.read_csv("loads.csv"), joint_loads(m, q)
+        for j, name in enumerate(m.names):
+            np.testing.assert_allclose(found[f"bending.{name}"], exact.bending[:, j], rtol=0, atol=1e-9)
+        bending = exact.bending[:, 0]
+        assert json.loads(done.out)["ranges"]["bending.j1"] == pytest.approx([bending.min(), bending.max()])
+
+
+def test_what_cannot_be_is_refused_with_the_reason(cli, write, tmp_path):
+    t, still = np.linspace(0.0, 1.0, 11), np.zeros(11)
+    whole = {f"q__slider{k}": still for k in (1, 2, 3)}
+    good = write("good.csv", t=t, **whole)
+    cases = [
+        (["simulate", "planar-3-prr"], "give either --torque FILE or --motion FILE"),
+        (["simulate", "planar-3-prr", "--motion", tmp_path / "none.csv"], "none.csv: no such file"),
+        (["simulate", "planar-3-prr", "--torque", good], "no column tau.slider1, tau.slider2, tau.slider3"),
+        (["simulate", "planar-3-prr", "--motion", good, "--q", "0,0,0"], "--q and --dq say where a motion under --torque starts"),
+        (["simulate", "planar-3-prr", "--motion", good, "-o", good], "good.csv exists; choose another --out"),
+        (["simulate", "flexible-arm", "--motion", write("arm.csv", t=t, q__shoulder=still)], "passive joints, shoulder spring"),
+        (["loads", "planar-3-prr", "-o", "x.csv"], "--out is for loads along a motion"),
+        (["loads", "planar-3-prr", "--motion", good, "--q", "0,0,0"], "--motion says the posture"),
+        (["loads", "planar-3-prr", "--motion", write("a.csv", t=t, q__slider1=still)], "no column q.slider2, q.slider3"),
+        (["loads", "planar-3-prr", "--motion", write("b.csv", t=t[::-1], **whole)], "line 3: t = 0.9 s after 1 s; times have to"),
+        (["loads", "planar-3-prr", "--motion", write("c.csv", t=t, q__slider9=still)], "unknown joint 'slider9'"),
+        (["loads", "planar-3-prr", "--motion", write("d.csv", t=t, x__slider1=still)], "column 'x.slider1' is none of t, q.NAME"),
+        (["loads", "planar-3-prr", "--motion", write("e.csv", q__slider1=still)], "no column t (s)"),
+        (["loads", "planar-3-prr", "--motion", write("f.csv", t=t[:5], **dict.fromkeys(whole, still[:5]))], "5 rows, but"),
+        (["loads", "planar-3-prr", "--motion", write("g.csv", t=t, **{**whole, "q__slider1": np.where(t > 0.5, np.nan, 0.0)})],
+         "line 8: q.slider1 = nothing; a finite number is needed"),
+        (["loads", "planar-3-prr", "--motion", write("h.csv", t=t, **{**whole, "q__slider1": 2.0 * t})], "is not reached"),
+    ]
+    for arguments, said in cases:
+        done = cli(*arguments)
+        assert done.code == 2, arguments
+        assert said in done.err
+        assert done.out == ""
+    assert not (tmp_path / "here" / "planar-3-prr.simulated.csv").exists()

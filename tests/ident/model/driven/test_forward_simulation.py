@@ -1,0 +1,222 @@
+"""Forward dynamics of stiff mechanisms and closed chains: MuJoCo, energy, the inverse problem and closed forms judge."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.interpolate import make_interp_spline
+
+from benchmarks.mujoco_chains import against_mujoco, rubbing_against_mujoco
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.arrays import Array
+from stribeck.ident.errors import InputError
+from stribeck.ident.model.chains.closed_chain import ClosedMotion, close_loops
+from stribeck.ident.model.chains.loop_geometry import gap
+from stribeck.ident.model.driven.driving_torques import closed_driving_torque, driving_torque
+from stribeck.ident.model.driven.forward_simulation import acceleration, forward_motion, simulate
+from stribeck.ident.model.driven.radau import Radau
+from stribeck.ident.model.dynamics import kinematics
+from stribeck.ident.model.elastic_joints import equilibrium, flexible_link
+from stribeck.ident.model.energy import mechanical_energy
+from stribeck.ident.model.mechanism import Bearing, JointFriction, Mechanism, Spring
+
+
+def driven(m: Mechanism, values: object) -> Array:
+    """Torques of the driven joints as those of all joints."""
+    out = np.zeros(m.n)
+    out[list(m.active)] = values
+    return out
+
+
+def smooth(m: Mechanism) -> Mechanism:
+    """Without friction that can stick."""
+    return replace(m, friction={}, balls=tuple(replace(ball, friction_arm=0.0) for ball in m.balls),
+                   closures=tuple(replace(closure, friction_arm=0.0) for closure in m.closures))
+
+
+def swung(m: Mechanism, size: float = 15.0):
+    """Springs and weak oscillating forces on the drives."""
+    def torque(t: float, q: Array, dq: Array) -> Array:
+        a = list(m.active)
+        return driven(m, size * np.sin(3.0 * t + np.arange(len(a))) - 300.0 * q[a] - 5.0 * dq[a])
+
+    return torque
+
+
+def balance(m: Mechanism, motion) -> Array:
+    """Energy less work, over what they vary by."""
+    energy = mechanical_energy(m, motion.q, motion.dq)
+    return (energy - energy[0] - motion.driven + motion.rubbed + motion.damped) / np.ptp(energy)
+
+
+class TestRadau:
+    @pytest.mark.parametrize("s", [3, 5, 7])
+    def test_polynomials_are_integrated_to_the_order_of_the_method(self, s):
+        radau = Radau(s)
+        for power in range(2 * s - 1):
+            assert radau.A[-1] @ radau.c**power == pytest.approx(1.0 / (power + 1.0), rel=1e-13)
+        np.testing.assert_allclose(radau.through(np.array([0.3]), 2) @ radau.c**2, 0.3**4 / 12.0, rtol=1e-13)
+
+    def test_three_points_are_those_of_the_books(self):
+        """Hairer and Wanner II, table IV.5.6."""
+        root = np.sqrt(6.0)
+        np.testing.assert_allclose(Radau(3).c, [(4.0 - root) / 10.0, (4.0 + root) / 10.0, 1.0], rtol=1e-14)
+        np.testing.assert_allclose(Radau(3).A[0], [(88.0 - 7.0 * root) / 360.0, (296.0 - 169.0 * root) / 1800.0,
+                                                   (-2.0 + 3.0 * root) / 225.0], rtol=1e-13)
+
+
+class TestStiffMechanisms:
+    @pytest.mark.parametrize("segments", [0, 1, 2, 4, 8])
+    def test_an_arm_at_rest_stays_there(self, segments):
+        """Steel beams whose highest frequencies are beyond 1e5 rad/s, with steps as long as the motion allows."""
+        m = load_mechanism("flexible-arm")
+        if segments:
+            m = flexible_link(m, "flexure 2", [0.8, 0.0, 0.0], 207e9 * np.pi / 64.0 * 0.0295**4, segments)
+        rest = equilibrium(m, np.zeros(m.n))
+        tau = driving_torque(m, [rest], [0.0 * rest], [0.0 * rest]).tau[0]
+        q, dq = simulate(m, lambda t, q, dq: tau, rest, np.zeros(m.n), np.linspace(0.0, 0.5, 501))
+        np.testing.assert_allclose(q, np.tile(rest, (501, 1)), rtol=0, atol=1e-11)
+        assert np.abs(dq).max() < 1e-9
+
+    def test_it_moves_as_fast_ones_of_higher_accuracy_say(self):
+        """Tolerances a thousand times apart agree, and energy is in balance with what drives and damping do."""
+        m = load_mechanism("flexible-arm")
+        rest = equilibrium(m, np.zeros(m.n))
+        hold = driving_torque(m, [rest], [0.0 * rest], [0.0 * rest]).tau[0]
+        pull = driven(m, [200.0, 200.0, 2.0])
+        t = np.linspace(0.0, 0.3, 31)
+        coarse, fine = (forward_motion(m, lambda t, q, dq: hold + pull * (0.1 * np.sin(6.0 * t) - (q - rest) - 0.1 * dq), rest,
+                                       np.zeros(m.n), t, tolerance=tolerance) for tolerance in (1e-6, 1e-9))
+        np.testing.assert_allclose(coarse.q, fine.q, rtol=0, atol=1e-7)
+        assert np.abs(balance(m, fine)).max() < 1e-8
+        assert fine.damped[-1] > 0.0
+
+
+@pytest.mark.parametrize("name", ["planar-3-prr", "gough-stewart"])
+def test_mujoco_moves_the_chain_likewise(name):
+    """It deviates the less the stiffer its closures are: the limit is this motion. Planar pins need no axis there."""
+    errors = against_mujoco(name, 0.2)
+    assert errors[0] < 5e-5
+    assert errors[1] < errors[0] / 5.0
+    assert errors[2] < errors[1] / 5.0
+    assert errors[2] < 2e-7
+
+
+def test_mujoco_s_sliders_rub_likewise():
+    """Friction by the normal load that MuJoCo finds itself, with sticking: it deviates in proportion to its step."""
+    errors = rubbing_against_mujoco(0.4)
+    assert errors[0] < 2e-3
+    assert errors[1] < errors[0] / 2.0
+    assert errors[2] < errors[1] / 2.0
+    assert errors[2] < 2e-4
+
+
+class TestClosedChains:
+    def test_energy_friction_and_its_events_are_in_balance(self):
+        """Sliders that stick, break loose and turn back, with friction by their normal load; loops closed."""
+        m, t = load_mechanism("planar-3-prr"), np.linspace(0.0, 0.5, 51)
+        motion = forward_motion(m, swung(m), np.zeros(3), np.zeros(3), t)
+        assert {event.what for event in motion.events} >= {"sticks", "breaks loose"}
+        assert motion.rubbed[-1] > 0.1
+        assert np.abs(balance(m, motion)).max() < 1e-8
+        assert np.abs(gap(m, kinematics(m, motion.q))).max() < 1e-12
+
+    def test_loops_stay_closed_and_energy_stays(self):
+        """Without friction nothing is lost over five large swings; a minute of it is in the benchmark."""
+        m, t = smooth(load_mechanism("three-loop-chain")), np.linspace(0.0, 5.0, 51)
+        motion = forward_motion(m, lambda t, q, dq: np.zeros(m.n), [0.3], [0.0], t)
+        assert np.ptp(motion.q[:, 0]) > 0.5
+        energy = mechanical_energy(m, motion.q, motion.dq)
+        kinetic = energy - mechanical_energy(m, motion.q, 0.0 * motion.dq)
+        assert np.abs(energy - energy[0]).max() < 1e-8 * kinetic.max()
+        assert np.abs(gap(m, kinematics(m, motion.q))).max() < 1e-12
+
+    @pytest.mark.parametrize("name", ["planar-3-prr", "gough-stewart"])
+    def test_the_motion_takes_the_torques_that_made_it(self, name):
+        """The inverse problem with friction, solved by other means, of passive balls too, while all drives slide."""
+        m = load_mechanism(name)
+        speed = np.full(len(m.active), 0.05) if name == "gough-stewart" else np.array([0.2, 0.15, 0.1])
+        start = close_loops(m, [np.zeros(len(m.active))], [speed])
+        tau = closed_driving_torque(m, start).tau[0]
+        motion = forward_motion(m, lambda t, q, dq: tau, np.zeros(len(m.active)), speed, np.linspace(0.0, 0.05, 4))
+        assert motion.events == ()
+        needed = closed_driving_torque(m, ClosedMotion(motion.q, motion.dq, motion.ddq, np.ones(4))).tau
+        np.testing.assert_allclose(needed, np.tile(tau, (4, 1)), rtol=0, atol=2e-7 * np.abs(tau).max())
+
+    def test_driving_torques_give_the_motion_back(self):
+        """Inverse, then forward: the sliders of the 3-PRR, which rub by their normal load, never turning back."""
+        m = load_mechanism("planar-3-prr")
+
+        t = np.linspace(0.0, 0.3, 61)
+        way, speed, gain = 0.08 * t + 0.01 * np.sin(3.0 * t), 0.08 + 0.03 * np.cos(3.0 * t), -0.09 * np.sin(3.0 * t)
+        wanted = close_loops(m, *(np.outer(value, [1.0, 0.8, 0.5]) for value in (way, speed, gain)))
+        torque = make_interp_spline(t, closed_driving_torque(m, wanted).tau, 5)
+        q, _ = simulate(m, lambda t, q, dq: torque(t), wanted.q[0, [3, 5, 7]], wanted.dq[0, [3, 5, 7]], t[::10])
+        np.testing.assert_allclose(q, wanted.q[::10], rtol=0, atol=1e-7)
+
+    def test_a_stuck_chain_is_held_up_to_its_level(self):
+        """The crank of the three-loop chain, pulled harder and harder, lets go at the static level of the inverse problem."""
+        m = load_mechanism("three-loop-chain")
+        at_rest = close_loops(m, [[0.5]])
+        creeping = closed_driving_torque(m, close_loops(m, [[0.5]], [[1e-9]])).tau[0, 0]
+        resting = closed_driving_torque(m, at_rest).tau[0, 0]
+        t = np.linspace(0.0, creeping - resting + 0.05, 21)
+        motion = forward_motion(m, lambda t, q, dq: driven(m, [resting + t]), [0.5], [0.0], t)
+        assert (motion.events[0].what, motion.events[0].joint) == ("breaks loose", "1''")
+        assert motion.events[0].t == pytest.approx(creeping - resting, rel=1e-6)
+        before = t < motion.events[0].t
+        assert before.sum() > 3
+        assert (motion.q[before] == motion.q[0]).all()
+
+    def test_friction_of_passive_joints_passes_reversals_and_refuses_what_it_cannot_tell(self):
+        """All joints of a crank mechanism turn back at once; when they come to rest, which of them holds what is not told."""
+        m = load_mechanism("three-loop-chain")
+        rubbing = JointFriction("coulomb-viscous", "radial", {"coulomb": 0.0, "viscous": 0.01, "coulomb_coefficient": 0.0005})
+        m = replace(m, friction={**m.friction, 1: rubbing, 3: rubbing})
+        motion = forward_motion(m, lambda t, q, dq: np.zeros(m.n), [0.5], [0.0], np.linspace(0.0, 0.7, 15))
+        assert {event.joint for event in motion.events if event.what == "turns back"} >= {"1''", "1'", "1"}
+        assert np.abs(balance(m, motion)).max() < 1e-8
+        held = driven(m, closed_driving_torque(m, close_loops(m, [[0.5]])).tau[0, :1])
+        with pytest.raises(InputError, match="joints 1'', 1', 1 stick together, and how they share the load is not determined"):
+            simulate(m, lambda t, q, dq: held, [0.5], [0.0], [0.0, 0.1])
+
+    def test_springs_in_a_chain_that_has_more_freedom_than_drives(self):
+        """The three-loop chain with one loop open hangs on springs: its closures do not determine the passive joints."""
+        m = load_mechanism("three-loop-chain")
+        m = replace(m, friction={}, closures=m.closures[:-1], springs=dict.fromkeys(m.passive, Spring(20.0, 0.05)))
+        motion = forward_motion(m, lambda t, q, dq: np.zeros(m.n), np.zeros(m.n), np.zeros(m.n), np.linspace(0.0, 0.5, 26))
+        assert motion.damped[-1] > 0.0
+        assert np.abs(balance(m, motion)).max() < 1e-8
+        assert np.abs(gap(m, kinematics(m, motion.q))).max() < 1e-12
+
+    def test_friction_that_outweighs_inertia_is_refused(self):
+        m = load_mechanism("planar-3-prr")
+        jamming = JointFriction("coulomb-viscous", "normal", {"coulomb": 0.0, "viscous": 0.0, "coulomb_coefficient": 5.0})
+        m = replace(m, friction=dict.fromkeys(m.active, jamming))
+        start = close_loops(m, np.zeros((1, 3)), [[0.1, -0.1, 0.1]])
+        with pytest.raises(InputError, match=r"friction and joint loads find no balance.*slider1, slider2, slider3"):
+            acceleration(m, start.q[0], start.dq[0], np.zeros(m.n))
+
+    def test_loads_that_rigid_bodies_do_not_tell_do_not_rub(self):
+        """Gravity across the plane of the three-loop chain presses its pins in a way that depends on elasticity."""
+        m = replace(load_mechanism("three-loop-chain"), gravity=np.array([0.0, 0.0, -9.8]))
+        with pytest.raises(InputError, match="friction of 1'' goes with are not determined: the chain is overconstrained"):
+            simulate(m, lambda t, q, dq: np.zeros(m.n), [0.5], [0.1], [0.0, 0.1])
+
+    def test_a_state_that_does_not_close_the_loops_is_refused(self):
+        m = load_mechanism("planar-3-prr")
+        q = close_loops(m, [[0.01, 0.0, 0.0]]).q[0]
+        for position, velocity, word in ((q + np.eye(9)[4] * 1e-3, np.zeros(9), "q"), (q, np.eye(9)[3], "dq")):
+            with pytest.raises(InputError, match=rf"{word} does not close the loops: joint \S+ is off by"):
+                simulate(m, lambda t, q, dq: np.zeros(9), position, velocity, [0.0, 0.1])
+        with pytest.raises(InputError, match=r"tolerance = 0, more than 0"):
+            simulate(m, lambda t, q, dq: np.zeros(9), q, np.zeros(9), [0.0, 0.1], tolerance=0.0)
+
+
+def test_energy_of_a_rod_on_a_spring():
+    """Closed form: half J w² + half K q² - m g r sin q below the axis."""
+    m = Mechanism("rod", ("a",), (-1,), np.array([False]), np.array([[0.0, 1.0, 0.0]]), np.zeros((1, 3)), np.array([2.0]),
+                  np.array([[0.5, 0.0, 0.0]]), np.diag([0.0, 0.1, 0.1])[None], np.array([0.0, 0.0, -10.0]),
+                  np.array([[-np.inf, np.inf]]), (Bearing(0.1, 0.1, 0.1),), springs={0: Spring(7.0, 1.0)})
+    energy = mechanical_energy(m, [[0.3]], [[2.0]])
+    assert energy == pytest.approx([0.5 * 0.6 * 4.0 + 0.5 * 7.0 * 0.09 - 2.0 * 10.0 * 0.5 * np.sin(0.3)], rel=1e-12)
