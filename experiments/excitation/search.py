@@ -18,17 +18,17 @@ from stribeck.ident.arrays import Array, Groups
 from stribeck.ident.fit.inertia.motion_information import MotionInformation, passes_of
 
 RATE = 25.0             # Hz of samples in the search
-_SHARES = (1, 2, 4)     # periods that the robot time is cut into, for trial
+_LONGEST = 40.0         # s of a period at most: the robot time is cut into as few as possible, or twice as many, for trial
 _BEYOND = (1.0, 2.0)    # highest frequency over that at which limits of speed and acceleration meet, for trial
-_LEAST_PERIOD = 5.0     # s
+_LEAST_PERIOD = 5.0     # s that a period is not cut below
 _MOST_HERTZ = 1.0       # Hz of the highest harmonic: what velocity loops of arms follow well
 _LEAST_HARMONICS, _MOST_HARMONICS = 4, 40
 _TRIAL_TURNS, _TURNS = 25, 60       # of the climb, of each trial and of each stage of the chosen one
-_REVERSALS = 3          # how often on a climb it is looked where joints turn back: in between the gain has no leaps
-_HARD = (3e2, 3e4)      # nat per squared part of a limit: soft walls first
+_REVERSALS = 2          # how often on a climb it is looked where joints turn back: in between the gain has no leaps
+_HARD = (1e3, 3e4)      # nat per squared part of a limit: soft walls first
 _PULLS, _PULL = 8, 10.0             # rounds in which shapes are avoided, and how hard at first [nat per squared range]
 _NEAR = 0.1             # s; around a time at which something is in the way
-_START = 0.35           # of the velocity limit: deviation of the first random motion
+_START = 0.2           # of the velocity limit: deviation of the first random motion
 _HALVINGS = 12          # to find how far a motion must shrink
 _CORNERS = 16           # places in a period of the highest harmonic between which ways are looked at
 _SLACK = 1.0 + 1e-6     # of what is allowed
@@ -46,7 +46,7 @@ class Found:
     x : ndarray, shape (joints, m)
         Its numbers.
     gain : float
-        By how much it lowers uncertainty [nat].
+        By how much it lowers uncertainty, less what it costs where it leaves limits [nat].
     shrunk : float
         By which factor it was shrunk at last; 1 is not at all.
     """
@@ -114,11 +114,12 @@ class Search:
         speed, harder = self.allowance.velocity[list(active)], self.allowance.acceleration[list(active)]
         meet = float(np.max(harder / speed)) / (2.0 * np.pi)
         offers = {}
-        for share in _SHARES:
+        fewest = int(np.ceil(time / _LONGEST))
+        for share in (fewest, 2 * fewest):
             for beyond in _BEYOND:
                 period = time / share
                 count = int(np.clip(min(beyond * meet, _MOST_HERTZ) * period, _LEAST_HARMONICS, _MOST_HARMONICS))
-                if period >= _LEAST_PERIOD or share == 1:
+                if period >= _LEAST_PERIOD or share == fewest:
                     offers[share, count] = RestToRest(start, active, self.allowance.velocity, period, share, count)
         return list(offers.values())
 
@@ -141,8 +142,8 @@ class Search:
                 passes = passes_of(sampled.course(x))
                 x = minimize(self._cost, x.ravel(), (sampled, wall, pulls, shape, passes), jac=True, method="L-BFGS-B",
                              options={"maxiter": max(1, turns // _REVERSALS), "maxcor": 20}).x.reshape(shape)
-        gain = self.information.gain_and_slope(sampled.course(x), self.before)[0]
-        return Found(series, x, gain, 1.0)
+        nowhere = np.zeros(len(sampled.t))
+        return Found(series, x, -self._cost(x.ravel(), sampled, _HARD[-1], nowhere, shape, passes_of(sampled.course(x)))[0], 1.0)
 
     def _cost(self, flat: Array, sampled: Sampled, wall: float, pulls: Array, shape: tuple[int, ...],
               passes: list[Groups]) -> tuple[float, Array]:
