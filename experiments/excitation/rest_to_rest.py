@@ -74,14 +74,15 @@ class RestToRest:
             parts.append(tuple(tuple(row) for row in whole.round(_DIGITS).tolist()))
         return Harmonics(self.period, self.periods, *parts)
 
-    def sampled(self, rate: float) -> "Sampled":
-        """Its samples of one period at about a rate [Hz]."""
+    def sampled(self, rate: float, phase: float = 0.5) -> "Sampled":
+        """Its samples of one period at about a rate [Hz], the first after a part of the time between two."""
         count = max(4 * self.harmonics, round(rate * self.period))
-        t = self.period / count * (np.arange(count) + 0.5)
+        t = self.period / count * (np.arange(count) + phase)
         w = 2.0 * np.pi / self.period * np.arange(1, self.harmonics + 1)
         s, c, (of_u, of_v) = np.sin(np.outer(t, w)), np.cos(np.outer(t, w)), self._free
-        return Sampled(self, t, self.period / count, (np.hstack((s / w @ of_u, (c - 1.0) / w @ of_v)), np.hstack((c @ of_u, -s @ of_v)),
-                                                      np.hstack((-(s * w) @ of_u, -(c * w) @ of_v))))
+        return Sampled(self, t, self.period / count, (
+            np.hstack((s / w @ of_u, (c - 1.0) / w @ of_v)), np.hstack((c @ of_u, -s @ of_v)),
+            np.hstack((-(s * w) @ of_u, -(c * w) @ of_v))))
 
 
 @dataclass(frozen=True)

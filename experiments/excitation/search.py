@@ -132,16 +132,14 @@ class Search:
         """A motion after climbing with harder and harder walls; `pulled`: parts of the period to shrink from, and how much."""
         from scipy.optimize import minimize  # takes a while to load
 
-        sampled, shape = series.sampled(RATE), x.shape
-        pulls = np.zeros(len(sampled.t))
-        for part, much in pulled:
-            near = np.abs((sampled.t / series.period - part + 0.5) % 1.0 - 0.5) * series.period
-            pulls += much * np.exp(-np.square(near / _NEAR))
+        shape = x.shape
         for wall in walls:
-            for _ in range(_REVERSALS):
-                passes = passes_of(sampled.course(x))
+            for again in range(_REVERSALS):             # at other times, so that no few samples are what all is about
+                sampled = series.sampled(RATE, (again + 0.5) / _REVERSALS)
+                passes, pulls = passes_of(sampled.course(x)), _pulls(sampled, pulled)
                 x = minimize(self._cost, x.ravel(), (sampled, wall, pulls, shape, passes), jac=True, method="L-BFGS-B",
                              options={"maxiter": max(1, turns // _REVERSALS), "maxcor": 20}).x.reshape(shape)
+        sampled = series.sampled(RATE)
         nowhere = np.zeros(len(sampled.t))
         return Found(series, x, -self._cost(x.ravel(), sampled, _HARD[-1], nowhere, shape, passes_of(sampled.course(x)))[0], 1.0)
 
@@ -189,6 +187,15 @@ class Search:
         if any(share.max() > _SLACK for share in self.allowance.shares(course).values()):
             return False
         return not self.allowance.blocked(_corners(found, part * found.x)).any()
+
+
+def _pulls(sampled: Sampled, pulled: Sequence[tuple[float, float]]) -> Array:
+    """How hard each sample is pulled towards the start, by parts of the period and how hard there; shape (N,)."""
+    period, pulls = sampled.series.period, np.zeros(len(sampled.t))
+    for part, much in pulled:
+        near = np.abs((sampled.t / period - part + 0.5) % 1.0 - 0.5) * period
+        pulls += much * np.exp(-np.square(near / _NEAR))
+    return pulls
 
 
 def _corners(found: Found, x: Array) -> Array:

@@ -7,7 +7,7 @@ import numpy as np
 
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.plans.check_segment import Bounds, check_segment, check_silence
-from stribeck.experiments.plans.check_wave import check_wave
+from stribeck.experiments.plans.check_wave import check_harmonics, check_wave
 from stribeck.experiments.plans.clearance import in_the_way, may_move_together, ways_are_clear
 from stribeck.experiments.plans.margins import MAX_GRAVITY_SHARE, MAX_RIGID_SHARE, gravity_share, motion_share, silence
 from stribeck.experiments.plans.motion_profile import corner_points, motion_profile
@@ -41,6 +41,8 @@ def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
     bounds = Bounds(mechanism, arm.limits(mechanism), silence(arm))
     _check_origin(plan, arm, mechanism)
     _check_numbers(plan)
+    for segment in plan.segments:
+        check_harmonics(segment, mechanism.n)
     _check_together(plan, arm, mechanism)
     room = min([np.inf, *(check_segment(segment, start, bounds) for start, segment in plan.legs()),
                 *(check_wave(segment, start, bounds) for start, segment in plan.legs() if segment.kind == "wave")])

@@ -26,7 +26,7 @@ def check_wave(segment: Segment, start: Array, bounds: Bounds) -> float:
     PlanError
         Names segment, joint, value and limit.
     """
-    _check_shape(segment, start, bounds)
+    _check_ends(segment, start)
     motion = motion_profile(start, segment, bounds.names, bounds.limits)
     assert isinstance(motion, Wave)
     t = motion.close(_CLOSE)
@@ -56,10 +56,11 @@ def _refuse(segment: Segment, bounds: Bounds, does: str, excess: Array, found: A
     raise PlanError(f"segment {segment.id} {does} {found[j]:.4g} {unit} in {bounds.names[j]}, limit {allowed[j]:.4g} {unit}")
 
 
-def _check_shape(segment: Segment, start: Array, bounds: Bounds) -> None:
-    """Refuse harmonics that are not those of all joints, and a target elsewhere than at the start."""
-    wave, n = segment.wave, len(bounds.names)
-    assert wave is not None
+def check_harmonics(segment: Segment, n: int) -> None:
+    """Refuse harmonics that are not those of n joints."""
+    wave = segment.wave
+    if wave is None:
+        return
     sizes = {len(row) for row in (*wave.sines, *wave.cosines)}
     if len(wave.sines) != n or len(wave.cosines) != n or len(sizes) != 1 or 0 in sizes:
         raise PlanError(f"segment {segment.id}: wave.sines and wave.cosines need a row for each of the {n} joints, all of the "
@@ -67,6 +68,10 @@ def _check_shape(segment: Segment, start: Array, bounds: Bounds) -> None:
     if not wave.period > 0.0 or wave.periods < 1:
         raise PlanError(f"segment {segment.id}: wave.period = {wave.period:g} s and wave.periods = {wave.periods}; a period of "
                         "more than 0 s and at least 1 of them are needed")
+
+
+def _check_ends(segment: Segment, start: Array) -> None:
+    """Refuse a target elsewhere than at the start, and a wave of no joint."""
     if tuple(start) != segment.target:
         raise PlanError(f"segment {segment.id} is a wave and ends where it starts; its target is elsewhere")
     if not segment.moving(start).any():
