@@ -37,11 +37,11 @@ Motion = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]       # time, pos
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
-    parser.add_argument("--cases", type=int, default=8, help="wrong models of each arm")
+    parser.add_argument("--cases", type=int, default=6, help="wrong models of each arm")
     parser.add_argument("--first", type=int, default=100, help="seed of the first case")
     parser.add_argument("--seconds", type=float, default=40.0, help="of motion")
     parser.add_argument("--arms", nargs="+", default=list(ARMS), choices=ARMS)
-    parser.add_argument("--figaroh-turns", type=int, default=30, help="of IPOPT for each segment of figaroh's trajectory")
+    parser.add_argument("--figaroh-turns", type=int, default=40, help="of IPOPT for each segment of figaroh's trajectory")
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ r"""Fourier series that begin and end at rest, where the arm starts.
           \qquad \sum_k u_k = 0, \quad \sum_k k v_k = 0
 
 so that speed and acceleration vanish at the ends of every period. What is left free of u and v are the numbers x that a design
-may choose, in units of each joint's velocity.
+may choose, in units of what a harmonic may do alone.
 
 References
 ----------
@@ -33,8 +33,8 @@ class RestToRest:
         Where all joints are at both ends [rad or m].
     active : tuple of int
         Joints that move.
-    velocity : ndarray, shape (n,)
-        Units of x [rad/s or m/s].
+    reach : ndarray, shape (3, n)
+        Half of the range, velocity and acceleration of each joint: no harmonic alone goes farther at x = 1 [rad or m, per s, s²].
     period : float
         [s].
     periods, harmonics : int
@@ -43,7 +43,7 @@ class RestToRest:
 
     start: Array
     active: tuple[int, ...]
-    velocity: Array
+    reach: Array
     period: float
     periods: int
     harmonics: int
@@ -53,24 +53,26 @@ class RestToRest:
         """Free numbers of each joint, m."""
         return 2 * (self.harmonics - 1)
 
+    @property
+    def frequencies(self) -> Array:
+        """Of the harmonics, shape (H,) [rad/s]."""
+        return np.asarray(2.0 * np.pi / self.period * np.arange(1, self.harmonics + 1))
+
     @cached_property
     def _free(self) -> tuple[Array, Array]:
-        """From free numbers to u and to v, shape (H, H - 1) each."""
-        k = np.arange(1.0, self.harmonics + 1.0)
-        return tuple(np.asarray(np.linalg.svd(row[None])[2][1:].T) for row in (np.ones_like(k), k))    # type: ignore[return-value]
-
-    def _amplitudes(self, x: Array) -> tuple[Array, Array]:
-        """u and v of the active joints, shape (joints, H) each [rad/s or m/s]."""
-        half, (of_u, of_v), scale = self.harmonics - 1, self._free, self.velocity[list(self.active), None]
-        return scale * (x[:, :half] @ of_u.T), scale * (x[:, half:] @ of_v.T)
+        """From free numbers to u and to v, shape (joints, H, H - 1) each [rad/s or m/s]."""
+        w, (way, speed, harder) = self.frequencies, self.reach[:, list(self.active)]
+        size = np.minimum.reduce([way[:, None] * w, np.broadcast_to(speed[:, None], (len(way), len(w))), harder[:, None] / w])
+        u, v = (size[..., None] * np.array([np.linalg.svd(row[None])[2][1:].T for row in size * ends])
+                for ends in (np.ones_like(w), w))
+        return u, v
 
     def harmonic_motion(self, x: Array) -> Harmonics:
         """As a plan states it; joints that do not move have zeros."""
-        w = 2.0 * np.pi / self.period * np.arange(1, self.harmonics + 1)
-        parts = []
-        for amplitude in self._amplitudes(x):
+        half, parts = self.harmonics - 1, []
+        for free, own in zip(self._free, (x[:, :half], x[:, half:]), strict=True):
             whole = np.zeros((len(self.start), self.harmonics))
-            whole[list(self.active)] = amplitude / w
+            whole[list(self.active)] = np.einsum("jhm,jm->jh", free, own) / self.frequencies
             parts.append(tuple(tuple(row) for row in whole.round(_DIGITS).tolist()))
         return Harmonics(self.period, self.periods, *parts)
 
@@ -78,16 +80,16 @@ class RestToRest:
         """Its samples of one period at about a rate [Hz], the first after a part of the time between two."""
         count = max(4 * self.harmonics, round(rate * self.period))
         t = self.period / count * (np.arange(count) + phase)
-        w = 2.0 * np.pi / self.period * np.arange(1, self.harmonics + 1)
-        s, c, (of_u, of_v) = np.sin(np.outer(t, w)), np.cos(np.outer(t, w)), self._free
+        w, (u, v) = self.frequencies, self._free
+        s, c = np.sin(np.outer(t, w)), np.cos(np.outer(t, w))
         return Sampled(self, t, self.period / count, (
-            np.hstack((s / w @ of_u, (c - 1.0) / w @ of_v)), np.hstack((c @ of_u, -s @ of_v)),
-            np.hstack((-(s * w) @ of_u, -(c * w) @ of_v))))
+            np.concatenate((s / w @ u, (c - 1.0) / w @ v), axis=2), np.concatenate((c @ u, -s @ v), axis=2),
+            np.concatenate((-(s * w) @ u, -(c * w) @ v), axis=2)))
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """A series at even times: positions, velocities and accelerations are linear in x by `bases`, shape (N, m) each."""
+    """A series at even times: positions, velocities and accelerations are linear in x by `bases`, shape (joints, N, m) each."""
 
     series: RestToRest
     t: Array
@@ -96,17 +98,15 @@ class Sampled:
 
     def course(self, x: Array) -> Course:
         """The motion of all joints."""
-        series, columns = self.series, list(self.series.active)
-        parts = []
+        series, parts = self.series, []
         for basis in self.bases:
             whole = np.zeros((len(self.t), len(series.start)))
-            whole[:, columns] = basis @ (x * series.velocity[columns, None]).T
+            whole[:, list(series.active)] = (basis @ x[..., None])[..., 0].T
             parts.append(whole)
         return Course(series.start + parts[0], parts[1], parts[2], self.dt, series.periods)
 
     def slope(self, by_sample: tuple[Array, Array, Array]) -> Array:
         """Slope by x of what has these slopes by q, dq and ddq of every sample (N, n); shape (joints, m)."""
         columns = list(self.series.active)
-        total = sum((part[:, columns].T @ basis for part, basis in zip(by_sample, self.bases, strict=True)),
-                    np.zeros((len(columns), self.series.size)))
-        return np.asarray(total * self.series.velocity[columns, None])
+        return np.asarray(sum((part[:, columns].T[:, None] @ basis)[:, 0]
+                              for part, basis in zip(by_sample, self.bases, strict=True)))

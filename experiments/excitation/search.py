@@ -23,12 +23,12 @@ _BEYOND = (1.0, 2.0)    # highest frequency over that at which limits of speed a
 _LEAST_PERIOD = 5.0     # s that a period is not cut below
 _MOST_HERTZ = 1.0       # Hz of the highest harmonic: what velocity loops of arms follow well
 _LEAST_HARMONICS, _MOST_HARMONICS = 4, 40
-_TRIAL_TURNS, _TURNS = 25, 60       # of the climb, of each trial and of each stage of the chosen one
-_REVERSALS = 2          # how often on a climb it is looked where joints turn back: in between the gain has no leaps
+_TRIAL_TURNS, _TURNS = 25, 120      # of the climb, of each trial and of each stage of the chosen one
+_REVERSALS = 4          # how often on a climb it is looked where joints turn back: in between the gain has no leaps
 _HARD = (1e3, 3e4)      # nat per squared part of a limit: soft walls first
 _PULLS, _PULL = 8, 10.0             # rounds in which shapes are avoided, and how hard at first [nat per squared range]
 _NEAR = 0.1             # s; around a time at which something is in the way
-_START = 0.2           # of the velocity limit: deviation of the first random motion
+_START = 0.4           # deviation of the first random motion
 _HALVINGS = 12          # to find how far a motion must shrink
 _CORNERS = 16           # places in a period of the highest harmonic between which ways are looked at
 _SLACK = 1.0 + 1e-6     # of what is allowed
@@ -112,6 +112,8 @@ class Search:
 
     def _offers(self, start: Array, active: tuple[int, ...], time: float) -> list[RestToRest]:
         speed, harder = self.allowance.velocity[list(active)], self.allowance.acceleration[list(active)]
+        low, high = self.allowance.design.room
+        reach = np.array([(high - low) / 2.0, self.allowance.velocity, self.allowance.acceleration])
         meet = float(np.max(harder / speed)) / (2.0 * np.pi)
         offers = {}
         fewest = int(np.ceil(time / _LONGEST))
@@ -120,7 +122,7 @@ class Search:
                 period = time / share
                 count = int(np.clip(min(beyond * meet, _MOST_HERTZ) * period, _LEAST_HARMONICS, _MOST_HARMONICS))
                 if period >= _LEAST_PERIOD or share == fewest:
-                    offers[share, count] = RestToRest(start, active, self.allowance.velocity, period, share, count)
+                    offers[share, count] = RestToRest(start, active, reach, period, share, count)
         return list(offers.values())
 
     def _random(self, series: RestToRest, seed: int) -> Array:

@@ -36,11 +36,12 @@ from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.regressor import inertial_parameters, torque_regressor
 
 FRICTION = ("coulomb", "static", "stribeck_velocity", "viscous", "coulomb_coefficient")
-BESIDE = ("offset", "inertia", "viscous_difference", "sin q", "cos q", "sin 2q", "cos 2q")
+BESIDE = ("offset", "inertia", "viscous_difference", "fall", "bend", "sin q", "cos q", "sin 2q", "cos 2q")
 INDEPENDENT = 40.0      # samples a second whose noise is independent: twice the bandwidth of general motion
 _MODEL = Scatter(0.3, 0.3)      # by which parts shapes and masses of a model may be off
 _VAGUE = 3.0            # deviation of what is expected of friction, as a part of the expected value
 _TURN = 0.02            # of a joint's velocity scale: around so low a speed a sample counts half
+_ROUND = 0.1            # of Coulomb friction, over which the load is rounded at zero
 _STEP = 1e-5            # for slopes
 _NORMAL = 1.96
 TorqueCost = Callable[[Array], tuple[float, Array]]     # from torques (N, n) to a cost and its slope
@@ -76,6 +77,10 @@ class JointGuess:
         fall = np.exp(-np.square(speed / self.stribeck_velocity))
         return np.asarray(self.coulomb + (self.static - self.coulomb) * fall + self.coulomb_coefficient * load
                           + self.viscous * speed)
+
+    def load(self, tau: Array) -> Array:
+        """Transmitted torque without a kink at zero, shape (N,)."""
+        return np.asarray(np.hypot(tau, _ROUND * self.coulomb))
 
     def slopes(self, speed: Array, load: Array) -> Array:
         """Derivatives of friction by `FRICTION`, that velocity in the logarithm, shape (5, N)."""
@@ -208,7 +213,7 @@ class MotionInformation:
         total, rows = np.zeros((self.size, self.size)), []
         tau = np.einsum("jpn,p->jn", Y, self._theta)
         for j, guess in enumerate(self.guesses):
-            own = course.q[:, j], course.dq[:, j], course.ddq[:, j], np.abs(tau[j])
+            own = course.q[:, j], course.dq[:, j], course.ddq[:, j], guess.load(tau[j])
             X = np.vstack((self._moves(j, own[1]) * (self._root.T @ Y[j, self.base.independent]), self._columns(j, *own)))
             v = guess.within**2 / (INDEPENDENT * course.dt)
             Z = course.times * _whitened(X, passes[j], v, guess.level**2)
@@ -223,14 +228,20 @@ class MotionInformation:
         return np.asarray(dq**2 / (dq**2 + slow))
 
     def _columns(self, j: int, q: Array, dq: Array, ddq: Array, load: Array) -> Array:
-        """Columns of friction and of what is fitted along, shape (12, N); at rest they vanish."""
+        """Columns of friction and of what is fitted along, shape (14, N); at rest they vanish.
+
+        Among the latter are another fall from static friction (Tustin's) and a bend of the viscous part: which law it is, is found
+        out, too.
+        """
         guess = self.guesses[j]
         size = guess.coulomb
         counts, sign = self._moves(j, dq), np.sign(dq)
         friction = guess.slopes(np.abs(dq), load) * guess.deviations[:, None] * sign
         rotor = size / max(guess.velocity, 1e-9)
         waves = 0.3 * size * sign * np.array([np.sin(q), np.cos(q), np.sin(2.0 * q), np.cos(2.0 * q)])
-        beside = np.vstack((np.full(len(q), size), rotor * ddq, guess.viscous * np.abs(dq), waves))
+        other = sign * np.array([(guess.static - size) * np.exp(-np.abs(dq) / guess.stribeck_velocity),
+                                 guess.viscous * dq**2 / guess.velocity])
+        beside = np.vstack((np.full(len(q), size), rotor * ddq, guess.viscous * np.abs(dq), other, waves))
         return np.asarray(counts * np.vstack((friction, beside)))
 
     def gain_and_slope(self, course: Course, before: Array,
@@ -267,7 +278,7 @@ class MotionInformation:
         weights, b = np.zeros_like(Y), len(self.base.independent)
         slopes = [np.zeros_like(course.q) for _ in range(3)]
         for j in joints:
-            own = [course.q[:, j], course.dq[:, j], course.ddq[:, j], np.abs(tau[j])]
+            own = [course.q[:, j], course.dq[:, j], course.ddq[:, j], self.guesses[j].load(tau[j])]
             at_j = self.rows_of(j)
             G = W[np.ix_(at_j, at_j)] @ rows[j][1]
             weights[j, self.base.independent] = self._moves(j, own[1]) * (self._root @ G[:b])
@@ -279,7 +290,7 @@ class MotionInformation:
                 moved.append(np.einsum("cn,cn->n", G[b:], self._columns(j, *there) - here) / _STEP)
             for slope, part in zip(slopes, moved, strict=False):
                 slope[:, j] += part
-            weights[j] += (moved[3] * np.sign(tau[j]) - by_torque[:, j]) * self._theta[:, None]
+            weights[j] += (moved[3] * tau[j] / own[3] - by_torque[:, j]) * self._theta[:, None]
         here = np.einsum("jpn,jpn->n", weights, Y)
         for k, slope in enumerate(slopes):
             for j in joints:

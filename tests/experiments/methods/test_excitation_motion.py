@@ -170,7 +170,7 @@ def pair(make_arm):
 
 @pytest.fixture(scope="module")
 def recorded(pair, tmp_path_factory):
-    made = plan_excitation(pair, time=20.0, effort=EFFORT)
+    made = plan_excitation(pair, time=30.0, effort=EFFORT)
     return load_run(drive_plan(pair, made, tmp_path_factory.mktemp("campaign"), seed=0))
 
 

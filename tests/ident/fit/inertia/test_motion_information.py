@@ -80,7 +80,7 @@ def test_standard_errors_are_those_of_least_squares(arm):
     prior, scatter, law = LinkPrior(arm.mechanism), Scatter(0.3, 0.3), law_named("stribeck")
     unit = prior.directions @ scatter.root(arm.mechanism.n)
     names = ("coulomb", "static", "stribeck_velocity", "viscous", "coulomb_coefficient")
-    information = np.eye(unit.shape[1] + 12 * arm.mechanism.n)
+    information = np.eye(unit.shape[1] + 14 * arm.mechanism.n)
     rigid = inverse_dynamics(arm.mechanism, here.q, here.dq, here.ddq)
     for j, guess in enumerate(arm.guesses):
         def friction(k: int, step: float, j: int = j, guess: JointGuess = guess) -> np.ndarray:
@@ -92,7 +92,7 @@ def test_standard_errors_are_those_of_least_squares(arm):
                 growth += step
             else:
                 values[names[k]] += step
-            load = np.abs(rigid[:, j])
+            load = np.hypot(rigid[:, j], 0.1 * guess.coulomb)
             return np.sign(here.dq[:, j]) * (law.torque(np.abs(here.dq[:, j]), values, None) + growth * load)
 
         step, q, dq = 1e-4, here.q[:, j], here.dq[:, j]
@@ -101,12 +101,14 @@ def test_standard_errors_are_those_of_least_squares(arm):
         own = [(friction(k, step) - friction(k, -step)) / (2.0 * step) * size for k, size in enumerate(guess.deviations)]
         scale, sign = guess.coulomb, np.sign(dq)
         beside = [np.full(len(q), scale), scale / guess.velocity * here.ddq[:, j], guess.viscous * np.abs(dq),
+                  sign * (guess.static - scale) * np.exp(-np.abs(dq) / guess.stribeck_velocity),
+                  guess.viscous * dq * np.abs(dq) / guess.velocity,
                   *(0.3 * scale * sign * wave(turns * q) for turns in (1, 2) for wave in (np.sin, np.cos))]
         counts = dq**2 / (dq**2 + (0.02 * guess.velocity) ** 2)
         X = (counts * np.array([*links, *own, *beside])).T
         passes = np.cumsum(np.diff(sign, prepend=sign[:1]) != 0.0)
         V = guess.within**2 / (40.0 * here.dt) * np.eye(len(q)) + guess.level**2 * (passes[:, None] == passes)
-        at = np.concatenate((np.arange(60), 60 + 12 * j + np.arange(12)))
+        at = np.concatenate((np.arange(60), 60 + 14 * j + np.arange(14)))
         information[np.ix_(at, at)] += X.T @ np.linalg.solve(V, X)
     covariance = np.linalg.inv(information)
     base = arm.base.combination @ unit
@@ -115,5 +117,5 @@ def test_standard_errors_are_those_of_least_squares(arm):
     np.testing.assert_allclose(found, expected, rtol=1e-3)
     np.testing.assert_allclose(parts, expected / np.linalg.norm(base, axis=1), rtol=1e-3)
     for j, guess in enumerate(arm.guesses):
-        own = np.sqrt(np.diag(covariance)[60 + 12 * j:65 + 12 * j]) * guess.deviations
+        own = np.sqrt(np.diag(covariance)[60 + 14 * j:65 + 14 * j]) * guess.deviations
         np.testing.assert_allclose(of_friction[j], own, rtol=1e-3)
