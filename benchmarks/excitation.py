@@ -1,4 +1,4 @@
-"""Excitation against other motion of the same time: what is identified, what the design foretells, beside figaroh's trajectories."""
+"""Excitation against other motion of the same time: what is identified and what the design foretells, beside figaroh."""
 
 import argparse
 import tempfile
@@ -29,9 +29,9 @@ from stribeck.ident.model.regressor import inertial_parameters
 ARMS = ("lab6", "ur5", "kinova-j2s6s200")
 _NORMAL = 1.96
 FLOBAROID = ("FloBaRoID (Bethge, Malzahn, Tsagarakis and Caldwell, RAAD 2017; github.com/kjyv/FloBaRoID) minimises the condition "
-             "number of the regressor over Fourier series by particle swarms. Its documentation and the text of the paper that was "
-             "found state torque errors on a Kuka LWR 4+ (NRMS 0.19 % fitted, 0.23 % on another log), but no condition number or "
-             "interval of an optimised trajectory that could stand beside these.")
+             "number of the regressor over Fourier series by particle swarms. Its tutorial states torque errors on a Kuka LWR 4+ "
+             "(NRMS 0.19 % fitted, 0.23 % on another log); no condition number or interval of an optimised trajectory was found "
+             "in its documentation that could stand beside these.")
 Motion = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]       # time, positions, velocities, accelerations
 
 
@@ -159,7 +159,8 @@ def summary(found: pd.DataFrame) -> list[dict[str, Any]]:
         seconds, error = float(own["seconds"].iloc[0]), 100.0 * own["error"]
         rows.append({"arm": arm, "motion": how, "seconds": seconds, "error": float(error.median()), "worst": float(error.max()),
                      "coulomb": 100.0 * float(own["coulomb"].median()), "viscous": 100.0 * float(own["viscous"].median()),
-                     "friction_covered": 100.0 * float(np.mean([*own["coulomb_covered"].dropna(), *own["viscous_covered"].dropna()])),
+                     "friction_covered": 100.0 * float(np.mean(np.concatenate(
+                         [own[f"{key}_covered"].dropna().to_numpy(dtype=bool) for key in ("coulomb", "viscous")]))),
                      "base": len(held), "base_covered": 100.0 * float(np.mean(held)), "told": float(own["told"].dropna().mean()),
                      "ratio": float(np.median(ratio)), "ratio_80": np.quantile(ratio, [0.1, 0.9]).tolist(),
                      "base_width": 100.0 * float(np.exp(np.mean(np.log(width))))})
@@ -168,13 +169,13 @@ def summary(found: pd.DataFrame) -> list[dict[str, Any]]:
 
 def table(rows: list[dict[str, Any]], fitted: list[dict[str, Any]]) -> str:
     """Motions, then what was fitted to them."""
-    text = ["Arms with the limits of their files, for public arms with assumed ones where the URDF states none, and the workspace "
-            "box of lab6. *Excitation* is `stribeck run ARM --experiment excitation`; *four sines* are the random motion of the "
-            "benchmark `inertia`, which keeps no limit but its own 1.3 rad/s; *figaroh* is its optimal trajectory (condition number "
-            "of its base regressor, by IPOPT, spline segments of rest to rest stacked up to the same time, limits of position, "
-            "velocity and torque as the arm's; it has none of acceleration, and no box). Condition number: base regressor, rows "
-            "over the noise, columns of unit length, the same code for all. Parts of limits: of what plans allow; above 1 the arm "
-            "would not be let go.", "",
+    text = ["Arms with the limits of their files, for public arms with assumed ones where the URDF states none, and the "
+            "workspace box of lab6. *Excitation* is `stribeck run ARM --experiment excitation`; *four sines* are the random "
+            "motion of the benchmark `inertia`, which keeps no limit but its own 1.3 rad/s; *figaroh* is its optimal "
+            "trajectory (least condition number of its base regressor, by IPOPT, splines from rest to rest stacked up to the "
+            "same time, limits of position, velocity and torque as those of plans; it has none of acceleration, and no box). "
+            "Condition number: base regressor, rows over the noise, columns of unit length, the same code for all. Parts of "
+            "limits: of what plans allow; above 1 the motion would be refused.", "",
             "| arm | motion | robot time s | condition number | gain nat | nat/s | of position, velocity, acceleration, torque "
             "allowed | design s |", "|---|---|---|---|---|---|---|---|"]
     for row in rows:
@@ -184,12 +185,12 @@ def table(rows: list[dict[str, Any]], fitted: list[dict[str, Any]]) -> str:
                     f"| {row['gain_per_s']:.2f} | {shares} | {took} |")
     if not any(row["motion"] == "figaroh" for row in rows):
         text += ["", figaroh_trajectory.ABSENT]
-    text += ["", "Then every motion is driven by true arms whose masses, centres of mass and inertias differ by up to 30 % from the "
-             "model (Pinocchio gives the torques; friction and noise as in the benchmark `inertia`), and fitted by `--motion model "
-             "--inertia fit`. Width of base parameters: geometric mean of half widths reached over those of the model alone. Width "
-             "times root of time is what a motion is worth per second of robot time: averaging makes widths fall with that root. "
-             "Reached over foretold: of base parameters that are told, with noise and friction known to the design; median, and "
-             "where 80 % lie. Goals: friction within 2 %, base parameters covered.", "",
+    text += ["", "Then every motion is driven by true arms whose masses, centres of mass and inertias differ by up to 30 % from "
+             "the model (Pinocchio gives the torques; friction and noise as in the benchmark `inertia`), and fitted by "
+             "`--motion model --inertia fit`. Width of base parameters: geometric mean of half widths reached over those of "
+             "the model alone. Times root of s: what a motion is worth per second of robot time, since averaging makes widths "
+             "fall with that root. Reached over foretold: of base parameters that are told, with noise and friction known to "
+             "the design; median, and where 80 % lie. Goals: friction within 2 %, base parameters covered.", "",
              "| arm | motion | friction error %, median (worst) | Coulomb, viscous half width % | friction covered % | base "
              "covered % | base told | width of base % | times root of s | reached over foretold |",
              "|---|---|---|---|---|---|---|---|---|---|"]

@@ -12,8 +12,8 @@ import numpy as np
 from stribeck.experiments.excitation.allowance import Allowance
 from tests.judges import Pinocchio
 
-ABSENT = ("figaroh is not installed here, so its trajectories are missing: `pip install --no-deps --target FOLDER figaroh ndcurves "
-          "cyipopt numdifftools meshcat`, and what these need, with FOLDER on PYTHONPATH.")
+ABSENT = ("figaroh is not installed here, so its trajectories are missing: `pip install --no-deps --target FOLDER figaroh "
+          "ndcurves cyipopt numdifftools meshcat`, and what these need, with FOLDER on PYTHONPATH.")
 _WAYPOINTS, _SECONDS = 5, 2.0       # its defaults: waypoints of a segment, and seconds between two of them
 _ATTEMPTS = 3                       # fresh starts for a segment that fails
 _CONFIG = """
@@ -45,7 +45,7 @@ def trajectory(allowance: Allowance, seconds: float, rate: float, samples: float
     except ImportError:
         return None, 0.0
 
-    class Trajectory(BaseOptimalTrajectory):        # type: ignore[misc]
+    class Trajectory(BaseOptimalTrajectory):
         def create_ipopt_problem(self, *given: Any) -> Any:
             return BaseTrajectoryIPOPTProblem(self, *given)
 
@@ -58,7 +58,7 @@ def trajectory(allowance: Allowance, seconds: float, rate: float, samples: float
     config = Path(tempfile.mkdtemp()) / "figaroh.yaml"
     config.write_text(_CONFIG.format(names=list(mechanism.names), rate=samples, turns=turns, attempts=_ATTEMPTS,
                                      waypoints=_WAYPOINTS, seconds=_SECONDS), encoding="utf-8")
-    np.random.seed(0)           # its own generator
+    np.random.seed(0)           # noqa: NPY002 - what it draws from
     began = time.perf_counter()
     with contextlib.redirect_stdout(io.StringIO()):
         made = Trajectory(robot, list(mechanism.names), str(config))

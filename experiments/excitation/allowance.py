@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.plans.clearance import depth_in_box, ways_are_clear
@@ -72,8 +73,8 @@ class Allowance:
             name, unit = self.design.mechanism.names[j], self.design.mechanism.unit(j)
             raise PlanError(f"{self.design.arm.path}: at home gravity asks {held[j]:.3g} {unit} of {name}; excitation allows "
                             f"{self.torque[j]:.3g} {unit} there, so that masses may be {100.0 * WRONG_MASSES:.0f} % greater than "
-                            f"the model's and friction still fits into the limit of {self.design.limits.torque[j]:g} {unit}; move "
-                            f"workspace.home, or raise joints.{key_of(name)}.torque if the drive can")
+                            f"the model's and friction still fits into the limit of {self.design.limits.torque[j]:g} {unit}; "
+                            f"move workspace.home, or raise joints.{key_of(name)}.torque if the drive can")
 
     def of_torques(self, tau: Array) -> tuple[float, Array]:
         """Cost of torques (N, n), and its slope."""
@@ -114,6 +115,6 @@ class Allowance:
                 "velocity": np.abs(course.dq).max(axis=0) / self.velocity,
                 "acceleration": np.abs(course.ddq).max(axis=0) / self.acceleration, "torque": tau / self.torque}
 
-    def blocked(self, corners: Array) -> Array:
+    def blocked(self, corners: Array) -> NDArray[np.bool_]:
         """Which straight ways between corners (K + 1, n) leave the box or bring shapes together, shape (K,)."""
         return ~ways_are_clear(self.design.arm, self.design.mechanism, corners[:-1], corners[1:])

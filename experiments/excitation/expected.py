@@ -85,7 +85,8 @@ def told(information: MotionInformation, before: Array, course: Course) -> Told:
     for j, (name, guess) in enumerate(zip(information.mechanism.names, information.guesses, strict=True)):
         values = np.array([guess.coulomb, guess.static, 1.0, guess.viscous, guess.coulomb_coefficient])
         tau = np.abs(inverse_dynamics(information.mechanism, course.q, course.dq, course.ddq))[:, j]
-        band = max(float(information.band(after, j, guess.velocity * _SPEEDS, float(load)).max()) for load in (tau.min(), tau.max()))
+        band = max(float(information.band(after, j, guess.velocity * _SPEEDS, float(load)).max())
+                   for load in (tau.min(), tau.max()))
         passes = course.times * (1 + int(np.count_nonzero(np.diff(np.sign(course.dq[:, j])))))
         found.append(ExpectedPrecision(name, "stribeck", "torque", passes, band, {
             key: float(_NORMAL * error / value) for key, error, value in zip(PARAMETERS, friction[j], values, strict=True)}))

@@ -11,6 +11,7 @@ References
 Swevers et al., IEEE Trans. Robotics and Automation 13 (1997) 730; Park, Robotica 24 (2006) 625 (boundary conditions).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -79,7 +80,7 @@ class RestToRest:
     def sampled(self, rate: float, phase: float = 0.5) -> "Sampled":
         """Its samples of one period at about a rate [Hz], the first after a part of the time between two."""
         count = max(4 * self.harmonics, round(rate * self.period))
-        t = self.period / count * (np.arange(count) + phase)
+        t: Array = np.asarray(self.period / count * (np.arange(count) + phase), dtype=np.float64)
         w, (u, v) = self.frequencies, self._free
         s, c = np.sin(np.outer(t, w)), np.cos(np.outer(t, w))
         return Sampled(self, t, self.period / count, (
@@ -94,7 +95,7 @@ class Sampled:
     series: RestToRest
     t: Array
     dt: float
-    bases: tuple[Array, Array, Array]
+    bases: Sequence[Array]
 
     def course(self, x: Array) -> Course:
         """The motion of all joints."""

@@ -1,8 +1,8 @@
 """The search for the motion that tells most in a given robot time: gradient ascent from random motions, walls as costs.
 
 The gain of `motion_information` less the cost of leaving an `Allowance` is climbed with slopes (L-BFGS). Shapes have no slopes:
-where a motion brings some together, a cost pulls those samples towards the start, and the climb goes on. What still leaves a limit
-is shrunk towards the start, where nothing moves and everything is allowed.
+where a motion brings some together, a cost pulls those samples towards the start, and the climb goes on. What still leaves a
+limit is shrunk towards the start, where nothing moves and everything is allowed.
 """
 
 from collections.abc import Sequence
@@ -96,8 +96,8 @@ class Search:
             if found and (best is None or found.gain > best.gain):
                 best = found
         if best is None:
-            raise PlanError(f"{self.allowance.design.arm.path}: no motion around home keeps all limits, the workspace box and the "
-                            "shapes of the model apart; move workspace.home, or widen the box")
+            raise PlanError(f"{self.allowance.design.arm.path}: no motion around home keeps all limits, the workspace box and "
+                            "the shapes of the model apart; move workspace.home, or widen the box")
         return best
 
     def _clear(self, trial: Found, effort: float) -> Found:

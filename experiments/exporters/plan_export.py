@@ -47,7 +47,10 @@ def sampled(plan: Plan, limits: Limits, rate: float) -> Trajectory:
 
 
 def knots(plan: Plan, limits: Limits) -> Trajectory:
-    """Set-points where acceleration changes, close together on swings and waves; cubics give what lies between, but for 2e-6 of a swing."""
+    """Set-points where acceleration changes, close together on swings and waves; cubics give what lies between.
+
+    They do so but for 2e-6 of a swing, and 4e-6 of the amplitude of a wave's highest harmonic.
+    """
     _refuse_ramps(plan)
     times: list[Array] = []
     for start, segment in plan.legs():

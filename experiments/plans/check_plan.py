@@ -17,7 +17,7 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.log.run import BREAKAWAY, EXCITATION, FIT, TO_START, VALIDATION, arm_sha256
 from stribeck.ident.model.mechanism import Mechanism
 
-KINDS = {VALIDATION: ("swing",), EXCITATION: ("wave",), BREAKAWAY: ("ramp",)}      # of segments that serve a purpose; strokes and sweeps all others
+KINDS = {VALIDATION: ("swing",), EXCITATION: ("wave",), BREAKAWAY: ("ramp",)}   # segments that serve a purpose; others: strokes
 _THERE = 0.02           # rad or m from the start of a plan at which a joint counts as there
 _SWAY = 1e-3            # rad or m by which a joint that is held may stray
 

@@ -36,7 +36,8 @@ def check_wave(segment: Segment, start: Array, bounds: Bounds) -> float:
     needed = run_on(speed, limits.acceleration, bounds.silent) * segment.moving(start)
     _refuse(segment, bounds, "comes nearer to a position limit than", needed - gap, -gap, -needed, "")
     begins = np.abs(motion(np.array([1e-6 * motion.period]))[1][0])
-    _refuse(segment, bounds, "begins at a speed of", begins - _AT_REST * limits.velocity, begins, _AT_REST * limits.velocity, "/s")
+    still = _AT_REST * limits.velocity
+    _refuse(segment, bounds, "begins at a speed of", begins - still, begins, still, "/s")
     _refuse(segment, bounds, "has a speed of", np.abs(ds).max(axis=0) - limits.velocity, speed, limits.velocity, "/s")
     hardest = np.abs(motion.accelerations(t)).max(axis=0)
     _refuse(segment, bounds, "has an acceleration of", hardest - limits.acceleration, hardest, limits.acceleration, "/s²")

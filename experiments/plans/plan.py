@@ -4,8 +4,8 @@ A plan is a chain of straight segments in joint space; each starts where the one
 brings all joints to a posture; a *stroke* moves one joint at a constant speed, a *sweep* several joints at once,
 each at a constant speed of its own. The segment that retraces another says so with ``mirror_of``. In a *swing* every
 joint goes to and fro between start and target, as a cosine, as often as it is told to. In a *wave* every joint follows a Fourier
-series of its own and comes back to where it started. In a *ramp* the arm rests, then the torque of one joint grows until it moves,
-and the joint is brought back.
+series of its own and comes back to where it started. In a *ramp* the arm rests, then the torque of one joint grows until it
+moves, and the joint is brought back.
 """
 
 from collections.abc import Iterator

@@ -86,8 +86,8 @@ def options_for(chosen: ChosenRuns, options: Options) -> Options:
     try:
         return replace(options, motion="model")
     except InputError as error:
-        raise InputError(f"{excited.label} is excitation, which is general motion (--motion model), and round trips beside it are "
-                         f"fitted as that, too: {error}; or fit the round trips alone, by naming their run folders") from None
+        raise InputError(f"{excited.label} is excitation, which is general motion (--motion model), and round trips beside it "
+                         f"are fitted as that, too: {error}; or fit the round trips alone, by naming their folders") from None
 
 
 def _check_one_arm(runs: Sequence[Run]) -> None:

@@ -52,8 +52,8 @@ def runs_before(after: Path | None, arm: "ArmFile", experiment: str) -> "list[Ru
     runs = [run for path in find_runs(after, FITTED) if (run := load_run(path)).purpose != BREAKAWAY]
     for run in runs:
         if arm_sha256(run.arm, "tool") != arm_sha256(arm, "tool"):
-            raise InputError(f"{run.path} was recorded with another arm file or model than {arm.path}, beyond its tool; it cannot be "
-                             "fitted together with the excitation")
+            raise InputError(f"{run.path} was recorded with another arm file or model than {arm.path}, beyond its tool; it "
+                             "cannot be fitted together with the excitation")
     return runs
 
 
@@ -72,7 +72,8 @@ def show_told(text: "Console", plan: "Plan", arm: "ArmFile", known: "Sequence[Ru
                "half of what the model leaves open, or better")
     text.print(fitted(friction_table(told), text.width))
     best = sorted(told.base.items(), key=lambda one: one[1][1])
-    words = "; ".join(f"{name.partition(' ')[0]}{' and others' * (' ' in name)} ± {width:.2g}" for name, (width, _) in best[:_SHOWN])
+    words = "; ".join(f"{name.partition(' ')[0]}{' and others' * (' ' in name)} ± {width:.2g}"
+                      for name, (width, _) in best[:_SHOWN])
     text.print(f"base      best told: {words}")
     return {"gain_nat": round(told.gain, 3), "earlier_nat": round(told.earlier, 3), "condition": round(told.condition, 4),
             "room": {kind: {"joint": joint, "free": round(part, 6)} for kind, (joint, part) in room.items()},
@@ -82,8 +83,8 @@ def show_told(text: "Console", plan: "Plan", arm: "ArmFile", known: "Sequence[Ru
 
 def friction_table(told: "Told") -> Table:
     """Expected 95 % half widths of every joint's friction, in per cent."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title="expected 95 % half widths in per cent, should friction grow with torque",
-                  title_justify="left", title_style="")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left", title_style="",
+                  title="expected 95 % half widths in per cent, should friction grow with the transmitted torque")
     for heading in ("joint", "friction", "Coulomb", "static", "w_s", "viscous", "Coulomb/load", "passes between reversals"):
         table.add_column(heading, justify="left" if heading == "joint" else "right")
     for one in told.friction:

@@ -192,7 +192,8 @@ def plan(arm: ArmArgument = "lab6",
         raise InputError(f"{given} for round trips; leave {'it' if excites else 'them'} out with --experiment {experiment}")
     goal = first_goal(*wanted) if any(wanted) else None
     known = runs_before(after, arm_file, experiment)
-    made = plan_experiment(experiment, method, arm_file, split(joints), seed, goal, motion_time(budget) if excites else None, known)
+    made = plan_experiment(experiment, method, arm_file, split(joints), seed, goal, motion_time(budget) if excites else None,
+                           known)
     _show(text, made, arm_file, mechanism)
     further = show_told(text, made, arm_file, known) if excites else {}
     if goal:

@@ -88,8 +88,9 @@ def motion_table(plans: "list[Plan]", arm: "ArmFile", mechanism: "Mechanism") ->
     """Which joints will move, how far and how fast, beside their limits."""
     limits, legs = arm.limits(mechanism), [leg for plan in plans for leg in plan.legs()]
     places = np.concatenate([corner_points(start, segment) for start, segment in legs])
-    fastest = np.max([(1.0 if segment.wave else np.abs(np.array(segment.target) - start))
-                      * motion_profile(start, segment, mechanism.names, limits).fastest for start, segment in legs], axis=0)
+    ways = [np.ones(mechanism.n) if segment.wave else np.abs(np.array(segment.target) - start) for start, segment in legs]
+    fastest = np.max([way * motion_profile(start, segment, mechanism.names, limits).fastest
+                      for way, (start, segment) in zip(ways, legs, strict=True)], axis=0)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=f"{arm.name} will move", title_justify="left", title_style="")
     for heading in ("joint", "from", "to", "limits", "at up to", "limit", "torque limit"):
         table.add_column(heading, justify="left" if heading == "joint" else "right")

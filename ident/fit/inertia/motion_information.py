@@ -96,7 +96,7 @@ class JointGuess:
 
 @dataclass(frozen=True)
 class Course:
-    """Motion of all joints at even times: positions, velocities and accelerations (N, n), the time between two [s], and how often."""
+    """Motion of all joints: positions, velocities, accelerations (N, n) at times `dt` [s] apart, and how often it is driven."""
 
     q: Array
     dq: Array
@@ -214,7 +214,8 @@ class MotionInformation:
         tau = np.einsum("jpn,p->jn", Y, self._theta)
         for j, guess in enumerate(self.guesses):
             own = course.q[:, j], course.dq[:, j], course.ddq[:, j], guess.load(tau[j])
-            X = np.vstack((self._moves(j, own[1]) * (self._root.T @ Y[j, self.base.independent]), self._columns(j, *own)))
+            base = self._moves(j, own[1]) * (self._root.T @ Y[j, self.base.independent])
+            X = np.vstack((base, self._columns(j, *own)))
             v = guess.within**2 / (INDEPENDENT * course.dt)
             Z = course.times * _whitened(X, passes[j], v, guess.level**2)
             at = self.rows_of(j)
@@ -230,8 +231,8 @@ class MotionInformation:
     def _columns(self, j: int, q: Array, dq: Array, ddq: Array, load: Array) -> Array:
         """Columns of friction and of what is fitted along, shape (14, N); at rest they vanish.
 
-        Among the latter are another fall from static friction (Tustin's) and a bend of the viscous part: which law it is, is found
-        out, too.
+        Among the latter are another fall from static friction (Tustin's) and a bend of the viscous part: which law it is, is
+        found out, too.
         """
         guess = self.guesses[j]
         size = guess.coulomb
@@ -244,8 +245,8 @@ class MotionInformation:
         beside = np.vstack((np.full(len(q), size), rotor * ddq, guess.viscous * np.abs(dq), other, waves))
         return np.asarray(counts * np.vstack((friction, beside)))
 
-    def gain_and_slope(self, course: Course, before: Array,
-                       cost: TorqueCost | None = None, passes: Sequence[Groups] | None = None) -> tuple[float, float, tuple[Array, Array, Array]]:
+    def gain_and_slope(self, course: Course, before: Array, cost: TorqueCost | None = None,
+                       passes: Sequence[Groups] | None = None) -> tuple[float, float, tuple[Array, Array, Array]]:
         """The gain of a motion over what was known, a cost of its torques, and slopes of gain less cost.
 
         Parameters
@@ -257,8 +258,8 @@ class MotionInformation:
         cost : callable, optional
             Of torques without friction.
         passes : sequence of ndarray of int, shape (N,)
-            Of each joint, which pass between reversals its samples belong to; default: as the motion has them. Where they are held
-            the gain has no leaps.
+            Of each joint, which pass between reversals its samples belong to; default: as the motion has them. Where they are
+            held the gain has no leaps.
 
         Returns
         -------
@@ -267,39 +268,52 @@ class MotionInformation:
         slopes : tuple of ndarray, shape (N, n)
             Of gain less cost by q, dq and ddq of every sample.
         """
-        Y, joints = self._torque_rows(course), range(self.mechanism.n)
+        Y = self._torque_rows(course)
         total, rows = self._sums(course, Y, passes or passes_of(course))
         total += before
-        at = slice(self.asked, None)
-        W = np.linalg.inv(total)
-        W[at, at] -= np.linalg.inv(total[at, at])
+        beside = slice(self.asked, None)
+        W = np.linalg.inv(total)                    # d gain = tr(W X' V^-1 dX)
+        W[beside, beside] -= np.linalg.inv(total[beside, beside])
         tau = np.einsum("jpn,p->jn", Y, self._theta)
         spent, by_torque = cost(tau.T) if cost else (0.0, np.zeros_like(tau.T))
-        weights, b = np.zeros_like(Y), len(self.base.independent)
-        slopes = [np.zeros_like(course.q) for _ in range(3)]
-        for j in joints:
-            own = [course.q[:, j], course.dq[:, j], course.ddq[:, j], self.guesses[j].load(tau[j])]
-            at_j = self.rows_of(j)
-            G = W[np.ix_(at_j, at_j)] @ rows[j][1]
-            weights[j, self.base.independent] = self._moves(j, own[1]) * (self._root @ G[:b])
-            dm = (self._moves(j, own[1] + _STEP) - self._moves(j, own[1])) / _STEP
-            slopes[1][:, j] += dm * np.einsum("bn,bn->n", G[:b], self._root.T @ Y[j, self.base.independent])
-            here, moved = rows[j][0][b:], list[Array]()
-            for k in range(4):
-                there = [values + (_STEP if k == i else 0.0) for i, values in enumerate(own)]
-                moved.append(np.einsum("cn,cn->n", G[b:], self._columns(j, *there) - here) / _STEP)
-            for slope, part in zip(slopes, moved, strict=False):
+        by_regressor, slopes = np.zeros_like(Y), (np.zeros_like(course.q), np.zeros_like(course.q), np.zeros_like(course.q))
+        for j, (X, Z) in enumerate(rows):
+            at = self.rows_of(j)
+            own, by_load = self._own_slopes(j, course, tau[j], Y[j], X, W[np.ix_(at, at)] @ Z, by_regressor[j])
+            for slope, part in zip(slopes, own, strict=True):
                 slope[:, j] += part
-            weights[j] += (moved[3] * tau[j] / own[3] - by_torque[:, j]) * self._theta[:, None]
-        here = np.einsum("jpn,jpn->n", weights, Y)
+            by_regressor[j] += (by_load * tau[j] / self.guesses[j].load(tau[j]) - by_torque[:, j]) * self._theta[:, None]
+        self._through_regressor(course, Y, by_regressor, slopes)
+        return self.gain(total, before), spent, slopes
+
+    def _own_slopes(self, j: int, course: Course, tau: Array, Y: Array, X: Array, G: Array,
+                    by_regressor: Array) -> tuple[tuple[Array, ...], Array]:
+        """Slopes through the columns of a joint's rows, of which G are the slopes, by its own q, dq and ddq, and by its load.
+
+        What goes by the regressor is put into `by_regressor`, shape (10 n, N).
+        """
+        b, independent = len(self.base.independent), self.base.independent
+        own = [course.q[:, j], course.dq[:, j], course.ddq[:, j], self.guesses[j].load(tau)]
+        moved = []
+        for k in range(len(own)):
+            there = [values + (_STEP if k == i else 0.0) for i, values in enumerate(own)]
+            moved.append(np.einsum("cn,cn->n", G[b:], self._columns(j, *there) - X[b:]) / _STEP)
+        counts = self._moves(j, own[1])
+        by_regressor[independent] = counts * (self._root @ G[:b])
+        more = (self._moves(j, own[1] + _STEP) - counts) / _STEP
+        moved[1] = moved[1] + more * np.einsum("bn,bn->n", G[:b], self._root.T @ Y[independent])
+        return tuple(moved[:3]), moved[3]
+
+    def _through_regressor(self, course: Course, Y: Array, by_regressor: Array, slopes: tuple[Array, Array, Array]) -> None:
+        """Add what follows from slopes by every element of the regressor, shape (n, 10 n, N)."""
+        here = np.einsum("jpn,jpn->n", by_regressor, Y)
         for k, slope in enumerate(slopes):
-            for j in joints:
+            for j in range(self.mechanism.n):
                 motion = [course.q, course.dq, course.ddq]
                 motion[k] = motion[k].copy()
                 motion[k][:, j] += _STEP
                 there = torque_regressor(self.mechanism, *motion).transpose(1, 2, 0)
-                slope[:, j] += (np.einsum("jpn,jpn->n", weights, there) - here) / _STEP
-        return self.gain(total, before), spent, (slopes[0], slopes[1], slopes[2])
+                slope[:, j] += (np.einsum("jpn,jpn->n", by_regressor, there) - here) / _STEP
 
 
 def passes_of(course: Course) -> list[Groups]:

@@ -1,4 +1,4 @@
-"""Excitation: a periodic motion that keeps every limit, tells more than other motion, and is fitted with what else was recorded."""
+"""Excitation: a periodic motion that keeps every limit, tells more than other motion, and is fitted with other runs."""
 
 import json
 from dataclasses import replace
@@ -72,7 +72,8 @@ class TestPlan:
         assert (np.abs(ddq) <= 1.001 * ACCELERATION_SHARE * limits.acceleration).all()
         heavy = replace(mechanism, mass=(1.0 + WRONG_MASSES) * mechanism.mass, inertia=(1.0 + WRONG_MASSES) * mechanism.inertia)
         weight = np.abs(inverse_dynamics(heavy, q, dq, ddq))
-        rubbed = [one.friction(np.abs(dq[:, j]), weight[:, j]) for j, one in enumerate(guesses(Design.of(lab6, None, ConstantSpeed())))]
+        expected = guesses(Design.of(lab6, None, ConstantSpeed()))
+        rubbed = [one.friction(np.abs(dq[:, j]), weight[:, j]) for j, one in enumerate(expected)]
         assert (weight + np.transpose(rubbed) <= 1.001 * limits.torque).all()
         low, high = np.transpose(lab6.workspace.box)
         origins = joint_origins(mechanism, q)[:, 1:]
@@ -111,7 +112,7 @@ class TestPlan:
     def test_it_goes_through_its_file_and_out_to_other_software(self, lab6, plan, tmp_path):
         write_plan(plan, tmp_path / "plan.toml")
         assert read_plan(tmp_path / "plan.toml") == plan
-        start, segment, motion = wave_of(plan)
+        start, _, motion = wave_of(plan)
         for name in ("plan.csv", "plan.json"):
             plan_writer(Path(name))(plan, tmp_path / name, lab6)
         table = np.genfromtxt(tmp_path / "plan.csv", delimiter=",", names=True)

@@ -19,7 +19,8 @@ W = 2.0 * np.pi / 8.0 * np.arange(1, 5)
 def arm():
     mechanism = load_mechanism("lab6")
     levels = (6.5, 6.5, 4.0, 1.4, 1.4, 1.4)
-    return MotionInformation(mechanism, tuple(JointGuess(c, 1.4 * c, 0.05, 1.3 * c, 0.08, 1.5, 0.02 * c, 0.01 * c) for c in levels))
+    return MotionInformation(mechanism, tuple(
+        JointGuess(c, 1.4 * c, 0.05, 1.3 * c, 0.08, 1.5, 0.02 * c, 0.01 * c) for c in levels))
 
 
 def series(seed: int, rate: float = 25.0, seconds: float = 8.0):
