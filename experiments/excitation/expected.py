@@ -12,6 +12,7 @@ from stribeck.ident.fit.inertia.motion_information import FRICTION as PARAMETERS
 from stribeck.ident.fit.inertia.motion_information import Course, JointGuess, MotionInformation
 from stribeck.ident.fit.information import LOADED, STATIC, STRIBECK, VISCOUS, ExpectedNoise, ExpectedPrecision
 from stribeck.ident.log.motion.filtered_motion import filtered
+from stribeck.ident.log.motion.low_pass import low_pass
 from stribeck.ident.log.run import Run
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.mechanism import Mechanism
@@ -48,7 +49,8 @@ def told_by_runs(runs: Sequence[Run], mechanisms: Sequence[Mechanism], informati
     log = filtered(runs, mechanisms)
     step = max(1, round(1.0 / (_RATE * log.dt)))
     for part in log.stretches:
-        total += information.told(Course(part.q[::step], part.dq[::step], part.ddq[::step], step * log.dt))
+        ddq = low_pass(part.ddq, log.bandwidth * log.dt)        # as the fit sees it: noise of positions tells nothing
+        total += information.told(Course(part.q[::step], part.dq[::step], ddq[::step], step * log.dt))
     return total
 
 

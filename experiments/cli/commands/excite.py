@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from stribeck.ident.arm.arm_file import ArmFile
     from stribeck.ident.log.run import Run
 
+SEEKING = "design    the motion that tells most is sought; that takes about a minute"
+_LEAST, _MOST = 8.0, 1800.0     # s of robot time
 _TOLD = 0.5             # of its deviation before, below which a base parameter counts as told
 _SHOWN = 6              # base parameters
 
@@ -34,9 +36,6 @@ def motion_time(budget: str | None) -> float | None:
     if not _LEAST <= whole <= _MOST:
         raise InputError(f"--budget {budget}: excitation takes {_LEAST:g} s to {_MOST / 60.0:g} min of robot time")
     return whole - 2.0 * DWELL
-
-
-_LEAST, _MOST = 8.0, 1800.0     # s of robot time
 
 
 def runs_before(after: Path | None, arm: "ArmFile", experiment: str) -> "list[Run]":

@@ -165,7 +165,7 @@ def plan(arm: ArmArgument = "lab6",
     from dataclasses import asdict
 
     from stribeck.drivers.connect import check_kind
-    from stribeck.experiments.cli.commands.excite import motion_time, runs_before, show_told
+    from stribeck.experiments.cli.commands.excite import SEEKING, motion_time, runs_before, show_told
     from stribeck.experiments.cli.screen.tables import fitted
     from stribeck.experiments.cli.screen.text import checked_against, forecast_table
     from stribeck.experiments.exporters.plan_export import plan_writer
@@ -192,6 +192,8 @@ def plan(arm: ArmArgument = "lab6",
         raise InputError(f"{given} for round trips; leave {'it' if excites else 'them'} out with --experiment {experiment}")
     goal = first_goal(*wanted) if any(wanted) else None
     known = runs_before(after, arm_file, experiment)
+    if excites:
+        text.print(SEEKING)
     made = plan_experiment(experiment, method, arm_file, split(joints), seed, goal, motion_time(budget) if excites else None,
                            known)
     _show(text, made, arm_file, mechanism)
@@ -222,7 +224,7 @@ def run(arm: ArmArgument = "lab6",
         yes: YesOption = False, as_json: JsonOption = False) -> None:
     """Move and record, without fitting."""
     from stribeck.drivers.connect import connect
-    from stribeck.experiments.cli.commands.excite import motion_time, runs_before, show_told
+    from stribeck.experiments.cli.commands.excite import SEEKING, motion_time, runs_before, show_told
     from stribeck.experiments.methods.lowest_speed_search import lowest_sentence
     from stribeck.experiments.methods.registry import DEFAULT, ROUND_TRIPS, UNTIL, plan_experiment
     from stribeck.experiments.plans.check_plan import check_plan
@@ -250,6 +252,8 @@ def run(arm: ArmArgument = "lab6",
         raise InputError("--budget is for --experiment excitation here; a campaign of round trips has it in stribeck calibrate")
     device = connect(arm_file, seed)     # a driver that cannot be set up is refused before anything is written
     _greet(text, arm_file, mechanism, folder)
+    if excites:
+        text.print(SEEKING)
     made = read_plan(plan) if plan else plan_experiment(experiment, method, arm_file, split(joints), seed,
                                                         time=motion_time(budget) if excites else None, after=known)
     check_plan(made, arm_file, mechanism)

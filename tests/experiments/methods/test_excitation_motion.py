@@ -16,6 +16,8 @@ from stribeck.experiments.exporters.plan_export import plan_writer
 from stribeck.experiments.methods.excitation_motion import foretold, plan_excitation
 from stribeck.experiments.methods.validation_motion import plan_validation
 from stribeck.experiments.plans.check_plan import check_plan
+from stribeck.experiments.plans.check_segment import Bounds
+from stribeck.experiments.plans.check_wave import check_wave
 from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, Wave, course, motion_profile
 from stribeck.experiments.plans.plan import Plan, read_plan, write_plan
 from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed, Design
@@ -25,6 +27,8 @@ from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
 from stribeck.ident.fit.inertia.motion_information import Course, MotionInformation
 from stribeck.ident.fit.joint.options import Options
+from stribeck.ident.identification.choose_runs import choose_runs
+from stribeck.ident.identification.reduce_runs import reduce_runs
 from stribeck.ident.identify import identify
 from stribeck.ident.log.run import EXCITATION, load_run
 from stribeck.ident.model.dynamics import inverse_dynamics, joint_origins
@@ -141,6 +145,16 @@ class TestRefusals:
         jerk = tuple((row[0] + 0.02, *row[1:]) for row in segment.wave.sines)
         self.refused(lab6, plan, "begins at a speed of", sines=jerk)
 
+    def test_waves_that_pass_a_limit_should_the_computer_fall_silent(self, lab6, plan):
+        mechanism, (start, segment, motion) = load_mechanism(lab6), wave_of(plan)
+        limits = lab6.limits(mechanism)
+        q = start + motion(np.linspace(0.0, motion.duration, 2001))[0]
+        near = np.column_stack((q.min(axis=0) - 0.03, q.max(axis=0) + 0.03))
+        close = replace(limits, position=near)
+        assert check_wave(segment, start, Bounds(mechanism, close, 0.0)) == pytest.approx(0.03, abs=1e-3)
+        with pytest.raises(PlanError, match="should the computer fall silent"):
+            check_wave(segment, start, Bounds(mechanism, close, 0.3))
+
     def test_waves_that_are_none(self, lab6, plan):
         _, segment, _ = wave_of(plan)
         self.refused(lab6, plan, "a row for each of the 6 joints", sines=segment.wave.sines[1:])
@@ -198,7 +212,11 @@ class TestFit:
     def test_round_trips_beside_it_are_fitted_along(self, pair, recorded, make_plan, tmp_path):
         trips = make_plan(pair, speeds=(0.8, 0.4, 0.2, 0.1))
         beside = load_run(drive_plan(pair, trips, tmp_path, seed=1))
-        result = identify([recorded, beside], Options(inertia="fit", law="coulomb-viscous", load="none"))
+        options = Options(inertia="fit", law="coulomb-viscous", load="none")
+        reduced = reduce_runs(choose_runs([recorded, beside]), options)
+        assert len(reduced.reductions[0].points) == 0
+        assert reduced.points["speed"].dtype == np.float64          # of the round trips, whatever runs without any bring
+        result = identify([recorded, beside], options)
         assert set(result.points["run"]) == {recorded.label, beside.label}
 
 
