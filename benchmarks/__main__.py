@@ -29,6 +29,7 @@ BENCHMARKS = {
     "foreign": "an arm that a simulator of other hands drives along our plan, with friction of many kinds: errors, bands, claims",
     "inertia": "arms whose models are up to 30 % wrong: friction, load parts and base parameters from general motion",
     "transmissions": "wrists whose motors move several joints: the motors' friction told from that of the joints",
+    "excitation": "periodic excitation against other motion of the same time, and beside figaroh's: intervals reached, foretold",
     "real": "real logs side by side: what stribeck finds, what was published, and how well others do on them",
     "lack_of_fit": "how often a right law is called wrong, a wrong one is found out, and the widened band holds the truth",
     "mutations": "damaged arm files, models, runs, calibrations and logs: tracebacks, hangs, memory, changed files",

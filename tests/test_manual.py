@@ -62,6 +62,10 @@ def test_other_software(folder: Path) -> None:
     run_page("other-software", folder)
 
 
+def test_excitation(tmp_path: Path) -> None:
+    run_page("excitation", tmp_path)
+
+
 def test_judging(folder: Path) -> None:
     run_page("judging", folder)
 

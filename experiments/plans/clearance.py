@@ -95,6 +95,11 @@ def _in_box(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array) -> 
     return clear
 
 
+def depth_in_box(arm: ArmFile, mechanism: Mechanism, q: Array) -> Array:
+    """How far all points of the arm stay inside its box in postures (K, n), shape (K,) [m]; negative is outside."""
+    return _depth(arm, mechanism, q, q, 1)
+
+
 def _depth(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array, places: int) -> Array:
     """How far all points stay inside the box at so many places along each way, shape (K,) [m]; negative is outside."""
     s = np.linspace(0.0, 1.0, places)[:, None, None]

@@ -5,7 +5,7 @@ import numpy as np
 from stribeck.drivers.connect import holds_in_silence
 from stribeck.drivers.wire.axis import BRAKE_CLOSES
 from stribeck.drivers.wire.drive_keys import LinkKeys
-from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, Swing, Trapezoid
+from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, Swing, Trapezoid, Wave
 from stribeck.ident.arm.arm_file import ArmFile, Limits
 from stribeck.ident.arrays import Array
 from stribeck.ident.model.dynamics import inverse_dynamics
@@ -16,7 +16,8 @@ MAX_RIGID_SHARE = MAX_GRAVITY_SHARE = 1.0 - FRICTION_SHARE
 PLANNED_SHARE = MAX_RIGID_SHARE - 0.02      # of weight and inertia: drives overshoot a little, and what they report is noisy
 _RAMP = np.array([0.0, 0.5, 1.0])       # parts of a ramp's way, and of the way between the ramps, that are looked at
 _CRUISE = np.linspace(0.0, 1.0, 5)
-_PASS = 8                   # places of a pass of a swing
+_PASS = 8                   # places of a pass of a swing,
+_HARMONIC = 16              # and of a period of the highest harmonic of a wave
 SILENT_CYCLES = 2           # beyond a watchdog's time: of a set-point on its way, and until a drive has looked at it
 
 
@@ -82,13 +83,17 @@ def strokes_share(mechanism: Mechanism, limits: Limits, start: Array, way: Array
                       (ACCELERATION_SHARE * limits.acceleration / size).min(axis=1))
 
 
-def motion_share(mechanism: Mechanism, limits: Limits, start: Array, target: Array, motion: Trapezoid | Swing) -> Array:
+def motion_share(mechanism: Mechanism, limits: Limits, start: Array, target: Array, motion: Trapezoid | Swing | Wave) -> Array:
     """The same for the motion of one segment, shape (n,)."""
     if motion.duration == 0.0:
         return np.zeros(mechanism.n)
     if isinstance(motion, Trapezoid):
         return ways_share(mechanism, limits, start[None], target[None], np.array([motion.speed]),
                           np.array([motion.acceleration]))[0]
+    if isinstance(motion, Wave):
+        t = motion.close(_HARMONIC)
+        return _share(mechanism, limits, start[None], np.ones((1, mechanism.n)), motion(t)[0][None], motion(t)[1][None],
+                      motion.accelerations(t)[None])[0]
     t = np.linspace(0.0, motion.duration, _PASS * int(motion.swings.max()) + 1)
     rate = np.pi * motion.swings / motion.duration
     s, ds = motion(t)

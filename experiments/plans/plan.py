@@ -3,8 +3,9 @@
 A plan is a chain of straight segments in joint space; each starts where the one before it ended. A *move*
 brings all joints to a posture; a *stroke* moves one joint at a constant speed, a *sweep* several joints at once,
 each at a constant speed of its own. The segment that retraces another says so with ``mirror_of``. In a *swing* every
-joint goes to and fro between start and target, as a cosine, as often as it is told to. In a *ramp* the arm rests, then the
-torque of one joint grows until it moves, and the joint is brought back.
+joint goes to and fro between start and target, as a cosine, as often as it is told to. In a *wave* every joint follows a Fourier
+series of its own and comes back to where it started. In a *ramp* the arm rests, then the torque of one joint grows until it
+moves, and the joint is brought back.
 """
 
 from collections.abc import Iterator
@@ -30,6 +31,27 @@ _LISTS = ("lowered", "predicted", "segments")      # one entry a line
 
 
 @dataclass(frozen=True)
+class Harmonics:
+    """Periodic motion of all joints: q_j(t) = start_j + sum over k of a_jk sin(2 pi k t / T) + b_jk (cos(2 pi k t / T) - 1).
+
+    Attributes
+    ----------
+    period : float
+        T [s].
+    periods : int
+        How many follow each other.
+    sines, cosines : tuple of tuple of float
+        a and b, a row a joint [rad or m].
+    """
+
+    period: float
+    periods: int
+    sines: tuple[tuple[float, ...], ...]
+    cosines: tuple[tuple[float, ...], ...]
+    __pydantic_config__: ClassVar[dict[str, object]] = {"extra": "forbid", "allow_inf_nan": False}
+
+
+@dataclass(frozen=True)
 class Segment:
     """One straight piece of a plan.
 
@@ -38,8 +60,8 @@ class Segment:
     id : int
         Its number, which the samples carry.
     kind : str
-        "move" (all joints), "stroke" (one joint at constant speed), "sweep" (several at once), "swing" (to and fro)
-        or "ramp" (of torque).
+        "move" (all joints), "stroke" (one joint at constant speed), "sweep" (several at once), "swing" (to and fro),
+        "wave" (periodic) or "ramp" (of torque).
     target : tuple of float
         Where all joints are at its end [rad or m].
     posture : int
@@ -56,10 +78,12 @@ class Segment:
         How often each joint passes between start and target in a swing; odd.
     rate, dwell : float, optional
         How fast the torque of a ramp grows, signed [N·m/s or N/s], after how long a rest [s].
+    wave : Harmonics, optional
+        The motion of a wave.
     """
 
     id: int
-    kind: Literal["move", "stroke", "sweep", "swing", "ramp"]
+    kind: Literal["move", "stroke", "sweep", "swing", "wave", "ramp"]
     target: tuple[float, ...]
     posture: int
     joint: str | None = None
@@ -69,7 +93,14 @@ class Segment:
     swings: tuple[int, ...] | None = None
     rate: float | None = None
     dwell: float | None = None
+    wave: Harmonics | None = None
     __pydantic_config__: ClassVar[dict[str, object]] = {"extra": "forbid", "allow_inf_nan": False}
+
+    def moving(self, start: Array) -> Array:
+        """Which joints it moves, shape (n,)."""
+        if self.wave is None:
+            return np.asarray(np.abs(np.array(self.target) - start) > 0.0)
+        return np.asarray(np.any(np.array(self.wave.sines), axis=1) | np.any(np.array(self.wave.cosines), axis=1))
 
     def speeds(self, start: Array, names: tuple[str, ...]) -> Array:
         """Speeds of all joints from `start`, constant or of a swing the highest, unsigned, shape (n,) [rad/s or m/s]."""
@@ -128,12 +159,19 @@ def write_plan(plan: Plan, path: Path) -> None:
 def plan_table(plan: Plan) -> dict[str, Any]:
     """The plan as plain data, with what is not set left out."""
     table = asdict(plan)
-    table["segments"] = [{key: list(value) if isinstance(value, tuple) else value for key, value in segment.items()
+    table["segments"] = [{key: _lists(value) for key, value in segment.items()
                           if value is not None and value is not False} for segment in table["segments"]]
     table["predicted"] = list(table["predicted"])
     if not table["lowered"]:
         del table["lowered"]
     return {"schema": SCHEMA, **{key: list(value) if isinstance(value, tuple) else value for key, value in table.items()}}
+
+
+def _lists(value: Any) -> Any:
+    """A value with lists in place of tuples."""
+    if isinstance(value, dict):
+        return {key: _lists(part) for key, part in value.items()}
+    return [_lists(part) for part in value] if isinstance(value, tuple) else value
 
 
 def read_plan(path: Path) -> Plan:

@@ -59,7 +59,8 @@ class ReducedRuns:
     @cached_property
     def points(self) -> pd.DataFrame:
         """Points of all runs."""
-        return pd.concat([reduction.points for reduction in self.reductions], ignore_index=True)
+        tables = [reduction.points for reduction in self.reductions if len(reduction.points)]      # none would take away types
+        return pd.concat(tables or [self.reductions[0].points], ignore_index=True)
 
     @cached_property
     def q(self) -> Array:
