@@ -15,10 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stribeck.drivers.arm import Array
+from stribeck.drivers.simulation.closed_loops import SOLIMP, ClosedLoops
 from stribeck.drivers.simulation.flexible_links import Beam, make_flexible
 from stribeck.drivers.simulation.truth import Truth, armature
 from stribeck.ident.arm.arm_file import ArmFile
+from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
+from stribeck.ident.model.files.closed_mujoco import closed_spec
 from stribeck.ident.model.files.link_inertia import add_point_mass
 from stribeck.ident.model.files.mimic_joints import hold_followers, last_link
 from stribeck.ident.model.files.urdf_mjcf import model_spec
@@ -71,6 +74,8 @@ class PhysicsModel:
         The joints.
     truth : Truth
         What the model was made by.
+    loops : ClosedLoops or None
+        What closes a chain, and moves with the drives.
     """
 
     model: "mujoco.MjModel"
@@ -78,10 +83,30 @@ class PhysicsModel:
     beams: dict[int, Beam]
     names: tuple[str, ...]
     truth: Truth
+    loops: ClosedLoops | None = None
+
+    def inertia(self, data: "mujoco.MjData") -> Array:
+        """Mass matrix of all degrees of freedom; of a closed chain, of its drives with what they move; after `stand`."""
+        model = self.model
+        M = np.zeros((model.nv, model.nv))
+        for column, unit in zip(M, np.eye(model.nv), strict=True):      # mj_fullM takes other arguments in every few versions
+            mujoco.mj_mulM(model, data, column, unit)
+        if self.loops is None:
+            return M
+        moves = self.loops.moves(data)
+        return np.asarray(moves.T @ M @ moves)
+
+    def held(self, data: "mujoco.MjData") -> Array:
+        """Torques of the drives that hold the arm where it stands, shape (n,), after `stand` and ``mj_fwdVelocity``."""
+        return np.asarray(data.qfrc_bias[self.axes.drives] if self.loops is None else self.loops.moves(data).T @ data.qfrc_bias)
 
     def stand(self, data: "mujoco.MjData", q: Array) -> None:
-        """Put the drives at q, shape (n,), at rest, and bend the springs as the links' weight does."""
+        """Put the drives at q, shape (n,), at rest, close loops, and bend the springs as the links' weight does."""
         model, axes = self.model, self.axes
+        if self.loops is not None:
+            self.loops.close(data, q)
+            mujoco.mj_fwdVelocity(model, data)
+            return
         data.qpos[axes.drives] = q
         for _ in range(_SETTLING):
             mujoco.mj_fwdPosition(model, data)
@@ -106,7 +131,10 @@ class PhysicsModel:
 def physics_model(arm: ArmFile, names: tuple[str, ...], truth: Truth) -> PhysicsModel:
     """The arm as it truly is: tool, payload, mass error, rotors, springs, stiff dry friction."""
     mujoco.set_mju_user_warning(_log.warning)        # else MuJoCo writes a file into the working directory
-    spec = model_spec(arm.model)
+    mechanism = load_mechanism(arm)
+    if mechanism.chain is not None:
+        return _closed_model(arm, closed_spec(mechanism.chain.whole), names, truth)
+    spec = closed_spec(mechanism) if arm.model.suffix.lower() == ".toml" else model_spec(arm.model)
     hold_followers(spec)
     link = last_link(spec)
     add_point_mass(link, arm.tool.mass, arm.tool.com)
@@ -125,16 +153,49 @@ def physics_model(arm: ArmFile, names: tuple[str, ...], truth: Truth) -> Physics
                 frictionloss=0.0, stiffness=joint.stiffness, damping=joint.stiffness_damping)
             if drive.frame is not None:
                 spring.set_frame(drive.frame)
+    model = _as_it_is(spec, truth)
+    return PhysicsModel(model, _axes(model, names, truth, beams), beams, names, truth)
+
+
+def _closed_model(arm: ArmFile, spec: "mujoco.MjSpec", names: tuple[str, ...], truth: Truth) -> PhysicsModel:
+    """The same of a closed chain, whose drives are some of its joints.
+
+    Raises
+    ------
+    InputError
+        If its truth has what only open chains can have.
+    """
+    for name, joint in zip(names, truth.joints, strict=True):
+        for knob in ("stiffness", "flexible_link"):
+            if getattr(joint, knob) is not None:
+                raise InputError(f"{arm.path}: simulation.joints.{name}.{knob}: elastic joints and links of closed chains are not "
+                                 "simulated; leave it out")
+        spec.joint(name).armature = armature(arm, name, joint)
+    if truth.payload.mass > 0.0:
+        raise InputError(f"{arm.path}: simulation.payload is a mass on the last link of an open chain; add it to a link of the "
+                         "mechanism, or take mass_error")
+    spec.option.gravity = list(arm.gravity)
+    spec.option.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
+    model = _as_it_is(spec, truth)
+    model.eq_solimp[:] = SOLIMP
+    drives = np.array([model.joint(name).id for name in names], dtype=int)
+    none = np.zeros(0, dtype=int)
+    loops = ClosedLoops(model, drives, np.setdiff1d(np.arange(model.nv), drives))
+    return PhysicsModel(model, Axes(drives, none, none, 0), {}, names, truth, loops)
+
+
+def _as_it_is(spec: "mujoco.MjSpec", truth: Truth) -> "mujoco.MjModel":
+    """The compiled model with the masses that the arm has, and stiff dry friction."""
     model = spec.compile()
     model.body_mass[:] *= 1.0 + truth.mass_error
     model.body_inertia[:] *= 1.0 + truth.mass_error
     model.jnt_limited[:] = 0
-    model.dof_solimp[:] = [0.9999, 0.9999, 0.001, 0.5, 2.0]
+    model.dof_solimp[:] = SOLIMP
     model.opt.integrator = mujoco.mjtIntegrator.mjINT_EULER        # takes damping at a step's end, whatever the file says
     model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_EULERDAMP)
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET      # a simulation that diverges reports nan instead
     mujoco.mj_setConst(model, mujoco.MjData(model))
-    return PhysicsModel(model, _axes(model, names, truth, beams), beams, names, truth)
+    return model
 
 
 def _spring(joint: str) -> str:

@@ -16,6 +16,7 @@ from stribeck.drivers.simulation.physics_model import physics_model
 from stribeck.drivers.simulation.simulated_drive import STANDSTILL
 from stribeck.drivers.simulation.truth import read_truth
 from stribeck.drivers.simulation.velocity_loop_tuning import tune
+from stribeck.drivers.simulation.weighing import Scales
 from stribeck.ident.arm.arm_file import ArmFile, check_against_model
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
@@ -137,17 +138,9 @@ class SimulatedArm:
 
     def _weigh(self, q: ArrayLike, dq: ArrayLike | None = None) -> tuple[Array, Array]:
         """Loads, and signed transmitted torques, each shape (N, n)."""
-        data = mujoco.MjData(self._physics.model)
-        out, q = [], np.atleast_2d(np.asarray(q, dtype=float))
-        for posture, rate in zip(q, np.zeros_like(q) if dq is None else np.atleast_2d(dq), strict=True):
-            data.qvel[:] = 0.0
-            self._physics.stand(data, posture)
-            data.qvel[self._physics.axes.drives] = rate
-            mujoco.mj_fwdVelocity(self._physics.model, data)
-            data.qacc[:] = 0.0
-            mujoco.mj_rnePostConstraint(self._physics.model, data)
-            out.append(self._loop.loads(data))
-        load, transmitted = np.array(out).swapaxes(0, 1)
+        q = np.atleast_2d(np.asarray(q, dtype=float))
+        scales, rates = Scales(self._physics), np.zeros_like(q) if dq is None else np.atleast_2d(dq)
+        load, transmitted = np.array([scales(*state) for state in zip(q, rates, strict=True)]).swapaxes(0, 1)
         return load, transmitted
 
     def links(self) -> tuple[Array, Array]:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from stribeck.experiments.errors import PlanError
-from stribeck.experiments.plans.check_plan import check_plan
+from stribeck.experiments.plans.check_plan import check_plan, with_margin
 from stribeck.experiments.plans.clearance import ways_are_clear
 from stribeck.experiments.plans.margins import MAX_GRAVITY_SHARE, PLANNED_SHARE, gravity_share, strokes_share
 from stribeck.experiments.plans.motion_profile import MOVE_SHARE, with_robot_time
@@ -57,4 +57,4 @@ def plan_breakaway(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: in
     writer.move(home, 0)
     plan = Plan(arm.name, arm_sha256(arm), METHOD, seed, names, tuple(home.tolist()), tuple(writer.segments), purpose=BREAKAWAY)
     check_plan(plan, arm, design.mechanism)
-    return with_robot_time(plan, arm)
+    return with_margin(with_robot_time(plan, arm), arm, design.mechanism)

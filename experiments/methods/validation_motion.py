@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from stribeck.experiments.errors import PlanError
-from stribeck.experiments.plans.check_plan import check_plan
+from stribeck.experiments.plans.check_plan import check_plan, with_margin
 from stribeck.experiments.plans.clearance import ways_are_clear
 from stribeck.experiments.plans.margins import MAX_GRAVITY_SHARE, gravity_share
 from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, corner_points, with_robot_time
@@ -45,7 +45,7 @@ def plan_validation(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: i
     plan = Plan(arm.name, arm_sha256(arm), METHOD, seed, design.mechanism.names, tuple(home.tolist()),
                 tuple(replace(segment, id=number) for number, segment in enumerate(segments)), purpose=VALIDATION)
     check_plan(plan, arm, design.mechanism)
-    return with_robot_time(plan, arm)
+    return with_margin(with_robot_time(plan, arm), arm, design.mechanism)
 
 
 def _move(target: Array, posture: int) -> Segment:

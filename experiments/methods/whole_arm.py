@@ -15,9 +15,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stribeck.experiments.plans.choose_round_trips import JointKnowledge, choose
-from stribeck.experiments.plans.clearance import ways_are_clear
 from stribeck.experiments.plans.forecast import Ways, expectations, points_ahead, way_of
-from stribeck.experiments.plans.make_room import places_with_room, strong_enough
+from stribeck.experiments.plans.make_room import free_and_strong, places_with_room
 from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, DWELL
 from stribeck.experiments.plans.order import REFERENCE, REFERENCES, Visits, in_order
 from stribeck.experiments.plans.plan import Plan
@@ -47,7 +46,8 @@ def plan_whole_arm(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: in
     reference = offers.trip(0, offers.speeds[0, 0])
     grid = [offers.level(number, speeds) for number in range(1, len(postures))
             for speeds in rng.permutation(design.speeds(number))]
-    choice = (lambda time: _chosen(offers, time, seed, earlier)) if earlier and design.options.goal else lambda _: grid
+    choosing = earlier and design.options.goal and design.mechanism.chain is None    # speeds of its own lead a joint of a chain far
+    choice = (lambda time: _chosen(offers, time, seed, earlier)) if choosing else lambda _: grid        # from its neighbours
     return replace(in_order(design, METHOD, seed, postures, choice, [reference], earlier), lowered=places.lowered)
 
 
@@ -124,9 +124,7 @@ class Sweeps:
 
     def is_clear(self, trip: Trip) -> bool:
         """Whether it stays clear and leaves the drives torque for friction."""
-        start = self.postures[trip.posture][None]
-        return bool(ways_are_clear(self.design.arm, self.design.mechanism, start, start + trip.way)[0]
-                    and strong_enough(self.design, start, trip.way[None])[0])
+        return bool(free_and_strong(self.design, self.postures[trip.posture][None], trip.way[None])[0])
 
 
 def _level(design: Design, speeds: Array) -> tuple[float, float, Array]:
@@ -209,9 +207,8 @@ def _ways(design: Design, candidates: Array, asked: NDArray[np.bool_],
         """Which of these candidates are free at all speeds, in these directions, and leave the drives torque for friction."""
         found = np.ones(len(rows), dtype=bool)
         for way in levels:
-            for fits in (strong_enough, _clear):        # what is quick to tell first
-                left = np.flatnonzero(found)
-                found[left] = fits(design, candidates[rows[left]], sign[left] * way)
+            left = np.flatnonzero(found)
+            found[left] = free_and_strong(design, candidates[rows[left]], sign[left] * way)
         return found
 
     for _ in range(_SIGNS):
@@ -228,8 +225,3 @@ def _ways(design: Design, candidates: Array, asked: NDArray[np.bool_],
             ways[0], free[0] = sign[found[0]] * longest, True
     some = (up | down) & ~(up | down)[:, active].all(axis=1)[:, None]       # who is to blame where it is not the box
     return ways, free[:, None] | some
-
-
-def _clear(design: Design, start: Array, way: Array) -> NDArray[np.bool_]:
-    """Which ways stay clear, shape (K,)."""
-    return ways_are_clear(design.arm, design.mechanism, start, start + way)

@@ -7,7 +7,7 @@ import numpy as np
 
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.plans.check_segment import Bounds, check_segment, check_silence
-from stribeck.experiments.plans.clearance import in_the_way, may_move_together, ways_are_clear
+from stribeck.experiments.plans.clearance import in_the_way, may_move_together, singular_margins, ways_are_clear
 from stribeck.experiments.plans.margins import MAX_GRAVITY_SHARE, MAX_RIGID_SHARE, gravity_share, motion_share, silence
 from stribeck.experiments.plans.motion_profile import corner_points, motion_profile
 from stribeck.experiments.plans.plan import Plan, Segment
@@ -45,10 +45,20 @@ def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
     _check_held(plan, bounds)
     _check_purpose(plan)
     _check_mirrors(plan)
+    if mechanism.chain is not None:         # out of reach it has no torques
+        _check_clear(plan, arm, mechanism)
     _check_gravity(plan, bounds)
     _check_torque(plan, bounds)
-    _check_clear(plan, arm, mechanism)
+    if mechanism.chain is None:
+        _check_clear(plan, arm, mechanism)
     return room
+
+
+def with_margin(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> Plan:
+    """The plan with how near it comes to a singular posture of a closed chain."""
+    ends = np.array([(start, np.array(segment.target)) for start, segment in plan.legs()])
+    margins = singular_margins(arm, mechanism, ends[:, 0], ends[:, 1])
+    return plan if margins is None else replace(plan, singular_margin=round(float(margins.min()), 4))
 
 
 def _check_origin(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> None:

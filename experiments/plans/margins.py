@@ -8,6 +8,7 @@ from stribeck.drivers.wire.drive_keys import LinkKeys
 from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, Swing, Trapezoid
 from stribeck.ident.arm.arm_file import ArmFile, Limits
 from stribeck.ident.arrays import Array
+from stribeck.ident.model.chains.posture_following import SINGULAR
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.mechanism import Mechanism
 
@@ -22,7 +23,7 @@ SILENT_CYCLES = 2           # beyond a watchdog's time: of a set-point on its wa
 
 def gravity_share(mechanism: Mechanism, limits: Limits, q: Array) -> Array:
     """Gravity torque of every joint in postures (K, n), as a part of its limit, shape (K, n); 0 where there is none."""
-    held = np.abs(inverse_dynamics(mechanism, q, np.zeros_like(q)))
+    held = _needed(mechanism, q, np.zeros_like(q))
     return np.where(np.isnan(limits.torque), 0.0, held / limits.torque)
 
 
@@ -100,5 +101,15 @@ def _share(mechanism: Mechanism, limits: Limits, start: Array, way: Array, s: Ar
     """Of places s on ways, with its rates, each shape (K, P, 1 or n); the largest, shape (K, n)."""
     q, dq, ddq = start[:, None] + s * way[:, None], ds * way[:, None], dds * way[:, None]
     flat = (-1, mechanism.n)
-    tau = np.abs(inverse_dynamics(mechanism, q.reshape(flat), dq.reshape(flat), ddq.reshape(flat))).reshape(q.shape).max(axis=1)
+    tau = _needed(mechanism, q.reshape(flat), dq.reshape(flat), ddq.reshape(flat)).reshape(q.shape).max(axis=1)
     return np.where(np.isnan(limits.torque), 0.0, tau / limits.torque)
+
+
+def _needed(mechanism: Mechanism, q: Array, dq: Array, ddq: Array | None = None) -> Array:
+    """Size of the rigid-body torques, shape (N, n); infinite where a closed chain is out of reach or singular."""
+    if mechanism.chain is None:
+        return np.abs(inverse_dynamics(mechanism, q, dq, ddq))
+    there = mechanism.chain.condition(q, q) < SINGULAR
+    tau = np.full(q.shape, np.inf)
+    tau[there] = np.abs(inverse_dynamics(mechanism, q[there], dq[there], None if ddq is None else ddq[there]))
+    return tau

@@ -3,7 +3,7 @@ r"""Dynamics of a tree in natural coordinates, batched over samples (P0, Eqs. 1-
 The paper sums over subtrees; here the same sums are taken link by link, in `recursion`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -116,9 +116,11 @@ def inverse_dynamics(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = 
                      external: ArrayLike | None = None) -> Array:
     """Torque (force, where prismatic) that the joints give to the rigid links, without rotors and friction (Eq. 22).
 
-    Followers are moved with their leaders, whose drives carry them (virtual work). Parameters and errors as in
-    `joint_loads`; returns shape (N, n) [N·m or N].
+    Followers are moved with their leaders, whose drives carry them (virtual work); so are all other joints of a closed chain with
+    its driven ones. Parameters and errors as in `joint_loads`; returns shape (N, n) [N·m or N].
     """
+    if mechanism.chain is not None:
+        return mechanism.chain.torque(mechanism, q, dq, ddq, external)
     refuse_closures(mechanism)
     tree, q, dq, ddq = with_followers(mechanism, q, dq, ddq)
     tau = np.empty((tree.n, len(q)))
@@ -208,7 +210,12 @@ def kinematics(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None, 
 
 
 def joint_origins(mechanism: Mechanism, q: ArrayLike) -> Array:
-    """Positions of the origins of joints and followers and of the last link's centre of mass, shape (N, n + k + 1, 3) [m]."""
+    """Positions of the origins of joints and followers and of the last link's centre of mass, shape (N, n + k + 1, 3) [m].
+
+    Of a closed chain, of all its joints and the centre of mass of its last link.
+    """
+    if mechanism.chain is not None:
+        return joint_origins(replace(mechanism.chain.whole, closures=()), mechanism.chain.posture(mechanism, q))
     tree, q, *_ = with_followers(mechanism, q)
     pose = kinematics(tree, q)
     last = mechanism.n - 1

@@ -182,6 +182,11 @@ class Branch:
         """Jacobian of the closures in characteristic lengths and rad, shape (N, rows, n)."""
         return self._scaled(gap_jacobian(self.mechanism, kinematics(self.mechanism, q)))
 
+    def ratio(self, q: Array) -> Array:
+        """Velocities of the solved joints over those of the known ones, in characteristic lengths and rad, (N, solved, known)."""
+        G = self.jacobian(q)
+        return np.asarray(-pseudoinverse(G[:, :, self.solved]) @ G[:, :, self.known])
+
     def condition(self, q: Array) -> Array:
         """Greatest over least singular value of the solved joints' Jacobian, in characteristic lengths and rad, shape (N,)."""
         G = self.jacobian(q)[:, :, self.solved]
