@@ -8,7 +8,7 @@ import numpy as np
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.plans.check_segment import Bounds, check_segment, check_silence
 from stribeck.experiments.plans.clearance import in_the_way, may_move_together, singular_margins, ways_are_clear
-from stribeck.experiments.plans.margins import MAX_GRAVITY_SHARE, MAX_RIGID_SHARE, gravity_share, motion_share, silence
+from stribeck.experiments.plans.margins import MAX_GRAVITY_SHARE, MAX_RIGID_SHARE, gravity_share, motions_share, silence
 from stribeck.experiments.plans.motion_profile import corner_points, motion_profile
 from stribeck.experiments.plans.plan import Plan, Segment
 from stribeck.ident.arm.arm_file import ArmFile
@@ -137,10 +137,9 @@ def _check_gravity(plan: Plan, bounds: Bounds) -> None:
 
 def _check_torque(plan: Plan, bounds: Bounds) -> None:
     """Refuse segments on whose way weight and inertia leave a drive too little torque for friction."""
-    for start, segment in plan.legs():
-        target = np.array(segment.target)
-        share = motion_share(bounds.mechanism, bounds.limits, start, target,
-                             motion_profile(start, segment, plan.names, bounds.limits))
+    legs = [(start, np.array(segment.target), motion_profile(start, segment, plan.names, bounds.limits))
+            for start, segment in plan.legs()]
+    for segment, share in zip(plan.segments, motions_share(bounds.mechanism, bounds.limits, legs), strict=True):
         j = int(np.argmax(share))
         if share[j] > MAX_RIGID_SHARE + 1e-9:
             name, force, limit = plan.names[j], bounds.mechanism.unit(j), bounds.limits.torque[j]

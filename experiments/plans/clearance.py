@@ -70,10 +70,9 @@ def singular_margins(arm: ArmFile, mechanism: Mechanism, start: Array, target: A
 def in_reach(arm: ArmFile, mechanism: Mechanism, home: Array, drawn: Array, rng: np.random.Generator) -> Array:
     """Postures of a closed chain on straight ways from home, shape (n,), towards some that are drawn, shape (K, n): random parts
     of as much of each way as keeps the margin to singular postures."""
-    parts = np.linspace(0.0, 1.0, _PARTS + 1)[1:]
-    ends = home + parts[:, None, None] * (drawn - home)
-    start = np.concatenate((np.broadcast_to(home, (1, *drawn.shape)), ends[:-1]))
-    margin = singular_margins(arm, mechanism, start.reshape(-1, len(home)), ends.reshape(-1, len(home)))
+    ends = home + np.linspace(0.0, 1.0, _PARTS + 1)[1:, None, None] * (drawn - home)
+    flat = ends.reshape(-1, len(home))
+    margin = singular_margins(arm, mechanism, flat, flat)
     kept = np.zeros(ends.shape[:2], dtype=bool) if margin is None else _keeps(arm, margin).reshape(ends.shape[:2])
     far = np.logical_and.accumulate(kept, axis=0).sum(axis=0) / _PARTS
     return np.asarray(home + (rng.uniform(0.0, 1.0, len(drawn)) * far)[:, None] * (drawn - home))

@@ -1,5 +1,7 @@
 """Margins that plans keep: torque beside weight and inertia for friction, and way to stop in if the computer falls silent."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from stribeck.drivers.connect import holds_in_silence
@@ -83,18 +85,25 @@ def strokes_share(mechanism: Mechanism, limits: Limits, start: Array, way: Array
                       (ACCELERATION_SHARE * limits.acceleration / size).min(axis=1))
 
 
-def motion_share(mechanism: Mechanism, limits: Limits, start: Array, target: Array, motion: Trapezoid | Swing) -> Array:
-    """The same for the motion of one segment, shape (n,)."""
-    if motion.duration == 0.0:
-        return np.zeros(mechanism.n)
-    if isinstance(motion, Trapezoid):
-        return ways_share(mechanism, limits, start[None], target[None], np.array([motion.speed]),
-                          np.array([motion.acceleration]))[0]
+def motions_share(mechanism: Mechanism, limits: Limits, legs: Sequence[tuple[Array, Array, Trapezoid | Swing]]) -> Array:
+    """The same for the motions of segments, start and target, shape (n,), of each: shape (len(legs), n)."""
+    share = np.zeros((len(legs), mechanism.n))
+    straight = [k for k, (*_, motion) in enumerate(legs) if isinstance(motion, Trapezoid) and motion.duration > 0.0]
+    if straight:
+        start, target, motions = zip(*(legs[k] for k in straight), strict=True)
+        pace = np.array([(motion.speed, motion.acceleration) for motion in motions])
+        share[straight] = ways_share(mechanism, limits, np.array(start), np.array(target), *pace.T)
+    for k, (begin, end, motion) in enumerate(legs):
+        if isinstance(motion, Swing) and motion.duration > 0.0:
+            share[k] = _swing_share(mechanism, limits, begin, end - begin, motion)
+    return share
+
+
+def _swing_share(mechanism: Mechanism, limits: Limits, start: Array, way: Array, motion: Swing) -> Array:
     t = np.linspace(0.0, motion.duration, _PASS * int(motion.swings.max()) + 1)
     rate = np.pi * motion.swings / motion.duration
     s, ds = motion(t)
-    return _share(mechanism, limits, start[None], (target - start)[None], s[None], ds[None],
-                  (0.5 * rate**2 * np.cos(t[:, None] * rate))[None])[0]
+    return _share(mechanism, limits, start[None], way[None], s[None], ds[None], (0.5 * rate**2 * np.cos(t[:, None] * rate))[None])[0]
 
 
 def _share(mechanism: Mechanism, limits: Limits, start: Array, way: Array, s: Array, ds: Array, dds: Array) -> Array:

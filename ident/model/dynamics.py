@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stribeck.ident.arrays import Array
+from stribeck.ident.arrays import Array, cross
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.recursion import (
     BASE,
@@ -130,8 +130,19 @@ def inverse_dynamics(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = 
 
 
 def same_dynamics(one: Mechanism, other: Mechanism) -> bool:
-    """Whether two models of the same joints need the same torques to move, within 1e-6 of the greatest."""
+    """Whether two models of the same joints need the same torques to move, within 1e-6 of the greatest.
+
+    Closed chains do where they do cut open and their loops are the same.
+    """
     if one.names != other.names:
+        return False
+    if one.chain is not None and other.chain is not None:
+        chains = one.chain.whole, other.chain.whole
+        loops = [[(closure.kind, closure.links, *closure.points.ravel().tolist(), *closure.axis.tolist()) for closure in chain.closures]
+                 for chain in chains]
+        return loops[0] == loops[1] and same_dynamics(*(replace(chain, closures=(), gravity=driven.gravity)
+                                                        for chain, driven in zip(chains, (one, other), strict=True)))
+    if one.chain is not None or other.chain is not None:
         return False
     q = np.linspace(-1.0, 1.0, _MOTIONS * one.n).reshape(_MOTIONS, -1)
     here, there = (inverse_dynamics(mechanism, q, q[::-1], np.abs(q)) for mechanism in (one, other))
@@ -203,7 +214,7 @@ def kinematics(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None, 
             w[rows, j], dw[rows, j], a[rows, j] = ((np.einsum("nij,nj->ni", base, X[:, k]) for k in (W, DW, A))
                                                    if sweep.moving else np.zeros((3, len(base), 3)))
             before = np.zeros((2, len(base), 3)) if p < 0 else (v[rows, p], w[rows, p])
-            v[rows, j] = before[0] + np.cross(before[1], step)
+            v[rows, j] = before[0] + cross(before[1], step)
             if mechanism.prismatic[j] and dq is not None:
                 v[rows, j] += axis[rows, j] * dq[rows, j, None]
     return Kinematics(rotation, origin, axis, w, dw, v, a)

@@ -24,6 +24,7 @@ from stribeck.ident.model.load_arrays import JointLoads
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.recursion import batch
 
+_WORST, _LEAST = 1e4, 1e-3      # condition number, and step, from which ways are given up until somebody insists
 _RECENT = 8             # batches of postures that are kept, as loads and torques are asked for one after the other
 _PLACES = 17            # along a way at which its condition is looked at
 
@@ -76,8 +77,12 @@ class DrivenChain:
         """
         wanted = batch("q", q, driven)
         posture, reached = self._reach(wanted)
-        for row in np.flatnonzero(reached < 1.0):
-            raise self._branch.unreachable(wanted[row], float(reached[row]))
+        if (rest := np.flatnonzero(reached < 1.0)).size:
+            posture = posture.copy()
+            posture[rest], reached = self._branch.follow(wanted[rest])
+            for row, part in zip(rest, reached.tolist(), strict=True):
+                if part < 1.0:
+                    raise self._branch.unreachable(wanted[row], part)
         return posture
 
     def torque(self, driven: Mechanism, q: ArrayLike, dq: ArrayLike | None, ddq: ArrayLike | None,
@@ -128,12 +133,12 @@ class DrivenChain:
         return branch_of(self.whole, self.whole.active)
 
     def _reach(self, wanted: Array) -> tuple[Array, Array]:
-        """The furthest closed postures on straight ways from q = 0 to those that are wanted, and which part of each way that is."""
+        """Closed postures on straight ways from q = 0 to those that are wanted, and which part of each way was found worth going."""
         if not len(wanted):
             return np.zeros((0, self.whole.n)), np.ones(0)
         if (key := wanted.tobytes()) not in self._recent:
             first = np.concatenate(([True], np.any(np.diff(wanted, axis=0) != 0.0, axis=1)))       # those that repeat, but once
-            posture, reached = self._branch.follow(wanted[first])
+            posture, reached = self._branch.follow(wanted[first], _WORST, _LEAST)
             again = np.cumsum(first) - 1
             if len(self._recent) == _RECENT:
                 del self._recent[next(iter(self._recent))]

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stribeck.ident.arrays import Array
+from stribeck.ident.arrays import Array, cross
 from stribeck.ident.model.dynamics import Kinematics
 from stribeck.ident.model.mechanism import Closure, Mechanism
 
@@ -16,7 +16,7 @@ def gap(m: Mechanism, pose: Kinematics) -> Array:
         if len(closure.across):
             a, b = (_rotation(pose, link) for link in closure.links)
             if closure.kind == "pin":
-                turned = np.cross(b @ closure.axis, a @ closure.axis)
+                turned = cross(b @ closure.axis, a @ closure.axis)
             else:
                 turned = 0.5 * np.cross(b, a, axisa=1, axisb=1, axisc=1).sum(axis=2)
             rows.append(np.einsum("nij,kj,ni->nk", a, closure.across, turned))
@@ -42,7 +42,7 @@ def gap_jacobian(m: Mechanism, pose: Kinematics) -> Array:
                 if m.prismatic[joint]:
                     block[:, :3, joint] += sign * n
                 else:
-                    block[:, :3, joint] += sign * np.cross(n, point - pose.origin[:, joint])
+                    block[:, :3, joint] += sign * cross(n, point - pose.origin[:, joint])
                     block[:, 3:, joint] += sign * np.einsum("nki,ni->nk", directions, n)
                 joint = m.parent[joint]
         blocks.append(block)
@@ -60,12 +60,12 @@ def gap_acceleration(m: Mechanism, motion: Kinematics) -> Array:
                 parts.append(np.zeros((3, len(motion.origin), 3)))
                 continue
             r, w, dw = _point(motion, closure, side) - motion.origin[:, link], motion.w[:, link], motion.dw[:, link]
-            parts.append(np.array([motion.a[:, link] + np.cross(dw, r) + np.cross(w, np.cross(w, r)), w, dw]))
+            parts.append(np.array([motion.a[:, link] + cross(dw, r) + cross(w, cross(w, r)), w, dw]))
         a, b = parts
         rows.append(a[0] - b[0])
         t = np.einsum("nij,kj->nki", _rotation(motion, closure.links[0]), closure.across)
         rows.append(np.einsum("nki,ni->nk", t, a[2] - b[2])
-                    + np.einsum("nki,ni->nk", np.cross(a[1][:, None], t), a[1] - b[1]))
+                    + np.einsum("nki,ni->nk", cross(a[1][:, None], t), a[1] - b[1]))
     return np.concatenate(rows, axis=1)
 
 
@@ -91,7 +91,7 @@ def on_links(mechanism: Mechanism, pose: Kinematics, force: Array, moment: Array
             if link >= 0:
                 arm = _point(pose, closure, side) - pose.origin[:, link]
                 out[:, link, :3] += sign * force[:, k]
-                out[:, link, 3:] += sign * (moment[:, k] + np.cross(arm, force[:, k]))
+                out[:, link, 3:] += sign * (moment[:, k] + cross(arm, force[:, k]))
     return out
 
 
