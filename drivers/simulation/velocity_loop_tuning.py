@@ -106,6 +106,8 @@ def _rigid(physics: PhysicsModel, kp: Array, limits: Limits, dt: float) -> Tunin
             if not (np.abs(physics.held(data)) > limits.torque).any():
                 told.append((physics.inertia(data), *scales(data.qpos[physics.axes.drives])))
     M, load, transmitted = (np.array(values) for values in zip(*told, strict=True))
+    if physics.loops:               # the inertia that a drive meets depends on the posture, and so strongly as nowhere in a tree
+        kp = 2.0 * np.pi * truth.column("bandwidth") * M.diagonal(axis1=1, axis2=2).max(axis=0)
     level, slope = _friction(truth, np.abs(load).max(axis=0), np.abs(transmitted).max(axis=0))
     integral = 2.0 * np.pi * truth.column("bandwidth") / 4.0 * np.nan_to_num(limits.following_error, nan=0.05)
     rotors = model.dof_armature[physics.axes.drives]        # a joint that states one is as strong as it says

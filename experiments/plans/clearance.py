@@ -14,7 +14,6 @@ _COARSE = 33            # places along a way that are looked at after its ends
 _FINE = 1e-4            # m; ways that come close to a wall are looked at until they cannot leave the box by more than this
 _TOGETHER = 32          # such ways
 _PARTS = 8              # of ways of a closed chain that are looked at one by one
-_FARTHEST = 8           # ways that are drawn for one that is taken
 _HALVINGS = 8           # to find where shapes meet
 
 
@@ -69,15 +68,14 @@ def singular_margins(arm: ArmFile, mechanism: Mechanism, start: Array, target: A
 
 
 def in_reach(arm: ArmFile, mechanism: Mechanism, home: Array, drawn: Array, rng: np.random.Generator) -> Array:
-    """Postures of a closed chain on straight ways from home, shape (n,), towards some that are drawn, shape (K, n): random parts
-    of as much of each way as keeps the margin to singular postures; of the ways that lead farthest, K / `_FARTHEST`."""
+    """Postures of a closed chain on straight ways from home, shape (n,), towards some that are drawn, shape (K, n): a random part
+    of as much of each way as keeps the margin to singular postures."""
     ends = home + np.linspace(0.0, 1.0, _PARTS + 1)[1:, None, None] * (drawn - home)
     flat = ends.reshape(-1, len(home))
     margin = singular_margins(arm, mechanism, flat, flat)
     kept = np.zeros(ends.shape[:2], dtype=bool) if margin is None else _keeps(arm, margin).reshape(ends.shape[:2])
-    ways = (np.logical_and.accumulate(kept, axis=0).sum(axis=0) / _PARTS)[:, None] * (drawn - home)
-    farthest = np.argsort(-np.abs(ways).max(axis=1), kind="stable")[:max(1, len(drawn) // _FARTHEST)]
-    return np.asarray(home + np.sqrt(rng.uniform(0.0, 1.0, (len(farthest), 1))) * ways[farthest])
+    far = np.logical_and.accumulate(kept, axis=0).sum(axis=0) / _PARTS
+    return np.asarray(home + (np.sqrt(rng.uniform(0.0, 1.0, len(drawn))) * far)[:, None] * (drawn - home))
 
 
 def _keeps(arm: ArmFile, margin: Array) -> NDArray[np.bool_]:

@@ -13,7 +13,7 @@ from stribeck.experiments.plans.clearance import in_reach, in_the_way, may_move_
 from stribeck.experiments.plans.margins import MAX_GRAVITY_SHARE, PLANNED_SHARE, gravity_share, run_on, silence, strokes_share
 from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, MOVE_SHARE
 from stribeck.experiments.plans.shapes import GAP
-from stribeck.experiments.plans.spread import spread_score
+from stribeck.experiments.plans.spread import most_different, spread_score
 from stribeck.ident.arm.arm_file import ArmFile, Limits, check_against_model
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import command, unknown_name
@@ -29,7 +29,7 @@ ROOM = 0.02             # fraction of a joint's range that strokes keep free at 
 _WAY = 0.5              # fraction of that range that the longest stroke may take: a joint with little room goes slower
 _LEAST_SPEED = 1e-3     # fraction of the lowest of usual speeds down to which a joint with a high limit and little room may go
 _CANDIDATES = 500       # random postures that compete,
-_OF_A_CHAIN = 480       # and of a closed chain, which take a hundred times as long to look at
+_OF_A_CHAIN, _LOOKED_AT = 480, 60       # and of a closed chain, which take a hundred times as long to look at: the most different
 _SETS = 10_000          # random sets of them that are scored
 
 
@@ -319,9 +319,12 @@ class Design:
 
     def _candidates(self, rng: np.random.Generator) -> Array:
         """Home and random postures, shape (K, n)."""
-        home = self.arm.home(self.mechanism)
-        drawn = rng.uniform(*self.room, (_CANDIDATES if self.mechanism.chain is None else _OF_A_CHAIN, self.mechanism.n))
-        return np.vstack((home, drawn if self.mechanism.chain is None else in_reach(self.arm, self.mechanism, home, drawn, rng)))
+        home, chain = self.arm.home(self.mechanism), self.mechanism.chain is not None
+        drawn = rng.uniform(*self.room, (_OF_A_CHAIN if chain else _CANDIDATES, self.mechanism.n))
+        if not chain:
+            return np.vstack((home, drawn))
+        reached = np.vstack((home, in_reach(self.arm, self.mechanism, home, drawn, rng)))
+        return reached[most_different(self.mechanism, reached, _LOOKED_AT)]
 
     def _reached(self, candidates: Array) -> NDArray[np.bool_]:
         """Which postures can be held and reached from home, shape (K,); what is quick to tell is told first."""

@@ -35,3 +35,20 @@ def spread_score(mechanism: Mechanism, joints: Sequence[int], candidates: Array,
             mean, square = (part.mean(axis=0)[sets].mean(axis=1) for part in (centred, centred**2))
             score += np.log((square - mean**2) / np.ptp(feature) ** 2 + 1e-3)
     return score
+
+
+def most_different(mechanism: Mechanism, postures: Array, count: int) -> NDArray[np.int_]:
+    """So many of some postures, (K, n), whose loads at rest differ most from each other, one after the other, shape (count,).
+
+    Each posture that is taken is the one farthest from all taken before, in loads over their ranges; the first is the first.
+    """
+    loads = joint_loads(mechanism, postures)
+    own = [loads.radial if bearing is None else loads.normal for bearing in mechanism.bearings]
+    features = np.column_stack([loads.torque, *(values[:, j] for j, values in enumerate(own))])
+    features = features[:, np.isfinite(features).all(axis=0)]
+    features = features / np.maximum(np.ptp(features, axis=0), 1e-9)
+    taken, near = [0], np.linalg.norm(features - features[0], axis=1)
+    while len(taken) < min(count, len(postures)):
+        taken.append(int(np.argmax(near)))
+        near = np.minimum(near, np.linalg.norm(features - features[taken[-1]], axis=1))
+    return np.array(taken)
