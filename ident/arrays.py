@@ -22,8 +22,12 @@ def first_of_groups(values: Array, group: Groups) -> Array:
 
 
 def cross(a: Array, b: Array) -> Array:
-    """Cross products over last axes of three; of few vectors in a fifth of the time of ``np.cross``."""
-    out = np.empty(np.broadcast_shapes(a.shape, b.shape))
-    (ax, ay, az), (bx, by, bz) = ((one[..., 0], one[..., 1], one[..., 2]) for one in (a, b))
-    out[..., 0], out[..., 1], out[..., 2] = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
+    """Cross products of vectors along the last axis, with the usual broadcasting; several times as fast as NumPy's own."""
+    x, y, z = a[..., 0], a[..., 1], a[..., 2]
+    X, Y, Z = b[..., 0], b[..., 1], b[..., 2]
+    first = y * Z - z * Y
+    out = np.empty((*first.shape, 3))
+    out[..., 0] = first
+    np.subtract(z * X, x * Z, out=out[..., 1])
+    np.subtract(x * Y, y * X, out=out[..., 2])
     return out

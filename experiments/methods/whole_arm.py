@@ -30,6 +30,7 @@ _SIGNS = 4              # directions that are tried from every posture
 _MANY = 128             # and from home
 _LEVELS = 8             # speeds at which a way is checked before its posture is taken
 _TIMES = 6              # times of a sweep on offer, from that of the fastest to that of the slowest
+_PARALLEL = 1e-6        # sine of the angle at which two ways count as one
 _VARIANTS = 5           # speeds of every joint on offer for each
 
 
@@ -200,6 +201,8 @@ def _ways(design: Design, candidates: Array, asked: NDArray[np.bool_],
     (low, high), active = design.room, list(design.active)
     levels = np.array([sweep(design, speeds)[0] for speeds in design.at_level(np.linspace(0.0, 1.0, _LEVELS))])
     longest = levels.max(axis=0)
+    if design.mechanism.chain is not None:
+        levels = _longest(levels)
     up, down = candidates + longest <= high, candidates - longest >= low
     ways, free = np.tile(longest, (len(candidates), 1)), np.zeros(len(candidates), dtype=bool)
 
@@ -225,3 +228,12 @@ def _ways(design: Design, candidates: Array, asked: NDArray[np.bool_],
             ways[0], free[0] = sign[found[0]] * longest, True
     some = (up | down) & ~(up | down)[:, active].all(axis=1)[:, None]       # who is to blame where it is not the box
     return ways, free[:, None] | some
+
+
+def _longest(ways: Array) -> Array:
+    """Those of some ways, shape (K, n), that are no part of another one."""
+    taken: list[Array] = []
+    for way in sorted(ways, key=lambda one: -float(np.linalg.norm(one))):
+        if not any(np.linalg.norm(way - one * (way @ one) / (one @ one)) < _PARALLEL * np.linalg.norm(way) for one in taken):
+            taken.append(way)
+    return np.array(taken)

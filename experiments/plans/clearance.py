@@ -13,7 +13,7 @@ from stribeck.ident.model.mechanism import Mechanism
 _COARSE = 33            # places along a way that are looked at after its ends
 _FINE = 1e-4            # m; ways that come close to a wall are looked at until they cannot leave the box by more than this
 _TOGETHER = 32          # such ways
-_PARTS = 8              # of ways of a closed chain that are looked at one by one
+_PARTS = 6              # of ways of a closed chain that are looked at one by one
 _HALVINGS = 8           # to find where shapes meet
 
 

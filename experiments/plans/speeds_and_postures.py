@@ -29,7 +29,7 @@ ROOM = 0.02             # fraction of a joint's range that strokes keep free at 
 _WAY = 0.5              # fraction of that range that the longest stroke may take: a joint with little room goes slower
 _LEAST_SPEED = 1e-3     # fraction of the lowest of usual speeds down to which a joint with a high limit and little room may go
 _CANDIDATES = 500       # random postures that compete,
-_OF_A_CHAIN, _LOOKED_AT = 480, 60       # and of a closed chain, which take a hundred times as long to look at: the most different
+_OF_A_CHAIN, _LOOKED_AT = 240, 48       # and of a closed chain, which take a hundred times as long to look at: the most different
 _SETS = 10_000          # random sets of them that are scored
 
 

@@ -11,11 +11,6 @@ from numpy.typing import ArrayLike
 from stribeck.ident.arrays import Array, cross
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.recursion import (
-    BASE,
-    DW,
-    A,
-    Sweep,
-    W,
     batch,
     blocks,
     checked_motion,
@@ -195,29 +190,39 @@ def forward_dynamics(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, tau: Arr
 def kinematics(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None, ddq: ArrayLike | None = None) -> Kinematics:
     """Motion of every link in base axes (Eqs. 3-10). Parameters and errors as in `joint_wrenches`."""
     refuse_followers(mechanism)
-    q, dq, ddq = checked_motion(mechanism, q, dq, ddq)
-    n, frames = mechanism.n, mechanism.own_axes
-    rotation = np.empty((len(q), n, 3, 3))
-    origin, axis, w, dw, v, a = (np.empty((len(q), n, 3)) for _ in range(6))
-    for rows in blocks(len(q)):
-        sweep = Sweep(mechanism.weightless, q[rows], None if dq is None else dq[rows], None if ddq is None else ddq[rows])
-        sweep.outwards()
-        for j, p in enumerate(mechanism.parent):
-            X = sweep.motion[j].transpose(2, 1, 0)                      # (N, vectors, 3)
-            base = X[:, BASE]                                            # own axes -> base axes
-            rotation[rows, j] = base @ frames[j].T
-            axis[rows, j] = base[:, :, 2]
-            reach = mechanism.origin[j] if p < 0 else rotation[rows, p] @ mechanism.origin[j]
-            slide = axis[rows, j] * q[rows, j, None] if mechanism.prismatic[j] else 0.0
-            step = np.broadcast_to(reach + slide, (len(base), 3))
-            origin[rows, j] = step + (0.0 if p < 0 else origin[rows, p])
-            w[rows, j], dw[rows, j], a[rows, j] = ((np.einsum("nij,nj->ni", base, X[:, k]) for k in (W, DW, A))
-                                                   if sweep.moving else np.zeros((3, len(base), 3)))
-            before = np.zeros((2, len(base), 3)) if p < 0 else (v[rows, p], w[rows, p])
-            v[rows, j] = before[0] + cross(before[1], step)
-            if mechanism.prismatic[j] and dq is not None:
-                v[rows, j] += axis[rows, j] * dq[rows, j, None]
-    return Kinematics(rotation, origin, axis, w, dw, v, a)
+    positions, *rates = checked_motion(mechanism, q, dq, ddq)
+    speed, gain = (np.zeros_like(positions) if rate is None else rate for rate in rates)
+    parts = [_kinematics(mechanism, positions[rows], speed[rows], gain[rows]) for rows in blocks(len(positions))]
+    if len(parts) == 1:
+        return Kinematics(*parts[0])
+    shapes = ((3, 3), *[(3,)] * 6)
+    return Kinematics(*(np.concatenate([part[k] for part in parts]) if parts else np.zeros((0, mechanism.n, *shape))
+                        for k, shape in enumerate(shapes)))
+
+
+def _kinematics(m: Mechanism, q: Array, dq: Array, ddq: Array) -> tuple[Array, ...]:
+    """Fields of `Kinematics`: turns are taken one after the other, all else is summed over the joints that carry a link."""
+    before, carried = np.array(m.parent) + 1, m.carries.T.astype(float)
+    angle = np.where(m.prismatic, 0.0, q)
+    turn = np.sin(angle)[..., None, None] * m.axis_cross + (1.0 - np.cos(angle))[..., None, None] * (m.axis_cross @ m.axis_cross)
+    turn += np.eye(3)
+    base = np.empty((len(q), m.n + 1, 3, 3))                    # the ground before all links
+    base[:, 0] = np.eye(3)
+    for j, p in enumerate(before):
+        np.matmul(base[:, p], turn[:, j], out=base[:, j + 1])
+    parent = base[:, before]
+    axis, reach = (np.asarray((parent @ vectors[:, :, None])[..., 0]) for vectors in (m.axis, m.origin))
+    slides = np.where(m.prismatic, 1.0, 0.0)
+    along, turning = axis * (slides * dq)[..., None], axis * ((1.0 - slides) * dq)[..., None]
+    step = reach + axis * (slides * q)[..., None]
+    w = carried @ turning
+    around = w - turning                                        # of the parent
+    dw = carried @ (axis * ((1.0 - slides) * ddq)[..., None] + cross(around, turning))
+    change = dw - axis * ((1.0 - slides) * ddq)[..., None] - cross(around, turning)
+    past = cross(around, step)
+    v = carried @ (past + along)
+    a = carried @ (cross(change, step) + cross(around, past + 2.0 * along) + axis * (slides * ddq)[..., None])
+    return base[:, 1:], carried @ step, axis, w, dw, v, a
 
 
 def joint_origins(mechanism: Mechanism, q: ArrayLike) -> Array:

@@ -293,6 +293,11 @@ class Mechanism:
         return own_axes(self.axis)
 
     @cached_property
+    def axis_cross(self) -> Array:
+        """Matrices of the vector products with the axes, shape (n, 3, 3)."""
+        return np.asarray(np.cross(np.eye(3)[None], self.axis[:, None]))
+
+    @cached_property
     def links(self) -> tuple[LinkConstants, ...]:
         """Constants of every link in its own axes."""
         return link_constants(self.parent, self.own_axes, self.origin, self.mass, self.com, self.inertia)

@@ -26,7 +26,7 @@ from stribeck.ident.model.recursion import batch
 
 _WORST, _LEAST = 1e4, 1e-3      # condition number, and step, from which ways are given up until somebody insists
 _RECENT = 8             # batches of postures that are kept, as loads and torques are asked for one after the other
-_PLACES = 17            # along a way at which its condition is looked at
+_PLACES = 9             # along a way at which its condition is looked at
 
 
 def driven_joints(whole: Mechanism) -> Mechanism:

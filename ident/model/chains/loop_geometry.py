@@ -18,7 +18,7 @@ def gap(m: Mechanism, pose: Kinematics) -> Array:
             if closure.kind == "pin":
                 turned = cross(b @ closure.axis, a @ closure.axis)
             else:
-                turned = 0.5 * np.cross(b, a, axisa=1, axisb=1, axisc=1).sum(axis=2)
+                turned = 0.5 * cross(b.swapaxes(1, 2), a.swapaxes(1, 2)).sum(axis=1)
             rows.append(np.einsum("nij,kj,ni->nk", a, closure.across, turned))
     return np.concatenate(rows, axis=1)
 
