@@ -21,12 +21,14 @@ from stribeck.drivers.simulation.truth import Truth, armature
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
-from stribeck.ident.model.files.closed_mujoco import closed_spec
+from stribeck.ident.model.files.closed_mujoco import closed_spec, length_of
 from stribeck.ident.model.files.link_inertia import add_point_mass
 from stribeck.ident.model.files.mimic_joints import hold_followers, last_link
 from stribeck.ident.model.files.urdf_mjcf import model_spec
+from stribeck.ident.model.mechanism import Mechanism
 
 _log = logging.getLogger(__name__)
+_LIGHT = 1e-4            # of a chain's mass, and of that at its mean length: inertia of joints that carry nothing
 _SETTLING = 200            # rounds in which the springs must find their rest under gravity
 
 
@@ -133,7 +135,7 @@ def physics_model(arm: ArmFile, names: tuple[str, ...], truth: Truth) -> Physics
     mujoco.set_mju_user_warning(_log.warning)        # else MuJoCo writes a file into the working directory
     mechanism = load_mechanism(arm)
     if mechanism.chain is not None:
-        return _closed_model(arm, closed_spec(mechanism.chain.whole), names, truth)
+        return _closed_model(arm, mechanism.chain.whole, names, truth)
     spec = closed_spec(mechanism) if arm.model.suffix.lower() == ".toml" else model_spec(arm.model)
     hold_followers(spec)
     link = last_link(spec)
@@ -157,20 +159,26 @@ def physics_model(arm: ArmFile, names: tuple[str, ...], truth: Truth) -> Physics
     return PhysicsModel(model, _axes(model, names, truth, beams), beams, names, truth)
 
 
-def _closed_model(arm: ArmFile, spec: "mujoco.MjSpec", names: tuple[str, ...], truth: Truth) -> PhysicsModel:
+def _closed_model(arm: ArmFile, whole: Mechanism, names: tuple[str, ...], truth: Truth) -> PhysicsModel:
     """The same of a closed chain, whose drives are some of its joints.
+
+    Joints that carry no mass get a little inertia, without which MuJoCo could not move them.
 
     Raises
     ------
     InputError
         If its truth has what only open chains can have.
     """
-    for name, joint in zip(names, truth.joints, strict=True):
+    spec = closed_spec(whole)
+    for joint, name in enumerate(whole.names):
+        if not (whole.carries[joint] * whole.mass).any():
+            spec.joint(name).armature = _LIGHT * float(whole.mass.sum()) * (1.0 if whole.prismatic[joint] else length_of(whole)**2)
+    for name, joint_truth in zip(names, truth.joints, strict=True):
         for knob in ("stiffness", "flexible_link"):
-            if getattr(joint, knob) is not None:
+            if getattr(joint_truth, knob) is not None:
                 raise InputError(f"{arm.path}: simulation.joints.{name}.{knob}: elastic joints and links of closed chains are not "
                                  "simulated; leave it out")
-        spec.joint(name).armature = armature(arm, name, joint)
+        spec.joint(name).armature = max(armature(arm, name, joint_truth), float(spec.joint(name).armature))
     if truth.payload.mass > 0.0:
         raise InputError(f"{arm.path}: simulation.payload is a mass on the last link of an open chain; add it to a link of the "
                          "mechanism, or take mass_error")

@@ -48,7 +48,7 @@ def closed_spec(mechanism: Mechanism) -> "mujoco.MjSpec":
         bodies.append(body)
     tilting = _may_tilt(mechanism)
     for k, closure in enumerate(mechanism.closures):
-        _close(spec, bodies, closure, _arm(mechanism) if k in tilting else 0.0)
+        _close(spec, bodies, closure, length_of(mechanism) if k in tilting else 0.0)
     return spec
 
 
@@ -105,7 +105,7 @@ def _rank(G: Array) -> int:
     return int(np.linalg.matrix_rank(G, tol=_RANK * np.abs(G).max()))
 
 
-def _arm(m: Mechanism) -> float:
-    """A length of the chain: the mean distance between neighbouring joints [m]."""
+def length_of(m: Mechanism) -> float:
+    """The mean distance between neighbouring joints and cut points [m]."""
     reach = np.linalg.norm(np.vstack([m.origin, *(closure.points for closure in m.closures)]), axis=1)
     return float(reach[reach > 0.0].mean()) if reach.any() else 1.0
