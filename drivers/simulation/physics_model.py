@@ -172,12 +172,13 @@ def _closed_model(arm: ArmFile, whole: Mechanism, names: tuple[str, ...], truth:
     spec = closed_spec(whole)
     for joint, name in enumerate(whole.names):
         if not (whole.carries[joint] * whole.mass).any():
-            spec.joint(name).armature = _LIGHT * float(whole.mass.sum()) * (1.0 if whole.prismatic[joint] else length_of(whole)**2)
+            arm_length = 1.0 if whole.prismatic[joint] else length_of(whole)
+            spec.joint(name).armature = _LIGHT * float(whole.mass.sum()) * arm_length**2
     for name, joint_truth in zip(names, truth.joints, strict=True):
         for knob in ("stiffness", "flexible_link"):
             if getattr(joint_truth, knob) is not None:
-                raise InputError(f"{arm.path}: simulation.joints.{name}.{knob}: elastic joints and links of closed chains are not "
-                                 "simulated; leave it out")
+                raise InputError(f"{arm.path}: simulation.joints.{name}.{knob}: elastic joints and links of closed chains are "
+                                 "not simulated; leave it out")
         spec.joint(name).armature = max(armature(arm, name, joint_truth), float(spec.joint(name).armature))
     if truth.payload.mass > 0.0:
         raise InputError(f"{arm.path}: simulation.payload is a mass on the last link of an open chain; add it to a link of the "

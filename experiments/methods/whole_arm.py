@@ -47,8 +47,9 @@ def plan_whole_arm(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: in
     reference = offers.trip(0, offers.speeds[0, 0])
     grid = [offers.level(number, speeds) for number in range(1, len(postures))
             for speeds in rng.permutation(design.speeds(number))]
-    choosing = earlier and design.options.goal and design.mechanism.chain is None    # speeds of its own lead a joint of a chain far
-    choice = (lambda time: _chosen(offers, time, seed, earlier)) if choosing else lambda _: grid        # from its neighbours
+    # with speeds of their own the joints of a chain would soon lead each other out of reach
+    choosing = earlier and design.options.goal and design.mechanism.chain is None
+    choice = (lambda time: _chosen(offers, time, seed, earlier)) if choosing else lambda _: grid
     return replace(in_order(design, METHOD, seed, postures, choice, [reference], earlier), lowered=places.lowered)
 
 

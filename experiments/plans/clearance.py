@@ -55,10 +55,10 @@ def ways_are_clear(arm: ArmFile, mechanism: Mechanism, start: Array, target: Arr
 
 
 def singular_margins(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array) -> Array | None:
-    """How far straight ways of a closed chain's drives, (K, n) each, stay away from singular postures, shape (K,); None for a tree.
+    """How far straight ways of a closed chain's drives, (K, n) each, stay away from singular postures, shape (K,).
 
-    The least reciprocal condition number of the passive joints' Jacobian over that of home: 1 at home, 0 where a posture is singular
-    or out of reach.
+    The least reciprocal condition number of the passive joints' Jacobian over that of home: 1 at home, 0 where a posture is
+    singular or out of reach. None for a tree.
     """
     if mechanism.chain is None:
         return None
@@ -75,7 +75,7 @@ def in_reach(arm: ArmFile, mechanism: Mechanism, home: Array, drawn: Array, rng:
     margin = singular_margins(arm, mechanism, flat, flat)
     kept = np.zeros(ends.shape[:2], dtype=bool) if margin is None else _keeps(arm, margin).reshape(ends.shape[:2])
     far = np.logical_and.accumulate(kept, axis=0).sum(axis=0) / _PARTS
-    return np.asarray(home + (np.sqrt(rng.uniform(0.0, 1.0, len(drawn))) * far)[:, None] * (drawn - home))
+    return np.asarray(home + (rng.uniform(0.0, 1.0, len(drawn)) ** 0.25 * far)[:, None] * (drawn - home))
 
 
 def _keeps(arm: ArmFile, margin: Array) -> NDArray[np.bool_]:

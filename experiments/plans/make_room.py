@@ -151,8 +151,10 @@ def _lowered(design: Design, slower: Design, j: int, lacking: str) -> LoweredSpe
 
 
 def free_and_strong(design: Design, start: Array, way: Array) -> NDArray[np.bool_]:
-    """Whether strokes, (K, n), stay clear and leave every drive torque for friction, shape (K,); what is quick to tell goes first,
-    but no closed chain has a torque where it is out of reach."""
+    """Whether strokes, (K, n), stay clear and leave every drive torque for friction, shape (K,).
+
+    What is quick to tell goes first; but no closed chain has a torque where it is out of reach.
+    """
     tests = (strong_enough, _clear) if design.mechanism.chain is None else (_clear, strong_enough)
     found = np.ones(len(start), dtype=bool)
     for test in tests:

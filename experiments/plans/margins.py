@@ -103,7 +103,8 @@ def _swing_share(mechanism: Mechanism, limits: Limits, start: Array, way: Array,
     t = np.linspace(0.0, motion.duration, _PASS * int(motion.swings.max()) + 1)
     rate = np.pi * motion.swings / motion.duration
     s, ds = motion(t)
-    return _share(mechanism, limits, start[None], way[None], s[None], ds[None], (0.5 * rate**2 * np.cos(t[:, None] * rate))[None])[0]
+    dds = 0.5 * rate**2 * np.cos(t[:, None] * rate)
+    return _share(mechanism, limits, start[None], way[None], s[None], ds[None], dds[None])[0]
 
 
 def _share(mechanism: Mechanism, limits: Limits, start: Array, way: Array, s: Array, ds: Array, dds: Array) -> Array:

@@ -13,7 +13,7 @@ from stribeck.experiments.plans.clearance import in_reach, in_the_way, may_move_
 from stribeck.experiments.plans.margins import MAX_GRAVITY_SHARE, PLANNED_SHARE, gravity_share, run_on, silence, strokes_share
 from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, MOVE_SHARE
 from stribeck.experiments.plans.shapes import GAP
-from stribeck.experiments.plans.spread import most_different, spread_score
+from stribeck.experiments.plans.spread import most_different, spread_score, widest
 from stribeck.ident.arm.arm_file import ArmFile, Limits, check_against_model
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import command, unknown_name
@@ -29,7 +29,7 @@ ROOM = 0.02             # fraction of a joint's range that strokes keep free at 
 _WAY = 0.5              # fraction of that range that the longest stroke may take: a joint with little room goes slower
 _LEAST_SPEED = 1e-3     # fraction of the lowest of usual speeds down to which a joint with a high limit and little room may go
 _CANDIDATES = 500       # random postures that compete,
-_OF_A_CHAIN, _LOOKED_AT = 240, 48       # and of a closed chain, which take a hundred times as long to look at: the most different
+_OF_A_CHAIN, _LOOKED_AT = 360, 40       # and of a closed chain, which take a hundred times as long to look at: the most different
 _SETS = 10_000          # random sets of them that are scored
 
 
@@ -303,8 +303,11 @@ class Design:
             raise NoRoom(f"{arm.path}: only {len(usable)} of {len(candidates) - 1} random postures leave room for the strokes, "
                          f"{count} are needed; widen the limits or the workspace box",
                          "faster ones have room in too few postures inside the limits and the box")
-        sets = np.array([rng.choice(usable, count, replace=False) for _ in range(_SETS)])
-        best = sets[int(np.argmax(spread_score(self.mechanism, active, candidates, ways, sets)))]
+        if self.mechanism.chain is not None:
+            best = usable[widest(self.mechanism, candidates[usable], count)]
+        else:
+            sets = np.array([rng.choice(usable, count, replace=False) for _ in range(_SETS)])
+            best = sets[int(np.argmax(spread_score(self.mechanism, active, candidates, ways, sets)))]
         rows = np.concatenate(([0], best))
         return candidates[rows], ways[rows]
 

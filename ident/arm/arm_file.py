@@ -36,8 +36,9 @@ class Tool:
 
 @checked(frozen=True, config=_STRICT)
 class Workspace:
-    """Box that every joint origin stays in [m], the posture that is surely free of obstacles [rad or m], and how far a closed chain
-    stays away from singular postures: the least part of home's reciprocal condition number, of which those have none."""
+    """Box that every joint origin stays in [m], the posture that is surely free of obstacles [rad or m], and how far a closed
+    chain stays away from singular postures: the least part of home's reciprocal condition number, of which those have none.
+    """
 
     box: tuple[tuple[float, float], tuple[float, float], tuple[float, float]] | None = None
     home: tuple[float, ...] | None = None

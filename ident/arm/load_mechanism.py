@@ -126,12 +126,12 @@ def _driven(model: Path, name: str, gravity: ArrayLike | None, tools: Sequence[T
         raise InputError(f"{model}: this is an arm file, not a model; the model of an arm is a URDF, an MJCF or a mechanism with "
                          "[[joints]]")
     if any(tool is not None and tool.mass > 0.0 for tool in tools):
-        raise InputError(f"{model}: a tool is a mass on the last link of an open chain, and a mechanism has none; add its mass to "
-                         "the link that carries it")
+        raise InputError(f"{model}: a tool is a mass on the last link of an open chain, and a mechanism has none; add its mass "
+                         "to the link that carries it")
     mechanism = replace(mechanism_from_table(table, model, gravity), name=name)
     if mechanism.closures:
         return driven_joints(mechanism)
     if mechanism.passive:
-        raise ModelError(f"{model}: joint {mechanism.names[mechanism.passive[0]]} has no drive, and no loop says how it moves; an "
-                         "arm's passive joints belong to loops")
+        raise ModelError(f"{model}: joint {mechanism.names[mechanism.passive[0]]} has no drive, and no loop says how it moves; "
+                         "an arm's passive joints belong to loops")
     return mechanism

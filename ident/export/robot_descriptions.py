@@ -117,8 +117,8 @@ def to_sdf(calibration: Calibration, into: Path | None = None) -> Export:
     if into is None:
         _model(calibration)
         if (arm := bare_arm(calibration)).chain is not None:
-            raise InputError(f"{calibration.model.file}: an SDF converted from a closed chain would leave out its loops; mjcf has "
-                             "them, and --into FILE writes friction into an SDF of your own")
+            raise InputError(f"{calibration.model.file}: an SDF converted from a closed chain would leave out its loops; mjcf "
+                             "has them, and --into FILE writes friction into an SDF of your own")
         text = _sdf_of(arm)
         losses = (*losses, "SDF converted from the model has masses, joints and their ranges, links called after their joints, "
                            "but no limits of effort and velocity and no geometry, and gravity is the world's; --into FILE writes "
@@ -229,7 +229,7 @@ def _model(calibration: Calibration) -> Path:
 def _text(path: Path, roots: tuple[str, ...]) -> str:
     """Text of a file as it stands, line ends included, whose root element has one of these tags."""
     if path.suffix.lower() == ".toml":
-        raise InputError(f"{path}: the calibration's model is a mechanism file, and a <{roots[0]}> file cannot be made of it (it may "
+        raise InputError(f"{path}: the calibration's model is a mechanism file, and no <{roots[0]}> file can be made of it (it may "
                          "have loops, which that cannot hold); export to mjcf, or name a file of this kind with --into")
     try:
         text = path.read_bytes().decode("utf-8")

@@ -133,7 +133,7 @@ def same_dynamics(one: Mechanism, other: Mechanism) -> bool:
         return False
     if one.chain is not None and other.chain is not None:
         chains = one.chain.whole, other.chain.whole
-        loops = [[(closure.kind, closure.links, *closure.points.ravel().tolist(), *closure.axis.tolist()) for closure in chain.closures]
+        loops = [[(one.kind, one.links, *one.points.ravel().tolist(), *one.axis.tolist()) for one in chain.closures]
                  for chain in chains]
         return loops[0] == loops[1] and same_dynamics(*(replace(chain, closures=(), gravity=driven.gravity)
                                                         for chain, driven in zip(chains, (one, other), strict=True)))

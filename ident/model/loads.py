@@ -16,12 +16,14 @@ from stribeck.ident.model.load_arrays import JointLoads as JointLoads
 from stribeck.ident.model.mechanism import Bearing, Mechanism
 from stribeck.ident.model.recursion import own_wrenches, refuse_closures
 
+
 def joint_loads(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None, ddq: ArrayLike | None = None,
                 external: ArrayLike | None = None) -> JointLoads:
     """Loads of every joint for a batch of samples.
 
-    The driven joints of a closed chain carry what its other joints and cut-joint forces leave them (`driven_joints`). A follower (URDF ``mimic``) moves with its leader and loads every joint that carries it; the torque of the
-    leader's drive includes ratio times the follower's (virtual work).
+    The driven joints of a closed chain carry what its other joints and cut-joint forces leave them (`driven_joints`). A follower
+    (URDF ``mimic``) moves with its leader and loads every joint that carries it; the torque of the leader's drive includes ratio
+    times the follower's (virtual work).
 
     Parameters
     ----------

@@ -90,7 +90,8 @@ class DrivenChain:
         """Torques of the drives, shape (N, n), see `mechanism.Chain`; errors as of `posture`."""
         m, motion = self._as(driven), self._motion(driven, q, dq, ddq)
         moves = dq is not None or ddq is not None
-        rest = inverse_dynamics(replace(m, closures=()), motion.q, *((motion.dq, motion.ddq) if moves else ()), external=external)
+        dq, ddq = (motion.dq, motion.ddq) if moves else (None, None)
+        rest = inverse_dynamics(replace(m, closures=()), motion.q, dq, ddq, external)
         if m.springs:
             rest += spring_torque(m, motion.q, motion.dq)
         branch = self._branch
@@ -133,7 +134,7 @@ class DrivenChain:
         return branch_of(self.whole, self.whole.active)
 
     def _reach(self, wanted: Array) -> tuple[Array, Array]:
-        """Closed postures on straight ways from q = 0 to those that are wanted, and which part of each way was found worth going."""
+        """Closed postures on straight ways from q = 0 to those that are wanted, and which part of each way was worth going."""
         if not len(wanted):
             return np.zeros((0, self.whole.n)), np.ones(0)
         if (key := wanted.tobytes()) not in self._recent:

@@ -75,8 +75,8 @@ def _close(spec: "mujoco.MjSpec", bodies: "list[mujoco.MjsBody]", closure: Closu
         for name, link, point in zip(sites, closure.links, closure.points, strict=True):
             body = bodies[link] if link >= 0 else spec.worldbody
             body.add_site(name=name, pos=point + away * closure.axis)
-        held = spec.add_equality(name=f"{closure.name}{end}", objtype=mujoco.mjtObj.mjOBJ_SITE, name1=sites[0], name2=sites[1],
-                                 type=mujoco.mjtEq.mjEQ_WELD if rigid else mujoco.mjtEq.mjEQ_CONNECT)
+        spec.add_equality(name=f"{closure.name}{end}", objtype=mujoco.mjtObj.mjOBJ_SITE, name1=sites[0], name2=sites[1],
+                          type=mujoco.mjtEq.mjEQ_WELD if rigid else mujoco.mjtEq.mjEQ_CONNECT)
 
 
 def _may_tilt(m: Mechanism) -> frozenset[int]:
