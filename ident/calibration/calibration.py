@@ -127,7 +127,11 @@ class Calibration(CalibrationContent):
         ndarray, shape (N, n)
             Friction [N·m or N]; nan where a joint was not calibrated.
         """
-        loads = joint_loads(self.mechanism, q, dq, ddq)
+        return self.friction_on(self.mechanism, q, dq, ddq)
+
+    def friction_on(self, mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None) -> Array:
+        """The same with the loads of another model, such as that of the arm with another tool."""
+        loads = joint_loads(mechanism, q, dq, ddq)
         dq = np.asarray(dq, dtype=float)
         out = np.full(dq.shape, np.nan)
         for column, name in enumerate(self.names):

@@ -229,8 +229,8 @@ def _model(calibration: Calibration) -> Path:
 def _text(path: Path, roots: tuple[str, ...]) -> str:
     """Text of a file as it stands, line ends included, whose root element has one of these tags."""
     if path.suffix.lower() == ".toml":
-        raise InputError(f"{path}: the calibration's model is a mechanism file, and no <{roots[0]}> file can be made of it (it may "
-                         "have loops, which that cannot hold); export to mjcf, or name a file of this kind with --into")
+        raise InputError(f"{path}: the calibration's model is a mechanism file, and no <{roots[0]}> file can be made of it (it "
+                         "may have loops, which that cannot hold); export to mjcf, or name a file of this kind with --into")
     try:
         text = path.read_bytes().decode("utf-8")
     except (FileNotFoundError, IsADirectoryError):

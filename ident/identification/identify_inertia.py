@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from stribeck.ident.errors import InputError
 from stribeck.ident.fit.inertia.even_parts import LoadDoubts, fit_first_moments
 from stribeck.ident.fit.inertia.identified_inertia import identified
 from stribeck.ident.fit.inertia.inertial_fit import InertialFit, contradicted, fit_inertia
@@ -40,6 +41,11 @@ TRUSTED = SoughtInertia()
 def identify_inertia(chosen: ChosenRuns, reduced: ReducedRuns) -> tuple[ReducedRuns, SoughtInertia]:
     """The runs with models of the inertia that was found, where one was sought."""
     wish = reduced.options.inertia
+    if reduced.mechanism.chain is not None:
+        if wish == "fit":
+            raise InputError(f"inertia = \"fit\": {reduced.mechanism.name} is a closed chain, the inertia of whose links is not "
+                             "identified yet; take \"trust\", which takes the masses that its model states")
+        return reduced, TRUSTED
     if wish == "trust" or reduced.options.motion == "joint":
         return reduced, TRUSTED
     if reduced.options.motion == "none":
