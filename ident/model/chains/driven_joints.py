@@ -22,7 +22,7 @@ from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.elastic_joints import spring_torque
 from stribeck.ident.model.load_arrays import JointLoads
 from stribeck.ident.model.mechanism import Mechanism
-from stribeck.ident.model.recursion import batch
+from stribeck.ident.model.recursion import batch, blocks
 
 _WORST, _LEAST = 1e4, 1e-3      # condition number, and step, from which ways are given up until somebody insists
 _RECENT = 8             # batches of postures that are kept, as loads and torques are asked for one after the other
@@ -88,10 +88,15 @@ class DrivenChain:
     def torque(self, driven: Mechanism, q: ArrayLike, dq: ArrayLike | None, ddq: ArrayLike | None,
                external: ArrayLike | None) -> Array:
         """Torques of the drives, shape (N, n), see `mechanism.Chain`; errors as of `posture`."""
-        m, motion = self._as(driven), self._motion(driven, q, dq, ddq)
-        moves = dq is not None or ddq is not None
-        dq, ddq = (motion.dq, motion.ddq) if moves else (None, None)
-        rest = inverse_dynamics(replace(m, closures=()), motion.q, dq, ddq, external)
+        m, posture, rates = self._as(driven), *self._states(driven, q, dq, ddq)
+        if not len(posture):
+            return np.zeros((0, driven.n))
+        return np.concatenate([self._torque(m, closed_rates(self._branch, posture[rows], *rates[:, rows]),
+                                            None if external is None else np.asarray(external)[rows])
+                               for rows in blocks(len(posture))])
+
+    def _torque(self, m: Mechanism, motion: ClosedMotion, external: Array | None) -> Array:
+        rest = inverse_dynamics(replace(m, closures=()), motion.q, motion.dq, motion.ddq, external)
         if m.springs:
             rest += spring_torque(m, motion.q, motion.dq)
         branch = self._branch
@@ -102,9 +107,13 @@ class DrivenChain:
     def loads(self, driven: Mechanism, q: ArrayLike, dq: ArrayLike | None, ddq: ArrayLike | None,
               external: ArrayLike | None) -> JointLoads:
         """Loads of the driven joints, (N, n) each, see `mechanism.Chain`; errors as of `posture` and `closed_loads`."""
-        joints = closed_loads(self._as(driven), self._motion(driven, q, dq, ddq), external=external).joints
+        m, posture, rates = self._as(driven), *self._states(driven, q, dq, ddq)
+        found = [closed_loads(m, closed_rates(self._branch, posture[rows], *rates[:, rows]),
+                              external=None if external is None else np.asarray(external)[rows]).joints
+                 for rows in blocks(len(posture))]
         drives = list(self.whole.active)
-        return JointLoads(*(getattr(joints, one.name)[:, drives] for one in fields(JointLoads)))
+        return JointLoads(*(np.concatenate([getattr(joints, one.name)[:, drives] for joints in found]) if found else
+                            np.zeros((0, driven.n, *(3,) * (one.name in ("force", "moment")))) for one in fields(JointLoads)))
 
     def condition(self, start: Array, target: Array) -> Array:
         """Greatest condition number on straight ways, shape (K,), see `mechanism.Chain`."""
@@ -113,14 +122,16 @@ class DrivenChain:
         posture, reached = self._reach(q)
         condition = np.full(len(q), np.inf)
         there = reached >= 1.0
-        condition[there] = self._branch.condition(posture[there])
+        for rows in blocks(len(q)):
+            some = rows.start + np.flatnonzero(there[rows])
+            condition[some] = self._branch.condition(posture[some])
         return np.asarray(condition.reshape(-1, _PLACES).max(axis=1))
 
-    def _motion(self, driven: Mechanism, q: ArrayLike, dq: ArrayLike | None, ddq: ArrayLike | None) -> ClosedMotion:
+    def _states(self, driven: Mechanism, q: ArrayLike, dq: ArrayLike | None, ddq: ArrayLike | None) -> tuple[Array, Array]:
+        """Positions of all joints, shape (N, whole.n), velocities and accelerations of the driven ones, shape (2, N, n)."""
         posture = self.posture(driven, q)
-        rates = [np.zeros((len(posture), driven.n)) if rate is None else batch(name, rate, driven, len(posture))
-                 for name, rate in (("dq", dq), ("ddq", ddq))]
-        return closed_rates(self._branch, posture, *rates)
+        return posture, np.array([np.zeros((len(posture), driven.n)) if rate is None else batch(name, rate, driven, len(posture))
+                                  for name, rate in (("dq", dq), ("ddq", ddq))])
 
     def _as(self, driven: Mechanism) -> Mechanism:
         """The whole chain with gravity and bearings of its driven joints as they are stated there."""
