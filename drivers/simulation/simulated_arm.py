@@ -55,13 +55,19 @@ class SimulatedArm:
         rng = np.random.default_rng(self.truth.seed if seed is None else seed)
         self._physics = physics_model(arm, self.names, self.truth)
         self._data = mujoco.MjData(self._physics.model)
-        self._physics.stand(self._data, arm.home(mechanism))
+        self._stand_at_home(arm, arm.home(mechanism))
         substeps = max(1, round(_PHYSICS_RATE / self.rate))
         tuning = tune(self._physics, self._data, self.limits, 1.0 / (self.rate * substeps), arm.path)
         substeps = max(substeps, int(np.ceil(tuning.rate / self.rate)))
         self._loop = PhysicsLoop(self._physics, self._data, tuning, self.rate, substeps, self.limits, rng)
         self._reading = DriveReading(self.truth, self.rate, rng)
         self._reason: str | None = "it has not been enabled"
+
+    def _stand_at_home(self, arm: ArmFile, home: Array) -> None:
+        try:
+            self._physics.stand(self._data, home)
+        except DriverError as error:
+            raise InputError(f"{arm.path}: the home posture, workspace.home or all zero, is out of reach: {error}") from error
 
     def __enter__(self) -> Self:
         return self
