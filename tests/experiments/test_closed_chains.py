@@ -83,7 +83,7 @@ def crank(tmp_path_factory: pytest.TempPathFactory, small_plans: None) -> Path:
 
 
 def friction_errors(arm: ArmFile, out: Path) -> dict[str, float]:
-    """Rms of predicted minus true friction over speeds, loads and directions, relative to that of friction (DESIGN, section 9)."""
+    """Rms of predicted minus true friction over speeds, loads and directions, relative to that of friction."""
     calibration, truth = Calibration.load(out), SimulatedArm(arm).truth
     errors = {}
     for j, (name, joint) in enumerate(calibration.joints.items()):
@@ -200,7 +200,8 @@ def test_exports_hold_loops_or_say_that_they_do_not(planar: tuple[ArmFile, Path]
     (("plan", "ARM"), {"joints/link1": {"velocity": 1.0}}, {}, "unknown joint 'link1'"),
     (("plan", "ARM"), {"model": "planar-3-prr.toml"}, {}, "this is an arm file, not a model"),
     (("plan", "MECHANISM"), {}, {}, "this is a mechanism, not an arm file"),
-    (("calibrate", "ARM", "--out", "out"), {"simulation/joints/slider1": {"stiffness": 1e5, "armature": 1.0}}, {}, "are not simulated")])
+    (("calibrate", "ARM", "--out", "out"), {"simulation/joints/slider1": {"stiffness": 1e5, "armature": 1.0}}, {},
+     "are not simulated")])
 def test_a_strangers_mistakes(cli: Callable[..., Any], tmp_path: Path, arguments: tuple[str, ...], changes: dict[str, Any],
                               mechanism: dict[str, Any], words: str) -> None:
     """One clear sentence, and nothing written."""

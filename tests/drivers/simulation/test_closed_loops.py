@@ -1,4 +1,4 @@
-"""The simulated machine with loops: MuJoCo's constraints hold, and its reaction forces are what our model says of another make."""
+"""The simulated machine with loops: MuJoCo's constraints hold, and its reaction forces are those of our model."""
 
 from dataclasses import replace
 
@@ -84,7 +84,8 @@ def test_inertia_of_the_drives_is_that_of_the_model(name: str) -> None:
     physics, data = machine._physics, machine._data
     physics.stand(data, np.zeros(driven.n))
     rotors = np.diag([arm.joint(joint).rotor_inertia * arm.joint(joint).ratio**2 for joint in driven.names])
-    np.testing.assert_allclose(physics.inertia(data), mass_matrix(driven, np.zeros((1, driven.n)))[0] + rotors, rtol=1e-3, atol=2e-3)
+    wanted = mass_matrix(driven, np.zeros((1, driven.n)))[0] + rotors
+    np.testing.assert_allclose(physics.inertia(data), wanted, rtol=1e-3, atol=2e-3)
 
 
 def test_a_pin_that_nothing_else_keeps_from_tilting_is_held_twice() -> None:

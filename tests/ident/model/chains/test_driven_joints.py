@@ -109,7 +109,7 @@ def test_models_differ_by_masses_and_by_loops() -> None:
     assert same_dynamics(driven, driven_joints(load_mechanism("planar-3-prr")))
     assert not same_dynamics(driven, driven_joints(replace(whole, mass=1.1 * whole.mass)))
     assert not same_dynamics(driven, replace(driven, chain=None))
-    moved = replace(whole.closures[0], points=whole.closures[0].points + [1e-3, 0.0, 0.0])
+    moved = replace(whole.closures[0], points=whole.closures[0].points + np.array([1e-3, 0.0, 0.0]))
     assert not same_dynamics(driven, driven_joints(replace(whole, closures=(moved, *whole.closures[1:]))))
 
 
