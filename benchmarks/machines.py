@@ -121,5 +121,6 @@ def _table(figures: dict[str, dict[str, Any]]) -> str:
             "|---|---|---|---|---|---|---|---|---|---|---|"]
     rows += [f"| {name} | {one['plans']} | {one['refused']} | {one['asked']:g} | {one['nearest']:.3f} "
              f"| {one['crossed']} | {one['statement off by']:.3f} | {one['calibrations']} "
-             f"| {100 * one['friction error']:.2f} % | {100 * one['median error']:.2f} % | {one['seconds']:.0f} |" for name, one in figures.items()]
+             f"| {100 * one['friction error']:.2f} % | {100 * one['median error']:.2f} % | {one['seconds']:.0f} |"
+             for name, one in figures.items()]
     return "\n".join(rows)
