@@ -21,6 +21,7 @@ BENCHMARKS = {
     "dynamics": "joint wrenches of a batch of motion against Pinocchio and MuJoCo in a loop",
     "simulate": "forward dynamics of arms, elastic arms and closed chains with friction: speed, energy balance, MuJoCo as judge",
     "plans": "plans of random arms: whether any leaves limits or workspace box, and how many are refused",
+    "machines": "parallel machines: friction after `stribeck calibrate`, and how near random plans come to singular postures",
     "elastic": "what a rigid model identifies where joint or link are softer and softer, beside the reference experiment",
     "feedforward": "one sample of friction feed-forward for six joints, with every kind of load",
     "compensation": "tracking error of slow motion under a torque controller, by what it is told of friction",

@@ -70,6 +70,10 @@ def test_judging(folder: Path) -> None:
     run_page("judging", folder)
 
 
+def test_parallel_machines(tmp_path: Path) -> None:
+    run_page("parallel-machines", tmp_path)
+
+
 def test_extending(folder: Path) -> None:
     with patch.dict(LAWS), patch.dict(NUMBERS), patch.dict(READERS):
         run_page("extending", folder)

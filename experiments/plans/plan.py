@@ -113,7 +113,8 @@ class Plan:
     """What will move: see the module.
 
     `start` is the posture before the first segment, `purpose` what the run is for (a fit of a campaign takes the runs whose
-    purpose is "fit"), `predicted` what it will tell, `lowered` which joints go slower than their limits allow, for want of room.
+    purpose is "fit"), `predicted` what it will tell, `lowered` which joints go slower than their limits allow, for want of room,
+    `singular_margin` how near it comes to a singular posture of a closed chain: 1 at home, 0 there.
     """
 
     arm: str
@@ -127,6 +128,7 @@ class Plan:
     purpose: str = FIT
     predicted: tuple[ExpectedPrecision, ...] = ()
     lowered: tuple[LoweredSpeed, ...] = ()
+    singular_margin: float | None = None
 
     def legs(self) -> Iterator[tuple[Array, Segment]]:
         """Every segment with the position at which it starts."""
@@ -162,8 +164,9 @@ def plan_table(plan: Plan) -> dict[str, Any]:
     table["segments"] = [{key: _lists(value) for key, value in segment.items()
                           if value is not None and value is not False} for segment in table["segments"]]
     table["predicted"] = list(table["predicted"])
-    if not table["lowered"]:
-        del table["lowered"]
+    for key in ("lowered", "singular_margin"):
+        if not table[key]:
+            del table[key]
     return {"schema": SCHEMA, **{key: list(value) if isinstance(value, tuple) else value for key, value in table.items()}}
 
 
@@ -194,7 +197,7 @@ def plan_from_table(table: dict[str, Any], path: Path) -> Plan:
     if len(parsed.start) != len(parsed.names):
         raise PlanError(f"{path}: start has {len(parsed.start)} values for {len(parsed.names)} joints")
     return Plan(parsed.arm, parsed.arm_sha256, parsed.method, parsed.seed, parsed.names, parsed.start, parsed.segments,
-                parsed.robot_time, parsed.purpose, parsed.predicted, parsed.lowered)
+                parsed.robot_time, parsed.purpose, parsed.predicted, parsed.lowered, parsed.singular_margin)
 
 
 def _known_purpose(purpose: str) -> str:
@@ -217,3 +220,4 @@ class _PlanTable(BaseModel):
     purpose: Annotated[str, AfterValidator(_known_purpose)] = FIT
     predicted: tuple[ExpectedPrecision, ...] = ()
     lowered: tuple[LoweredSpeed, ...] = ()
+    singular_margin: float | None = None

@@ -127,7 +127,9 @@ def _sought(chosen: ChosenRuns, mechanism: Mechanism, reductions: Sequence[Reduc
 
 
 def _seek(arm: ArmFile, mechanism: Mechanism, reductions: Sequence[Reduction]) -> ToolFit:
-    """An unknown tool in the points of some runs."""
+    """An unknown tool in the points of some runs; a closed chain has no last link that could carry one."""
+    if mechanism.chain is not None:
+        return ToolFit()
     return seek_tool(arm, mechanism, pd.concat([reduction.points for reduction in reductions], ignore_index=True),
                      *(np.concatenate([getattr(reduction, key) for reduction in reductions]) for key in ("q", "dq")))
 

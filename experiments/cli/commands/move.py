@@ -214,7 +214,8 @@ def plan(arm: ArmArgument = "lab6",
                     "load_spread": {joint: {kind: list(ends) for kind, ends in loads.items()}
                                     for joint, loads in load_spread(made, mechanism).items()},
                     "predicted": [asdict(told) for told in made.predicted], **further,
-                    **({"lowered": [asdict(slower) for slower in made.lowered]} if made.lowered else {})})
+                    **({"lowered": [asdict(slower) for slower in made.lowered]} if made.lowered else {}),
+                    **({} if made.singular_margin is None else {"singular_margin": made.singular_margin})})
 
 
 def run(arm: ArmArgument = "lab6",
@@ -229,7 +230,7 @@ def run(arm: ArmArgument = "lab6",
     from stribeck.experiments.cli.commands.excite import SEEKING, motion_time, runs_before, show_told
     from stribeck.experiments.methods.lowest_speed_search import lowest_sentence
     from stribeck.experiments.methods.registry import DEFAULT, ROUND_TRIPS, UNTIL, plan_experiment
-    from stribeck.experiments.plans.check_plan import check_plan
+    from stribeck.experiments.plans.check_plan import check_plan, with_margin
     from stribeck.experiments.plans.motion_profile import with_robot_time
     from stribeck.experiments.plans.plan import read_plan
     from stribeck.experiments.recording.drive_plan import check_modes, drive_plan
@@ -259,7 +260,7 @@ def run(arm: ArmArgument = "lab6",
     made = read_plan(plan) if plan else plan_experiment(experiment, method, arm_file, split(joints), seed,
                                                         time=motion_time(budget) if excites else None, after=known)
     check_plan(made, arm_file, mechanism)
-    made = with_robot_time(made, arm_file)          # whatever a file says
+    made = with_margin(with_robot_time(made, arm_file), arm_file, mechanism)        # whatever a file says
     check_modes(made, device, arm_file)
     _show(text, made, arm_file, mechanism)
     if made.purpose == EXCITATION:
@@ -289,11 +290,13 @@ def _greet(text: "Console", arm: "ArmFile", mechanism: "Mechanism", folder: Path
 
 def _show(text: "Console", plan: "Plan", arm: "ArmFile", mechanism: "Mechanism") -> None:
     from stribeck.experiments.cli.screen.tables import fitted
-    from stribeck.experiments.cli.screen.text import plan_line, spread_table
+    from stribeck.experiments.cli.screen.text import margin_line, plan_line, spread_table
     from stribeck.experiments.plans.check_plan import check_plan
     from stribeck.experiments.plans.forecast import load_spread
 
     text.print(f"plan      {plan_line(plan, check_plan(plan, arm, mechanism), mechanism)}")
+    if plan.singular_margin is not None:
+        text.print(f"margin    {margin_line(plan, arm)}")
     for slower in plan.lowered:
         unit = f"{mechanism.position_unit(mechanism.names.index(slower.joint))}/s"
         text.print(f"note      {slower.sentence(unit)}")

@@ -73,6 +73,12 @@ def waves_line(plan: "Plan", room: float, unit: str) -> str:
             f"{clock(plan.robot_time)} of robot time; limits keep {room:.2f} {unit} of room")
 
 
+def margin_line(plan: "Plan", arm: "ArmFile") -> str:
+    """How near a closed chain comes to a singular posture."""
+    return (f"{plan.singular_margin:.2f} where a singular posture is nearest: home has 1, a singular posture 0, and "
+            f"{arm.workspace.singular_margin:g} is kept (workspace.singular_margin)")
+
+
 def checked_against(arm: "ArmFile", mechanism: "Mechanism") -> str:
     """What says that the ways of a plan are clear."""
     return ("checked against the limits and "
