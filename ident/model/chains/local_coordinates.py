@@ -103,7 +103,10 @@ class LocalCoordinates:
             q = posture + self.unit * (w @ self.N.T)
             pose = kinematics(m, q)
             UG = self.U.T @ self.jacobian(pose)
-            inverse = np.asarray(np.linalg.inv(UG @ self.N))
+            try:
+                inverse = np.asarray(np.linalg.inv(UG @ self.N))
+            except np.linalg.LinAlgError:
+                break
             step = np.einsum("nij,nj->ni", inverse, (gap(m, pose) / self.branch.row_unit) @ self.U)
             most = np.abs(step).max(initial=0.0)
             if most < _CLOSED or 0.1 * before < most < _ROUNDED:

@@ -209,7 +209,7 @@ class _Simulation:
             shorter = h * min(0.7, max(0.1, grow)) if step is not None else h / 2.0
             before = None if step is None else self._crossing(motion.way, step)
             wanted = h = shorter if before is None or 1.01 * before > 0.9 else max(1.01 * before * h, shorter)
-        if motion.jammed():
+        if motion.jammed:
             raise self.equations.no_balance(motion.t)
         raise InputError(f"{self.equations.m.name}: no step from t = {motion.t:.9g} s on is short enough: the torque jumps with "
                          "time, position or velocity there, or the mechanism comes to a dead point; make the torque continuous")

@@ -20,7 +20,8 @@ _TURNS = 12             # of Newton's method in a step
 _ENOUGH = 1e-3          # error of Newton's method, as a part of the tolerance
 _BALANCED = 1e-11       # of the greatest torque, and N or N·m, that may be lacking at a point of a step
 _FAR = 0.3              # rad, or characteristic lengths, from where local coordinates are taken anew
-_ROUNDED = 1e-6         # the same where rounding keeps it from becoming smaller
+_TURNED = 0.7           # of a unit of them that other directions move with it, from where they are, too
+_ROUNDED = 1e-7         # of the greatest of the terms that add up to it, where rounding keeps it from becoming smaller
 _HELD = 1e-4            # of the greatest torque that a joint holds, and N or N·m; its error in a step
 _SHORT = 1e-9           # s; a step so short that does not come off is what is wrong
 _ROUNDING = 1e-14       # of times
@@ -84,11 +85,14 @@ class SmoothMotion:
         Where it is [s].
     way : ndarray, shape (n,)
         Ways of the joints.
+    jammed : bool
+        Whether friction outweighed inertia in the last step that was tried, so that it is none.
     """
 
     def __init__(self, equations: MotionEquations, t: float, q: Array, dq: Array, way: Array, tolerance: float) -> None:
         self.equations, self.t, self.way, self.tolerance = equations, t, way, tolerance
         self.guess: Step | None = None
+        self.jammed = False
         self._settle(q, dq, None)
 
     def _settle(self, q: Array, dq: Array, ddq: Array | None) -> None:
@@ -115,17 +119,21 @@ class SmoothMotion:
         try:
             if slopes is None:
                 slopes = self.equations.slopes(self.place, self.way, times, *self._moved(h, X), X, W)
+                self.jammed = not slopes.proper
+                if self.jammed:
+                    return None
             lu = lu_factor(_matrix(h, slopes), check_finite=False)
+            rounded = _ROUNDED * (1.0 + float((np.abs(slopes.J) @ np.abs(X)[..., None]).max(initial=0.0)))
             for turn in range(_TURNS):
                 y, u = self._moved(h, X)
                 forces = self.equations.forces(self.place, self.way, times, y, u, X, W)
                 rows = self.equations.rows(self.place, forces)
                 change = lu_solve(lu, rows.ravel(), check_finite=False).reshape(s, size)
                 moved = h * np.abs(change[:, :k]).max(initial=0.0) / (1.0 + np.abs(u).max(initial=0.0))
-                off = np.abs(rows).max(initial=0.0) / (1.0 + np.abs(forces.loads.tau).max())
+                off = np.abs(rows).max(initial=0.0)
                 if not moved + off < np.inf or (turn > 1 and moved > before and moved > _ENOUGH * self.tolerance):
                     return None
-                balanced = off <= _BALANCED or 0.3 * lacked < off <= _ROUNDED
+                balanced = off <= _BALANCED * (1.0 + np.abs(forces.loads.tau).max()) or 0.3 * lacked < off <= rounded
                 lacked = off
                 rate, before = moved / before if before > 0.0 else 0.0, moved
                 X = X + change
@@ -167,11 +175,6 @@ class SmoothMotion:
             error = max(error, max(g * e / (1.0 + float(np.abs(u).max())), g**2 * e) / self.tolerance)
         return error
 
-    def jammed(self) -> bool:
-        """Whether friction outweighs inertia here, so that no motion goes on from here."""
-        state = np.array([self.t]), self.y[None], self.u[None], self.x[None], self.w[None].copy()
-        return not self.equations.slopes(self.place, self.way, *state).proper
-
     def accept(self, step: Step, stop: float) -> None:
         """Go to the end of a step, which is `stop` if it comes that far but for rounding."""
         self.y, self.u = (values[-1] for values in self._moved(step.h, step.X))
@@ -179,8 +182,13 @@ class SmoothMotion:
         self.t = stop if abs(stop - end) <= _ROUNDING * max(1.0, abs(end)) else end
         self.x, self.w, self.guess = step.X[-1], step.W[-1].copy(), step
         self.held = step.forces.lacking[-1, self.place.still]
-        if self.place.r and self.place.k and max(np.abs(self.y).max(), np.abs(self.w).max()) > _FAR:
+        if self.place.r and self.place.k and self._is_far():
             self._settle(step.forces.q[-1], step.forces.dq[-1], step.forces.ddq[-1])
+
+    def _is_far(self) -> bool:
+        """Whether the posture is so far from that of the local coordinates that they are to be taken anew."""
+        B = self.place.place(self.y[None], self.w[None].copy())[1][0]
+        return bool(np.abs(self.y).max() > _FAR or np.linalg.norm(B - self.place.T) > _TURNED)
 
 
 def _matrix(h: float, slopes: Slopes) -> Array:

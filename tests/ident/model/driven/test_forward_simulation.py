@@ -180,6 +180,15 @@ class TestClosedChains:
         with pytest.raises(InputError, match="joints 1'', 1', 1 stick together, and how they share the load is not determined"):
             simulate(m, lambda t, q, dq: held, [0.5], [0.0], [0.0, 0.1])
 
+    def test_a_crank_goes_through_its_dead_point(self):
+        """Pushed to the end of its range, 1.5792 rad, the crank turns back while the links behind it whip on."""
+        m, t = load_mechanism("three-loop-chain"), np.linspace(0.3, 0.6, 151)
+        motion = forward_motion(m, lambda t, q, dq: driven(m, [6.0 * np.sin(5.0 * t)]), [1.45], [0.6], t)
+        assert motion.q[:, 0].max() == pytest.approx(1.5792, abs=5e-4)
+        assert [(event.joint, event.what) for event in motion.events] == [("1''", "turns back")]
+        assert np.abs(motion.dq).max() > 10.0
+        assert np.abs(balance(m, motion)).max() < 1e-8
+
     def test_springs_in_a_chain_that_has_more_freedom_than_drives(self):
         """The three-loop chain with one loop open hangs on springs: its closures do not determine the passive joints."""
         m = load_mechanism("three-loop-chain")
