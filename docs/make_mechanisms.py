@@ -26,7 +26,8 @@ G = 9.80665
 
 HEAD = """# The mechanisms of the papers
 
-Each is a file in `data/mechanisms/` (keys: [names.md](names.md)), loaded by name, and the same engine answers for all:
+Each is a file in `data/mechanisms/`, or `data/arms/` where it is the model of an arm (keys: [names.md](names.md)), loaded by
+name, and the same engine answers for all:
 `stribeck loads five-axis-tree`, `load_mechanism("three-loop-chain")`. `python docs/make_mechanisms.py` wrote this page. Its
 numbers are held to independent engines in `tests/ident/`; equations: [theory.md](theory.md).
 """

@@ -9,7 +9,7 @@ import pandas as pd
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.fit.joint.fit_joint import JointFit
 from stribeck.ident.fit.joint.options import Options
-from stribeck.ident.identification.choose_runs import choose_runs
+from stribeck.ident.identification.choose_runs import choose_runs, options_for
 from stribeck.ident.identification.fit_joints import fit_joints
 from stribeck.ident.identification.identify_inertia import identify_inertia
 from stribeck.ident.identification.judge_joints import judge_joints
@@ -75,7 +75,7 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
         If no joint has enough round trips.
     """
     chosen = choose_runs(runs)
-    reduced = reduce_runs(chosen, options or Options())
+    reduced = reduce_runs(chosen, options_for(chosen, options or Options()))
     reduced, inertia = identify_inertia(chosen, reduced)
     fitted = fit_joints(chosen, reduced, inertia)
     judged = judge_joints(chosen, reduced, fitted)

@@ -62,8 +62,16 @@ def test_other_software(folder: Path) -> None:
     run_page("other-software", folder)
 
 
+def test_excitation(tmp_path: Path) -> None:
+    run_page("excitation", tmp_path)
+
+
 def test_judging(folder: Path) -> None:
     run_page("judging", folder)
+
+
+def test_parallel_machines(tmp_path: Path) -> None:
+    run_page("parallel-machines", tmp_path)
 
 
 def test_extending(folder: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from stribeck.drivers.dynamixel import dynamixel_keys as dynamixel
 from stribeck.drivers.simulation.truth import FlexibleLink, JointTruth, Knobs, _ArmTruth
 from stribeck.experiments.plans.lowered_speed import LoweredSpeed
-from stribeck.experiments.plans.plan import Plan, Segment
+from stribeck.experiments.plans.plan import Harmonics, Plan, Segment
 from stribeck.ident.arm.arm_file import JointTable, _ArmTable
 from stribeck.ident.calibration.calibration_tables import CalibrationTable, JointCalibrationTable, ParameterTable
 from stribeck.ident.fit.information import ExpectedPrecision
@@ -39,7 +39,7 @@ CODE = {
     "Calibration file": keys(CalibrationTable) | keys(JointCalibrationTable) | keys(ParameterTable),
     "Mechanism file": set().union(*map(keys, (_MechanismTable, _MechanismJointTable, _LoopTable, _EndTable, _FrictionTable,
                                               Spring))),
-    "Plan file": keys(Plan) | keys(Segment) | keys(ExpectedPrecision) | keys(LoweredSpeed) | {"schema"},
+    "Plan file": keys(Plan) | keys(Segment) | keys(Harmonics) | keys(ExpectedPrecision) | keys(LoweredSpeed) | {"schema"},
 }
 
 

@@ -285,6 +285,9 @@ class CubemarsLink(PolledLink):
 
     def _most_gravity(self, j: int, low: np.ndarray, high: np.ndarray) -> float:
         """The greatest torque of gravity at a joint within these limits."""
+        if self.mechanism.chain is not None:
+            raise InputError(f"{self.mechanism.name} is a closed chain, whose postures between the limits are not searched for "
+                             "the greatest torque of gravity; state joints.NAME.drive.kp")
         def spared(q: np.ndarray) -> float:
             return -abs(float(inverse_dynamics(self.mechanism, q[None])[0, j]))
 

@@ -55,8 +55,9 @@ class PhysicsLoop:
         dt = 1.0 / (rate * substeps)
         model.opt.timestep = dt
         model.dof_solref[:] = [2.0 * dt, 1.0]
+        model.eq_solref[:] = [2.0 * dt, 1.0]
         self.loads = ReactionLoads(model, truth, physics.axes)
-        bandwidth, load = 2.0 * np.pi * truth.column("bandwidth"), data.qfrc_bias[self._drives]
+        bandwidth, load = 2.0 * np.pi * truth.column("bandwidth"), physics.held(data)
         most = (np.where(np.isnan(limit), np.inf, limit) for limit in (limits.torque, limits.acceleration * dt))
         rows = np.transpose((tuning.kp, tuning.kp * bandwidth / 4.0 * dt, *most, load))
         self._stiff_loops: list[StiffLoop] = []

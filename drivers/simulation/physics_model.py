@@ -15,16 +15,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stribeck.drivers.arm import Array
+from stribeck.drivers.simulation.closed_loops import SOLIMP, ClosedLoops
 from stribeck.drivers.simulation.flexible_links import Beam, make_flexible
 from stribeck.drivers.simulation.simulated_motors import SharedMotors, add_tendons, shared_motors
 from stribeck.drivers.simulation.truth import Truth, armature
 from stribeck.ident.arm.arm_file import ArmFile
+from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
+from stribeck.ident.model.files.closed_mujoco import closed_spec, length_of
 from stribeck.ident.model.files.link_inertia import add_point_mass
 from stribeck.ident.model.files.mimic_joints import hold_followers, last_link
 from stribeck.ident.model.files.urdf_mjcf import model_spec
+from stribeck.ident.model.mechanism import Mechanism
 
 _log = logging.getLogger(__name__)
+_LIGHT = 1e-4            # of a chain's mass, and of that at its mean length: inertia of joints that carry nothing
 _SETTLING = 200            # rounds in which the springs must find their rest under gravity
 
 
@@ -74,6 +79,8 @@ class PhysicsModel:
         What the model was made by.
     motors : SharedMotors
         Motors that move several joints.
+    loops : ClosedLoops or None
+        What closes a chain, and moves with the drives.
     """
 
     model: "mujoco.MjModel"
@@ -82,10 +89,30 @@ class PhysicsModel:
     names: tuple[str, ...]
     truth: Truth
     motors: SharedMotors
+    loops: ClosedLoops | None = None
+
+    def inertia(self, data: "mujoco.MjData") -> Array:
+        """Mass matrix of all degrees of freedom; of a closed chain, of its drives with what they move; after `stand`."""
+        model = self.model
+        M = np.zeros((model.nv, model.nv))
+        for column, unit in zip(M, np.eye(model.nv), strict=True):      # mj_fullM takes other arguments in every few versions
+            mujoco.mj_mulM(model, data, column, unit)
+        if self.loops is None:
+            return M
+        moves = self.loops.moves(data)
+        return np.asarray(moves.T @ M @ moves)
+
+    def held(self, data: "mujoco.MjData") -> Array:
+        """Torques of the drives that hold the arm where it stands, shape (n,), after `stand` and ``mj_fwdVelocity``."""
+        return np.asarray(data.qfrc_bias[self.axes.drives] if self.loops is None else self.loops.moves(data).T @ data.qfrc_bias)
 
     def stand(self, data: "mujoco.MjData", q: Array) -> None:
-        """Put the drives at q, shape (n,), at rest, and bend the springs as the links' weight does."""
+        """Put the drives at q, shape (n,), at rest, close loops, and bend the springs as the links' weight does."""
         model, axes = self.model, self.axes
+        if self.loops is not None:
+            self.loops.close(data, q)
+            mujoco.mj_fwdVelocity(model, data)
+            return
         data.qpos[axes.drives] = q
         for _ in range(_SETTLING):
             mujoco.mj_fwdPosition(model, data)
@@ -110,7 +137,10 @@ class PhysicsModel:
 def physics_model(arm: ArmFile, names: tuple[str, ...], truth: Truth) -> PhysicsModel:
     """The arm as it truly is: tool, payload, mass error, rotors, springs, stiff dry friction."""
     mujoco.set_mju_user_warning(_log.warning)        # else MuJoCo writes a file into the working directory
-    spec = model_spec(arm.model)
+    mechanism = load_mechanism(arm)
+    if mechanism.chain is not None:
+        return _closed_model(arm, mechanism.chain.whole, names, truth)
+    spec = closed_spec(mechanism) if arm.model.suffix.lower() == ".toml" else model_spec(arm.model)
     hold_followers(spec)
     link = last_link(spec)
     add_point_mass(link, arm.tool.mass, arm.tool.com)
@@ -130,17 +160,58 @@ def physics_model(arm: ArmFile, names: tuple[str, ...], truth: Truth) -> Physics
             if drive.frame is not None:
                 spring.set_frame(drive.frame)
     add_tendons(spec, arm.transmission_of(names))
+    model, motors = _as_it_is(spec, truth, arm, names)
+    return PhysicsModel(model, _axes(model, names, truth, beams), beams, names, truth, motors)
+
+
+def _closed_model(arm: ArmFile, whole: Mechanism, names: tuple[str, ...], truth: Truth) -> PhysicsModel:
+    """The same of a closed chain, whose drives are some of its joints.
+
+    Joints that carry no mass get a little inertia, without which MuJoCo could not move them.
+
+    Raises
+    ------
+    InputError
+        If its truth has what only open chains can have.
+    """
+    spec = closed_spec(whole)
+    for joint, name in enumerate(whole.names):
+        if not (whole.carries[joint] * whole.mass).any():
+            arm_length = 1.0 if whole.prismatic[joint] else length_of(whole)
+            spec.joint(name).armature = _LIGHT * float(whole.mass.sum()) * arm_length**2
+    for name, joint_truth in zip(names, truth.joints, strict=True):
+        for knob in ("stiffness", "flexible_link"):
+            if getattr(joint_truth, knob) is not None:
+                raise InputError(f"{arm.path}: simulation.joints.{name}.{knob}: elastic joints and links of closed chains are "
+                                 "not simulated; leave it out")
+        spec.joint(name).armature = max(armature(arm, name, joint_truth), float(spec.joint(name).armature))
+    if truth.payload.mass > 0.0:
+        raise InputError(f"{arm.path}: simulation.payload is a mass on the last link of an open chain; add it to a link of the "
+                         "mechanism, or take mass_error")
+    spec.option.gravity = list(arm.gravity)
+    spec.option.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
+    model, motors = _as_it_is(spec, truth, arm, names)
+    model.eq_solimp[:] = SOLIMP
+    drives = np.array([model.joint(name).id for name in names], dtype=int)
+    none = np.zeros(0, dtype=int)
+    loops = ClosedLoops(model, drives, np.setdiff1d(np.arange(model.nv), drives))
+    return PhysicsModel(model, Axes(drives, none, none, 0), {}, names, truth, motors, loops)
+
+
+def _as_it_is(spec: "mujoco.MjSpec", truth: Truth, arm: ArmFile,
+              names: tuple[str, ...]) -> tuple["mujoco.MjModel", SharedMotors]:
+    """The compiled model with the masses that the arm has, and stiff dry friction; and motors that move several joints."""
     model = spec.compile()
     motors = shared_motors(model, arm, names, truth)
     model.body_mass[:] *= 1.0 + truth.mass_error
     model.body_inertia[:] *= 1.0 + truth.mass_error
     model.jnt_limited[:] = 0
-    model.dof_solimp[:] = [0.9999, 0.9999, 0.001, 0.5, 2.0]
+    model.dof_solimp[:] = SOLIMP
     model.opt.integrator = mujoco.mjtIntegrator.mjINT_EULER        # takes damping at a step's end, whatever the file says
     model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_EULERDAMP)
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET      # a simulation that diverges reports nan instead
     mujoco.mj_setConst(model, mujoco.MjData(model))
-    return PhysicsModel(model, _axes(model, names, truth, beams), beams, names, truth, motors)
+    return model, motors
 
 
 def _spring(joint: str) -> str:

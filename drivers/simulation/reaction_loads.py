@@ -14,13 +14,13 @@ class ReactionLoads:
     """Loads of the truth's kinds from MuJoCo's reaction forces.
 
     ``cfrc_int`` is the wrench that each body's parent exerts on it, moment first, about the centre of mass of
-    the whole tree in world axes.
+    its whole tree in world axes.
     """
 
     def __init__(self, model: "mujoco.MjModel", truth: Truth, axes: Axes) -> None:
         self._axes = axes
         self._body = model.jnt_bodyid[axes.drives].copy()
-        self._root = int(model.body_rootid[self._body[0]])
+        self._root = model.body_rootid[self._body].copy()
         self._start = model.qpos0[axes.drives].copy()
         n = len(self._body)
         if len(set(self._body)) < n:

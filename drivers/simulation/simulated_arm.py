@@ -16,6 +16,7 @@ from stribeck.drivers.simulation.physics_model import physics_model
 from stribeck.drivers.simulation.simulated_drive import STANDSTILL
 from stribeck.drivers.simulation.truth import read_truth
 from stribeck.drivers.simulation.velocity_loop_tuning import tune
+from stribeck.drivers.simulation.weighing import Scales
 from stribeck.ident.arm.arm_file import ArmFile, check_against_model
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
@@ -54,13 +55,19 @@ class SimulatedArm:
         rng = np.random.default_rng(self.truth.seed if seed is None else seed)
         self._physics = physics_model(arm, self.names, self.truth)
         self._data = mujoco.MjData(self._physics.model)
-        self._physics.stand(self._data, arm.home(mechanism))
+        self._stand_at_home(arm, arm.home(mechanism))
         substeps = max(1, round(_PHYSICS_RATE / self.rate))
         tuning = tune(self._physics, self._data, self.limits, 1.0 / (self.rate * substeps), arm.path)
         substeps = max(substeps, int(np.ceil(tuning.rate / self.rate)))
         self._loop = PhysicsLoop(self._physics, self._data, tuning, self.rate, substeps, self.limits, rng)
         self._reading = DriveReading(self.truth, self.rate, rng)
         self._reason: str | None = "it has not been enabled"
+
+    def _stand_at_home(self, arm: ArmFile, home: Array) -> None:
+        try:
+            self._physics.stand(self._data, home)
+        except DriverError as error:
+            raise InputError(f"{arm.path}: the home posture, workspace.home or all zero, is out of reach: {error}") from error
 
     def __enter__(self) -> Self:
         return self
@@ -137,17 +144,9 @@ class SimulatedArm:
 
     def _weigh(self, q: ArrayLike, dq: ArrayLike | None = None) -> tuple[Array, Array]:
         """Loads, and signed transmitted torques, each shape (N, n)."""
-        data = mujoco.MjData(self._physics.model)
-        out, q = [], np.atleast_2d(np.asarray(q, dtype=float))
-        for posture, rate in zip(q, np.zeros_like(q) if dq is None else np.atleast_2d(dq), strict=True):
-            data.qvel[:] = 0.0
-            self._physics.stand(data, posture)
-            data.qvel[self._physics.axes.drives] = rate
-            mujoco.mj_fwdVelocity(self._physics.model, data)
-            data.qacc[:] = 0.0
-            mujoco.mj_rnePostConstraint(self._physics.model, data)
-            out.append(self._loop.loads(data))
-        load, transmitted = np.array(out).swapaxes(0, 1)
+        q = np.atleast_2d(np.asarray(q, dtype=float))
+        scales, rates = Scales(self._physics), np.zeros_like(q) if dq is None else np.atleast_2d(dq)
+        load, transmitted = np.array([scales(*state) for state in zip(q, rates, strict=True)]).swapaxes(0, 1)
         return load, transmitted
 
     def links(self) -> tuple[Array, Array]:

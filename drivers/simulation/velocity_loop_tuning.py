@@ -1,5 +1,6 @@
 """Gains of the simulated drives' velocity loops, and how fast the physics has to be stepped for loops and springs."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,9 +9,10 @@ import numpy as np
 from scipy.linalg import eigh
 
 from stribeck.drivers.arm import Array
+from stribeck.drivers.errors import DriverError
 from stribeck.drivers.simulation.physics_model import PhysicsModel
-from stribeck.drivers.simulation.reaction_loads import ReactionLoads
 from stribeck.drivers.simulation.truth import Truth
+from stribeck.drivers.simulation.weighing import Scales
 from stribeck.ident.arm.arm_file import Limits
 from stribeck.ident.errors import InputError
 
@@ -58,9 +60,11 @@ def tune(physics: PhysicsModel, data: "mujoco.MjData", limits: Limits, dt: float
     """
     model, axes, truth = physics.model, physics.axes, physics.truth
     mujoco.mj_forward(model, data)
-    M = _inertia(model, data)
-    inertia = np.diag(M)[axes.drives]
+    M = physics.inertia(data)
+    inertia = np.diag(M) if physics.loops else np.diag(M)[axes.drives]
     kp = 2.0 * np.pi * truth.column("bandwidth") * inertia
+    if physics.loops:               # else joints creep by what they would weigh alone
+        model.dof_invweight0[axes.drives] = np.diag(np.linalg.inv(M))
     if not len(axes.springs):
         return _rigid(physics, kp, limits, dt)
     model.dof_invweight0[axes.drives] = 1.0 / inertia       # else a rotor creeps more than a rigid joint where it sticks
@@ -91,14 +95,19 @@ def _rigid(physics: PhysicsModel, kp: Array, limits: Limits, dt: float) -> Tunin
     model, truth = physics.model, physics.truth
     rng, data = np.random.default_rng(0), mujoco.MjData(model)
     low, high = np.where(np.isfinite(limits.position), limits.position, [-np.pi, np.pi]).T
-    loads, M = ReactionLoads(model, truth, physics.axes), np.empty((_POSTURES, model.nv, model.nv))
-    load, transmitted = np.zeros((2, _POSTURES, len(kp)))
-    for row, q in enumerate(rng.uniform(low, high, (_POSTURES, len(kp)))):
-        physics.stand(data, q)
-        M[row] = _inertia(model, data)
-        data.qacc[:] = 0.0
-        mujoco.mj_rnePostConstraint(model, data)
-        load[row], transmitted[row] = loads(data)
+    scales, told = Scales(physics), []
+    for q in rng.uniform(low, high, (_POSTURES, len(kp))):
+        if physics.loops is None:
+            physics.stand(data, q)
+            told.append((physics.inertia(data), *scales(q)))
+            continue
+        with suppress(DriverError):             # loops do not close everywhere, and drives do not hold them everywhere
+            physics.stand(data, rng.uniform() * q)
+            if not (np.abs(physics.held(data)) > limits.torque).any():
+                told.append((physics.inertia(data), *scales(data.qpos[physics.axes.drives])))
+    M, load, transmitted = (np.array(values) for values in zip(*told, strict=True))
+    if physics.loops:               # the inertia that a drive meets depends on the posture, and so strongly as nowhere in a tree
+        kp = 2.0 * np.pi * truth.column("bandwidth") * M.diagonal(axis1=1, axis2=2).max(axis=0)
     level, slope = _friction(truth, np.abs(load).max(axis=0), np.abs(transmitted).max(axis=0))
     integral = 2.0 * np.pi * truth.column("bandwidth") / 4.0 * np.nan_to_num(limits.following_error, nan=0.05)
     rotors = model.dof_armature[physics.axes.drives]        # a joint that states one is as strong as it says
@@ -117,11 +126,3 @@ def _friction(truth: Truth, load: Array, transmitted: Array) -> tuple[Array, Arr
     power = np.maximum(1.0, truth.column("stribeck_exponent"))
     part = (power - 1.0) / power
     return level, np.maximum(0.0, static - coulomb) / truth.column("stribeck_velocity") * power * part**part * np.exp(-part)
-
-
-def _inertia(model: "mujoco.MjModel", data: "mujoco.MjData") -> Array:
-    """Mass matrix of all degrees of freedom."""
-    M = np.zeros((model.nv, model.nv))
-    for column, unit in zip(M, np.eye(model.nv), strict=True):      # mj_fullM takes other arguments in every few versions
-        mujoco.mj_mulM(model, data, column, unit)
-    return M

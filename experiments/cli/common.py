@@ -53,8 +53,11 @@ LoadOption = Annotated[str, typer.Option(help="Load that friction grows with: no
 MethodOption = Annotated[str, typer.Option(help="whole-arm: all joints at once; single: one joint at a time.")]
 ExperimentOption = Annotated[str, typer.Option(help="round-trips, which are fitted, by --method; validation: a motion to "
                                                     "judge a calibration by; warm-up: until friction settles; "
-                                                    "lowest-speed: slower and slower, until a joint sticks; breakaway: torque "
-                                                    "that grows until a joint moves.")]
+                                                    "excitation: periodic motion of all joints that tells most of links and "
+                                                    "friction; lowest-speed: slower and slower, until a joint sticks; "
+                                                    "breakaway: torque that grows until a joint moves.")]
+AfterOption = Annotated[Path | None, typer.Option("--after", help="Campaign folder whose runs the excitation is to be fitted "
+                                                  "with: what they tell already is not sought once more.")]
 DirectionalOption = Annotated[str, typer.Option(help="How directions may differ: none, viscous (forward and backward), driving "
                                                      "(driving the load and being driven back by it), or auto.")]
 InertiaOption = Annotated[str, typer.Option(help="Of the links: fit, trust the model's, or auto: fit with --motion model where "

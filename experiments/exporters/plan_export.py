@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from stribeck.experiments.errors import PlanError
-from stribeck.experiments.plans.motion_profile import DWELL, motion_profile
+from stribeck.experiments.plans.motion_profile import DWELL, course, motion_profile
 from stribeck.experiments.plans.plan import Plan, write_plan
 from stribeck.ident.arm.arm_file import ArmFile, Limits, refuse_assumed
 from stribeck.ident.arm.load_mechanism import load_mechanism
@@ -47,7 +47,10 @@ def sampled(plan: Plan, limits: Limits, rate: float) -> Trajectory:
 
 
 def knots(plan: Plan, limits: Limits) -> Trajectory:
-    """Set-points where acceleration changes, close together on swings; cubics give what lies between, but for 2e-6 of a swing."""
+    """Set-points where acceleration changes, close together on swings and waves; cubics give what lies between.
+
+    They do so but for 2e-6 of a swing, and 4e-6 of the amplitude of a wave's highest harmonic.
+    """
     _refuse_ramps(plan)
     times: list[Array] = []
     for start, segment in plan.legs():
@@ -61,9 +64,8 @@ def _at(times: list[Array], plan: Plan, limits: Limits) -> Trajectory:
     """At times since the start of each segment."""
     begin, parts = 0.0, []
     for (start, segment), since in zip(plan.legs(), times, strict=True):
-        motion, way = motion_profile(start, segment, plan.names, limits), np.array(segment.target) - start
-        s, ds = (np.reshape(part, (len(since), -1)) for part in motion(since))
-        parts.append((begin + since, np.full(len(since), segment.id), start + s * way, ds * way))
+        motion = motion_profile(start, segment, plan.names, limits)
+        parts.append((begin + since, np.full(len(since), segment.id), *course(motion, since, start, segment)))
         begin += motion.duration + DWELL
     return Trajectory(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 from stribeck.experiments.errors import PlanError
-from stribeck.experiments.plans.check_plan import check_plan
-from stribeck.experiments.plans.clearance import ways_are_clear
+from stribeck.experiments.plans.check_plan import check_plan, with_margin
+from stribeck.experiments.plans.clearance import in_reach, ways_are_clear
 from stribeck.experiments.plans.margins import MAX_GRAVITY_SHARE, PLANNED_SHARE, gravity_share, strokes_share
 from stribeck.experiments.plans.motion_profile import MOVE_SHARE, with_robot_time
 from stribeck.experiments.plans.order import Writer
@@ -37,6 +37,8 @@ def plan_breakaway(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: in
         raise PlanError(f"{arm.path}: joint {name} has no place {_AWAY:g} {unit} from both of its limits, to break loose "
                         f"and stop; widen joints.{name}.position")
     drawn = rng.uniform(low, high, (_CANDIDATES, len(home)))
+    if design.mechanism.chain is not None:
+        drawn = in_reach(arm, design.mechanism, home, drawn, rng)
     drawn = drawn[(gravity_share(design.mechanism, design.limits, drawn) <= MAX_GRAVITY_SHARE).all(axis=1)]
     share = strokes_share(design.mechanism, design.limits, np.broadcast_to(home, drawn.shape), drawn - home,
                           MOVE_SHARE * design.limits.velocity)
@@ -57,4 +59,4 @@ def plan_breakaway(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: in
     writer.move(home, 0)
     plan = Plan(arm.name, arm_sha256(arm), METHOD, seed, names, tuple(home.tolist()), tuple(writer.segments), purpose=BREAKAWAY)
     check_plan(plan, arm, design.mechanism)
-    return with_robot_time(plan, arm)
+    return with_margin(with_robot_time(plan, arm), arm, design.mechanism)

@@ -10,7 +10,7 @@ import numpy as np
 
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.methods.whole_arm import WHOLE_ARM
-from stribeck.experiments.plans.check_plan import check_plan
+from stribeck.experiments.plans.check_plan import check_plan, with_margin
 from stribeck.experiments.plans.clearance import may_move_together
 from stribeck.experiments.plans.free_way import free_way
 from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, with_robot_time
@@ -48,7 +48,7 @@ def plan_lowest_speed(arm: ArmFile, joints: tuple[str, ...] | None = None, seed:
     plan = Plan(arm.name, arm_sha256(arm), METHOD, seed, design.mechanism.names, tuple(home.tolist()), tuple(writer.segments),
                 purpose=LOWEST_SPEED)
     check_plan(plan, arm, design.mechanism)
-    return with_robot_time(plan, arm)
+    return with_margin(with_robot_time(plan, arm), arm, design.mechanism)
 
 
 def with_slowest(arm: ArmFile, found: Mapping[str, LowestSpeed]) -> ArmFile:

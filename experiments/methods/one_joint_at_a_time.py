@@ -13,9 +13,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stribeck.experiments.plans.choose_round_trips import JointKnowledge, choose
-from stribeck.experiments.plans.clearance import ways_are_clear
 from stribeck.experiments.plans.forecast import Ways, expectations, points_ahead, way_of
-from stribeck.experiments.plans.make_room import places_with_room, strong_enough
+from stribeck.experiments.plans.make_room import free_and_strong, places_with_room
 from stribeck.experiments.plans.motion_profile import DWELL
 from stribeck.experiments.plans.order import REFERENCE, REFERENCES, Visits, in_order
 from stribeck.experiments.plans.plan import Plan
@@ -115,8 +114,7 @@ def _ways(design: Design, candidates: Array, asked: NDArray[np.bool_]) -> tuple[
             target = candidates.copy()
             target[:, j] += sign * longest
             good = asked & (target[:, j] >= low[j]) & (target[:, j] <= high[j])
-            good[good] = strong_enough(design, candidates[good], (target - candidates)[good])
-            good[good] = ways_are_clear(design.arm, design.mechanism, candidates[good], target[good])
+            good[good] = free_and_strong(design, candidates[good], (target - candidates)[good])
             ways[good, j] = sign * longest
             fits[:, j] |= good
     return ways, fits

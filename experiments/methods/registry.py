@@ -1,11 +1,12 @@
 """Experiments and ways of measuring, by name."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from stribeck.drivers.connect import connect, driver_function
 from stribeck.experiments.errors import TooShort
 from stribeck.experiments.methods.breakaway_ramps import plan_breakaway
+from stribeck.experiments.methods.excitation_motion import plan_excitation
 from stribeck.experiments.methods.lowest_speed_search import plan_lowest_speed
 from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
 from stribeck.experiments.methods.validation_motion import plan_validation
@@ -19,12 +20,13 @@ from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import unknown_name
 from stribeck.ident.fit.information import Expectation
-from stribeck.ident.log.run import BREAKAWAY, LOWEST_SPEED, VALIDATION, WARM_UP
+from stribeck.ident.log.run import BREAKAWAY, EXCITATION, LOWEST_SPEED, VALIDATION, WARM_UP, Run
 
 METHODS: dict[str, tuple[Callable[..., Plan], ConstantSpeed]] = {      # round trips, to be fitted
     "whole-arm": (plan_whole_arm, WHOLE_ARM), "single": (plan_constant_speed, ConstantSpeed())}
 EXPERIMENTS: dict[str, Callable[[ArmFile, tuple[str, ...] | None, int], Plan]] = {      # what else there is to be moved for
-    VALIDATION: plan_validation, WARM_UP: plan_warm_up, LOWEST_SPEED: plan_lowest_speed, BREAKAWAY: plan_breakaway}
+    VALIDATION: plan_validation, WARM_UP: plan_warm_up, LOWEST_SPEED: plan_lowest_speed, BREAKAWAY: plan_breakaway,
+    EXCITATION: plan_excitation}
 DEFAULT, ROUND_TRIPS = "whole-arm", "round-trips"
 UNTIL: dict[str, Callable[[], Enough | None]] = {WARM_UP: Settling}       # what says that the rest of a plan is not needed
 GRIDS = ((2, 6), (3, 5), (4, 5), (5, 6), (7, 6), (9, 7), (12, 8))       # postures, and speeds in each
@@ -65,12 +67,17 @@ def plan_method(method: str, arm: ArmFile, joints: tuple[str, ...] | None = None
 
 
 def plan_experiment(experiment: str, method: str, arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0,
-                    goal: Goal | None = None) -> Plan:
-    """Plan of one of `EXPERIMENTS`, or of "round-trips" by one of `METHODS`, for a goal; errors as `plan_method`."""
+                    goal: Goal | None = None, time: float | None = None, after: Sequence[Run] = ()) -> Plan:
+    """Plan of one of `EXPERIMENTS`, or of "round-trips" by one of `METHODS`, for a goal; errors as `plan_method`.
+
+    Excitation may be given its `time` [s] and the runs `after` which it comes.
+    """
     if experiment == ROUND_TRIPS:
         return plan_method(method, arm, joints, seed, goal)
     if experiment not in EXPERIMENTS:
         raise unknown_name("experiment", experiment, (ROUND_TRIPS, *EXPERIMENTS))
+    if experiment == EXCITATION:
+        return plan_excitation(arm, joints, seed, time, after)
     return EXPERIMENTS[experiment](arm, joints, seed)
 
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from stribeck.experiments.errors import PlanError
-from stribeck.experiments.plans.check_plan import check_plan
-from stribeck.experiments.plans.clearance import ways_are_clear
+from stribeck.experiments.plans.check_plan import check_plan, with_margin
+from stribeck.experiments.plans.clearance import in_reach, ways_are_clear
 from stribeck.experiments.plans.margins import MAX_GRAVITY_SHARE, gravity_share
 from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, corner_points, with_robot_time
 from stribeck.experiments.plans.plan import Plan, Segment
@@ -24,6 +24,7 @@ _DURATION = 10.0        # s a swing
 _PASSES = (3, 5, 7)     # of a joint, drawn at random
 _ROOM = (0.6, 1.0)      # part of its longest stroke that a joint may go, drawn at random
 _TRIES = 200            # places and directions that are tried for a swing
+_SHRINKING = 25         # tries after which swings of a closed chain are made half as long
 
 
 def plan_validation(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0) -> Plan:
@@ -45,7 +46,7 @@ def plan_validation(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: i
     plan = Plan(arm.name, arm_sha256(arm), METHOD, seed, design.mechanism.names, tuple(home.tolist()),
                 tuple(replace(segment, id=number) for number, segment in enumerate(segments)), purpose=VALIDATION)
     check_plan(plan, arm, design.mechanism)
-    return with_robot_time(plan, arm)
+    return with_margin(with_robot_time(plan, arm), arm, design.mechanism)
 
 
 def _move(target: Array, posture: int) -> Segment:
@@ -56,12 +57,17 @@ def _free_swing(design: Design, home: Array, level: Array, number: int, rng: np.
     """A start that can be reached from home, and a swing from there, joint j at its level of speed, that can go back."""
     active, (low, high) = list(design.active), design.room
     speeds, way = np.diagonal(design.at_level(level)), np.zeros(len(home))
-    for _ in range(_TRIES):
+    chain = design.mechanism.chain is not None
+    for attempt in range(_TRIES):
         passes = rng.choice(_PASSES, len(home))
         beat = np.pi * passes / _DURATION
         speed = np.minimum(speeds, ACCELERATION_SHARE * design.limits.acceleration / beat)
         way[active] = np.minimum(2.0 * speed / beat, rng.uniform(*_ROOM) * design.longest)[active]
+        if chain:                   # joints that swing each for itself soon lead each other out of reach
+            way *= 0.5 ** (attempt // _SHRINKING)
         place = np.where(way > 0.0, rng.uniform(low, high - way), home)
+        if chain:
+            place = in_reach(design.arm, design.mechanism, home, place[None], rng)[0]
         turned = rng.random(len(home)) < 0.5
         start, target = np.where(turned, place + way, place), np.where(turned, place, place + way)
         leader = active[0]

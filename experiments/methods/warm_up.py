@@ -7,7 +7,7 @@ import numpy as np
 
 from stribeck.drivers.arm import JointSample
 from stribeck.experiments.methods.whole_arm import WHOLE_ARM, sweep
-from stribeck.experiments.plans.check_plan import check_plan
+from stribeck.experiments.plans.check_plan import check_plan, with_margin
 from stribeck.experiments.plans.free_way import free_way
 from stribeck.experiments.plans.motion_profile import with_robot_time
 from stribeck.experiments.plans.order import Writer
@@ -46,7 +46,7 @@ def plan_warm_up(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int 
              for k in range(max(1, int(limit // trip))) for segment in (there, back)]
     plan = replace(plan, segments=(plan.segments[0], *trips))
     check_plan(plan, arm, design.mechanism)
-    return with_robot_time(plan, arm)
+    return with_margin(with_robot_time(plan, arm), arm, design.mechanism)
 
 
 class Settling:

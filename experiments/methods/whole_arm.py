@@ -15,9 +15,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stribeck.experiments.plans.choose_round_trips import JointKnowledge, choose
-from stribeck.experiments.plans.clearance import ways_are_clear
 from stribeck.experiments.plans.forecast import Ways, expectations, points_ahead, way_of
-from stribeck.experiments.plans.make_room import places_with_room, strong_enough
+from stribeck.experiments.plans.make_room import free_and_strong, places_with_room
 from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, DWELL
 from stribeck.experiments.plans.order import REFERENCE, REFERENCES, Visits, in_order
 from stribeck.experiments.plans.plan import Plan
@@ -32,6 +31,7 @@ _MANY = 128             # and from home
 _LEVELS = 8             # speeds at which a way is checked before its posture is taken
 _TIMES = 6              # times of a sweep on offer, from that of the fastest to that of the slowest
 _APART = 0.6            # of what one joint gives the travel of a motor, what another gives it
+_PARALLEL = 1e-6        # sine of the angle at which two ways count as one
 _VARIANTS = 5           # speeds of every joint on offer for each
 
 
@@ -48,7 +48,9 @@ def plan_whole_arm(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: in
     reference = offers.trip(0, offers.speeds[0, 0])
     grid = [offers.level(number, speeds) for number in range(1, len(postures))
             for speeds in rng.permutation(design.speeds(number))]
-    choice = (lambda time: _chosen(offers, time, seed, earlier)) if earlier and design.options.goal else lambda _: grid
+    # with speeds of their own the joints of a chain would soon lead each other out of reach
+    choosing = earlier and design.options.goal and design.mechanism.chain is None
+    choice = (lambda time: _chosen(offers, time, seed, earlier)) if choosing else lambda _: grid
     return replace(in_order(design, METHOD, seed, postures, choice, [reference], earlier), lowered=places.lowered)
 
 
@@ -125,9 +127,7 @@ class Sweeps:
 
     def is_clear(self, trip: Trip) -> bool:
         """Whether it stays clear and leaves the drives torque for friction."""
-        start = self.postures[trip.posture][None]
-        return bool(ways_are_clear(self.design.arm, self.design.mechanism, start, start + trip.way)[0]
-                    and strong_enough(self.design, start, trip.way[None])[0])
+        return bool(free_and_strong(self.design, self.postures[trip.posture][None], trip.way[None])[0])
 
 
 def _level(design: Design, speeds: Array) -> tuple[float, float, Array]:
@@ -223,6 +223,8 @@ def _ways(design: Design, candidates: Array, asked: NDArray[np.bool_],
     levels = np.array([sweep(design, speeds, slower)[0] for speeds in design.at_level(np.linspace(0.0, 1.0, _LEVELS))
                        for slower in range(1 if design.mechanism.transmission is None else 2)])
     longest = levels.max(axis=0)
+    if design.mechanism.chain is not None:
+        levels = _longest(levels)
     up, down = candidates + longest <= high, candidates - longest >= low
     ways, free = np.tile(longest, (len(candidates), 1)), np.zeros(len(candidates), dtype=bool)
 
@@ -230,9 +232,8 @@ def _ways(design: Design, candidates: Array, asked: NDArray[np.bool_],
         """Which of these candidates are free at all speeds, in these directions, and leave the drives torque for friction."""
         found = np.ones(len(rows), dtype=bool)
         for way in levels:
-            for fits in (strong_enough, _clear):        # what is quick to tell first
-                left = np.flatnonzero(found)
-                found[left] = fits(design, candidates[rows[left]], sign[left] * way)
+            left = np.flatnonzero(found)
+            found[left] = free_and_strong(design, candidates[rows[left]], sign[left] * way)
         return found
 
     for _ in range(_SIGNS):
@@ -251,6 +252,10 @@ def _ways(design: Design, candidates: Array, asked: NDArray[np.bool_],
     return ways, free[:, None] | some
 
 
-def _clear(design: Design, start: Array, way: Array) -> NDArray[np.bool_]:
-    """Which ways stay clear, shape (K,)."""
-    return ways_are_clear(design.arm, design.mechanism, start, start + way)
+def _longest(ways: Array) -> Array:
+    """Those of some ways, shape (K, n), that are no part of another one."""
+    taken: list[Array] = []
+    for way in sorted(ways, key=lambda one: -float(np.linalg.norm(one))):
+        if not any(np.linalg.norm(way - one * (way @ one) / (one @ one)) < _PARALLEL * np.linalg.norm(way) for one in taken):
+            taken.append(way)
+    return np.array(taken)

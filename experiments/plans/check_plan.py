@@ -7,16 +7,17 @@ import numpy as np
 
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.plans.check_segment import Bounds, check_segment, check_silence
-from stribeck.experiments.plans.clearance import in_the_way, may_move_together, ways_are_clear
-from stribeck.experiments.plans.margins import MAX_GRAVITY_SHARE, MAX_RIGID_SHARE, gravity_share, motion_share, silence
+from stribeck.experiments.plans.check_wave import check_harmonics, check_wave
+from stribeck.experiments.plans.clearance import in_the_way, may_move_together, singular_margins, ways_are_clear
+from stribeck.experiments.plans.margins import MAX_GRAVITY_SHARE, MAX_RIGID_SHARE, gravity_share, motions_share, silence
 from stribeck.experiments.plans.motion_profile import corner_points, motion_profile
 from stribeck.experiments.plans.plan import Plan, Segment
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.arrays import Array
-from stribeck.ident.log.run import BREAKAWAY, FIT, TO_START, VALIDATION, arm_sha256
+from stribeck.ident.log.run import BREAKAWAY, EXCITATION, FIT, TO_START, VALIDATION, arm_sha256
 from stribeck.ident.model.mechanism import Mechanism
 
-KINDS = {VALIDATION: ("swing",), BREAKAWAY: ("ramp",)}      # of segments that serve a purpose; strokes and sweeps all others
+KINDS = {VALIDATION: ("swing",), EXCITATION: ("wave",), BREAKAWAY: ("ramp",)}   # segments that serve a purpose; others: strokes
 _THERE = 0.02           # rad or m from the start of a plan at which a joint counts as there
 _SWAY = 1e-3            # rad or m by which a joint that is held may stray
 
@@ -40,15 +41,28 @@ def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
     bounds = Bounds(mechanism, arm.limits(mechanism), silence(arm))
     _check_origin(plan, arm, mechanism)
     _check_numbers(plan)
+    for segment in plan.segments:
+        check_harmonics(segment, mechanism.n)
     _check_together(plan, arm, mechanism)
-    room = min([np.inf, *(check_segment(segment, start, bounds) for start, segment in plan.legs())])
+    room = min([np.inf, *(check_segment(segment, start, bounds) for start, segment in plan.legs()),
+                *(check_wave(segment, start, bounds) for start, segment in plan.legs() if segment.kind == "wave")])
     _check_held(plan, bounds)
     _check_purpose(plan)
     _check_mirrors(plan)
+    if mechanism.chain is not None:         # out of reach it has no torques
+        _check_clear(plan, arm, mechanism)
     _check_gravity(plan, bounds)
     _check_torque(plan, bounds)
-    _check_clear(plan, arm, mechanism)
+    if mechanism.chain is None:
+        _check_clear(plan, arm, mechanism)
     return room
+
+
+def with_margin(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> Plan:
+    """The plan with how near it comes to a singular posture of a closed chain."""
+    ends = np.array([(start, np.array(segment.target)) for start, segment in plan.legs()])
+    margins = singular_margins(arm, mechanism, ends[:, 0], ends[:, 1])
+    return plan if margins is None else replace(plan, singular_margin=round(float(margins.min()), 4))
 
 
 def _check_origin(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> None:
@@ -71,7 +85,7 @@ def _check_numbers(plan: Plan) -> None:
 
 def _check_together(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> None:
     """Refuse to move several joints at once where nothing says what is clear."""
-    together = any(np.count_nonzero(np.array(segment.target) != start) > 1 for start, segment in plan.legs())
+    together = any(np.count_nonzero(segment.moving(start)) > 1 for start, segment in plan.legs())
     if together and not may_move_together(arm, mechanism):
         option = "--method single" if plan.purpose == FIT else "--joints NAME"
         alone = "" if plan.purpose == BREAKAWAY else f", or move one at a time from home ({option})"     # that takes postures
@@ -127,10 +141,9 @@ def _check_gravity(plan: Plan, bounds: Bounds) -> None:
 
 def _check_torque(plan: Plan, bounds: Bounds) -> None:
     """Refuse segments on whose way weight and inertia leave a drive too little torque for friction."""
-    for start, segment in plan.legs():
-        target = np.array(segment.target)
-        share = motion_share(bounds.mechanism, bounds.limits, start, target,
-                             motion_profile(start, segment, plan.names, bounds.limits))
+    legs = [(start, np.array(segment.target), motion_profile(start, segment, plan.names, bounds.limits))
+            for start, segment in plan.legs()]
+    for segment, share in zip(plan.segments, motions_share(bounds.mechanism, bounds.limits, legs), strict=True):
         j = int(np.argmax(share))
         if share[j] > MAX_RIGID_SHARE + 1e-9:
             name, force, limit = plan.names[j], bounds.mechanism.unit(j), bounds.limits.torque[j]

@@ -63,9 +63,11 @@ def check_segment(segment: Segment, start: Array, bounds: Bounds) -> float:
     room = _check_positions(segment, start, bounds)
     if (segment.kind == "ramp") != (segment.rate is not None):
         raise PlanError(f"segment {segment.id} is a {segment.kind}; a ramp has a rate, nothing else does")
+    if (segment.kind == "wave") != (segment.wave is not None):
+        raise PlanError(f"segment {segment.id} is a {segment.kind}; a wave has harmonics (wave), nothing else does")
     if segment.kind == "ramp":
         _check_ramp(segment, start, bounds)
-    elif segment.kind != "move":
+    elif segment.kind not in ("move", "wave"):         # of a wave see `check_wave`
         _check_joints(segment, start, bounds)
         _check_speeds(segment, start, bounds)
     _check_time(segment, start, bounds)
@@ -152,7 +154,7 @@ def _check_time(segment: Segment, start: Array, bounds: Bounds) -> None:
 def check_silence(segment: Segment, start: Array, bounds: Bounds) -> None:
     """Refuse a way so fast towards a position limit that a joint passes it if the computer falls silent on the way."""
     limits, silent = bounds.limits, bounds.silent
-    if segment.kind == "ramp" or not silent:
+    if segment.kind in ("ramp", "wave") or not silent:
         return
     target = np.array(segment.target)
     speed = np.abs(target - start) * motion_profile(start, segment, bounds.names, limits).fastest

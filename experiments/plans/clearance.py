@@ -1,4 +1,5 @@
-"""Whether straight ways in joint space stay clear: in the workspace box, and of what the model's shapes could touch."""
+"""Whether straight ways in joint space stay clear: in reach of a closed chain, in the workspace box, and of what the model's
+shapes could touch."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +13,16 @@ from stribeck.ident.model.mechanism import Mechanism
 _COARSE = 33            # places along a way that are looked at after its ends
 _FINE = 1e-4            # m; ways that come close to a wall are looked at until they cannot leave the box by more than this
 _TOGETHER = 32          # such ways
+_PARTS = 6              # of ways of a closed chain that are looked at one by one
 _HALVINGS = 8           # to find where shapes meet
 
 
 def in_the_way(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array) -> str | None:
     """What a straight way start -> target, each shape (n,), does that it must not; None if it is clear."""
+    if (margin := singular_margins(arm, mechanism, start[None], target[None])) is not None and not _keeps(arm, margin)[0]:
+        return ("leads out of the machine's reach" if margin[0] == 0.0 else
+                f"comes nearer to a singular posture than its margin allows: {margin[0]:.2f}, where home has 1 and a singular "
+                f"posture 0, and workspace.singular_margin = {arm.workspace.singular_margin:g} is kept")
     if not _in_box(arm, mechanism, start[None], target[None])[0]:
         return f"takes a joint or the tool out of the workspace box of {arm.path.name}"
     geometry = geometry_of(arm, mechanism)
@@ -40,10 +46,40 @@ def what_meets(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array) 
 
 def ways_are_clear(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array) -> NDArray[np.bool_]:
     """Whether the arm stays clear on the straight ways start -> target, each (K, n); shape (K,)."""
-    clear = _in_box(arm, mechanism, start, target)
+    margin = singular_margins(arm, mechanism, start, target)
+    clear = np.ones(len(start), dtype=bool) if margin is None else _keeps(arm, margin)
+    clear[clear] = _in_box(arm, mechanism, start[clear], target[clear])
     if geometry := geometry_of(arm, mechanism):
         clear[clear] = [met is None for met in geometry.meetings(mechanism, start[clear], target[clear])]
     return clear
+
+
+def singular_margins(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array) -> Array | None:
+    """How far straight ways of a closed chain's drives, (K, n) each, stay away from singular postures, shape (K,).
+
+    The least reciprocal condition number of the passive joints' Jacobian over that of home: 1 at home, 0 where a posture is
+    singular or out of reach. None for a tree.
+    """
+    if mechanism.chain is None:
+        return None
+    home = arm.home(mechanism)[None]
+    best = float(mechanism.chain.condition(home, home)[0])
+    return np.asarray(best / mechanism.chain.condition(start, target)) if np.isfinite(best) else np.zeros(len(start))
+
+
+def in_reach(arm: ArmFile, mechanism: Mechanism, home: Array, drawn: Array, rng: np.random.Generator) -> Array:
+    """Postures of a closed chain on straight ways from home, shape (n,), towards some that are drawn, shape (K, n): a random part
+    of as much of each way as keeps the margin to singular postures."""
+    ends = home + np.linspace(0.0, 1.0, _PARTS + 1)[1:, None, None] * (drawn - home)
+    flat = ends.reshape(-1, len(home))
+    margin = singular_margins(arm, mechanism, flat, flat)
+    kept = np.zeros(ends.shape[:2], dtype=bool) if margin is None else _keeps(arm, margin).reshape(ends.shape[:2])
+    far = np.logical_and.accumulate(kept, axis=0).sum(axis=0) / _PARTS
+    return np.asarray(home + (rng.uniform(0.0, 1.0, len(drawn)) ** 0.25 * far)[:, None] * (drawn - home))
+
+
+def _keeps(arm: ArmFile, margin: Array) -> NDArray[np.bool_]:
+    return np.asarray(margin >= arm.workspace.singular_margin)
 
 
 def relied_on(arm: ArmFile, mechanism: Mechanism) -> list[str]:
@@ -51,7 +87,9 @@ def relied_on(arm: ArmFile, mechanism: Mechanism) -> list[str]:
     box = arm.workspace.box
     walls = "" if box is None else " x ".join(f"{low:g} … {high:g}" for low, high in box)
     geometry = geometry_of(arm, mechanism)
-    return ([f"the workspace box {walls} m, for joint origins"] if box else []) + (
+    margin = arm.workspace.singular_margin
+    return ([f"{margin:g} of home's margin to singular postures"] if mechanism.chain else []) + (
+        [f"the workspace box {walls} m, for joint origins"] if box else []) + (
         [f"{geometry.shapes} shapes of {arm.model.name}, {1e3 * GAP:g} mm apart{_but(geometry)}"] if geometry else [])
 
 
@@ -84,6 +122,8 @@ def _in_box(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array) -> 
     clear = np.ones(len(start), dtype=bool)
     if arm.workspace.box is None:
         return clear
+    if mechanism.chain is not None:         # how curved its ways are is not bounded by its lengths
+        return _depth(arm, mechanism, start, target, _COARSE) >= 0.0
     rows, curved = np.arange(len(start)), _curvature(mechanism, start, target)
     for places in (2, _COARSE):
         depth = _depth(arm, mechanism, start[rows], target[rows], places)
@@ -95,12 +135,18 @@ def _in_box(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array) -> 
     return clear
 
 
+def depth_in_box(arm: ArmFile, mechanism: Mechanism, q: Array) -> Array:
+    """How far all points of the arm stay inside its box in postures (K, n), shape (K,) [m]; negative is outside."""
+    return _depth(arm, mechanism, q, q, 1)
+
+
 def _depth(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array, places: int) -> Array:
     """How far all points stay inside the box at so many places along each way, shape (K,) [m]; negative is outside."""
     s = np.linspace(0.0, 1.0, places)[:, None, None]
     points = joint_origins(mechanism, (start + s * (target - start)).reshape(-1, mechanism.n))
-    still = np.array([mechanism.parent[j] < 0 and not mechanism.prismatic[j] for j in range(mechanism.n)])
-    points = points[:, ~np.pad(still, (0, points.shape[1] - mechanism.n))]
+    whole = mechanism if mechanism.chain is None else mechanism.chain.whole
+    still = np.array([whole.parent[j] < 0 and not whole.prismatic[j] for j in range(whole.n)])
+    points = points[:, ~np.pad(still, (0, points.shape[1] - whole.n))]
     low, high = np.array(arm.workspace.box).T
     inside = np.minimum(points - low, high - points).min(axis=(1, 2))
     return np.asarray(inside.reshape(places, -1).min(axis=0))

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from stribeck.experiments.errors import PlanError
-from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, DWELL, motion_profile
+from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, DWELL, corner_points, motion_profile
 from stribeck.experiments.plans.plan import Plan
 from stribeck.experiments.plans.speeds_and_postures import Array, Design, Trip
 from stribeck.ident.fit.information import Expectation, ExpectedPrecision, expectation, expected_precision
@@ -149,10 +149,10 @@ def load_spread(plan: Plan, mechanism: Mechanism) -> dict[str, dict[str, tuple[f
     """Least and greatest value of every load over each joint's strokes and ramps: joint -> load -> (low, high)."""
     spread: dict[str, dict[str, tuple[float, float]]] = {}
     for j, name in enumerate(mechanism.names):
-        legs = [(start, np.array(segment.target)) for start, segment in plan.legs()
-                if segment.kind != "move" and (segment.target[j] != start[j] or segment.joint == name)]
+        legs = [corner_points(start, segment) if segment.wave else np.array([start, segment.target]) for start, segment
+                in plan.legs() if segment.kind != "move" and (segment.moving(start)[j] or segment.joint == name)]
         if legs:
-            points = np.array([point for start, end in legs for point in (start, end, (start + end) / 2.0)])
+            points = np.concatenate([np.vstack((leg, (leg[1:] + leg[:-1]) / 2.0)) for leg in legs])
             loads = joint_loads(mechanism, points)
             kinds = ["torque", "bending", "radial", "axial"] + (["normal"] if mechanism.bearings[j] else [])
             spread[name] = {kind: (float(loads.get(kind)[:, j].min()), float(loads.get(kind)[:, j].max())) for kind in kinds}

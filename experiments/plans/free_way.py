@@ -4,6 +4,7 @@ import numpy as np
 
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.plans.clearance import ways_are_clear
+from stribeck.experiments.plans.make_room import free_and_strong
 from stribeck.experiments.plans.speeds_and_postures import Array, Design
 
 _SIGNS = 64             # directions that are tried
@@ -26,7 +27,9 @@ def free_way(design: Design, start: Array, way: Array, rng: np.random.Generator)
                         f"{np.round(start, 3).tolist()}; widen its limits or move the home posture")
     drawn = rng.random((_SIGNS, len(start))) < 0.5
     ways = np.where(up & (drawn | ~down), way, -way)
-    free = ways_are_clear(design.arm, design.mechanism, np.broadcast_to(start, ways.shape), start + ways)
+    begin = np.broadcast_to(start, ways.shape)
+    free = (ways_are_clear(design.arm, design.mechanism, begin, start + ways) if design.mechanism.chain is None else
+            free_and_strong(design, begin, ways))           # not far from where it is singular drives are soon too weak
     if not free.any():
         raise PlanError(f"{design.arm.path}: every way from {np.round(start, 3).tolist()} that was tried leaves the box; move "
                         "the home posture or widen the box")

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stribeck.experiments.errors import NoRoom, PlanError
+from stribeck.experiments.plans.clearance import ways_are_clear
 from stribeck.experiments.plans.lowered_speed import LoweredSpeed
 from stribeck.experiments.plans.margins import PLANNED_SHARE, strokes_share
 from stribeck.experiments.plans.motion_profile import MOVE_SHARE
@@ -147,6 +148,23 @@ def _lowered(design: Design, slower: Design, j: int, lacking: str) -> LoweredSpe
     except NoRoom:                      # there is no range of speeds before one is lowered
         wanted = float(design.options.fastest * design.limits.velocity[j])
     return LoweredSpeed(design.mechanism.names[j], wanted, float(slower.ends[1][j]), lacking)
+
+
+def free_and_strong(design: Design, start: Array, way: Array) -> NDArray[np.bool_]:
+    """Whether strokes, (K, n), stay clear and leave every drive torque for friction, shape (K,).
+
+    What is quick to tell goes first; but no closed chain has a torque where it is out of reach.
+    """
+    tests = (strong_enough, _clear) if design.mechanism.chain is None else (_clear, strong_enough)
+    found = np.ones(len(start), dtype=bool)
+    for test in tests:
+        left = np.flatnonzero(found)
+        found[left] = test(design, start[left], way[left])
+    return found
+
+
+def _clear(design: Design, start: Array, way: Array) -> NDArray[np.bool_]:
+    return ways_are_clear(design.arm, design.mechanism, start, start + way)
 
 
 def strong_enough(design: Design, start: Array, way: Array) -> NDArray[np.bool_]:

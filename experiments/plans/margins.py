@@ -1,13 +1,16 @@
 """Margins that plans keep: torque beside weight and inertia for friction, and way to stop in if the computer falls silent."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from stribeck.drivers.connect import holds_in_silence
 from stribeck.drivers.wire.axis import BRAKE_CLOSES
 from stribeck.drivers.wire.drive_keys import LinkKeys
-from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, Swing, Trapezoid
+from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, Swing, Trapezoid, Wave
 from stribeck.ident.arm.arm_file import ArmFile, Limits
 from stribeck.ident.arrays import Array
+from stribeck.ident.model.chains.posture_following import SINGULAR
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.mechanism import Mechanism
 
@@ -16,13 +19,14 @@ MAX_RIGID_SHARE = MAX_GRAVITY_SHARE = 1.0 - FRICTION_SHARE
 PLANNED_SHARE = MAX_RIGID_SHARE - 0.02      # of weight and inertia: drives overshoot a little, and what they report is noisy
 _RAMP = np.array([0.0, 0.5, 1.0])       # parts of a ramp's way, and of the way between the ramps, that are looked at
 _CRUISE = np.linspace(0.0, 1.0, 5)
-_PASS = 8                   # places of a pass of a swing
+_PASS = 8                   # places of a pass of a swing,
+_HARMONIC = 16              # and of a period of the highest harmonic of a wave
 SILENT_CYCLES = 2           # beyond a watchdog's time: of a set-point on its way, and until a drive has looked at it
 
 
 def gravity_share(mechanism: Mechanism, limits: Limits, q: Array) -> Array:
     """Gravity torque of every joint in postures (K, n), as a part of its limit, shape (K, n); 0 where there is none."""
-    held = np.abs(inverse_dynamics(mechanism, q, np.zeros_like(q)))
+    held = _needed(mechanism, q, np.zeros_like(q))
     return np.where(np.isnan(limits.torque), 0.0, held / limits.torque)
 
 
@@ -82,23 +86,45 @@ def strokes_share(mechanism: Mechanism, limits: Limits, start: Array, way: Array
                       (ACCELERATION_SHARE * limits.acceleration / size).min(axis=1))
 
 
-def motion_share(mechanism: Mechanism, limits: Limits, start: Array, target: Array, motion: Trapezoid | Swing) -> Array:
-    """The same for the motion of one segment, shape (n,)."""
-    if motion.duration == 0.0:
-        return np.zeros(mechanism.n)
-    if isinstance(motion, Trapezoid):
-        return ways_share(mechanism, limits, start[None], target[None], np.array([motion.speed]),
-                          np.array([motion.acceleration]))[0]
+def motions_share(mechanism: Mechanism, limits: Limits, legs: Sequence[tuple[Array, Array, Trapezoid | Swing | Wave]]) -> Array:
+    """The same for the motions of segments, start and target, shape (n,), of each: shape (len(legs), n)."""
+    share = np.zeros((len(legs), mechanism.n))
+    straight = [k for k, (*_, motion) in enumerate(legs) if isinstance(motion, Trapezoid) and motion.duration > 0.0]
+    if straight:
+        start, target, motions = zip(*(legs[k] for k in straight), strict=True)
+        pace = np.array([(motion.speed, motion.acceleration) for motion in motions])
+        share[straight] = ways_share(mechanism, limits, np.array(start), np.array(target), *pace.T)
+    for k, (begin, end, motion) in enumerate(legs):
+        if isinstance(motion, Swing) and motion.duration > 0.0:
+            share[k] = _swing_share(mechanism, limits, begin, end - begin, motion)
+        elif isinstance(motion, Wave) and motion.duration > 0.0:
+            t = motion.close(_HARMONIC)
+            share[k] = _share(mechanism, limits, begin[None], np.ones((1, mechanism.n)), motion(t)[0][None], motion(t)[1][None],
+                              motion.accelerations(t)[None])[0]
+    return share
+
+
+def _swing_share(mechanism: Mechanism, limits: Limits, start: Array, way: Array, motion: Swing) -> Array:
     t = np.linspace(0.0, motion.duration, _PASS * int(motion.swings.max()) + 1)
     rate = np.pi * motion.swings / motion.duration
     s, ds = motion(t)
-    return _share(mechanism, limits, start[None], (target - start)[None], s[None], ds[None],
-                  (0.5 * rate**2 * np.cos(t[:, None] * rate))[None])[0]
+    dds = 0.5 * rate**2 * np.cos(t[:, None] * rate)
+    return _share(mechanism, limits, start[None], way[None], s[None], ds[None], dds[None])[0]
 
 
 def _share(mechanism: Mechanism, limits: Limits, start: Array, way: Array, s: Array, ds: Array, dds: Array) -> Array:
     """Of places s on ways, with its rates, each shape (K, P, 1 or n); the largest, shape (K, n)."""
     q, dq, ddq = start[:, None] + s * way[:, None], ds * way[:, None], dds * way[:, None]
     flat = (-1, mechanism.n)
-    tau = np.abs(inverse_dynamics(mechanism, q.reshape(flat), dq.reshape(flat), ddq.reshape(flat))).reshape(q.shape).max(axis=1)
+    tau = _needed(mechanism, q.reshape(flat), dq.reshape(flat), ddq.reshape(flat)).reshape(q.shape).max(axis=1)
     return np.where(np.isnan(limits.torque), 0.0, tau / limits.torque)
+
+
+def _needed(mechanism: Mechanism, q: Array, dq: Array, ddq: Array | None = None) -> Array:
+    """Size of the rigid-body torques, shape (N, n); infinite where a closed chain is out of reach or singular."""
+    if mechanism.chain is None:
+        return np.abs(inverse_dynamics(mechanism, q, dq, ddq))
+    there = mechanism.chain.condition(q, q) < SINGULAR
+    tau = np.full(q.shape, np.inf)
+    tau[there] = np.abs(inverse_dynamics(mechanism, q[there], dq[there], None if ddq is None else ddq[there]))
+    return tau

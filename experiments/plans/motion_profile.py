@@ -15,6 +15,7 @@ RAMP_TORQUE_SHARE = 0.9         # fraction of the torque limit at which a ramp o
 DWELL = 0.15                    # s of rest after every segment
 _CORNERS = 16                   # points a pass at which the way of a swing is checked
 _KNOTS = 16                     # set-points of a pass of a swing
+_WAVE_KNOTS = 32                # and of a period of the highest harmonic of a wave
 
 
 @dataclass(frozen=True)
@@ -87,8 +88,67 @@ class Swing:
         return 0.5 - 0.5 * np.cos(angle), 0.5 * rate * np.sin(angle)
 
 
-def motion_profile(start: Array, segment: Segment, names: tuple[str, ...], limits: Limits) -> Trapezoid | Swing:
+@dataclass(frozen=True)
+class Wave:
+    """Periodic motion: each joint's way from where it starts as a Fourier series, over time; at rest at both ends.
+
+    Attributes
+    ----------
+    sines, cosines : ndarray, shape (n, H)
+        Amplitudes of its harmonics [rad or m].
+    period, duration : float
+        Of the first harmonic, and time of the motion without dwell [s].
+    """
+
+    sines: Array
+    cosines: Array
+    period: float
+    duration: float
+
+    @property
+    def _frequencies(self) -> Array:
+        """Of the harmonics, shape (H,) [rad/s]."""
+        return np.asarray(2.0 * np.pi / self.period * np.arange(1, self.sines.shape[1] + 1))
+
+    @property
+    def fastest(self) -> Array:
+        """Greatest speed of each joint, shape (n,) [rad/s or m/s]."""
+        return np.asarray(np.abs(self(self.close(_CORNERS))[1]).max(axis=0))
+
+    @property
+    def knots(self) -> Array:
+        """Times between which cubics follow the series [s]."""
+        return self.close(_WAVE_KNOTS)
+
+    def close(self, places: int) -> Array:
+        """Times so many of which lie in each period of the highest harmonic [s]."""
+        return np.linspace(0.0, self.duration, places * round(self.duration / self.period * self.sines.shape[1]) + 1)
+
+    def __call__(self, t: Array) -> tuple[Array, Array]:
+        """Ways from the start and their rates at times t since the start [s], each shape (N, n)."""
+        w, angle = self._frequencies, np.outer(np.clip(t, 0.0, self.duration), self._frequencies)
+        s, c = np.sin(angle), np.cos(angle)
+        inside = ((t > 0.0) & (t < self.duration))[:, None]
+        return s @ self.sines.T + (c - 1.0) @ self.cosines.T, inside * ((c * w) @ self.sines.T - (s * w) @ self.cosines.T)
+
+    def accelerations(self, t: Array) -> Array:
+        """Accelerations at times t of the motion, shape (N, n) [rad/s² or m/s²]."""
+        square, angle = self._frequencies**2, np.outer(t, self._frequencies)
+        return np.asarray(-(np.sin(angle) * square) @ self.sines.T - (np.cos(angle) * square) @ self.cosines.T)
+
+
+def course(motion: Trapezoid | Swing | Wave, t: Array, start: Array, segment: Segment) -> tuple[Array, Array]:
+    """Positions and velocities of all joints at times of a segment's motion, shape (N, n)."""
+    s, ds = (np.reshape(part, (len(t), -1)) for part in motion(t))
+    way = np.ones(len(start)) if isinstance(motion, Wave) else np.array(segment.target) - start
+    return start + s * way, ds * way
+
+
+def motion_profile(start: Array, segment: Segment, names: tuple[str, ...], limits: Limits) -> Trapezoid | Swing | Wave:
     """Motion of a segment from `start`: a move as fast as all joints allow, all others at their own speed."""
+    if segment.wave is not None:
+        wave = segment.wave
+        return Wave(np.array(wave.sines), np.array(wave.cosines), wave.period, wave.period * wave.periods)
     way = np.abs(np.array(segment.target) - start)
     moving = way > 0.0
     if segment.kind == "swing":
@@ -109,6 +169,9 @@ def motion_profile(start: Array, segment: Segment, names: tuple[str, ...], limit
 def corner_points(start: Array, segment: Segment) -> Array:
     """Points between which a segment goes straight, or as good as, shape (K, n)."""
     target = np.array(segment.target)
+    if segment.wave is not None:
+        wave = Wave(np.array(segment.wave.sines), np.array(segment.wave.cosines), segment.wave.period, segment.wave.period)
+        return np.asarray(start + wave(wave.close(_CORNERS))[0])
     if segment.kind != "swing":
         return np.array([start, target])
     passes = np.array(segment.swings, dtype=float)

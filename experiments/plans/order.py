@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 
 from stribeck.experiments.errors import TooShort
-from stribeck.experiments.plans.check_plan import check_plan
+from stribeck.experiments.plans.check_plan import check_plan, with_margin
 from stribeck.experiments.plans.clearance import ways_are_clear
 from stribeck.experiments.plans.forecast import forecast
 from stribeck.experiments.plans.margins import PLANNED_SHARE, strokes_share
@@ -80,7 +80,7 @@ def in_order(design: Design, method: str, seed: int, postures: Array, choice: Ca
         plan = _written(design, method, seed, postures, choice(time), references)
         if plan.robot_time <= allowed:
             check_plan(plan, design.arm, design.mechanism)
-            return forecast(plan, design, earlier)
+            return forecast(with_margin(plan, design.arm, design.mechanism), design, earlier)
         time -= max(1.05 * (plan.robot_time - allowed), 0.01 * allowed)
     raise TooShort(f"{design.arm.path}: {allowed:.0f} s of robot time are too short, even the shortest plan found takes "
                    f"{plan.robot_time:.0f} s")

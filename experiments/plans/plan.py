@@ -3,8 +3,9 @@
 A plan is a chain of straight segments in joint space; each starts where the one before it ended. A *move*
 brings all joints to a posture; a *stroke* moves one joint at a constant speed, a *sweep* several joints at once,
 each at a constant speed of its own. The segment that retraces another says so with ``mirror_of``. In a *swing* every
-joint goes to and fro between start and target, as a cosine, as often as it is told to. In a *ramp* the arm rests, then the
-torque of one joint grows until it moves, and the joint is brought back.
+joint goes to and fro between start and target, as a cosine, as often as it is told to. In a *wave* every joint follows a Fourier
+series of its own and comes back to where it started. In a *ramp* the arm rests, then the torque of one joint grows until it
+moves, and the joint is brought back.
 """
 
 from collections.abc import Iterator
@@ -30,6 +31,27 @@ _LISTS = ("lowered", "predicted", "segments")      # one entry a line
 
 
 @dataclass(frozen=True)
+class Harmonics:
+    """Periodic motion of all joints: q_j(t) = start_j + sum over k of a_jk sin(2 pi k t / T) + b_jk (cos(2 pi k t / T) - 1).
+
+    Attributes
+    ----------
+    period : float
+        T [s].
+    periods : int
+        How many follow each other.
+    sines, cosines : tuple of tuple of float
+        a and b, a row a joint [rad or m].
+    """
+
+    period: float
+    periods: int
+    sines: tuple[tuple[float, ...], ...]
+    cosines: tuple[tuple[float, ...], ...]
+    __pydantic_config__: ClassVar[dict[str, object]] = {"extra": "forbid", "allow_inf_nan": False}
+
+
+@dataclass(frozen=True)
 class Segment:
     """One straight piece of a plan.
 
@@ -38,8 +60,8 @@ class Segment:
     id : int
         Its number, which the samples carry.
     kind : str
-        "move" (all joints), "stroke" (one joint at constant speed), "sweep" (several at once), "swing" (to and fro)
-        or "ramp" (of torque).
+        "move" (all joints), "stroke" (one joint at constant speed), "sweep" (several at once), "swing" (to and fro),
+        "wave" (periodic) or "ramp" (of torque).
     target : tuple of float
         Where all joints are at its end [rad or m].
     posture : int
@@ -56,10 +78,12 @@ class Segment:
         How often each joint passes between start and target in a swing; odd.
     rate, dwell : float, optional
         How fast the torque of a ramp grows, signed [N·m/s or N/s], after how long a rest [s].
+    wave : Harmonics, optional
+        The motion of a wave.
     """
 
     id: int
-    kind: Literal["move", "stroke", "sweep", "swing", "ramp"]
+    kind: Literal["move", "stroke", "sweep", "swing", "wave", "ramp"]
     target: tuple[float, ...]
     posture: int
     joint: str | None = None
@@ -69,7 +93,14 @@ class Segment:
     swings: tuple[int, ...] | None = None
     rate: float | None = None
     dwell: float | None = None
+    wave: Harmonics | None = None
     __pydantic_config__: ClassVar[dict[str, object]] = {"extra": "forbid", "allow_inf_nan": False}
+
+    def moving(self, start: Array) -> Array:
+        """Which joints it moves, shape (n,)."""
+        if self.wave is None:
+            return np.asarray(np.abs(np.array(self.target) - start) > 0.0)
+        return np.asarray(np.any(np.array(self.wave.sines), axis=1) | np.any(np.array(self.wave.cosines), axis=1))
 
     def speeds(self, start: Array, names: tuple[str, ...]) -> Array:
         """Speeds of all joints from `start`, constant or of a swing the highest, unsigned, shape (n,) [rad/s or m/s]."""
@@ -82,7 +113,8 @@ class Plan:
     """What will move: see the module.
 
     `start` is the posture before the first segment, `purpose` what the run is for (a fit of a campaign takes the runs whose
-    purpose is "fit"), `predicted` what it will tell, `lowered` which joints go slower than their limits allow, for want of room.
+    purpose is "fit"), `predicted` what it will tell, `lowered` which joints go slower than their limits allow, for want of room,
+    `singular_margin` how near it comes to a singular posture of a closed chain: 1 at home, 0 there.
     """
 
     arm: str
@@ -96,6 +128,7 @@ class Plan:
     purpose: str = FIT
     predicted: tuple[ExpectedPrecision, ...] = ()
     lowered: tuple[LoweredSpeed, ...] = ()
+    singular_margin: float | None = None
 
     def legs(self) -> Iterator[tuple[Array, Segment]]:
         """Every segment with the position at which it starts."""
@@ -128,12 +161,20 @@ def write_plan(plan: Plan, path: Path) -> None:
 def plan_table(plan: Plan) -> dict[str, Any]:
     """The plan as plain data, with what is not set left out."""
     table = asdict(plan)
-    table["segments"] = [{key: list(value) if isinstance(value, tuple) else value for key, value in segment.items()
+    table["segments"] = [{key: _lists(value) for key, value in segment.items()
                           if value is not None and value is not False} for segment in table["segments"]]
     table["predicted"] = list(table["predicted"])
-    if not table["lowered"]:
-        del table["lowered"]
+    for key in ("lowered", "singular_margin"):
+        if not table[key]:
+            del table[key]
     return {"schema": SCHEMA, **{key: list(value) if isinstance(value, tuple) else value for key, value in table.items()}}
+
+
+def _lists(value: Any) -> Any:
+    """A value with lists in place of tuples."""
+    if isinstance(value, dict):
+        return {key: _lists(part) for key, part in value.items()}
+    return [_lists(part) for part in value] if isinstance(value, tuple) else value
 
 
 def read_plan(path: Path) -> Plan:
@@ -156,7 +197,7 @@ def plan_from_table(table: dict[str, Any], path: Path) -> Plan:
     if len(parsed.start) != len(parsed.names):
         raise PlanError(f"{path}: start has {len(parsed.start)} values for {len(parsed.names)} joints")
     return Plan(parsed.arm, parsed.arm_sha256, parsed.method, parsed.seed, parsed.names, parsed.start, parsed.segments,
-                parsed.robot_time, parsed.purpose, parsed.predicted, parsed.lowered)
+                parsed.robot_time, parsed.purpose, parsed.predicted, parsed.lowered, parsed.singular_margin)
 
 
 def _known_purpose(purpose: str) -> str:
@@ -179,3 +220,4 @@ class _PlanTable(BaseModel):
     purpose: Annotated[str, AfterValidator(_known_purpose)] = FIT
     predicted: tuple[ExpectedPrecision, ...] = ()
     lowered: tuple[LoweredSpeed, ...] = ()
+    singular_margin: float | None = None

@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stribeck.experiments.errors import NoRoom, PlanError
-from stribeck.experiments.plans.clearance import in_the_way, may_move_together, ways_are_clear, what_meets
+from stribeck.experiments.plans.clearance import in_reach, in_the_way, may_move_together, ways_are_clear, what_meets
 from stribeck.experiments.plans.margins import MAX_GRAVITY_SHARE, PLANNED_SHARE, gravity_share, run_on, silence, strokes_share
 from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, MOVE_SHARE
 from stribeck.experiments.plans.shapes import GAP
+from stribeck.experiments.plans.spread import most_different, spread_score, widest
 from stribeck.ident.arm.arm_file import ArmFile, Limits, check_against_model
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import command, unknown_name
 from stribeck.ident.laws.parameter import IDENTIFIED
 from stribeck.ident.log.strokes import motor_revolution
-from stribeck.ident.model.loads import joint_loads
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.toml_tables import key_of
 
@@ -28,7 +28,8 @@ TARGET = 0.05           # half width of friction's band, as a part of friction, 
 ROOM = 0.02             # fraction of a joint's range that strokes keep free at either end
 _WAY = 0.5              # fraction of that range that the longest stroke may take: a joint with little room goes slower
 _LEAST_SPEED = 1e-3     # fraction of the lowest of usual speeds down to which a joint with a high limit and little room may go
-_CANDIDATES = 500       # random postures that compete
+_CANDIDATES = 500       # random postures that compete,
+_OF_A_CHAIN, _LOOKED_AT = 360, 40       # and of a closed chain, which take a hundred times as long to look at: the most different
 _SETS = 10_000          # random sets of them that are scored
 
 
@@ -293,17 +294,20 @@ class Design:
         together = len(home) == 1 or may_move_together(arm, self.mechanism)
         reached = self._reached(candidates) if together else np.arange(len(candidates)) == 0
         ways, fits = ways_from(candidates, reached, rng)
-        held = gravity_share(self.mechanism, self.limits, candidates + ways)
+        held = gravity_share(self.mechanism, self.limits, self._ends(candidates, ways))
         free = reached & fits[:, active].all(axis=1) & (held <= MAX_GRAVITY_SHARE).all(axis=1)
         if not together:
             return np.tile(home, (count + 1, 1)), np.tile(ways[0], (count + 1, 1))
         usable = np.flatnonzero(free)[1:]
         if len(usable) < count:
-            raise NoRoom(f"{arm.path}: only {len(usable)} of {_CANDIDATES} random postures leave room for the strokes, "
+            raise NoRoom(f"{arm.path}: only {len(usable)} of {len(candidates) - 1} random postures leave room for the strokes, "
                          f"{count} are needed; widen the limits or the workspace box",
                          "faster ones have room in too few postures inside the limits and the box")
-        sets = np.array([rng.choice(usable, count, replace=False) for _ in range(_SETS)])
-        best = sets[int(np.argmax(self._spread_score(candidates, ways, sets)))]
+        if self.mechanism.chain is not None:
+            best = usable[widest(self.mechanism, candidates[usable], count)]
+        else:
+            sets = np.array([rng.choice(usable, count, replace=False) for _ in range(_SETS)])
+            best = sets[int(np.argmax(spread_score(self.mechanism, active, candidates, ways, sets)))]
         rows = np.concatenate(([0], best))
         return candidates[rows], ways[rows]
 
@@ -318,7 +322,12 @@ class Design:
 
     def _candidates(self, rng: np.random.Generator) -> Array:
         """Home and random postures, shape (K, n)."""
-        return np.vstack((self.arm.home(self.mechanism), rng.uniform(*self.room, (_CANDIDATES, self.mechanism.n))))
+        home, chain = self.arm.home(self.mechanism), self.mechanism.chain is not None
+        drawn = rng.uniform(*self.room, (_OF_A_CHAIN if chain else _CANDIDATES, self.mechanism.n))
+        if not chain:
+            return np.vstack((home, drawn))
+        reached = np.vstack((home, in_reach(self.arm, self.mechanism, home, drawn, rng)))
+        return reached[most_different(self.mechanism, reached, _LOOKED_AT)]
 
     def _reached(self, candidates: Array) -> NDArray[np.bool_]:
         """Which postures can be held and reached from home, shape (K,); what is quick to tell is told first."""
@@ -329,12 +338,16 @@ class Design:
         found[found] = ways_are_clear(self.arm, self.mechanism, home[found], candidates[found])
         return found
 
+    def _ends(self, postures: Array, ways: Array) -> Array:
+        """Where all of some ways lead together; of a closed chain, in which they may lead nowhere, where they begin."""
+        return postures + ways if self.mechanism.chain is None else postures
+
     def _check_home(self, candidates: Array, ways_from: WaysFrom, rng: np.random.Generator) -> None:
         """Refuse where strokes have no room from home, the first of the candidates."""
         home = candidates[0]
         ways, fits = (rows[0] for rows in ways_from(candidates, np.arange(len(candidates)) == 0, rng))
         where = f"{self.arm.path}: from workspace.home = {np.round(home, 3).tolist()} "
-        held = gravity_share(self.mechanism, self.limits, np.stack((home, home + ways))).max(axis=0)
+        held = gravity_share(self.mechanism, self.limits, np.stack((home, self._ends(home, ways)))).max(axis=0)
         heavy = int(np.argmax(held))
         if held[heavy] > MAX_GRAVITY_SHARE:
             unit, name, limit = self.mechanism.unit(heavy), self.mechanism.names[heavy], self.limits.torque[heavy]
@@ -361,6 +374,9 @@ class Design:
     def _blocked(self, begin: str, home: Array, way: Array, j: int) -> NoRoom | None:
         """What shapes or which drive a way from home asks too much of; None if none."""
         key = key_of(self.mechanism.names[j])
+        if self.mechanism.chain is not None and (fault := in_the_way(self.arm, self.mechanism, home, home + way)):
+            return NoRoom(f"{begin}: it {fault}; move the home posture, or narrow joints.{key}.position",
+                          f"from home faster ones have too little room in reach of {self.mechanism.name}")
         if met := what_meets(self.arm, self.mechanism, home, home + way):
             shapes, place, part = met
             return NoRoom(f"{begin}: after {part * abs(way[j]):.2f} {self.mechanism.position_unit(j)}, at "
@@ -377,23 +393,3 @@ class Design:
                       f"{100 * PLANNED_SHARE:g} % of its limit of {limit:g} {force}; lower the accelerations, move the "
                       f"home posture, or raise joints.{key_of(weak)}.torque to {asked / PLANNED_SHARE:.3g} if the "
                       "drive can", f"weight and inertia leave {weak} too little torque for friction")
-
-    def _spread_score(self, candidates: Array, ways: Array, sets: NDArray[np.int_]) -> Array:
-        """How well sets of postures spread each joint's loads and the slope of its gravity torque, shape (len(sets),)."""
-        score, mechanism = np.zeros(len(sets)), self.mechanism
-        for j in self.active:
-            near, far = candidates.copy(), candidates.copy()
-            far[:, j] += 0.2 * np.sign(ways[:, j])
-            ends = [joint_loads(mechanism, near), joint_loads(mechanism, far)]
-            features = [np.array([loads.torque[:, j] for loads in ends]), np.array([loads.bending[:, j] for loads in ends])]
-            if mechanism.bearings[j] is not None:
-                features.append(np.array([loads.normal[:, j] for loads in ends]))
-            features = [feature for feature in features if np.ptp(feature) > feature.max() / 3.0]
-            slope = (ends[1].tau[:, j] - ends[0].tau[:, j]) * np.sign(ways[:, j])
-            if np.ptp(slope) > 0.05 * np.abs(np.array([loads.tau[:, j] for loads in ends])).max() > 1e-9:
-                features.append(slope[None, :])
-            for feature in features:
-                centred = feature - feature.mean()
-                mean, square = (part.mean(axis=0)[sets].mean(axis=1) for part in (centred, centred**2))
-                score += np.log((square - mean**2) / np.ptp(feature) ** 2 + 1e-3)
-        return score

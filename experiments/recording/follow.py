@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stribeck.drivers.arm import Arm, Command, JointSample
-from stribeck.experiments.plans.motion_profile import DWELL, RAMP_TORQUE_SHARE, Swing, Trapezoid, motion_profile
+from stribeck.experiments.plans.motion_profile import DWELL, RAMP_TORQUE_SHARE, course, motion_profile
 from stribeck.experiments.plans.plan import Plan, Segment
 from stribeck.experiments.recording.run_writer import RunWriter
 from stribeck.ident.arm.arm_file import Limits
@@ -67,13 +67,6 @@ def follow(arm: Arm, plan: Plan, writer: RunWriter | None = None, watch: Watch |
             return
 
 
-def _course(motion: Trapezoid | Swing, t: Array, start: Array, segment: Segment) -> tuple[Array, Array]:
-    """Positions and velocities of all joints at times of a motion, shape (N, n)."""
-    s, ds = (np.reshape(part, (len(t), -1)) for part in motion(t))
-    way = np.array(segment.target) - start
-    return start + s * way, ds * way
-
-
 class _Tracker:
     """Turns segments into commands; knows the last sample, and those of the last segment where they are kept."""
 
@@ -105,7 +98,7 @@ class _Tracker:
             sample = self._break_loose(segment, sample)
             start = sample.q.copy()
         motion = motion_profile(start, segment, arm.names, limits)
-        self._track(segment, *_course(motion, self._clock(motion.duration), start, segment), limits)
+        self._track(segment, *course(motion, self._clock(motion.duration), start, segment), limits)
         if writer:
             writer.finish(segment)
 
@@ -117,7 +110,7 @@ class _Tracker:
         arm = self._arm
         motion = motion_profile(start, segment, arm.names, arm.limits)
         t = self._clock(motion.duration)
-        q, dq = _course(motion, t, start, segment)
+        q, dq = course(motion, t, start, segment)
         gone, pace = np.maximum.accumulate(np.abs(q - start)), np.abs(dq) / arm.limits.velocity
         slow = pace.max(axis=0) <= share
         new = ~slow & (owed > 0.0)
@@ -128,7 +121,7 @@ class _Tracker:
         def there_and_back(slower: float) -> tuple[Array, Array]:
             duration = np.pi * t[last] / slower
             phase = 2.0 * np.pi * np.minimum(self._clock(duration), duration) / duration
-            q, dq = _course(motion, 0.5 * t[last] * (1.0 - np.cos(phase)), start, segment)
+            q, dq = course(motion, 0.5 * t[last] * (1.0 - np.cos(phase)), start, segment)
             return q, dq * (slower * np.sin(phase))[:, None]
 
         slower = min(1.0, share / float(pace[:last + 1].max()))

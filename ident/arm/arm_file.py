@@ -12,6 +12,7 @@ from pydantic.dataclasses import dataclass as checked
 from stribeck.ident.arm.built_in import find
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError, about_file, unknown_name
+from stribeck.ident.model.files.mechanism_toml import is_mechanism
 from stribeck.ident.model.mechanism import Bearing, Mechanism
 from stribeck.ident.model.transmission import Transmission
 from stribeck.ident.toml_tables import NAME, SCHEMA, as_name, key_of, parse_table, read_toml, upgrade
@@ -38,10 +39,13 @@ class Tool:
 
 @checked(frozen=True, config=_STRICT)
 class Workspace:
-    """Box that every joint origin stays in [m] and the posture that is surely free of obstacles [rad or m]."""
+    """Box that every joint origin stays in [m], the posture that is surely free of obstacles [rad or m], and how far a closed
+    chain stays away from singular postures: the least part of home's reciprocal condition number, of which those have none.
+    """
 
     box: tuple[tuple[float, float], tuple[float, float], tuple[float, float]] | None = None
     home: tuple[float, ...] | None = None
+    singular_margin: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.4
 
 
 @checked(frozen=True, config=_STRICT)
@@ -226,9 +230,9 @@ def load_arm(arm: str | Path, model_dir: Path | None = None) -> ArmFile:
         table = _ArmTable(schema=SCHEMA, name=as_name(path.stem), model=path.name)
     else:
         raw = read_toml(path)
-        if isinstance(raw.get("joints"), list):
-            raise InputError(f"{path}: this is a mechanism, not an arm file "
-                             "([joints.NAME] tables and a model are needed)")
+        if is_mechanism(raw):
+            raise InputError(f"{path}: this is a mechanism, not an arm file ([joints.NAME] tables and a model are needed); an "
+                             "arm file beside it may state it as its model")
         table = parse_table(_ArmTable, _completed(upgrade(raw, path), path), path)
     model = (path.parent / table.model if model_dir is None else model_dir / Path(table.model).name).resolve()
     if not model.is_relative_to((path.parent if model_dir is None else model_dir).resolve()):

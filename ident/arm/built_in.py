@@ -4,6 +4,7 @@ from pathlib import Path
 
 from stribeck.ident.errors import InputError, no_file, unknown_name
 
+MECHANISM = ".mechanism.toml"       # ends the file of a mechanism that is the model of a built-in arm
 _DATA = Path(__file__).parents[2] / "data"     # beside `ident` in an installed package as in a checkout
 
 
@@ -14,16 +15,31 @@ def data_dir() -> Path:
     raise InputError("the built-in arms are missing from this installation; reinstall stribeck")
 
 
-def built_in() -> dict[str, Path]:
-    """Name and file of every built-in arm and mechanism."""
+def built_in_arms() -> dict[str, Path]:
+    """Name and file of every built-in arm."""
+    return {path.stem: path for path in sorted(data_dir().glob("arms/*/*.toml")) if not path.name.endswith(MECHANISM)}
+
+
+def built_in_mechanisms() -> dict[str, Path]:
+    """Name and file of every built-in mechanism; those that are the model of an arm lie beside it."""
     root = data_dir()
-    arms = {path.stem: path for path in sorted(root.glob("arms/*/*.toml"))}
-    mechanisms = {path.stem: path for path in sorted(root.glob("mechanisms/*.toml"))}
-    return {**arms, **mechanisms}
+    files = (*sorted(root.glob("mechanisms/*.toml")), *sorted(root.glob(f"arms/*/*{MECHANISM}")))
+    return {path.name.removesuffix(MECHANISM).removesuffix(".toml"): path for path in files}
+
+
+def built_in() -> dict[str, Path]:
+    """Name and file of everything built in; of a name that an arm and its mechanism share, the arm."""
+    return {**built_in_mechanisms(), **built_in_arms()}
+
+
+def find_model(name_or_path: str | Path) -> Path:
+    """File behind a MODEL argument: as `find`, but of a name that an arm and its mechanism share, the mechanism."""
+    path = Path(name_or_path)
+    return path if path.is_file() else built_in_mechanisms().get(str(name_or_path)) or find(name_or_path)
 
 
 def find(name_or_path: str | Path) -> Path:
-    """File behind an ARM or MODEL argument: a path, or the name of something built in.
+    """File behind an ARM argument: a path, or the name of something built in.
 
     Raises
     ------

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stribeck.ident.arm.arm_file import ArmFile, Tool, check_against_model, load_arm
-from stribeck.ident.arm.built_in import find
-from stribeck.ident.errors import InputError
+from stribeck.ident.arm.built_in import find_model
+from stribeck.ident.errors import InputError, ModelError
+from stribeck.ident.model.chains.driven_joints import driven_joints
 from stribeck.ident.model.files.from_mujoco import natural_coordinates
 from stribeck.ident.model.files.link_inertia import add_point_mass
-from stribeck.ident.model.files.mechanism_toml import mechanism_from_table
+from stribeck.ident.model.files.mechanism_toml import is_mechanism, mechanism_from_table
 from stribeck.ident.model.files.mimic_joints import last_link
 from stribeck.ident.model.files.urdf_mjcf import read_model
 from stribeck.ident.model.mechanism import Bearing, Mechanism
@@ -30,7 +31,9 @@ def load_mechanism(model: str | Path | ArmFile, gravity: ArrayLike | None = None
     Parameters
     ----------
     model : str, Path or ArmFile
-        URDF, MJCF, arm file, mechanism TOML, or the name of a built-in arm or mechanism.
+        URDF, MJCF, arm file, mechanism TOML, or the name of a built-in arm or mechanism. A mechanism with loops has all its
+        joints; an arm file whose model it is, its driven ones (`driven_joints`). Where both have a built-in name, it is the
+        mechanism.
     gravity : array_like, shape (3,), optional
         Overrides the gravity of the file [m/s²], in axes of the model's root: an arm on a wall or a ceiling is an
         arm with another gravity.
@@ -57,10 +60,10 @@ def load_mechanism(model: str | Path | ArmFile, gravity: ArrayLike | None = None
         raise InputError(f"gravity = {gravity!r}, three finite numbers [m/s²] are needed")
     if isinstance(model, ArmFile):
         return _from_arm(model, gravity, tool)
-    path = find(model)
+    path = find_model(model)
     if path.suffix.lower() == ".toml":
         table = read_toml(path)
-        if isinstance(table.get("joints"), list):
+        if is_mechanism(table):
             return mechanism_from_table(table, path, gravity)
         return _from_arm(load_arm(path), gravity, tool)
     return mechanism_of(path, path.stem, gravity, (tool,))
@@ -69,27 +72,37 @@ def load_mechanism(model: str | Path | ArmFile, gravity: ArrayLike | None = None
 def _from_arm(arm: ArmFile, gravity: ArrayLike | None, tool: Tool | None) -> Mechanism:
     mechanism = mechanism_of(arm.model, arm.name, arm.gravity if gravity is None else gravity, (arm.tool, tool))
     check_against_model(arm, mechanism)
-    return replace(mechanism, bearings=tuple(arm.joint(name).bearing for name in mechanism.names),
+    own = (arm.joint(name).bearing for name in mechanism.names)
+    return replace(mechanism, bearings=tuple(stated or known for stated, known in zip(own, mechanism.bearings, strict=True)),
                    transmission=arm.transmission_of(mechanism.names))
 
 
 def mechanism_of(model: Path, name: str, gravity: ArrayLike | None, tools: Sequence[Tool | None] = (),
                  bearings: Mapping[str, Bearing | None] | None = None) -> Mechanism:
-    """Mechanism of a URDF or MJCF file with what an arm file adds: gravity, tool, bearings.
+    """Mechanism of an arm's model file with what the arm file adds: gravity, tool, bearings.
 
     Parameters
     ----------
     model : Path
-        URDF or MJCF.
+        URDF, MJCF, or mechanism TOML, which stands for its driven joints.
     name : str
         What messages call it.
     gravity : array_like, shape (3,), optional
         Gravitational acceleration in base axes [m/s²]; default is the file's.
     tools : sequence of Tool or None
-        Point masses on the last link.
+        Point masses on the last link; of a mechanism TOML none has mass.
     bearings : mapping of str to Bearing, optional
-        Bearings by joint name.
+        Bearings by joint name; default are those of a mechanism TOML, none of other files.
+
+    Raises
+    ------
+    InputError, ModelError
+        As of `load_mechanism`.
     """
+    if model.suffix.lower() == ".toml":
+        mechanism = _driven(model, name, gravity, tools)
+        known = bearings or dict(zip(mechanism.names, mechanism.bearings, strict=True))
+        return replace(mechanism, bearings=tuple(known.get(joint) for joint in mechanism.names))
     spec, impossible = read_model(model)
     for tool in tools:
         if tool is not None:
@@ -99,3 +112,27 @@ def mechanism_of(model: Path, name: str, gravity: ArrayLike | None, tools: Seque
     return replace(mechanism, bearings=tuple(known.get(joint) for joint in mechanism.names))
 
 
+def _driven(model: Path, name: str, gravity: ArrayLike | None, tools: Sequence[Tool | None]) -> Mechanism:
+    """The driven joints of a mechanism file.
+
+    Raises
+    ------
+    InputError
+        If it has a tool, or drives that do not determine its posture.
+    ModelError
+        If a joint that no loop holds has no drive.
+    """
+    table = read_toml(model)
+    if not is_mechanism(table):
+        raise InputError(f"{model}: this is an arm file, not a model; the model of an arm is a URDF, an MJCF or a mechanism with "
+                         "[[joints]]")
+    if any(tool is not None and tool.mass > 0.0 for tool in tools):
+        raise InputError(f"{model}: a tool is a mass on the last link of an open chain, and a mechanism has none; add its mass "
+                         "to the link that carries it")
+    mechanism = replace(mechanism_from_table(table, model, gravity), name=name)
+    if mechanism.closures:
+        return driven_joints(mechanism)
+    if mechanism.passive:
+        raise ModelError(f"{model}: joint {mechanism.names[mechanism.passive[0]]} has no drive, and no loop says how it moves; "
+                         "an arm's passive joints belong to loops")
+    return mechanism

@@ -135,7 +135,11 @@ class Calibration(CalibrationContent):
         ndarray, shape (N, n)
             Friction [N·m or N], that of motors which move several joints among it; nan where a joint was not calibrated.
         """
-        loads, coupled = joint_loads(self.mechanism, q, dq, ddq), self.mechanism.transmission
+        return self.friction_on(self.mechanism, q, dq, ddq)
+
+    def friction_on(self, mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None) -> Array:
+        """The same with the loads of another model, such as that of the arm with another tool."""
+        loads, coupled = joint_loads(mechanism, q, dq, ddq), mechanism.transmission
         dq = np.asarray(dq, dtype=float)
         out = np.where([self.motors.moves(coupled, name) for name in self.names], np.zeros(dq.shape), np.nan)
         for column, name in enumerate(self.names):

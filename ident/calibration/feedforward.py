@@ -15,6 +15,7 @@ from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.laws.law_table import law_named
+from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.files.to_mujoco import compile_mechanism
 from stribeck.ident.model.loads import LOAD_PARTS, load_weights
 from stribeck.ident.model.mechanism import Mechanism
@@ -27,12 +28,12 @@ class Feedforward:
 
     ``feedforward(q, dq, ddq)`` equals ``calibration.friction`` of the same sample; with ``calibration.with_offset()`` torque
     offsets are part of it. Not for several threads at once:
-    calls share the buffers.
+    calls share the buffers. A closed chain takes the batch code, some milliseconds a sample.
 
     Parameters
     ----------
     mechanism : Mechanism
-        The tree, for the loads: ``calibration.mechanism``, or the arm with its present tool.
+        For the loads: ``calibration.mechanism``, or the arm with its present tool.
     calibration : Calibration
         Laws, loads, parameters and bearings by joint name.
 
@@ -41,7 +42,7 @@ class Feedforward:
     InputError
         If the calibration has a joint that the mechanism lacks.
     ModelError
-        If the mechanism has closed loops.
+        If the mechanism is a closed chain with all its joints, and not its driven ones.
 
     Examples
     --------
@@ -62,6 +63,9 @@ class Feedforward:
         self.names = mechanism.names
         self._name, self._shape = mechanism.name, (mechanism.n,)
         self._state = np.zeros((3, mechanism.n))
+        self._chain = None if mechanism.chain is None else (mechanism, calibration)
+        if self._chain is not None:
+            return
 
         # from here on joints are counted as MuJoCo counts them, depth first; body k + 1 is the link of joint k
         tree, followers = mechanism.tree, mechanism.followers
@@ -109,7 +113,11 @@ class Feedforward:
         InputError
             If a shape does not fit the mechanism or a value is not finite.
         """
-        self._move(q, dq, ddq)
+        self._take(q, dq, ddq)
+        if self._chain is not None:
+            mechanism, calibration = self._chain
+            return calibration.friction_on(mechanism, *self._state[:, None])[0]
+        self._move()
         wrench, axis, parts = self._wrenches(), self._axis, self._parts
         along = np.einsum("jkc,jc->jk", wrench, axis)
         wrench -= along[:, :, None] * axis[:, None]
@@ -135,7 +143,10 @@ class Feedforward:
 
         Parameters and errors as for the friction.
         """
-        self._move(q, dq, ddq)
+        self._take(q, dq, ddq)
+        if self._chain is not None:
+            return inverse_dynamics(self._chain[0], *self._state[:, None])[0]
+        self._move()
         return self._drive(np.einsum("jkc,jc->jk", self._wrenches(), self._axis))[self._places]
 
     def _drive(self, along: Array) -> Array:
@@ -159,8 +170,8 @@ class Feedforward:
         wrench[:, 0] += np.einsum("abc,jb,jc->ja", _CROSS, lever, wrench[:, 1])
         return wrench
 
-    def _move(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None) -> None:
-        """Bring MuJoCo's tree into a state and compute the reaction of every link."""
+    def _take(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None) -> None:
+        """Take over a state."""
         state = self._state
         for row, value in enumerate((q, dq, ddq)):
             if value is None and row == 2:
@@ -174,7 +185,10 @@ class Feedforward:
         if not np.isfinite(state).all():
             row, column = np.argwhere(~np.isfinite(state))[0]
             raise InputError(f"{('q', 'dq', 'ddq')[row]} of joint {self.names[column]} is not a finite number")
-        for values, own in zip(self._motion, state, strict=True):
+
+    def _move(self) -> None:
+        """Bring MuJoCo's tree into the state and compute the reaction of every link."""
+        for values, own in zip(self._motion, self._state, strict=True):
             values[self._places] = own
             for follower, leader, ratio, _ in self._followers:
                 values[follower] = ratio * own[leader]

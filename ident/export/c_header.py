@@ -158,6 +158,9 @@ static inline void @_loads(const double q[@N], const double dq[@N], const double
 }
 """
 
+_AS_GIVEN = "`rigid` as @_loads gives it tells driving"
+_BY_CALLER = ("`load` is what the comment above names,\n   computed by the caller; `rigid`, the drive's torque without friction, "
+              "tells driving")
 _FRICTION = """
 /* Friction of each joint: torque that the drive adds to the rigid-body torque. `rigid` as @_loads gives it tells driving
    from being driven; NULL takes the mean of both. NAN where a joint was not calibrated. */
@@ -172,6 +175,8 @@ static inline void @_friction(const double dq[@N], const double load[@K], const 
 def to_c(calibration: Calibration) -> Export:
     """``ARM_loads(q, dq, ddq, load, rigid)`` and ``ARM_friction(dq, load, rigid, tau)`` in C99, which is C++ too.
 
+    Of a closed chain the second alone: loads are what the caller knows of them.
+
     Raises
     ------
     InputError
@@ -180,18 +185,25 @@ def to_c(calibration: Calibration) -> Export:
     mechanism, prefix = calibration.mechanism, identifier(calibration.arm)
     with_offset = any(joint.offset for joint in calibration.joints.values())
     joints = [calibration.joints.get(name) for name in mechanism.names]
+    closed = mechanism.chain is not None
     parts = [j for j, joint in enumerate(joints) if joint is not None and joint.components and "static" in joint.values]
     at = [*range(mechanism.n), *parts]
     laws = dict.fromkeys((*(_law(joint).c for joint in joints if joint is not None),
                           *(law_named(motor.law).c for motor in calibration.motors.motors.values())))
     constants = (f"\nenum {{ @_joint_count = {mechanism.n}, @_load_count = {len(at)} }};\n"
                  f"static const double @_gravity[3] = {_row(mechanism.gravity)};    /* base axes */\n")
-    body = "".join((constants, _SIGN, *laws, _VECTORS, _LOADS, _FRICTION))
-    body = body.replace("@LINKS", _links(mechanism)).replace("@WEIGHTS", _weights(mechanism, joints, parts))
+    if closed:
+        if parts or any(joint is not None and joint.components for joint in joints):
+            raise InputError(f"the C header of {calibration.arm}, a closed chain, computes no loads, and so no friction whose "
+                             "load has components; fit it with a single load, or export to json, csv or ros2")
+        body = "".join((constants, _SIGN, *laws, _FRICTION.replace(_AS_GIVEN, _BY_CALLER)))
+    else:
+        body = "".join((constants, _SIGN, *laws, _VECTORS, _LOADS, _FRICTION))
+        body = body.replace("@LINKS", _links(mechanism)).replace("@WEIGHTS", _weights(mechanism, joints, parts))
+        body = body.replace("@GEARS", gears_in_c(mechanism.transmission, mechanism.n))
     own = [f"    tau[{j}] = {_call(joint, j, at, calibration.motors.moves(mechanism.transmission, mechanism.names[j]))};"
            for j, joint in enumerate(joints)]
     body = body.replace("@LINES", "\n".join([*own, *filter(None, [in_c(calibration, mechanism.transmission)])]))
-    body = body.replace("@GEARS", gears_in_c(mechanism.transmission, mechanism.n))
     body = body.replace("@EXTRA", "\n   What comes after those of the joints raises static friction alone." if parts else "")
     body = body.replace("@AT", ", ".join(map(str, at)))
     for mark, count in (("@K", len(at)), ("@N", mechanism.n), ("@M", mechanism.tree.n)):
@@ -199,8 +211,10 @@ def to_c(calibration: Calibration) -> Export:
     body = _REAL.replace("@REAL", f"{prefix.upper()}_REAL") + re.sub(r"\bdouble\b", "@_real", body)
     guard = f"{prefix.upper()}_FRICTION_H"
     text = (f"{_comment(calibration, mechanism)}\n#ifndef {guard}\n#define {guard}\n{body.replace('@_', prefix + '_')}\n#endif\n")
+    its_loads = ("it computes no loads of a closed chain: they are given to it, as joint_loads has them" if closed else
+                 "its loads are those of the calibration's model, gravity and tools")
     return Export(text, ".h", (
-        "the C header has no intervals; its loads are those of the calibration's model, gravity and tools",
+        f"the C header has no intervals; {its_loads}",
         *(loss for loss in other_losses(calibration, "the C header", offset=not with_offset) if "unknown tool" not in loss)))
 
 

@@ -1,8 +1,10 @@
 """Friction written into robot descriptions: URDF, MJCF and SDF, all else of the file untouched."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
@@ -23,8 +25,12 @@ from stribeck.ident.export.xml_markup import (
     spliced,
     with_attributes,
 )
+from stribeck.ident.model.files.closed_mujoco import closed_spec
 from stribeck.ident.model.files.urdf_mjcf import model_spec
 from stribeck.ident.model.mechanism import Mechanism
+
+if TYPE_CHECKING:
+    import mujoco
 
 HARD = (0.9999, 0.9999, 0.001, 0.5, 2.0)        # solimpfriction with which MuJoCo's dry friction does not creep
 _HARD = " ".join(map(str, HARD))
@@ -32,6 +38,9 @@ _FRICTION = ("friction", "frictionloss", "damping")
 _CREEPS = ("MJCF joints get solimpfriction=\"0.9999 ...\": with MuJoCo's default, dry friction yields at slow speeds and acts "
            "like damping")
 _BARE = "MJCF converted from URDF has no geometry and no meshes; --into FILE writes into your own MJCF"
+_SOFT = ("equality constraints close the loops, which MuJoCo keeps within its solref and solimp: as they are, soft; solimp "
+         "\"0.9999 0.9999\" and a solref of two time steps make them stiff")
+_STARTS = "friction of joints without a drive is not written: none was identified"
 _ROTORS = ("armature is left at zero: what rotors add, their inertia times the gear ratio squared, is no friction and not in a "
            "calibration")
 
@@ -72,7 +81,8 @@ def to_urdf(calibration: Calibration, into: Path | None = None) -> Export:
 
 
 def to_mjcf(calibration: Calibration, into: Path | None = None) -> Export:
-    """An MJCF with ``frictionloss`` and ``damping`` of every calibrated joint; a URDF model is converted by MuJoCo.
+    """An MJCF with ``frictionloss`` and ``damping`` of every calibrated joint; a URDF model is converted by MuJoCo, a mechanism
+    file becomes bodies and joints whose loops equality constraints close.
 
     Parameters and errors as for `to_urdf`.
     """
@@ -83,6 +93,9 @@ def to_mjcf(calibration: Calibration, into: Path | None = None) -> Export:
         stated = {one.attributes.get("name", ""): one.attributes for one in elements(converted) if one.tag == "joint"}
         return Export(converted, ".xml", (*losses, *_kept("URDF", calibration, stated), _ROTORS, _BARE))
     losses = (*losses, *_masses("MJCF", calibration, written=False))
+    if into is None and path.suffix.lower() == ".toml":
+        return Export(_rubbing(closed_spec(_whole(bare_arm(calibration))), calibration), ".xml",
+                      (*losses, _ROTORS, _SOFT, _STARTS))
     text = _text(path, ("mujoco", "mujocoinclude"))
     joints = _joints(text, calibration, into, lambda path: path[-1:] != ("default",) and "worldbody" in path)
     changes = [child_added(text, elements(text)[0], as_tendons(calibration, _HARD))] if calibration.motors.motors else []
@@ -105,7 +118,10 @@ def to_sdf(calibration: Calibration, into: Path | None = None) -> Export:
     losses = (*coulomb_viscous_losses(calibration, "SDF"), *motor_losses(calibration, "SDF"))
     if into is None:
         _model(calibration)
-        text = _sdf_of(bare_arm(calibration))
+        if (arm := bare_arm(calibration)).chain is not None:
+            raise InputError(f"{calibration.model.file}: an SDF converted from a closed chain would leave out its loops; mjcf "
+                             "has them, and --into FILE writes friction into an SDF of your own")
+        text = _sdf_of(arm)
         losses = (*losses, "SDF converted from the model has masses, joints and their ranges, links called after their joints, "
                            "but no limits of effort and velocity and no geometry, and gravity is the world's; --into FILE writes "
                            "into your own SDF")
@@ -149,6 +165,11 @@ def _converted(calibration: Calibration, path: Path) -> str:
             corrected = Path(folder, path.name)
             corrected.write_text(with_inertia(_text(path, ("robot",)), bare_arm(calibration)), encoding="utf-8")
             spec = model_spec(corrected)
+    return _rubbing(spec, calibration)
+
+
+def _rubbing(spec: "mujoco.MjSpec", calibration: Calibration) -> str:
+    """A specification with the friction of the calibrated joints."""
     for name, joint in calibration.joints.items():
         near, there = approximate(joint), spec.joint(name)
         there.frictionloss, there.solimp_friction = float(number(near.friction)), HARD
@@ -194,6 +215,11 @@ def _sdf_of(mechanism: Mechanism) -> str:
     return "\n".join([*lines, "  </model>", "</sdf>", ""])
 
 
+def _whole(arm: Mechanism) -> Mechanism:
+    """All joints of an arm, with those that its drives move in loops."""
+    return arm if arm.chain is None else replace(arm.chain.whole, gravity=arm.gravity)
+
+
 def _numbers(values: np.ndarray) -> str:
     return " ".join(f"{value + 0.0:.10g}" for value in values)
 
@@ -207,6 +233,9 @@ def _model(calibration: Calibration) -> Path:
 
 def _text(path: Path, roots: tuple[str, ...]) -> str:
     """Text of a file as it stands, line ends included, whose root element has one of these tags."""
+    if path.suffix.lower() == ".toml":
+        raise InputError(f"{path}: the calibration's model is a mechanism file, and no <{roots[0]}> file can be made of it (it "
+                         "may have loops, which that cannot hold); export to mjcf, or name a file of this kind with --into")
     try:
         text = path.read_bytes().decode("utf-8")
     except (FileNotFoundError, IsADirectoryError):

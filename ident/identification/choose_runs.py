@@ -1,7 +1,7 @@
 """First stage: the runs that count, all of one arm."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import pandas as pd
@@ -9,10 +9,11 @@ import pandas as pd
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.errors import FitError, InputError
 from stribeck.ident.fit.arm.between_runs import runs_by_pass
+from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.log.breakaway import breakaway_table
 from stribeck.ident.log.finding import Finding
 from stribeck.ident.log.health.log_health import check_log
-from stribeck.ident.log.run import BREAKAWAY, Run, arm_sha256
+from stribeck.ident.log.run import BREAKAWAY, EXCITATION, Run, arm_sha256
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,24 @@ def choose_runs(runs: Sequence[Run]) -> ChosenRuns:
     _check_labels([*moving, *ramps])
     return ChosenRuns(moving[0].arm, tuple(moving), tuple(ramps), tuple(check_log(run) for run in moving),
                       (*short, *copies, *more_copies))
+
+
+def options_for(chosen: ChosenRuns, options: Options) -> Options:
+    """What a fit may choose from, given its runs: where one of them is excitation, all are fitted as general motion.
+
+    Raises
+    ------
+    InputError
+        If something is asked for that rests on round trips.
+    """
+    excited = next((run for run in chosen.runs if run.purpose == EXCITATION), None)
+    if excited is None or options.motion != "none":
+        return options
+    try:
+        return replace(options, motion="model")
+    except InputError as error:
+        raise InputError(f"{excited.label} is excitation, which is general motion (--motion model), and round trips beside it "
+                         f"are fitted as that, too: {error}; or fit the round trips alone, by naming their folders") from None
 
 
 def _check_one_arm(runs: Sequence[Run]) -> None:

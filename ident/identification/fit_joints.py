@@ -1,7 +1,7 @@
 """Third stage: every joint fitted, from its round trips or from general motion."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import pandas as pd
@@ -9,10 +9,12 @@ import pandas as pd
 from stribeck.ident.errors import FitError, NoFriction, TorqueReversed
 from stribeck.ident.fit.joint.fit_joint import JointFit, identify_joint, identify_motion
 from stribeck.ident.fit.joint.general_motion import agreement
+from stribeck.ident.fit.joint.stiffness import joint_stiffness, stiffness_finding
 from stribeck.ident.identification.choose_runs import ChosenRuns
 from stribeck.ident.identification.identify_inertia import TRUSTED, SoughtInertia
 from stribeck.ident.identification.reduce_runs import ReducedRuns
 from stribeck.ident.log.finding import Finding
+from stribeck.ident.log.health.late_torque import ringing_joints
 from stribeck.ident.log.health.points_health import check_reading, check_scale
 from stribeck.ident.log.signal_checks import dead_torques
 
@@ -59,6 +61,11 @@ def _by_round_trips(chosen: ChosenRuns, reduced: ReducedRuns, inertia: SoughtIne
     for name, rows in reduced.points.groupby("joint", sort=False):
         if name in joints:
             findings += [*check_scale(rows), *check_reading(chosen.runs, rows)]
+    for name, hertz in ringing_joints(chosen.runs[0], reduced.reductions[0].strokes).items():
+        if name in joints:
+            stiffness = joint_stiffness(chosen.runs, reduced.mechanisms, name, hertz)
+            joints[name] = replace(joints[name], gravity={**joints[name].gravity, "stiffness": stiffness})
+            findings += stiffness_finding(name, stiffness)
     return FittedJoints(joints, reduced.points, tuple(findings))
 
 

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from stribeck.ident.errors import InputError
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.inertia.even_parts import LoadDoubts, fit_first_moments
 from stribeck.ident.fit.inertia.identified_inertia import identified
@@ -43,6 +44,11 @@ TRUSTED = SoughtInertia()
 def identify_inertia(chosen: ChosenRuns, reduced: ReducedRuns) -> tuple[ReducedRuns, SoughtInertia]:
     """The runs with models of the inertia that was found, where one was sought."""
     wish = reduced.options.inertia
+    if reduced.mechanism.chain is not None:
+        if wish == "fit":
+            raise InputError(f"inertia = \"fit\": {reduced.mechanism.name} is a closed chain, the inertia of whose links is not "
+                             "identified yet; take \"trust\", which takes the masses that its model states")
+        return reduced, TRUSTED
     trusts = wish == "trust" and reduced.mechanism.transmission is None
     if trusts or reduced.options.motion == "joint":
         return reduced, TRUSTED

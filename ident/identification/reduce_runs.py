@@ -59,7 +59,8 @@ class ReducedRuns:
     @cached_property
     def points(self) -> pd.DataFrame:
         """Points of all runs."""
-        return pd.concat([reduction.points for reduction in self.reductions], ignore_index=True)
+        tables = [reduction.points for reduction in self.reductions if len(reduction.points)]      # none would take away types
+        return pd.concat(tables or [self.reductions[0].points], ignore_index=True)
 
     @cached_property
     def q(self) -> Array:
@@ -126,7 +127,9 @@ def _sought(chosen: ChosenRuns, mechanism: Mechanism, reductions: Sequence[Reduc
 
 
 def _seek(arm: ArmFile, mechanism: Mechanism, reductions: Sequence[Reduction]) -> ToolFit:
-    """An unknown tool in the points of some runs."""
+    """An unknown tool in the points of some runs; a closed chain has no last link that could carry one."""
+    if mechanism.chain is not None:
+        return ToolFit()
     return seek_tool(arm, mechanism, pd.concat([reduction.points for reduction in reductions], ignore_index=True),
                      *(np.concatenate([getattr(reduction, key) for reduction in reductions]) for key in ("q", "dq")))
 

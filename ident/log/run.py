@@ -23,9 +23,11 @@ SCHEMA = 1
 SAMPLES, EVENTS, RECORD, ARM = "samples.arrows", "events.jsonl", "run.json", "arm"
 RUNS = "runs"               # folder of a campaign
 DONE = "done"               # reason of a run that came to the end of its plan
-PURPOSES = FIT, VALIDATION, WARM_UP, LOWEST_SPEED, BREAKAWAY = "fit", "validation", "warm-up", "lowest-speed", "breakaway"
+FIT, VALIDATION, WARM_UP, LOWEST_SPEED, BREAKAWAY = "fit", "validation", "warm-up", "lowest-speed", "breakaway"
+EXCITATION = "excitation"       # general motion that tells links and friction
+PURPOSES = FIT, VALIDATION, WARM_UP, LOWEST_SPEED, BREAKAWAY, EXCITATION
 IMPORTED = "imported"           # for whatever its user wants
-FITTED = (FIT, BREAKAWAY)       # the fit of a campaign takes runs of these purposes
+FITTED = (FIT, EXCITATION, BREAKAWAY)       # the fit of a campaign takes runs of these purposes
 REPLIES = "replies"     # event: how a bus did, when motion on it had ended
 BREAKAWAY_RAMP = "ramp"     # kind of a segment, and event: where the torque of a joint begins to grow
 TO_START = -1               # segment of the way to the start of a plan, and of what is tried of its segments

@@ -3,7 +3,7 @@ r"""Dynamics of a tree in natural coordinates, batched over samples (P0, Eqs. 1-
 The paper sums over subtrees; here the same sums are taken link by link, in `recursion`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -111,9 +111,11 @@ def inverse_dynamics(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = 
                      external: ArrayLike | None = None) -> Array:
     """Torque (force, where prismatic) that the joints give to the rigid links, without rotors and friction (Eq. 22).
 
-    Followers are moved with their leaders, whose drives carry them (virtual work). Parameters and errors as in
-    `joint_loads`; returns shape (N, n) [N·m or N].
+    Followers are moved with their leaders, whose drives carry them (virtual work); so are all other joints of a closed chain with
+    its driven ones. Parameters and errors as in `joint_loads`; returns shape (N, n) [N·m or N].
     """
+    if mechanism.chain is not None:
+        return mechanism.chain.torque(mechanism, q, dq, ddq, external)
     refuse_closures(mechanism)
     tree, q, dq, ddq = with_followers(mechanism, q, dq, ddq)
     tau = np.empty((tree.n, len(q)))
@@ -123,8 +125,19 @@ def inverse_dynamics(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = 
 
 
 def same_dynamics(one: Mechanism, other: Mechanism) -> bool:
-    """Whether two models of the same joints need the same torques to move, within 1e-6 of the greatest."""
+    """Whether two models of the same joints need the same torques to move, within 1e-6 of the greatest.
+
+    Closed chains do where they do cut open and their loops are the same.
+    """
     if one.names != other.names:
+        return False
+    if one.chain is not None and other.chain is not None:
+        chains = one.chain.whole, other.chain.whole
+        loops = [[(one.kind, one.links, *one.points.ravel().tolist(), *one.axis.tolist()) for one in chain.closures]
+                 for chain in chains]
+        return loops[0] == loops[1] and same_dynamics(*(replace(chain, closures=(), gravity=driven.gravity)
+                                                        for chain, driven in zip(chains, (one, other), strict=True)))
+    if one.chain is not None or other.chain is not None:
         return False
     q = np.linspace(-1.0, 1.0, _MOTIONS * one.n).reshape(_MOTIONS, -1)
     here, there = (inverse_dynamics(mechanism, q, q[::-1], np.abs(q)) for mechanism in (one, other))
@@ -213,7 +226,12 @@ def _kinematics(m: Mechanism, q: Array, dq: Array, ddq: Array) -> tuple[Array, .
 
 
 def joint_origins(mechanism: Mechanism, q: ArrayLike) -> Array:
-    """Positions of the origins of joints and followers and of the last link's centre of mass, shape (N, n + k + 1, 3) [m]."""
+    """Positions of the origins of joints and followers and of the last link's centre of mass, shape (N, n + k + 1, 3) [m].
+
+    Of a closed chain, of all its joints and the centre of mass of its last link.
+    """
+    if mechanism.chain is not None:
+        return joint_origins(replace(mechanism.chain.whole, closures=()), mechanism.chain.posture(mechanism, q))
     tree, q, *_ = with_followers(mechanism, q)
     pose = kinematics(tree, q)
     last = mechanism.n - 1

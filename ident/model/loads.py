@@ -4,64 +4,26 @@ From the force f and the moment m about the joint origin that the parent exerts 
 loads are even under time reversal and do not depend on friction in the tree.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from stribeck.ident.arrays import Array
-from stribeck.ident.errors import InputError, unknown_name
+from stribeck.ident.errors import unknown_name
 from stribeck.ident.model.dynamics import led, with_followers
+from stribeck.ident.model.load_arrays import LOAD_PARTS as LOAD_PARTS
+from stribeck.ident.model.load_arrays import LOADS as LOADS
+from stribeck.ident.model.load_arrays import JointLoads as JointLoads
 from stribeck.ident.model.mechanism import Bearing, Mechanism
 from stribeck.ident.model.recursion import own_wrenches, refuse_closures
-
-LOADS = ("torque", "bending", "radial", "axial", "normal")
-LOAD_PARTS = ("torque", "bending", "radial", "axial", "twist")     # what every load is a weighted sum of
-
-
-@dataclass(frozen=True)
-class JointLoads:
-    """Loads of every joint along a motion.
-
-    Attributes
-    ----------
-    torque : ndarray, shape (N, n)
-        Transmitted torque ``|tau_rigid|`` (force, where prismatic), link side, without rotor inertia; where motors move several
-        joints that of the joint's own motor.
-    bending : ndarray, shape (N, n)
-        ``|m - n(n.m)|`` [N·m].
-    radial, axial : ndarray, shape (N, n)
-        ``|f - n(n.f)|`` and ``|n.f|`` [N].
-    normal : ndarray, shape (N, n)
-        Normal load of Eq. 47 [N·m; N where prismatic]; nan where the bearing is unknown.
-    tau : ndarray, shape (N, n)
-        Signed rigid-body torque (force) of the drive [N·m or N].
-    force, moment : ndarray, shape (N, n, 3)
-        Wrench on the subtree about the joint origin, base axes.
-    """
-
-    torque: Array
-    bending: Array
-    radial: Array
-    axial: Array
-    normal: Array
-    tau: Array
-    force: Array
-    moment: Array
-
-    def get(self, load: str) -> Array:
-        """Load by name, shape (N, n)."""
-        if load not in LOADS:
-            raise InputError(f"unknown load {load!r} (valid: {', '.join(LOADS)})")
-        return np.asarray(getattr(self, load))
 
 
 def joint_loads(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None, ddq: ArrayLike | None = None,
                 external: ArrayLike | None = None) -> JointLoads:
     """Loads of every joint for a batch of samples.
 
-    A follower (URDF ``mimic``) moves with its leader and loads every joint that carries it; the torque of the
-    leader's drive includes ratio times the follower's (virtual work).
+    The driven joints of a closed chain carry what its other joints and cut-joint forces leave them (`driven_joints`). A follower
+    (URDF ``mimic``) moves with its leader and loads every joint that carries it; the torque of the leader's drive includes ratio
+    times the follower's (virtual work).
 
     Parameters
     ----------
@@ -89,6 +51,8 @@ def joint_loads(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None,
     ----------
     Guo, Ju and Wang, Aerospace 11 (2024) 368, Eqs. 37-47.
     """
+    if mechanism.chain is not None:
+        return mechanism.chain.loads(mechanism, q, dq, ddq, external)
     refuse_closures(mechanism)
     tree, q, dq, ddq = with_followers(mechanism, q, dq, ddq)
     samples, joints = len(q), mechanism.n

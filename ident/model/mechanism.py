@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.model.link_constants import LinkConstants, link_constants, own_axes
+from stribeck.ident.model.load_arrays import JointLoads
 from stribeck.ident.model.transmission import Transmission
 
 
@@ -172,6 +173,31 @@ class Follower:
     inertia: Array
 
 
+class Chain(Protocol):
+    """What a closed chain answers for its driven joints (`chains.driven_joints`); gravity and bearings are those of `driven`."""
+
+    @property
+    def whole(self) -> "Mechanism":
+        """The closed chain with all its joints."""
+
+    def posture(self, driven: "Mechanism", q: ArrayLike) -> Array:
+        """Positions of all joints at those of the driven ones, shape (N, whole.n)."""
+
+    def torque(self, driven: "Mechanism", q: ArrayLike, dq: ArrayLike | None, ddq: ArrayLike | None,
+               external: ArrayLike | None) -> Array:
+        """As `inverse_dynamics`; external forces act on the links of the whole chain."""
+
+    def loads(self, driven: "Mechanism", q: ArrayLike, dq: ArrayLike | None, ddq: ArrayLike | None,
+              external: ArrayLike | None) -> JointLoads:
+        """As `joint_loads`; external forces act on the links of the whole chain."""
+
+    def condition(self, start: Array, target: Array) -> Array:
+        """Greatest condition number of the passive joints' Jacobian on straight ways start -> target, (K, n) each, shape (K,).
+
+        Infinite where a way leads out of reach.
+        """
+
+
 @dataclass(frozen=True)
 class Mechanism:
     """A tree of n joints, each carrying one link, and the closures that make loops of it (P0, section 2.1).
@@ -221,6 +247,9 @@ class Mechanism:
         there `tree` has them as joints.
     transmission : Transmission, optional
         How motors move the joints, where each has not its own.
+    chain : Chain or None
+        Where these are the driven joints of a closed chain: what answers for its other joints. Torques, loads, mass matrix and
+        accelerations are those of the whole chain; what speaks of every link, or of a tree, refuses it.
     """
 
     name: str
@@ -242,6 +271,7 @@ class Mechanism:
     balls: tuple[Ball, ...] = ()
     followers: tuple[Follower, ...] = ()
     transmission: Transmission | None = None
+    chain: Chain | None = None
 
     @property
     def n(self) -> int:

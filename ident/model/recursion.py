@@ -189,13 +189,18 @@ def blocks(samples: int) -> Iterator[slice]:
 
 
 def refuse_closures(m: Mechanism) -> None:
-    """A tree's function would answer for the chain cut open."""
+    """A tree's function would answer for the chain cut open, or for its driven joints without what they move."""
     if m.closures:
         raise ModelError(f"{m.name} is a closed chain; its loads and torques come from close_loops and closed_loads")
+    if m.chain is not None:
+        raise ModelError(f"{m.name}: {', '.join(m.names)} drive a closed chain, of which a tree's equations do not hold; take "
+                         "joint_loads and inverse_dynamics, or mechanism.chain.whole with close_loops and closed_loads")
 
 
 def refuse_followers(m: Mechanism) -> None:
-    """A follower left out unnoticed would be a wrong load."""
+    """A follower left out unnoticed would be a wrong load, and so would the links of a chain that its driven joints move."""
+    if m.chain is not None:
+        refuse_closures(m)
     if m.followers:
         one = m.followers[0]
         moved = f"follows {m.names[one.leader]}" if one.leader >= 0 else "is held"

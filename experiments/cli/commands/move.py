@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from stribeck.experiments.cli.common import (
+    AfterOption,
     ArmArgument,
     BasisOption,
     BudgetOption,
@@ -161,11 +162,12 @@ def plan(arm: ArmArgument = "lab6",
                                                                    ".json (ROS 2 JointTrajectory).")] = None,
          joints: JointsOption = None, seed: SeedOption = 0, method: MethodOption = "whole-arm",
          experiment: ExperimentOption = "round-trips", target: TargetOption = None, budget: BudgetOption = None,
-         as_json: JsonOption = False) -> None:
+         after: AfterOption = None, as_json: JsonOption = False) -> None:
     """What will move, robot time, load spread, expected intervals; moves nothing."""
     from dataclasses import asdict
 
     from stribeck.drivers.connect import check_kind
+    from stribeck.experiments.cli.commands.excite import SEEKING, motion_time, runs_before, show_told
     from stribeck.experiments.cli.screen.tables import fitted
     from stribeck.experiments.cli.screen.text import checked_against, forecast_table
     from stribeck.experiments.exporters.plan_export import plan_writer
@@ -176,6 +178,7 @@ def plan(arm: ArmArgument = "lab6",
     from stribeck.ident.arm.arm_file import load_arm
     from stribeck.ident.arm.load_mechanism import load_mechanism
     from stribeck.ident.errors import InputError
+    from stribeck.ident.log.run import EXCITATION
 
     text = console(as_json)
     if out and out.exists():
@@ -184,15 +187,22 @@ def plan(arm: ArmArgument = "lab6",
     arm_file = load_arm(arm)
     check_kind(arm_file)
     mechanism = load_mechanism(arm_file)
-    wanted = fraction(target), seconds(budget)
+    excites = experiment == EXCITATION
+    wanted = fraction(target), None if excites else seconds(budget)
     if any(wanted) and experiment != ROUND_TRIPS:
-        raise InputError(f"--target and --budget are for round trips; leave them out with --experiment {experiment}")
+        given = "--target is" if excites else "--target and --budget are"
+        raise InputError(f"{given} for round trips; leave {'it' if excites else 'them'} out with --experiment {experiment}")
     goal = first_goal(*wanted) if any(wanted) else None
-    made = plan_experiment(experiment, method, arm_file, split(joints), seed, goal)
+    known = runs_before(after, arm_file, experiment)
+    if excites:
+        text.print(SEEKING)
+    made = plan_experiment(experiment, method, arm_file, split(joints), seed, goal, motion_time(budget) if excites else None,
+                           known)
     _show(text, made, arm_file, mechanism)
+    further = show_told(text, made, arm_file, known) if excites else {}
     if goal:
         text.print("further   calibrate plans the runs after this one by what it tells")
-    if made.predicted:
+    if made.predicted and not excites:
         text.print(fitted(forecast_table(made, TARGET), text.width))
     if out and write:
         write(made, out, arm_file)
@@ -203,21 +213,24 @@ def plan(arm: ArmArgument = "lab6",
         print_json({"robot_time_s": round(made.robot_time, 3), "segments": len(made.segments), "method": made.method,
                     "load_spread": {joint: {kind: list(ends) for kind, ends in loads.items()}
                                     for joint, loads in load_spread(made, mechanism).items()},
-                    "predicted": [asdict(told) for told in made.predicted],
-                    **({"lowered": [asdict(slower) for slower in made.lowered]} if made.lowered else {})})
+                    "predicted": [asdict(told) for told in made.predicted], **further,
+                    **({"lowered": [asdict(slower) for slower in made.lowered]} if made.lowered else {}),
+                    **({} if made.singular_margin is None else {"singular_margin": made.singular_margin})})
 
 
 def run(arm: ArmArgument = "lab6",
         plan: Annotated[Path | None, typer.Option(help="Plan file; default: a fresh plan.")] = None,
         out: OutOption = None, joints: JointsOption = None, seed: SeedOption = 0,
         method: MethodOption = "whole-arm", experiment: ExperimentOption = "round-trips",
+        budget: BudgetOption = None, after: AfterOption = None,
         note: Annotated[str, typer.Option(help="Kept with the run.")] = "", live: LiveOption = False, rerun: RerunOption = None,
         yes: YesOption = False, as_json: JsonOption = False) -> None:
     """Move and record, without fitting."""
     from stribeck.drivers.connect import connect
+    from stribeck.experiments.cli.commands.excite import SEEKING, motion_time, runs_before, show_told
     from stribeck.experiments.methods.lowest_speed_search import lowest_sentence
     from stribeck.experiments.methods.registry import DEFAULT, ROUND_TRIPS, UNTIL, plan_experiment
-    from stribeck.experiments.plans.check_plan import check_plan
+    from stribeck.experiments.plans.check_plan import check_plan, with_margin
     from stribeck.experiments.plans.motion_profile import with_robot_time
     from stribeck.experiments.plans.plan import read_plan
     from stribeck.experiments.recording.drive_plan import check_modes, drive_plan
@@ -226,7 +239,7 @@ def run(arm: ArmArgument = "lab6",
     from stribeck.ident.arm.load_mechanism import load_mechanism
     from stribeck.ident.errors import InputError, command
     from stribeck.ident.log.lowest_speed import lowest_speeds
-    from stribeck.ident.log.run import LOWEST_SPEED, VALIDATION, WARM_UP, load_run
+    from stribeck.ident.log.run import EXCITATION, LOWEST_SPEED, VALIDATION, WARM_UP, load_run
 
     text = console(as_json)
     check_view(text, live, rerun)
@@ -234,24 +247,34 @@ def run(arm: ArmArgument = "lab6",
         raise InputError(f"{plan} says what moves; leave out --joints, --method and --experiment")
     arm_file = load_arm(arm)
     mechanism = load_mechanism(arm_file)
-    folder = out or Path(f"campaign-{arm_file.name}")
-    refuse_used(folder)
+    excites, known = experiment == EXCITATION and not plan, runs_before(after, arm_file, experiment)
+    folder = out or after or Path(f"campaign-{arm_file.name}")
+    if folder != after:
+        refuse_used(folder)
+    if budget and not excites:
+        raise InputError("--budget is for --experiment excitation here; a campaign of round trips has it in stribeck calibrate")
     device = connect(arm_file, seed)     # a driver that cannot be set up is refused before anything is written
     _greet(text, arm_file, mechanism, folder)
-    made = read_plan(plan) if plan else plan_experiment(experiment, method, arm_file, split(joints), seed)
+    if excites:
+        text.print(SEEKING)
+    made = read_plan(plan) if plan else plan_experiment(experiment, method, arm_file, split(joints), seed,
+                                                        time=motion_time(budget) if excites else None, after=known)
     check_plan(made, arm_file, mechanism)
-    made = with_robot_time(made, arm_file)          # whatever a file says
+    made = with_margin(with_robot_time(made, arm_file), arm_file, mechanism)        # whatever a file says
     check_modes(made, device, arm_file)
     _show(text, made, arm_file, mechanism)
+    if made.purpose == EXCITATION:
+        show_told(text, made, arm_file, known)
     agree([made], arm_file, mechanism, yes, text)
-    empty_folder(folder)
+    if folder != after:
+        empty_folder(folder)
     with motion_view(text, made, folder, mechanism, live, rerun) as watch:
         recorded = drive_plan(arm_file, made, folder, seed, note, watch, enough=UNTIL.get(made.purpose, lambda: None)())
     if made.purpose == LOWEST_SPEED:
         found = lowest_sentence(lowest_speeds(load_run(recorded)), mechanism)
         text.print(f"lowest    {found}; joints.NAME.slowest of the arm file keeps it")
     then = {VALIDATION: ("validate", folder, "CALIBRATION..."), WARM_UP: ("run", arm),
-            LOWEST_SPEED: ("calibrate", arm)}.get(made.purpose, ("fit", folder))
+            LOWEST_SPEED: ("calibrate", arm), EXCITATION: ("fit", folder, "--inertia", "fit")}.get(made.purpose, ("fit", folder))
     text.print(f"wrote     {recorded}/\nnext      {command(*then)}")
     if as_json:
         print_json({"run": str(recorded), "robot_time_s": round(made.robot_time, 3)})
@@ -267,11 +290,13 @@ def _greet(text: "Console", arm: "ArmFile", mechanism: "Mechanism", folder: Path
 
 def _show(text: "Console", plan: "Plan", arm: "ArmFile", mechanism: "Mechanism") -> None:
     from stribeck.experiments.cli.screen.tables import fitted
-    from stribeck.experiments.cli.screen.text import plan_line, spread_table
+    from stribeck.experiments.cli.screen.text import margin_line, plan_line, spread_table
     from stribeck.experiments.plans.check_plan import check_plan
     from stribeck.experiments.plans.forecast import load_spread
 
     text.print(f"plan      {plan_line(plan, check_plan(plan, arm, mechanism), mechanism)}")
+    if plan.singular_margin is not None:
+        text.print(f"margin    {margin_line(plan, arm)}")
     for slower in plan.lowered:
         unit = f"{mechanism.position_unit(mechanism.names.index(slower.joint))}/s"
         text.print(f"note      {slower.sentence(unit)}")

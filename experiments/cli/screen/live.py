@@ -64,8 +64,7 @@ def live(plan: "Plan", word: str, mechanism: "Mechanism", to: IO[Any] | None = N
 def measured(plan: "Plan") -> list[int]:
     """The joints that do more in a plan than go to a posture, by number."""
     moved = {k for start, segment in plan.legs() if segment.kind != "move"
-             for k, (here, there) in enumerate(zip(start, segment.target, strict=True))
-             if here != there or plan.names[k] == segment.joint}
+             for k, moves in enumerate(segment.moving(start)) if moves or plan.names[k] == segment.joint}
     return sorted(moved)
 
 

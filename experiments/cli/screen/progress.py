@@ -53,6 +53,8 @@ class Bar:
 
 def motion(segment: "Segment", sample: "JointSample", mechanism: "Mechanism") -> str:
     """What moves now, in a line of constant width."""
+    if segment.wave is not None:
+        return f"{'all joints, periodic motion':<46}"
     if segment.joint is None:
         return f"{'to posture ' + str(segment.posture):<46}"
     joint = mechanism.names.index(segment.joint)

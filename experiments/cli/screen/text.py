@@ -11,7 +11,7 @@ from stribeck.experiments.cli.screen.tables import fitted
 from stribeck.experiments.methods.breakaway_ramps import USUAL
 from stribeck.experiments.plans.clearance import relied_on
 from stribeck.experiments.plans.forecast import richest
-from stribeck.experiments.plans.motion_profile import motion_profile
+from stribeck.experiments.plans.motion_profile import corner_points, motion_profile
 from stribeck.experiments.report.words import glance, parameter_word, plus_minus
 
 if TYPE_CHECKING:
@@ -47,6 +47,8 @@ def plan_line(plan: "Plan", room: float, mechanism: "Mechanism") -> str:
         who = "all joints" if len(moving) == len(plan.names) else ", ".join(moving)
         return (f"{plan.method}: {who} to and fro{' at once' * (len(moving) > 1)} in {len(every)} places, "
                 f"{clock(plan.robot_time)} of robot time; limits keep {room:.2f} {unit} of room")
+    if all(segment.kind == "wave" for _, segment in every):
+        return waves_line(plan, room, unit)
     strokes = [(start, segment) for start, segment in every if not segment.reference] or every
     speeds, whole = (np.array([segment.speeds(start, plan.names) for start, segment in some]) for some in (strokes, every))
     postures = {segment.posture for _, segment in strokes}
@@ -58,6 +60,23 @@ def plan_line(plan: "Plan", room: float, mechanism: "Mechanism") -> str:
     return (f"{together}{places}, {trips} round trips a joint from {slow:.3f} to {fast:.2f} "
             f"{position_units(mechanism, '/s')}{again}, {clock(plan.robot_time)} of robot time; limits keep {room:.2f} "
             f"{unit} of room")
+
+
+def waves_line(plan: "Plan", room: float, unit: str) -> str:
+    """A plan of periodic motion in a line."""
+    start, segment = next(leg for leg in plan.legs() if leg[1].wave)
+    assert segment.wave is not None
+    moving = [name for name, moves in zip(plan.names, segment.moving(start), strict=True) if moves]
+    who = "all joints at once" if len(moving) == len(plan.names) else ", ".join(moving)
+    periods = f"{segment.wave.periods} periods" if segment.wave.periods > 1 else "1 period"
+    return (f"{plan.method}: {who}, {periods} of {segment.wave.period:.3g} s with {len(segment.wave.sines[0])} harmonics, "
+            f"{clock(plan.robot_time)} of robot time; limits keep {room:.2f} {unit} of room")
+
+
+def margin_line(plan: "Plan", arm: "ArmFile") -> str:
+    """How near a closed chain comes to a singular posture."""
+    return (f"{plan.singular_margin:.2f} where a singular posture is nearest: home has 1, a singular posture 0, and "
+            f"{arm.workspace.singular_margin:g} is kept (workspace.singular_margin)")
 
 
 def checked_against(arm: "ArmFile", mechanism: "Mechanism") -> str:
@@ -74,15 +93,16 @@ def position_units(mechanism: "Mechanism", per: str = "") -> str:
 def motion_table(plans: "list[Plan]", arm: "ArmFile", mechanism: "Mechanism") -> Table:
     """Which joints will move, how far and how fast, beside their limits."""
     limits, legs = arm.limits(mechanism), [leg for plan in plans for leg in plan.legs()]
-    ends = np.array([[start, segment.target] for start, segment in legs])
-    fastest = np.max([np.abs(np.array(segment.target) - start) * motion_profile(start, segment, mechanism.names, limits).fastest
-                      for start, segment in legs], axis=0)
+    places = np.concatenate([corner_points(start, segment) for start, segment in legs])
+    ways = [np.ones(mechanism.n) if segment.wave else np.abs(np.array(segment.target) - start) for start, segment in legs]
+    fastest = np.max([way * motion_profile(start, segment, mechanism.names, limits).fastest
+                      for way, (start, segment) in zip(ways, legs, strict=True)], axis=0)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=f"{arm.name} will move", title_justify="left", title_style="")
     for heading in ("joint", "from", "to", "limits", "at up to", "limit", "torque limit"):
         table.add_column(heading, justify="left" if heading == "joint" else "right")
     for j, name in enumerate(mechanism.names):
         x, (low, high) = mechanism.position_unit(j), limits.position[j]
-        table.add_row(name, f"{ends[:, :, j].min():.3f}", f"{ends[:, :, j].max():.3f} {x}", f"{low:g} … {high:g} {x}",
+        table.add_row(name, f"{places[:, j].min():.3f}", f"{places[:, j].max():.3f} {x}", f"{low:g} … {high:g} {x}",
                       f"{fastest[j]:.3f}", f"{limits.velocity[j]:g} {x}/s", f"{limits.torque[j]:g} {mechanism.unit(j)}")
     return table
 

@@ -96,6 +96,9 @@ def vary_load(mechanism: Mechanism, joint: int, load: str, q: Array, least: floa
 
     A payload on the last link, off the axis of its joint; weighed by the model.
     """
+    if mechanism.chain is not None:
+        return ("other postures may: a wider range of the driven joints (joints.NAME.position), or a smaller "
+                "workspace.singular_margin, gives them")
     last, carried, q = mechanism.names[-1], float(mechanism.carries[joint] @ mechanism.mass), q[::-(-len(q) // _POSTURES)]
     across = np.linalg.svd(mechanism.axis[-1][None])[2][1:]         # two directions square to the last axis
     masses = [float(f"{part * carried:.1g}") for part in _CARRIED]

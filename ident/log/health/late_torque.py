@@ -3,7 +3,7 @@
 Where it swings after a start, nothing tells when it came.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from scipy.ndimage import maximum_filter1d, minimum_filter1d
@@ -38,13 +38,9 @@ def late_torques(run: Run, strokes: Sequence[Stroke]) -> list[Finding]:
     strokes : sequence of Stroke
         What was found in it.
     """
-    period, findings, coupled = float(np.median(np.diff(run.t))), list[Finding](), run.arm.transmission_of(run.names)
-    for joint, name in enumerate(run.names):
-        if coupled is not None and coupled.motors_of(joint):        # whose torque goes with other joints' motion, too
-            continue
-        own = [stroke for stroke in strokes if stroke.joint == joint]
-        lags, hertz = lags_of_starts(run.t, run.signals["q"][:, joint], run.signals["tau"][:, joint], own)
-        if len(hertz) >= max(_STARTS, len(lags)):
+    period, findings = float(np.median(np.diff(run.t))), list[Finding]()
+    for name, lags, hertz in _starts(run, strokes):
+        if _rings(lags, hertz):
             findings += swinging_starts(name, hertz, len(hertz) + len(lags))
         lag = common_lag(lags) if len(lags) >= _GROUPS * _STARTS else 0.0
         if lag > max(LATE, _PERIODS * period):
@@ -53,6 +49,25 @@ def late_torques(run: Run, strokes: Sequence[Stroke]) -> list[Finding]:
                 "starts from rest; along a stroke it is that of another place, so gravity's slope passes for viscous friction. "
                 "Log torque and position of the same instant, or a torque that is filtered less"))
     return findings
+
+
+def ringing_joints(run: Run, strokes: Sequence[Stroke]) -> dict[str, float]:
+    """Joints whose torque swings after most of their starts, and at about which frequency [Hz]."""
+    return {name: float(np.median(hertz)) for name, lags, hertz in _starts(run, strokes) if _rings(lags, hertz)}
+
+
+def _starts(run: Run, strokes: Sequence[Stroke]) -> Iterator[tuple[str, Array, list[float]]]:
+    """Lags, and frequencies of swings, of the starts of each joint that has motors of its own."""
+    coupled = run.arm.transmission_of(run.names)
+    for joint, name in enumerate(run.names):
+        if coupled is not None and coupled.motors_of(joint):        # whose torque goes with other joints' motion, too
+            continue
+        own = [stroke for stroke in strokes if stroke.joint == joint]
+        yield name, *lags_of_starts(run.t, run.signals["q"][:, joint], run.signals["tau"][:, joint], own)
+
+
+def _rings(lags: Array, hertz: Sequence[float]) -> bool:
+    return len(hertz) >= max(_STARTS, len(lags))
 
 
 def common_lag(lags: Array) -> float:

@@ -16,6 +16,7 @@ from stribeck.ident.arm.arm_file import JointTable
 from stribeck.ident.arrays import Array
 from stribeck.ident.log.finding import Finding
 from stribeck.ident.log.health.points_health import UNIT
+from stribeck.ident.model.chains.posture_following import PostureError
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.mechanism import Mechanism
 
@@ -117,7 +118,11 @@ class _Even:
 
     def amiss(self, mistake: Mistake) -> Array:
         """Mean squares of what is left of each joint's even part, in squares of its scatter, shape (n,)."""
-        tau, left = self.torque(mistake), np.zeros(self.mechanism.n)
+        left = np.zeros(self.mechanism.n)
+        try:
+            tau = self.torque(mistake)
+        except PostureError:                        # a closed chain could not have been there
+            return np.full(self.mechanism.n, np.inf)
         for j in np.unique(self.joint):
             even, model = (values[self.joint == j] - values[self.joint == j].mean() for values in (self.value, tau))
             square = float(model @ model)

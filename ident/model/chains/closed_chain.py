@@ -91,19 +91,31 @@ def close_loops(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None,
     InputError
         If a shape does not fit, or the closures leave more or fewer degrees of freedom than there are known joints.
     """
-    branch = _branch(mechanism, mechanism.active if known is None else known)
-    given, solved = list(branch.known), list(branch.solved)
+    branch = branch_of(mechanism, mechanism.active if known is None else known)
+    given = list(branch.known)
     wanted = _known("q", q, mechanism, given)
     rates = [np.zeros_like(wanted) if rate is None else _known(name, rate, mechanism, given, len(wanted))
              for name, rate in (("dq", dq), ("ddq", ddq))]
     posture, reached = branch.follow(wanted)
     for row in np.flatnonzero(reached < 1.0):
         raise branch.unreachable(wanted[row], float(reached[row]))
+    return closed_rates(branch, posture, *rates)
+
+
+def closed_rates(branch: Branch, posture: Array, dq: Array, ddq: Array) -> ClosedMotion:
+    """Motion of all joints in closed postures, shape (N, n), from velocities and accelerations of the known joints, (N, k) each.
+
+    Raises
+    ------
+    PostureError
+        If a posture is singular.
+    """
+    mechanism, given, solved = branch.mechanism, list(branch.known), list(branch.solved)
     condition = branch.condition(posture)
-    _refuse_singular(mechanism, condition, wanted, given)
+    _refuse_singular(mechanism, condition, posture[:, given], given)
     velocity, acceleration = np.zeros_like(posture), np.zeros_like(posture)
-    velocity[:, given], acceleration[:, given] = rates
-    if solved:
+    velocity[:, given], acceleration[:, given] = dq, ddq
+    if solved and (dq.any() or ddq.any()):
         G, unit = branch.jacobian(posture), branch.unit
         inverse: Array = np.asarray(np.linalg.pinv(G[:, :, solved]), dtype=np.float64)
         velocity[:, solved] = -unit[solved] * apply(inverse, apply(G, velocity / unit))
@@ -145,7 +157,7 @@ class ForceBalance:
     def __init__(self, mechanism: Mechanism, motion: ClosedMotion) -> None:
         self.mechanism, self.motion = mechanism, motion
         self.tree = replace(mechanism, closures=())
-        self.branch = _branch(mechanism, mechanism.active)
+        self.branch = branch_of(mechanism, mechanism.active)
         self.passive = list(mechanism.passive)
         self.condition = self.branch.condition(motion.q)
         _refuse_singular(mechanism, self.condition, motion.q[:, list(mechanism.active)], mechanism.active)
@@ -181,7 +193,8 @@ class ForceBalance:
         return ClosedLoads(tau, *self._internal.hide(joints, force, moment), self.condition)
 
 
-def _branch(m: Mechanism, known: Sequence[int]) -> Branch:
+def branch_of(m: Mechanism, known: Sequence[int]) -> Branch:
+    """The assembly of a closed chain that has some joints known; errors as of `close_loops`."""
     known = tuple(known)
     if not m.closures:
         raise InputError(f"{m.name} has no loops to close; joint_loads and driving_torque answer for it")

@@ -88,6 +88,8 @@ class InternalForces:
         work = np.einsum("nrjki,njki->nrjk", self.units, carried)
         work = work.reshape(*work.shape[:2], 2 * work.shape[2])
         work = np.where(np.abs(work) > _FELT * most, work / np.maximum(most, 1e-300), 0.0)
+        if not work.any():
+            return np.zeros((len(work), work.shape[1], work.shape[1]))
         through = np.einsum("nrjki,nsjki->njkrs", self.units, self.units)
         reached = _projection(work @ work.transpose(0, 2, 1))
         for _ in range(self.units.shape[1]):

@@ -89,13 +89,17 @@ class Branch:
             raise PostureError(f"{m.name}: the loops do not close at q = 0; its geometry is wrong", np.inf)
         return home
 
-    def follow(self, wanted: Array) -> tuple[Array, Array]:
+    def follow(self, wanted: Array, worst: float = _MEET, least: float = _LEAST) -> tuple[Array, Array]:
         """Follow the branch from home along straight ways of the known joints.
 
         Parameters
         ----------
         wanted : ndarray, shape (N, k)
             Known joints at the ends of the ways.
+        worst : float
+            Condition number, in Frobenius norms, up to which they are followed.
+        least : float
+            Shortest step, as a part of a unit of the known joints, by which the end of what can be reached is sought.
 
         Returns
         -------
@@ -114,10 +118,10 @@ class Branch:
             q[:, self.known] = wanted
         else:
             for rows in blocks(len(wanted)):
-                reached[rows] = self._follow(q[rows], wanted[rows])
+                reached[rows] = self._follow(q[rows], wanted[rows], worst, least)
         return q, reached
 
-    def _follow(self, q: Array, wanted: Array) -> Array:
+    def _follow(self, q: Array, wanted: Array, worst: float, least: float) -> Array:
         """As `follow`, from the postures q on, which it moves; returns `reached`."""
         known, solved = list(self.known), list(self.solved)
         way = np.zeros_like(q)
@@ -135,34 +139,37 @@ class Branch:
             trial = q[rows] + step[:, None] * tangent * self.unit
             trial[:, known] = np.where(last[:, None], wanted[rows], trial[:, known])
             predicted = trial.copy()
-            closed = self.close(trial)
-            there = self.jacobian(trial)
+            closed, there = self._closed(trial)
             back = pseudoinverse(there[:, :, solved])
             change = np.linalg.norm(inverse[rows] @ there[:, :, solved] - np.eye(len(solved)), axis=(1, 2))
             off = np.abs((trial - predicted) / self.unit).max(axis=1)
-            regular = np.linalg.norm(there[:, :, solved], axis=(1, 2)) * np.linalg.norm(back, axis=(1, 2)) < _MEET
+            regular = np.linalg.norm(there[:, :, solved], axis=(1, 2)) * np.linalg.norm(back, axis=(1, 2)) < worst
             good = closed & regular & (change <= _CHANGE) & (off <= _TRAVEL)
             went = rows[good]
             q[went], G[went], inverse[went] = trial[good], there[good], back[good]
             reached[went] = np.where(last[good], 1.0, reached[went] + step[good])
             size[rows] = step * np.where(closed & regular, np.clip(_AIM / np.maximum(change, 1e-9), 0.1, 2.0), 0.25)
-            rows = rows[(reached[rows] < 1.0) & (size[rows] * length[rows] > _LEAST)]
+            rows = rows[(reached[rows] < 1.0) & (size[rows] * length[rows] > least)]
         return reached
 
     def close(self, q: Array) -> NDArray[np.bool_]:
         """Close the loops by Newton's method from q, in place; tells which rows are closed."""
+        return self._closed(q)[0]
+
+    def _closed(self, q: Array) -> tuple[NDArray[np.bool_], Array]:
+        """As `close`; tells the Jacobian there, too."""
         m, tolerance = self.mechanism, _CLOSED * max(1.0, self.length)
         rows = np.arange(len(q))
-        for _ in range(_NEWTON):
+        open_by, G = np.empty((len(q), len(self.row_unit))), np.empty((len(q), len(self.row_unit), m.n))
+        for _ in range(_NEWTON + 1):
             pose = kinematics(m, q[rows])
-            open_by = gap(m, pose)
-            far = np.abs(open_by).max(axis=1, initial=0.0) > 0.01 * tolerance
-            if not self.solved or not far.any():
+            open_by[rows], G[rows] = gap(m, pose), self._scaled(gap_jacobian(m, pose))
+            rows = rows[np.abs(open_by[rows]).max(axis=1, initial=0.0) > 0.01 * tolerance]
+            if not self.solved or not len(rows):
                 break
-            rows = rows[far]
-            step = apply(pseudoinverse(self._scaled(gap_jacobian(m, pose)[far])[:, :, self.solved]), open_by[far] / self.row_unit)
+            step = apply(pseudoinverse(G[rows][:, :, self.solved]), open_by[rows] / self.row_unit)
             q[np.ix_(rows, self.solved)] -= np.clip(step, -0.5, 0.5) * self.unit[list(self.solved)]
-        return np.asarray(np.abs(gap(m, kinematics(m, q))).max(axis=1, initial=0.0) < tolerance, dtype=bool)
+        return np.asarray(np.abs(open_by).max(axis=1, initial=0.0) < tolerance, dtype=bool), G
 
     def unreachable(self, wanted: Array, reached: float) -> PostureError:
         """Why the way to `wanted`, shape (k,), ends at a part of it, and how far the other way leads."""
@@ -181,6 +188,11 @@ class Branch:
     def jacobian(self, q: Array) -> Array:
         """Jacobian of the closures in characteristic lengths and rad, shape (N, rows, n)."""
         return self._scaled(gap_jacobian(self.mechanism, kinematics(self.mechanism, q)))
+
+    def ratio(self, q: Array) -> Array:
+        """Velocities of the solved joints over those of the known ones, in characteristic lengths and rad, (N, solved, known)."""
+        G = self.jacobian(q)
+        return np.asarray(-pseudoinverse(G[:, :, self.solved]) @ G[:, :, self.known])
 
     def condition(self, q: Array) -> Array:
         """Greatest over least singular value of the solved joints' Jacobian, in characteristic lengths and rad, shape (N,)."""

@@ -1,4 +1,4 @@
 """Model files, read to a mechanism: URDF and MJCF through MuJoCo, and mechanism TOML.
 
-Imports from: `ident`, `ident.laws`, `ident.model`.
+Imports from: `ident`, `ident.laws`, `ident.model`, `ident.model.chains`.
 """

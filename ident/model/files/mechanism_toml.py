@@ -140,6 +140,11 @@ class _Axis:
     last: bool
 
 
+def is_mechanism(table: Mapping[str, Any]) -> bool:
+    """Whether a TOML file is a mechanism, which lists its joints, or an arm file, which has tables of them by name."""
+    return isinstance(table.get("joints"), list)
+
+
 def mechanism_from_table(table: dict[str, Any], path: Path, gravity: ArrayLike | None = None) -> Mechanism:
     """Mechanism of a parsed mechanism file.
 

@@ -37,8 +37,8 @@ class TestRandomArms:
         ("ways_are_clear", lambda arm, mechanism, start, target: np.ones(len(start), dtype=bool), "box")])
     def test_the_judge_sees_what_a_careless_planner_does(self, name, value, limit):
         modules = {"ACCELERATION_SHARE": ("plans.motion_profile", "plans.margins"), "MOVE_SHARE": ("plans.motion_profile",),
-                   "ways_are_clear": ("plans.check_plan", "recording.campaign", "methods.one_joint_at_a_time",
-                                      "plans.speeds_and_postures", "methods.whole_arm")}[name]
+                   "ways_are_clear": ("plans.check_plan", "recording.campaign", "plans.make_room",
+                                      "plans.speeds_and_postures")}[name]
         patches = [patch(f"stribeck.experiments.{module}.{name}", value) for module in modules]
         for one in patches:
             one.start()

@@ -10,9 +10,10 @@ from stribeck.drivers.errors import DriverError, LimitExceeded
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.drivers.supervisor import Supervisor
 from stribeck.experiments.plans.motion_profile import robot_time
-from stribeck.experiments.plans.plan import Segment
+from stribeck.experiments.plans.plan import Harmonics, Segment
 from stribeck.experiments.recording.follow import TRIAL, follow
 from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.log.run import TO_START
 
 
 class Notebook:
@@ -334,3 +335,24 @@ def test_the_command_is_a_velocity(arm_file, limits, make_plan):
             return super().step(command)
 
     follow(Strict(limits), make_plan(arm_file))
+
+
+def test_a_wave_is_followed_and_its_beginning_tried_slowly(make_arm, make_plan):
+    arm_file = make_arm()
+    limits = arm_file.limits(load_mechanism(arm_file))
+    swing = Harmonics(4.0, 1, ((0.4, -0.2), (0.2, -0.1)), ((0.0, 0.0), (0.0, 0.0)))
+    segments = (Segment(0, "move", (0.0, 0.0), 0), Segment(1, "wave", (0.0, 0.0), 1, wave=swing))
+    plan, notes = replace(make_plan(arm_file), start=(0.0, 0.0), segments=segments), Notebook()
+    arm = Integrator(limits, drift=(1e-3, 0.0))
+    follow(arm, plan, notes, share=0.1)
+    segment, q_cmd, dq_cmd = np.array(notes.segment), np.array(notes.q_cmd), np.array(notes.dq_cmd)
+    on = segment == 1
+    t = np.arange(1, np.count_nonzero(on) + 1)[:, None] / arm.rate
+    inside = np.minimum(t, 4.0)
+    expected = np.array([0.4, 0.2]) * np.sin(0.5 * np.pi * inside) - np.array([0.2, 0.1]) * np.sin(np.pi * inside)
+    np.testing.assert_allclose(q_cmd[on], expected, atol=1e-12)
+    np.testing.assert_allclose(notes.signal("q")[on], q_cmd[on], atol=0.02)
+    np.testing.assert_allclose(arm.q, 0.0, atol=2e-3)
+    tried = segment == TO_START
+    assert (np.abs(dq_cmd[tried]) <= 0.101 * limits.velocity).all()
+    assert (np.abs(q_cmd[tried]).max(axis=0) >= np.minimum(TRIAL, np.abs(expected).max(axis=0)) - 0.01).all()

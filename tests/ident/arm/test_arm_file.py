@@ -7,7 +7,7 @@ import pytest
 
 from stribeck.drivers.simulation.truth import read_truth
 from stribeck.ident.arm.arm_file import check_against_model, load_arm
-from stribeck.ident.arm.built_in import built_in, data_dir
+from stribeck.ident.arm.built_in import built_in, built_in_arms, data_dir
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
 
@@ -103,7 +103,7 @@ def test_a_bare_model_is_an_arm_of_which_nothing_else_is_known(folder: Path) -> 
     assert np.isnan(arm.limits(load_mechanism(arm)).velocity).all()
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in data_dir().glob("arms/*/*.toml")))
+@pytest.mark.parametrize("name", sorted(built_in_arms()))
 def test_built_in_arms_are_sound(name: str) -> None:
     assert name in built_in()
     arm = load_arm(name)

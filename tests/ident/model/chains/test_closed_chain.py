@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 import tomlkit
 
+from stribeck.ident.arm.built_in import find_model
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError, ModelError
 from stribeck.ident.model.chains.closed_chain import ClosedMotion, close_loops, closed_loads
@@ -30,7 +31,6 @@ from tests.judges import tree
 from tests.places import DATA
 
 REFERENCE = DATA / "reference"
-MECHANISMS = DATA / "mechanisms"
 CLOSED = ("three-loop-chain", "planar-3-prr", "gough-stewart")
 
 
@@ -54,7 +54,7 @@ class TestThreeLoopChain:
     @pytest.fixture(params=["exact", "nominal"])
     def case(self, request, tmp_path):
         """Both readings of the crank's base point; in the second nothing is quite closed when all angles are zero."""
-        text = (MECHANISMS / "three-loop-chain.toml").read_text(encoding="utf-8")
+        text = find_model("three-loop-chain").read_text(encoding="utf-8")
         if request.param == "nominal":
             assert "[-0.05, 0.0001, 0.0]" in text
             text = text.replace("[-0.05, 0.0001, 0.0]", "[-0.05, 0.0, 0.0]")
@@ -135,7 +135,7 @@ def stewart(case: dict, folder: Path) -> Mechanism:
 
     Legs with mass are rods: the lower of 1.0 m from the base, the upper of 0.8 m from the platform.
     """
-    table = tomllib.loads((MECHANISMS / "gough-stewart.toml").read_text(encoding="utf-8"))
+    table = tomllib.loads(find_model("gough-stewart").read_text(encoding="utf-8"))
     degrees = {"paired66": ((-10, 10, 110, 130, 230, 250), (-50, 50, 70, 170, 190, 290)),
                "paper_angles": ((0, 45, 135, 180, 225, 315), (0, 30, 120, 180, 210, 300))}[case["geometry"]]
     base, top = (radius * np.column_stack((np.cos(angle), np.sin(angle), 0.0 * angle))
@@ -400,7 +400,7 @@ def test_springs_of_a_closed_chain_are_felt_by_its_drive():
 
 
 def test_closures_that_leave_a_joint_free_are_refused(tmp_path):
-    table = tomllib.loads((MECHANISMS / "three-loop-chain.toml").read_text(encoding="utf-8"))
+    table = tomllib.loads(find_model("three-loop-chain").read_text(encoding="utf-8"))
     del table["loops"][2]
     (tmp_path / "loose.toml").write_text(tomlkit.dumps(table), encoding="utf-8")
     with pytest.raises(InputError, match=r"determine only 4 of 6 joints .* closure is missing"):

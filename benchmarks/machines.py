@@ -1,0 +1,126 @@
+"""Parallel machines: friction after `stribeck calibrate`, and how near plans come to singular postures.
+
+The judge of plans is apart from the planner and takes MuJoCo's equality constraints: it looks at many places of each way, closes
+the loops by their Jacobian, and takes the condition number of its columns of joints without a drive, in the planner's lengths.
+"""
+
+import argparse
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from stribeck.drivers.simulation.simulated_arm import SimulatedArm
+from stribeck.experiments.calibrate import calibrate
+from stribeck.experiments.campaign_options import CampaignOptions
+from stribeck.experiments.errors import PlanError
+from stribeck.experiments.methods.registry import plan_experiment
+from stribeck.experiments.plans.plan import Plan
+from stribeck.ident.arm.arm_file import ArmFile, load_arm
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.model.chains.closed_chain import branch_of
+
+MACHINES = ("planar-3-prr", "three-loop-chain", "gough-stewart")
+EXPERIMENTS = ("round-trips", "validation", "breakaway")
+_PLACES = 25            # of each way, at which the judge looks
+_SPEEDS, _LOADS = 50, 20
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the benchmark."""
+    parser.add_argument("--plans", type=int, default=1000, help="random plans, of all machines together")
+    parser.add_argument("--seeds", type=int, default=3, help="calibrations of each machine")
+    parser.add_argument("--machines", nargs="+", default=list(MACHINES))
+
+
+def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    """Figures and table."""
+    figures = {name: {**_plans(load_arm(name), range(k, options.plans, len(options.machines))),
+                      **_calibrations(load_arm(name), options.seeds)} for k, name in enumerate(options.machines)}
+    return figures, _table(figures)
+
+
+def _plans(arm: ArmFile, seeds: range) -> dict[str, Any]:
+    """Margins of random plans by the judge, beside what the arm file asks for and what the plans say."""
+    judge, judged, stated, refused = _Judge(arm), [], [], 0
+    for seed in seeds:
+        try:
+            plan = plan_experiment(EXPERIMENTS[seed // 3 % 3], "whole-arm", arm, seed=seed)
+        except PlanError:
+            refused += 1
+            continue
+        judged.append(judge.margin(plan))
+        stated.append(float(plan.singular_margin or np.nan))
+    least = arm.workspace.singular_margin
+    return {"plans": len(judged), "refused": refused, "asked": least, "nearest": float(np.min(judged, initial=np.inf)),
+            "crossed": int(np.sum(np.array(judged) < least)),
+            "statement off by": float(np.max(np.abs(np.array(judged) - stated), initial=0.0))}
+
+
+class _Judge:
+    """Margins by MuJoCo's constraints."""
+
+    def __init__(self, arm: ArmFile) -> None:
+        whole = load_mechanism(arm).chain.whole         # type: ignore[union-attr]  # a closed chain
+        machine = SimulatedArm(arm)
+        self._loops, self._data = machine._physics.loops, machine._data
+        assert self._loops is not None
+        branch = branch_of(whole, whole.active)
+        names = [self._loops.model.joint(int(j)).name for j in self._loops.others]
+        self._unit, self._length = branch.unit[[whole.names.index(name) for name in names]], branch.length
+        self._home = self._condition(arm.home(load_mechanism(arm)))
+
+    def margin(self, plan: Plan) -> float:
+        """The least of a plan."""
+        return min(self._home / self._condition(q) for q in self._places(plan))
+
+    def _places(self, plan: Plan) -> Iterator[np.ndarray]:
+        for start, segment in plan.legs():
+            for part in np.linspace(0.0, 1.0, _PLACES):
+                yield start + part * (np.array(segment.target) - start)
+
+    def _condition(self, q: np.ndarray) -> float:
+        """In which all rows of the constraints are lengths: of two points that hold a pin's axis, too."""
+        loops = self._loops
+        assert loops is not None
+        loops.close(self._data, q)
+        J = self._data.efc_J.reshape(-1, loops.model.nv)[:self._data.ne][:, loops.others] * self._unit / self._length
+        values = np.linalg.svd(J, compute_uv=False)
+        return float(values[0] / values[-1])
+
+
+def _calibrations(arm: ArmFile, seeds: int) -> dict[str, Any]:
+    """Errors of friction over speeds and loads (DESIGN, section 9), of every drive and seed, and wall time."""
+    truth, errors, took = SimulatedArm(arm).truth, [], []
+    for seed in range(seeds):
+        with tempfile.TemporaryDirectory() as folder:
+            began = time.perf_counter()
+            found = calibrate(arm, Path(folder, "out"), CampaignOptions(seed=seed))
+            took.append(time.perf_counter() - began)
+        for j, joint in enumerate(found.calibration.joints.values()):
+            speeds = np.geomspace(*joint.velocity_range, _SPEEDS)
+            kind = truth.joints[j].load
+            own = found.result.points[found.result.points["joint"] == found.calibration.names[j]][kind]
+            w, load = (part.ravel() for part in np.meshgrid(np.r_[speeds, -speeds], np.linspace(own.min(), own.max(), _LOADS)))
+            everyone = np.ones((1, len(truth.joints)))
+            true = truth.friction(w[:, None] * everyone, load[:, None] * everyone, 0.0 * load[:, None] * everyone)[:, j]
+            told = joint.torque(w, load) if joint.load in (kind, "none") else np.full(len(w), np.nan)
+            errors.append(float(np.sqrt(np.mean((told - true) ** 2) / np.mean(true**2))))
+    return {"calibrations": seeds, "friction error": float(np.max(errors, initial=0.0)),
+            "median error": float(np.median(errors)) if errors else np.nan, "seconds": float(np.mean(took)) if took else np.nan}
+
+
+def _table(figures: dict[str, dict[str, Any]]) -> str:
+    rows = ["Margin: reciprocal condition number over that at home, by the judge. Friction: rms error over 50 speeds, 20 "
+            "loads and both directions, relative to the rms of friction, of all drives and seeds.", "",
+            "| machine | plans | refused | margin asked for | nearest | plans that crossed it | statement off by at most "
+            "| calibrations | friction, worst | median | s each |",
+            "|---|---|---|---|---|---|---|---|---|---|---|"]
+    rows += [f"| {name} | {one['plans']} | {one['refused']} | {one['asked']:g} | {one['nearest']:.3f} "
+             f"| {one['crossed']} | {one['statement off by']:.3f} | {one['calibrations']} "
+             f"| {100 * one['friction error']:.2f} % | {100 * one['median error']:.2f} % | {one['seconds']:.0f} |"
+             for name, one in figures.items()]
+    return "\n".join(rows)

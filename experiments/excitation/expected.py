@@ -1,0 +1,95 @@
+"""What is expected of joints before they are excited, and what a motion will tell of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from stribeck.experiments.plans.forecast import FRICTION
+from stribeck.experiments.plans.speeds_and_postures import Design
+from stribeck.ident.arrays import Array
+from stribeck.ident.fit.inertia.motion_information import FRICTION as PARAMETERS
+from stribeck.ident.fit.inertia.motion_information import Course, JointGuess, MotionInformation
+from stribeck.ident.fit.information import LOADED, STATIC, STRIBECK, VISCOUS, ExpectedNoise, ExpectedPrecision
+from stribeck.ident.log.motion.filtered_motion import filtered
+from stribeck.ident.log.motion.low_pass import low_pass
+from stribeck.ident.log.run import Run
+from stribeck.ident.model.dynamics import inverse_dynamics
+from stribeck.ident.model.mechanism import Mechanism
+
+_POSTURES = 200         # random ones that tell how much gravity a joint may carry
+_LEAST_LOAD = 0.05      # of the torque limit: a joint counts as carrying that much at least
+_SPEEDS = np.geomspace(0.02, 1.0, 12)       # of the velocity scale, at which a band of friction is looked at
+_RATE = 25.0            # Hz of samples of earlier runs
+_NORMAL = 1.96
+
+
+def guesses(design: Design, noise: ExpectedNoise | None = None) -> tuple[JointGuess, ...]:
+    """Friction and noise of joints that were never measured, by their limits."""
+    noise, limits, mechanism = noise or ExpectedNoise(), design.limits, design.mechanism
+    low, high = limits.position.T
+    places = np.random.default_rng(0).uniform(low, high, (_POSTURES, mechanism.n))
+    carried = np.abs(inverse_dynamics(mechanism, places)).max(axis=0)
+    found = []
+    for j in range(mechanism.n):
+        velocity = float(min(limits.velocity[j], np.sqrt(limits.acceleration[j] * (high[j] - low[j]) / 4.0)))
+        coulomb = FRICTION * float(limits.torque[j])
+        growth = LOADED * coulomb / max(float(carried[j]), _LEAST_LOAD * float(limits.torque[j]))
+        friction = coulomb * (1.0 + 0.5 * VISCOUS)
+        found.append(JointGuess(coulomb, STATIC * coulomb, STRIBECK[1] * velocity, VISCOUS * coulomb / velocity, growth, velocity,
+                                float(np.hypot(noise.within, noise.ripple / np.sqrt(2.0))) * friction, noise.scatter * friction))
+    return tuple(found)
+
+
+def told_by_runs(runs: Sequence[Run], mechanisms: Sequence[Mechanism], information: MotionInformation) -> Array:
+    """What recorded runs tell, constant speeds and other motion alike, shape (p, p)."""
+    total = np.zeros_like(information.prior)
+    if not runs:
+        return total
+    log = filtered(runs, mechanisms)
+    step = max(1, round(1.0 / (_RATE * log.dt)))
+    for part in log.stretches:
+        ddq = low_pass(part.ddq, log.bandwidth * log.dt)        # as the fit sees it: noise of positions tells nothing
+        total += information.told(Course(part.q[::step], part.dq[::step], ddq[::step], step * log.dt))
+    return total
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a motion will tell.
+
+    Attributes
+    ----------
+    gain, earlier : float
+        By how much it lowers uncertainty about base parameters and friction beyond earlier runs, and they beyond the model [nat].
+    condition : float
+        Condition number of the base regressor, columns of unit length.
+    base : dict of str to tuple of float
+        95 % half width of each base parameter, and as a part of what it was before anything was measured.
+    friction : tuple of ExpectedPrecision
+        Of each joint.
+    """
+
+    gain: float
+    earlier: float
+    condition: float
+    base: dict[str, tuple[float, float]]
+    friction: tuple[ExpectedPrecision, ...]
+
+
+def told(information: MotionInformation, before: Array, course: Course) -> Told:
+    """What a motion will tell after what was known before."""
+    after = before + information.told(course)
+    base, parts, friction = information.deviations(after)
+    names = information.base.names
+    widths = {name: (_NORMAL * float(one), float(part)) for name, one, part in zip(names, base, parts, strict=True)}
+    found = []
+    for j, (name, guess) in enumerate(zip(information.mechanism.names, information.guesses, strict=True)):
+        values = np.array([guess.coulomb, guess.static, 1.0, guess.viscous, guess.coulomb_coefficient])
+        tau = np.abs(inverse_dynamics(information.mechanism, course.q, course.dq, course.ddq))[:, j]
+        band = max(float(information.band(after, j, guess.velocity * _SPEEDS, float(load)).max())
+                   for load in (tau.min(), tau.max()))
+        passes = course.times * (1 + int(np.count_nonzero(np.diff(np.sign(course.dq[:, j])))))
+        found.append(ExpectedPrecision(name, "stribeck", "torque", passes, band, {
+            key: float(_NORMAL * error / value) for key, error, value in zip(PARAMETERS, friction[j], values, strict=True)}))
+    return Told(information.gain(after, before), information.gain(before), information.condition(course), widths, tuple(found))

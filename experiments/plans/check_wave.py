@@ -1,0 +1,79 @@
+"""Checks of a wave: that it is one motion that begins and ends at rest, and limits of position, speed and acceleration on it."""
+
+import numpy as np
+
+from stribeck.experiments.errors import PlanError
+from stribeck.experiments.plans.check_segment import Bounds
+from stribeck.experiments.plans.margins import SILENT_CYCLES, run_on
+from stribeck.experiments.plans.motion_profile import Wave, motion_profile
+from stribeck.experiments.plans.plan import Segment
+from stribeck.ident.arrays import Array
+
+_CLOSE = 32             # places in a period of the highest harmonic that are looked at
+_AT_REST = 1e-3         # of the velocity limit, at both ends
+
+
+def check_wave(segment: Segment, start: Array, bounds: Bounds) -> float:
+    """Refuse a wave that leaves a limit, or would once the computer falls silent.
+
+    Returns
+    -------
+    float
+        The least room that it keeps to a position limit [rad or m].
+
+    Raises
+    ------
+    PlanError
+        Names segment, joint, value and limit.
+    """
+    _check_ends(segment, start)
+    motion = motion_profile(start, segment, bounds.names, bounds.limits)
+    assert isinstance(motion, Wave)
+    t = motion.close(_CLOSE)
+    s, ds = motion(t)
+    limits, (low, high), speed = bounds.limits, bounds.limits.position.T, motion.fastest
+    gap = np.minimum(start + s - low, high - start - s).min(axis=0)
+    needed = run_on(speed, limits.acceleration, bounds.silent) * segment.moving(start)
+    _refuse(segment, bounds, "comes nearer to a position limit than", needed - gap, -gap, -needed, "")
+    begins = np.abs(motion(np.array([1e-6 * motion.period]))[1][0])
+    still = _AT_REST * limits.velocity
+    _refuse(segment, bounds, "begins at a speed of", begins - still, begins, still, "/s")
+    _refuse(segment, bounds, "has a speed of", np.abs(ds).max(axis=0) - limits.velocity, speed, limits.velocity, "/s")
+    hardest = np.abs(motion.accelerations(t)).max(axis=0)
+    _refuse(segment, bounds, "has an acceleration of", hardest - limits.acceleration, hardest, limits.acceleration, "/s²")
+    return float(gap.min())
+
+
+def _refuse(segment: Segment, bounds: Bounds, does: str, excess: Array, found: Array, allowed: Array, per: str) -> None:
+    j = int(np.argmax(excess))
+    if excess[j] <= 1e-9:
+        return
+    unit = bounds.unit(j) + per
+    if does.endswith("than"):
+        raise PlanError(f"segment {segment.id} {does} allowed: {bounds.names[j]} keeps {-found[j]:.3g} {unit}, "
+                        f"{-allowed[j]:.3g} {unit} are needed"
+                        + (f": should the computer fall silent, the drive goes on for {bounds.silent:.3g} s "
+                           f"(driver.watchdog and {SILENT_CYCLES} cycles)" if allowed[j] else ""))
+    raise PlanError(f"segment {segment.id} {does} {found[j]:.4g} {unit} in {bounds.names[j]}, limit {allowed[j]:.4g} {unit}")
+
+
+def check_harmonics(segment: Segment, n: int) -> None:
+    """Refuse harmonics that are not those of n joints."""
+    wave = segment.wave
+    if wave is None:
+        return
+    sizes = {len(row) for row in (*wave.sines, *wave.cosines)}
+    if len(wave.sines) != n or len(wave.cosines) != n or len(sizes) != 1 or 0 in sizes:
+        raise PlanError(f"segment {segment.id}: wave.sines and wave.cosines need a row for each of the {n} joints, all of the "
+                        "same number of harmonics")
+    if not wave.period > 0.0 or wave.periods < 1:
+        raise PlanError(f"segment {segment.id}: wave.period = {wave.period:g} s and wave.periods = {wave.periods}; a period of "
+                        "more than 0 s and at least 1 of them are needed")
+
+
+def _check_ends(segment: Segment, start: Array) -> None:
+    """Refuse a target elsewhere than at the start, and a wave of no joint."""
+    if tuple(start) != segment.target:
+        raise PlanError(f"segment {segment.id} is a wave and ends where it starts; its target is elsewhere")
+    if not segment.moving(start).any():
+        raise PlanError(f"segment {segment.id} is a wave, but moves no joint")

@@ -1,0 +1,71 @@
+"""How well a set of postures spreads the loads of joints: what postures are chosen by."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.model.loads import joint_loads
+from stribeck.ident.model.mechanism import Mechanism
+
+_NARROW = 0.02          # part of its greatest value that a load spans where it hardly varies
+_ASIDE = 0.2            # rad or m from a posture at which loads are taken once more
+
+
+def spread_score(mechanism: Mechanism, joints: Sequence[int], candidates: Array, ways: Array, sets: NDArray[np.int_]) -> Array:
+    """How well sets of postures spread each joint's loads and the slope of its gravity torque, shape (len(sets),)."""
+    score = np.zeros(len(sets))
+    for j in joints:
+        near, far = candidates.copy(), candidates.copy()
+        far[:, j] += _ASIDE * np.sign(ways[:, j])
+        ends = [joint_loads(mechanism, near), joint_loads(mechanism, far)]
+        features = [np.array([loads.torque[:, j] for loads in ends]), np.array([loads.bending[:, j] for loads in ends])]
+        if mechanism.bearings[j] is not None:
+            features.append(np.array([loads.normal[:, j] for loads in ends]))
+        features = [feature for feature in features if np.ptp(feature) > feature.max() / 3.0]
+        slope = (ends[1].tau[:, j] - ends[0].tau[:, j]) * np.sign(ways[:, j])
+        if np.ptp(slope) > 0.05 * np.abs(np.array([loads.tau[:, j] for loads in ends])).max() > 1e-9:
+            features.append(slope[None, :])
+        for feature in features:
+            centred = feature - feature.mean()
+            mean, square = (part.mean(axis=0)[sets].mean(axis=1) for part in (centred, centred**2))
+            score += np.log((square - mean**2) / np.ptp(feature) ** 2 + 1e-3)
+    return score
+
+
+def most_different(mechanism: Mechanism, postures: Array, count: int) -> NDArray[np.int_]:
+    """So many of some postures, (K, n), whose loads at rest differ most from each other, one after the other, shape (count,).
+
+    Each posture that is taken is the one farthest from all taken before, in loads over their ranges; the first is the first.
+    """
+    features = np.hstack([np.abs(joint_loads(mechanism, postures).tau), _carried(mechanism, postures)])
+    features = features / np.maximum(np.ptp(features, axis=0), 1e-9)
+    taken, near = [0], np.linalg.norm(features - features[0], axis=1)
+    while len(taken) < min(count, len(postures)):
+        taken.append(int(np.argmax(near)))
+        near = np.minimum(near, np.linalg.norm(features - features[taken[-1]], axis=1))
+    return np.array(taken)
+
+
+def widest(mechanism: Mechanism, postures: Array, count: int) -> NDArray[np.int_]:
+    """So many of some postures, (K, n), between which every joint's load spans most of its greatest value, one after the other.
+
+    Where a posture more would widen nothing, those that come first are taken.
+    """
+    load = _carried(mechanism, postures)
+    taken, low, high = [0], load[0], load[0]
+    while len(taken) < min(count, len(postures)):
+        spans = 1.0 - np.minimum(low, load) / np.maximum(np.maximum(high, load), 1e-9)
+        gain = np.log(spans + _NARROW).sum(axis=1)
+        gain[taken] = -np.inf
+        taken.append(int(np.argmax(gain)))
+        low, high = np.minimum(low, load[taken[-1]]), np.maximum(high, load[taken[-1]])
+    return np.array(taken)
+
+
+def _carried(mechanism: Mechanism, postures: Array) -> Array:
+    """The load at rest that friction of each joint may grow with, (K, n): normal where the bearing is known, else torque."""
+    loads = joint_loads(mechanism, postures)
+    normal = np.array([bearing is not None for bearing in mechanism.bearings]) & np.isfinite(loads.normal).all(axis=0)
+    return np.where(normal, loads.normal, loads.torque)

@@ -1,0 +1,330 @@
+r"""What a motion of all joints will tell of base parameters and friction, before it is driven, and the slope of that.
+
+A sample of joint j tells of its torque, less what friction leaves open (P0, Eqs. 22 and 52),
+
+.. math:: \tau_j = Y_j(q, \dot q, \ddot q)\, \theta + \tau_f(\dot q_j, |\tau_j|) + o_j + J_j \ddot q_j + \dots + e, \qquad
+          V = v\, 1 + s^2 1 1^T \text{ from reversal to reversal}
+
+with white noise of variance v and a level of friction of its own between two reversals (deviation s). Over all samples and joints
+the information about base parameters, friction and all that is fitted along adds up:
+
+.. math:: M = M_0 + \sum_j X_j^T V_j^{-1} X_j, \qquad S = A - B D^{-1} B^T
+
+S is its Schur complement for base parameters and friction, whatever else there is (offset, rotor, waves: D). The prior M_0 of the
+base parameters is that of a model that may be wrong (`link_prior`), of friction a vague expectation. What is gained is
+
+.. math:: g = \tfrac12 (\log\det S - \log\det S_0)
+
+the fall of entropy in nat: half a nat where the deviation of one parameter falls by a factor of 1.65.
+
+References
+----------
+Swevers, Ganseman, Tükel, De Schutter and Van Brussel, IEEE Trans. Robotics and Automation 13 (1997) 730 (D-optimal periodic
+excitation); Gautier and Khalil, Int. J. Robotics Research 11 (1992) 362.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from stribeck.ident.arrays import Array, Groups
+from stribeck.ident.fit.inertia.link_prior import LinkPrior, Scatter
+from stribeck.ident.model.base_parameters import BaseParameters, base_parameters
+from stribeck.ident.model.mechanism import Mechanism
+from stribeck.ident.model.regressor import inertial_parameters, torque_regressor
+
+FRICTION = ("coulomb", "static", "stribeck_velocity", "viscous", "coulomb_coefficient")
+BESIDE = ("offset", "inertia", "viscous_difference", "fall", "bend", "sin q", "cos q", "sin 2q", "cos 2q")
+INDEPENDENT = 40.0      # samples a second whose noise is independent: twice the bandwidth of general motion
+_MODEL = Scatter(0.3, 0.3)      # by which parts shapes and masses of a model may be off
+_VAGUE = 3.0            # deviation of what is expected of friction, as a part of the expected value
+_TURN = 0.02            # of a joint's velocity scale: around so low a speed a sample counts half
+_ROUND = 0.1            # of Coulomb friction, over which the load is rounded at zero
+_STEP = 1e-5            # for slopes
+_NORMAL = 1.96
+TorqueCost = Callable[[Array], tuple[float, Array]]     # from torques (N, n) to a cost and its slope
+
+
+@dataclass(frozen=True)
+class JointGuess:
+    """What is expected of a joint: friction of Stribeck's law, by the torque where it grows, and noise of its torque.
+
+    Attributes
+    ----------
+    coulomb, static, stribeck_velocity, viscous : float
+        [N·m, N·m, rad/s, N·m·s/rad, or those of a slider].
+    coulomb_coefficient : float
+        Growth per transmitted torque, of Coulomb and static friction alike.
+    velocity : float
+        Velocity limit, or as fast as the joint has room for [rad/s or m/s].
+    within, level : float
+        Deviation of the torque from sample to sample, of `INDEPENDENT` ones a second, and from one reversal to the next [N·m].
+    """
+
+    coulomb: float
+    static: float
+    stribeck_velocity: float
+    viscous: float
+    coulomb_coefficient: float
+    velocity: float
+    within: float
+    level: float
+
+    def friction(self, speed: Array, load: Array) -> Array:
+        """Friction at speeds and loads, shape (N,)."""
+        fall = np.exp(-np.square(speed / self.stribeck_velocity))
+        return np.asarray(self.coulomb + (self.static - self.coulomb) * fall + self.coulomb_coefficient * load
+                          + self.viscous * speed)
+
+    def load(self, tau: Array) -> Array:
+        """Transmitted torque without a kink at zero, shape (N,)."""
+        return np.asarray(np.hypot(tau, _ROUND * self.coulomb))
+
+    def slopes(self, speed: Array, load: Array) -> Array:
+        """Derivatives of friction by `FRICTION`, that velocity in the logarithm, shape (5, N)."""
+        part = np.square(speed / self.stribeck_velocity)
+        fall = np.exp(-part)
+        return np.array([1.0 - fall, fall, 2.0 * part * fall * (self.static - self.coulomb), speed, load])
+
+    @property
+    def deviations(self) -> Array:
+        """Prior deviations of `FRICTION`; of the velocity's logarithm."""
+        return _VAGUE * np.array([self.coulomb, self.static, 1.0, self.viscous, self.coulomb_coefficient])
+
+
+@dataclass(frozen=True)
+class Course:
+    """Motion of all joints: positions, velocities, accelerations (N, n) at times `dt` [s] apart, and how often it is driven."""
+
+    q: Array
+    dq: Array
+    ddq: Array
+    dt: float
+    times: int = 1
+
+
+@dataclass(frozen=True)
+class MotionInformation:
+    """What motion of an arm tells.
+
+    Parameters are base parameters, then `FRICTION` of each joint, then `BESIDE` of each joint, all in prior deviations.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+        The model.
+    guesses : tuple of JointGuess
+        Of each joint.
+    """
+
+    mechanism: Mechanism
+    guesses: tuple[JointGuess, ...]
+
+    @cached_property
+    def base(self) -> BaseParameters:
+        """The base parameters."""
+        return base_parameters(self.mechanism)
+
+    @cached_property
+    def _root(self) -> Array:
+        """Root of the prior covariance of the base parameters, shape (b, b)."""
+        links = self.mechanism.tree.n
+        spread = self.base.combination @ LinkPrior(self.mechanism).directions @ _MODEL.root(links)
+        covariance = spread @ spread.T
+        scale = np.sqrt(np.diag(covariance))
+        return np.asarray(scale[:, None] * np.linalg.cholesky(covariance / np.outer(scale, scale) + 1e-10 * np.eye(len(scale))))
+
+    @cached_property
+    def _theta(self) -> Array:
+        return inertial_parameters(self.mechanism)
+
+    @property
+    def asked(self) -> int:
+        """How many parameters are asked for: the first ones."""
+        return len(self.base.independent) + len(FRICTION) * self.mechanism.n
+
+    @property
+    def size(self) -> int:
+        """Parameters in all."""
+        return self.asked + len(BESIDE) * self.mechanism.n
+
+    @property
+    def prior(self) -> Array:
+        """Information before anything was measured, shape (p, p)."""
+        return np.eye(self.size)
+
+    def rows_of(self, j: int) -> Groups:
+        """Parameters that the torque of a joint depends on."""
+        b, f, k = len(self.base.independent), len(FRICTION), len(BESIDE)
+        return np.concatenate((np.arange(b), b + f * j + np.arange(f), self.asked + k * j + np.arange(k)))
+
+    def told(self, course: Course) -> Array:
+        """Information of a motion, shape (p, p)."""
+        return self._sums(course, self._torque_rows(course), passes_of(course))[0]
+
+    def gain(self, information: Array, before: Array | None = None) -> float:
+        """By how much uncertainty about what is asked for falls [nat], from that `before` (default: the prior)."""
+        return 0.5 * (self._log_det(information) - self._log_det(self.prior if before is None else before))
+
+    def _log_det(self, information: Array) -> float:
+        beside = information[self.asked:, self.asked:]
+        return float(np.linalg.slogdet(information)[1] - np.linalg.slogdet(beside)[1])
+
+    def deviations(self, information: Array) -> tuple[Array, Array, Array]:
+        """Standard errors that follow from information.
+
+        Returns
+        -------
+        base : ndarray, shape (b,)
+            Of the base parameters.
+        told : ndarray, shape (b,)
+            The same as parts of their prior deviations.
+        friction : ndarray, shape (n, 5)
+            Of `FRICTION` of each joint; of the Stribeck velocity as a part of it.
+        """
+        covariance, b = np.linalg.inv(information), len(self.base.independent)
+        root = self._root
+        base = np.sqrt(np.diag(root @ covariance[:b, :b] @ root.T))
+        of_friction = np.sqrt(np.diag(covariance)[b:self.asked]).reshape(self.mechanism.n, len(FRICTION))
+        return base, base / np.linalg.norm(root, axis=1), of_friction * [one.deviations for one in self.guesses]
+
+    def condition(self, course: Course) -> float:
+        """Condition number of the base regressor as robotics states it: columns of unit length, rows weighed by the noise."""
+        Y = self._torque_rows(course)[:, self.base.independent]
+        W = np.hstack([Y[j] / one.within for j, one in enumerate(self.guesses)])
+        return float(np.linalg.cond((W / np.linalg.norm(W, axis=1)[:, None]).T))
+
+    def band(self, information: Array, j: int, speed: Array, load: float) -> Array:
+        """Half width of the 95 % band of a joint's friction at speeds and a load, as a part of friction, shape (N,)."""
+        guess, b = self.guesses[j], len(self.base.independent) + len(FRICTION) * j
+        own = np.linalg.inv(information)[b:b + len(FRICTION), b:b + len(FRICTION)]
+        rows = guess.slopes(speed, np.full(len(speed), load)).T * guess.deviations
+        return np.asarray(_NORMAL * np.sqrt(np.einsum("ni,ij,nj->n", rows, own, rows))
+                          / guess.friction(speed, np.full(len(speed), load)))
+
+    def _torque_rows(self, course: Course) -> Array:
+        """Regressor, components first, shape (n, 10 n, N)."""
+        return torque_regressor(self.mechanism, course.q, course.dq, course.ddq).transpose(1, 2, 0)
+
+    def _sums(self, course: Course, Y: Array, passes: Sequence[Groups]) -> tuple[Array, list[tuple[Array, Array]]]:
+        """Information, and of each joint its rows X and V^-1 X, shape (k, N) each."""
+        total, rows = np.zeros((self.size, self.size)), []
+        tau = np.einsum("jpn,p->jn", Y, self._theta)
+        for j, guess in enumerate(self.guesses):
+            own = course.q[:, j], course.dq[:, j], course.ddq[:, j], guess.load(tau[j])
+            base = self._moves(j, own[1]) * (self._root.T @ Y[j, self.base.independent])
+            X = np.vstack((base, self._columns(j, *own)))
+            v = guess.within**2 / (INDEPENDENT * course.dt)
+            Z = course.times * _whitened(X, passes[j], v, guess.level**2)
+            at = self.rows_of(j)
+            total[np.ix_(at, at)] += X @ Z.T
+            rows.append((X, Z))
+        return total, rows
+
+    def _moves(self, j: int, dq: Array) -> Array:
+        """How much samples count: not at all at rest, where friction takes any value."""
+        slow = (_TURN * self.guesses[j].velocity) ** 2
+        return np.asarray(dq**2 / (dq**2 + slow))
+
+    def _columns(self, j: int, q: Array, dq: Array, ddq: Array, load: Array) -> Array:
+        """Columns of friction and of what is fitted along, shape (14, N); at rest they vanish.
+
+        Among the latter are another fall from static friction (Tustin's) and a bend of the viscous part: which law it is, is
+        found out, too.
+        """
+        guess = self.guesses[j]
+        size = guess.coulomb
+        counts, sign = self._moves(j, dq), np.sign(dq)
+        friction = guess.slopes(np.abs(dq), load) * guess.deviations[:, None] * sign
+        rotor = size / max(guess.velocity, 1e-9)
+        waves = 0.3 * size * sign * np.array([np.sin(q), np.cos(q), np.sin(2.0 * q), np.cos(2.0 * q)])
+        other = sign * np.array([(guess.static - size) * np.exp(-np.abs(dq) / guess.stribeck_velocity),
+                                 guess.viscous * dq**2 / guess.velocity])
+        beside = np.vstack((np.full(len(q), size), rotor * ddq, guess.viscous * np.abs(dq), other, waves))
+        return np.asarray(counts * np.vstack((friction, beside)))
+
+    def gain_and_slope(self, course: Course, before: Array, cost: TorqueCost | None = None,
+                       passes: Sequence[Groups] | None = None) -> tuple[float, float, tuple[Array, Array, Array]]:
+        """The gain of a motion over what was known, a cost of its torques, and slopes of gain less cost.
+
+        Parameters
+        ----------
+        course : Course
+            The motion.
+        before : ndarray, shape (p, p)
+            Information before it.
+        cost : callable, optional
+            Of torques without friction.
+        passes : sequence of ndarray of int, shape (N,)
+            Of each joint, which pass between reversals its samples belong to; default: as the motion has them. Where they are
+            held the gain has no leaps.
+
+        Returns
+        -------
+        gain, cost : float
+            In nat, and as it comes.
+        slopes : tuple of ndarray, shape (N, n)
+            Of gain less cost by q, dq and ddq of every sample.
+        """
+        Y = self._torque_rows(course)
+        total, rows = self._sums(course, Y, passes or passes_of(course))
+        total += before
+        beside = slice(self.asked, None)
+        W = np.linalg.inv(total)                    # d gain = tr(W X' V^-1 dX)
+        W[beside, beside] -= np.linalg.inv(total[beside, beside])
+        tau = np.einsum("jpn,p->jn", Y, self._theta)
+        spent, by_torque = cost(tau.T) if cost else (0.0, np.zeros_like(tau.T))
+        by_regressor, slopes = np.zeros_like(Y), (np.zeros_like(course.q), np.zeros_like(course.q), np.zeros_like(course.q))
+        for j, (X, Z) in enumerate(rows):
+            at = self.rows_of(j)
+            own, by_load = self._own_slopes(j, course, tau[j], Y[j], X, W[np.ix_(at, at)] @ Z, by_regressor[j])
+            for slope, part in zip(slopes, own, strict=True):
+                slope[:, j] += part
+            by_regressor[j] += (by_load * tau[j] / self.guesses[j].load(tau[j]) - by_torque[:, j]) * self._theta[:, None]
+        self._through_regressor(course, Y, by_regressor, slopes)
+        return self.gain(total, before), spent, slopes
+
+    def _own_slopes(self, j: int, course: Course, tau: Array, Y: Array, X: Array, G: Array,
+                    by_regressor: Array) -> tuple[tuple[Array, ...], Array]:
+        """Slopes through the columns of a joint's rows, of which G are the slopes, by its own q, dq and ddq, and by its load.
+
+        What goes by the regressor is put into `by_regressor`, shape (10 n, N).
+        """
+        b, independent = len(self.base.independent), self.base.independent
+        own = [course.q[:, j], course.dq[:, j], course.ddq[:, j], self.guesses[j].load(tau)]
+        moved = []
+        for k in range(len(own)):
+            there = [values + (_STEP if k == i else 0.0) for i, values in enumerate(own)]
+            moved.append(np.einsum("cn,cn->n", G[b:], self._columns(j, *there) - X[b:]) / _STEP)
+        counts = self._moves(j, own[1])
+        by_regressor[independent] = counts * (self._root @ G[:b])
+        more = (self._moves(j, own[1] + _STEP) - counts) / _STEP
+        moved[1] = moved[1] + more * np.einsum("bn,bn->n", G[:b], self._root.T @ Y[independent])
+        return tuple(moved[:3]), moved[3]
+
+    def _through_regressor(self, course: Course, Y: Array, by_regressor: Array, slopes: tuple[Array, Array, Array]) -> None:
+        """Add what follows from slopes by every element of the regressor, shape (n, 10 n, N)."""
+        here = np.einsum("jpn,jpn->n", by_regressor, Y)
+        for k, slope in enumerate(slopes):
+            for j in range(self.mechanism.n):
+                motion = [course.q, course.dq, course.ddq]
+                motion[k] = motion[k].copy()
+                motion[k][:, j] += _STEP
+                there = torque_regressor(self.mechanism, *motion).transpose(1, 2, 0)
+                slope[:, j] += (np.einsum("jpn,jpn->n", by_regressor, there) - here) / _STEP
+
+
+def passes_of(course: Course) -> list[Groups]:
+    """Of each joint, which pass between reversals each sample belongs to, shape (N,)."""
+    sign = np.sign(course.dq)
+    return list(np.cumsum(np.diff(sign, axis=0, prepend=sign[:1]) != 0.0, axis=0).T)
+
+
+def _whitened(X: Array, group: Groups, v: float, s: float) -> Array:
+    """V^-1 X of rows X, shape (k, N), of variances v within and s of groups."""
+    first = np.flatnonzero(np.diff(group, prepend=group[:1] - 1))
+    sums, count = np.add.reduceat(X, first, axis=1), np.diff(first, append=len(group))
+    shared = np.repeat(sums * (s / (v + s * count)), count, axis=1)
+    return np.asarray((X - shared) / v)

@@ -1,0 +1,158 @@
+r"""A closed chain seen from its drives: as many joints as it has drives, which move all others (P0, Eqs. 23-27).
+
+Positions of the driven joints tell the whole posture; velocities and accelerations of the others follow from them. A drive feels
+its own joint and, by virtual work, those that it moves,
+
+.. math:: \tau = \left(M \ddot q + h\right)_a + D^T \left(M \ddot q + h\right)_p, \qquad D = -G_p^+ G_a,
+
+with the Jacobian G of the closures. Loads of the driven joints come from the cut-joint forces.
+"""
+
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.errors import InputError
+from stribeck.ident.model.chains.closed_chain import ClosedMotion, branch_of, closed_loads, closed_rates
+from stribeck.ident.model.chains.posture_following import Branch, apply
+from stribeck.ident.model.dynamics import inverse_dynamics
+from stribeck.ident.model.elastic_joints import spring_torque
+from stribeck.ident.model.load_arrays import JointLoads
+from stribeck.ident.model.mechanism import Mechanism
+from stribeck.ident.model.recursion import batch, blocks
+
+_WORST, _LEAST = 1e4, 1e-3      # condition number, and step, from which ways are given up until somebody insists
+_RECENT = 8             # batches of postures that are kept, as loads and torques are asked for one after the other
+_PLACES = 9             # along a way at which its condition is looked at
+
+
+def driven_joints(whole: Mechanism) -> Mechanism:
+    """The driven joints of a closed chain as a mechanism; torques, loads, mass matrix are those of the whole chain.
+
+    Parameters
+    ----------
+    whole : Mechanism
+        With closures.
+
+    Raises
+    ------
+    InputError
+        If it has no drive, or more drives than degrees of freedom.
+    PostureError
+        If its driven joints do not determine the posture at q = 0, or its loops do not close there.
+    """
+    drives = list(whole.active)
+    if not drives:
+        raise InputError(f"{whole.name}: every joint is passive; a joint needs a drive to be moved")
+    _ = branch_of(whole, drives).home
+    return Mechanism(
+        whole.name, tuple(whole.names[j] for j in drives), (-1,) * len(drives), whole.prismatic[drives], whole.axis[drives],
+        whole.origin[drives], whole.mass[drives], whole.com[drives], whole.inertia[drives], whole.gravity, whole.position[drives],
+        tuple(whole.bearings[j] for j in drives), chain=DrivenChain(whole))
+
+
+@dataclass(frozen=True)
+class DrivenChain:
+    """What a closed chain answers for its driven joints, see `mechanism.Chain`.
+
+    Attributes
+    ----------
+    whole : Mechanism
+        With closures.
+    """
+
+    whole: Mechanism
+    _recent: dict[bytes, tuple[Array, Array]] = field(default_factory=dict, repr=False, compare=False)
+
+    def posture(self, driven: Mechanism, q: ArrayLike) -> Array:
+        """Positions of all joints, shape (N, whole.n).
+
+        Raises
+        ------
+        PostureError
+            If a posture cannot be reached; says how far the driven joints come.
+        """
+        wanted = batch("q", q, driven)
+        posture, reached = self._reach(wanted)
+        if (rest := np.flatnonzero(reached < 1.0)).size:
+            posture = posture.copy()
+            posture[rest], reached = self._branch.follow(wanted[rest])
+            for row, part in zip(rest, reached.tolist(), strict=True):
+                if part < 1.0:
+                    raise self._branch.unreachable(wanted[row], part)
+        return posture
+
+    def torque(self, driven: Mechanism, q: ArrayLike, dq: ArrayLike | None, ddq: ArrayLike | None,
+               external: ArrayLike | None) -> Array:
+        """Torques of the drives, shape (N, n), see `mechanism.Chain`; errors as of `posture`."""
+        m, posture, rates = self._as(driven), *self._states(driven, q, dq, ddq)
+        if not len(posture):
+            return np.zeros((0, driven.n))
+        return np.concatenate([self._torque(m, closed_rates(self._branch, posture[rows], *rates[:, rows]),
+                                            None if external is None else np.asarray(external)[rows])
+                               for rows in blocks(len(posture))])
+
+    def _torque(self, m: Mechanism, motion: ClosedMotion, external: Array | None) -> Array:
+        rest = inverse_dynamics(replace(m, closures=()), motion.q, motion.dq, motion.ddq, external)
+        if m.springs:
+            rest += spring_torque(m, motion.q, motion.dq)
+        branch = self._branch
+        known, solved, unit = list(branch.known), list(branch.solved), branch.unit
+        ratio = branch.ratio(motion.q)
+        return np.asarray(rest[:, known] + apply(ratio.transpose(0, 2, 1), rest[:, solved] * unit[solved]) / unit[known])
+
+    def loads(self, driven: Mechanism, q: ArrayLike, dq: ArrayLike | None, ddq: ArrayLike | None,
+              external: ArrayLike | None) -> JointLoads:
+        """Loads of the driven joints, (N, n) each, see `mechanism.Chain`; errors as of `posture` and `closed_loads`."""
+        m, posture, rates = self._as(driven), *self._states(driven, q, dq, ddq)
+        found = [closed_loads(m, closed_rates(self._branch, posture[rows], *rates[:, rows]),
+                              external=None if external is None else np.asarray(external)[rows]).joints
+                 for rows in blocks(len(posture))]
+        drives = list(self.whole.active)
+        return JointLoads(*(np.concatenate([getattr(joints, one.name)[:, drives] for joints in found]) if found else
+                            np.zeros((0, driven.n, *(3,) * (one.name in ("force", "moment")))) for one in fields(JointLoads)))
+
+    def condition(self, start: Array, target: Array) -> Array:
+        """Greatest condition number on straight ways, shape (K,), see `mechanism.Chain`."""
+        part = np.linspace(0.0, 1.0, _PLACES)[:, None]
+        q = (start[:, None] + part * (target - start)[:, None]).reshape(-1, start.shape[1])
+        posture, reached = self._reach(q)
+        condition = np.full(len(q), np.inf)
+        there = reached >= 1.0
+        for rows in blocks(len(q)):
+            some = rows.start + np.flatnonzero(there[rows])
+            condition[some] = self._branch.condition(posture[some])
+        return np.asarray(condition.reshape(-1, _PLACES).max(axis=1))
+
+    def _states(self, driven: Mechanism, q: ArrayLike, dq: ArrayLike | None, ddq: ArrayLike | None) -> tuple[Array, Array]:
+        """Positions of all joints, shape (N, whole.n), velocities and accelerations of the driven ones, shape (2, N, n)."""
+        posture = self.posture(driven, q)
+        return posture, np.array([np.zeros((len(posture), driven.n)) if rate is None else batch(name, rate, driven, len(posture))
+                                  for name, rate in (("dq", dq), ("ddq", ddq))])
+
+    def _as(self, driven: Mechanism) -> Mechanism:
+        """The whole chain with gravity and bearings of its driven joints as they are stated there."""
+        bearings = list(self.whole.bearings)
+        for j, bearing in zip(self.whole.active, driven.bearings, strict=True):
+            bearings[j] = bearing
+        return replace(self.whole, gravity=driven.gravity, bearings=tuple(bearings))
+
+    @cached_property
+    def _branch(self) -> Branch:
+        return branch_of(self.whole, self.whole.active)
+
+    def _reach(self, wanted: Array) -> tuple[Array, Array]:
+        """Closed postures on straight ways from q = 0 to those that are wanted, and which part of each way was worth going."""
+        if not len(wanted):
+            return np.zeros((0, self.whole.n)), np.ones(0)
+        if (key := wanted.tobytes()) not in self._recent:
+            first = np.concatenate(([True], np.any(np.diff(wanted, axis=0) != 0.0, axis=1)))       # those that repeat, but once
+            posture, reached = self._branch.follow(wanted[first], _WORST, _LEAST)
+            again = np.cumsum(first) - 1
+            if len(self._recent) == _RECENT:
+                del self._recent[next(iter(self._recent))]
+            self._recent[key] = posture[again], reached[again]
+        return self._recent[key]

@@ -1,0 +1,111 @@
+"""A closed chain as a MuJoCo specification: bodies and joints of its tree, loops closed by equality constraints."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.model.chains.loop_geometry import gap_jacobian
+from stribeck.ident.model.dynamics import kinematics
+from stribeck.ident.model.mechanism import Closure, Mechanism
+
+if TYPE_CHECKING:
+    import mujoco
+
+LEAST = 1e-9            # kg and kg·m² of links without mass, which MuJoCo does not take
+_RANK = 1e-9            # singular values below this part of the greatest are none
+
+
+def closed_spec(mechanism: Mechanism) -> "mujoco.MjSpec":
+    """MuJoCo specification of a mechanism in natural coordinates; of a closed chain with its loops.
+
+    Coincident joints without mass between them share a body, as those of a universal joint do; else each joint has a body that is
+    called after it. A spherical closure is a ``connect``, a rigid one a ``weld``; a pin is a ``connect``, with another one along
+    its axis where the rest of the chain does not keep that from tilting.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        A tree or closed chain.
+    """
+    import mujoco
+
+    spec = mujoco.MjSpec()
+    spec.modelname = mechanism.name
+    spec.option.gravity = mechanism.gravity
+    bodies: list[mujoco.MjsBody] = []
+    for j, parent in enumerate(mechanism.parent):
+        below = spec.worldbody if parent < 0 else bodies[parent]
+        body = below if parent >= 0 and _shares(mechanism, j) else below.add_body(pos=mechanism.origin[j])
+        body.name = mechanism.names[j]
+        body.explicitinertial = True
+        body.mass = max(float(mechanism.mass[j]), LEAST)
+        body.ipos, body.fullinertia = mechanism.com[j], _moments(mechanism.inertia[j])
+        kind = mujoco.mjtJoint.mjJNT_SLIDE if mechanism.prismatic[j] else mujoco.mjtJoint.mjJNT_HINGE
+        joint = body.add_joint(name=mechanism.names[j], type=kind, axis=mechanism.axis[j])
+        if np.isfinite(mechanism.position[j]).all():
+            joint.limited, joint.range = mujoco.mjtLimited.mjLIMITED_TRUE, mechanism.position[j]
+        bodies.append(body)
+    tilting = _may_tilt(mechanism)
+    for k, closure in enumerate(mechanism.closures):
+        _close(spec, bodies, closure, length_of(mechanism) if k in tilting else 0.0)
+    return spec
+
+
+def _shares(m: Mechanism, j: int) -> bool:
+    """Whether a joint sits in the same place as its parent, whose link has no mass and carries nothing else."""
+    parent = m.parent[j]
+    return bool(m.mass[parent] == 0.0 and not m.inertia[parent].any() and not m.origin[j].any()
+                and m.parent.count(parent) == 1 and all(parent not in closure.links for closure in m.closures))
+
+
+def _moments(inertia: Array) -> Array:
+    """Moments and products of inertia as MuJoCo orders them, of a body that it takes."""
+    J = inertia + LEAST * np.eye(3)
+    return np.array([J[0, 0], J[1, 1], J[2, 2], J[0, 1], J[0, 2], J[1, 2]])
+
+
+def _close(spec: "mujoco.MjSpec", bodies: "list[mujoco.MjsBody]", closure: Closure, arm: float) -> None:
+    """Add what holds a closure together; `arm` is how far along its axis a pin is held once more, 0 where it is not [m]."""
+    import mujoco
+
+    rigid = closure.kind == "rigid"
+    for end, away in (("", 0.0), *((("'", arm),) if arm else ())):
+        sites = [f"{closure.name}{end} {side}" for side in "ab"]
+        for name, link, point in zip(sites, closure.links, closure.points, strict=True):
+            body = bodies[link] if link >= 0 else spec.worldbody
+            body.add_site(name=name, pos=point + away * closure.axis)
+        spec.add_equality(name=f"{closure.name}{end}", objtype=mujoco.mjtObj.mjOBJ_SITE, name1=sites[0], name2=sites[1],
+                          type=mujoco.mjtEq.mjEQ_WELD if rigid else mujoco.mjtEq.mjEQ_CONNECT)
+
+
+def _may_tilt(m: Mechanism) -> frozenset[int]:
+    """Pins whose axes would tilt if nothing but their points were held."""
+    rows, places = [], []
+    for k, closure in enumerate(m.closures):
+        rows += [k] * (3 + len(closure.across))
+        places += [0] * 3 + [1] * len(closure.across)
+    if not rows:
+        return frozenset()
+    G = gap_jacobian(m, kinematics(m, np.zeros((1, m.n))))[0]
+    kind = np.array([m.closures[k].kind == "pin" for k in rows]) & (np.array(places) == 1)
+    kept, whole = ~kind, _rank(G)
+    tilting = set()
+    for k in sorted({k for k, of_pin in zip(rows, kind, strict=True) if of_pin}):
+        if _rank(G[kept]) == whole:
+            break
+        mine = kind & (np.array(rows) == k)
+        if _rank(G[kept | mine]) > _rank(G[kept]):
+            kept |= mine
+            tilting.add(k)
+    return frozenset(tilting)
+
+
+def _rank(G: Array) -> int:
+    return int(np.linalg.matrix_rank(G, tol=_RANK * np.abs(G).max()))
+
+
+def length_of(m: Mechanism) -> float:
+    """The mean distance between neighbouring joints and cut points [m]."""
+    reach = np.linalg.norm(np.vstack([m.origin, *(closure.points for closure in m.closures)]), axis=1)
+    return float(reach[reach > 0.0].mean()) if reach.any() else 1.0

@@ -1,0 +1,48 @@
+"""Arrays of joint loads, by name."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.errors import InputError
+
+LOADS = ("torque", "bending", "radial", "axial", "normal")
+LOAD_PARTS = ("torque", "bending", "radial", "axial", "twist")     # what every load is a weighted sum of
+
+
+@dataclass(frozen=True)
+class JointLoads:
+    """Loads of every joint along a motion.
+
+    Attributes
+    ----------
+    torque : ndarray, shape (N, n)
+        Transmitted torque ``|tau_rigid|`` (force, where prismatic), link side, without rotor inertia; where motors move several
+        joints that of the joint's own motor.
+    bending : ndarray, shape (N, n)
+        ``|m - n(n.m)|`` [N·m].
+    radial, axial : ndarray, shape (N, n)
+        ``|f - n(n.f)|`` and ``|n.f|`` [N].
+    normal : ndarray, shape (N, n)
+        Normal load of Eq. 47 [N·m; N where prismatic]; nan where the bearing is unknown.
+    tau : ndarray, shape (N, n)
+        Signed rigid-body torque (force) of the drive [N·m or N].
+    force, moment : ndarray, shape (N, n, 3)
+        Wrench on the subtree about the joint origin, base axes.
+    """
+
+    torque: Array
+    bending: Array
+    radial: Array
+    axial: Array
+    normal: Array
+    tau: Array
+    force: Array
+    moment: Array
+
+    def get(self, load: str) -> Array:
+        """Load by name, shape (N, n)."""
+        if load not in LOADS:
+            raise InputError(f"unknown load {load!r} (valid: {', '.join(LOADS)})")
+        return np.asarray(getattr(self, load))

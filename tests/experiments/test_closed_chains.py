@@ -1,0 +1,233 @@
+"""The main job on parallel machines: planned away from singular postures, driven, fitted, judged, exported."""
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import numpy as np
+import pytest
+import tomlkit
+
+from stribeck import Calibration, Feedforward
+from stribeck.drivers.simulation.simulated_arm import SimulatedArm
+from stribeck.experiments.calibrate import calibrate
+from stribeck.experiments.campaign_options import CampaignOptions
+from stribeck.experiments.cli.app import run
+from stribeck.experiments.methods import validation_motion
+from stribeck.experiments.methods.registry import METHODS, plan_experiment
+from stribeck.experiments.plans.check_plan import check_plan
+from stribeck.experiments.plans.plan import Plan, Segment, plan_from_table, read_plan, write_plan
+from stribeck.ident.arm.arm_file import ArmFile, load_arm
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.errors import InputError
+from stribeck.ident.log.campaign_folder import find_runs
+from stribeck.ident.log.run import load_run
+from stribeck.ident.model.chains.closed_chain import close_loops
+from stribeck.ident.model.mechanism import Mechanism
+from tests.places import DATA
+
+SPEEDS, LOADS = 50, 20
+
+
+def machine(folder: Path, name: str, changes: dict[str, Any] | None = None, mechanism: dict[str, Any] | None = None) -> ArmFile:
+    """A built-in machine in a folder of its own, with other keys in its arm file and in its mechanism's joints."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for source in (DATA / "arms" / name).iterdir():
+        shutil.copy(source, folder)
+    text = (folder / f"{name}.toml").read_text(encoding="utf-8")
+    table = tomlkit.parse(text)
+    for key, value in (changes or {}).items():
+        place, here = key.split("/"), table
+        for part in place[:-1]:
+            here = here.setdefault(part, {})
+        here[place[-1]] = value
+    (folder / f"{name}.toml").write_text(tomlkit.dumps(table), encoding="utf-8")
+    if mechanism:
+        path = folder / f"{name}.mechanism.toml"
+        chain = tomlkit.parse(path.read_text(encoding="utf-8"))
+        for joint in chain["joints"]:
+            joint.update(mechanism.get(joint["name"], {}))
+        path.write_text(tomlkit.dumps(chain), encoding="utf-8")
+    return load_arm(folder / f"{name}.toml")
+
+
+@pytest.fixture(scope="module")
+def small_plans() -> Any:
+    """Few postures and speeds."""
+    with pytest.MonkeyPatch.context() as patch:
+        for method, (make, options) in METHODS.items():
+            patch.setitem(METHODS, method, (make, replace(options, postures=3, speeds=5)))
+        patch.setattr(validation_motion, "SWINGS", 2)
+        yield
+
+
+@pytest.fixture(scope="module")
+def planar(tmp_path_factory: pytest.TempPathFactory, small_plans: None) -> tuple[ArmFile, Path]:
+    """A small calibration of the planar machine, sampled at 250 Hz."""
+    arm = machine(tmp_path_factory.mktemp("planar"), "planar-3-prr", {"driver/rate": 250.0})
+    out = tmp_path_factory.mktemp("job") / "calibration"
+    calibrate(arm, out, CampaignOptions(seed=1))
+    return arm, out
+
+
+@pytest.fixture(scope="module")
+def crank(tmp_path_factory: pytest.TempPathFactory, small_plans: None) -> Path:
+    """The command on the machine with one drive; its folder."""
+    out = tmp_path_factory.mktemp("job") / "calibration"
+    assert run(["calibrate", "three-loop-chain", "--out", str(out), "--seed", "1"]) == 0
+    return out
+
+
+def friction_errors(arm: ArmFile, out: Path) -> dict[str, float]:
+    """Rms of predicted minus true friction over speeds, loads and directions, relative to that of friction."""
+    calibration, truth = Calibration.load(out), SimulatedArm(arm).truth
+    errors = {}
+    for j, (name, joint) in enumerate(calibration.joints.items()):
+        low, high = joint.velocity_range
+        assert joint.load == truth.joints[j].load
+        assert joint.load_range is not None
+        w, load = np.meshgrid(np.geomspace(low, high, SPEEDS) * [[1.0], [-1.0]], np.linspace(*joint.load_range, LOADS))
+        w, load = w.ravel(), load.ravel()
+        everyone = np.ones((1, len(truth.joints)))
+        true = truth.friction(w[:, None] * everyone, load[:, None] * everyone, 0.0 * w[:, None] * everyone)[:, j]
+        errors[name] = float(np.sqrt(np.mean((joint.torque(w, load) - true) ** 2) / np.mean(true**2)))
+    return errors
+
+
+def nearest(arm: ArmFile, driven: Mechanism, plan: Plan) -> float:
+    """How near the ways of a plan come to a singular posture, by 101 places on each and `close_loops` from scratch."""
+    part = np.linspace(0.0, 1.0, 101)[:, None]
+    q = np.concatenate([start + part * (np.array(segment.target) - start) for start, segment in plan.legs()])
+    whole = driven.chain.whole
+    home = close_loops(whole, arm.home(driven)[None]).condition[0]
+    return float(home / close_loops(whole, np.unique(q.round(12), axis=0)).condition.max())
+
+
+def test_friction_of_all_sliders_within_three_percent(planar: tuple[ArmFile, Path]) -> None:
+    errors = friction_errors(*planar)
+    assert set(errors) == {"slider1", "slider2", "slider3"}
+    assert max(errors.values()) < 0.03, errors
+
+
+def test_friction_of_the_crank_within_three_percent(crank: Path) -> None:
+    errors = friction_errors(load_arm("three-loop-chain"), crank)
+    assert max(errors.values()) < 0.03, errors
+
+
+def test_a_plan_states_and_keeps_its_margin(planar: tuple[ArmFile, Path], tmp_path: Path) -> None:
+    arm, out = planar
+    driven = load_mechanism(arm)
+    recorded = load_run(find_runs(out)[0], ())
+    plan = plan_from_table(recorded.record["plan"], out)
+    assert plan.singular_margin is not None
+    assert plan.singular_margin >= arm.workspace.singular_margin
+    assert nearest(arm, driven, plan) == pytest.approx(plan.singular_margin, rel=0.02)
+    write_plan(plan, tmp_path / "plan.toml")
+    assert read_plan(tmp_path / "plan.toml") == plan
+
+
+@pytest.mark.parametrize("experiment", ["validation", "breakaway", "lowest-speed"])
+def test_other_experiments_keep_it_too(experiment: str, small_plans: None) -> None:
+    arm = load_arm("planar-3-prr")
+    plan = plan_experiment(experiment, "whole-arm", arm, seed=3)
+    assert nearest(arm, load_mechanism(arm), replace(plan, segments=plan.segments[:40])) >= 0.98 * arm.workspace.singular_margin
+
+
+def test_a_plan_that_comes_too_near_is_refused(planar: tuple[ArmFile, Path]) -> None:
+    arm, out = planar
+    plan = plan_from_table(load_run(find_runs(out)[0], ()).record["plan"], out)
+    stricter = replace(arm, workspace=replace(arm.workspace, singular_margin=plan.singular_margin + 0.01))
+    with pytest.raises(InputError, match="nearer to a singular posture than its margin allows"):
+        check_plan(plan, stricter, load_mechanism(stricter))
+    way = [Segment(1000 + k, "move", target, 0) for k, target in enumerate(((0.3, -0.3, 0.0), plan.start))]
+    away = replace(plan, segments=(*way, *plan.segments))
+    with pytest.raises(InputError, match="leads out of the machine's reach"):
+        check_plan(away, arm, load_mechanism(arm))
+
+
+def test_a_run_holds_the_drives_alone_and_is_fitted_again_to_the_digit(crank: Path, cli: Callable[..., Any]) -> None:
+    folder = find_runs(crank)[0]
+    assert load_run(folder).names == ("1''",)
+    before = Calibration.load(crank)
+    for arguments in (("fit", crank, "--out", "again"), ("replay", folder, "--out", "replayed")):
+        assert cli(*arguments).code == 0
+        after = Calibration.load(Path(arguments[-1]))
+        assert after.joints["1''"].values == before.joints["1''"].values
+
+
+def test_validation_report_and_feed_forward(crank: Path, cli: Callable[..., Any]) -> None:
+    assert cli("run", "three-loop-chain", "--experiment", "validation", "--out", "checked", "--seed", "5").code == 0
+    assert cli("validate", "checked", crank / "calibration.toml").code == 0
+    assert cli("report", crank, "--out", "page").code == 0
+    calibration = Calibration.load(crank)
+    feedforward = Feedforward(calibration.mechanism, calibration)
+    q, dq, ddq = np.array([0.4]), np.array([0.3]), np.array([1.0])
+    assert feedforward(q, dq, ddq) == pytest.approx(calibration.friction(q[None], dq[None], ddq[None])[0])
+    assert np.isfinite(feedforward.rigid(q, dq, ddq)).all()
+
+
+def test_exports_hold_loops_or_say_that_they_do_not(planar: tuple[ArmFile, Path], cli: Callable[..., Any]) -> None:
+    path = planar[1] / "calibration.toml"
+    assert cli("export", path, "--to", "mjcf", "--out", "machine.xml").code == 0
+    model = mujoco.MjModel.from_xml_path("machine.xml")
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    assert (model.nv, model.neq) == (9, 3)
+    assert np.abs(data.efc_pos[:data.ne]).max() < 1e-9
+    assert (model.dof_frictionloss > 0.0).sum() == 3
+    outcome = cli("export", path, "--to", "c", "--out", "machine.h")
+    assert outcome.code == 0
+    assert "computes no loads of a closed chain" in outcome.out
+    assert "planar_3_prr_loads(" not in Path("machine.h").read_text(encoding="utf-8")
+    assert cli("export", path, "--to", "json", "--out", "machine.json").code == 0
+    assert json.loads(Path("machine.json").read_text(encoding="utf-8"))["joints"].keys() == {"slider1", "slider2", "slider3"}
+    for target, words in (("urdf", "may have loops"), ("sdf", "leave out its loops")):
+        outcome = cli("export", path, "--to", target)
+        assert outcome.code == 2
+        assert words in outcome.err
+
+
+@pytest.mark.parametrize(("arguments", "changes", "mechanism", "words"), [
+    (("plan", "ARM"), {}, {"slider3": {"passive": True}}, "the closures determine only"),
+    (("plan", "ARM"), {}, {"link1": {"passive": False}, "link3": {"passive": False}}, "cannot move independently"),
+    (("plan", "ARM"), {"workspace/home": [0.3, -0.3, 0.0]}, {}, "the home posture, workspace.home or all zero, is out of reach"),
+    (("plan", "ARM"), {"workspace/singular_margin": 1.5}, {}, "workspace.singular_margin"),
+    (("plan", "ARM"), {"tool": {"mass": 1.0}}, {}, "a tool is a mass on the last link of an open chain"),
+    (("plan", "ARM"), {"joints/link1": {"velocity": 1.0}}, {}, "unknown joint 'link1'"),
+    (("plan", "ARM"), {"model": "planar-3-prr.toml"}, {}, "this is an arm file, not a model"),
+    (("plan", "MECHANISM"), {}, {}, "this is a mechanism, not an arm file"),
+    (("calibrate", "ARM", "--out", "out"), {"simulation/joints/slider1": {"stiffness": 1e5, "armature": 1.0}}, {},
+     "are not simulated")])
+def test_a_strangers_mistakes(cli: Callable[..., Any], tmp_path: Path, arguments: tuple[str, ...], changes: dict[str, Any],
+                              mechanism: dict[str, Any], words: str) -> None:
+    """One clear sentence, and nothing written."""
+    arm = machine(tmp_path / "arm", "planar-3-prr") if "model" in changes else None
+    folder = tmp_path / "arm"
+    try:
+        arm = machine(folder, "planar-3-prr", changes, mechanism)
+    except InputError:
+        assert arm is None or "model" in changes
+    path = folder / ("planar-3-prr.mechanism.toml" if "MECHANISM" in arguments else "planar-3-prr.toml")
+    outcome = cli(*(path if one in ("ARM", "MECHANISM") else one for one in arguments))
+    assert outcome.code == 2, outcome
+    assert len(outcome.err.splitlines()) == 1, outcome.err
+    assert words in outcome.err
+    assert not Path("out").exists()
+
+
+def test_inertia_of_a_closed_chain_is_refused_by_name(crank: Path, cli: Callable[..., Any]) -> None:
+    outcome = cli("fit", crank, "--inertia", "fit", "--out", "heavy")
+    assert outcome.code == 2
+    assert "is a closed chain, the inertia of whose links is not identified yet" in outcome.err
+
+
+def test_names_of_machines_are_those_of_arm_and_mechanism() -> None:
+    """`load_mechanism` gives the whole mechanism, the arm its drives."""
+    for name in ("planar-3-prr", "three-loop-chain", "gough-stewart"):
+        whole, arm = load_mechanism(name), load_arm(name)
+        assert whole.closures
+        assert load_mechanism(arm).names == tuple(whole.names[j] for j in whole.active)
