@@ -8,6 +8,7 @@ import numpy as np
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.laws.stribeck import stribeck
 from stribeck.ident.model.driven.forward_simulation import forward_motion
+from stribeck.ident.model.files.closed_mujoco import closed_spec
 from stribeck.ident.model.mechanism import JointFriction, Mechanism, Spring
 
 SOFTNESS = (1e-3, 2e-2), (5e-4, 5e-3), (2e-4, 1e-3)         # time step and time constant of the closures [s]
@@ -28,11 +29,12 @@ def against_mujoco(name: str, seconds: float, softness: tuple[tuple[float, float
     for timestep, time_constant in softness:
         model = mujoco_chain(m, timestep, time_constant)
         data, off = mujoco.MjData(model), 0.0
-        data.qpos[:], data.qfrc_applied[:] = motion.q[0], tau
+        order = _order(m, model)
+        data.qpos[order], data.qfrc_applied[order] = motion.q[0], tau
         for row in motion.q[1:]:
             for _ in range(round(_EVERY / timestep)):
                 mujoco.mj_step(model, data)
-            off = max(off, float(np.abs(data.qpos - row).max()))
+            off = max(off, float(np.abs(data.qpos[order] - row).max()))
         errors.append(off)
     return errors
 
@@ -55,17 +57,19 @@ def rubbing_against_mujoco(seconds: float, softness: tuple[tuple[float, float], 
         model = mujoco_chain(replace(m, friction=dict.fromkeys(drives, viscous)), timestep, time_constant)
         model.dof_solimp[:], model.dof_solref[:] = [0.9999, 0.9999, 0.001, 0.5, 2.0], [2.0 * timestep, 1.0]
         data, off = mujoco.MjData(model), 0.0
-        data.qpos[:], data.qfrc_applied[:] = motion.q[0], tau
+        order = _order(m, model)
+        data.qpos[order], data.qfrc_applied[order] = motion.q[0], tau
         mujoco.mj_forward(model, data)
         for row in motion.q[1:]:
             for _ in range(round(_EVERY / timestep)):
                 mujoco.mj_rnePostConstraint(model, data)
                 for j in drives:
-                    speed, load = abs(data.qvel[j]), np.hypot(*data.cfrc_int[j + 1, 4:])       # slides along x, without moment
+                    k = order[j]
+                    speed, load = abs(data.qvel[k]), np.hypot(*data.cfrc_int[model.jnt_bodyid[k], 4:])     # along x, no moment
                     law = {**m.friction[j].parameters, "viscous": 0.0}
-                    model.dof_frictionloss[j] = stribeck(np.array([max(speed, 1e-300)]), **law, load=np.array([load]))[0]
+                    model.dof_frictionloss[k] = stribeck(np.array([max(speed, 1e-300)]), **law, load=np.array([load]))[0]
                 mujoco.mj_step(model, data)
-            off = max(off, float(np.abs(data.qpos - row).max()))
+            off = max(off, float(np.abs(data.qpos[order] - row).max()))
         errors.append(off)
     return errors
 
@@ -82,24 +86,20 @@ def judged(name: str) -> Mechanism:
 
 
 def mujoco_chain(m: Mechanism, timestep: float, time_constant: float) -> mujoco.MjModel:
-    """The chain in MuJoCo, its loops as soft `connect` constraints that close with a time constant."""
-    spec = mujoco.MjSpec()
-    spec.compiler.balanceinertia, spec.compiler.boundmass, spec.compiler.boundinertia = False, 0.0, 0.0
-    bodies = [spec.worldbody]
-    for j, parent in enumerate(m.parent):
-        J, spring, friction = m.inertia[j] + 1e-12 * np.eye(3), m.springs.get(j, Spring(0.0)), m.friction.get(j)
-        body = bodies[parent + 1].add_body(name=f"link {j}", pos=m.origin[j], mass=max(m.mass[j], 1e-9), ipos=m.com[j],
-                                           explicitinertial=True)
-        body.fullinertia = [J[0, 0], J[1, 1], J[2, 2], J[0, 1], J[0, 2], J[1, 2]]
-        body.add_joint(type=mujoco.mjtJoint.mjJNT_SLIDE if m.prismatic[j] else mujoco.mjtJoint.mjJNT_HINGE, axis=m.axis[j],
-                       stiffness=[spring.stiffness, 0.0, 0.0],
-                       damping=[spring.damping + (friction.parameters["viscous"] if friction else 0.0), 0.0, 0.0])
-        bodies.append(body)
-    for closure in m.closures:
-        a, b = (bodies[link + 1].name for link in closure.links)
-        one = spec.add_equality(type=mujoco.mjtEq.mjEQ_CONNECT, objtype=mujoco.mjtObj.mjOBJ_BODY, name1=a, name2=b,
-                                solref=[time_constant, 1.0], solimp=[0.9999, 0.9999, 0.001, 0.5, 2.0])
-        one.data[:3], one.data[3:6] = closure.points
-    spec.option.gravity, spec.option.timestep, spec.option.tolerance = m.gravity, timestep, 1e-14
+    """The chain in MuJoCo, its loops closed softly, with a time constant; springs and viscous friction as stated."""
+    spec = closed_spec(m)
+    spec.option.timestep, spec.option.tolerance = timestep, 1e-14
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_RK4
-    return spec.compile()
+    model = spec.compile()
+    model.eq_solref[:], model.eq_solimp[:] = [time_constant, 1.0], [0.9999, 0.9999, 0.001, 0.5, 2.0]
+    model.jnt_limited[:] = 0
+    for j, name in enumerate(m.names):
+        joint, spring = model.joint(name), m.springs.get(j, Spring(0.0))
+        viscous = m.friction[j].parameters["viscous"] if j in m.friction else 0.0
+        model.jnt_stiffness[joint.id], model.dof_damping[joint.dofadr[0]] = spring.stiffness, spring.damping + viscous
+    return model
+
+
+def _order(m: Mechanism, model: mujoco.MjModel) -> list[int]:
+    """Where MuJoCo has each joint, which slides or turns."""
+    return [int(model.joint(name).qposadr[0]) for name in m.names]
