@@ -8,7 +8,7 @@ import numpy as np
 from stribeck.drivers.arm import JointSample
 from stribeck.experiments.methods.whole_arm import WHOLE_ARM, sweep
 from stribeck.experiments.plans.check_plan import check_plan, with_margin
-from stribeck.experiments.plans.clear.free_way import free_way
+from stribeck.experiments.plans.free_way import free_way
 from stribeck.experiments.plans.motion_profile import with_robot_time
 from stribeck.experiments.plans.order import Writer
 from stribeck.experiments.plans.plan import Plan, Segment

@@ -1,4 +1,4 @@
 """Ways that keep clear: of the workspace's box, of shapes that could touch, and of singular postures.
 
-Imports from: `experiments`, `experiments.plans`, `ident`, `ident.arm`, `ident.model`, `ident.model.files`.
+Imports from: `ident`, `ident.arm`, `ident.model`, `ident.model.files`.
 """
