@@ -26,7 +26,7 @@ from stribeck.ident.model.recursion import single
 
 TOLERANCE = 1e-8        # of a step, in rad or characteristic lengths and per second
 _FIRST = 1e-3           # length of the first step that is tried [s]
-_LEAST = 1e-13          # of the time; shorter steps are none
+_LEAST = 1e-13          # of the time; shorter steps are none, and times as near are the same
 _EVENTS = 20            # times that joints may stop and start one right after the other
 _RIGHT_AFTER = 1e-6     # s
 _INSTANT = 1e-13        # how closely such a time is found [s]
@@ -172,6 +172,7 @@ class _Simulation:
         self.events: list[Event] = []
         self.corners = np.unique(np.append(corners[np.isfinite(corners)], times[-1:]))
         self.damping = np.array([m.springs[j].damping if j in m.springs else 0.0 for j in range(m.n)])
+        self.noted = 1                  # rows of the times that are done
         self.hurried = 0                # events right after the one before
 
     def run(self, q: Array, dq: Array) -> ForwardMotion:
@@ -284,12 +285,13 @@ class _Simulation:
         f = step.forces
         power = np.stack((np.sum(f.driven * f.dq, axis=1), np.sum(f.friction * f.dq, axis=1) + f.rubbed,
                           np.sum(self.damping * f.dq**2, axis=1)), axis=1)
-        first, last = np.searchsorted(self.times, (step.t, step.t + step.h * (1.0 + 1e-12)), side="right")
-        if last > first:
-            theta = np.minimum((self.times[first:last] - step.t) / step.h, 1.0)
-            rows = slice(first, last)
+        end = step.t + step.h
+        first, self.noted = self.noted, int(np.searchsorted(self.times, end + _LEAST * max(1.0, abs(end)), side="right"))
+        if self.noted > first:
+            rows = slice(first, self.noted)
+            theta = np.clip((self.times[rows] - step.t) / step.h, 0.0, 1.0)
             self.q[rows], self.dq[rows], self.ddq[rows] = step.between(theta)
             self.work[rows] = self.taken + step.total(power, theta)
-            for row in range(first, last):
+            for row in range(first, self.noted):
                 self.tau[row] = self.equations.drives(float(self.times[row]), self.q[row], self.dq[row])
         self.taken = self.taken + step.total(power, np.ones(1))[0]

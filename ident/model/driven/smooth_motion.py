@@ -24,7 +24,7 @@ _TURNED = 0.7           # of a unit of them that other directions move with it, 
 _ROUNDED = 1e-7         # of the greatest of the terms that add up to it, where rounding keeps it from becoming smaller
 _HELD = 1e-4            # of the greatest torque that a joint holds, and N or N·m; its error in a step
 _SHORT = 1e-9           # s; a step so short that does not come off is what is wrong
-_ROUNDING = 1e-14       # of times
+_ROUNDING = 1e-13       # of times
 _STRETCH = 3.0          # times its own length that a step's polynomial predicts the next
 
 
