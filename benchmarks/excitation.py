@@ -119,7 +119,7 @@ def judged(case: Moved, how: str, information: MotionInformation, motion: Motion
     true = (base.combination @ inertial_parameters(case.truth)).tolist()
     entries = list(inertia.parameters.values())
     ahead = foretold(case, information, motion)
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name, coulomb in zip(case.model.names, case.coulomb, strict=True):
         joint = result.calibration.joints.get(name)
         if joint is None:

@@ -100,10 +100,11 @@ def _calibrations(arm: ArmFile, seeds: int) -> dict[str, Any]:
             began = time.perf_counter()
             found = calibrate(arm, Path(folder, "out"), CampaignOptions(seed=seed))
             took.append(time.perf_counter() - began)
-        for j, joint in enumerate(found.calibration.joints.values()):
+        for j, name in enumerate(load_mechanism(arm).names):
+            joint = found.calibration.joints[name]
             speeds = np.geomspace(*joint.velocity_range, _SPEEDS)
             kind = truth.joints[j].load
-            own = found.result.points[found.result.points["joint"] == found.calibration.names[j]][kind]
+            own = found.result.points[found.result.points["joint"] == name][kind]
             w, load = (part.ravel() for part in np.meshgrid(np.r_[speeds, -speeds], np.linspace(own.min(), own.max(), _LOADS)))
             everyone = np.ones((1, len(truth.joints)))
             true = truth.friction(w[:, None] * everyone, load[:, None] * everyone, 0.0 * load[:, None] * everyone)[:, j]

@@ -37,7 +37,7 @@ from stribeck.ident.arm.arm_file import ArmFile, load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
 
-INSIDE = 1.1e-4         # m; the planner's own promise for the box, see experiments/plans/clearance.py
+INSIDE = 1.1e-4         # m; the planner's own promise for the box, see experiments/plans/clear/clearance.py
 APART = 0.005           # m; shapes that come no closer at home may not touch
 _STEPS, _PLACES = 300, 60   # of a segment, at which it is judged; and at which shapes are
 _SHAPES = 0.1           # part of the arms that have shapes

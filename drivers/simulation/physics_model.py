@@ -8,7 +8,7 @@ driving the link (Spong, J. Dyn. Syst. Meas. Control 109 (1987) 310; joint flexi
 """
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import mujoco
 import numpy as np
@@ -19,7 +19,7 @@ from stribeck.drivers.simulation.closed_loops import SOLIMP, ClosedLoops
 from stribeck.drivers.simulation.flexible_links import Beam, make_flexible
 from stribeck.drivers.simulation.simulated_motors import SharedMotors, add_tendons, shared_motors
 from stribeck.drivers.simulation.truth import Truth, armature
-from stribeck.ident.arm.arm_file import ArmFile
+from stribeck.ident.arm.arm_file import ArmFile, Tool
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
 from stribeck.ident.model.files.closed_mujoco import closed_spec, length_of
@@ -140,7 +140,8 @@ def physics_model(arm: ArmFile, names: tuple[str, ...], truth: Truth) -> Physics
     mechanism = load_mechanism(arm)
     if mechanism.chain is not None:
         return _closed_model(arm, mechanism.chain.whole, names, truth)
-    spec = closed_spec(mechanism) if arm.model.suffix.lower() == ".toml" else model_spec(arm.model)
+    of_mechanism = arm.model.suffix.lower() == ".toml"
+    spec = closed_spec(load_mechanism(replace(arm, tool=Tool()))) if of_mechanism else model_spec(arm.model)
     hold_followers(spec)
     link = last_link(spec)
     add_point_mass(link, arm.tool.mass, arm.tool.com)

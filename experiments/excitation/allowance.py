@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stribeck.experiments.errors import PlanError
-from stribeck.experiments.plans.clearance import depth_in_box, ways_are_clear
+from stribeck.experiments.plans.clear.clearance import depth_in_box, ways_are_clear
 from stribeck.experiments.plans.margins import PLANNED_SHARE
 from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE
 from stribeck.experiments.plans.speeds_and_postures import Design

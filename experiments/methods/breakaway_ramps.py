@@ -4,7 +4,7 @@ import numpy as np
 
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.plans.check_plan import check_plan, with_margin
-from stribeck.experiments.plans.clearance import in_reach, ways_are_clear
+from stribeck.experiments.plans.clear.clearance import in_reach, ways_are_clear
 from stribeck.experiments.plans.margins import MAX_GRAVITY_SHARE, PLANNED_SHARE, gravity_share, strokes_share
 from stribeck.experiments.plans.motion_profile import MOVE_SHARE, with_robot_time
 from stribeck.experiments.plans.order import Writer

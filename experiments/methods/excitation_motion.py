@@ -17,7 +17,7 @@ from stribeck.ident.fit.inertia.motion_information import Course, MotionInformat
 from stribeck.ident.log.run import EXCITATION, Run, arm_sha256
 
 METHOD = "periodic excitation"
-TIME = 40.0             # s of motion
+TIME = 60.0             # s of motion: in less, joints turn back so rarely that the law of friction may stay open
 _RATE = 100.0           # Hz of samples of a forecast
 
 

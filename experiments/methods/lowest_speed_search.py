@@ -11,7 +11,7 @@ import numpy as np
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.methods.whole_arm import WHOLE_ARM
 from stribeck.experiments.plans.check_plan import check_plan, with_margin
-from stribeck.experiments.plans.clearance import may_move_together
+from stribeck.experiments.plans.clear.clearance import may_move_together
 from stribeck.experiments.plans.free_way import free_way
 from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, with_robot_time
 from stribeck.experiments.plans.order import Writer

@@ -10,7 +10,7 @@ import numpy as np
 
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.plans.check_plan import check_plan, with_margin
-from stribeck.experiments.plans.clearance import in_reach, ways_are_clear
+from stribeck.experiments.plans.clear.clearance import in_reach, ways_are_clear
 from stribeck.experiments.plans.margins import MAX_GRAVITY_SHARE, gravity_share
 from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, corner_points, with_robot_time
 from stribeck.experiments.plans.plan import Plan, Segment

@@ -8,7 +8,7 @@ import numpy as np
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.plans.check_segment import Bounds, check_segment, check_silence
 from stribeck.experiments.plans.check_wave import check_harmonics, check_wave
-from stribeck.experiments.plans.clearance import in_the_way, may_move_together, singular_margins, ways_are_clear
+from stribeck.experiments.plans.clear.clearance import in_the_way, may_move_together, singular_margins, ways_are_clear
 from stribeck.experiments.plans.margins import MAX_GRAVITY_SHARE, MAX_RIGID_SHARE, gravity_share, motions_share, silence
 from stribeck.experiments.plans.motion_profile import corner_points, motion_profile
 from stribeck.experiments.plans.plan import Plan, Segment

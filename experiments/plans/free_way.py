@@ -3,7 +3,7 @@
 import numpy as np
 
 from stribeck.experiments.errors import PlanError
-from stribeck.experiments.plans.clearance import ways_are_clear
+from stribeck.experiments.plans.clear.clearance import ways_are_clear
 from stribeck.experiments.plans.make_room import free_and_strong
 from stribeck.experiments.plans.speeds_and_postures import Array, Design
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stribeck.experiments.errors import NoRoom, PlanError
-from stribeck.experiments.plans.clearance import ways_are_clear
+from stribeck.experiments.plans.clear.clearance import ways_are_clear
 from stribeck.experiments.plans.lowered_speed import LoweredSpeed
 from stribeck.experiments.plans.margins import PLANNED_SHARE, strokes_share
 from stribeck.experiments.plans.motion_profile import MOVE_SHARE

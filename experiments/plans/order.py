@@ -7,7 +7,7 @@ import numpy as np
 
 from stribeck.experiments.errors import TooShort
 from stribeck.experiments.plans.check_plan import check_plan, with_margin
-from stribeck.experiments.plans.clearance import ways_are_clear
+from stribeck.experiments.plans.clear.clearance import ways_are_clear
 from stribeck.experiments.plans.forecast import forecast
 from stribeck.experiments.plans.margins import PLANNED_SHARE, strokes_share
 from stribeck.experiments.plans.motion_profile import DWELL, MOVE_SHARE, with_robot_time

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stribeck.experiments.errors import NoRoom, PlanError
-from stribeck.experiments.plans.clearance import in_reach, in_the_way, may_move_together, ways_are_clear, what_meets
+from stribeck.experiments.plans.clear.clearance import in_reach, in_the_way, may_move_together, ways_are_clear, what_meets
+from stribeck.experiments.plans.clear.shapes import GAP
 from stribeck.experiments.plans.margins import MAX_GRAVITY_SHARE, PLANNED_SHARE, gravity_share, run_on, silence, strokes_share
 from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, MOVE_SHARE
-from stribeck.experiments.plans.shapes import GAP
 from stribeck.experiments.plans.spread import most_different, spread_score, widest
 from stribeck.ident.arm.arm_file import ArmFile, Limits, check_against_model
 from stribeck.ident.arm.load_mechanism import load_mechanism

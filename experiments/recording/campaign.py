@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from stribeck.drivers.connect import connect
-from stribeck.experiments.plans.clearance import ways_are_clear
+from stribeck.experiments.plans.clear.clearance import ways_are_clear
 from stribeck.experiments.plans.motion_profile import with_robot_time
 from stribeck.experiments.plans.plan import Plan, Segment, plan_from_table, read_plan, write_plan
 from stribeck.experiments.recording.drive_plan import drive_plan

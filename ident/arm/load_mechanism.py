@@ -90,7 +90,7 @@ def mechanism_of(model: Path, name: str, gravity: ArrayLike | None, tools: Seque
     gravity : array_like, shape (3,), optional
         Gravitational acceleration in base axes [m/s²]; default is the file's.
     tools : sequence of Tool or None
-        Point masses on the last link; of a mechanism TOML none has mass.
+        Point masses on the last link; a closed chain has none.
     bearings : mapping of str to Bearing, optional
         Bearings by joint name; default are those of a mechanism TOML, none of other files.
 
@@ -126,13 +126,26 @@ def _driven(model: Path, name: str, gravity: ArrayLike | None, tools: Sequence[T
     if not is_mechanism(table):
         raise InputError(f"{model}: this is an arm file, not a model; the model of an arm is a URDF, an MJCF or a mechanism with "
                          "[[joints]]")
-    if any(tool is not None and tool.mass > 0.0 for tool in tools):
-        raise InputError(f"{model}: a tool is a mass on the last link of an open chain, and a mechanism has none; add its mass "
-                         "to the link that carries it")
     mechanism = replace(mechanism_from_table(table, model, gravity), name=name)
+    carried = [tool for tool in tools if tool is not None and tool.mass > 0.0]
+    if mechanism.closures and carried:
+        raise InputError(f"{model}: a tool is a mass on the last link of an open chain, and a closed one has none; add its mass "
+                         "to the link that carries it")
     if mechanism.closures:
         return driven_joints(mechanism)
     if mechanism.passive:
         raise ModelError(f"{model}: joint {mechanism.names[mechanism.passive[0]]} has no drive, and no loop says how it moves; "
                          "an arm's passive joints belong to loops")
+    for tool in carried:
+        mechanism = _with_tool(mechanism, tool)
     return mechanism
+
+
+def _with_tool(mechanism: Mechanism, tool: Tool) -> Mechanism:
+    """An open chain with a point mass on its last link."""
+    mass, com, inertia = mechanism.mass.copy(), mechanism.com.copy(), mechanism.inertia.copy()
+    mass[-1] += tool.mass
+    com[-1] += tool.mass / mass[-1] * (np.array(tool.com) - com[-1])
+    for m, away in ((mechanism.mass[-1], mechanism.com[-1] - com[-1]), (tool.mass, np.array(tool.com) - com[-1])):
+        inertia[-1] += m * (away @ away * np.eye(3) - np.outer(away, away))
+    return replace(mechanism, mass=mass, com=com, inertia=inertia)

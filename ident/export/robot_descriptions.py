@@ -94,8 +94,9 @@ def to_mjcf(calibration: Calibration, into: Path | None = None) -> Export:
         return Export(converted, ".xml", (*losses, *_kept("URDF", calibration, stated), _ROTORS, _BARE))
     losses = (*losses, *_masses("MJCF", calibration, written=False))
     if into is None and path.suffix.lower() == ".toml":
-        return Export(_rubbing(closed_spec(_whole(bare_arm(calibration))), calibration), ".xml",
-                      (*losses, _ROTORS, _SOFT, _STARTS))
+        arm = bare_arm(calibration)
+        of_loops = () if arm.chain is None else (_SOFT, _STARTS)
+        return Export(_rubbing(closed_spec(_whole(arm)), calibration), ".xml", (*losses, _ROTORS, *of_loops))
     text = _text(path, ("mujoco", "mujocoinclude"))
     joints = _joints(text, calibration, into, lambda path: path[-1:] != ("default",) and "worldbody" in path)
     changes = [child_added(text, elements(text)[0], as_tendons(calibration, _HARD))] if calibration.motors.motors else []

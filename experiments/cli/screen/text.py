@@ -9,7 +9,7 @@ from rich.text import Text
 
 from stribeck.experiments.cli.screen.tables import fitted
 from stribeck.experiments.methods.breakaway_ramps import USUAL
-from stribeck.experiments.plans.clearance import relied_on
+from stribeck.experiments.plans.clear.clearance import relied_on
 from stribeck.experiments.plans.forecast import richest
 from stribeck.experiments.plans.motion_profile import corner_points, motion_profile
 from stribeck.experiments.report.words import glance, parameter_word, plus_minus

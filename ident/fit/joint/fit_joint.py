@@ -166,7 +166,7 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
     if options.load not in ("auto", "none", "components") and options.load not in loads:
         values = points[options.load].to_numpy(dtype=float)
         met = (f"{values.min():.3g} to {values.max():.3g} were met, against {float(np.median(odd)):.3g} of friction"
-               if np.isfinite(values).all() else "the arm file states no bearing")
+               if np.isfinite(values).all() else "the arm file states no bearing, or rigid bodies do not tell the load")
         findings.append(Finding(name, "load", f"{name}: the load {options.load} varied too little, or is too small, to show "
                                               f"whether friction grows with it ({met}); the fit has none"))
     known = {"scale"} if scale is not None else set()

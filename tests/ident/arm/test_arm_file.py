@@ -9,7 +9,8 @@ from stribeck.drivers.simulation.truth import read_truth
 from stribeck.ident.arm.arm_file import check_against_model, load_arm
 from stribeck.ident.arm.built_in import built_in, built_in_arms, data_dir
 from stribeck.ident.arm.load_mechanism import load_mechanism
-from stribeck.ident.errors import InputError
+from stribeck.ident.errors import InputError, ModelError
+from stribeck.ident.model.dynamics import inverse_dynamics
 
 HEAD = 'schema = 1\nname = "lab6"\nmodel = "lab6.urdf"\n'
 
@@ -288,3 +289,24 @@ coulomb = 3.0
             load_mechanism(load_arm(written(folder, HEAD + f"[joints.default]\n{key}\n")))
         both = load_arm(written(folder, HEAD + "[joints.default]\ntemperature = 70.0\n"))
         np.testing.assert_array_equal(both.limits(load_mechanism(both)).temperature, 70.0)
+
+
+def test_an_arm_may_be_an_open_mechanism(tmp_path: Path) -> None:
+    """With a tool on its last link, whose weight the joints carry; joints without a drive that no loop holds are refused."""
+    text = (data_dir() / "mechanisms" / "five-axis-tree.toml").read_text(encoding="utf-8")
+    (tmp_path / "tree.mechanism.toml").write_text(text, encoding="utf-8")
+    head = 'schema = 1\nname = "tree"\nmodel = "tree.mechanism.toml"\ngravity = [0.0, -9.8, 0.0]\n'
+    plain = load_mechanism(load_arm(written(tmp_path, head)))
+    tool = load_mechanism(load_arm(written(tmp_path, head + "tool = { mass = 2.0, com = [0.1, 0.2, 0.3] }\n")))
+    q = np.zeros((1, plain.n))
+    more = inverse_dynamics(tool, q) - inverse_dynamics(plain, q)
+    reach = tool.origin[[3, 4]].sum(axis=0) + np.array([0.1, 0.2, 0.3])           # joint 5 sits on joint 4
+    assert more[0, 3] == pytest.approx(2.0 * 9.8 * (reach - tool.origin[3])[0])
+    assert more[0, 4] == pytest.approx(2.0 * 9.8 * 0.1)
+    ddq = np.eye(plain.n)[[4]]
+    swung = inverse_dynamics(tool.weightless, q, None, ddq) - inverse_dynamics(plain.weightless, q, None, ddq)
+    assert swung[0, 4] == pytest.approx(2.0 * (0.1**2 + 0.2**2))
+    (tmp_path / "tree.mechanism.toml").write_text(text.replace('type = "revolute"', 'type = "revolute"\npassive = true', 1),
+                                                  encoding="utf-8")
+    with pytest.raises(ModelError, match="no loop says how it moves"):
+        load_mechanism(load_arm(written(tmp_path, head)))

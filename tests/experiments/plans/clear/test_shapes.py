@@ -17,9 +17,9 @@ from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
 from stribeck.experiments.methods.validation_motion import plan_validation
 from stribeck.experiments.methods.whole_arm import plan_whole_arm
 from stribeck.experiments.plans.check_plan import check_plan, check_way
-from stribeck.experiments.plans.clearance import in_the_way, relied_on, ways_are_clear, what_meets
+from stribeck.experiments.plans.clear.clearance import in_the_way, relied_on, ways_are_clear, what_meets
+from stribeck.experiments.plans.clear.shapes import GAP, geometry_of
 from stribeck.experiments.plans.motion_profile import motion_profile
-from stribeck.experiments.plans.shapes import GAP, geometry_of
 from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
 from stribeck.ident.arm.arm_file import load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism

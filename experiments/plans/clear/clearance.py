@@ -4,7 +4,7 @@ shapes could touch."""
 import numpy as np
 from numpy.typing import NDArray
 
-from stribeck.experiments.plans.shapes import GAP, Geometry, geometry_of
+from stribeck.experiments.plans.clear.shapes import GAP, Geometry, geometry_of
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.arrays import Array
 from stribeck.ident.model.dynamics import joint_origins, with_followers

@@ -11,7 +11,7 @@ from benchmarks.plans import INSIDE, Case, judge, judge_seed, random_case
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
 from stribeck.experiments.methods.whole_arm import plan_whole_arm
-from stribeck.experiments.plans.clearance import ways_are_clear
+from stribeck.experiments.plans.clear.clearance import ways_are_clear
 from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
 from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.ident.arm.arm_file import Workspace
