@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from stribeck.experiments.errors import PlanError
 from stribeck.experiments.excitation.allowance import Allowance
 from stribeck.experiments.excitation.expected import Told, guesses, told, told_by_runs
 from stribeck.experiments.excitation.search import Search
@@ -42,6 +43,9 @@ def plan_excitation(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: i
         As in `one_joint_at_a_time.plan_constant_speed`, and if no motion around home keeps all limits.
     """
     design = Design.of(arm, joints, ConstantSpeed())
+    if design.mechanism.chain is not None or design.mechanism.closures:
+        raise PlanError(f"{arm.path}: excitation is for arms without closed chains, {design.mechanism.name} has some; use round "
+                        "trips (leave --experiment out)")
     home, expected = arm.home(design.mechanism), guesses(design)
     information, allowance = MotionInformation(design.mechanism, expected), Allowance(design, expected)
     allowance.check_start(home)

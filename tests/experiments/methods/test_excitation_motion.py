@@ -171,6 +171,10 @@ class TestRefusals:
         with pytest.raises(PlanError, match="masses may be 30 % greater"):
             plan_excitation(heavy, effort=EFFORT)
 
+    def test_closed_chains(self):
+        with pytest.raises(PlanError, match="arms without closed chains, planar-3-prr has some"):
+            plan_excitation(load_arm("planar-3-prr"))
+
     def test_several_joints_without_anything_that_says_what_is_clear(self, make_arm, make_plan, lab6, plan):
         bare = replace(lab6, driver=lab6.driver.model_copy(update={"kind": "canopen"}),
                        workspace=replace(lab6.workspace, box=None))
