@@ -11,8 +11,8 @@ import numpy as np
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.plans.check_plan import check_plan, with_margin
 from stribeck.experiments.plans.clear.clearance import in_reach, ways_are_clear
-from stribeck.experiments.plans.margins import MAX_GRAVITY_SHARE, gravity_share
-from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, corner_points, with_robot_time
+from stribeck.experiments.plans.margins import MAX_GRAVITY_SHARE, PLANNED_SHARE, gravity_share, motions_share
+from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, corner_points, motion_profile, with_robot_time
 from stribeck.experiments.plans.plan import Plan, Segment
 from stribeck.experiments.plans.speeds_and_postures import Array, ConstantSpeed, Design
 from stribeck.ident.arm.arm_file import ArmFile
@@ -76,10 +76,18 @@ def _free_swing(design: Design, home: Array, level: Array, number: int, rng: np.
         bends = corner_points(start, swing)
         if ((gravity_share(design.mechanism, design.limits, np.array([start, target])) <= MAX_GRAVITY_SHARE).all()
                 and _straight(design, home, start) and _straight(design, target, home)
-                and ways_are_clear(design.arm, design.mechanism, bends[:-1], bends[1:]).all()):
+                and ways_are_clear(design.arm, design.mechanism, bends[:-1], bends[1:]).all()
+                and (not chain or _leaves_torque(design, start, swing))):
             return start, swing
     raise PlanError(f"{design.arm.path}: none of {_TRIES} random places leaves room for swings; widen the limits or the "
                     "workspace box")
+
+
+def _leaves_torque(design: Design, start: Array, swing: Segment) -> bool:
+    """Whether weight and inertia leave the drives torque for friction; a closed chain's inertia grows towards its reach."""
+    motion = motion_profile(start, swing, design.mechanism.names, design.limits)
+    share = motions_share(design.mechanism, design.limits, [(start, np.array(swing.target), motion)])
+    return bool((share <= PLANNED_SHARE).all())
 
 
 def _straight(design: Design, start: Array, target: Array) -> bool:
