@@ -213,7 +213,7 @@ class TestVerdict:
 
         monkeypatch.setattr(validation, "reduce_motion", refuse)
         two = SimpleNamespace(runs=(), mechanism=good.mechanism, joints={**good.joints, "elbow": joint}, model=good.model,
-                              arm=good.arm, folder=good.folder, fit=good.fit, with_inertia=good.with_inertia)
+                              arm=good.arm, folder=good.folder, fit=good.fit, with_inertia=good.with_inertia, motors=good.motors)
         found = validate(load_run(find_runs(pendulum)[0]), two)
         assert (list(found.joints), found.left_out) == (["hinge"], {"elbow": "elbow does not move"})
         with monkeypatch.context() as patch:
