@@ -90,8 +90,15 @@ def check_arm(arm: ArmFile, reset: bool = False) -> Findings:
     watchdog = f"{1e3 * made.watchdog:.0f} ms" if any(axis.watched for axis in made.axes) else "none"
     summary += (f" (measured {(len(t) - 1) / (t[-1] - t[0]):.1f} Hz), {100 * made.link.load():.0f} % of the bus, "
                 f"watchdog {watchdog}")
-    notes = (*made.outside(), *_beyond(arm, mechanism, made.limits), *_unseen(made, samples), *_notes(made))
+    notes = (*made.outside(), *_coupled(mechanism), *_beyond(arm, mechanism, made.limits), *_unseen(made, samples), *_notes(made))
     return Findings(summary, pages, notes)
+
+
+def _coupled(mechanism: Mechanism) -> list[str]:
+    """Which motors move several joints, as the arm file states it."""
+    pairs = {} if mechanism.transmission is None else mechanism.transmission.pairs
+    return [f"the motor of {name} travels by {' + '.join(f'{ratio:g} {joint}' for joint, ratio in row.items())} "
+            "([transmission]); its drive's own limits are as wide as those of these joints need" for name, row in pairs.items()]
 
 
 def limits_page(arm: ArmFile, mechanism: Mechanism, limits: Limits) -> Page:

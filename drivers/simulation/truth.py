@@ -90,6 +90,7 @@ class MotorTruth(JointTruth):
     bearing: None = None
     armature: None = None
     flexible_link: None = None
+    stiffness: None = None
 
 
 class _ArmTruth(Knobs):

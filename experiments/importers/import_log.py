@@ -106,13 +106,17 @@ def import_log(table: Table, arm: ArmFile, columns: Sequence[ColumnMap], campaig
         raise InputError(f"{arm.path}: --motors needs [transmission] in the arm file; without one each motor moves the joint "
                          "that it is called after, and its columns are the joint's")
     log = _read(table, columns, arm, mechanism, coupled)
+    if mechanism.transmission is not None and not at_motors:
+        log = replace(log, notes=(*log.notes, "columns are taken for those of the joints; --motors takes them for the motors' of "
+                                              "[transmission]"))
     check_velocity(log.q, log.dq, log.t, mechanism.names, log.source)
     ampere = tuple(str(entry.joint) for entry in columns if entry.current)
     sign = np.array([arm.joint(name).direction for name in mechanism.names])
     raw = np.where(np.isin(mechanism.names, ampere), sign * log.tau, np.nan) if ampere else None
     if coupled is not None and ampere and torque_constant != SOURCES[0]:
+        lacking = next((name for name in ampere if arm.joint(name).torque_constant is None), ampere[0])
         raise InputError(f"{log.source}: gravity does not tell the torque constants of motors that move several joints; state "
-                         f"joints.{ampere[0]}.torque_constant in the arm file (N·m/A at the motor, with gear_ratio)")
+                         f"joints.{lacking}.torque_constant in the arm file (N·m/A at the motor, with gear_ratio)")
     constants, unknown = torque_constants(torque_constant, _as_run(log, arm, mechanism), mechanism, ampere)
     if ampere:
         factor = np.where(np.isin(mechanism.names, list(unknown)), np.nan, 1.0)

@@ -25,7 +25,7 @@ _STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
 Vector = tuple[float, float, float]
 Name = Annotated[str, Field(pattern=NAME)]         # of an arm, and so of files
 Limit = Annotated[float, Field(gt=0.0, le=1e9)]
-Ratios = dict[str, float] | tuple[tuple[float, ...], ...]        # of a motor by joints, or `matrix` of all
+Ratios = dict[str, float] | list[list[float]]        # of a motor by joints, or `matrix` of all
 MATRIX = "matrix"       # key of [transmission] that states all ratios at once
 
 
@@ -94,7 +94,7 @@ class _ArmTable(BaseModel):
     workspace: Workspace = Workspace()
     driver: DriverTable = DriverTable()
     joints: dict[str, JointTable] = {}
-    transmission: dict[str, Ratios] = {}
+    transmission: dict[str, Any] = {}           # checked below: of a union, faults have no plain words
     simulation: dict[str, Any] = {}
 
     @model_validator(mode="after")
@@ -103,10 +103,23 @@ class _ArmTable(BaseModel):
             if joint.position is not None and not joint.position[0] < joint.position[1]:
                 raise ValueError(f"joints.{name}.position: lower limit {joint.position[0]:g} "
                                  f"is not below the upper {joint.position[1]:g}")
+        for key, stated in self.transmission.items():
+            _check_ratios(key, stated)
         for axis, (low, high) in zip("xyz", self.workspace.box or (), strict=False):
             if not low < high:
                 raise ValueError(f"workspace.box: the {axis} range [{low:g}, {high:g}] is empty")
         return self
+
+
+def _check_ratios(motor: str, stated: Any) -> None:
+    """Refuse what is no table of finite ratios by joint, or under `MATRIX` no rows of them."""
+    rows = [list(stated.values())] if isinstance(stated, dict) else stated
+    numbers = isinstance(rows, list) and all(isinstance(row, list) and all(
+        isinstance(one, int | float) and np.isfinite(one) for one in row) for row in rows)
+    if not numbers or isinstance(stated, list) != (motor == MATRIX):
+        needed = ("rows of finite numbers are needed, a row a motor and a column a joint" if motor == MATRIX else
+                  "a table of finite numbers is needed, by joint, as in { j5 = 1.0 }")
+        raise ValueError(f"transmission.{motor} = {stated}: {needed}")
 
 
 @dataclass(frozen=True)
@@ -182,14 +195,11 @@ class ArmFile:
             return None
         with about_file(f"{self.path}: [transmission]"):
             stated = self.transmission.get(MATRIX)
-            if isinstance(stated, tuple):
+            if isinstance(stated, list):
                 if len(self.transmission) > 1:
                     raise InputError(f"{MATRIX} states all ratios; take the other keys out")
                 return Transmission.of_matrix(names, stated)
-            rows = {name: row for name, row in self.transmission.items() if isinstance(row, dict)}
-            if rows.keys() != self.transmission.keys():
-                raise InputError("ratios of one motor are a table, joint = ratio; only the key matrix has rows")
-            return Transmission.of_pairs(names, rows)
+            return Transmission.of_pairs(names, {name: row for name, row in self.transmission.items() if isinstance(row, dict)})
 
     def limits(self, mechanism: Mechanism) -> Limits:
         """Limits in the mechanism's joint order; position defaults to the model's range, the rest to nan."""

@@ -72,6 +72,9 @@ def load_mechanism(model: str | Path | ArmFile, gravity: ArrayLike | None = None
 def _from_arm(arm: ArmFile, gravity: ArrayLike | None, tool: Tool | None) -> Mechanism:
     mechanism = mechanism_of(arm.model, arm.name, arm.gravity if gravity is None else gravity, (arm.tool, tool))
     check_against_model(arm, mechanism)
+    if arm.transmission and mechanism.chain is not None:
+        raise InputError(f"{arm.path}: [transmission]: {arm.name} is a closed chain, whose drives move a joint each; "
+                         "take the table out")
     own = (arm.joint(name).bearing for name in mechanism.names)
     return replace(mechanism, bearings=tuple(stated or known for stated, known in zip(own, mechanism.bearings, strict=True)),
                    transmission=arm.transmission_of(mechanism.names))

@@ -98,7 +98,8 @@ def _sums(reduced: ReducedRuns) -> tuple[Finding, ...]:
         name, moved = coupled.names[motor], [coupled.names[j] for j in np.flatnonzero(coupled.ratios[motor])]
         if name not in reduced.motors.motors:
             remedy = ("Move them at once, opposite ways for a part of the time" if len(moved) == 2 else
-                      "The friction of a motor that moves more than two joints is never told apart")
+                      "It is never told where a motor moves more than two joints: measure them one at a time (--method single), "
+                      "or friction of each joint is a mixture")
             findings.append(Finding(None, "shared motor", f"the motor of {name} moves {' and '.join(moved)}, and this motion "
                                     "does not tell its friction from theirs: the friction of each joint holds that of the "
                                     f"motor, as it is while the others rest. {remedy}"))

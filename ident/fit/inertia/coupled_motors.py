@@ -33,6 +33,8 @@ _KNEES = 6              # speeds at which friction may have fallen from a static
 _LOWEST, _HIGHEST = 0.02, 0.25      # between these quantiles of the motor's speeds,
 _EXPONENTS = 0.4, 0.6, 0.8          # and exponents of viscous friction, that are tried
 _STEP = 1e-4            # of a logarithm, for slopes
+_OTHER, _SPEEDS = 1.3, 30           # times a knee or exponent, and speeds, at which a bend is looked for
+_NOTHING = 1e-3         # part of friction that is none
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,16 @@ class CoupledMotor:
         values = dict(zip(self.terms, (self.units * y).tolist(), strict=True))
         moved = {name: self.values[name] * float(np.exp(np.clip(values[name], -1.0, 1.0))) for name in self.law.nonlinear}
         return replace(self, values={name: values[name] for name in self.law.linear} | moved)
+
+    def straight(self, y: Array, speeds: tuple[float, float]) -> bool:
+        """Whether its friction at parameters y, shape (p,), is Coulomb and viscous alone, or falls from no static level."""
+        if not self.law.nonlinear:
+            return False
+        values, rate = self.at(y).values, np.geomspace(*speeds, _SPEEDS)
+        (name,) = self.law.nonlinear
+        bend = self.law.torque(rate, {**values, name: _OTHER * values[name]}) - self.law.torque(rate, values)
+        no_fall = name == self.law.knee and values["static"] <= values["coulomb"]
+        return bool(no_fall or np.abs(bend).max() < _NOTHING * max(float(np.abs(self.law.torque(rate, values)).max()), 1e-300))
 
     def found(self, y: Array, covariance: Array, prismatic: bool, speeds: tuple[float, float]) -> RubbingMotor:
         """What was found, with intervals."""
@@ -193,6 +205,17 @@ class CoupledMotors:
         return MotorFriction({
             self.transmission.names[one.motor]: one.found(y[own], covariance[own, own], bool(prismatic[one.motor]), speeds)
             for one, own, speeds in zip(self.members, self._places, self.speeds, strict=True)})
+
+    @property
+    def laws(self) -> list[str]:
+        """Names of their laws."""
+        return [one.law.name for one in self.members]
+
+    def plain(self, y: Array) -> "CoupledMotors":
+        """The same, with the simplest law for each whose friction at parameters y, shape (p,), shows nothing of its own law."""
+        return replace(self, members=tuple(
+            replace(one, law=law_named(LAWS[0]), values={}) if one.straight(y[own], speeds) else one
+            for one, own, speeds in zip(self.members, self._places, self.speeds, strict=True)))
 
     def likeliest(self, laws: Sequence[str], misfit: Callable[["CoupledMotors"], float], points: int) -> "CoupledMotors":
         """With the laws by which a misfit is least, each parameter more costing the logarithm of the number of points (Schwarz).

@@ -123,6 +123,12 @@ class InertialFit:
         return NO_MOTORS if motors is None else motors.found(self.y[links:], self._covariance[links:, links:],
                                                              self.prior.mechanism.prismatic)
 
+    @property
+    def plain_motors(self) -> CoupledMotors:
+        """The motors that are sought, each with the simplest law where its friction shows nothing of another."""
+        assert self.shared.motors is not None
+        return self.shared.motors.plain(self.y[self.shared.links:])
+
     @cached_property
     def tool_mass(self) -> float:
         """Mass of a tool on the last link that explains nearly all by itself [kg]; 0 where none does."""
@@ -301,9 +307,12 @@ def fit_inertia(log: Log, mechanism: Mechanism, joints: Sequence[str], of_links:
     if motors is not None:
         frictions = {name: one.friction for name, one in found.information.items() if one.friction is not None}
         likely = motors.likeliest(MOTOR_LAWS if law not in MOTOR_LAWS else (law,), *equations.misfits(frictions, laws))
-        if likely is not motors:
+        for _ in range(2):                  # once more where a motor's friction shows nothing of its law
+            if likely.laws == motors.laws:
+                break
             shared = replace(shared, motors=likely)
             found, equations = _converged(log, mechanism, joints, shared, laws, (0.0,))
+            motors, likely = likely, found.plain_motors
     constants = most_likely(found.information.values(), shared)[0].constants if of_links else 0.0
     return _converged(log, mechanism, joints, shared, laws, (constants,)) if constants else (found, equations)
 

@@ -121,6 +121,13 @@ def fit_motor_friction(odd: OddParts, law: str = "auto") -> InertialFit | None:
         return sum(one.misfit for one in odd.information(tried, noises).values())
 
     motors = motors.likeliest(MOTOR_LAWS if law not in MOTOR_LAWS else (law,), misfit, sum(map(len, odd.points.values())))
+    found = _settled(odd, motors)
+    plain = found.plain_motors
+    return found if plain.laws == motors.laws else _settled(odd, plain)
+
+
+def _settled(odd: OddParts, motors: CoupledMotors) -> InertialFit:
+    """Least squares about what the last one found, a few times."""
     for _ in range(_ROUNDS):
         found = InertialFit(Shared(LinkPrior(odd.mechanism), False, motors), odd.information(motors, {}), Scatter(0.0, 0.0), 0.0)
         motors = motors.at(found.y)
