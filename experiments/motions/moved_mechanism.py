@@ -1,19 +1,45 @@
 """What a mechanism does under torques, and which torques and loads a motion takes, from tables."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from stribeck.experiments.motions.motion_table import MotionTable
 from stribeck.ident.arrays import Array
-from stribeck.ident.errors import InputError
+from stribeck.ident.calibration.calibration import Calibration
+from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.model.chains.closed_chain import close_loops
 from stribeck.ident.model.driven.driving_torques import Driving, closed_driving_torque, driving_torque
 from stribeck.ident.model.driven.forward_simulation import ForwardMotion, forward_motion
 from stribeck.ident.model.elastic_joints import equilibrium
 from stribeck.ident.model.energy import mechanical_energy
 from stribeck.ident.model.loads import LOADS
-from stribeck.ident.model.mechanism import Mechanism
+from stribeck.ident.model.mechanism import JointFriction, Mechanism
+
+
+def moving(mechanism: Mechanism, calibration: Calibration | None = None) -> Mechanism:
+    """What is simulated of a model: of an arm with closed chains the whole, with friction of a calibration where one is given.
+
+    Raises
+    ------
+    InputError
+        If the calibration has a joint that the model lacks, or friction that is not simulated.
+    """
+    whole = mechanism if mechanism.chain is None else mechanism.chain.whole
+    if calibration is None:
+        return whole
+    if calibration.motors.motors:
+        raise InputError("friction of motors that move several joints is not simulated")
+    friction, bearings = dict(whole.friction), list(whole.bearings)
+    for name, joint in calibration.joints.items():
+        if name not in whole.names:
+            raise InputError(f"{whole.name}: {unknown_name('joint', name, whole.names)}; the calibration has it")
+        if joint.components or joint.directional != "none":
+            raise InputError(f"joint {name}: friction by components of the load, or that differs between the directions, is not "
+                             "simulated; fit it with a single load and --directional none")
+        j = whole.names.index(name)
+        friction[j], bearings[j] = JointFriction(joint.law, joint.load, joint.values), joint.bearing or bearings[j]
+    return replace(whole, friction=friction, bearings=tuple(bearings))
 
 
 @dataclass(frozen=True)

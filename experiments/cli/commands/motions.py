@@ -97,19 +97,25 @@ def simulate(model: Annotated[str, typer.Argument(metavar="MODEL", help="Arm, UR
                                                                "start, by commas; default: the file's first row, else "
                                                                "zero.")] = None,
              dq: Annotated[str | None, typer.Option("--dq", help="Their velocities.")] = None,
+             calibration: Annotated[Path | None, typer.Option(help="Friction of this calibration; default: what a mechanism file "
+                                                                   "states.")] = None,
              tolerance: Annotated[float, typer.Option(help="With --torque: error of a step, in rad or lengths, and per "
                                                            "second.")] = 1e-8,
              as_json: JsonOption = False) -> None:
     """Motion under given torques, or torques of a given motion, of arms, closed chains and elastic joints, with friction."""
     from stribeck.experiments.motions.motion_table import read_motion
+    from stribeck.experiments.motions.moved_mechanism import moving
     from stribeck.ident.arm.load_mechanism import load_mechanism
+    from stribeck.ident.calibration.calibration import Calibration
     from stribeck.ident.errors import InputError
 
     if (torque is None) == (motion is None):
         raise InputError("give either --torque FILE or --motion FILE")
     if motion is not None and (q is not None or dq is not None):
         raise InputError("--q and --dq say where a motion under --torque starts; with --motion the file says it")
-    mechanism = load_mechanism(model)
+    mechanism = moving(load_mechanism(model), None if calibration is None else Calibration.load(calibration))
+    if not mechanism.friction:
+        console(as_json).print("friction  none: the model states none; --calibration FILE takes that of a calibration")
     target = out or Path(f"{mechanism.name}.simulated.csv")
     _refuse_existing(target)
     table = read_motion(torque or motion or Path(), mechanism)

@@ -7,9 +7,11 @@ import pandas as pd
 import pytest
 
 from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.model.chains.closed_chain import close_loops
 from stribeck.ident.model.driven.driving_torques import closed_driving_torque, driving_torque
 from stribeck.ident.model.loads import joint_loads
+from tests.places import DATA
 
 URDF = """<robot name="swing"><link name="base"/><link name="rod"><inertial><origin xyz="0 0 -0.5"/><mass value="2.0"/>
 <inertia ixx="0.01" iyy="0.01" izz="0.001" ixy="0" ixz="0" iyz="0"/></inertial></link>
@@ -46,6 +48,27 @@ class TestTorques:
             assert json.loads(done.out)["largest"][m.names[j]] == pytest.approx(np.abs(exact[:, j]).max(), rel=1e-5)
         assert "q.link1" in found
         assert "tau.link1" not in found
+
+    def test_friction_of_a_calibration(self, cli, write):
+        calibration = Calibration.load(DATA / "golden" / "calibration.toml")
+        t = np.linspace(0.0, 1.0, 51)
+        file = write("m.csv", t=t, q__hinge=0.5 * t, dq__hinge=np.full(51, 0.5), ddq__hinge=np.zeros(51))
+        model, found = DATA / "golden" / "pendulum.urdf", []
+        for more in ((), ("--calibration", DATA / "golden" / "calibration.toml")):
+            done = cli("simulate", model, "--motion", file, "-o", f"{len(found)}.csv", *more)
+            assert done.code == 0, done.err
+            assert ("the model states none; --calibration" in done.out) == (not more)
+            found.append(pd.read_csv(f"{len(found)}.csv")["tau.hinge"].to_numpy())
+        expected = calibration.friction(0.5 * t[:, None], np.full((51, 1), 0.5))[:, 0]
+        np.testing.assert_allclose(found[1] - found[0], expected, atol=1e-9)
+
+    def test_an_arm_with_loops_has_its_mechanism_s_friction(self, cli, write):
+        t = np.linspace(0.0, 1.0, 101)
+        file = write("m.csv", t=t, **{f"q__slider{k + 1}": sliding(t)[:, k] for k in range(3)})
+        folder = DATA / "arms" / "planar-3-prr"
+        for model, out in (("planar-3-prr", "a.csv"), (folder / "planar-3-prr.toml", "b.csv")):
+            assert cli("simulate", model, "--motion", file, "-o", out).code == 0
+        pd.testing.assert_frame_equal(pd.read_csv("a.csv"), pd.read_csv("b.csv"))
 
     def test_motion_under_them_is_the_motion_again(self, cli, write):
         t = np.linspace(0.0, 0.2, 41)
