@@ -10,9 +10,11 @@ from benchmarks.inertia_logs import WrongModel
 from benchmarks.real import TX40_MOTOR
 from benchmarks.real_logs import LOGS, tx40_run
 from stribeck.ident.calibration.calibration import Calibration
+from stribeck.ident.fit.inertia.coupled_motors import CoupledMotor, CoupledMotors
 from stribeck.ident.fit.inertia.odd_parts import OddParts, fit_motor_friction
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identify import Identification, identify
+from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.log.run import Run
 from stribeck.ident.model.transmission import Transmission
 
@@ -136,3 +138,13 @@ def test_the_wrist_of_a_real_arm_is_as_published() -> None:
     assert six["coulomb"].low <= 0.282 <= six["coulomb"].high
     assert made.joints["joint_5"].held_out_rmse < 1.2
     assert made.joints["joint_6"].held_out_rmse < 0.65
+
+
+def test_a_law_of_which_friction_shows_nothing_is_given_up() -> None:
+    """Else what it knows nothing of counts as known: a differential tells viscous friction in sums only."""
+    coupled_ = Transmission.of_pairs(("a", "b"), {"b": {"a": 1.0}})
+    bent, flat, rising = (CoupledMotor(1, law_named(law), dict.fromkeys(law_named(law).parameters(False), 0.5), (1.0, 1.0, 1.0))
+                          for law in ("power", "power", "stribeck"))
+    motors = CoupledMotors(coupled_, (bent, flat, rising), ((0.01, 1.0),) * 3, ((0.02, 0.5),) * 3)
+    y = np.array([0.5, 0.5, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0, 1.0, 0.0, 0.1, 0.0, 0.0])     # of the last, static below Coulomb
+    assert motors.plain(y).laws == ["power", "coulomb-viscous", "coulomb-viscous"]
