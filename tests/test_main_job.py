@@ -167,4 +167,4 @@ def test_the_help_has_every_command_of_the_readme():
     written = set(re.findall(r"^\| `stribeck (\w+)", readme, flags=re.MULTILINE))
     done = subprocess.run([sys.executable, "-m", "stribeck", "--help"], capture_output=True, text=True, check=True)
     assert written == {command for command in written if f" {command} " in done.stdout}
-    assert len(written) == 14
+    assert len(written) == 15

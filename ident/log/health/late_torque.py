@@ -59,7 +59,7 @@ def ringing_joints(run: Run, strokes: Sequence[Stroke]) -> dict[str, float]:
 def _starts(run: Run, strokes: Sequence[Stroke]) -> Iterator[tuple[str, Array, list[float]]]:
     """Lags, and frequencies of swings, of the starts of each joint that has motors of its own."""
     coupled = run.arm.transmission_of(run.names)
-    for joint, name in enumerate(run.names):
+    for joint, name in enumerate(run.names if strokes else ()):             # a table of friction has neither
         if coupled is not None and coupled.motors_of(joint):        # whose torque goes with other joints' motion, too
             continue
         own = [stroke for stroke in strokes if stroke.joint == joint]
