@@ -114,8 +114,6 @@ def simulate(model: Annotated[str, typer.Argument(metavar="MODEL", help="Arm, UR
     if motion is not None and (q is not None or dq is not None):
         raise InputError("--q and --dq say where a motion under --torque starts; with --motion the file says it")
     mechanism = moving(load_mechanism(model), None if calibration is None else Calibration.load(calibration))
-    if not mechanism.friction:
-        console(as_json).print("friction  none: the model states none; --calibration FILE takes that of a calibration")
     target = out or Path(f"{mechanism.name}.simulated.csv")
     _refuse_existing(target)
     table = read_motion(torque or motion or Path(), mechanism)
@@ -128,6 +126,8 @@ def simulate(model: Annotated[str, typer.Argument(metavar="MODEL", help="Arm, UR
                               for text, option in ((q, "--q"), (dq, "--dq")))
         found = motion_under(mechanism, table, position, velocity, tolerance)
         _show_motion(mechanism, found, target, as_json)
+    if not mechanism.friction:
+        console(as_json).print("friction  none: the model states none; --calibration FILE takes that of a calibration")
 
 
 def _torques_of(mechanism: "Mechanism", table: "MotionTable", target: Path, as_json: bool) -> None:
