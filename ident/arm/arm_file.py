@@ -13,7 +13,7 @@ from stribeck.ident.arm.built_in import find
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError, about_file, unknown_name
 from stribeck.ident.model.files.mechanism_toml import is_mechanism
-from stribeck.ident.model.mechanism import Bearing, Mechanism
+from stribeck.ident.model.mechanism import Bearing, Mechanism, PassiveJoints
 from stribeck.ident.model.transmission import Transmission
 from stribeck.ident.toml_tables import NAME, SCHEMA, as_name, key_of, parse_table, read_toml, upgrade
 
@@ -74,6 +74,19 @@ class JointTable:
         return 1.0 if self.gear_ratio is None else self.gear_ratio
 
 
+@checked(frozen=True, config=_STRICT)
+class PassiveTable:
+    """Joints of a closed chain that have no drive and are alike; their friction is identified unless it is stated here."""
+
+    joints: Annotated[tuple[str, ...], Field(min_length=1)]
+    load: Literal["none", "torque", "bending", "radial", "axial", "normal"] = "radial"
+    friction: dict[str, Annotated[float, Field(ge=0.0)]] | None = None
+
+    def of(self, name: str) -> PassiveJoints:
+        """As the model takes them."""
+        return PassiveJoints(name, self.joints, self.load, self.friction or {}, self.friction is not None)
+
+
 class DriverTable(BaseModel):
     """Which driver; the keys beyond kind and rate are the driver's own."""
 
@@ -94,6 +107,7 @@ class _ArmTable(BaseModel):
     workspace: Workspace = Workspace()
     driver: DriverTable = DriverTable()
     joints: dict[str, JointTable] = {}
+    passive: dict[Annotated[str, Field(pattern=NAME)], PassiveTable] = {}
     transmission: dict[str, Any] = {}           # checked below: of a union, faults have no plain words
     simulation: dict[str, Any] = {}
 
@@ -174,6 +188,7 @@ class ArmFile:
     default: JointTable = field(default_factory=JointTable)
     assumed: tuple[str, ...] = ()
     transmission: Mapping[str, Ratios] = field(default_factory=dict)
+    passive: Mapping[str, PassiveTable] = field(default_factory=dict)
 
     def joint(self, name: str) -> JointTable:
         """Table of a joint; ``[joints.default]`` where the file has none of its own."""
@@ -253,7 +268,7 @@ def load_arm(arm: str | Path, model_dir: Path | None = None) -> ArmFile:
     default = joints.pop(SHARED, JointTable())
     return ArmFile(path.resolve(), table.name, model, table.gravity, table.torque_signal, table.tool, table.workspace,
                    table.driver, joints, table.simulation, "torque_signal" in table.model_fields_set, default, table.assumed,
-                   table.transmission)
+                   table.transmission, table.passive)
 
 
 def _completed(raw: dict[str, Any], path: Path) -> dict[str, Any]:

@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike
 
 from stribeck.ident.arm.arm_file import ArmFile, Tool, check_against_model, load_arm
 from stribeck.ident.arm.built_in import find_model
-from stribeck.ident.errors import InputError, ModelError
-from stribeck.ident.model.chains.driven_joints import driven_joints
+from stribeck.ident.errors import InputError, ModelError, about_file
+from stribeck.ident.model.driven.driven_joints import driven_joints
+from stribeck.ident.model.driven.passive_joints import check_classes
 from stribeck.ident.model.files.from_mujoco import natural_coordinates
 from stribeck.ident.model.files.link_inertia import add_point_mass
 from stribeck.ident.model.files.mechanism_toml import is_mechanism, mechanism_from_table
@@ -75,9 +76,22 @@ def _from_arm(arm: ArmFile, gravity: ArrayLike | None, tool: Tool | None) -> Mec
     if arm.transmission and mechanism.chain is not None:
         raise InputError(f"{arm.path}: [transmission]: {arm.name} is a closed chain, whose drives move a joint each; "
                          "take the table out")
+    if arm.passive:
+        mechanism = _with_passive(arm, mechanism)
     own = (arm.joint(name).bearing for name in mechanism.names)
     return replace(mechanism, bearings=tuple(stated or known for stated, known in zip(own, mechanism.bearings, strict=True)),
                    transmission=arm.transmission_of(mechanism.names))
+
+
+def _with_passive(arm: ArmFile, mechanism: Mechanism) -> Mechanism:
+    """Driven joints of a chain, with the joints without a drive whose friction the arm file speaks of."""
+    if mechanism.chain is None:
+        raise InputError(f"{arm.path}: [passive]: {arm.name} has no joints without a drive: they are those of a closed chain; "
+                         "take the table out")
+    classes = [table.of(name) for name, table in arm.passive.items()]
+    with about_file(f"{arm.path}: [passive]"):
+        check_classes(mechanism.chain.whole, classes)
+    return replace(mechanism, chain=mechanism.chain.with_classes(classes))
 
 
 def mechanism_of(model: Path, name: str, gravity: ArrayLike | None, tools: Sequence[Tool | None] = (),

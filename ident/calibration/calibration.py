@@ -13,6 +13,7 @@ from stribeck.ident.calibration.calibration_content import CalibrationContent
 from stribeck.ident.calibration.calibration_file import calibration_path, read_calibration, write_calibration
 from stribeck.ident.errors import InputError, about_file, unknown_name
 from stribeck.ident.model.loads import joint_loads
+from stribeck.ident.model.driven.passive_joints import check_classes
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.regressor import changed, inertial_parameters
 from stribeck.ident.model.transmission import Transmission
@@ -73,14 +74,15 @@ class Calibration(CalibrationContent):
 
     @cached_property
     def mechanism(self) -> Mechanism:
-        """Rigid-body model that the calibration was made with: bearings, tools, and the inertia of links where that was found.
+        """Rigid-body model that the calibration was made with: bearings, tools, and what was found of links and passive joints.
 
         Raises
         ------
         InputError
             As `stated_mechanism`.
         """
-        return self.stated_mechanism if self.model.inertia is None else self.model.inertia.of(self.stated_mechanism)
+        stated = self.stated_mechanism
+        return self.model.passive.of(stated if self.model.inertia is None else self.model.inertia.of(stated))
 
     @cached_property
     def stated_mechanism(self) -> Mechanism:
@@ -102,6 +104,11 @@ class Calibration(CalibrationContent):
         if self.model.transmission:
             with about_file(f"{self.folder / 'calibration.toml'}: model.transmission"):
                 mechanism = replace(mechanism, transmission=Transmission.of_pairs(mechanism.names, self.model.transmission))
+        if self.model.passive.classes:
+            with about_file(f"{self.folder / 'calibration.toml'}: model.passive"):
+                if (chain := self.model.passive.of(mechanism).chain) is None:
+                    raise InputError(f"{self.arm} is no closed chain")
+                check_classes(chain.whole, chain.classes)
         for name in self.joints:
             if name not in mechanism.names:
                 raise InputError(f"{path}: {unknown_name('joint', name, mechanism.names)}; the calibration has it")
@@ -112,10 +119,10 @@ class Calibration(CalibrationContent):
         return mechanism
 
     def with_inertia(self, arm: Mechanism) -> Mechanism:
-        """The same arm, perhaps with another tool, of the inertia of links that was found, where it was."""
-        if self.model.inertia is None:
-            return arm
-        return changed(arm, inertial_parameters(self.mechanism) - inertial_parameters(self.stated_mechanism))
+        """The same arm, perhaps with another tool, with what was found of its links and passive joints."""
+        if self.model.inertia is not None:
+            arm = changed(arm, inertial_parameters(self.mechanism) - inertial_parameters(self.stated_mechanism))
+        return self.model.passive.of(arm)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.fit.arm.unknown_tool import UnknownTool
 from stribeck.ident.fit.inertia.identified_inertia import IdentifiedInertia
 from stribeck.ident.fit.inertia.motor_friction import NO_MOTORS, MotorFriction
+from stribeck.ident.fit.inertia.passive_friction import NO_PASSIVE, PassiveFriction
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class Model:
         Of the links, tools among them, in place of the file's.
     transmission : mapping of str to mapping of str to float
         Motors that move several joints, and how: motor -> joint -> ratio.
+    passive : PassiveFriction
+        Friction of a closed chain's joints without a drive, which its drives feel.
     """
 
     file: str
@@ -37,6 +40,7 @@ class Model:
     unknown_tool: UnknownTool = field(default_factory=UnknownTool)
     inertia: IdentifiedInertia | None = None
     transmission: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    passive: PassiveFriction = NO_PASSIVE
 
 
 @dataclass(frozen=True)

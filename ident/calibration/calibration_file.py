@@ -12,6 +12,7 @@ from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import InputError, command
 from stribeck.ident.fit.inertia.identified_inertia import IdentifiedInertia
 from stribeck.ident.fit.inertia.motor_friction import MotorFriction, RubbingMotor
+from stribeck.ident.fit.inertia.passive_friction import RubbingJoints
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.toml_tables import parse_table, read_toml, upgrade
 from stribeck.ident.whole_files import write_whole
@@ -74,6 +75,11 @@ def _document(calibration: CalibrationContent) -> tomlkit.TOMLDocument:
         document["model"]["inertia"] = _inertia_table(model.inertia)
     if model.transmission:
         document["model"]["transmission"] = {name: _inline(row) for name, row in model.transmission.items()}
+    if model.passive.classes:
+        passive = tomlkit.table(is_super_table=True)
+        for name, rubbing in model.passive.classes.items():
+            passive[name] = _passive_table(rubbing)
+        document["model"]["passive"] = passive
     document["fit"] = _rounded(calibration.fit)
     joints = tomlkit.table(is_super_table=True)
     for name, joint in calibration.joints.items():
@@ -93,6 +99,18 @@ def _motor_table(motor: RubbingMotor) -> Any:
     table["velocity_range"] = _rounded(motor.velocity_range)
     parameters.update(_parameters(motor.parameters))
     table["parameters"] = parameters
+    return table
+
+
+def _passive_table(joints: RubbingJoints) -> Any:
+    table = tomlkit.table()
+    table["joints"], table["load"] = list(joints.joints), joints.load
+    if joints.friction:
+        table["friction"] = _inline(joints.friction)
+    if joints.parameters:
+        parameters = tomlkit.table()
+        parameters.update(_parameters(joints.parameters))
+        table["parameters"] = parameters
     return table
 
 

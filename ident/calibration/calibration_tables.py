@@ -16,6 +16,7 @@ from stribeck.ident.fit.arm.unknown_tool import MASS, TOOL_PARAMETERS, UnknownTo
 from stribeck.ident.fit.fit_result import Candidate
 from stribeck.ident.fit.inertia.identified_inertia import IdentifiedInertia, LinkBody
 from stribeck.ident.fit.inertia.motor_friction import INERTIA, RubbingMotor
+from stribeck.ident.fit.inertia.passive_friction import PassiveFriction, RubbingJoints
 from stribeck.ident.fit.joint.directions import DIFFERENCES
 from stribeck.ident.laws.law_table import is_law, law_named, law_names
 from stribeck.ident.laws.load_components import components_of
@@ -85,7 +86,7 @@ class _UnknownToolTable(BaseModel):
 
 class _LinkTable(BaseModel):
     model_config = _STRICT
-    mass: PositiveFloat
+    mass: NonNegativeFloat
     com: Vector
     inertia: tuple[float, float, float, float, float, float]
 
@@ -104,6 +105,19 @@ class _InertiaTable(BaseModel):
         return IdentifiedInertia(self.deviation, self.constants, links, told)
 
 
+class _PassiveTable(BaseModel):
+    model_config = _STRICT
+    joints: Annotated[tuple[str, ...], Key(min_length=1)]
+    load: Literal["none", "torque", "bending", "radial", "axial", "normal"]
+    friction: dict[str, NonNegativeFloat] = {}
+    parameters: dict[str, ParameterTable] = {}
+
+    def joints_of(self) -> RubbingJoints:
+        """The joints."""
+        return RubbingJoints(self.joints, self.load, {name: Parameter(**vars(table)) for name, table in self.parameters.items()},
+                             self.friction)
+
+
 class _ModelTable(BaseModel):
     model_config = _STRICT
     file: str
@@ -113,11 +127,13 @@ class _ModelTable(BaseModel):
     unknown_tool: _UnknownToolTable = _UnknownToolTable()
     inertia: _InertiaTable | None = None
     transmission: dict[str, dict[str, float]] = {}
+    passive: dict[str, _PassiveTable] = {}
 
     def model(self) -> Model:
         """The model."""
         return Model(self.file, self.sha256, self.gravity, self.tool, self.unknown_tool.unknown_tool(),
-                     None if self.inertia is None else self.inertia.inertia(), self.transmission)
+                     None if self.inertia is None else self.inertia.inertia(), self.transmission,
+                     PassiveFriction({name: table.joints_of() for name, table in self.passive.items()}))
 
 
 class _RunTable(BaseModel):

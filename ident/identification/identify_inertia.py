@@ -6,17 +6,19 @@ from functools import partial
 
 import numpy as np
 
-from stribeck.ident.errors import InputError
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.inertia.even_parts import LoadDoubts, fit_first_moments
+from stribeck.ident.fit.inertia.fit_inertia import contradicted, coupled_motors, fit_inertia, unknown_passive
 from stribeck.ident.fit.inertia.identified_inertia import identified
-from stribeck.ident.fit.inertia.inertial_fit import InertialFit, contradicted, coupled_motors, fit_inertia
+from stribeck.ident.fit.inertia.inertial_fit import InertialFit
 from stribeck.ident.fit.inertia.odd_parts import OddParts, fit_motor_friction
+from stribeck.ident.fit.inertia.passive_friction import NO_PASSIVE, PassiveFriction
 from stribeck.ident.fit.joint.model_doubt import Doubts, ModelDoubt
 from stribeck.ident.identification.choose_runs import ChosenRuns
 from stribeck.ident.identification.reduce_runs import ReducedRuns
 from stribeck.ident.log.finding import Finding
 from stribeck.ident.log.signal_checks import dead_torques, unrecorded_torques
+from stribeck.ident.model.mechanism import Mechanism
 
 
 @dataclass(frozen=True)
@@ -31,11 +33,14 @@ class SoughtInertia:
         What it leaves open of the torque of each joint that moves, see `Doubts`.
     findings : tuple of Finding
         What there is to say of it.
+    passive : PassiveFriction
+        Friction of a closed chain's joints without a drive, where it was sought.
     """
 
     fit: InertialFit | None = None
     doubts: Mapping[str, Doubts] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
+    passive: PassiveFriction = NO_PASSIVE
 
 
 TRUSTED = SoughtInertia()
@@ -44,12 +49,7 @@ TRUSTED = SoughtInertia()
 def identify_inertia(chosen: ChosenRuns, reduced: ReducedRuns) -> tuple[ReducedRuns, SoughtInertia]:
     """The runs with models of the inertia that was found, where one was sought."""
     wish = reduced.options.inertia
-    if reduced.mechanism.chain is not None:
-        if wish == "fit":
-            raise InputError(f"inertia = \"fit\": {reduced.mechanism.name} is a closed chain, the inertia of whose links is not "
-                             "identified yet; take \"trust\", which takes the masses that its model states")
-        return reduced, TRUSTED
-    trusts = wish == "trust" and reduced.mechanism.transmission is None
+    trusts = wish == "trust" and reduced.mechanism.transmission is None and not _unknown(reduced.mechanism)
     if trusts or reduced.options.motion == "joint":
         return reduced, TRUSTED
     if reduced.options.motion == "none":
@@ -57,15 +57,22 @@ def identify_inertia(chosen: ChosenRuns, reduced: ReducedRuns) -> tuple[ReducedR
     log = reduced.log(chosen.runs, reduced.mechanisms)
     dead = {name for run in chosen.runs for name in (*dead_torques(run), *unrecorded_torques(run))}
     joints = [name for name in reduced.mechanism.names if name not in dead]
-    of_links = wish == "fit" or (wish == "auto" and contradicted(log, reduced.mechanism, joints))
-    if not of_links and coupled_motors(log, reduced.mechanism, joints) is None:
+    of_links = wish == "fit" or (wish == "auto" and contradicted(
+        log, reduced.mechanism, joints, reduced.options.law, reduced.options.load))
+    passive = unknown_passive(log, reduced.mechanism)
+    if not of_links and passive is None and coupled_motors(log, reduced.mechanism, joints) is None:
         return reduced, replace(TRUSTED, findings=_sums(reduced))
-    fit, equations = fit_inertia(log, reduced.mechanism, joints, of_links, reduced.options.law)
+    fit, equations = fit_inertia(log, reduced.mechanism, joints, of_links, reduced.options.law, reduced.options.load)
     doubts = {name: partial(equations.doubt, fit, name) for name in equations.motions}
     why = "the torques contradict the model's masses" if wish == "auto" else "the links' inertia was fitted to the torques"
     said = (_said(fit, why),) if of_links else ()
     found = replace(reduced, mechanisms=tuple(map(fit.model, reduced.mechanisms)), motors=fit.motors)
-    return found, SoughtInertia(fit if of_links else None, doubts, (*said, *_sums(found)))
+    return found, SoughtInertia(fit if of_links else None, doubts, (*said, *_sums(found)), fit.passive)
+
+
+def _unknown(mechanism: Mechanism) -> bool:
+    """Whether the friction of joints without a drive is sought."""
+    return mechanism.chain is not None and any(not one.stated for one in mechanism.chain.classes)
 
 
 def _by_round_trips(chosen: ChosenRuns, reduced: ReducedRuns) -> tuple[ReducedRuns, SoughtInertia]:

@@ -12,6 +12,7 @@ from stribeck.ident.calibration.calibration_content import Model
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.fit.arm.unknown_tool import UnknownTool
 from stribeck.ident.fit.inertia.identified_inertia import IdentifiedInertia, identified
+from stribeck.ident.fit.inertia.passive_friction import PassiveFriction, stated_friction
 from stribeck.ident.fit.joint.fit_joint import JointFit
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identification.choose_runs import ChosenRuns
@@ -31,13 +32,14 @@ def make_calibration(chosen: ChosenRuns, reduced: ReducedRuns, judged: JudgedJoi
     """The calibration, with what holds joints at rest beside what slides."""
     made = _calibration(chosen.arm, chosen.runs, reduced.mechanism, judged.joints, reduced.options,
                         created or datetime.fromisoformat(chosen.runs[-1].record["start"]), reduced.tool.unknown,
-                        None if inertia.fit is None else identified(inertia.fit))
+                        None if inertia.fit is None else identified(inertia.fit), inertia.passive)
     made = replace(made, motors=reduced.motors)
     return _with_breakaway(made, chosen, reduced.mechanism)
 
 
 def _calibration(arm: ArmFile, runs: Sequence[Run], mechanism: Mechanism, joints: dict[str, JointFit], options: Options,
-                 created: datetime, unknown: UnknownTool, inertia: IdentifiedInertia | None) -> Calibration:
+                 created: datetime, unknown: UnknownTool, inertia: IdentifiedInertia | None,
+                 passive: PassiveFriction) -> Calibration:
     seeds = [run.record.get("seed") for run in runs if run.record.get("seed") is not None]
     general, labels = options.motion != "none", {run.label for run in runs}
     fit = {"law": options.law, "load": options.load,
@@ -57,7 +59,8 @@ def _calibration(arm: ArmFile, runs: Sequence[Run], mechanism: Mechanism, joints
         tuple({"path": run.label, "sha256": run.sha256, **({} if run.arm.tool == arm.tool else {"tool": asdict(run.arm.tool)}),
                **({"continues": before} if (before := run.record.get("continues")) in labels else {})} for run in runs),
         Model(arm.model.name, file_sha256(arm.model), arm.gravity, arm.tool, unknown, inertia,
-              {} if mechanism.transmission is None else mechanism.transmission.pairs), fit,
+              {} if mechanism.transmission is None else mechanism.transmission.pairs,
+              PassiveFriction({**stated_friction(mechanism).classes, **passive.classes})), fit,
         {name: _joint_calibration(joint, mechanism, name) for name, joint in joints.items()}, arm.model.parent)
 
 

@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stribeck.ident.arrays import Array
-from stribeck.ident.model.mechanism import Mechanism
-from stribeck.ident.model.regressor import inertial_names, torque_regressor
+from stribeck.ident.model.mechanism import Chain, Mechanism
+from stribeck.ident.model.regressor import inertial_names, of_bodies, torque_regressor
 
 _STATES = 40            # random ones a link
-_SMALL = 1e-9           # of a column that is left of a combination of others; also of coefficients
+_SMALL = 1e-9           # of a column that is left of a combination of others
+_ROUNDED = 1e-7         # of a coefficient that is none
+_PARTS, _WORSE = (0.5, 0.2, 0.1, 0.05), 3.0      # of a way from zero, and times the condition number there, in a closed chain
 _TURN, _SLIDE, _FAST, _PULL = np.pi, 0.5, 2.0, 5.0      # ranges of positions, velocities and accelerations
 
 
@@ -48,19 +50,19 @@ def base_parameters(mechanism: Mechanism, still: bool = False) -> BaseParameters
     Parameters
     ----------
     mechanism : Mechanism
-        The tree; its masses and inertias are not used.
+        The tree, or driven joints; masses and inertias are not used.
     still : bool
         Of gravity alone, as constant speeds that are slow show it.
     """
     Y = _random_rows(mechanism, still)
     length = np.linalg.norm(Y, axis=0)
-    seen = np.flatnonzero(length > _SMALL * length.max())
+    seen = np.flatnonzero((length > _SMALL * length.max()) & of_bodies(mechanism))
     R = np.asarray(np.linalg.qr(Y[:, seen] / length[seen])[1])
     independent = _independent(R)
     beta = np.linalg.solve(R[:len(independent), independent], R[:len(independent)]) if len(independent) else R[:0]
     combination = np.zeros((len(independent), Y.shape[1]))
     combination[:, seen] = beta * length[seen] / length[seen][independent][:, None]
-    combination[np.abs(combination) < _SMALL] = 0.0
+    combination[np.abs(combination) < _ROUNDED] = 0.0
     names = inertial_names(mechanism)
     return BaseParameters(seen[independent], combination, tuple(_name(row, names) for row in combination))
 
@@ -85,11 +87,25 @@ def _independent(R: Array) -> NDArray[np.int_]:
 def _random_rows(mechanism: Mechanism, still: bool) -> Array:
     """Regressor of random states, shape (states n, 10 n)."""
     rng = np.random.default_rng(0)
-    shape = (_STATES * mechanism.tree.n, mechanism.n)
+    shape = (_STATES * mechanism.link_tree.n, mechanism.n)
     q = rng.uniform(-1.0, 1.0, shape) * np.where(mechanism.prismatic, _SLIDE, _TURN)
+    if mechanism.chain is not None:
+        q = _regular(mechanism.chain, q)
+        shape = q.shape
     dq, ddq = (None, None) if still else (rng.uniform(-_FAST, _FAST, shape), rng.uniform(-_PULL, _PULL, shape))
     Y = torque_regressor(mechanism, q, dq, ddq)
     return Y.reshape(-1, Y.shape[-1])
+
+
+def _regular(chain: Chain, q: Array) -> Array:
+    """Postures on the ways from zero to others that are in reach and well away from singular ones, shape (K, n)."""
+    home = np.zeros((1, q.shape[1]))
+    worst = _WORSE * float(chain.condition(home, home)[0])
+    found = np.zeros((0, q.shape[1]))
+    for part in _PARTS:
+        near = chain.condition(np.zeros_like(q), part * q) < worst
+        found, q = np.vstack((found, part * q[near])), q[~near]
+    return found
 
 
 def _name(row: Array, names: tuple[str, ...]) -> str:

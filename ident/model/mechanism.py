@@ -1,6 +1,6 @@
 """The rigid-body model in natural coordinates: a tree of revolute and prismatic joints, closed by cut joints."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Protocol
@@ -173,8 +173,33 @@ class Follower:
     inertia: Array
 
 
+@dataclass(frozen=True)
+class PassiveJoints:
+    """Joints of a closed chain that have no drive and are alike: what is known of their friction.
+
+    Attributes
+    ----------
+    name : str
+        What messages call them.
+    joints : tuple of str
+        Joints of one axis; or spherical and universal joints, and spherical closures.
+    load : str
+        That the friction of joints of one axis grows with.
+    values : mapping of str to float
+        Parameters of their friction; those left out are zero.
+    stated : bool
+        Whether the arm file states their friction; else it is to be identified.
+    """
+
+    name: str
+    joints: tuple[str, ...]
+    load: str = "radial"
+    values: Mapping[str, float] = field(default_factory=dict)
+    stated: bool = False
+
+
 class Chain(Protocol):
-    """What a closed chain answers for its driven joints (`chains.driven_joints`); gravity and bearings are those of `driven`."""
+    """What a closed chain answers for its driven joints (`driven.driven_joints`); gravity and bearings are those of `driven`."""
 
     @property
     def whole(self) -> "Mechanism":
@@ -190,6 +215,19 @@ class Chain(Protocol):
     def loads(self, driven: "Mechanism", q: ArrayLike, dq: ArrayLike | None, ddq: ArrayLike | None,
               external: ArrayLike | None) -> JointLoads:
         """As `joint_loads`; external forces act on the links of the whole chain."""
+
+    def regressor(self, driven: "Mechanism", q: ArrayLike, dq: ArrayLike | None, ddq: ArrayLike | None) -> Array:
+        """As `torque_regressor`, by the parameters of the links of the whole chain."""
+
+    @property
+    def classes(self) -> tuple[PassiveJoints, ...]:
+        """Joints without a drive whose friction is known or sought."""
+
+    def with_classes(self, classes: Sequence[PassiveJoints]) -> "Chain":
+        """The same chain with other friction of these."""
+
+    def with_bodies(self, mass: Array, com: Array, inertia: Array) -> "Chain":
+        """The same chain with other links."""
 
     def condition(self, start: Array, target: Array) -> Array:
         """Greatest condition number of the passive joints' Jacobian on straight ways start -> target, (K, n) each, shape (K,).
@@ -319,6 +357,11 @@ class Mechanism:
     def weightless(self) -> "Mechanism":
         """The same mechanism without gravity."""
         return replace(self, gravity=np.zeros(3))
+
+    @cached_property
+    def link_tree(self) -> "Mechanism":
+        """The tree of all links whose inertia torques depend on: followers', and those of a chain that the joints move."""
+        return self.tree if self.chain is None else replace(self.chain.whole, closures=())
 
     @cached_property
     def tree(self) -> "Mechanism":

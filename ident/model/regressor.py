@@ -12,7 +12,7 @@ Atkeson, An and Hollerbach, Int. J. Robotics Research 5 (1986) 101).
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.model.dynamics import with_followers
@@ -27,18 +27,29 @@ def inertial_parameters(mechanism: Mechanism) -> Array:
     """Parameters of all links that torques are linear in, shape (10 n): those of each link in the order of `INERTIAL`.
 
     Mass [kg], first moment [kg·m] and inertia [kg·m²] about the joint's origin, in link axes (natural coordinates); links of
-    followers behind the others.
+    followers behind the others; of driven joints all links of their chain.
     """
-    tree = mechanism.tree
+    tree = mechanism.link_tree
     h = tree.mass[:, None] * tree.com
     about = tree.inertia + np.einsum("j,jab->jab", tree.mass, _steiner(tree.com))
     rows, columns = np.triu_indices(3)
     return np.asarray(np.column_stack((tree.mass, h, about[:, rows, columns])).ravel())
 
 
+def of_bodies(mechanism: Mechanism) -> NDArray[np.bool_]:
+    """Which parameters are those of bodies, shape (10 n,).
+
+    A chain has links without mass and inertia inside joints of several axes; in an open chain such a link is one whose mass the
+    file leaves out.
+    """
+    tree = mechanism.link_tree
+    bodies = np.ones(tree.n, dtype=bool) if mechanism.chain is None else (tree.mass > 0.0) | tree.inertia.any(axis=(1, 2))
+    return np.repeat(bodies, PER_LINK)
+
+
 def changed(mechanism: Mechanism, change: Array) -> Mechanism:
     """A mechanism of the same links, perhaps with another tool, whose inertial parameters differ by so much, shape (10 n,)."""
-    tree = mechanism.tree
+    tree = mechanism.link_tree
     theta = (inertial_parameters(tree) + change).reshape(-1, PER_LINK)
     mass = theta[:, 0]
     com = np.divide(theta[:, 1:4], mass[:, None], out=np.zeros((len(mass), 3)), where=mass[:, None] > 0.0)
@@ -49,7 +60,11 @@ def changed(mechanism: Mechanism, change: Array) -> Mechanism:
 
 
 def with_bodies(mechanism: Mechanism, mass: Array, com: Array, inertia: Array) -> Mechanism:
-    """A mechanism with other masses (n,), centres of mass (n, 3) and inertias about them (n, 3, 3), followers' last."""
+    """A mechanism with other masses (n,), centres of mass (n, 3) and inertias about them (n, 3, 3) of its `link_tree`."""
+    if mechanism.chain is not None:
+        own = list(mechanism.chain.whole.active)
+        return replace(mechanism, mass=mass[own], com=com[own], inertia=inertia[own],
+                       chain=mechanism.chain.with_bodies(mass, com, inertia))
     n = mechanism.n
     followers = tuple(replace(one, mass=float(mass[n + k]), com=com[n + k], inertia=inertia[n + k])
                       for k, one in enumerate(mechanism.followers))
@@ -58,7 +73,7 @@ def with_bodies(mechanism: Mechanism, mass: Array, com: Array, inertia: Array) -
 
 def inertial_names(mechanism: Mechanism) -> tuple[str, ...]:
     """Names of the parameters, "joint.m" to "joint.Izz", by the joints that carry the links."""
-    return tuple(f"{name}.{key}" for name in mechanism.tree.names for key in INERTIAL)
+    return tuple(f"{name}.{key}" for name in mechanism.link_tree.names for key in INERTIAL)
 
 
 def torque_regressor(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None, ddq: ArrayLike | None = None) -> Array:
@@ -74,15 +89,18 @@ def torque_regressor(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = 
     Returns
     -------
     ndarray, shape (N, n, 10 n)
-        ``regressor @ inertial_parameters(mechanism)`` is `inverse_dynamics`. Samples lie next to each other in memory.
+        ``regressor @ inertial_parameters(mechanism)`` is `inverse_dynamics`. Samples lie next to each other in memory. Driven
+        joints of a closed chain have columns for all its links.
 
     Raises
     ------
     InputError
         If a shape does not fit the mechanism or a value is not finite.
     ModelError
-        If the mechanism is a closed chain.
+        If the mechanism is a closed chain; its driven joints are not.
     """
+    if mechanism.chain is not None:
+        return mechanism.chain.regressor(mechanism, q, dq, ddq)
     refuse_closures(mechanism)
     tree, q, dq, ddq = with_followers(mechanism, q, dq, ddq)
     out = np.zeros((mechanism.n, PER_LINK * tree.n, len(q)))

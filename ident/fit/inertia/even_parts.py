@@ -102,5 +102,5 @@ class LoadDoubts:
             return ModelDoubt.none(len(self.points))
         j, load = self.mechanism.names.index(self.joint), self.points[friction.load].to_numpy(dtype=float)
         growth = Friction(friction.law, friction.load, friction.values).growth(self.points["speed"].to_numpy(dtype=float), load)
-        slopes = slopes_of_loads(self.mechanism, self.fit.prior, self.q, self.dq)[friction.load][:, j]
+        slopes = slopes_of_loads(self.mechanism, self.fit.shared, self.q, self.dq)[friction.load][:, j]
         return self.fit.doubt("", growth[:, None] * slopes, float(np.std(friction.residual)))

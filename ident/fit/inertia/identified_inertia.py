@@ -78,9 +78,9 @@ class IdentifiedInertia:
         InputError
             If the model has a link that is none of these.
         """
-        if missing := set(mechanism.tree.names) - set(self.links):
+        if missing := set(mechanism.link_tree.names) - set(self.links):
             raise InputError(f"{mechanism.name}: the identified inertia has no link of joint {', '.join(sorted(missing))}")
-        bodies = [self.links[name] for name in mechanism.tree.names]
+        bodies = [self.links[name] for name in mechanism.link_tree.names]
         mass, com = np.array([one.mass for one in bodies]), np.array([one.com for one in bodies])
         inertia = np.array([[[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]] for xx, yy, zz, xy, xz, yz in
                             (one.inertia for one in bodies)])
@@ -90,7 +90,7 @@ class IdentifiedInertia:
 def identified(fit: InertialFit) -> IdentifiedInertia:
     """What was found, about the model that it was fitted to."""
     mechanism = fit.model(fit.prior.mechanism)
-    tree = mechanism.tree
+    tree = mechanism.link_tree
     links = {name: LinkBody(float(tree.mass[j]), _three(tree.com[j]), _six(tree.inertia[j])) for j, name in enumerate(tree.names)}
     return IdentifiedInertia(fit.scatter.of_masses, fit.scatter.constants, links, _combinations(fit, inertial_parameters(tree)))
 

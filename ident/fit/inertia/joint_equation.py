@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 
 from stribeck.ident.arrays import Array
-from stribeck.ident.fit.inertia.link_prior import LinkPrior
+from stribeck.ident.fit.inertia.echoes import compensated
 from stribeck.ident.fit.inertia.shared import Shared
 from stribeck.ident.fit.intervals import following, spread
 from stribeck.ident.fit.joint.general_motion import check_sign, motion_data
@@ -29,9 +29,9 @@ _LOADS = ("torque", "bending", "normal")        # and by which load it may grow;
 _EVERY, _MOST = 0.4, 6000       # periods of the bandwidth, and samples at most, at which slopes of loads are known
 _BLOCK = 8192           # samples whose regressor is held at once
 _STEP = 1e-3            # of y and, as a part of its greatest, of a load, for slopes
-_UNSEEN = 1e-9          # part of the greatest column below which a direction is none
+_UNSEEN = 1e-9          # part of the greatest column below which a direction is none; of the torque, below which a load is
 _FEW = 12               # unknowns with which laws are searched at once
-_OPEN = 1.0             # deviation of y at first, while the data alone shall tell
+_OPEN = 0.3             # deviation of y while the data alone shall tell: friction is that of a model not far away
 
 
 @dataclass(frozen=True)
@@ -132,11 +132,11 @@ class LoadSlopes:
     slopes: Mapping[str, Array]
 
     @classmethod
-    def of(cls, log: Log, mechanism: Mechanism, prior: LinkPrior) -> "LoadSlopes":
+    def of(cls, log: Log, mechanism: Mechanism, shared: Shared) -> "LoadSlopes":
         """By differences about a model."""
         step = max(1, round(_EVERY / (log.bandwidth * log.dt)), sum(len(part.t) for part in log.stretches) // _MOST)
         parts = [[getattr(part, key)[::step] for part in log.stretches] for key in ("q", "dq", "ddq")]
-        slopes = slopes_of_loads(mechanism, prior, *map(np.concatenate, parts))
+        slopes = slopes_of_loads(mechanism, shared, *map(np.concatenate, parts))
         return cls(step, np.cumsum([0, *(len(part) for part in parts[0][:-1])]), slopes)
 
     def friction(self, motion: Motion, joint: int, friction: Friction) -> Array:
@@ -147,17 +147,26 @@ class LoadSlopes:
         return np.asarray(growth[:, None] * self.slopes[friction.load][self.first[stretch] + sample // self.step, joint])
 
 
-def slopes_of_loads(mechanism: Mechanism, prior: LinkPrior, q: Array, dq: Array, ddq: Array | None = None) -> dict[str, Array]:
-    """Loads of all joints per unit of y by differences, shape (N, n, k) each."""
-    slopes = {load: np.empty((len(q), mechanism.n, prior.directions.shape[1])) for load in LOADS}
-    for k, direction in enumerate(prior.directions.T):
-        up, down = (joint_loads(changed(mechanism, sign * _STEP * direction), q, dq, ddq) for sign in (1.0, -1.0))
-        for load, slope in slopes.items():
-            slope[:, :, k] = (up.get(load) - down.get(load)) / (2.0 * _STEP)
+def slopes_of_loads(mechanism: Mechanism, shared: Shared, q: Array, dq: Array, ddq: Array | None = None) -> dict[str, Array]:
+    """Loads of all joints per unit of each y that a model holds, by differences; shape (N, n, k) each."""
+    slopes = {load: np.zeros((len(q), mechanism.n, shared.modelled)) for load in LOADS}
+    for k, direction in enumerate(shared.prior.directions.T if shared.of_links else ()):
+        if direction.any():
+            up, down = (joint_loads(changed(mechanism, sign * _STEP * direction), q, dq, ddq) for sign in (1.0, -1.0))
+            for load, slope in slopes.items():
+                slope[:, :, k] = (up.get(load) - down.get(load)) / (2.0 * _STEP)
+    for slope in slopes.values():           # a link that left the plane of a closed chain would load it in unknown ways
+        np.nan_to_num(slope, copy=False)
+    if shared.passive is not None:
+        of_loads = shared.passive.slopes(
+            lambda one: np.stack([joint_loads(one, q, dq, ddq).get(load) for load in LOADS]), mechanism)
+        for load, found in zip(LOADS, of_loads, strict=True):
+            slopes[load][:, :, shared.links:] = found
     return slopes
 
 
-def informed(motion: Motion, slopes: Array, laws: Sequence[str], noise: Noise | None = None) -> Information:
+def informed(motion: Motion, slopes: Array, laws: Sequence[str], noise: Noise | None = None,
+             echoes: Array | None = None, load: str = "auto") -> Information:
     """What a joint's general motion tells of y about the model of its motion, its torque constant last.
 
     Friction may differ between the directions and wave with position, too, which inertia shall not be blamed for.
@@ -172,6 +181,10 @@ def informed(motion: Motion, slopes: Array, laws: Sequence[str], noise: Noise | 
         What its friction may be, the simplest first.
     noise : Noise, optional
         By which the misfit is measured; default what is found.
+    echoes : ndarray, shape (R, N, k + 1), optional
+        What noise of positions changes slopes by, and last the model's torque, each time that it is drawn.
+    load : str
+        With which friction grows, where that was asked for.
 
     Raises
     ------
@@ -184,11 +197,11 @@ def informed(motion: Motion, slopes: Array, laws: Sequence[str], noise: Noise | 
     if not motion.prismatic:
         beside += [np.sign(motion.dq) * wave(turns * motion.q) for wave, turns in product((np.sin, np.cos), (1, 2))]
     base = replace(base, nuisance={**base.nuisance, **{f"beside_{k}": motion.view(values) for k, values in enumerate(beside)}})
-    return told(base, motion.loads, np.column_stack((slopes, motion.view(motion.rigid))), laws, noise)
+    return told(base, motion.loads, np.column_stack((slopes, motion.view(motion.rigid))), laws, noise, echoes, load)
 
 
 def told(base: FitPoints, loads: Mapping[str, Array], slopes: Array, laws: Sequence[str],
-         noise: Noise | None = None) -> Information:
+         noise: Noise | None = None, echoes: Array | None = None, load: str = "auto") -> Information:
     """What points of a joint tell of y, whatever its friction is.
 
     Parameters
@@ -196,18 +209,23 @@ def told(base: FitPoints, loads: Mapping[str, Array], slopes: Array, laws: Seque
     base : FitPoints
         Of the joint.
     loads : mapping of str to ndarray
-        That its friction may grow with; some that are not finite do not count.
+        That its friction may grow with; some that are not finite, or nothing, do not count.
     slopes : ndarray, shape (N, k)
         Torque per unit of y.
     laws : sequence of str
         What its friction may be, the simplest first.
     noise : Noise, optional
         By which the misfit is measured; default what is found.
+    echoes : ndarray, shape (R, N, k), optional
+        What of the slopes is noise, see `informed`.
+    load : str
+        With which friction grows, where that was asked for.
     """
     seen = np.flatnonzero(np.abs(slopes).max(axis=0) > _UNSEEN * max(float(np.abs(slopes).max()), 1e-300))
     columns = {f"y_{k}": slopes[:, k] for k in seen}
-    offered = {load: values for load, values in loads.items() if load in _LOADS and np.isfinite(values).all()}
-    load, best = _best(base, offered, columns, laws, noise)
+    offered = {name: values for name, values in loads.items()
+               if name in _LOADS and np.isfinite(values).all() and np.abs(values).max() > _UNSEEN * np.abs(base.tau).max()}
+    load, best = _best(base, {load: offered[load]} if load in offered else offered, columns, laws, noise)
     points, law, names = best.whole.data, best.whole.law, tuple(best.values)
     at = [names.index(name) for name in columns]
     own = [k for k, name in enumerate(names) if name not in columns and (name in law.nonlinear or name in points.nuisance
@@ -224,8 +242,13 @@ def told(base: FitPoints, loads: Mapping[str, Array], slopes: Array, laws: Seque
     grid = {name: np.array([best.values[name]]) for name in law.nonlinear}
     misfit = float(Moments.of(points, law, grid).solve(noise or best.noise).misfit[0])
     out = Information(np.zeros((slopes.shape[1],) * 2), np.zeros(slopes.shape[1]), friction, best.noise, misfit)
+    moment = moment + matrix @ found
+    if echoes is not None:
+        rows = [best.noise.of_points(base.group).whiten(echo[:, seen], base.group) for echo in echoes]
+        of_noise = np.mean([one.T @ one for one in rows], axis=0)
+        matrix, moment = compensated(matrix, moment, of_noise, of_noise[:, -1])
     out.matrix[np.ix_(seen, seen)] = matrix / wider
-    out.moment[seen] = (moment + matrix @ found) / wider
+    out.moment[seen] = moment / wider
     return out
 
 

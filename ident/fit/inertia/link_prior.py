@@ -26,7 +26,7 @@ from scipy.linalg import block_diag
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.model.mechanism import Mechanism
-from stribeck.ident.model.regressor import PER_LINK, inertial_parameters
+from stribeck.ident.model.regressor import PER_LINK, inertial_parameters, of_bodies
 
 _LIGHTEST = 1e-3        # of the arm's mass: a link counts as that heavy at least,
 _SMALLEST = 5e-3        # and as wide as that: root of its second moment about the centre of mass over its mass [m]
@@ -74,7 +74,7 @@ class LinkPrior:
     @cached_property
     def _roots(self) -> list[Array]:
         """C of each link."""
-        tree = self.mechanism.tree
+        tree = self.mechanism.link_tree
         least = _LIGHTEST * float(tree.mass.sum())
         roots = []
         for theta in inertial_parameters(tree).reshape(-1, PER_LINK):
@@ -96,8 +96,9 @@ class LinkPrior:
 
     @cached_property
     def directions(self) -> Array:
-        """Change of the parameters per unit of y, shape (10 n, 10 n)."""
-        return np.asarray(block_diag(*(np.column_stack([_parameters(C @ E @ C.T) for E in _BASIS]) for C in self._roots)))
+        """Change of the parameters per unit of y, shape (10 n, 10 n); none of links that are no bodies."""
+        steps = block_diag(*(np.column_stack([_parameters(C @ E @ C.T) for E in _BASIS]) for C in self._roots))
+        return np.asarray(steps * of_bodies(self.mechanism))
 
     def theta(self, y: Array) -> Array:
         """Inertial parameters at y, shape (10 n,)."""

@@ -130,7 +130,7 @@ class MotionInformation:
     @cached_property
     def _root(self) -> Array:
         """Root of the prior covariance of the base parameters, shape (b, b)."""
-        links = self.mechanism.tree.n
+        links = self.mechanism.link_tree.n
         spread = self.base.combination @ LinkPrior(self.mechanism).directions @ _MODEL.root(links)
         covariance = spread @ spread.T
         scale = np.sqrt(np.diag(covariance))

@@ -1,4 +1,7 @@
-"""What torques of several joints have in common: the inertia of links, and friction of motors that move several joints."""
+"""What torques of several joints have in common: the inertia of links, and friction of more than one joint or of none of them.
+
+That is friction of motors that move several joints, and of joints of a closed chain that have no drive.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -9,13 +12,15 @@ from scipy.optimize import lsq_linear
 from stribeck.ident.arrays import Array
 from stribeck.ident.fit.inertia.coupled_motors import CoupledMotors
 from stribeck.ident.fit.inertia.link_prior import LinkPrior, Scatter
+from stribeck.ident.fit.inertia.unknown_passive import UnknownPassive
+from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.mechanism import Mechanism
-from stribeck.ident.model.regressor import PER_LINK, torque_regressor
+from stribeck.ident.model.regressor import PER_LINK, changed, torque_regressor
 
 
 @dataclass(frozen=True)
 class Shared:
-    """The unknowns y of the torques of an arm, links first.
+    """The unknowns y of the torques of an arm: those of links, then of joints without a drive, then of motors.
 
     Attributes
     ----------
@@ -25,11 +30,14 @@ class Shared:
         Whether links are unknown; else they are the model's.
     motors : CoupledMotors, optional
         Motors whose friction is unknown.
+    passive : UnknownPassive, optional
+        Joints without a drive whose friction is unknown.
     """
 
     prior: LinkPrior
     of_links: bool = True
     motors: CoupledMotors | None = None
+    passive: UnknownPassive | None = None
 
     @property
     def links(self) -> int:
@@ -39,23 +47,44 @@ class Shared:
     @property
     def count(self) -> int:
         """How many there are."""
-        return self.links + (0 if self.motors is None else self.motors.count)
+        return self.modelled + (0 if self.motors is None else self.motors.count)
+
+    @property
+    def modelled(self) -> int:
+        """How many of them a model of the arm holds: all but those of motors."""
+        return self.links + (0 if self.passive is None else self.passive.count)
+
+    @property
+    def bounds(self) -> tuple[Array, Array]:
+        """Least and greatest values of all but those of links: friction is not negative."""
+        own = [] if self.passive is None else [(np.zeros(self.passive.count), np.full(self.passive.count, np.inf))]
+        own += [] if self.motors is None else [self.motors.bounds]
+        least, most = zip(*own, strict=True)
+        return np.concatenate(least), np.concatenate(most)
+
+    def model(self, mechanism: Mechanism, y: Array) -> Mechanism:
+        """A mechanism of the same links and joints, perhaps with another tool, at y."""
+        if self.of_links:
+            mechanism = changed(mechanism, self.prior.directions @ y[:self.links])
+        return mechanism if self.passive is None else self.passive.at(mechanism, y[self.links:self.modelled])
 
     def slopes(self, mechanism: Mechanism, q: Array, dq: Array, ddq: Array) -> Array:
         """Torque of each joint of a model per unit of y, shape (N, n, k)."""
-        parts = []
+        parts = [np.zeros((len(q), mechanism.n, 0))]
         if self.of_links:
             parts.append(torque_regressor(mechanism, q, dq, ddq) @ self.prior.directions)
+        if self.passive is not None:
+            parts.append(self.passive.slopes(lambda one: inverse_dynamics(one, q, dq, ddq), mechanism))
         if self.motors is not None:
             parts.append(self.motors.slopes(dq, ddq))
         return np.concatenate(parts, axis=2)
 
     def at(self, y: Array) -> "Shared":
         """The same with slopes of the motors' torque about y, shape (k,)."""
-        return self if self.motors is None else replace(self, motors=self.motors.at(y[self.links:]))
+        return self if self.motors is None else replace(self, motors=self.motors.at(y[self.modelled:]))
 
     def root(self, scatter: Scatter) -> Array:
-        """Root of the covariance of y near the model, shape (k, k); of a motor's friction next to nothing is known beforehand."""
+        """Root of the covariance of y near the model, shape (k, k); of friction next to nothing is known beforehand."""
         return np.asarray(block_diag(scatter.root(self.links // PER_LINK), np.eye(self.count - self.links)))
 
     def most_plausible(self, information: Array, moment: Array, scatter: Scatter) -> Array:
@@ -73,14 +102,14 @@ class Shared:
         own, other, y = slice(0, self.links), slice(self.links, None), np.zeros(self.count)
         if self.of_links:
             y[own] = self.prior.most_plausible(*self.of_links_alone(information, moment), scatter)
-        if self.motors is not None:
+        if self.count > self.links:
             root = np.linalg.cholesky(information[other, other] + np.eye(self.count - self.links))
             y[other] = lsq_linear(root.T, np.linalg.solve(root, moment[other] - information[other, own] @ y[own]),
-                                  self.motors.bounds).x
+                                  self.bounds).x
         return y
 
     def of_links_alone(self, information: Array, moment: Array) -> tuple[Array, Array]:
-        """Information and moment of the links' unknowns, whatever the motors' are."""
+        """Information and moment of the links' unknowns, whatever the others are."""
         own, other = slice(0, self.links), slice(self.links, None)
         cross = information[own, other] @ np.linalg.inv(information[other, other] + np.eye(self.count - self.links))
         return information[own, own] - cross @ information[other, own], moment[own] - cross @ moment[other]

@@ -9,7 +9,7 @@ import numpy as np
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import FitError, InputError
 from stribeck.ident.log.motion.low_pass import SETTLING, low_pass
-from stribeck.ident.log.motion.position_cutoff import POSITION, bandwidth_of, position_cutoff
+from stribeck.ident.log.motion.position_cutoff import POSITION, bandwidth_of, has_velocity, position_cutoff
 from stribeck.ident.log.run import Run
 from stribeck.ident.log.signal_checks import GAP, check_signals, check_time
 from stribeck.ident.model.dynamics import inverse_dynamics
@@ -83,13 +83,15 @@ def _by_model(mechanism: Mechanism, q: Array, dq: Array, ddq: Array) -> tuple[Ar
 class Log:
     """All stretches of one or several runs, sampled alike, `dt` [s] apart and filtered for a `bandwidth` [Hz].
 
-    Filtered positions, velocities and accelerations may show what happens so long before or after it happened: `blur` [s].
+    Positions, or velocities where these were recorded, are filtered for a `cutoff` [Hz]; they and accelerations may show what
+    happens so long before or after it happened: `blur` [s].
     """
 
     stretches: tuple[Stretch, ...]
     dt: float
     bandwidth: float
     blur: float
+    cutoff: float
 
 
 def filtered(runs: Sequence[Run], mechanisms: Sequence[Mechanism], bandwidth: float | None = None) -> Log:
@@ -120,7 +122,7 @@ def filtered(runs: Sequence[Run], mechanisms: Sequence[Mechanism], bandwidth: fl
     if np.any(np.abs(steps / dt - 1.0) > _SAME_RATE):
         raise InputError(f"samples come at {1.0 / steps.max():.4g} to {1.0 / steps.min():.4g} Hz; fit logs of one rate together")
     return Log(tuple(Stretch.of(run, mechanism, *found) for run, mechanism, found in parts), dt, bandwidth,
-               _DIFFERENCES * dt + _SETTLED / cutoff)
+               _DIFFERENCES * dt + _SETTLED / cutoff, cutoff)
 
 
 def _without_gaps(t: Array) -> list[slice]:
@@ -144,7 +146,7 @@ def _moved(run: Run, rows: slice, cutoff: float, bandwidth: float) -> tuple[Arra
         return None
     dt = float(t[1] - t[0])
     recorded = {name: np.column_stack([np.interp(t, run.t[rows], column) for column in run.signals[name][rows].T])
-                for name in ("q", "dq", "tau") if name in run.signals and (name != "dq" or np.isfinite(run.signals[name]).all())}
+                for name in ("q", "dq", "tau") if name in run.signals and (name != "dq" or has_velocity(run))}
     q = low_pass(recorded["q"], cutoff * dt)
     dq = low_pass(recorded["dq"], cutoff * dt) if "dq" in recorded else np.gradient(q, dt, axis=0)
     return t, q, dq, np.gradient(dq, dt, axis=0), recorded["tau"], _known(run.t[rows], t, _HOLE / bandwidth)

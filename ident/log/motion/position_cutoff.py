@@ -41,13 +41,13 @@ def _noise_seen(run: Run, cutoff: float) -> tuple[bool, bool]:
         step = encoder_step(x)
         if np.ptp(x) < REST_TOLERANCE + 20.0 * step:
             continue
-        recorded = run.signals["dq"][:_LOOKED, j] if "dq" in run.signals else np.array([np.nan])
-        if np.isfinite(recorded).all():
-            noise, raw = position_noise(recorded, 0.0), recorded
-            dq = low_pass(recorded, cutoff * dt)
+        noise = signal_noise(run, j)
+        if has_velocity(run):
+            raw = run.signals["dq"][:_LOOKED, j]
+            dq = low_pass(raw, cutoff * dt)
             gains = 1.0, 2.0 * np.pi * bandwidth / np.sqrt(3.0)
         else:
-            noise, raw = max(step / np.sqrt(12.0), position_noise(x, 0.0)), x
+            raw = x
             dq = np.gradient(low_pass(x, cutoff * dt), dt)
             gains = 2.0 * np.pi * cutoff / np.sqrt(3.0), (2.0 * np.pi * bandwidth) ** 2 / np.sqrt(5.0)
         passed = noise * np.array(gains) * np.sqrt(2.0 * dt * np.array([cutoff, bandwidth]))       # of white noise
@@ -57,6 +57,19 @@ def _noise_seen(run: Run, cutoff: float) -> tuple[bool, bool]:
         taken = (raw - low_pass(raw, cutoff * dt))[(inner := round(SETTLING / cutoff / dt)):-inner]      # but at the borders
         takes |= float(np.sqrt(np.mean(taken**2))) > _TAKES * noise if len(taken) else True
     return bool(shows), bool(takes)
+
+
+def has_velocity(run: Run) -> bool:
+    """Whether velocities are those that were recorded; else they are positions differentiated."""
+    return "dq" in run.signals and bool(np.isfinite(run.signals["dq"]).all())
+
+
+def signal_noise(run: Run, joint: int) -> float:
+    """Standard deviation of the noise of a joint's velocity where it was recorded [rad/s or m/s], else of its position."""
+    if has_velocity(run):
+        return position_noise(run.signals["dq"][:_LOOKED, joint], 0.0)
+    x = run.signals["q"][:_LOOKED, joint]
+    return max(encoder_step(x) / np.sqrt(12.0), position_noise(x, 0.0))
 
 
 def bandwidth_of(cutoff: float) -> float:

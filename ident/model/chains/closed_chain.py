@@ -179,8 +179,8 @@ class ForceBalance:
     def _internal(self) -> InternalForces:
         return InternalForces.of(self.branch, self.pose, self._jacobian)
 
-    def loads(self, torque: ArrayLike | None = None, external: ArrayLike | None = None) -> ClosedLoads:
-        """As `closed_loads`."""
+    def loads(self, torque: ArrayLike | None = None, external: ArrayLike | None = None, hidden: bool = True) -> ClosedLoads:
+        """As `closed_loads`; with `hidden` false, what rigid bodies do not determine is one of many possible loads, not nan."""
         m, (q, dq, ddq), unit = self.mechanism, (self.motion.q, self.motion.dq, self.motion.ddq), self.branch.unit
         rest = inverse_dynamics(self.tree, q, dq, ddq, external) + spring_torque(m, q, dq)
         if torque is not None:
@@ -190,7 +190,8 @@ class ForceBalance:
         tau[:, self.passive] = 0.0
         force, moment = cut_wrenches(m, self.pose, lam / self.branch.row_unit)
         joints = joint_loads(self.tree, q, dq, ddq, on_links(m, self.pose, force, moment, external))
-        return ClosedLoads(tau, *self._internal.hide(joints, force, moment), self.condition)
+        told = self._internal.hide(joints, force, moment) if hidden else (joints, force, moment)
+        return ClosedLoads(tau, *told, self.condition)
 
 
 def branch_of(m: Mechanism, known: Sequence[int]) -> Branch:

@@ -108,20 +108,29 @@ def closed_driving_torque(mechanism: Mechanism, motion: ClosedMotion, external: 
     balance = ForceBalance(mechanism, motion)
     acting = np.zeros((*motion.q.shape, 6)) if external is None else np.asarray(external, dtype=float)
     found, friction, rubbing = balance.loads(None, acting), np.zeros_like(motion.q), np.zeros_like(acting)
-    for _ in range(_TURNS):
+    for turn in range(_TURNS):
         before, moments = friction, rubbing
-        friction = joint_friction(mechanism, motion.dq, found.joints) + tree_balls(mechanism, balance.pose, found.joints.force)
-        rubbing, _ = cut_balls(mechanism, balance.pose, found.force)
-        refuse_undetermined(mechanism, friction, rubbing)
-        found = balance.loads(friction, acting + rubbing)
+        friction, rubbing = _rubbed(balance, found)
+        if turn == 0:                       # in between nothing is hidden, which takes most of the time
+            refuse_undetermined(mechanism, friction, rubbing)
         change = np.maximum(np.abs(friction - before).max(axis=1, initial=0.0),
                             np.abs(rubbing - moments).max(axis=(1, 2), initial=0.0))
         if (change <= _SETTLED * np.maximum(np.abs(found.tau).max(axis=1, initial=0.0), 1.0)).all():
+            found = balance.loads(friction, acting + rubbing)
+            refuse_undetermined(mechanism, *_rubbed(balance, found))
             return Driving(found.tau, friction, found.joints, found)
+        found = balance.loads(friction, acting + rubbing, hidden=False)
         if change.max() > _LOCKED:
             break
     raise InputError(f"{mechanism.name}: friction and joint loads find no balance in row {int(np.argmax(change))}: at this "
                      "posture the mechanism locks itself; lower its friction_arm or move away from the singular posture")
+
+
+def _rubbed(balance: ForceBalance, found: ClosedLoads) -> tuple[Array, Array]:
+    """Friction that goes with loads: of the tree's joints, (N, n), and of cut joints as wrenches on links, (N, n, 6)."""
+    m = balance.mechanism
+    friction = joint_friction(m, balance.motion.dq, found.joints) + tree_balls(m, balance.pose, found.joints.force)
+    return friction, cut_balls(m, balance.pose, found.force)[0]
 
 
 def drive(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> tuple[Array, Driving]:

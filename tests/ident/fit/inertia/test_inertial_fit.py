@@ -11,7 +11,7 @@ from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.validation import validate
 from stribeck.ident.errors import InputError
-from stribeck.ident.fit.inertia.inertial_fit import contradicted, fit_inertia
+from stribeck.ident.fit.inertia.fit_inertia import contradicted, fit_inertia
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identify import Identification, identify
 from stribeck.ident.log.motion.filtered_motion import filtered

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.inertia_logs import WrongModel
-from stribeck.ident.fit.inertia.inertial_fit import contradicted
+from stribeck.ident.fit.inertia.fit_inertia import contradicted
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identify import Identification, identify
 from stribeck.ident.log.motion.filtered_motion import filtered

@@ -9,8 +9,8 @@ import pytest
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError, ModelError
 from stribeck.ident.model.chains.closed_chain import close_loops, closed_loads
-from stribeck.ident.model.chains.driven_joints import driven_joints
 from stribeck.ident.model.chains.posture_following import PostureError
+from stribeck.ident.model.driven.driven_joints import driven_joints
 from stribeck.ident.model.dynamics import inverse_dynamics, joint_origins, kinematics, mass_matrix, same_dynamics
 from stribeck.ident.model.loads import LOADS, joint_loads
 from stribeck.ident.model.mechanism import Mechanism

@@ -5,9 +5,11 @@ its own joint and, by virtual work, those that it moves,
 
 .. math:: \tau = \left(M \ddot q + h\right)_a + D^T \left(M \ddot q + h\right)_p, \qquad D = -G_p^+ G_a,
 
-with the Jacobian G of the closures. Loads of the driven joints come from the cut-joint forces.
+with the Jacobian G of the closures. Loads of the driven joints come from the cut-joint forces. Where joints without a drive rub,
+torques and loads hold that, too, and both come from the cut-joint forces (`closed_driving_torque`).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
@@ -17,12 +19,15 @@ from numpy.typing import ArrayLike
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
 from stribeck.ident.model.chains.closed_chain import ClosedMotion, branch_of, closed_loads, closed_rates
-from stribeck.ident.model.chains.posture_following import Branch, apply
+from stribeck.ident.model.chains.posture_following import Branch
+from stribeck.ident.model.driven.driving_torques import closed_driving_torque
+from stribeck.ident.model.driven.passive_joints import rubs, with_friction
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.elastic_joints import spring_torque
 from stribeck.ident.model.load_arrays import JointLoads
-from stribeck.ident.model.mechanism import Mechanism
+from stribeck.ident.model.mechanism import Mechanism, PassiveJoints
 from stribeck.ident.model.recursion import batch, blocks
+from stribeck.ident.model.regressor import PER_LINK, torque_regressor
 
 _WORST, _LEAST = 1e4, 1e-3      # condition number, and step, from which ways are given up until somebody insists
 _RECENT = 8             # batches of postures that are kept, as loads and torques are asked for one after the other
@@ -61,10 +66,13 @@ class DrivenChain:
     Attributes
     ----------
     whole : Mechanism
-        With closures.
+        With closures; of its friction nothing is taken.
+    classes : tuple of PassiveJoints
+        Joints without a drive whose friction counts.
     """
 
     whole: Mechanism
+    classes: tuple[PassiveJoints, ...] = ()
     _recent: dict[bytes, tuple[Array, Array]] = field(default_factory=dict, repr=False, compare=False)
 
     def posture(self, driven: Mechanism, q: ArrayLike) -> Array:
@@ -96,24 +104,46 @@ class DrivenChain:
                                for rows in blocks(len(posture))])
 
     def _torque(self, m: Mechanism, motion: ClosedMotion, external: Array | None) -> Array:
+        if rubs(m) and motion.dq.any():
+            return np.asarray(closed_driving_torque(m, motion, external).tau[:, list(m.active)])
         rest = inverse_dynamics(replace(m, closures=()), motion.q, motion.dq, motion.ddq, external)
         if m.springs:
             rest += spring_torque(m, motion.q, motion.dq)
-        branch = self._branch
-        known, solved, unit = list(branch.known), list(branch.solved), branch.unit
-        ratio = branch.ratio(motion.q)
-        return np.asarray(rest[:, known] + apply(ratio.transpose(0, 2, 1), rest[:, solved] * unit[solved]) / unit[known])
+        return self._moved(motion.q, rest)
 
     def loads(self, driven: Mechanism, q: ArrayLike, dq: ArrayLike | None, ddq: ArrayLike | None,
               external: ArrayLike | None) -> JointLoads:
         """Loads of the driven joints, (N, n) each, see `mechanism.Chain`; errors as of `posture` and `closed_loads`."""
         m, posture, rates = self._as(driven), *self._states(driven, q, dq, ddq)
-        found = [closed_loads(m, closed_rates(self._branch, posture[rows], *rates[:, rows]),
-                              external=None if external is None else np.asarray(external)[rows]).joints
-                 for rows in blocks(len(posture))]
+        found = [_loads(m, closed_rates(self._branch, posture[rows], *rates[:, rows]),
+                        None if external is None else np.asarray(external)[rows]) for rows in blocks(len(posture))]
         drives = list(self.whole.active)
         return JointLoads(*(np.concatenate([getattr(joints, one.name)[:, drives] for joints in found]) if found else
                             np.zeros((0, driven.n, *(3,) * (one.name in ("force", "moment")))) for one in fields(JointLoads)))
+
+    def regressor(self, driven: Mechanism, q: ArrayLike, dq: ArrayLike | None, ddq: ArrayLike | None) -> Array:
+        """Torques of the drives per parameter of all links, (N, n, 10 whole.n), see `mechanism.Chain`; errors as of `posture`."""
+        m, posture, rates = replace(self._as(driven), closures=()), *self._states(driven, q, dq, ddq)
+        out = np.zeros((driven.n, PER_LINK * m.n, len(posture)))
+        for rows in blocks(len(posture)):
+            motion = closed_rates(self._branch, posture[rows], *rates[:, rows])
+            out[:, :, rows] = self._moved(motion.q, torque_regressor(m, motion.q, motion.dq, motion.ddq)).transpose(1, 2, 0)
+        return out.transpose(2, 0, 1)
+
+    def with_classes(self, classes: Sequence[PassiveJoints]) -> "DrivenChain":
+        """The same chain with other friction of joints without a drive."""
+        return replace(self, classes=tuple(classes))
+
+    def with_bodies(self, mass: Array, com: Array, inertia: Array) -> "DrivenChain":
+        """See `mechanism.Chain`; postures are the same, and are kept."""
+        return replace(self, whole=replace(self.whole, mass=mass, com=com, inertia=inertia))
+
+    def _moved(self, posture: Array, rest: Array) -> Array:
+        """What drives take of torques of all joints, (N, whole.n) or (N, whole.n, k), by virtual work."""
+        branch, columns = self._branch, rest.reshape(*rest.shape[:2], -1)
+        known, solved, unit = list(branch.known), list(branch.solved), branch.unit[:, None]
+        carried = branch.ratio(posture).transpose(0, 2, 1) @ (columns[:, solved] * unit[solved])
+        return np.asarray((columns[:, known] + carried / unit[known]).reshape(len(rest), len(known), *rest.shape[2:]))
 
     def condition(self, start: Array, target: Array) -> Array:
         """Greatest condition number on straight ways, shape (K,), see `mechanism.Chain`."""
@@ -134,11 +164,11 @@ class DrivenChain:
                                   for name, rate in (("dq", dq), ("ddq", ddq))])
 
     def _as(self, driven: Mechanism) -> Mechanism:
-        """The whole chain with gravity and bearings of its driven joints as they are stated there."""
+        """The whole chain with gravity and bearings of its driven joints as they are stated there, and friction of the others."""
         bearings = list(self.whole.bearings)
         for j, bearing in zip(self.whole.active, driven.bearings, strict=True):
             bearings[j] = bearing
-        return replace(self.whole, gravity=driven.gravity, bearings=tuple(bearings))
+        return with_friction(replace(self.whole, gravity=driven.gravity, bearings=tuple(bearings)), self.classes)
 
     @cached_property
     def _branch(self) -> Branch:
@@ -156,3 +186,7 @@ class DrivenChain:
                 del self._recent[next(iter(self._recent))]
             self._recent[key] = posture[again], reached[again]
         return self._recent[key]
+
+
+def _loads(m: Mechanism, motion: ClosedMotion, external: Array | None) -> JointLoads:
+    return closed_driving_torque(m, motion, external).loads if rubs(m) else closed_loads(m, motion, external=external).joints

@@ -1,0 +1,86 @@
+"""Logs of the planar 3-PRR, by its own equations, for a model whose masses may be wrong."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.three_prr import Slider, ThreePRR
+from stribeck.ident.arm.arm_file import ArmFile, PassiveTable, load_arm
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.log.run import Run
+from stribeck.ident.model.mechanism import Mechanism
+from stribeck.ident.model.regressor import with_bodies
+
+RATE = 1000.0
+
+
+@dataclass(frozen=True)
+class WrongMachine:
+    """The planar 3-PRR, perhaps with other masses than its model's.
+
+    Attributes
+    ----------
+    seed : int
+        Of masses and noise.
+    part : float
+        By which masses and moments of inertia may differ from the model's.
+    pin : float
+        Friction coefficient times radius of the three lower pins [m].
+    seconds : float
+        Of motion.
+    """
+
+    seed: int
+    part: float = 0.3
+    pin: float = 0.0
+    seconds: float = 4.0
+
+    @cached_property
+    def arm(self) -> ArmFile:
+        """The built-in machine; friction of its pins is sought where they have some."""
+        arm = load_arm("planar-3-prr")
+        pins = PassiveTable(("link1", "link2", "link3"), "radial")
+        return replace(arm, passive={"pins": pins} if self.pin else {}, simulation={})
+
+    @cached_property
+    def truth(self) -> ThreePRR:
+        """The machine as it is."""
+        rng, model = np.random.default_rng(self.seed), ThreePRR()
+        off = 1.0 + self.part * rng.uniform(-1.0, 1.0, 9)
+        return replace(model, sliders=model.sliders * off[:3], links=model.links * off[3:6], platform=model.platform * off[6],
+                       platform_inertia=model.platform_inertia * off[6], platform_com=model.platform_com * off[7])
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The model of the arm, with the true links."""
+        model, truth = load_mechanism(self.arm), self.truth
+        tree = model.link_tree
+        mass, com, inertia = tree.mass.copy(), tree.com.copy(), tree.inertia.copy()
+        for k in range(3):
+            mass[tree.names.index(f"slider{k + 1}")] = truth.sliders[k]
+            link = tree.names.index(f"link{k + 1}")
+            inertia[link] *= truth.links[k] / mass[link]
+            mass[link] = truth.links[k]
+        platform = tree.names.index("platform.angle")
+        mass[platform], inertia[platform, 2, 2] = truth.platform, truth.platform_inertia
+        com[platform, :2] = truth.platform_com
+        return with_bodies(model, mass, com, inertia)
+
+    def recorded(self) -> Run:
+        """P2's motion, twice: 1 um of encoder noise, 0.1 N of force noise."""
+        t = np.arange(round(self.seconds * RATE)) / RATE
+        w = np.pi * np.array([1.0, 2.0, 1.0])
+        size, middle = np.array([0.05, 0.02, 0.10]), np.array([0.0, 0.28, 0.0])
+        turn = w * t[:, None]
+        force, x, *_ = self.truth.forces(middle + size * np.sin(turn), size * w * np.cos(turn), -size * w**2 * np.sin(turn),
+                                         Slider(pin=self.pin))
+        zero = np.zeros((1, 3))
+        home = self.truth.forces(middle[None], zero, zero, Slider())[1]
+        rng = np.random.default_rng([self.seed, 7])
+        q = x - home + 1e-6 * rng.standard_normal(x.shape)
+        tau = force + 0.1 * rng.standard_normal(force.shape)
+        names = ("slider1", "slider2", "slider3")
+        return Run(Path("log"), {"start": "2026-01-01T00:00:00+00:00"}, self.arm, (), names, t, np.zeros(len(t), dtype=int),
+                   {"q": q, "tau": tau}, f"{self}")

@@ -1,0 +1,73 @@
+r"""Noise of positions in what explains torques, drawn again: what of a slope is noise.
+
+Slopes Y and the model's torque come from measured positions, whose noise is in both (errors in variables). Least squares takes it
+for motion: with Y = Y_0 + dY, and a torque of the model that is off by d,
+
+.. math:: E[Y^T r] = Y_0^T Y_0\, y - E[dY^T d], \qquad E[Y^T Y] = Y_0^T Y_0 + E[dY^T dY]
+
+so that a direction whose slope is hardly more than noise gets any value. Noise of the same size, added to the positions and
+filtered like them, tells both expectations. Least squares that is compensated for them has the covariance of a sandwich:
+
+.. math:: y = G^{-1} (Y^T r + E[dY^T d]), \quad G = Y^T Y - E[dY^T dY], \qquad \mathrm{cov}\, y = G^{-1} (Y^T Y)\, G^{-1}
+
+References
+----------
+Cook and Stefanski, J. American Statistical Association 89 (1994) 1314 (noise added); Stoica and Soederstroem, Int. J. Control 36
+(1982) 449 (least squares compensated for bias).
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.log.motion.filtered_motion import Log, Stretch
+from stribeck.ident.log.motion.low_pass import low_pass
+from stribeck.ident.log.motion.position_cutoff import has_velocity, signal_noise
+from stribeck.ident.model.dynamics import inverse_dynamics
+
+_TIMES = 3              # that noise is drawn
+_RANK = 1e-12           # of the greatest eigenvalue, below which columns are combinations of others
+
+
+def noisier(log: Log) -> Iterator[Log]:
+    """The log with noise of its positions, or velocities, added once more, a few times; loads and gravity stay as they are."""
+    rng = np.random.default_rng(0)
+    for _ in range(_TIMES):
+        yield replace(log, stretches=tuple(_noisier(part, log, rng) for part in log.stretches))
+
+
+def _noisier(part: Stretch, log: Log, rng: np.random.Generator) -> Stretch:
+    deviation = np.array([signal_noise(part.run, j) for j in range(part.q.shape[1])])
+    noise = low_pass(deviation * rng.standard_normal(part.q.shape), log.cutoff * log.dt)
+    velocity = noise if has_velocity(part.run) else np.gradient(noise, log.dt, axis=0)
+    q = part.q if has_velocity(part.run) else part.q + noise
+    dq, ddq = part.dq + velocity, part.ddq + np.gradient(velocity, log.dt, axis=0)
+    return replace(part, q=q, dq=dq, ddq=ddq, rigid=inverse_dynamics(part.mechanism, q, dq, ddq))
+
+
+def compensated(matrix: Array, moment: Array, noise: Array, cross: Array) -> tuple[Array, Array]:
+    """Information and moment of least squares that is compensated for noise in its columns.
+
+    Parameters
+    ----------
+    matrix : ndarray, shape (k, k)
+        Y'Y.
+    moment : ndarray, shape (k,)
+        Y'r.
+    noise : ndarray, shape (k, k)
+        Expectation of dY'dY.
+    cross : ndarray, shape (k,)
+        Expectation of dY'd.
+    """
+    size = np.diag(matrix)
+    scale = np.where(size > _RANK * size.max(), 1.0 / np.sqrt(np.maximum(size, 1e-300)), 0.0)
+    values, vectors = np.linalg.eigh(matrix * np.outer(scale, scale))
+    told = values > _RANK * values[-1]
+    root = np.divide(vectors[:, told] * np.sqrt(values[told]), scale[:, None], where=scale[:, None] > 0.0,
+                     out=np.zeros((len(scale), int(told.sum()))))               # matrix = root root'
+    inverse = scale[:, None] * vectors[:, told] / np.sqrt(values[told])
+    noisy, turn = np.linalg.eigh(inverse.T @ noise @ inverse)                   # part of each direction that is noise
+    left, root, inverse = np.clip(1.0 - noisy, 0.0, 1.0), root @ turn, inverse @ turn
+    return np.asarray(root * left**2 @ root.T), np.asarray(root @ (left * (inverse.T @ (moment + cross))))

@@ -1,0 +1,106 @@
+r"""Joints of a closed chain without a drive, whose friction is unknown: what it adds to the torques of the drives.
+
+A drive feels the friction of the joints that it moves by virtual work, and a second time where that changes the loads which
+friction grows with (P0, Eqs. 55, 56),
+
+.. math:: \tau_a \ni D^T \tau_{f,p}(\dot q_p, N_p), \qquad N_p = N_p(q, \dot q, \ddot q, \tau_{f,p})
+
+so that its slopes are differences of the chain's own torques and loads.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.fit.inertia.passive_friction import PassiveFriction, RubbingJoints
+from stribeck.ident.laws.parameter import Parameter, verdict
+from stribeck.ident.model.driven.passive_joints import parameters_of, unit_of
+from stribeck.ident.model.dynamics import inverse_dynamics
+from stribeck.ident.model.mechanism import Mechanism, PassiveJoints
+
+_STEP = 1e-3            # of y, for slopes
+_NORMAL = 1.96
+_NEWS = 0.7             # deviation over that which is allowed beforehand, above which the data tell next to nothing
+_SMALL = 0.05           # of the friction of its joints, within which a parameter is known whatever it is
+_TINY = 1e-12           # of a unit of torque, below which a parameter moves no drive
+
+
+@dataclass(frozen=True)
+class UnknownPassive:
+    """Parameters of the friction of joints without a drive.
+
+    Attributes
+    ----------
+    classes : tuple of PassiveJoints
+        Those whose friction is unknown.
+    names : tuple of (str, str)
+        Class and parameter of each unknown.
+    units : ndarray, shape (p,)
+        What an unknown of 1 stands for: by it the drives' torque is as large as it is.
+    """
+
+    classes: tuple[PassiveJoints, ...]
+    names: tuple[tuple[str, str], ...]
+    units: Array
+
+    @classmethod
+    def of_chain(cls, mechanism: Mechanism, q: Array, dq: Array, tau: Array) -> "UnknownPassive | None":
+        """Those of a mechanism, along some of its motion, all shapes (N, n); None where there are none."""
+        if mechanism.chain is None:
+            return None
+        classes = tuple(one for one in mechanism.chain.classes if not one.stated)
+        names = tuple((one.name, key) for one in classes for key in parameters_of(one, mechanism.chain.whole))
+        if not names:
+            return None
+        size, ones = float(np.sqrt(np.mean(tau**2))), cls(classes, names, np.full(len(names), _STEP))
+        slopes = ones.slopes(lambda model: inverse_dynamics(model, q, dq), ones.at(mechanism, np.zeros(len(names))))
+        moved = np.sqrt(np.mean(slopes**2, axis=(0, 1))) / _STEP
+        return cls(classes, names, np.where(moved > _TINY, size / np.maximum(moved, _TINY), 1.0))
+
+    @property
+    def count(self) -> int:
+        """How many unknowns."""
+        return len(self.names)
+
+    def at(self, mechanism: Mechanism, y: Array) -> Mechanism:
+        """A mechanism of the same chain whose joints without a drive rub by parameters y, shape (p,)."""
+        assert mechanism.chain is not None
+        values = dict(zip(self.names, (self.units * y).tolist(), strict=True))
+        own = {one.name: replace(one, values={key: value for (name, key), value in values.items() if name == one.name})
+               for one in self.classes}
+        return replace(mechanism, chain=mechanism.chain.with_classes(
+            [own.get(one.name, one) for one in mechanism.chain.classes]))
+
+    def slopes(self, response: Callable[[Mechanism], Array], mechanism: Mechanism) -> Array:
+        """What a response of a mechanism whose friction is that of y changes by per unit of y, shape (..., p)."""
+        y, here = self._of(mechanism), response(mechanism)
+        return np.stack([(response(self.at(mechanism, y + _STEP * unit)) - here) / _STEP for unit in np.eye(self.count)], axis=-1)
+
+    def _of(self, mechanism: Mechanism) -> Array:
+        """y of a mechanism."""
+        assert mechanism.chain is not None
+        stated = {one.name: one.values for one in mechanism.chain.classes}
+        return np.array([stated[name].get(key, 0.0) for name, key in self.names]) / self.units
+
+    def found(self, y: Array, covariance: Array, mechanism: Mechanism) -> PassiveFriction:
+        """What was found, with intervals."""
+        assert mechanism.chain is not None
+        whole, classes = mechanism.chain.whole, dict[str, RubbingJoints]()
+        errors = np.sqrt(np.diag(covariance))
+        for one in self.classes:
+            own = [k for k, (name, _) in enumerate(self.names) if name == one.name]
+            level, parameters = float(y[own].sum()), {}
+            for k in own:
+                key, value, half = self.names[k][1], float(y[k]), _NORMAL * float(errors[k])
+                low, high = max(0.0, value - half), value + half
+                word, note = verdict(value, low, high), ""
+                if errors[k] > _NEWS:
+                    word, note = "unidentifiable", "the motion tells next to nothing of it"
+                elif half < _SMALL * level:
+                    word = "identified"         # small, and told to be small
+                value, error, low, high = (float(self.units[k] * one) for one in (value, errors[k], low, high))
+                parameters[key] = Parameter(value, error, low, high, unit_of(one, key, whole), word, note)
+            classes[one.name] = RubbingJoints(one.joints, one.load, parameters)
+        return PassiveFriction(classes)

@@ -1,0 +1,83 @@
+"""Friction of the joints of a closed chain that have no drive, by classes of joints that are alike.
+
+A joint of one axis rubs by Coulomb's law with a load, and viscously; a spherical or universal joint by its friction arm
+(`ball_friction`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from stribeck.ident.errors import InputError, unknown_name
+from stribeck.ident.laws.law_table import law_named, unit
+from stribeck.ident.model.driven.ball_friction import balls_rub
+from stribeck.ident.model.mechanism import JointFriction, Mechanism, PassiveJoints
+
+LAW = "coulomb-viscous"
+ARM = "friction_arm"
+
+
+def parameters_of(joints: PassiveJoints, whole: Mechanism) -> tuple[str, ...]:
+    """Names of the parameters of their friction."""
+    return (ARM,) if joints.joints[0] in _balls(whole) else law_named(LAW).parameters(joints.load != "none")
+
+
+def unit_of(joints: PassiveJoints, parameter: str, whole: Mechanism) -> str:
+    """Unit of a parameter of their friction."""
+    slides = parameter != ARM and bool(whole.prismatic[whole.names.index(joints.joints[0])])
+    return "m" if parameter == ARM else unit(parameter, slides, joints.load)
+
+
+def check_classes(whole: Mechanism, classes: Sequence[PassiveJoints]) -> None:
+    """Refuse classes of joints that a closed chain does not have.
+
+    Raises
+    ------
+    InputError
+        One sentence that begins with the class and names the joint.
+    """
+    balls = _balls(whole)
+    inner = {whole.names[j] for ball in whole.balls for j in ball.joints}
+    single = [whole.names[j] for j in whole.passive if whole.names[j] not in inner]
+    taken = dict[str, str]()
+    for one in classes:
+        for joint in one.joints:
+            if joint not in (*single, *balls):
+                raise InputError(f"{one.name}: {unknown_name('joint without a drive', joint, (*single, *balls))}")
+            if joint in taken:
+                raise InputError(f"{one.name}: {joint} belongs to {taken[joint]} already; each joint has one friction")
+            taken[joint] = one.name
+            if (joint in balls) != (one.joints[0] in balls):
+                raise InputError(f"{one.name}: {one.joints[0]} and {joint} rub by different laws, as one of them is spherical or "
+                                 "universal; give each kind a table of its own")
+            if joint in single and one.load == "normal" and whole.bearings[whole.names.index(joint)] is None:
+                raise InputError(f"{one.name}: load = \"normal\" needs a bearing of {joint} in the mechanism's file; without "
+                                 "one, take \"radial\"")
+        allowed = parameters_of(one, whole)
+        for key in one.values:
+            if key not in allowed:
+                raise InputError(f"{one.name}: {unknown_name('parameter', key, allowed)}")
+
+
+def with_friction(whole: Mechanism, classes: Sequence[PassiveJoints]) -> Mechanism:
+    """The chain with the friction of these joints and no other."""
+    friction, arms = dict[int, JointFriction](), dict[str, float]()
+    for one in classes:
+        parameters = {name: one.values.get(name, 0.0) for name in parameters_of(one, whole)}
+        for joint in one.joints:
+            if ARM in parameters:
+                arms[joint] = parameters[ARM]
+            elif any(parameters.values()):
+                friction[whole.names.index(joint)] = JointFriction(LAW, one.load, parameters)
+    return replace(whole, friction=friction,
+                   balls=tuple(replace(ball, friction_arm=arms.get(ball.name, 0.0)) for ball in whole.balls),
+                   closures=tuple(replace(closure, friction_arm=arms.get(closure.name, 0.0)) for closure in whole.closures))
+
+
+def rubs(whole: Mechanism) -> bool:
+    """Whether a joint of a chain has friction."""
+    return bool(whole.friction) or balls_rub(whole)
+
+
+def _balls(whole: Mechanism) -> tuple[str, ...]:
+    """Spherical and universal joints, and spherical closures."""
+    return (*(ball.name for ball in whole.balls), *(one.name for one in whole.closures if one.kind == "spherical"))
