@@ -13,8 +13,6 @@ from stribeck.ident.log.run import Run
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.regressor import with_bodies
 
-RATE = 1000.0
-
 
 @dataclass(frozen=True)
 class WrongMachine:
@@ -30,12 +28,15 @@ class WrongMachine:
         Friction coefficient times radius of the three lower pins [m].
     seconds : float
         Of motion.
+    rate : float
+        Samples a second [Hz].
     """
 
     seed: int
     part: float = 0.3
     pin: float = 0.0
     seconds: float = 4.0
+    rate: float = 1000.0
 
     @cached_property
     def arm(self) -> ArmFile:
@@ -68,18 +69,20 @@ class WrongMachine:
         com[platform, :2] = truth.platform_com
         return with_bodies(model, mass, com, inertia)
 
-    def recorded(self) -> Run:
-        """P2's motion, twice: 1 um of encoder noise, 0.1 N of force noise."""
-        t = np.arange(round(self.seconds * RATE)) / RATE
+    def forces(self, t: np.ndarray, friction: Slider) -> tuple[np.ndarray, ...]:
+        """Forces of the drives along P2's motion, and positions, velocities and accelerations of the sliders, (N, 3) each."""
         w = np.pi * np.array([1.0, 2.0, 1.0])
         size, middle = np.array([0.05, 0.02, 0.10]), np.array([0.0, 0.28, 0.0])
-        turn = w * t[:, None]
-        force, x, *_ = self.truth.forces(middle + size * np.sin(turn), size * w * np.cos(turn), -size * w**2 * np.sin(turn),
-                                         Slider(pin=self.pin))
-        zero = np.zeros((1, 3))
-        home = self.truth.forces(middle[None], zero, zero, Slider())[1]
-        rng = np.random.default_rng([self.seed, 7])
-        q = x - home + 1e-6 * rng.standard_normal(x.shape)
+        turn, zero = w * t[:, None], np.zeros((1, 3))
+        force, x, dx, ddx = self.truth.forces(middle + size * np.sin(turn), size * w * np.cos(turn), -size * w**2 * np.sin(turn),
+                                              friction)
+        return force, x - self.truth.forces(middle[None], zero, zero, friction)[1], dx, ddx
+
+    def recorded(self) -> Run:
+        """P2's motion, twice: 1 um of encoder noise, 0.1 N of force noise."""
+        t, rng = np.arange(round(self.seconds * self.rate)) / self.rate, np.random.default_rng([self.seed, 7])
+        force, q, *_ = self.forces(t, Slider(pin=self.pin))
+        q = q + 1e-6 * rng.standard_normal(q.shape)
         tau = force + 0.1 * rng.standard_normal(force.shape)
         names = ("slider1", "slider2", "slider3")
         return Run(Path("log"), {"start": "2026-01-01T00:00:00+00:00"}, self.arm, (), names, t, np.zeros(len(t), dtype=int),

@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 
 from stribeck.drivers.arm import Array, Command
-from stribeck.drivers.simulation.physics_model import PhysicsModel
+from stribeck.drivers.simulation.physics_model import Axes, PhysicsModel
 from stribeck.drivers.simulation.reaction_loads import ReactionLoads
 from stribeck.drivers.simulation.simulated_drive import Friction, StiffLoop, VelocityLoop
 from stribeck.drivers.simulation.velocity_loop_tuning import Tuning
@@ -56,7 +56,7 @@ class PhysicsLoop:
         model.opt.timestep = dt
         model.dof_solref[:] = [2.0 * dt, 1.0]
         model.eq_solref[:] = [2.0 * dt, 1.0]
-        self.loads = ReactionLoads(model, truth, physics.axes)
+        self.loads = ReactionLoads(model, truth.joints, physics.axes)
         bandwidth, load = 2.0 * np.pi * truth.column("bandwidth"), physics.held(data)
         most = (np.where(np.isnan(limit), np.inf, limit) for limit in (limits.torque, limits.acceleration * dt))
         rows = np.transpose((tuning.kp, tuning.kp * bandwidth / 4.0 * dt, *most, load))
@@ -73,6 +73,9 @@ class PhysicsLoop:
         self._frictions = [Friction(joint, phase, dt) for joint, phase in zip(truth.joints, phases, strict=True)]
         self._motors, self._motor_frictions = physics.motors, physics.motors.frictions(truth, dt)
         model.tendon_solref_fri[physics.motors.tendons] = [2.0 * dt, 1.0]
+        self._passive = physics.passive
+        self._passive_frictions = [Friction(joint, 0.0, dt) for joint in truth.passive.values()]
+        self._passive_loads = ReactionLoads(model, tuple(truth.passive.values()), Axes.rigid(physics.passive))
         self._direction = [0.0] * n
         self._delay = np.rint(truth.column("torque_delay") / dt).astype(int)
         self._history = np.tile(load, (int(self._delay.max()) + 1, 1))
@@ -80,6 +83,7 @@ class PhysicsLoop:
         self._ticks = 0
         mujoco.mj_rnePostConstraint(model, data)
         self._load, self._transmitted = self.loads(data)
+        self._passive_load = self._passive_loads(data)
 
     def take_torques(self, command: Command) -> None:
         """Of the joints in torque mode: the drive gives what its own reading calls by that number."""
@@ -110,7 +114,11 @@ class PhysicsLoop:
             frictions, q[drives].tolist(), dq[drives].tolist(), self._load, self._transmitted, strict=True)]
         for tendon, ratios, own in zip(self._motors.tendons, self._motors.ratios, self._motor_frictions, strict=True):
             model.tendon_damping[tendon] = own.settle(data.time, ratios @ q[drives], ratios @ dq[drives], 0.0, 0.0)
+        model.dof_damping[self._passive] = [friction.settle(data.time, *here) for friction, *here in zip(
+            self._passive_frictions, q[self._passive].tolist(), dq[self._passive].tolist(), *self._passive_load, strict=True)]
         for _ in range(self._substeps):
+            dry[self._passive] = [friction.dry(speed) for friction, speed in zip(
+                self._passive_frictions, dq[self._passive].tolist(), strict=True)]
             for tendon, ratios, own in zip(self._motors.tendons, self._motors.ratios, self._motor_frictions, strict=True):
                 model.tendon_frictionloss[tendon] = own.dry(float(ratios @ dq[drives]))
             speeds = dq[drives].tolist()
@@ -120,6 +128,7 @@ class PhysicsLoop:
             history[self._ticks % len(history)] = torque
         mujoco.mj_rnePostConstraint(model, data)
         self._load, self._transmitted = self.loads(data)
+        self._passive_load = self._passive_loads(data)
 
     def _step(self, targets: list[float], speeds: list[float]) -> list[float]:
         """One step of the physics; returns the drives' torques."""
@@ -141,7 +150,7 @@ class PhysicsLoop:
     def wait(self, duration: float) -> None:
         """Let time pass at rest without a step of the physics [s]: warm-up and friction that grows at rest go on."""
         self._data.time += duration
-        for friction in (*self._frictions, *self._motor_frictions):
+        for friction in (*self._frictions, *self._motor_frictions, *self._passive_frictions):
             friction.wait(duration)
 
     def reported_torque(self) -> Array:

@@ -8,7 +8,7 @@ driving the link (Spong, J. Dyn. Syst. Meas. Control 109 (1987) 310; joint flexi
 """
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import mujoco
 import numpy as np
@@ -21,7 +21,8 @@ from stribeck.drivers.simulation.simulated_motors import SharedMotors, add_tendo
 from stribeck.drivers.simulation.truth import Truth, armature
 from stribeck.ident.arm.arm_file import ArmFile, Tool
 from stribeck.ident.arm.load_mechanism import load_mechanism
-from stribeck.ident.errors import InputError
+from stribeck.ident.errors import InputError, unknown_name
+from stribeck.ident.model.driven.passive_joints import single_joints
 from stribeck.ident.model.files.closed_mujoco import closed_spec, length_of
 from stribeck.ident.model.files.link_inertia import add_point_mass
 from stribeck.ident.model.files.mimic_joints import hold_followers, last_link
@@ -54,6 +55,12 @@ class Axes:
     owner: NDArray[np.int_]
     behind: int
 
+    @classmethod
+    def rigid(cls, drives: NDArray[np.int_]) -> "Axes":
+        """Of joints without springs."""
+        none = np.zeros(0, dtype=int)
+        return cls(drives, none, none, 0)
+
     def link(self, values: Array) -> Array:
         """Positions or velocities of the links, shape (n,): the drives', with the springs' behind them on top."""
         out = values[self.drives].copy()
@@ -81,6 +88,8 @@ class PhysicsModel:
         Motors that move several joints.
     loops : ClosedLoops or None
         What closes a chain, and moves with the drives.
+    passive : ndarray of int
+        Joints without a drive that rub, in the order of the truth's.
     """
 
     model: "mujoco.MjModel"
@@ -90,6 +99,7 @@ class PhysicsModel:
     truth: Truth
     motors: SharedMotors
     loops: ClosedLoops | None = None
+    passive: NDArray[np.int_] = field(default_factory=lambda: np.zeros(0, dtype=int))
 
     def inertia(self, data: "mujoco.MjData") -> Array:
         """Mass matrix of all degrees of freedom; of a closed chain, of its drives with what they move; after `stand`."""
@@ -138,6 +148,9 @@ def physics_model(arm: ArmFile, names: tuple[str, ...], truth: Truth) -> Physics
     """The arm as it truly is: tool, payload, mass error, rotors, springs, stiff dry friction."""
     mujoco.set_mju_user_warning(_log.warning)        # else MuJoCo writes a file into the working directory
     mechanism = load_mechanism(arm)
+    if truth.passive and mechanism.chain is None:
+        raise InputError(f"{arm.path}: simulation.passive.{next(iter(truth.passive))}: {arm.name} is no closed chain; every "
+                         "joint has a drive, whose friction belongs in simulation.joints")
     if mechanism.chain is not None:
         return _closed_model(arm, mechanism.chain.whole, names, truth)
     of_mechanism = arm.model.suffix.lower() == ".toml"
@@ -176,6 +189,9 @@ def _closed_model(arm: ArmFile, whole: Mechanism, names: tuple[str, ...], truth:
         If its truth has what only open chains can have.
     """
     spec = closed_spec(whole)
+    for name in truth.passive:
+        if name not in (single := single_joints(whole)):
+            raise InputError(f"{arm.path}: simulation.passive: {unknown_name('joint of one axis without a drive', name, single)}")
     for joint, name in enumerate(whole.names):
         if not (whole.carries[joint] * whole.mass).any():
             arm_length = 1.0 if whole.prismatic[joint] else length_of(whole)
@@ -194,9 +210,9 @@ def _closed_model(arm: ArmFile, whole: Mechanism, names: tuple[str, ...], truth:
     model, motors = _as_it_is(spec, truth, arm, names)
     model.eq_solimp[:] = SOLIMP
     drives = np.array([model.joint(name).id for name in names], dtype=int)
-    none = np.zeros(0, dtype=int)
     loops = ClosedLoops(model, drives, np.setdiff1d(np.arange(model.nv), drives))
-    return PhysicsModel(model, Axes(drives, none, none, 0), {}, names, truth, motors, loops)
+    passive = np.array([model.joint(name).id for name in truth.passive], dtype=int)
+    return PhysicsModel(model, Axes.rigid(drives), {}, names, truth, motors, loops, passive)
 
 
 def _as_it_is(spec: "mujoco.MjSpec", truth: Truth, arm: ArmFile,

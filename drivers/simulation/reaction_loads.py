@@ -1,12 +1,13 @@
 """True loads of the simulated arm's joints: MuJoCo's reaction forces, never our model's."""
 
+from collections.abc import Sequence
 from math import sqrt
 
 import mujoco
 import numpy as np
 
 from stribeck.drivers.simulation.physics_model import Axes
-from stribeck.drivers.simulation.truth import Truth
+from stribeck.drivers.simulation.truth import JointTruth
 from stribeck.ident.errors import InputError
 
 
@@ -17,7 +18,7 @@ class ReactionLoads:
     its whole tree in world axes.
     """
 
-    def __init__(self, model: "mujoco.MjModel", truth: Truth, axes: Axes) -> None:
+    def __init__(self, model: "mujoco.MjModel", joints: Sequence[JointTruth], axes: Axes) -> None:
         self._axes = axes
         self._body = model.jnt_bodyid[axes.drives].copy()
         self._root = model.body_rootid[self._body].copy()
@@ -25,10 +26,10 @@ class ReactionLoads:
         n = len(self._body)
         if len(set(self._body)) < n:
             raise InputError("the simulated arm needs one joint a body; split the bodies that have several")
-        kinds = [joint.load for joint in truth.joints]
+        kinds = [joint.load for joint in joints]
         self._slides: list[bool] = (model.jnt_type[axes.drives] == mujoco.mjtJoint.mjJNT_SLIDE).tolist()
         self._counts = [(0.0, 0.0, 0.0, 0.0)] * n           # what axial, radial, bending and moment count for each joint
-        for j, (kind, joint) in enumerate(zip(kinds, truth.joints, strict=True)):
+        for j, (kind, joint) in enumerate(zip(kinds, joints, strict=True)):
             if kind == "torque":
                 self._counts[j] = (1.0, 0.0, 0.0, 0.0) if self._slides[j] else (0.0, 0.0, 0.0, 1.0)
             elif kind == "bending":

@@ -83,6 +83,14 @@ class JointTruth(Knobs):
         return {"static" + end: table["coulomb" + end] for end in ("", "_coefficient") if "coulomb" + end in table} | table
 
 
+class PassiveTruth(JointTruth):
+    """Friction of joints of a closed chain that have no drive."""
+
+    armature: None = None
+    flexible_link: None = None
+    stiffness: None = None
+
+
 class MotorTruth(JointTruth):
     """Friction of a motor that moves several joints; it goes with no load."""
 
@@ -99,6 +107,7 @@ class _ArmTruth(Knobs):
     mass_error: Annotated[float, Field(gt=-1.0)] = 0.0
     joints: dict[str, dict[str, Any]] = {}
     motors: dict[str, MotorTruth] = {}
+    passive: dict[str, PassiveTruth] = {}
 
 
 class _Border(BaseModel):
@@ -127,6 +136,8 @@ class Truth:
         Friction of motors that move several joints.
     ratios : ndarray, shape (n, n), optional
         Travel of each motor (row) per travel of each joint, where motors move several.
+    passive : mapping of str to PassiveTruth
+        Friction of joints of a closed chain that have no drive.
     """
 
     seed: int
@@ -135,6 +146,7 @@ class Truth:
     joints: tuple[JointTruth, ...]
     motors: Mapping[int, MotorTruth] = field(default_factory=dict)
     ratios: Array | None = None
+    passive: Mapping[str, PassiveTruth] = field(default_factory=dict)
     _columns: dict[str, Array] = field(default_factory=dict, repr=False, compare=False)
 
     def column(self, knob: str) -> Array:
@@ -201,7 +213,17 @@ def read_truth(arm: ArmFile, names: tuple[str, ...]) -> Truth:
             raise InputError(f"{arm.path}: simulation.joints.{name}: load = \"normal\" needs a bearing")
         _check_springs(arm, name, joint)
     return Truth(table.seed, table.payload, table.mass_error, tuple(joints[name] for name in names),
-                 *_motors(arm, names, table.motors))
+                 *_motors(arm, names, table.motors), _passive(arm, table.passive))
+
+
+def _passive(arm: ArmFile, stated: Mapping[str, PassiveTruth]) -> dict[str, PassiveTruth]:
+    """Friction of joints without a drive by their names: stated for those of a table of ``[passive]``, or for a joint."""
+    found = {}
+    for name, truth in stated.items():
+        if truth.load == "normal" and truth.bearing is None:
+            raise InputError(f"{arm.path}: simulation.passive.{name}: load = \"normal\" needs a bearing")
+        found.update(dict.fromkeys(arm.passive[name].joints if name in arm.passive else (name,), truth))
+    return found
 
 
 def _motors(arm: ArmFile, names: tuple[str, ...], stated: Mapping[str, MotorTruth]) -> tuple[dict[int, MotorTruth], Array | None]:

@@ -33,7 +33,7 @@ class Scales:
             self._model.opt.tolerance = 0.0         # beside such masses all forces of the loops are small to the solver
             self._model.eq_solref[:] = [2.0 * self._model.opt.timestep, 1.0]
         self._data = mujoco.MjData(self._model)
-        self._loads = ReactionLoads(self._model, physics.truth, physics.axes)
+        self._loads = ReactionLoads(self._model, physics.truth.joints, physics.axes)
 
     def __call__(self, q: Array, rate: Array | None = None) -> tuple[list[float], list[float]]:
         """Load of each joint and signed torque that it transmits at positions and speeds of the drives, shape (n,) each."""

@@ -281,6 +281,22 @@ def motor_lines(calibration: Calibration) -> list[str]:
     return lines
 
 
+def passive_lines(calibration: Calibration) -> list[str]:
+    """Friction of each class of joints of a closed chain that have no drive."""
+    lines = []
+    for name, one in calibration.model.passive.classes.items():
+        of = f"{name}, the joints {listed(one.joints)}, which have no drive"
+        if not one.parameters:
+            stated = ", ".join(f"{parameter_word(key)} {number(value)}" for key, value in one.friction.items())
+            lines.append(f"{of}: friction as the arm file states it: {stated or 'none'}")
+            continue
+        told = [f"{parameter_word(key)} {plus_minus(entry)}{'' if entry.unit == '1' else f' {entry.unit}'}"
+                for key, entry in one.parameters.items() if entry.verdict != "unidentifiable"]
+        grows = "" if "friction_arm" in one.parameters or one.load == "none" else f" (growth with the {one.load} load)"
+        lines.append(f"{of}: {', '.join(told) or 'nothing is told well'}{grows if told else ''}")
+    return lines
+
+
 def breakaway_lines(calibration: Calibration) -> list[str]:
     """What holds each joint at rest beside the level of its slowest sliding, a line a joint."""
     lines = []

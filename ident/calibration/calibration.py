@@ -12,8 +12,8 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.calibration.calibration_content import CalibrationContent
 from stribeck.ident.calibration.calibration_file import calibration_path, read_calibration, write_calibration
 from stribeck.ident.errors import InputError, about_file, unknown_name
-from stribeck.ident.model.loads import joint_loads
 from stribeck.ident.model.driven.passive_joints import check_classes
+from stribeck.ident.model.loads import joint_loads
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.regressor import changed, inertial_parameters
 from stribeck.ident.model.transmission import Transmission

@@ -147,6 +147,9 @@ def compare(before: Calibration, after: Calibration) -> Comparison:
     common = {name: list(_comparable(a, b)) for name, (a, b) in pairs.items()}
     common |= {_of_motor(name): list(_alike(before.motors.motors[name], after.motors.motors[name]))
                for name in before.motors.motors if name in after.motors.motors}
+    passive = [one.model.passive.classes for one in (before, after)]
+    common |= {name: list(_both(passive[0][name].parameters, passive[1][name].parameters))
+               for name in passive[0] if name in passive[1] and passive[0][name].load == passive[1][name].load}
     z = float(ndtri(1.0 - LEVEL / 4.0 / max(1, sum(map(len, common.values())))))
     parameters = tuple(ParameterChange(name, key, p.unit, float(p.value or 0.0), float(q.value or 0.0),
                                        z / _NORMAL * _half_width(p, q, runs))
@@ -167,6 +170,12 @@ def _comparable(a: JointCalibration, b: JointCalibration) -> Iterator[tuple[str,
             yield key, p, q
 
 
+def _passive_friction(calibration: Calibration) -> dict[str, tuple[tuple[str, ...], str, dict[str, float] | None]]:
+    """Joints without a drive whose friction is told, by what it goes with, or is stated."""
+    return {name: (one.joints, one.load, None if one.parameters else dict(one.friction))
+            for name, one in calibration.model.passive.classes.items()}
+
+
 def _of_motor(name: str) -> str:
     """What stands for a joint's name where a motor that moves several joints is compared."""
     return f"motor of {name}"
@@ -174,8 +183,14 @@ def _of_motor(name: str) -> str:
 
 def _alike(a: RubbingMotor, b: RubbingMotor) -> Iterator[tuple[str, Parameter, Parameter]]:
     """Parameters of a motor that mean the same in both and have intervals."""
-    for key, p in a.parameters.items() if a.law == b.law else ():
-        if (q := b.parameters.get(key)) is not None and p.half_width is not None and q.half_width is not None:
+    if a.law == b.law:
+        yield from _both(a.parameters, b.parameters)
+
+
+def _both(a: Mapping[str, Parameter], b: Mapping[str, Parameter]) -> Iterator[tuple[str, Parameter, Parameter]]:
+    """Parameters that both have, with intervals."""
+    for key, p in a.items():
+        if (q := b.get(key)) is not None and p.half_width is not None and q.half_width is not None:
             yield key, p, q
 
 
@@ -273,6 +288,9 @@ def _notes(before: Calibration, after: Calibration, pairs: Mapping[str, tuple[Jo
         yield "the tools that they state differ"
     if before.model.inertia != after.model.inertia:
         yield "they take the links' inertia differently (model.inertia), and so loads: their coefficients mean different things"
+    if _passive_friction(before) != _passive_friction(after):
+        yield ("they take the friction of joints without a drive differently (model.passive): where it is not told or stated, it "
+               "is in the drives' own")
     if before.motors.motors.keys() != after.motors.motors.keys():
         yield ("they tell the friction of motors that move several joints differently (motors): in one it is in the joints' own, "
                "which mean different things then")

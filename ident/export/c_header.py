@@ -11,7 +11,7 @@ from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import InputError
 from stribeck.ident.export.approximation import other_losses
 from stribeck.ident.export.result import Export
-from stribeck.ident.export.shared_motors import gears_in_c, in_c
+from stribeck.ident.export.shared_motors import gears_in_c, in_c, passive_losses
 from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.model.loads import LOAD_PARTS, load_weights
@@ -215,6 +215,7 @@ def to_c(calibration: Calibration) -> Export:
                  "its loads are those of the calibration's model, gravity and tools")
     return Export(text, ".h", (
         f"the C header has no intervals; {its_loads}",
+        *passive_losses(calibration, "the C header"),
         *(loss for loss in other_losses(calibration, "the C header", offset=not with_offset) if "unknown tool" not in loss)))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.export.approximation import approximate, coulomb_viscous_losses, other_losses
 from stribeck.ident.export.result import Export, number
-from stribeck.ident.export.shared_motors import motor_losses, motor_table
+from stribeck.ident.export.shared_motors import motor_losses, motor_table, passive_losses
 
 _ROWS = ("joint", "law", "load", "directional", "parameter", "value", "std_error", "low", "high", "unit", "verdict")
 
@@ -73,7 +73,8 @@ def to_ros2(calibration: Calibration) -> Export:
         lines += [f"      {_yaml(name)}:", *(f"        {key}: {_yaml(value)}" for key, value in table.items())]
     return Export("\n".join(lines) + "\n", ".yaml",
                   ("ROS 2 parameters have no intervals and verdicts, and no model for the loads",
-                   *other_losses(calibration, "ROS 2", offset=False), *motor_losses(calibration, "ROS 2")))
+                   *other_losses(calibration, "ROS 2", offset=False), *motor_losses(calibration, "ROS 2"),
+                   *passive_losses(calibration, "ROS 2")))
 
 
 def to_vendor(calibration: Calibration) -> Export:
@@ -90,7 +91,7 @@ def to_vendor(calibration: Calibration) -> Export:
     table = {"arm": calibration.arm, "torque_basis": calibration.torque_basis, "joints": joints}
     return Export(json.dumps(table, indent=1, ensure_ascii=False) + "\n", ".vendor.json",
                   (*coulomb_viscous_losses(calibration, "the vendor format", with_effort=True),
-                   *motor_losses(calibration, "the vendor format")))
+                   *motor_losses(calibration, "the vendor format"), *passive_losses(calibration, "the vendor format")))
 
 
 def _yaml(value: Any) -> str:

@@ -13,7 +13,7 @@ from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.errors import InputError, no_file, no_text, unknown_name
 from stribeck.ident.export.approximation import approximate, coulomb_viscous_losses
 from stribeck.ident.export.result import Export, number
-from stribeck.ident.export.shared_motors import as_tendons, motor_losses
+from stribeck.ident.export.shared_motors import as_tendons, motor_losses, passive_losses
 from stribeck.ident.export.urdf_inertia import bare_arm, with_inertia
 from stribeck.ident.export.xml_markup import (
     Change,
@@ -40,7 +40,7 @@ _CREEPS = ("MJCF joints get solimpfriction=\"0.9999 ...\": with MuJoCo's default
 _BARE = "MJCF converted from URDF has no geometry and no meshes; --into FILE writes into your own MJCF"
 _SOFT = ("equality constraints close the loops, which MuJoCo keeps within its solref and solimp: as they are, soft; solimp "
          "\"0.9999 0.9999\" and a solref of two time steps make them stiff")
-_STARTS = "friction of joints without a drive is not written: none was identified"
+_STARTS = "friction of joints without a drive is not written: none was identified ([passive] of the arm file asks for it)"
 _ROTORS = ("armature is left at zero: what rotors add, their inertia times the gear ratio squared, is no friction and not in a "
            "calibration")
 
@@ -95,7 +95,7 @@ def to_mjcf(calibration: Calibration, into: Path | None = None) -> Export:
     losses = (*losses, *_masses("MJCF", calibration, written=False))
     if into is None and path.suffix.lower() == ".toml":
         arm = bare_arm(calibration)
-        of_loops = () if arm.chain is None else (_SOFT, _STARTS)
+        of_loops = () if arm.chain is None else (_SOFT, *(passive_losses(calibration, "MJCF") or (_STARTS,)))
         return Export(_rubbing(closed_spec(_whole(arm)), calibration), ".xml", (*losses, _ROTORS, *of_loops))
     text = _text(path, ("mujoco", "mujocoinclude"))
     joints = _joints(text, calibration, into, lambda path: path[-1:] != ("default",) and "worldbody" in path)

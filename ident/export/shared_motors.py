@@ -1,4 +1,4 @@
-"""Motors that move several joints, in other formats: C code, a tendon of an MJCF, plain data, and what is lost elsewhere."""
+"""Friction that is not that of one drive, in other formats: C code, a tendon of an MJCF, plain data, what is lost elsewhere."""
 
 import inspect
 from typing import Any
@@ -37,6 +37,12 @@ def motor_losses(calibration: Calibration, target: str, keeps: bool = False) -> 
     bent = {name: what for name, motor in motors.items() if (what := law_named(motor.law).lost)}
     return tuple(f"{target} keeps constant and viscous friction of the motor of {name}; lost: {' and '.join(what)}"
                  for name, what in bent.items())
+
+
+def passive_losses(calibration: Calibration, target: str) -> tuple[str, ...]:
+    """What a target lacks of joints of a closed chain that have no drive."""
+    named = ", ".join(calibration.model.passive.classes)
+    return (f"{target} has no friction of joints without a drive: that of {named} (model.passive) is lost",) if named else ()
 
 
 def motor_table(calibration: Calibration) -> dict[str, Any]:

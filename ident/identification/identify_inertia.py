@@ -11,7 +11,7 @@ from stribeck.ident.fit.inertia.even_parts import LoadDoubts, fit_first_moments
 from stribeck.ident.fit.inertia.fit_inertia import contradicted, coupled_motors, fit_inertia, unknown_passive
 from stribeck.ident.fit.inertia.identified_inertia import identified
 from stribeck.ident.fit.inertia.inertial_fit import InertialFit
-from stribeck.ident.fit.inertia.odd_parts import OddParts, fit_motor_friction
+from stribeck.ident.fit.inertia.odd_parts import OddParts, fit_motor_friction, fit_passive_friction
 from stribeck.ident.fit.inertia.passive_friction import NO_PASSIVE, PassiveFriction
 from stribeck.ident.fit.joint.model_doubt import Doubts, ModelDoubt
 from stribeck.ident.identification.choose_runs import ChosenRuns
@@ -19,6 +19,8 @@ from stribeck.ident.identification.reduce_runs import ReducedRuns
 from stribeck.ident.log.finding import Finding
 from stribeck.ident.log.signal_checks import dead_torques, unrecorded_torques
 from stribeck.ident.model.mechanism import Mechanism
+
+_ROUNDS = 2             # of friction of joints without a drive, and of loads with it
 
 
 @dataclass(frozen=True)
@@ -47,13 +49,23 @@ TRUSTED = SoughtInertia()
 
 
 def identify_inertia(chosen: ChosenRuns, reduced: ReducedRuns) -> tuple[ReducedRuns, SoughtInertia]:
-    """The runs with models of the inertia that was found, where one was sought."""
+    """The runs with models of the inertia, and of friction that joints share, which were found where they were sought."""
+    found, inertia = _identified(chosen, reduced)
+    if (chain := reduced.mechanism.chain) is not None and not chain.classes:
+        said = Finding(None, "passive joints", "the friction of the drives holds that of the joints without a drive which they "
+                       "move; [passive] in the arm file names joints whose friction is to be told apart")
+        inertia = replace(inertia, findings=(*inertia.findings, said))
+    return found, inertia
+
+
+def _identified(chosen: ChosenRuns, reduced: ReducedRuns) -> tuple[ReducedRuns, SoughtInertia]:
     wish = reduced.options.inertia
     trusts = wish == "trust" and reduced.mechanism.transmission is None and not _unknown(reduced.mechanism)
     if trusts or reduced.options.motion == "joint":
         return reduced, TRUSTED
     if reduced.options.motion == "none":
-        return _motors_apart(*(_by_round_trips(chosen, reduced) if wish == "fit" else (reduced, TRUSTED)))
+        moments = _by_round_trips(chosen, reduced) if wish == "fit" else (reduced, TRUSTED)
+        return _motors_apart(*_passive_apart(chosen, *moments))
     log = reduced.log(chosen.runs, reduced.mechanisms)
     dead = {name for run in chosen.runs for name in (*dead_torques(run), *unrecorded_torques(run))}
     joints = [name for name in reduced.mechanism.names if name not in dead]
@@ -84,9 +96,25 @@ def _by_round_trips(chosen: ChosenRuns, reduced: ReducedRuns) -> tuple[ReducedRu
     return again, SoughtInertia(fit, doubts, (_said(fit, "the links' first moments were fitted to the even parts"),))
 
 
+def _passive_apart(chosen: ChosenRuns, reduced: ReducedRuns, inertia: SoughtInertia) -> tuple[ReducedRuns, SoughtInertia]:
+    """Runs reduced with the friction of a closed chain's joints without a drive, where that is sought."""
+    fit = None
+    for _ in range(_ROUNDS if _unknown(reduced.mechanism) else 0):
+        odd = OddParts.of(reduced.points, reduced.q, reduced.dq, reduced.mechanism)
+        if (fit := fit_passive_friction(odd, reduced.options.law, reduced.options.load)) is None:
+            break
+        reduced = reduced.with_models(chosen.runs, tuple(map(fit.model, reduced.mechanisms)))
+    if fit is None:
+        return reduced, inertia
+    doubts = dict(inertia.doubts)
+    for name, own in OddParts.of(reduced.points, reduced.q, reduced.dq, reduced.mechanism).doubts(fit).items():
+        doubts[name] = own if name not in doubts else partial(_both, own, doubts[name])
+    return reduced, replace(inertia, doubts=doubts, passive=fit.passive)
+
+
 def _motors_apart(reduced: ReducedRuns, inertia: SoughtInertia) -> tuple[ReducedRuns, SoughtInertia]:
     """Points without the friction of motors that move several joints, where they tell it from that of the joints."""
-    odd = OddParts.of(reduced.points, reduced.dq, reduced.mechanism)
+    odd = OddParts.of(reduced.points, reduced.q, reduced.dq, reduced.mechanism)
     fit = fit_motor_friction(odd, reduced.options.law)
     if fit is None:
         return reduced, replace(inertia, findings=(*inertia.findings, *_sums(reduced)))

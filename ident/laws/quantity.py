@@ -113,6 +113,7 @@ BESIDE = (      # fitted beside a law
     Quantity("viscous_difference", "{tau}·s/{q}", "viscous, half of forward less backward"),
     Quantity("driving_difference", "1", "friction per load, half of driving less driven"),
     Quantity("inertia", "{tau}·s²/{q}", "inertia"),
+    Quantity("friction_arm", "m", "friction arm"),
     Quantity("stiffness", "{tau}/{q}", "stiffness of the joint"),
     Quantity("place_sin_1", "{tau}", "friction with sin q"),
     Quantity("place_cos_1", "{tau}", "friction with cos q"),

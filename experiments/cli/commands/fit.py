@@ -184,7 +184,7 @@ def _without_time(given: "tuple[ColumnMap, ...]", rate: float) -> "tuple[ColumnM
 def delivered(text: "Console", delivery: "Delivery", folder: Path, as_json: bool) -> None:
     """What a fit found and wrote."""
     from stribeck.experiments.cli.screen.text import notes, result_table
-    from stribeck.experiments.report.words import breakaway_lines, gravity_sentence, motor_lines, repeat_sentence
+    from stribeck.experiments.report.words import breakaway_lines, gravity_sentence, motor_lines, passive_lines, repeat_sentence
     from stribeck.ident.errors import command
     from stribeck.ident.export.numbers import calibration_table
     from stribeck.ident.log.health.points_health import friction_change
@@ -200,6 +200,8 @@ def delivered(text: "Console", delivery: "Delivery", folder: Path, as_json: bool
     text.print(result_table(result, text.width))
     for line in motor_lines(delivery.calibration):
         text.print(f"motor     {line}")
+    for line in passive_lines(delivery.calibration):
+        text.print(f"passive   {line}")
     for line in breakaway_lines(delivery.calibration):
         text.print(f"breakaway {line}")
     for line in notes(delivery.calibration):

@@ -23,11 +23,10 @@ from stribeck.ident.fit.inertia.coupled_motors import LAWS as MOTOR_LAWS
 from stribeck.ident.fit.inertia.coupled_motors import CoupledMotors
 from stribeck.ident.fit.inertia.equations import Equations
 from stribeck.ident.fit.inertia.inertial_fit import CONSTANTS, SURE, InertialFit, likelihood, most_likely
-from stribeck.ident.fit.inertia.joint_equation import LAWS, Friction, Information
+from stribeck.ident.fit.inertia.joint_equation import Friction, Information, laws_meanwhile
 from stribeck.ident.fit.inertia.link_prior import LinkPrior, Scatter
 from stribeck.ident.fit.inertia.shared import Shared
 from stribeck.ident.fit.inertia.unknown_passive import UnknownPassive
-from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.log.motion.filtered_motion import Log
 from stribeck.ident.model.mechanism import Mechanism
 
@@ -43,7 +42,7 @@ def contradicted(log: Log, mechanism: Mechanism, joints: Sequence[str], law: str
     """
     shared = Shared(LinkPrior(mechanism), True, coupled_motors(log, mechanism, joints), unknown_passive(log, mechanism))
     equations = Equations.of(log, mechanism, shared, joints, load)
-    information = equations.information(np.zeros(shared.count), {}, _laws(law)[:1])
+    information = equations.information(np.zeros(shared.count), {}, laws_meanwhile(law)[:1])
     if not information:
         return False
     scatter, evidence = most_likely(information.values(), shared)
@@ -96,7 +95,7 @@ def fit_inertia(log: Log, mechanism: Mechanism, joints: Sequence[str], of_links:
     """
     motors = coupled_motors(log, mechanism, joints)
     shared = Shared(LinkPrior(mechanism), of_links, motors, unknown_passive(log, mechanism))
-    laws = _laws(law)
+    laws = laws_meanwhile(law)
     if motors is not None and not of_links:
         joints = [name for name in joints if motors.moves(mechanism.names.index(name))]
     found, equations = _converged(log, mechanism, joints, shared, laws, load, (0.0,))
@@ -111,11 +110,6 @@ def fit_inertia(log: Log, mechanism: Mechanism, joints: Sequence[str], of_links:
             motors, likely = likely, found.plain_motors
     constants = most_likely(found.information.values(), shared)[0].constants if of_links else 0.0
     return _converged(log, mechanism, joints, shared, laws, load, (constants,)) if constants else (found, equations)
-
-
-def _laws(law: str) -> tuple[str, ...]:
-    """What friction may be meanwhile, the simplest first."""
-    return LAWS if law == "auto" or len(law_named(law).nonlinear) > 1 else (law,)
 
 
 def _converged(log: Log, mechanism: Mechanism, joints: Sequence[str], shared: Shared, offered: Sequence[str],

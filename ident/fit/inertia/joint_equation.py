@@ -200,6 +200,11 @@ def informed(motion: Motion, slopes: Array, laws: Sequence[str], noise: Noise | 
     return told(base, motion.loads, np.column_stack((slopes, motion.view(motion.rigid))), laws, noise, echoes, load)
 
 
+def laws_meanwhile(law: str) -> tuple[str, ...]:
+    """What friction may be while what joints share is sought, the simplest first, where a law was asked for or "auto"."""
+    return LAWS if law == "auto" or len(law_named(law).nonlinear) > 1 else (law,)
+
+
 def told(base: FitPoints, loads: Mapping[str, Array], slopes: Array, laws: Sequence[str],
          noise: Noise | None = None, echoes: Array | None = None, load: str = "auto") -> Information:
     """What points of a joint tell of y, whatever its friction is.

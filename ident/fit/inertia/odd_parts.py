@@ -1,14 +1,15 @@
-r"""Friction of motors that move several joints from round trips: the odd parts of those joints at once.
+r"""Friction that joints share from round trips: the odd parts of those joints at once.
 
-Half the difference of the torques there and back is friction, that of a motor with its share and its own direction:
+Half the difference of the torques there and back is friction, that of a motor of several joints with its share and its own
+direction, and that of a closed chain's joints without a drive as the drive feels it:
 
-.. math:: (\tau_+ - \tau_-) / 2 = f_j(\dot q_j) + \sum_k R_{kj} f_k(\dot\varphi_k)
+.. math:: (\tau_+ - \tau_-) / 2 = f_j(\dot q_j) + \sum_k R_{kj} f_k(\dot\varphi_k) + \sum_p D_{pj} f_p(\dot q_p, N_p)
 
 Inertia is not in it.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -19,44 +20,49 @@ from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.inertia.coupled_motors import LAWS as MOTOR_LAWS
 from stribeck.ident.fit.inertia.coupled_motors import CoupledMotors
 from stribeck.ident.fit.inertia.inertial_fit import InertialFit
-from stribeck.ident.fit.inertia.joint_equation import LAWS, Information, told
+from stribeck.ident.fit.inertia.joint_equation import LAWS, Information, laws_meanwhile, told
 from stribeck.ident.fit.inertia.link_prior import LinkPrior, Scatter
 from stribeck.ident.fit.inertia.shared import Shared
+from stribeck.ident.fit.inertia.unknown_passive import UnknownPassive
 from stribeck.ident.fit.joint.model_doubt import Doubts, ModelDoubt
 from stribeck.ident.fit.noise import Noise
 from stribeck.ident.fit.points import FitPoints, worth
 from stribeck.ident.log.reduction.round_trips import round_trips
+from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.loads import LOADS
 from stribeck.ident.model.mechanism import Mechanism
 
+_FEW = 200              # points by which the unit of an unknown is chosen
 _ROUNDS = 4             # of least squares, each about what the last one found
 
 
 @dataclass(frozen=True)
 class OddParts:
-    """Odd parts of the joints that a motor moves with others.
+    """Odd parts of the joints that a motor moves with others, and of the drives of a closed chain.
 
     Attributes
     ----------
     points : dict of str to DataFrame
         Of each joint, see `round_trips`.
-    dq : dict of str to ndarray, shape (N, n)
-        Velocities of all joints at its points.
+    q, dq : dict of str to ndarray, shape (N, n)
+        Positions and velocities of all joints at its points.
     mechanism : Mechanism
         The model.
     """
 
     points: Mapping[str, pd.DataFrame]
+    q: Mapping[str, Array]
     dq: Mapping[str, Array]
     mechanism: Mechanism
 
     @classmethod
-    def of(cls, points: pd.DataFrame, dq: Array, mechanism: Mechanism) -> "OddParts":
-        """Of all joints' points, and the velocities of all joints at them, shape (N, n)."""
+    def of(cls, points: pd.DataFrame, q: Array, dq: Array, mechanism: Mechanism) -> "OddParts":
+        """Of all joints' points, and the positions and velocities of all joints at them, shape (N, n) each."""
         coupled = mechanism.transmission
         found = {str(name): rows for name, rows in points.groupby("joint", sort=False)
-                 if coupled is not None and coupled.motors_of(mechanism.names.index(str(name)))}
-        return cls(found, {name: dq[points.index.get_indexer(rows.index)] for name, rows in found.items()}, mechanism)
+                 if mechanism.chain is not None or (coupled is not None and coupled.motors_of(mechanism.names.index(str(name))))}
+        at = {name: points.index.get_indexer(rows.index) for name, rows in found.items()}
+        return cls(found, {name: q[rows] for name, rows in at.items()}, {name: dq[rows] for name, rows in at.items()}, mechanism)
 
     @property
     def motors(self) -> CoupledMotors | None:
@@ -69,23 +75,41 @@ class OddParts:
             odd[:, j] = np.sqrt(np.mean(self.points[name]["odd"] ** 2)) if name in self.points else 0.0
         return CoupledMotors.told_by(self.mechanism.transmission, list(self.points), dq, np.zeros_like(dq), odd)
 
-    def slopes(self, name: str, motors: CoupledMotors) -> Array:
-        """Odd part of a joint per parameter of motors, shape (N, p)."""
-        return motors.slopes(self.dq[name], np.zeros_like(self.dq[name]))[:, self.mechanism.names.index(name)]
+    @property
+    def passive(self) -> UnknownPassive | None:
+        """Joints without a drive whose friction is unknown."""
+        if not self.points:
+            return None
+        q, dq, odd = (np.concatenate(list(values.values())) for values in (self.q, self.dq, {
+            name: np.tile(rows["odd"].to_numpy(dtype=float)[:, None], self.mechanism.n) for name, rows in self.points.items()}))
+        every = max(1, len(q) // _FEW)
+        return UnknownPassive.of_chain(self.mechanism, q[::every], dq[::every], odd[::every])
 
-    def information(self, motors: CoupledMotors, noises: Mapping[str, Noise]) -> dict[str, Information]:
-        """What each joint tells of motors, its torque constant left as it is; misfits are measured by known noise."""
+    def slopes(self, name: str, shared: Shared) -> Array:
+        """Odd part of a joint per unknown, shape (N, p)."""
+        q, dq, j = self.q[name], self.dq[name], self.mechanism.names.index(name)
+        if shared.passive is not None:
+            return shared.passive.slopes(lambda one: _odd_torque(one, q, dq)[:, j], self.mechanism)
+        assert shared.motors is not None
+        return shared.motors.slopes(dq, np.zeros_like(dq))[:, j]
+
+    def information(self, shared: Shared, noises: Mapping[str, Noise], laws: Sequence[str] = LAWS,
+                    load: str = "auto") -> dict[str, Information]:
+        """What each joint tells of the unknowns, its torque constant left as it is; misfits are measured by known noise."""
         found = {}
         for name, rows in self.points.items():
-            loads = {load: rows[load].to_numpy(dtype=float) for load in LOADS}
-            slopes = np.column_stack((self.slopes(name, motors), np.zeros(len(rows))))
-            found[name] = told(self._data(name), loads, slopes, LAWS, noises.get(name))
+            loads = {key: rows[key].to_numpy(dtype=float) for key in LOADS}
+            slopes = np.column_stack((self.slopes(name, shared), np.zeros(len(rows))))
+            found[name] = told(self._data(name), loads, slopes, laws, noises.get(name), load=load)
         return found
 
+    def shared(self, motors: CoupledMotors) -> Shared:
+        """Motors as the unknowns."""
+        return Shared(LinkPrior(self.mechanism), False, motors)
+
     def doubts(self, fit: InertialFit) -> dict[str, Doubts]:
-        """What motors leave open of the odd part of each joint, whatever the joint's own friction is."""
-        assert fit.shared.motors is not None
-        return {name: partial(_doubt, fit, name, self.slopes(name, fit.shared.motors),
+        """What is left open of the odd part of each joint, whatever the joint's own friction is."""
+        return {name: partial(_doubt, fit, name, self.slopes(name, fit.shared),
                               float(np.std(np.diff(rows["odd"]))) / np.sqrt(2.0)) for name, rows in self.points.items()}
 
     def _data(self, name: str) -> FitPoints:
@@ -115,10 +139,10 @@ def fit_motor_friction(odd: OddParts, law: str = "auto") -> InertialFit | None:
     motors = odd.motors
     if motors is None:
         return None
-    noises = {name: one.noise for name, one in odd.information(motors, {}).items()}
+    noises = {name: one.noise for name, one in odd.information(odd.shared(motors), {}).items()}
 
     def misfit(tried: CoupledMotors) -> float:
-        return sum(one.misfit for one in odd.information(tried, noises).values())
+        return sum(one.misfit for one in odd.information(odd.shared(tried), noises).values())
 
     motors = motors.likeliest(MOTOR_LAWS if law not in MOTOR_LAWS else (law,), misfit, sum(map(len, odd.points.values())))
     found = _settled(odd, motors)
@@ -129,6 +153,31 @@ def fit_motor_friction(odd: OddParts, law: str = "auto") -> InertialFit | None:
 def _settled(odd: OddParts, motors: CoupledMotors) -> InertialFit:
     """Least squares about what the last one found, a few times."""
     for _ in range(_ROUNDS):
-        found = InertialFit(Shared(LinkPrior(odd.mechanism), False, motors), odd.information(motors, {}), Scatter(0.0, 0.0), 0.0)
+        shared = odd.shared(motors)
+        found = InertialFit(shared, odd.information(shared, {}), Scatter(0.0, 0.0), 0.0)
         motors = motors.at(found.y)
     return found
+
+
+def fit_passive_friction(odd: OddParts, law: str = "auto", load: str = "auto") -> InertialFit | None:
+    """Friction of a closed chain's joints without a drive, beside that which the model of the odd parts has; None if not sought.
+
+    Parameters
+    ----------
+    odd : OddParts
+        Of the drives, without the friction that the model has.
+    law, load : str
+        Of the drives' friction, that were asked for.
+    """
+    passive = odd.passive
+    if passive is None:
+        return None
+    shared = Shared(LinkPrior(odd.mechanism), False, None, passive)
+    y, found = passive.of(odd.mechanism), odd.information(shared, {}, laws_meanwhile(law), load)
+    about = {name: replace(one, moment=one.moment + one.matrix[:, :len(y)] @ y) for name, one in found.items()}
+    return InertialFit(shared, about, Scatter(0.0, 0.0), 0.0)
+
+
+def _odd_torque(mechanism: Mechanism, q: Array, dq: Array) -> Array:
+    """Half the difference of the torques there and back, shape (N, n)."""
+    return (inverse_dynamics(mechanism, q, dq) - inverse_dynamics(mechanism, q, -dq)) / 2.0

@@ -44,7 +44,8 @@ class PassiveFriction:
         """Driven joints of the chain, whose torques and loads hold this friction."""
         if mechanism.chain is None or not self.classes:
             return mechanism
-        classes = [PassiveJoints(name, one.joints, one.load, one.values, not one.parameters) for name, one in self.classes.items()]
+        classes = [PassiveJoints(name, one.joints, one.load, one.values, not one.parameters)
+                   for name, one in self.classes.items()]
         return replace(mechanism, chain=mechanism.chain.with_classes(classes))
 
 

@@ -75,10 +75,10 @@ class UnknownPassive:
 
     def slopes(self, response: Callable[[Mechanism], Array], mechanism: Mechanism) -> Array:
         """What a response of a mechanism whose friction is that of y changes by per unit of y, shape (..., p)."""
-        y, here = self._of(mechanism), response(mechanism)
+        y, here = self.of(mechanism), response(mechanism)
         return np.stack([(response(self.at(mechanism, y + _STEP * unit)) - here) / _STEP for unit in np.eye(self.count)], axis=-1)
 
-    def _of(self, mechanism: Mechanism) -> Array:
+    def of(self, mechanism: Mechanism) -> Array:
         """y of a mechanism."""
         assert mechanism.chain is not None
         stated = {one.name: one.values for one in mechanism.chain.classes}

@@ -68,12 +68,15 @@ def mean_loads(mechanism: Mechanism, bins: Sequence[PositionBin], centre: Array,
     """Loads of the moving joint over the way through each bin, shape (N,).
 
     Friction at one speed is linear in a load, so that its mean over a bin is that at the load's mean. A load's mean is not that
-    at the bin's centre: it is curved, and has a kink where a torque changes its sign.
+    at the bin's centre: it is curved, and has a kink where a torque changes its sign. Where joints without a drive rub, it is
+    another one back than there.
     """
     own = np.arange(len(bins)), np.array([bin_.forward.joint for bin_ in bins], dtype=int)
     width = np.array([bin_.width for bin_ in bins])
     part = (np.arange(_PLACES) + 0.5) / _PLACES - 0.5
     q = centre[:, None] + (part * width[:, None])[:, :, None] * (rate / rate[own][:, None])[:, None]
-    loads = joint_loads(mechanism, q.reshape(-1, mechanism.n), np.repeat(rate, _PLACES, axis=0))
-    mean = {load: loads.get(load).reshape(q.shape)[own[0], :, own[1]].mean(axis=1) for load in LOADS}
+    both = (1.0, -1.0) if mechanism.chain is not None and mechanism.chain.classes else (1.0,)
+    ways = [joint_loads(mechanism, q.reshape(-1, mechanism.n), way * np.repeat(rate, _PLACES, axis=0)) for way in both]
+    mean = {load: np.mean([one.get(load).reshape(q.shape)[own[0], :, own[1]].mean(axis=1) for one in ways], axis=0)
+            for load in LOADS}
     return {load: np.where(values < _NO_LOAD, 0.0, values) for load, values in mean.items()}

@@ -24,7 +24,7 @@ def parameters_of(joints: PassiveJoints, whole: Mechanism) -> tuple[str, ...]:
 def unit_of(joints: PassiveJoints, parameter: str, whole: Mechanism) -> str:
     """Unit of a parameter of their friction."""
     slides = parameter != ARM and bool(whole.prismatic[whole.names.index(joints.joints[0])])
-    return "m" if parameter == ARM else unit(parameter, slides, joints.load)
+    return unit(parameter, slides, joints.load)
 
 
 def check_classes(whole: Mechanism, classes: Sequence[PassiveJoints]) -> None:
@@ -35,9 +35,7 @@ def check_classes(whole: Mechanism, classes: Sequence[PassiveJoints]) -> None:
     InputError
         One sentence that begins with the class and names the joint.
     """
-    balls = _balls(whole)
-    inner = {whole.names[j] for ball in whole.balls for j in ball.joints}
-    single = [whole.names[j] for j in whole.passive if whole.names[j] not in inner]
+    balls, single = _balls(whole), single_joints(whole)
     taken = dict[str, str]()
     for one in classes:
         for joint in one.joints:
@@ -56,6 +54,14 @@ def check_classes(whole: Mechanism, classes: Sequence[PassiveJoints]) -> None:
         for key in one.values:
             if key not in allowed:
                 raise InputError(f"{one.name}: {unknown_name('parameter', key, allowed)}")
+
+
+def single_joints(whole: Mechanism) -> tuple[str, ...]:
+    """Joints of one axis without a drive: no part of one that has several, within which links have neither mass nor inertia."""
+    nothing = (whole.mass == 0.0) & ~whole.inertia.any(axis=(1, 2))
+    parts = {j for ball in whole.balls for j in ball.joints}
+    parts |= {j for j in whole.passive if nothing[j] or (whole.parent[j] >= 0 and nothing[whole.parent[j]])}
+    return tuple(whole.names[j] for j in whole.passive if j not in parts)
 
 
 def with_friction(whole: Mechanism, classes: Sequence[PassiveJoints]) -> Mechanism:

@@ -1,0 +1,153 @@
+"""Joints without a drive that rub, and links of a closed chain: the planar 3-PRR, moved by P2's own equations."""
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.parallel import friction_errors
+from benchmarks.parallel_logs import WrongMachine
+from benchmarks.three_prr import Slider, ThreePRR
+from stribeck.ident.arm.arm_file import PassiveTable, load_arm
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.calibration.calibration import Calibration
+from stribeck.ident.calibration.validation import validate
+from stribeck.ident.errors import InputError
+from stribeck.ident.fit.inertia.echoes import compensated
+from stribeck.ident.fit.joint.options import Options
+from stribeck.ident.identify import Identification, identify
+from stribeck.ident.model.base_parameters import base_parameters
+from stribeck.ident.model.dynamics import inverse_dynamics
+from stribeck.ident.model.loads import joint_loads
+from stribeck.ident.model.mechanism import Mechanism, PassiveJoints
+from stribeck.ident.model.regressor import changed, inertial_parameters, torque_regressor
+
+MACHINES = {"planar-3-prr": (0.004, 13), "three-loop-chain": (0.5, 18), "gough-stewart": (0.05, 10)}
+
+
+@cache
+def identified(part: float = 0.0, pin: float = 0.0, seed: int = 1, inertia: str = "trust") -> Identification:
+    options = Options(law="tustin", load="normal", motion="model", inertia=inertia)
+    return identify([WrongMachine(seed, part, pin, rate=250.0).recorded()], options)
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_torques_of_a_chain_are_linear_in_all_its_links(name: str) -> None:
+    far, rank = MACHINES[name]
+    m, rng = load_mechanism(load_arm(name)), np.random.default_rng(1)
+    q, dq, ddq = (rng.uniform(-size, size, (20, m.n)) for size in (far, 1.0, 3.0))
+    tau = inverse_dynamics(m, q, dq, ddq)
+    np.testing.assert_allclose(torque_regressor(m, q, dq, ddq) @ inertial_parameters(m), tau, atol=1e-11 * np.abs(tau).max())
+    heavier = changed(m, 0.1 * inertial_parameters(m))
+    np.testing.assert_allclose(inverse_dynamics(heavier, q, dq, ddq), 1.1 * tau, atol=1e-10 * np.abs(tau).max())
+    assert len(base_parameters(m).names) == rank
+
+
+def test_pins_that_rub_are_those_of_p2() -> None:
+    """Torques and normal forces, by equations of its own."""
+    m, truth = load_mechanism(load_arm("planar-3-prr")), ThreePRR()
+    t = np.linspace(0.05, 1.95, 40)
+    w, size = np.pi * np.array([1.0, 2.0, 1.0]), np.array([0.05, 0.02, 0.10])
+    pose = np.array([0.0, 0.28, 0.0]) + size * np.sin(w * t[:, None])
+    moving = pose, size * w * np.cos(w * t[:, None]), -size * w**2 * np.sin(w * t[:, None])
+    zero = np.zeros((1, 3))
+    home = truth.forces(np.array([[0.0, 0.28, 0.0]]), zero, zero, Slider())[1]
+    pins = PassiveJoints("pins", ("link1", "link2", "link3"), values={"coulomb_coefficient": 0.002})
+    rubbing = replace(m, chain=m.chain.with_classes([pins]))
+    force, x, dx, ddx = truth.forces(*moving, Slider(coulomb=0.0, static=0.0, viscous=0.0, pin=0.002))
+    np.testing.assert_allclose(inverse_dynamics(rubbing, x - home, dx, ddx), force, atol=1e-9)
+    with_load, *_ = truth.forces(*moving, Slider(coulomb=1.0, static=1.0, viscous=0.0, pin=0.002))
+    np.testing.assert_allclose(joint_loads(rubbing, x - home, dx, ddx).normal, np.abs(with_load - force), atol=1e-9)
+    assert np.abs(joint_loads(m, x - home, dx, ddx).normal - np.abs(with_load - force)).max() > 1.0
+
+
+def test_sliders_and_pins_are_told_apart() -> None:
+    found = identified(pin=0.002)
+    pins = found.calibration.model.passive.classes["pins"].parameters
+    assert pins["coulomb_coefficient"].verdict == "identified"
+    assert abs(pins["coulomb_coefficient"].value - 0.002) < min(2e-4, 1.5 * pins["coulomb_coefficient"].half_width)
+    assert (pins["coulomb"].high, pins["viscous"].high) < (0.01, 0.02)
+    for name in ("slider1", "slider2"):
+        parameters = found.calibration.joints[name].parameters
+        assert parameters["coulomb_coefficient"].value == pytest.approx(0.08, rel=0.02)
+        assert parameters["viscous"].value == pytest.approx(15.0, rel=0.02)
+
+
+def test_masses_that_are_wrong_by_30_percent_are_found_with_the_friction() -> None:
+    case = WrongMachine(1, rate=250.0)
+    found = identified(0.3, inertia="auto")
+    assert found.calibration.model.inertia is not None
+    base, truth = base_parameters(case.mechanism), inertial_parameters(case.mechanism)
+    held = [one.low <= value <= one.high for one, value in zip(
+        found.calibration.model.inertia.parameters.values(), (base.combination @ truth).tolist(), strict=True)]
+    assert np.mean(held) > 0.75
+    errors, trusting = friction_errors(found, case), friction_errors(identified(0.3), case)
+    assert max(errors["slider1"], errors["slider2"]) < 0.03
+    assert max(errors["slider1"], errors["slider2"]) < 0.5 * max(trusting["slider1"], trusting["slider2"])
+
+
+def test_the_calibration_keeps_them(tmp_path: Path) -> None:
+    """Feed-forward and validation know the pins after the file was read again."""
+    found, case = identified(pin=0.002), WrongMachine(1, 0.0, 0.002)
+    (tmp_path / "planar-3-prr.mechanism.toml").write_bytes(case.arm.model.read_bytes())
+    found.calibration.save(tmp_path / "calibration.toml")
+    again = Calibration.load(tmp_path)
+    pins, kept = (one.model.passive.classes["pins"] for one in (found.calibration, again))
+    assert kept.joints == pins.joints
+    assert kept.values == pytest.approx(pins.values, rel=1e-5)
+    q = np.array([[0.001, 0.0, 0.002]])
+    there, back = (inverse_dynamics(again.mechanism, q, way * q) for way in (5.0, -5.0))
+    plain, _ = (inverse_dynamics(again.stated_mechanism, q, way * q) for way in (5.0, -5.0))
+    np.testing.assert_allclose((there + back) / 2.0, plain, atol=1e-2)
+    assert np.abs(there - back).max() > 0.1
+    other = validate([WrongMachine(2, 0.0, 0.002, rate=250.0).recorded()], again).joints
+    assert all(joint.error < 1.2 * max(joint.noise, 0.1) for joint in other.values())
+
+
+class TestNoise:
+    """Of positions, in what explains the torques."""
+
+    def test_least_squares_is_compensated(self) -> None:
+        """A slope that is half noise, beside a torque of the model that has the same noise."""
+        rng, size = np.random.default_rng(0), 4000
+        motion, noise = rng.normal(size=(2, size))
+        slope, off = np.column_stack((motion + noise, rng.normal(size=size))), -3.0 * noise
+        left = 2.0 * motion - 2.0 * noise + off + 0.1 * rng.normal(size=size) + 2.0 * noise
+        matrix, moment = slope.T @ slope, slope.T @ left
+        dS = np.column_stack((noise, np.zeros(size)))
+        found = np.linalg.solve(*compensated(matrix, moment, dS.T @ dS, dS.T @ -off))
+        assert np.linalg.solve(matrix, moment)[0] < 1.0
+        np.testing.assert_allclose(found, [2.0, 0.0], atol=0.15)
+
+    def test_what_is_noise_alone_tells_nothing(self) -> None:
+        noise = np.random.default_rng(0).normal(size=(500, 1))
+        matrix, moment = compensated(noise.T @ noise, noise[:, 0] @ noise, noise.T @ noise, np.zeros(1))
+        assert abs(matrix[0, 0]) < 1e-9
+        assert abs(moment[0]) < 1e-9
+
+
+def classes(**tables: PassiveTable) -> Mechanism:
+    return load_mechanism(replace(load_arm("gough-stewart"), passive=tables))
+
+
+def test_impossible_classes_are_refused_by_name() -> None:
+    with pytest.raises(InputError, match=r"gough-stewart.toml: \[passive\]: pins: unknown joint without a drive 'leg9' .valid: hip1, hip2"):
+        classes(pins=PassiveTable(("leg9",)))
+    with pytest.raises(InputError, match="hip1 belongs to a already"):
+        classes(a=PassiveTable(("hip1",)), b=PassiveTable(("hip2", "hip1")))
+    with pytest.raises(InputError, match="unknown parameter 'coulomb'"):
+        classes(a=PassiveTable(("hip1",), friction={"coulomb": 1.0}))
+    with pytest.raises(InputError, match="lab6 has no joints without a drive"):
+        load_mechanism(replace(load_arm("lab6"), passive={"a": PassiveTable(("j1",))}))
+
+
+def test_stated_friction_of_spherical_joints_is_felt() -> None:
+    """P4's legs: hips with a friction arm make the drives work against it."""
+    hips = tuple(f"hip{k}" for k in range(1, 7))
+    plain, rubbing = load_mechanism(load_arm("gough-stewart")), classes(hips=PassiveTable(hips, friction={"friction_arm": 0.01}))
+    q, dq = np.full((1, 6), 0.02), np.array([[0.1, -0.1, 0.05, 0.0, 0.1, -0.05]])
+    more = inverse_dynamics(rubbing, q, dq) - inverse_dynamics(plain, q, dq)
+    assert float(np.sum(more * dq)) > 0.0
+    np.testing.assert_allclose(inverse_dynamics(rubbing, q), inverse_dynamics(plain, q), atol=1e-9)
