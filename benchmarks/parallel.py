@@ -104,11 +104,11 @@ def summary(found: pd.DataFrame) -> list[dict[str, Any]]:
 def table(rows: list[dict[str, Any]]) -> str:
     """What is found, by row."""
     text = ["Truth: the planar 3-PRR by P2's equations (`benchmarks/three_prr.py`), P2's motion for 4 s at 1 kHz, 1 µm of "
-            "position noise, 0.1 N of force noise; sliders mu_c 0.08, mu_s 0.12, w_s 0.02 m/s, f_v 15 N·s/m; pins 2 mm of friction "
-            "arm, or none. Masses of sliders, links and platform are right, or off by up to 3 % or 30 %. Fitted by `--motion model "
-            "--law tustin --load normal`, `--inertia auto` where masses are off. Friction: rms error along the motion over rms "
-            "friction, all sliders. Parameters: rms error, interval's half width, part of the intervals that hold the truth; mu_c "
-            "and mu_s of those sliders whose friction was found to grow with the normal force.", "",
+            "position noise, 0.1 N of force noise; sliders mu_c 0.08, mu_s 0.12, w_s 0.02 m/s, f_v 15 N·s/m; pins 2 mm of "
+            "friction arm, or none. Masses of sliders, links and platform are right, or off by up to 3 % or 30 %. Fitted by "
+            "`--motion model --law tustin --load normal`, `--inertia auto` where masses are off. Friction: rms error along the "
+            "motion over rms friction, all sliders. Parameters: rms error, interval's half width, part of intervals that hold "
+            "the truth; mu_c and mu_s of those sliders whose friction was found to grow with the normal force.", "",
             "| masses off by | pins | cases | friction error %, median (95 %, worst) | mu_c | mu_s | w_s | f_v | pins "
             "| links fitted % | base parameters covered % |", "|---|---|---|---|---|---|---|---|---|---|---|"]
     for row in rows:
