@@ -176,6 +176,8 @@ def _closed_model(arm: ArmFile, whole: Mechanism, names: tuple[str, ...], truth:
         If its truth has what only open chains can have.
     """
     spec = closed_spec(whole)
+    for motor in spec.actuators:
+        spec.delete(motor)
     for joint, name in enumerate(whole.names):
         if not (whole.carries[joint] * whole.mass).any():
             arm_length = 1.0 if whole.prismatic[joint] else length_of(whole)

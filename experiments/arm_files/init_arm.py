@@ -12,6 +12,7 @@ from stribeck.ident.arm.arm_file import SHARED
 from stribeck.ident.arm.load_mechanism import mechanism_of
 from stribeck.ident.errors import InputError, no_file
 from stribeck.ident.model.files.drive_ratings import rated_torques, rated_velocities
+from stribeck.ident.model.files.stated_loops import StatedChain
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.toml_tables import as_name, key_of
 
@@ -83,7 +84,8 @@ def arm_text(model: Path, beside: str = "", joints: Sequence[str] | None = None,
     beside : str
         What it will be called beside the arm file; default: the same.
     joints : sequence of str, optional
-        Those that drives move, default all; in the model that will stand beside the file the others are fixed.
+        Those that drives move, default all; in the model that will stand beside the file the others are fixed. Of a closed chain
+        default are those with an actuator, and loops move the others.
     name : str
         Of the arm; default: as the model is called.
 
@@ -97,7 +99,7 @@ def arm_text(model: Path, beside: str = "", joints: Sequence[str] | None = None,
     if not model.is_file():
         raise no_file(model)
     refuse_parts(model)
-    mechanism = mechanism_of(model, model.stem, None)
+    mechanism = mechanism_of(model, model.stem, None, stated=StatedChain(tuple(joints or ()), source=str(model)))
     moving = [j for j, name in enumerate(mechanism.names) if joints is None or name in joints]
     refuse_default(model, [mechanism.names[j] for j in moving])
     torque, velocity = rated_torques(model, [mechanism.names[j] for j in moving]), rated_velocities(model)

@@ -88,12 +88,12 @@ def to_mjcf(calibration: Calibration, into: Path | None = None) -> Export:
     """
     path = into or _model(calibration)
     losses = (*coulomb_viscous_losses(calibration, "MJCF"), *motor_losses(calibration, "MJCF", keeps=True), _CREEPS)
-    if into is None and path.suffix.lower() == ".urdf":
+    if into is None and path.suffix.lower() == ".urdf" and not calibration.model.loops:
         converted = _converted(calibration, path)
         stated = {one.attributes.get("name", ""): one.attributes for one in elements(converted) if one.tag == "joint"}
         return Export(converted, ".xml", (*losses, *_kept("URDF", calibration, stated), _ROTORS, _BARE))
     losses = (*losses, *_masses("MJCF", calibration, written=False))
-    if into is None and path.suffix.lower() == ".toml":
+    if into is None and path.suffix.lower() in (".toml", ".urdf"):
         arm = bare_arm(calibration)
         of_loops = () if arm.chain is None else (_SOFT, _STARTS)
         return Export(_rubbing(closed_spec(_whole(arm)), calibration), ".xml", (*losses, _ROTORS, *of_loops))

@@ -57,7 +57,8 @@ def _calibration(arm: ArmFile, runs: Sequence[Run], mechanism: Mechanism, joints
         tuple({"path": run.label, "sha256": run.sha256, **({} if run.arm.tool == arm.tool else {"tool": asdict(run.arm.tool)}),
                **({"continues": before} if (before := run.record.get("continues")) in labels else {})} for run in runs),
         Model(arm.model.name, file_sha256(arm.model), arm.gravity, arm.tool, unknown, inertia,
-              {} if mechanism.transmission is None else mechanism.transmission.pairs), fit,
+              {} if mechanism.transmission is None else mechanism.transmission.pairs,
+              () if mechanism.chain is None or arm.model.suffix.lower() == ".toml" else mechanism.names, arm.loops), fit,
         {name: _joint_calibration(joint, mechanism, name) for name, joint in joints.items()}, arm.model.parent)
 
 

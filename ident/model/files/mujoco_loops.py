@@ -1,0 +1,246 @@
+"""Loops that an MJCF closes by equality constraints: which joints drive them, where they close, and their closures.
+
+A ``connect`` is a spherical closure. Two of them between the same links, at different points, hold a line, which is a pin; three
+that are not on one line hold all. A ``weld`` is rigid.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.errors import ModelError, unknown_name
+from stribeck.ident.model.mechanism import Closure
+
+if TYPE_CHECKING:
+    import mujoco
+
+_TRAVEL = 0.02          # m or rad that a drive goes in a step on its way to where loops are to be closed
+_CLOSED = 1e-12         # m; what counts as closed
+_NEWTON = 12            # corrections; from one step to the next it takes three
+_ONE_POINT = 1e-9       # m; points that are closer are one
+
+
+def loop_constraints(model: "mujoco.MjModel") -> list[int]:
+    """Active constraints of a model that close loops."""
+    import mujoco
+
+    closing = int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD)
+    return [e for e in range(model.neq) if model.eq_active0[e] and int(model.eq_type[e]) in closing]
+
+
+def has_loops(spec: "mujoco.MjSpec") -> bool:
+    """Whether a specification has active constraints that close loops."""
+    import mujoco
+
+    closing = int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD)
+    return any(one.active and int(one.type) in closing for one in spec.equalities)
+
+
+def split_balls(spec: "mujoco.MjSpec", name: str) -> None:
+    """Replace the ball joints of a specification with loops by three hinges each, ``ball.1`` to ``ball.3`` about x, y and z.
+
+    Raises
+    ------
+    ModelError
+        If a ball joint has an actuator, or is not the last joint of its body.
+    """
+    import mujoco
+
+    if not has_loops(spec):
+        return
+    for ball in [joint for joint in spec.joints if int(joint.type) == int(mujoco.mjtJoint.mjJNT_BALL) and joint.name]:
+        body = ball.parent
+        if any(one.target == ball.name for one in spec.actuators):
+            raise ModelError(f"{name}: ball joint {ball.name} has an actuator; a drive moves a hinge or a slide: write the ball "
+                             "as three hinges")
+        if body.joints[-1].name != ball.name:
+            raise ModelError(f"{name}: ball joint {ball.name} stands before another joint of its body; write it as three hinges, "
+                             "or give the other joint a body of its own")
+        called, place, frame = ball.name, ball.pos.copy(), ball.frame
+        for part in [one for one in spec.sensors if one.objname == called]:
+            spec.delete(part)
+        spec.delete(ball)
+        for k, axis in enumerate(np.eye(3)):
+            hinge = body.add_joint(name=f"{called}.{k + 1}", type=mujoco.mjtJoint.mjJNT_HINGE, axis=axis, pos=place,
+                                   limited=mujoco.mjtLimited.mjLIMITED_FALSE)
+            if frame is not None:
+                hinge.set_frame(frame)
+
+
+def driven(model: "mujoco.MjModel", name: str, stated: Sequence[str], source: str) -> list[int]:
+    """Joints that have a drive: those that are stated, else those with an actuator.
+
+    Parameters
+    ----------
+    model : MjModel
+        With loops.
+    name, source : str
+        What messages call it, and what states the drives.
+    stated : sequence of str
+        Names of joints.
+
+    Raises
+    ------
+    ModelError
+        If one of them is none of the model's, or nothing is stated and no joint has an actuator.
+    """
+    import mujoco
+
+    names = [str(model.joint(j).name) for j in range(model.njnt)]
+    for one in stated:
+        if one not in names:
+            raise ModelError(f"{source}: [joints.{one}]: {unknown_name('joint', one, names)}")
+    if stated:
+        return [names.index(one) for one in names if one in stated]
+    of_joints = int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT)
+    found = {int(model.actuator_trnid[a, 0]) for a in range(model.nu) if int(model.actuator_trntype[a]) in of_joints}
+    if not found:
+        raise ModelError(f"{name}: the model closes loops, and nothing says which joints have drives ({', '.join(names)}): an arm "
+                         "file whose model it is names them in [joints.NAME] tables, an MJCF by an <actuator> at each")
+    return sorted(found)
+
+
+def close_by_constraints(model: "mujoco.MjModel", data: "mujoco.MjData", drives: NDArray[np.int_], q: Array) -> bool:
+    """Put the drives at q, at rest, and all other joints where equality constraints want them: straight from where the model
+    draws them. Tells whether they close there; hinges and slides only, with a dense Jacobian.
+    """
+    import mujoco
+
+    others = np.setdiff1d(np.arange(model.nv), drives)
+    data.qpos[:], data.qvel[:] = model.qpos0, 0.0
+    start = data.qpos[drives].copy()
+    steps = 1 + int(np.abs(q - start).max(initial=0.0) / _TRAVEL)
+    for part in np.linspace(0.0, 1.0, steps + 1):
+        data.qpos[drives] = start + part * (q - start)
+        for _ in range(_NEWTON + 1):
+            mujoco.mj_fwdPosition(model, data)
+            open_by = data.efc_pos[:data.ne]
+            if closed := bool(np.abs(open_by).max(initial=0.0) < _CLOSED):
+                break
+            J = constraint_jacobian(model, data)[:, others]
+            data.qpos[others] -= np.clip(np.linalg.lstsq(J, open_by, rcond=1e-12)[0], -0.5, 0.5)
+        if not closed:
+            return False
+    return True
+
+
+def constraint_jacobian(model: "mujoco.MjModel", data: "mujoco.MjData") -> Array:
+    """Jacobian of the equality constraints, shape (rows, nv), after ``mj_fwdPosition``."""
+    return np.asarray(data.efc_J.reshape(-1, model.nv)[:data.ne])
+
+
+def close_at_zero(model: "mujoco.MjModel", data: "mujoco.MjData", drives: Sequence[int], name: str) -> None:
+    """Close the loops of a model with its drives at zero.
+
+    Raises
+    ------
+    ModelError
+        If they do not close there; names the worst constraint.
+    """
+    import mujoco
+
+    model.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
+    model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT | mujoco.mjtDisableBit.mjDSBL_EQUALITY)
+    places = np.array(drives, dtype=int)
+    if close_by_constraints(model, data, places, np.zeros(len(places))):
+        return
+    worst = int(np.argmax(np.abs(data.efc_pos[:data.ne])))
+    drawn = [str(model.joint(j).name) for j in drives if model.qpos0[j] != 0.0]
+    way = (f"the file draws {', '.join(drawn)} elsewhere (ref), and they are closed from there; " if drawn else "")
+    raise ModelError(
+        f"{name}: the loops do not close with all drives at zero: {_called(model, int(data.efc_id[worst]))} stays open by "
+        f"{abs(float(data.efc_pos[worst])):.2g} (m or rad); {way}correct anchors, sites, axes or relpose, which in a plane need "
+        "all their digits, or set active=\"false\" where it is not to hold")
+
+
+def closures_of(model: "mujoco.MjModel", data: "mujoco.MjData", owner: NDArray[np.int_], name: str) -> tuple[Closure, ...]:
+    """Closures of the loops in the posture of `data`, in which they are closed, after ``mj_kinematics``.
+
+    Parameters
+    ----------
+    model, data : MjModel, MjData
+    owner : ndarray of int, shape (bodies,)
+        Joint that carries each body; -1 is the ground.
+    name : str
+        What messages call it.
+
+    Raises
+    ------
+    ModelError
+        If a constraint ties a link to itself.
+    """
+    import mujoco
+
+    names: list[str] = []
+    held: dict[tuple[int, int], list[tuple[int, Array]]] = {}
+    rigid: list[tuple[int, tuple[int, int], Array]] = []
+    for e in loop_constraints(model):
+        links, point = _links(model, e, owner), _points(model, data, e)
+        if links[0] == links[1]:
+            raise ModelError(f"{name}: {_called(model, e)} ties a link to itself; take it out")
+        if model.eq_type[e] == mujoco.mjtEq.mjEQ_WELD and model.eq_data[e, 10] > 0.0:
+            rigid.append((e, links, point))
+        else:
+            same = links if links in held or links[::-1] not in held else links[::-1]
+            held.setdefault(same, []).append((e, point if same == links else point[::-1]))
+
+    def closure(e: int, kind: str, links: tuple[int, int], point: Array, axis: Array) -> Closure:
+        called = _name(model, e)
+        names.append(called if called not in names else f"{called} ({e})")
+        from_joints = point - np.array([data.xanchor[j] if j >= 0 else np.zeros(3) for j in links])
+        return Closure(names[-1], kind, links, from_joints, axis)       # type: ignore[arg-type]  # one of its kinds
+
+    found = {e: closure(e, "rigid", links, point, np.array([0.0, 0.0, 1.0])) for e, links, point in rigid}
+    for links, points in held.items():
+        first, begin = points[0]
+        away = np.array([point[0] - begin[0] for _, point in points])
+        lengths = np.linalg.norm(away, axis=1)
+        far = away[int(np.argmax(lengths))]
+        axis = far / lengths.max() if lengths.max() > _ONE_POINT else np.array([0.0, 0.0, 1.0])
+        beside = np.linalg.norm(away - np.outer(away @ axis, axis), axis=1).max()
+        kind = "rigid" if beside > _ONE_POINT else "pin" if lengths.max() > _ONE_POINT else "spherical"
+        found[first] = closure(first, kind, links, begin, axis)
+    return tuple(found[e] for e in sorted(found))
+
+
+def _ends(model: "mujoco.MjModel", e: int) -> tuple[tuple[int, int], bool]:
+    """Bodies or sites that a constraint holds together, and whether they are sites."""
+    import mujoco
+
+    return (int(model.eq_obj1id[e]), int(model.eq_obj2id[e])), bool(model.eq_objtype[e] == mujoco.mjtObj.mjOBJ_SITE)
+
+
+def _links(model: "mujoco.MjModel", e: int, owner: NDArray[np.int_]) -> tuple[int, int]:
+    ends, sites = _ends(model, e)
+    a, b = (int(owner[model.site_bodyid[end] if sites else end]) for end in ends)
+    return a, b
+
+
+def _points(model: "mujoco.MjModel", data: "mujoco.MjData", e: int) -> Array:
+    """The point that a constraint holds, on either body, shape (2, 3), in base axes."""
+    import mujoco
+
+    ends, sites = _ends(model, e)
+    if sites:
+        return np.array([data.site_xpos[end] for end in ends])
+    place = model.eq_data[e, :6].reshape(2, 3)
+    if model.eq_type[e] == mujoco.mjtEq.mjEQ_WELD:          # the anchor, on the second body, stands first
+        place = place[::-1]
+    return np.array([data.xpos[end] + data.xmat[end].reshape(3, 3) @ at for end, at in zip(ends, place, strict=True)])
+
+
+def _name(model: "mujoco.MjModel", e: int) -> str:
+    """Of a constraint, or else of what it ties."""
+    ends, sites = _ends(model, e)
+    called = [(model.site(end) if sites else model.body(end)).name or str(end) for end in ends]
+    return str(model.equality(e).name) or "-".join(called)
+
+
+def _called(model: "mujoco.MjModel", e: int) -> str:
+    """A constraint in messages."""
+    import mujoco
+
+    return f"the {mujoco.mjtEq(model.eq_type[e]).name[5:].lower()} {_name(model, e)!r}"
