@@ -1,0 +1,204 @@
+"""MJCFs that close loops in all ways that MuJoCo knows, against MuJoCo's own constraints; and what is refused of them."""
+
+import logging
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stribeck import load_mechanism
+from stribeck.ident.arm.arm_file import load_arm
+from stribeck.ident.arm.load_mechanism import mechanism_of
+from stribeck.ident.errors import StribeckError
+from stribeck.ident.model.chains.driven_joints import driven_joints
+from stribeck.ident.model.dynamics import inverse_dynamics
+from stribeck.ident.model.files.closed_mujoco import closed_spec
+from stribeck.ident.model.files.from_mujoco import natural_coordinates
+from stribeck.ident.model.loads import LOADS, joint_loads
+from stribeck.ident.model.mechanism import Mechanism
+from tests.model_texts import written
+
+MACHINES = {"planar-3-prr": 0.03, "three-loop-chain": 1.0, "gough-stewart": 0.08}       # and how far their drives go here
+MASS = '<inertial pos="0.08 0.01 0.02" mass="0.7" diaginertia="2e-3 3e-3 4e-3"/>'
+# four-bar in a plane that is tilted, drawn where it is closed; the crank is the drive
+CRANK = ('<body name="crank" euler="20 -35 10"><joint name="drive" axis="0 0 1"{drive}/>{mass}'
+         '<body name="coupler" pos="0.2 0.05 0"><joint name="c" axis="0 0 1"{c}/>{mass}{on_coupler}</body></body>')
+ROCKER = ('<body name="frame" euler="20 -35 10"><body name="rocker" pos="0.4 -0.1 0"><joint name="r" axis="0 0 1"{r}/>{mass}'
+          '{on_rocker}</body></body>')
+TIP, THERE = "0.2 0.15 0", "0 0.3 0"            # of the coupler and of the rocker: the same place
+MOTOR = '<actuator><motor joint="drive"/></actuator>'
+
+
+def four_bar(closed: str, more: str = MOTOR, **inside: str) -> str:
+    parts = {"mass": MASS, **dict.fromkeys(("drive", "c", "r", "on_coupler", "on_rocker"), ""), **inside}
+    return (f'<mujoco><compiler angle="degree"/><option gravity="3 6 -8"/><worldbody>{CRANK.format(**parts)}'
+            f"{ROCKER.format(**parts)}</worldbody><equality>{closed}</equality>{more}</mujoco>")
+
+
+def sites(coupler: str = TIP, rocker: str = THERE, turned: str = "") -> dict[str, str]:
+    return {"on_coupler": f'<site name="s" pos="{coupler}"/>', "on_rocker": f'<site name="t" pos="{rocker}"{turned}/>'}
+
+
+# what a weld holds is a rocker with a hinge more
+BENT = '<body name="end" pos="0 0.3 0"><joint name="e" axis="0 0 1"{}/>' + MASS + "{}</body>"
+FORMS: dict[str, tuple[str, str]] = {
+    "connect with an anchor": (four_bar(f'<connect body1="coupler" body2="rocker" anchor="{TIP}"/>'), "spherical"),
+    "the bodies the other way round": (four_bar(f'<connect body1="rocker" body2="coupler" anchor="{THERE}"/>'), "spherical"),
+    "connect of sites": (four_bar('<connect site1="s" site2="t"/>', **sites()), "spherical"),
+    "sites that are drawn apart": (four_bar('<connect site1="s" site2="t"/>', **sites(rocker="0.02 0.28 0")), "spherical"),
+    "two connects are a pin": (four_bar(f'<connect body1="coupler" body2="rocker" anchor="{TIP}"/><connect body1="rocker" '
+                                        'body2="coupler" anchor="0 0.3 0.07"/>'), "pin"),
+    "a ball in the tree, and a pin": (four_bar(f'<connect body1="coupler" body2="rocker" anchor="{TIP}"/><connect body1="rocker" '
+                                               'body2="coupler" anchor="0 0.3 0.07"/>', c=' type="ball"'), "pin"),
+    "drawn elsewhere than at zero": (four_bar(f'<connect body1="coupler" body2="rocker" anchor="{TIP}"/>', drive=' ref="25"',
+                                              c=' ref="-40"', r=' ref="10"'), "spherical"),
+    "weld as it is drawn": (four_bar('<weld body1="coupler" body2="end"/>', on_rocker=BENT.format("", "")), "rigid"),
+    "weld with an anchor": (four_bar('<weld body1="end" body2="coupler" anchor="0.1 0 0"/>', on_rocker=BENT.format("", "")), "rigid"),
+    "weld with a pose": (four_bar('<weld body1="coupler" body2="end" relpose="0.21 0.14 0 1 0 0 0.2"/>',
+                                  on_rocker=BENT.format("", "")), "rigid"),
+    "weld of sites": (four_bar('<weld site1="s" site2="t"/>', on_rocker=BENT.format("", '<site name="t" euler="0 0 15"/>'),
+                               on_coupler=f'<site name="s" pos="{TIP}"/>'), "rigid"),
+    "weld that holds no angle": (four_bar(f'<weld body1="rocker" body2="coupler" anchor="{TIP}" torquescale="0"/>'), "spherical"),
+    "three connects hold all": (four_bar("".join(f'<connect body1="coupler" body2="end" anchor="{place}"/>' for place in (
+        TIP, "0 0 0", "0 0 0.1")), on_rocker=BENT.format("", "")), "rigid"),
+    "what is not active": (four_bar(f'<connect body1="coupler" body2="rocker" anchor="{TIP}"/><weld body1="crank" body2="frame" '
+                                    'active="false"/><joint joint1="c" joint2="r" active="false"/>'), "spherical"),
+}
+
+
+def judged(mujoco: ModuleType, path: Path, drive: str, q: np.ndarray, tau: np.ndarray) -> tuple[np.ndarray, float]:
+    """Torques that hold the drive at each q by MuJoCo's bias forces and constraint Jacobian; and the greatest acceleration under
+    the torques tau by its constraint solver, over that without any.
+    """
+    model = mujoco.MjModel.from_xml_path(str(path))
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_ACTUATION
+    model.opt.jacobian, model.opt.tolerance, model.opt.iterations = mujoco.mjtJacobian.mjJAC_DENSE, 0.0, 500
+    model.eq_solimp[:] = [0.9999, 0.9999, 0.001, 0.5, 2.0]
+    data, place, dof = mujoco.MjData(model), model.joint(drive).qposadr[0], model.joint(drive).dofadr[0]
+    others, held, moves = np.delete(np.arange(model.nv), dof), [], []
+    for wanted, torque in zip(q, tau, strict=True):
+        begin = float(model.qpos0[place])
+        data.qpos[:] = model.qpos0
+        for data.qpos[place] in np.linspace(begin, wanted, 2 + int(abs(wanted - begin) / 0.02)):
+            for _ in range(10):
+                mujoco.mj_fwdPosition(model, data)
+                back = np.zeros(model.nv)
+                J = data.efc_J.reshape(-1, model.nv)[:data.ne]
+                back[others] = -np.linalg.lstsq(J[:, others], data.efc_pos[:data.ne], rcond=1e-9)[0]
+                mujoco.mj_integratePos(model, data.qpos, back, 1.0)
+        mujoco.mj_fwdPosition(model, data)
+        mujoco.mj_fwdVelocity(model, data)
+        assert np.abs(data.efc_pos[:data.ne]).max() < 1e-10
+        ratio = -np.linalg.lstsq(J[:, others], J[:, dof], rcond=1e-9)[0]
+        held.append(data.qfrc_bias[dof] + ratio @ data.qfrc_bias[others])
+        for force in (0.0, torque):
+            data.qfrc_applied[dof] = force
+            mujoco.mj_forward(model, data)
+            moves.append(np.abs(data.qacc).max())
+    return np.array(held), max(moves[1::2]) / max(moves[::2])
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_held_by_its_torque_it_stands_still_in_mujoco(form: str, tmp_path: Path, mujoco: ModuleType) -> None:
+    text, kind = FORMS[form]
+    path = written(tmp_path, text, "machine.xml")
+    whole = load_mechanism(path)
+    driven = driven_joints(whole)
+    assert driven.names == ("drive",)
+    assert [closure.kind for closure in whole.closures] == [kind]
+    q = np.linspace(-0.5, 0.5, 5)[:, None]
+    tau = inverse_dynamics(driven, q)
+    assert np.abs(tau).max() > 0.5
+    held, moves = judged(mujoco, path, "drive", q[:, 0], tau[:, 0])
+    np.testing.assert_allclose(tau[:, 0], held, rtol=0, atol=1e-9)
+    assert moves < 1e-3
+
+
+@pytest.mark.parametrize(("name", "far"), MACHINES.items())
+def test_what_is_written_of_a_closed_chain_is_read_as_the_same(name: str, far: float) -> None:
+    whole = load_mechanism(name)
+    driven, spec = driven_joints(whole), closed_spec(whole)
+    read = driven_joints(natural_coordinates(spec, name, spec.option.gravity, {}))
+    assert read.names == driven.names                       # its motors say so
+    rng = np.random.default_rng(7)
+    q, dq, ddq = rng.uniform(-far, far, (30, driven.n)), 0.1 * rng.normal(size=(30, driven.n)), rng.normal(size=(30, driven.n))
+    near = driven.chain.condition(q, q) < 60.0
+    assert near.sum() > 5
+    here, there = (joint_loads(one, q[near], dq[near], ddq[near]) for one in (driven, read))
+    size = np.abs(here.tau).max()
+    assert np.abs(there.tau - here.tau).max() < 1e-9 * size
+    for load in LOADS:
+        if np.isfinite(here.get(load)).all() and load != "normal":          # an MJCF knows no bearings
+            np.testing.assert_allclose(there.get(load), here.get(load), rtol=1e-9, atol=1e-8 * size)
+
+
+def test_pins_that_are_held_twice_are_pins_again() -> None:
+    free = load_mechanism("gough-stewart")
+    whole = _with_closure(free, kind="pin", axis=np.array([0.0, 0.6, 0.8]))
+    spec = closed_spec(whole)
+    read = natural_coordinates(spec, "pinned", spec.option.gravity, {})
+    assert [closure.kind for closure in read.closures] == ["pin", *["spherical"] * 5]
+    np.testing.assert_allclose(read.closures[0].axis, [0.0, 0.6, 0.8], atol=1e-12)
+    np.testing.assert_allclose(read.closures[0].points, whole.closures[0].points, atol=1e-12)
+
+
+def _with_closure(m: Mechanism, **changes: Any) -> Mechanism:
+    from dataclasses import replace
+
+    return replace(m, closures=(replace(m.closures[0], **changes), *m.closures[1:]))
+
+
+def test_tables_of_the_arm_file_name_the_drives(tmp_path: Path) -> None:
+    """Where they name none, actuators do."""
+    written(tmp_path, four_bar(f'<connect body1="coupler" body2="rocker" anchor="{TIP}"/>'), "machine.xml")
+    for tables, drives in (("[joints.r]\n", ("r",)), ("[joints.default]\nvelocity = 1.0\n", ("drive",)), ("", ("drive",))):
+        arm = written(tmp_path, f'schema = 1\nname = "machine"\nmodel = "machine.xml"\n{tables}', "arm.toml")
+        assert load_mechanism(arm).names == drives
+    assert mechanism_of(tmp_path / "machine.xml", "machine", None).names == ("drive",)
+    assert load_mechanism(load_arm(tmp_path / "machine.xml")).names == ("drive",)
+
+
+def test_springs_in_a_closed_chain_are_left_out_by_name(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    text = four_bar(f'<connect body1="coupler" body2="rocker" anchor="{TIP}"/>', r=' stiffness="3"')
+    with caplog.at_level(logging.WARNING):
+        mechanism = load_mechanism(written(tmp_path, text, "machine.xml"))
+    assert not mechanism.springs
+    assert caplog.messages == ["machine: the springs of joints r are left out: those of closed chains are not computed"]
+
+
+JOINED = f'<connect name="joined" body1="coupler" body2="rocker" anchor="{TIP}"/>'
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    (four_bar(JOINED, more=""), "nothing says which joints have drives (drive, c, r)"),
+    (four_bar(JOINED, more='<actuator><motor joint="drive"/><motor joint="r"/></actuator>'), "drive, r cannot move independently"),
+    (four_bar('<connect name="far" site1="s" site2="t"/>', **sites(rocker="0 2 0")), "the connect 'far' stays open by"),
+    (four_bar('<connect site1="s" site2="t"/>', **sites(rocker="0 0.3 0.01")), "the connect 's-t' stays open by 0.0"),
+    (four_bar(f'{JOINED}<joint joint1="c" joint2="r"/>'), "joint c follows r by a joint equality or mimic, in a model with loops"),
+    (four_bar(f'{JOINED}<joint joint1="c"/>'), "joint c is held by a joint equality or mimic, in a model with loops"),
+    (four_bar('<connect name="own" body1="rocker" body2="frame" anchor="0 0.3 0"/>', on_rocker=BENT.format("", ""), more=MOTOR),
+     "the closures determine only"),
+    (four_bar('<connect name="own" site1="s" site2="u"/>', on_coupler='<site name="s"/><site name="u"/>'),
+     "the connect 'own' ties a link to itself"),
+    (four_bar(JOINED, drive=' type="ball"'), "ball joint drive has an actuator"),
+    (four_bar(f'{JOINED}<tendon tendon1="cord"/>', more=f'{MOTOR}<tendon><fixed name="cord"><joint joint="c" coef="1"/></fixed>'
+                                                        '</tendon>'), "an equality constraint of type tendon"),
+    (four_bar(JOINED, c=' type="free"'), "joint c is a floating joint"),
+])
+def test_what_cannot_be_used_is_refused_by_name(text: str, words: str, tmp_path: Path) -> None:
+    with pytest.raises(StribeckError) as caught:
+        mechanism_of(written(tmp_path, text, "machine.xml"), "machine", None)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_tool_and_an_unknown_drive_are_refused(tmp_path: Path) -> None:
+    written(tmp_path, four_bar(JOINED), "machine.xml")
+    for line, words in (("tool = { mass = 1.0 }", "a closed one has none"),
+                        ("[joints.rr]", "arm.toml: [joints.rr]: unknown joint 'rr'; did you mean 'r'? (valid: drive, c, r)")):
+        arm = written(tmp_path, f'schema = 1\nname = "machine"\nmodel = "machine.xml"\n{line}\n', "arm.toml")
+        with pytest.raises(StribeckError) as caught:
+            load_mechanism(arm)
+        assert words in str(caught.value)
