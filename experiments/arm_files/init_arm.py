@@ -27,14 +27,19 @@ name = {name}
 model = {model}
 gravity = {gravity}    # m/s², in axes of the model's root: turn it for an arm on a wall or a ceiling
 torque_signal = "motor current"    # or "commanded"; "joint sensor" is refused: it does not see the gear's friction
-# tool = {{ mass = 0.0, com = [0.0, 0.0, 0.0] }}    # optional, kg and m in the last link's frame: weigh what is mounted
-{workspace}
+{tool}{workspace}
 [driver]
 kind = "simulated"    # how the arm is reached; hardware: canopen, dynamixel, damiao, odrive, cubemars; bus or port here
 rate = 250.0          # Hz, control cycles: what the drives' interface can keep up
 """
 
 
+_TOOL = """\
+# tool = { mass = 0.0, com = [0.0, 0.0, 0.0] }    # optional, kg and m in the last link's frame: weigh what is mounted
+"""
+_PASSIVE = """\
+# Closed loops move the joints that have no drive: {passive}. A table [joints.NAME] makes a joint one with a drive.
+"""
 _ZERO = """\
 # workspace = {{ box = {box}, home = {home} }}
 #     # optional, m: room that all joint origins may use, by tape measure from the base; home: a posture surely free of obstacles
@@ -105,6 +110,7 @@ def arm_text(model: Path, beside: str = "", joints: Sequence[str] | None = None,
     torque, velocity = rated_torques(model, [mechanism.names[j] for j in moving]), rated_velocities(model)
     head = _HEADER.format(name=_quoted(name or as_name(model.stem)), file=_quoted(model.name),
                           model=_quoted(beside or model.name), gravity=_list(mechanism.gravity),
+                          tool=_TOOL if mechanism.chain is None else _PASSIVE.format(passive=", ".join(passive_joints(mechanism))),
                           workspace=_workspace(mechanism, moving, torque))
     alike = len(moving) > 1 and len({bool(mechanism.prismatic[j]) for j in moving}) == 1      # else one unit would hold for both
     names = [mechanism.names[j] for j in moving]
@@ -115,6 +121,13 @@ def arm_text(model: Path, beside: str = "", joints: Sequence[str] | None = None,
     tables = [_joint(mechanism, j, torque.get(name), velocity.get(name), shared)
               for j, name in zip(moving, names, strict=True)]
     return head + default + "".join(tables) + _trial(mechanism, moving, torque, velocity)
+
+
+def passive_joints(mechanism: Mechanism) -> tuple[str, ...]:
+    """Joints of a closed chain that have no drive; none of a tree."""
+    if mechanism.chain is None:
+        return ()
+    return tuple(name for name in mechanism.chain.whole.names if name not in mechanism.names)
 
 
 def _workspace(mechanism: Mechanism, moving: Sequence[int], torque: dict[str, float]) -> str:

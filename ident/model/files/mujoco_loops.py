@@ -98,8 +98,8 @@ def driven(model: "mujoco.MjModel", name: str, stated: Sequence[str], source: st
     of_joints = int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT)
     found = {int(model.actuator_trnid[a, 0]) for a in range(model.nu) if int(model.actuator_trntype[a]) in of_joints}
     if not found:
-        raise ModelError(f"{name}: the model closes loops, and nothing says which joints have drives ({', '.join(names)}): an arm "
-                         "file whose model it is names them in [joints.NAME] tables, an MJCF by an <actuator> at each")
+        raise ModelError(f"{name}: the model closes loops, and nothing says which joints have drives ({', '.join(names)}): an MJCF "
+                         "does by an <actuator> at each, an arm file by [joints.NAME] tables, as init --joints NAME,NAME writes it")
     return sorted(found)
 
 
