@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import ModelError, unknown_name
+from stribeck.ident.model.files.mujoco_bodies import unfused
 from stribeck.ident.model.mechanism import Closure
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _TRAVEL = 0.02          # m or rad that a drive goes in a step on its way to where loops are to be closed
 _CLOSED = 1e-12         # m; what counts as closed
 _NEWTON = 12            # corrections; from one step to the next it takes three
+_IDLE = 1e-9            # singular values below this part of the greatest are none
 _ONE_POINT = 1e-9       # m; points that are closer are one
 
 
@@ -39,8 +41,19 @@ def has_loops(spec: "mujoco.MjSpec") -> bool:
     return any(one.active and int(one.type) in closing for one in spec.equalities)
 
 
-def split_balls(spec: "mujoco.MjSpec", name: str) -> None:
-    """Replace the ball joints of a specification with loops by three hinges each, ``ball.1`` to ``ball.3`` about x, y and z.
+def split_joints(spec: "mujoco.MjSpec", name: str) -> None:
+    """Replace ball joints of a specification with loops by hinges, ``NAME.1`` on, and a free joint by slides and hinges.
+
+    A ball is three hinges about x, y and z; two across the line to the place beyond it where a loop holds its link, if there is
+    but one: about that line nothing turns the link. The free joint of a body that loops tie to others is three slides, ``NAME.x``
+    on, and three hinges, ``NAME.yaw`` on; others are left.
+
+    Parameters
+    ----------
+    spec : MjSpec
+        Without geometry.
+    name : str
+        What messages call it.
 
     Raises
     ------
@@ -49,25 +62,50 @@ def split_balls(spec: "mujoco.MjSpec", name: str) -> None:
     """
     import mujoco
 
-    if not has_loops(spec):
-        return
-    for ball in [joint for joint in spec.joints if int(joint.type) == int(mujoco.mjtJoint.mjJNT_BALL) and joint.name]:
-        body = ball.parent
-        if any(one.target == ball.name for one in spec.actuators):
-            raise ModelError(f"{name}: ball joint {ball.name} has an actuator; a drive moves a hinge or a slide: write the ball "
-                             "as three hinges")
-        if body.joints[-1].name != ball.name:
-            raise ModelError(f"{name}: ball joint {ball.name} stands before another joint of its body; write it as three hinges, "
-                             "or give the other joint a body of its own")
-        called, place, frame = ball.name, ball.pos.copy(), ball.frame
-        for part in [one for one in spec.sensors if one.objname == called]:
-            spec.delete(part)
-        spec.delete(ball)
-        for k, axis in enumerate(np.eye(3)):
-            hinge = body.add_joint(name=f"{called}.{k + 1}", type=mujoco.mjtJoint.mjJNT_HINGE, axis=axis, pos=place,
-                                   limited=mujoco.mjtLimited.mjLIMITED_FALSE)
-            if frame is not None:
-                hinge.set_frame(frame)
+    model = unfused(spec)
+    data = mujoco.MjData(model)
+    _take_constraints(model)
+    mujoco.mj_fwdPosition(model, data)
+    J, tied = constraint_jacobian(model, data), [_bodies(model, e) for e in loop_constraints(model)]
+    for b, body in enumerate(spec.bodies):
+        for k, joint in enumerate(list(body.joints)):
+            j, kind = int(model.body_jntadr[b]) + k, int(joint.type)
+            called = joint.name or body.name
+            if kind == int(mujoco.mjtJoint.mjJNT_BALL):
+                if any(one.target == joint.name for one in spec.actuators):
+                    raise ModelError(f"{name}: ball joint {called} has an actuator; a drive moves a hinge or a slide: write the ball "
+                                     "as three hinges")
+                if k + 1 < len(body.joints):
+                    raise ModelError(f"{name}: ball joint {called} stands before another joint of its body; write it as three "
+                                     "hinges, or give the other joint a body of its own")
+                dof = int(model.jnt_dofadr[j])
+                axes = _axes_of_ball(J[:, dof:dof + 3])
+                parts = [(str(1 + i), True, axis) for i, axis in enumerate(axes)]
+            elif kind == int(mujoco.mjtJoint.mjJNT_FREE) and any(len({_above(model, end, b) for end in ends}) > 1 for ends in tied):
+                parts = [(suffix, False, axis) for suffix, axis in zip("xyz", np.eye(3), strict=True)]
+                parts += [(suffix, True, axis) for suffix, axis in zip(("yaw", "pitch", "roll"), np.eye(3)[::-1], strict=True)]
+            else:
+                continue
+            for part in (*(one for one in spec.sensors if one.objname and one.objname == joint.name), *spec.keys, joint):
+                spec.delete(part)
+            for suffix, turns, axis in parts:
+                body.add_joint(name=f"{called}.{suffix}", axis=axis, pos=model.jnt_pos[j],
+                               type=mujoco.mjtJoint.mjJNT_HINGE if turns else mujoco.mjtJoint.mjJNT_SLIDE,
+                               limited=mujoco.mjtLimited.mjLIMITED_FALSE, stiffness=0.0, ref=0.0)
+
+
+def _axes_of_ball(J: Array) -> Array:
+    """Axes of the hinges that a ball joint becomes, from its columns of the Jacobian of the constraints."""
+    values, directions = np.linalg.svd(J)[1:]
+    idle = len(values) == 3 and values[2] < _IDLE * values[0] < values[1]
+    return np.asarray(directions[:2] if idle else np.eye(3))
+
+
+def _above(model: "mujoco.MjModel", body: int, ancestor: int) -> bool:
+    """Whether a body is another, or hangs on it."""
+    while body > ancestor:
+        body = int(model.body_parentid[body])
+    return body == ancestor
 
 
 def driven(model: "mujoco.MjModel", name: str, stated: Sequence[str], source: str) -> list[int]:
@@ -132,6 +170,14 @@ def constraint_jacobian(model: "mujoco.MjModel", data: "mujoco.MjData") -> Array
     return np.asarray(data.efc_J.reshape(-1, model.nv)[:data.ne])
 
 
+def _take_constraints(model: "mujoco.MjModel") -> None:
+    """Let equality constraints act, whatever the model's options say, with a dense Jacobian."""
+    import mujoco
+
+    model.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
+    model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT | mujoco.mjtDisableBit.mjDSBL_EQUALITY)
+
+
 def close_at_zero(model: "mujoco.MjModel", data: "mujoco.MjData", drives: Sequence[int], name: str) -> None:
     """Close the loops of a model with its drives at zero.
 
@@ -140,10 +186,7 @@ def close_at_zero(model: "mujoco.MjModel", data: "mujoco.MjData", drives: Sequen
     ModelError
         If they do not close there; names the worst constraint.
     """
-    import mujoco
-
-    model.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
-    model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT | mujoco.mjtDisableBit.mjDSBL_EQUALITY)
+    _take_constraints(model)
     places = np.array(drives, dtype=int)
     if close_by_constraints(model, data, places, np.zeros(len(places))):
         return
@@ -213,9 +256,14 @@ def _ends(model: "mujoco.MjModel", e: int) -> tuple[tuple[int, int], bool]:
     return (int(model.eq_obj1id[e]), int(model.eq_obj2id[e])), bool(model.eq_objtype[e] == mujoco.mjtObj.mjOBJ_SITE)
 
 
-def _links(model: "mujoco.MjModel", e: int, owner: NDArray[np.int_]) -> tuple[int, int]:
+def _bodies(model: "mujoco.MjModel", e: int) -> tuple[int, int]:
     ends, sites = _ends(model, e)
-    a, b = (int(owner[model.site_bodyid[end] if sites else end]) for end in ends)
+    a, b = (int(model.site_bodyid[end]) if sites else end for end in ends)
+    return a, b
+
+
+def _links(model: "mujoco.MjModel", e: int, owner: NDArray[np.int_]) -> tuple[int, int]:
+    a, b = (int(owner[body]) for body in _bodies(model, e))
     return a, b
 
 

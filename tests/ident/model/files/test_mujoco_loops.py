@@ -68,20 +68,39 @@ FORMS: dict[str, tuple[str, str]] = {
 }
 
 
-def judged(mujoco: ModuleType, path: Path, drive: str, q: np.ndarray, tau: np.ndarray) -> tuple[np.ndarray, float]:
-    """Torques that hold the drive at each q by MuJoCo's bias forces and constraint Jacobian; and the greatest acceleration under
-    the torques tau by its constraint solver, over that without any.
+def stewart() -> str:
+    """Six legs as people write them: a ball at the base, a slide, a connect at the platform, which floats."""
+    legs, closed, drives = [], [], []
+    for k, (below, above) in enumerate(zip(np.deg2rad([10, 110, 130, 230, 250, 350]), np.deg2rad([50, 70, 170, 190, 290, 310]),
+                                           strict=True)):
+        low, top = np.array([np.cos(below), np.sin(below), 0.0]), np.array([0.6 * np.cos(above), 0.6 * np.sin(above), 1.1])
+        along = " ".join(f"{x:.4f}" for x in top - low)
+        mass = f'<inertial pos="{along}" mass="0.7" diaginertia="2e-3 3e-3 4e-3"/>'         # on the line about which it may spin
+        legs.append(f'<body pos="{low[0]:.4f} {low[1]:.4f} 0"><joint name="hip{k}" type="ball"/>{mass}<body name="rod{k}">'
+                    f'<joint name="leg{k}" type="slide" axis="{along}"/>{mass}</body></body>')
+        closed.append(f'<connect body1="rod{k}" body2="platform" anchor="{along}"/>')
+        drives.append(f'<position joint="leg{k}" kp="100"/>')
+    return (f'<mujoco><worldbody>{"".join(legs)}<body name="platform" pos="0 0 1.1"><freejoint/>'
+            f'<inertial pos="0.1 0 0.1" mass="8" diaginertia="0.3 0.3 0.5"/></body></worldbody>'
+            f'<equality>{"".join(closed)}</equality><actuator>{"".join(drives)}</actuator></mujoco>')
+
+
+def judged(mujoco: ModuleType, path: Path, drives: tuple[str, ...], q: np.ndarray, tau: np.ndarray) -> tuple[np.ndarray, float]:
+    """Torques that hold the drives at each q, (N, n), by MuJoCo's bias forces and constraint Jacobian; and the greatest
+    acceleration under the torques tau by its constraint solver, over that without any.
     """
     model = mujoco.MjModel.from_xml_path(str(path))
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_ACTUATION
     model.opt.jacobian, model.opt.tolerance, model.opt.iterations = mujoco.mjtJacobian.mjJAC_DENSE, 0.0, 500
     model.eq_solimp[:] = [0.9999, 0.9999, 0.001, 0.5, 2.0]
-    data, place, dof = mujoco.MjData(model), model.joint(drive).qposadr[0], model.joint(drive).dofadr[0]
-    others, held, moves = np.delete(np.arange(model.nv), dof), [], []
+    data = mujoco.MjData(model)
+    place, dof = (np.array([getattr(model.joint(name), key)[0] for name in drives]) for key in ("qposadr", "dofadr"))
+    others, held, moves = np.setdiff1d(np.arange(model.nv), dof), [], []
     for wanted, torque in zip(q, tau, strict=True):
-        begin = float(model.qpos0[place])
+        begin = model.qpos0[place]
         data.qpos[:] = model.qpos0
-        for data.qpos[place] in np.linspace(begin, wanted, 2 + int(abs(wanted - begin) / 0.02)):
+        for part in np.linspace(0.0, 1.0, 2 + int(np.abs(wanted - begin).max() / 0.02)):
+            data.qpos[place] = begin + part * (wanted - begin)
             for _ in range(10):
                 mujoco.mj_fwdPosition(model, data)
                 back = np.zeros(model.nv)
@@ -92,7 +111,7 @@ def judged(mujoco: ModuleType, path: Path, drive: str, q: np.ndarray, tau: np.nd
         mujoco.mj_fwdVelocity(model, data)
         assert np.abs(data.efc_pos[:data.ne]).max() < 1e-10
         ratio = -np.linalg.lstsq(J[:, others], J[:, dof], rcond=1e-9)[0]
-        held.append(data.qfrc_bias[dof] + ratio @ data.qfrc_bias[others])
+        held.append(data.qfrc_bias[dof] + ratio.T @ data.qfrc_bias[others])
         for force in (0.0, torque):
             data.qfrc_applied[dof] = force
             mujoco.mj_forward(model, data)
@@ -111,8 +130,24 @@ def test_held_by_its_torque_it_stands_still_in_mujoco(form: str, tmp_path: Path,
     q = np.linspace(-0.5, 0.5, 5)[:, None]
     tau = inverse_dynamics(driven, q)
     assert np.abs(tau).max() > 0.5
-    held, moves = judged(mujoco, path, "drive", q[:, 0], tau[:, 0])
-    np.testing.assert_allclose(tau[:, 0], held, rtol=0, atol=1e-9)
+    held, moves = judged(mujoco, path, ("drive",), q, tau)
+    np.testing.assert_allclose(tau, held, rtol=0, atol=1e-9)
+    assert moves < 1e-3
+
+
+def test_legs_that_spin_idly_and_a_platform_that_floats(tmp_path: Path, mujoco: ModuleType) -> None:
+    """The spin of a leg about its own axis is taken out."""
+    path = written(tmp_path, stewart(), "machine.xml")
+    whole = load_mechanism(path)
+    assert [name for name in whole.names if name.startswith("hip0")] == ["hip0.1", "hip0.2"]
+    assert [name for name in whole.names if "platform" in name] == [f"platform.{part}" for part in (
+        "x", "y", "z", "yaw", "pitch", "roll")]
+    driven = driven_joints(whole)
+    assert driven.names == tuple(f"leg{k}" for k in range(6))
+    q = np.random.default_rng(0).uniform(-0.05, 0.05, (3, 6))
+    tau = inverse_dynamics(driven, q)
+    held, moves = judged(mujoco, path, driven.names, q, tau)
+    np.testing.assert_allclose(tau, held, rtol=0, atol=1e-9)
     assert moves < 1e-3
 
 
@@ -185,7 +220,9 @@ JOINED = f'<connect name="joined" body1="coupler" body2="rocker" anchor="{TIP}"/
     (four_bar(JOINED, drive=' type="ball"'), "ball joint drive has an actuator"),
     (four_bar(f'{JOINED}<tendon tendon1="cord"/>', more=f'{MOTOR}<tendon><fixed name="cord"><joint joint="c" coef="1"/></fixed>'
                                                         '</tendon>'), "an equality constraint of type tendon"),
-    (four_bar(JOINED, c=' type="free"'), "joint c is a floating joint"),
+    (f'<mujoco><worldbody><body><freejoint name="base"/>{MASS}<body name="a"><joint name="ja"/>{MASS}</body><body name="b">'
+     f'<joint name="jb"/>{MASS}</body></body></worldbody><equality><connect body1="a" body2="b" anchor="0 0 0.1"/></equality>'
+     '<actuator><motor joint="ja"/></actuator></mujoco>', "joint base is a floating joint"),
 ])
 def test_what_cannot_be_used_is_refused_by_name(text: str, words: str, tmp_path: Path) -> None:
     with pytest.raises(StribeckError) as caught:
