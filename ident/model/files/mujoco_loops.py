@@ -44,9 +44,9 @@ def has_loops(spec: "mujoco.MjSpec") -> bool:
 def split_joints(spec: "mujoco.MjSpec", name: str) -> None:
     """Replace ball joints of a specification with loops by hinges, ``NAME.1`` on, and a free joint by slides and hinges.
 
-    A ball is three hinges about x, y and z; two across the line to the place beyond it where a loop holds its link, if there is
-    but one: about that line nothing turns the link. The free joint of a body that loops tie to others is three slides, ``NAME.x``
-    on, and three hinges, ``NAME.yaw`` on; others are left.
+    A ball is three hinges about x, y and z; two, where its link would spin idly with three, as a rod between
+    two balls does. The free joint of a body that loops tie to others is three slides, ``NAME.x`` on, and three hinges, ``NAME.yaw``
+    on; others are left.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def split_joints(spec: "mujoco.MjSpec", name: str) -> None:
     data = mujoco.MjData(model)
     _take_constraints(model)
     mujoco.mj_fwdPosition(model, data)
-    J, tied = constraint_jacobian(model, data), [_bodies(model, e) for e in loop_constraints(model)]
+    axes, tied = _axes_of_balls(model, constraint_jacobian(model, data)), [_bodies(model, e) for e in loop_constraints(model)]
     for b, body in enumerate(spec.bodies):
         for k, joint in enumerate(list(body.joints)):
             j, kind = int(model.body_jntadr[b]) + k, int(joint.type)
@@ -78,9 +78,7 @@ def split_joints(spec: "mujoco.MjSpec", name: str) -> None:
                 if k + 1 < len(body.joints):
                     raise ModelError(f"{name}: ball joint {called} stands before another joint of its body; write it as three "
                                      "hinges, or give the other joint a body of its own")
-                dof = int(model.jnt_dofadr[j])
-                axes = _axes_of_ball(J[:, dof:dof + 3])
-                parts = [(str(1 + i), True, axis) for i, axis in enumerate(axes)]
+                parts = [(str(1 + i), True, axis) for i, axis in enumerate(axes[j])]
             elif kind == int(mujoco.mjtJoint.mjJNT_FREE) and any(len({_above(model, end, b) for end in ends}) > 1 for ends in tied):
                 parts = [(suffix, False, axis) for suffix, axis in zip("xyz", np.eye(3), strict=True)]
                 parts += [(suffix, True, axis) for suffix, axis in zip(("yaw", "pitch", "roll"), np.eye(3)[::-1], strict=True)]
@@ -94,11 +92,25 @@ def split_joints(spec: "mujoco.MjSpec", name: str) -> None:
                                limited=mujoco.mjtLimited.mjLIMITED_FALSE, stiffness=0.0, ref=0.0)
 
 
-def _axes_of_ball(J: Array) -> Array:
-    """Axes of the hinges that a ball joint becomes, from its columns of the Jacobian of the constraints."""
-    values, directions = np.linalg.svd(J)[1:]
-    idle = len(values) == 3 and values[2] < _IDLE * values[0] < values[1]
-    return np.asarray(directions[:2] if idle else np.eye(3))
+def _axes_of_balls(model: "mujoco.MjModel", J: Array) -> dict[int, Array]:
+    """Axes of the hinges that each ball joint becomes: all three, but those along which balls alone can turn with nothing else
+    moving, as a rod between two of them about itself; one ball gives up each such motion.
+    """
+    import mujoco
+
+    balls = np.flatnonzero(model.jnt_type == int(mujoco.mjtJoint.mjJNT_BALL)).tolist()
+    if not balls:
+        return {}
+    given_up = {ball: np.zeros((0, 3)) for ball in balls}
+    columns = J[:, [dof for ball in balls for dof in range(model.jnt_dofadr[ball], model.jnt_dofadr[ball] + 3)]]
+    _, values, directions = np.linalg.svd(columns)
+    idle = directions[int((values > _IDLE * values.max(initial=0.0)).sum()):].T.reshape(len(balls), 3, -1)
+    while idle.shape[2]:
+        most = int(np.argmax(np.linalg.norm(idle, axis=(1, 2))))
+        along = np.linalg.svd(idle[most])[0][:, 0]
+        given_up[balls[most]] = np.vstack((given_up[balls[most]], along))
+        idle = idle @ np.linalg.svd((along @ idle[most])[None])[2][1:].T
+    return {ball: np.linalg.svd(gone)[2][len(gone):] if len(gone) else np.eye(3) for ball, gone in given_up.items()}
 
 
 def _above(model: "mujoco.MjModel", body: int, ancestor: int) -> bool:
