@@ -108,9 +108,10 @@ def arm_text(model: Path, beside: str = "", joints: Sequence[str] | None = None,
     moving = [j for j, name in enumerate(mechanism.names) if joints is None or name in joints]
     refuse_default(model, [mechanism.names[j] for j in moving])
     torque, velocity = rated_torques(model, [mechanism.names[j] for j in moving]), rated_velocities(model)
+    passive = passive_joints(mechanism)
     head = _HEADER.format(name=_quoted(name or as_name(model.stem)), file=_quoted(model.name),
                           model=_quoted(beside or model.name), gravity=_list(mechanism.gravity),
-                          tool=_TOOL if mechanism.chain is None else _PASSIVE.format(passive=", ".join(passive_joints(mechanism))),
+                          tool=_PASSIVE.format(passive=", ".join(passive)) if passive else _TOOL,
                           workspace=_workspace(mechanism, moving, torque))
     alike = len(moving) > 1 and len({bool(mechanism.prismatic[j]) for j in moving}) == 1      # else one unit would hold for both
     names = [mechanism.names[j] for j in moving]

@@ -29,6 +29,7 @@ from stribeck.ident.model.mechanism import Mechanism
 from tests.places import DATA
 from tests.true_friction import friction_errors
 
+
 def machine(folder: Path, name: str, changes: dict[str, Any] | None = None, mechanism: dict[str, Any] | None = None) -> ArmFile:
     """A built-in machine in a folder of its own, with other keys in its arm file and in its mechanism's joints."""
     folder.mkdir(parents=True, exist_ok=True)

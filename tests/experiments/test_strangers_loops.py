@@ -97,7 +97,7 @@ def test_init_leaves_passive_joints_out(five_bar: Path, tmp_path: Path, cli: Cal
     assert "tool" not in model.with_suffix(".toml").read_text(encoding="utf-8")
 
 
-def test_init_is_told_the_drives_where_the_model_has_no_actuators(five_bar: Path, tmp_path: Path, cli: Callable[..., Any]) -> None:
+def test_init_is_told_the_drives_where_there_are_no_actuators(five_bar: Path, tmp_path: Path, cli: Callable[..., Any]) -> None:
     text = five_bar.with_suffix(".xml").read_text(encoding="utf-8")
     model = tmp_path / "mine.xml"
     model.write_text(text[:text.index("<actuator>")] + text[text.index("</actuator>") + 11:], encoding="utf-8")

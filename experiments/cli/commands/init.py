@@ -21,8 +21,9 @@ def init(model: Annotated[Path | None, typer.Argument(metavar="MODEL", help="URD
          lever: Annotated[float, typer.Option(help="Of --joint: distance of the mass from the axis, m.")] = 0.0,
          out: Annotated[Path | None, out_option("Arm file to write; default beside the model.")] = None,
          joints: Annotated[str | None, typer.Option(help="Those that the arm's drives move, separated by commas; in the copy of "
-                                                         "the model the others, as a gripper's, are fixed; of closed loops they go on "
-                                                         "moving. Default all, of closed loops those with an actuator.")] = None,
+                                                         "the model the others, as a gripper's, are fixed; in closed loops they "
+                                                         "go on moving. Default all, in closed loops those with an "
+                                                         "actuator.")] = None,
          name: Annotated[str | None, typer.Option(help="Of the arm, by which its folders of results are called; default as the "
                                                        "arm file in --out, else as the model.")] = None,
          ) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import mujoco
 
 LEAST = 1e-9            # kg and kg·m² of links without mass, which MuJoCo does not take
-_FLAT = 1e-13           # of their sum: what the moments of a flat body need on top, as MuJoCo lets none exceed the sum of the others
+_FLAT = 1e-13           # part of their sum that moments of flat bodies get on top: MuJoCo lets none exceed the sum of the others
 _RANK = 1e-9            # singular values below this part of the greatest are none
 
 

@@ -115,7 +115,8 @@ def _set(model: "mujoco.MjModel", field: str, k: int) -> bool:
     return hasattr(model, field) and bool(np.any(getattr(model, field)[k]))
 
 
-def _warn_of_forces(name: str, model: "mujoco.MjModel", own: Sequence[int], owner: NDArray[np.int_], closed: bool) -> None:
+def _warn_of_forces(name: str, model: "mujoco.MjModel", own: Sequence[int], owner: NDArray[np.int_],
+                    closed: bool) -> None:
     """Name what presses on links in the file and is not, or not everywhere, in the mechanism."""
     joint = [str(model.joint(j).name) for j in range(model.njnt)]
     odd = [joint[j] for j in range(model.njnt) if _odd_spring(model, j) or (model.jnt_stiffness[j] > 0.0 and j not in own)]
@@ -124,11 +125,11 @@ def _warn_of_forces(name: str, model: "mujoco.MjModel", own: Sequence[int], owne
     tendons = [str(model.tendon(k).name or k) for k in range(model.ntendon)
                if any(_set(model, f"tendon_{force}", k) for force in _TENDON_FORCES)]
     for named, text in (
-            ([*springs, *odd] if closed else [], "the springs of joints %s are left out: those of closed chains are not computed"),
-            ([] if closed else springs, "joints %s have springs: driving torques, simulation and postures at "
-             "rest feel them; loads, identification and feed-forward leave them out"),
-            ([] if closed else odd, "the springs of joints %s are left out: only one that rests at zero, grows in proportion and is not on a "
-             "joint that follows another can be represented"),
+            ([*springs, *odd] * closed, "the springs of joints %s are left out: those of closed chains are not computed"),
+            (springs * (not closed), "joints %s have springs: driving torques, simulation and postures at rest feel them; loads, "
+             "identification and feed-forward leave them out"),
+            (odd * (not closed), "the springs of joints %s are left out: only one that rests at zero, grows in proportion and is "
+             "not on a joint that follows another can be represented"),
             ([joint[j] for j in lifted], "gravcomp of the links of joints %s is left out: they weigh what they weigh"),
             (tendons, "springs and dampers of tendons %s are left out")):
         if named:

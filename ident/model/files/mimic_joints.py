@@ -31,7 +31,8 @@ def leaders_of(model: "mujoco.MjModel", name: str) -> dict[int, tuple[int, float
         if int(model.eq_type[e]) in closing:
             continue
         if model.eq_type[e] != mujoco.mjtEq.mjEQ_JOINT:
-            raise ModelError(f"{name}: the model has an equality constraint of type {mujoco.mjtEq(model.eq_type[e]).name[5:].lower()}; "
+            kind = mujoco.mjtEq(model.eq_type[e]).name[5:].lower()
+            raise ModelError(f"{name}: the model has an equality constraint of type {kind}; "
                              "connect, weld and joint are supported: take it out, or set active=\"false\"")
         joint, leader, law = int(model.eq_obj1id[e]), int(model.eq_obj2id[e]), model.eq_data[e]
         if law[2:5].any() or joint in direct:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _TRAVEL = 0.02          # m or rad that a drive goes in a step on its way to where loops are to be closed
 _CLOSED = 1e-12         # m; what counts as closed
 _NEWTON = 12            # corrections; from one step to the next it takes three
+_FREE = (*((name, False, axis) for name, axis in zip("xyz", np.eye(3), strict=True)),
+         *((name, True, axis) for name, axis in zip(("yaw", "pitch", "roll"), np.eye(3)[::-1], strict=True)))
 _IDLE = 1e-9            # singular values below this part of the greatest are none
 _ONE_POINT = 1e-9       # m; points that are closer are one
 
@@ -44,9 +46,8 @@ def has_loops(spec: "mujoco.MjSpec") -> bool:
 def split_joints(spec: "mujoco.MjSpec", name: str) -> None:
     """Replace ball joints of a specification with loops by hinges, ``NAME.1`` on, and a free joint by slides and hinges.
 
-    A ball is three hinges about x, y and z; two, where its link would spin idly with three, as a rod between
-    two balls does. The free joint of a body that loops tie to others is three slides, ``NAME.x`` on, and three hinges, ``NAME.yaw``
-    on; others are left.
+    A ball is three hinges about x, y and z; two, where its link would spin idly with three, as a rod between two balls does. The
+    free joint of a body that loops tie to others is three slides, ``NAME.x`` on, and three hinges, ``NAME.yaw`` on; others stay.
 
     Parameters
     ----------
@@ -66,30 +67,38 @@ def split_joints(spec: "mujoco.MjSpec", name: str) -> None:
     data = mujoco.MjData(model)
     _take_constraints(model)
     mujoco.mj_fwdPosition(model, data)
-    axes, tied = _axes_of_balls(model, constraint_jacobian(model, data)), [_bodies(model, e) for e in loop_constraints(model)]
-    for b, body in enumerate(spec.bodies):
-        for k, joint in enumerate(list(body.joints)):
-            j, kind = int(model.body_jntadr[b]) + k, int(joint.type)
+    parts = {ball: [(str(1 + k), True, axis) for k, axis in enumerate(axes)]
+             for ball, axes in _axes_of_balls(model, constraint_jacobian(model, data)).items()}
+    parts |= {free: list(_FREE) for free in _floating(model)}
+    joints = [(body, joint) for body in spec.bodies for joint in body.joints]       # as MuJoCo counts them
+    for j, (body, joint) in enumerate(joints):
+        if j in parts:
             called = joint.name or body.name
-            if kind == int(mujoco.mjtJoint.mjJNT_BALL):
-                if any(one.target == joint.name for one in spec.actuators):
-                    raise ModelError(f"{name}: ball joint {called} has an actuator; a drive moves a hinge or a slide: write the ball "
-                                     "as three hinges")
-                if k + 1 < len(body.joints):
-                    raise ModelError(f"{name}: ball joint {called} stands before another joint of its body; write it as three "
-                                     "hinges, or give the other joint a body of its own")
-                parts = [(str(1 + i), True, axis) for i, axis in enumerate(axes[j])]
-            elif kind == int(mujoco.mjtJoint.mjJNT_FREE) and any(len({_above(model, end, b) for end in ends}) > 1 for ends in tied):
-                parts = [(suffix, False, axis) for suffix, axis in zip("xyz", np.eye(3), strict=True)]
-                parts += [(suffix, True, axis) for suffix, axis in zip(("yaw", "pitch", "roll"), np.eye(3)[::-1], strict=True)]
-            else:
-                continue
+            _refuse_ball(spec, body, joint, f"{name}: ball joint {called}")
             for part in (*(one for one in spec.sensors if one.objname and one.objname == joint.name), *spec.keys, joint):
                 spec.delete(part)
-            for suffix, turns, axis in parts:
+            for suffix, turns, axis in parts[j]:
                 body.add_joint(name=f"{called}.{suffix}", axis=axis, pos=model.jnt_pos[j],
                                type=mujoco.mjtJoint.mjJNT_HINGE if turns else mujoco.mjtJoint.mjJNT_SLIDE,
                                limited=mujoco.mjtLimited.mjLIMITED_FALSE, stiffness=0.0, ref=0.0)
+
+
+def _refuse_ball(spec: "mujoco.MjSpec", body: "mujoco.MjsBody", joint: "mujoco.MjsJoint", called: str) -> None:
+    """Refuse a joint that hinges behind the others of its body cannot replace; a free joint is the only one of its body."""
+    if any(one.target == joint.name for one in spec.actuators):
+        raise ModelError(f"{called} has an actuator; a drive moves a hinge or a slide: write the ball as three hinges")
+    if body.joints[-1] != joint:
+        raise ModelError(f"{called} stands before another joint of its body; write it as three hinges, or give the other joint a "
+                         "body of its own")
+
+
+def _floating(model: "mujoco.MjModel") -> list[int]:
+    """Free joints of bodies that loops tie to what does not float with them."""
+    import mujoco
+
+    tied = [_bodies(model, e) for e in loop_constraints(model)]
+    return [j for j in np.flatnonzero(model.jnt_type == int(mujoco.mjtJoint.mjJNT_FREE)).tolist()
+            if any(len({_hangs_on(model, end, int(model.jnt_bodyid[j])) for end in ends}) > 1 for ends in tied)]
 
 
 def _axes_of_balls(model: "mujoco.MjModel", J: Array) -> dict[int, Array]:
@@ -113,8 +122,8 @@ def _axes_of_balls(model: "mujoco.MjModel", J: Array) -> dict[int, Array]:
     return {ball: np.linalg.svd(gone)[2][len(gone):] if len(gone) else np.eye(3) for ball, gone in given_up.items()}
 
 
-def _above(model: "mujoco.MjModel", body: int, ancestor: int) -> bool:
-    """Whether a body is another, or hangs on it."""
+def _hangs_on(model: "mujoco.MjModel", body: int, ancestor: int) -> bool:
+    """Whether a body is another one, or is carried by it."""
     while body > ancestor:
         body = int(model.body_parentid[body])
     return body == ancestor
@@ -148,8 +157,9 @@ def driven(model: "mujoco.MjModel", name: str, stated: Sequence[str], source: st
     of_joints = int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT)
     found = {int(model.actuator_trnid[a, 0]) for a in range(model.nu) if int(model.actuator_trntype[a]) in of_joints}
     if not found:
-        raise ModelError(f"{name}: the model closes loops, and nothing says which joints have drives ({', '.join(names)}): an MJCF "
-                         "does by an <actuator> at each, an arm file by [joints.NAME] tables, as init --joints NAME,NAME writes it")
+        raise ModelError(f"{name}: the model closes loops, and nothing says which joints have drives ({', '.join(names)}): an "
+                         "MJCF does by an <actuator> at each, an arm file by [joints.NAME] tables, as init --joints NAME,NAME "
+                         "writes it")
     return sorted(found)
 
 

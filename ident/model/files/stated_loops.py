@@ -119,8 +119,8 @@ def closures_of_tables(stated: StatedChain, model: "mujoco.MjModel", data: "mujo
         body = [bodies[end.link] for end in (loop.a, loop.b)]
         links = int(owner[body[0]]), int(owner[body[1]])
         if links[0] == links[1]:
-            raise InputError(f"{source}: loops[{k}] ties {loop.a.link!r} and {loop.b.link!r}, between which no joint moves; a loop "
-                             "needs two links that move against each other")
+            raise InputError(f"{source}: loops[{k}] ties {loop.a.link!r} and {loop.b.link!r}, between which no joint moves; a "
+                             "loop needs two links that move against each other")
         if loop.called in [other.name for other in found]:
             raise InputError(f"{source}: loops[{k}] is named {loop.called!r} like another; give each a name of its own")
         turn = [data.xmat[b].reshape(3, 3) for b in body]
