@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from stribeck.drivers.arm import Array
 from stribeck.drivers.errors import DriverError
-from stribeck.ident.model.files.mujoco_loops import close_by_constraints, constraint_jacobian
+from stribeck.ident.model.files.mujoco_loops import CLOSED, close_by_constraints, constraint_jacobian
 
 SOLIMP = [0.9999, 0.9999, 0.001, 0.5, 2.0]      # as stiff as MuJoCo makes constraints
 
@@ -37,7 +37,7 @@ class ClosedLoops:
         DriverError
             If the loops do not close on that way.
         """
-        if not close_by_constraints(self.model, data, self.drives, q):
+        if close_by_constraints(self.model, data, self.drives, q) > CLOSED:
             raise DriverError(f"the simulated machine's loops do not close with its drives at {np.round(q, 4).tolist()}")
 
     def moves(self, data: "mujoco.MjData") -> Array:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,18 +10,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import ModelError
+from stribeck.ident.model.chains.rounded_axes import ROUNDED, without_rounding
 from stribeck.ident.model.files.link_inertia import NO_MASS, second_moment
 from stribeck.ident.model.files.mimic_joints import leaders_of
 from stribeck.ident.model.files.mujoco_bodies import unfused
 from stribeck.ident.model.files.mujoco_loops import close_at_zero, closures_of, driven, loop_constraints
 from stribeck.ident.model.files.stated_loops import StatedChain, closures_of_tables
-from stribeck.ident.model.mechanism import Follower, Mechanism, Spring
+from stribeck.ident.model.mechanism import Closure, Follower, Mechanism, Spring
 
 if TYPE_CHECKING:
     import mujoco
 
 _log = logging.getLogger(__name__)
 NOTHING = StatedChain()
+_SAID = 2e-6            # rad by which axes are turned without a word
 _TENDON_FORCES = ("stiffness", "stiffnesspoly", "damping", "dampingpoly")
 
 
@@ -70,6 +73,8 @@ def natural_coordinates(spec: "mujoco.MjSpec", name: str, gravity: ArrayLike, im
     names = [str(model.joint(j).name) for j in range(model.njnt)]
     _warn_of_links(name, {names[j]: (mass[j], inertia[j]) for j in sorted(set(owner[owner >= 0]))}, model.nbody * NO_MASS)
     axis, slides = data.xaxis.copy(), model.jnt_type == mujoco.mjtJoint.mjJNT_SLIDE
+    if closures:
+        axis, closures = _without_rounding(axis, slides, closures, name)
     origin = data.xanchor - np.where(parent[:, None] >= 0, data.xanchor[parent], 0.0)
     position = np.where(model.jnt_limited.astype(bool)[:, None], model.jnt_range, [-np.inf, np.inf])
     position = position - data.qpos[:, None]
@@ -86,6 +91,20 @@ def natural_coordinates(spec: "mujoco.MjSpec", name: str, gravity: ArrayLike, im
                      origin[own], mass[own], com[own], inertia[own], np.asarray(gravity, dtype=float), position[own],
                      (None,) * len(own), closures, tuple(j for j in own if j not in drives),
                      {} if closures else _springs(model, own), followers=followers)
+
+
+def _without_rounding(axis: Array, slides: NDArray[np.bool_], closures: Sequence[Closure],
+                      name: str) -> tuple[Array, tuple[Closure, ...]]:
+    """Axes of the joints and pins of a closed chain without what rounding did to them."""
+    pins = [k for k, closure in enumerate(closures) if closure.kind == "pin"]
+    stated = np.vstack((axis, *(closures[k].axis for k in pins)))
+    found = without_rounding(stated, np.concatenate((slides, np.zeros(len(pins), dtype=bool))))
+    if (turned := float(np.linalg.norm(found - stated, axis=1).max())) > _SAID:
+        _log.warning("%s: axes that differ by less than %g rad count as parallel, or normal to each other; they are turned by "
+                     "%.2g rad at most", name, ROUNDED, turned)
+    of_pins = dict(zip(pins, found[len(axis):], strict=True))
+    return found[:len(axis)], tuple(replace(closure, axis=of_pins.get(k, closure.axis))
+                                    for k, closure in enumerate(closures))
 
 
 def _refuse_followers(model: "mujoco.MjModel", leaders: Mapping[int, tuple[int, float, float]], name: str) -> None:

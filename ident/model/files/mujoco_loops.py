@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import ModelError, unknown_name
+from stribeck.ident.model.chains.rounded_axes import ROUNDED
 from stribeck.ident.model.files.mujoco_bodies import unfused
 from stribeck.ident.model.mechanism import Closure
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     import mujoco
 
 _TRAVEL = 0.02          # m or rad that a drive goes in a step on its way to where loops are to be closed
-_CLOSED = 1e-12         # m; what counts as closed
+CLOSED = 1e-12          # m; what counts as closed
 _NEWTON = 12            # corrections; from one step to the next it takes three
 _FREE = (*((name, False, axis) for name, axis in zip("xyz", np.eye(3), strict=True)),
          *((name, True, axis) for name, axis in zip(("yaw", "pitch", "roll"), np.eye(3)[::-1], strict=True)))
@@ -163,9 +164,9 @@ def driven(model: "mujoco.MjModel", name: str, stated: Sequence[str], source: st
     return sorted(found)
 
 
-def close_by_constraints(model: "mujoco.MjModel", data: "mujoco.MjData", drives: NDArray[np.int_], q: Array) -> bool:
+def close_by_constraints(model: "mujoco.MjModel", data: "mujoco.MjData", drives: NDArray[np.int_], q: Array) -> float:
     """Put the drives at q, at rest, and all other joints where equality constraints want them: straight from where the model
-    draws them. Tells whether they close there; hinges and slides only, with a dense Jacobian.
+    draws them. Tells by how much these stay open, where that is most [m or rad]; hinges and slides only, with a dense Jacobian.
     """
     import mujoco
 
@@ -178,13 +179,13 @@ def close_by_constraints(model: "mujoco.MjModel", data: "mujoco.MjData", drives:
         for _ in range(_NEWTON + 1):
             mujoco.mj_fwdPosition(model, data)
             open_by = data.efc_pos[:data.ne]
-            if closed := bool(np.abs(open_by).max(initial=0.0) < _CLOSED):
+            back = np.linalg.lstsq(constraint_jacobian(model, data)[:, others], open_by, rcond=1e-12)[0]
+            if np.abs(open_by).max(initial=0.0) < CLOSED or np.abs(back).max(initial=0.0) < CLOSED:
                 break
-            J = constraint_jacobian(model, data)[:, others]
-            data.qpos[others] -= np.clip(np.linalg.lstsq(J, open_by, rcond=1e-12)[0], -0.5, 0.5)
-        if not closed:
-            return False
-    return True
+            data.qpos[others] -= np.clip(back, -0.5, 0.5)
+        if np.abs(open_by).max(initial=0.0) > ROUNDED:
+            break
+    return float(np.abs(open_by).max(initial=0.0))
 
 
 def constraint_jacobian(model: "mujoco.MjModel", data: "mujoco.MjData") -> Array:
@@ -201,7 +202,7 @@ def _take_constraints(model: "mujoco.MjModel") -> None:
 
 
 def close_at_zero(model: "mujoco.MjModel", data: "mujoco.MjData", drives: Sequence[int], name: str) -> None:
-    """Close the loops of a model with its drives at zero.
+    """Close the loops of a model with its drives at zero, but for what rounding of its file leaves open.
 
     Raises
     ------
@@ -210,19 +211,19 @@ def close_at_zero(model: "mujoco.MjModel", data: "mujoco.MjData", drives: Sequen
     """
     _take_constraints(model)
     places = np.array(drives, dtype=int)
-    if close_by_constraints(model, data, places, np.zeros(len(places))):
+    if close_by_constraints(model, data, places, np.zeros(len(places))) < ROUNDED:
         return
     worst = int(np.argmax(np.abs(data.efc_pos[:data.ne])))
     drawn = [str(model.joint(j).name) for j in drives if model.qpos0[j] != 0.0]
     way = (f"the file draws {', '.join(drawn)} elsewhere (ref), and they are closed from there; " if drawn else "")
     raise ModelError(
         f"{name}: the loops do not close with all drives at zero: {_called(model, int(data.efc_id[worst]))} stays open by "
-        f"{abs(float(data.efc_pos[worst])):.2g} (m or rad); {way}correct anchors, sites, axes or relpose, which in a plane need "
-        "all their digits, or set active=\"false\" where it is not to hold")
+        f"{abs(float(data.efc_pos[worst])):.2g} (m or rad); {way}correct anchors, sites, axes or relpose, or set "
+        "active=\"false\" where it is not to hold")
 
 
 def closures_of(model: "mujoco.MjModel", data: "mujoco.MjData", owner: NDArray[np.int_], name: str) -> tuple[Closure, ...]:
-    """Closures of the loops in the posture of `data`, in which they are closed, after ``mj_kinematics``.
+    """Closures of the loops in the posture of `data`, in which they are closed but for rounding, after ``mj_kinematics``.
 
     Parameters
     ----------
@@ -255,7 +256,7 @@ def closures_of(model: "mujoco.MjModel", data: "mujoco.MjData", owner: NDArray[n
     def closure(e: int, kind: str, links: tuple[int, int], point: Array, axis: Array) -> Closure:
         called = _name(model, e)
         names.append(called if called not in names else f"{called} ({e})")
-        from_joints = point - np.array([data.xanchor[j] if j >= 0 else np.zeros(3) for j in links])
+        from_joints = point.mean(axis=0) - np.array([data.xanchor[j] if j >= 0 else np.zeros(3) for j in links])
         return Closure(names[-1], kind, links, from_joints, axis)       # type: ignore[arg-type]  # one of its kinds
 
     found = {e: closure(e, "rigid", links, point, np.array([0.0, 0.0, 1.0])) for e, links, point in rigid}

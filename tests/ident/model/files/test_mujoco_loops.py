@@ -153,6 +153,26 @@ def test_legs_that_spin_idly_and_a_platform_that_floats(tmp_path: Path, mujoco: 
     assert moves < 1e-3
 
 
+def test_a_plane_whose_axes_are_rounded_still_closes(tmp_path: Path, mujoco: ModuleType,
+                                                     caplog: pytest.LogCaptureFixture) -> None:
+    """As CAD programs write it: quaternions and places to a few digits, which no planar motion can close."""
+    exact = FORMS["two connects are a pin"][0]
+    model = mujoco.MjModel.from_xml_string(exact)
+    quat = model.body("frame").quat
+    rough = exact
+    for digits in (6, 5):
+        rough = rough.replace('euler="20 -35 10"', f'quat="{" ".join(f"{x:.{digits}f}" for x in quat)}"', 1)
+    rough = rough.replace('anchor="0.2 0.15 0"', 'anchor="0.2 0.15 0.000002"')
+    tau = []
+    for text, name in ((exact, "exact"), (rough, "rough")):
+        caplog.clear()
+        driven = driven_joints(load_mechanism(written(tmp_path, text, f"{name}.xml")))
+        tau.append(inverse_dynamics(driven, np.linspace(-0.5, 0.5, 5)[:, None]))
+    assert np.abs(tau[1] - tau[0]).max() < 1e-4 * np.abs(tau[0]).max()
+    (said,) = caplog.messages
+    assert said.startswith("rough: axes that differ by less than 0.0001 rad count as parallel, or normal to each other")
+
+
 @pytest.mark.parametrize(("name", "far"), MACHINES.items())
 def test_what_is_written_of_a_closed_chain_is_read_as_the_same(name: str, far: float) -> None:
     whole = load_mechanism(name)
