@@ -71,11 +71,11 @@ def split_joints(spec: "mujoco.MjSpec", name: str) -> None:
     parts = {ball: [(str(1 + k), True, axis) for k, axis in enumerate(axes)]
              for ball, axes in _axes_of_balls(model, constraint_jacobian(model, data)).items()}
     parts |= {free: list(_FREE) for free in _floating(model)}
-    joints = [(body, joint) for body in spec.bodies for joint in body.joints]       # as MuJoCo counts them
-    for j, (body, joint) in enumerate(joints):
+    joints = [(body, joint, len(body.joints) - 1 - k) for body in spec.bodies for k, joint in enumerate(body.joints)]
+    for j, (body, joint, behind) in enumerate(joints):          # as MuJoCo counts them
         if j in parts:
             called = joint.name or body.name
-            _refuse_ball(spec, body, joint, f"{name}: ball joint {called}")
+            _refuse_ball(f"{name}: ball joint {called}", any(one.target == joint.name for one in spec.actuators), behind > 0)
             for part in (*(one for one in spec.sensors if one.objname and one.objname == joint.name), *spec.keys, joint):
                 spec.delete(part)
             for suffix, turns, axis in parts[j]:
@@ -84,11 +84,11 @@ def split_joints(spec: "mujoco.MjSpec", name: str) -> None:
                                limited=mujoco.mjtLimited.mjLIMITED_FALSE, stiffness=0.0, ref=0.0)
 
 
-def _refuse_ball(spec: "mujoco.MjSpec", body: "mujoco.MjsBody", joint: "mujoco.MjsJoint", called: str) -> None:
-    """Refuse a joint that hinges behind the others of its body cannot replace; a free joint is the only one of its body."""
-    if any(one.target == joint.name for one in spec.actuators):
+def _refuse_ball(called: str, has_actuator: bool, is_followed: bool) -> None:
+    """Refuse a joint that hinges behind the others of its body cannot replace."""
+    if has_actuator:
         raise ModelError(f"{called} has an actuator; a drive moves a hinge or a slide: write the ball as three hinges")
-    if body.joints[-1] != joint:
+    if is_followed:
         raise ModelError(f"{called} stands before another joint of its body; write it as three hinges, or give the other joint a "
                          "body of its own")
 
