@@ -35,6 +35,7 @@ def closed_spec(mechanism: Mechanism) -> "mujoco.MjSpec":
     spec = mujoco.MjSpec()
     spec.modelname = mechanism.name
     spec.option.gravity = mechanism.gravity
+    spec.compiler.degree = False
     bodies: list[mujoco.MjsBody] = []
     for j, parent in enumerate(mechanism.parent):
         below = spec.worldbody if parent < 0 else bodies[parent]

@@ -191,6 +191,16 @@ def test_what_is_written_of_a_closed_chain_is_read_as_the_same(name: str, far: f
             np.testing.assert_allclose(there.get(load), here.get(load), rtol=1e-9, atol=1e-8 * size)
 
 
+def test_ranges_of_joints_are_written_too(tmp_path: Path) -> None:
+    """Of the text as well, where hinges could be in degrees."""
+    whole = load_mechanism("three-loop-chain")
+    whole = replace(whole, position=np.array([[-2.5, 1.5], *[[-3.0, 3.0]] * (whole.n - 1)]))
+    spec = closed_spec(whole)
+    spec.compile()
+    read = load_mechanism(written(tmp_path, spec.to_xml(), "machine.xml"))
+    assert driven_joints(read).position[0] == pytest.approx([-2.5, 1.5])
+
+
 def test_pins_that_are_held_twice_are_pins_again() -> None:
     free = load_mechanism("gough-stewart")
     whole = _with_closure(free, kind="pin", axis=np.array([0.0, 0.6, 0.8]))
