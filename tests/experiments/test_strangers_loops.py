@@ -74,7 +74,7 @@ def test_the_calibration_knows_its_drives_and_its_export_is_the_machine(calibrat
     text = (calibrated / "five-bar.calibrated.xml").read_text(encoding="utf-8")
     assert text.count("frictionloss") == 3          # of the default, and of two drives
     outcome = cli("export", calibrated / "calibration.toml", "--to", "mjcf", "--out", "machine.xml")
-    assert "keep the MJCF's own friction: left elbow (damping 0.01), right elbow (damping 0.01)" in outcome.out     # their class's
+    assert "keep the MJCF's own friction: left elbow (damping 0.01), right elbow (damping 0.01)" in outcome.out
 
 
 def test_commands_that_move_nothing(five_bar: Path, cli: Callable[..., Any]) -> None:
