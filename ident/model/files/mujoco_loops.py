@@ -49,6 +49,7 @@ def split_joints(spec: "mujoco.MjSpec", name: str) -> None:
 
     A ball is three hinges about x, y and z; two, where its link would spin idly with three, as a rod between two balls does. The
     free joint of a body that loops tie to others is three slides, ``NAME.x`` on, and three hinges, ``NAME.yaw`` on; others stay.
+    A joint without a name is called as its body.
 
     Parameters
     ----------
@@ -71,6 +72,9 @@ def split_joints(spec: "mujoco.MjSpec", name: str) -> None:
     parts = {ball: [(str(1 + k), True, axis) for k, axis in enumerate(axes)]
              for ball, axes in _axes_of_balls(model, constraint_jacobian(model, data)).items()}
     parts |= {free: list(_FREE) for free in _floating(model)}
+    for body in spec.bodies:
+        if len(body.joints) == 1 and not body.joints[0].name and body.name not in (joint.name for joint in spec.joints):
+            body.joints[0].name = body.name
     joints = [(body, joint, len(body.joints) - 1 - k) for body in spec.bodies for k, joint in enumerate(body.joints)]
     for j, (body, joint, behind) in enumerate(joints):          # as MuJoCo counts them
         if j in parts:

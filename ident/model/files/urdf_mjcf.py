@@ -10,7 +10,7 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError, ModelError, no_text
 from stribeck.ident.model.files.link_inertia import allow_no_mass, make_inertias_possible, stated_inertia, write_inertia_of_geoms
 from stribeck.ident.model.files.mimic_joints import leaders_of
-from stribeck.ident.model.files.model_checks import refuse_joints, refuse_masses, refuse_urdf_joints
+from stribeck.ident.model.files.model_checks import refuse_joints, refuse_masses, refuse_unknown_ends, refuse_urdf_joints
 from stribeck.ident.model.files.mujoco_loops import has_loops, split_joints
 from stribeck.ident.model.files.mujoco_parsing import one_line, parsed_spec, refuse_foreign_includes, warnings_logged, why_not_xml
 
@@ -49,6 +49,7 @@ def read_model(path: Path) -> tuple["mujoco.MjSpec", dict[str, Array]]:
         with warnings_logged(path):
             spec = parsed_spec(path, text)
             spec.modelname = path.stem          # its own may be no text
+            refuse_unknown_ends(spec, path.stem)
             loops = has_loops(spec)
             if not loops:
                 refuse_joints(spec, path.stem)

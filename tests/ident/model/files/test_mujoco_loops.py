@@ -191,6 +191,11 @@ def test_what_is_written_of_a_closed_chain_is_read_as_the_same(name: str, far: f
             np.testing.assert_allclose(there.get(load), here.get(load), rtol=1e-9, atol=1e-8 * size)
 
 
+def test_joints_without_a_name_are_called_as_their_bodies(tmp_path: Path) -> None:
+    text = four_bar(f'<connect body1="coupler" body2="rocker" anchor="{TIP}"/>').replace('name="c" ', "").replace('name="r" ', "")
+    assert load_mechanism(written(tmp_path, text, "machine.xml")).names == ("drive", "coupler", "rocker")
+
+
 def test_ranges_of_joints_are_written_too(tmp_path: Path) -> None:
     """Of the text as well, where hinges could be in degrees."""
     whole = load_mechanism("three-loop-chain")
@@ -237,6 +242,9 @@ JOINED = f'<connect name="joined" body1="coupler" body2="rocker" anchor="{TIP}"/
 
 
 @pytest.mark.parametrize(("text", "words"), [
+    (four_bar(JOINED.replace('"rocker"', '"rokcer"')),
+     "machine: the connect 'joined' of <equality>: unknown body 'rokcer'; did you mean 'rocker'?"),
+    (four_bar('<connect site1="s" site2="r"/>', **sites()), "the connect 0 of <equality>: unknown site 'r' (valid: s, t)"),
     (four_bar(JOINED, more=""), "nothing says which joints have drives (drive, c, r)"),
     (four_bar(JOINED, more='<actuator><motor joint="drive"/><motor joint="r"/></actuator>'), "drive, r cannot move"),
     (four_bar('<connect name="far" site1="s" site2="t"/>', **sites(rocker="0 2 0")), "the connect 'far' stays open by"),
