@@ -25,6 +25,8 @@ from stribeck.ident.errors import InputError
 from stribeck.ident.log.campaign_folder import find_runs
 from stribeck.ident.log.run import load_run
 from stribeck.ident.model.chains.closed_chain import close_loops
+from stribeck.ident.model.chains.driven_joints import driven_joints
+from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.mechanism import Mechanism
 from tests.places import DATA
 from tests.true_friction import friction_errors
@@ -150,6 +152,9 @@ def test_exports_hold_loops_or_say_that_they_do_not(planar: tuple[ArmFile, Path]
     assert (model.nv, model.neq) == (9, 3)
     assert np.abs(data.efc_pos[:data.ne]).max() < 1e-9
     assert (model.dof_frictionloss > 0.0).sum() == 3
+    read, q = driven_joints(load_mechanism("machine.xml")), np.array([[0.01, -0.02, 0.015]])
+    assert read.names == ("slider1", "slider2", "slider3")
+    np.testing.assert_allclose(inverse_dynamics(read, q), inverse_dynamics(load_mechanism(planar[0]), q), rtol=1e-4)      # digits
     outcome = cli("export", path, "--to", "c", "--out", "machine.h")
     assert outcome.code == 0
     assert "computes no loads of a closed chain" in outcome.out
