@@ -114,6 +114,7 @@ def arm_text(model: Path, beside: str = "", joints: Sequence[str] | None = None,
                           tool=_PASSIVE.format(passive=", ".join(passive)) if passive else _TOOL,
                           workspace=_workspace(mechanism, moving, torque))
     alike = len(moving) > 1 and len({bool(mechanism.prismatic[j]) for j in moving}) == 1      # else one unit would hold for both
+    alike &= not (passive and joints)       # beside a table for all, other actuators of closed loops would count as drives, too
     names = [mechanism.names[j] for j in moving]
     everywhere = {key for key, known in (("velocity", velocity), ("torque", torque)) if alike and not known.keys() & set(names)}
     shared = {"acceleration", *everywhere} if alike else set()

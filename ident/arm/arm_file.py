@@ -180,8 +180,9 @@ class ArmFile:
 
     @property
     def stated_chain(self) -> StatedChain:
-        """What it states of the closed chain that a URDF or MJCF may be: the joints that have tables are driven."""
-        return StatedChain(tuple(self.joints), self.loops, str(self.path))
+        """What it states of the closed chain that a URDF or MJCF may be: the joints that have tables are driven, and where there
+        is a table for all, those with an actuator."""
+        return StatedChain(tuple(self.joints), self.default != JointTable(), self.loops, str(self.path))
 
     def joint(self, name: str) -> JointTable:
         """Table of a joint; ``[joints.default]`` where the file has none of its own."""

@@ -48,7 +48,7 @@ class Model:
     @property
     def stated_chain(self) -> StatedChain:
         """What is stated beside the file of the closed chain that it may be."""
-        return StatedChain(self.drives, self.loops, f"the calibration's model {self.file}")
+        return StatedChain(self.drives, False, self.loops, f"the calibration's model {self.file}")
 
 
 @dataclass(frozen=True)

@@ -108,6 +108,9 @@ def test_init_is_told_the_drives_where_there_are_no_actuators(five_bar: Path, tm
     assert "as init --joints NAME,NAME writes it" in outcome.err
     assert cli("init", model, "--joints", "left,right elbow").code == 0
     assert load_mechanism(model.with_suffix(".toml")).names == ("left", "right elbow")
+    model = Path(shutil.copy(five_bar.with_suffix(".xml"), tmp_path / "other.xml"))
+    assert cli("init", model, "--joints", "left,right elbow").code == 0             # whatever has actuators
+    assert load_mechanism(model.with_suffix(".toml")).names == ("left", "right elbow")
 
 
 def test_a_bare_model_without_limits_gets_some_within_reach(five_bar: Path, tmp_path: Path) -> None:

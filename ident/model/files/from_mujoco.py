@@ -62,7 +62,7 @@ def natural_coordinates(spec: "mujoco.MjSpec", name: str, gravity: ArrayLike, im
     of_file, drives = loop_constraints(model), list(range(model.njnt))
     if of_file or stated.loops:
         _refuse_followers(model, leaders, name)
-        drives = driven(model, name, stated.drives, stated.source)
+        drives = driven(model, name, stated)
     data.qpos[:] = 0.0
     if of_file:
         close_at_zero(model, data, drives, name)

@@ -60,8 +60,9 @@ def refuse_unknown_ends(spec: "mujoco.MjSpec", name: str) -> None:
     kinds = {int(mujoco.mjtEq.mjEQ_CONNECT): "connect", int(mujoco.mjtEq.mjEQ_WELD): "weld", int(mujoco.mjtEq.mjEQ_JOINT): "joint"}
     for number, one in enumerate(spec.equalities):
         if int(one.type) in kinds and one.active:
+            of_sites = int(one.objtype) == int(mujoco.mjtObj.mjOBJ_SITE)
             what, there = (("joint", spec.joints) if kinds[int(one.type)] == "joint" else
-                           ("site", spec.sites) if int(one.objtype) == int(mujoco.mjtObj.mjOBJ_SITE) else ("body", spec.bodies))
+                           ("site", spec.sites) if of_sites else ("body", spec.bodies))
             valid = [part.name for part in there if part.name]
             for end in (one.name1, one.name2):
                 if end and end not in valid:

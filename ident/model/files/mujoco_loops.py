@@ -14,6 +14,7 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.errors import ModelError, unknown_name
 from stribeck.ident.model.chains.rounded_axes import ROUNDED
 from stribeck.ident.model.files.mujoco_bodies import unfused
+from stribeck.ident.model.files.stated_loops import StatedChain
 from stribeck.ident.model.mechanism import Closure
 
 if TYPE_CHECKING:
@@ -134,33 +135,24 @@ def _hangs_on(model: "mujoco.MjModel", body: int, ancestor: int) -> bool:
     return body == ancestor
 
 
-def driven(model: "mujoco.MjModel", name: str, stated: Sequence[str], source: str) -> list[int]:
-    """Joints that have a drive: those that are stated, else those with an actuator.
-
-    Parameters
-    ----------
-    model : MjModel
-        With loops.
-    name, source : str
-        What messages call it, and what states the drives.
-    stated : sequence of str
-        Names of joints.
+def driven(model: "mujoco.MjModel", name: str, stated: StatedChain) -> list[int]:
+    """Joints that have a drive: those that are stated, else (or as well, see `StatedChain`) those with an actuator.
 
     Raises
     ------
     ModelError
-        If one of them is none of the model's, or nothing is stated and no joint has an actuator.
+        If one of them is none of the model's, or nothing is stated and no joint has an actuator; `name` is what that calls it.
     """
     import mujoco
 
     names = [str(model.joint(j).name) for j in range(model.njnt)]
-    for one in stated:
+    for one in stated.drives:
         if one not in names:
-            raise ModelError(f"{source}: [joints.{one}]: {unknown_name('joint', one, names)}")
-    if stated:
-        return [names.index(one) for one in names if one in stated]
+            raise ModelError(f"{stated.source}: [joints.{one}]: {unknown_name('joint', one, names)}")
     of_joints = int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT)
-    found = {int(model.actuator_trnid[a, 0]) for a in range(model.nu) if int(model.actuator_trntype[a]) in of_joints}
+    found = {names.index(one) for one in stated.drives}
+    if stated.more or not found:
+        found |= {int(model.actuator_trnid[a, 0]) for a in range(model.nu) if int(model.actuator_trntype[a]) in of_joints}
     if not found:
         raise ModelError(f"{name}: the model closes loops, and nothing says which joints have drives ({', '.join(names)}): an "
                          "MJCF does by an <actuator> at each, an arm file by [joints.NAME] tables, as init --joints NAME,NAME "

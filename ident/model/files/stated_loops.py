@@ -72,6 +72,8 @@ class StatedChain:
     ----------
     drives : tuple of str
         Joints with a drive; none: those with an actuator in the MJCF.
+    more : bool
+        Whether those with an actuator have drives beside them.
     loops : tuple of LoopTable
         Loops beside those of the MJCF.
     source : str
@@ -79,6 +81,7 @@ class StatedChain:
     """
 
     drives: tuple[str, ...] = ()
+    more: bool = False
     loops: tuple[LoopTable, ...] = ()
     source: str = ""
 

@@ -20,6 +20,7 @@ from stribeck.ident.model.files.from_mujoco import natural_coordinates
 from stribeck.ident.model.loads import LOADS, joint_loads
 from stribeck.ident.model.mechanism import Mechanism
 from tests.model_texts import written
+from tests.places import TEST_ARMS
 
 MACHINES = {"planar-3-prr": 0.03, "three-loop-chain": 1.0, "gough-stewart": 0.08}       # and how far their drives go here
 MASS = '<inertial pos="0.08 0.01 0.02" mass="0.7" diaginertia="2e-3 3e-3 4e-3"/>'
@@ -221,8 +222,12 @@ def _with_closure(m: Mechanism, **changes: Any) -> Mechanism:
 
 
 def test_tables_of_the_arm_file_name_the_drives(tmp_path: Path) -> None:
-    """Where they name none, actuators do."""
+    """Where they name none, actuators do; beside a table for all, those count as well."""
     written(tmp_path, four_bar(f'<connect body1="coupler" body2="rocker" anchor="{TIP}"/>'), "machine.xml")
+    five = written(tmp_path, (TEST_ARMS / "five-bar.xml").read_text(encoding="utf-8"), "five.xml")
+    arm = written(tmp_path, f'schema = 1\nname = "five"\nmodel = "{five.name}"\n[joints.default]\nvelocity = 1.0\n[joints.left]\n'
+                            'torque = 5.0\n', "five.toml")
+    assert load_mechanism(arm).names == ("left", "right")
     for tables, drives in (("[joints.r]\n", ("r",)), ("[joints.default]\nvelocity = 1.0\n", ("drive",)), ("", ("drive",))):
         arm = written(tmp_path, f'schema = 1\nname = "machine"\nmodel = "machine.xml"\n{tables}', "arm.toml")
         assert load_mechanism(arm).names == drives
