@@ -57,7 +57,8 @@ def refuse_unknown_ends(spec: "mujoco.MjSpec", name: str) -> None:
     """Refuse equality constraints of what the model does not have, which copies of a specification leave out without a word."""
     import mujoco
 
-    kinds = {int(mujoco.mjtEq.mjEQ_CONNECT): "connect", int(mujoco.mjtEq.mjEQ_WELD): "weld", int(mujoco.mjtEq.mjEQ_JOINT): "joint"}
+    kinds = {int(kind): kind.name[5:].lower()
+             for kind in (mujoco.mjtEq.mjEQ_CONNECT, mujoco.mjtEq.mjEQ_WELD, mujoco.mjtEq.mjEQ_JOINT)}
     for number, one in enumerate(spec.equalities):
         if int(one.type) in kinds and one.active:
             of_sites = int(one.objtype) == int(mujoco.mjtObj.mjOBJ_SITE)
