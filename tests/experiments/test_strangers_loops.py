@@ -16,6 +16,9 @@ from stribeck.experiments.cli.app import run
 from stribeck.experiments.methods.whole_arm import WHOLE_ARM
 from stribeck.experiments.plans.speeds_and_postures import Design
 from stribeck.ident.arm.arm_file import JointTable, load_arm
+from stribeck.ident.model.chains.driven_joints import driven_joints
+from tests.looped_urdf import LOOPS, machine
+from tests.model_texts import written
 from tests.places import TEST_ARMS
 from tests.true_friction import friction_errors
 
@@ -111,6 +114,22 @@ def test_init_is_told_the_drives_where_there_are_no_actuators(five_bar: Path, tm
     model = Path(shutil.copy(five_bar.with_suffix(".xml"), tmp_path / "other.xml"))
     assert cli("init", model, "--joints", "left,right elbow").code == 0             # whatever has actuators
     assert load_mechanism(model.with_suffix(".toml")).names == ("left", "right elbow")
+
+
+def test_loops_of_a_urdf_are_in_its_calibration_and_export(tmp_path: Path, cli: Callable[..., Any]) -> None:
+    arm, w = machine(tmp_path, LOOPS["pin"]), np.geomspace(0.01, 1.0, 12)
+    rows = [f"{v},{0.3 * np.sign(v) + 0.4 * v + 1e-3 * (-1) ** k}" for k, v in enumerate((*w, *-w))]
+    table = written(tmp_path, "\n".join(["speed,torque", *rows]), "table.csv")
+    columns = ("--column", "torque.drive=torque[N·m]", "--column", "speed=speed[rad/s]")
+    assert cli("fit", "--table", table, "--arm", arm, *columns, "--out", "fitted").code == 0
+    calibration = Calibration.load("fitted")
+    assert (calibration.names, calibration.model.drives) == (("drive",), ("drive",))
+    assert calibration.model.loops == load_arm(arm).loops
+    assert cli("export", "fitted/calibration.toml", "--to", "mjcf", "--out", "machine.xml").code == 0
+    read, q = driven_joints(load_mechanism("machine.xml")), np.array([[0.2]])
+    assert read.names == ("drive",)
+    np.testing.assert_allclose(joint_loads(read, q).tau, joint_loads(calibration.mechanism, q).tau, rtol=1e-4)      # digits
+    assert cli("export", "fitted/calibration.toml", "--to", "sdf").code == 2
 
 
 def test_a_bare_model_without_limits_gets_some_within_reach(five_bar: Path, tmp_path: Path) -> None:

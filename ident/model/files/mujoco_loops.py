@@ -175,8 +175,10 @@ def close_by_constraints(model: "mujoco.MjModel", data: "mujoco.MjData", drives:
         for _ in range(_NEWTON + 1):
             mujoco.mj_fwdPosition(model, data)
             open_by = data.efc_pos[:data.ne]
+            if np.abs(open_by).max(initial=0.0) < CLOSED:
+                break
             back = np.linalg.lstsq(constraint_jacobian(model, data)[:, others], open_by, rcond=1e-12)[0]
-            if np.abs(open_by).max(initial=0.0) < CLOSED or np.abs(back).max(initial=0.0) < CLOSED:
+            if np.abs(back).max(initial=0.0) < CLOSED:
                 break
             data.qpos[others] -= np.clip(back, -0.5, 0.5)
         if np.abs(open_by).max(initial=0.0) > ROUNDED:
