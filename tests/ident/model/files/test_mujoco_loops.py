@@ -19,6 +19,7 @@ from stribeck.ident.model.files.closed_mujoco import closed_spec
 from stribeck.ident.model.files.from_mujoco import natural_coordinates
 from stribeck.ident.model.loads import LOADS, joint_loads
 from stribeck.ident.model.mechanism import Mechanism
+from tests.held_in_mujoco import judged
 from tests.model_texts import written
 from tests.places import TEST_ARMS
 
@@ -88,40 +89,6 @@ def stewart() -> str:
             f'<equality>{"".join(closed)}</equality><actuator>{"".join(drives)}</actuator></mujoco>')
 
 
-def judged(mujoco: ModuleType, path: Path, drives: tuple[str, ...], q: np.ndarray, tau: np.ndarray) -> tuple[np.ndarray, float]:
-    """Torques that hold the drives at each q, (N, n), by MuJoCo's bias forces and constraint Jacobian; and the greatest
-    acceleration under the torques tau by its constraint solver, over that without any.
-    """
-    model = mujoco.MjModel.from_xml_path(str(path))
-    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_ACTUATION
-    model.opt.jacobian, model.opt.tolerance, model.opt.iterations = mujoco.mjtJacobian.mjJAC_DENSE, 0.0, 500
-    model.eq_solimp[:] = [0.9999, 0.9999, 0.001, 0.5, 2.0]
-    data = mujoco.MjData(model)
-    place, dof = (np.array([getattr(model.joint(name), key)[0] for name in drives]) for key in ("qposadr", "dofadr"))
-    others, held, moves = np.setdiff1d(np.arange(model.nv), dof), [], []
-    for wanted, torque in zip(q, tau, strict=True):
-        begin = model.qpos0[place]
-        data.qpos[:] = model.qpos0
-        for part in np.linspace(0.0, 1.0, 2 + int(np.abs(wanted - begin).max() / 0.02)):
-            data.qpos[place] = begin + part * (wanted - begin)
-            for _ in range(10):
-                mujoco.mj_fwdPosition(model, data)
-                back = np.zeros(model.nv)
-                J = data.efc_J.reshape(-1, model.nv)[:data.ne]
-                back[others] = -np.linalg.lstsq(J[:, others], data.efc_pos[:data.ne], rcond=1e-9)[0]
-                mujoco.mj_integratePos(model, data.qpos, back, 1.0)
-        mujoco.mj_fwdPosition(model, data)
-        mujoco.mj_fwdVelocity(model, data)
-        assert np.abs(data.efc_pos[:data.ne]).max() < 1e-10
-        ratio = -np.linalg.lstsq(J[:, others], J[:, dof], rcond=1e-9)[0]
-        held.append(data.qfrc_bias[dof] + ratio.T @ data.qfrc_bias[others])
-        for force in (0.0, torque):
-            data.qfrc_applied[dof] = force
-            mujoco.mj_forward(model, data)
-            moves.append(np.abs(data.qacc).max())
-    return np.array(held), max(moves[1::2]) / max(moves[::2])
-
-
 @pytest.mark.parametrize("form", FORMS)
 def test_held_by_its_torque_it_stands_still_in_mujoco(form: str, tmp_path: Path, mujoco: ModuleType) -> None:
     text, kind = FORMS[form]
@@ -133,7 +100,7 @@ def test_held_by_its_torque_it_stands_still_in_mujoco(form: str, tmp_path: Path,
     q = np.linspace(-0.5, 0.5, 5)[:, None]
     tau = inverse_dynamics(driven, q)
     assert np.abs(tau).max() > 0.5
-    held, moves = judged(mujoco, path, ("drive",), q, tau)
+    held, moves = judged(path, ("drive",), q, tau)
     np.testing.assert_allclose(tau, held, rtol=0, atol=1e-9)
     assert moves < 1e-3
 
@@ -149,7 +116,7 @@ def test_legs_that_spin_idly_and_a_platform_that_floats(tmp_path: Path, mujoco: 
     assert driven.names == tuple(f"leg{k}" for k in range(6))
     q = np.random.default_rng(0).uniform(-0.05, 0.05, (3, 6))
     tau = inverse_dynamics(driven, q)
-    held, moves = judged(mujoco, path, driven.names, q, tau)
+    held, moves = judged(path, driven.names, q, tau)
     np.testing.assert_allclose(tau, held, rtol=0, atol=1e-9)
     assert moves < 1e-3
 
