@@ -109,7 +109,8 @@ def _floating(model: "mujoco.MjModel") -> list[int]:
 
 def _axes_of_balls(model: "mujoco.MjModel", J: Array) -> dict[int, Array]:
     """Axes of the hinges that each ball joint becomes: all three, but those along which balls alone can turn with nothing else
-    moving, as a rod between two of them about itself; one ball gives up each such motion.
+    moving, as a rod between two of them about itself; one ball gives up each such motion. One that would give up more hangs
+    freely and keeps all.
     """
     import mujoco
 
@@ -125,7 +126,7 @@ def _axes_of_balls(model: "mujoco.MjModel", J: Array) -> dict[int, Array]:
         along = np.linalg.svd(idle[most])[0][:, 0]
         given_up[balls[most]] = np.vstack((given_up[balls[most]], along))
         idle = idle @ np.linalg.svd((along @ idle[most])[None])[2][1:].T
-    return {ball: np.linalg.svd(gone)[2][len(gone):] if len(gone) else np.eye(3) for ball, gone in given_up.items()}
+    return {ball: np.linalg.svd(gone)[2][1:] if len(gone) == 1 else np.eye(3) for ball, gone in given_up.items()}
 
 
 def _hangs_on(model: "mujoco.MjModel", body: int, ancestor: int) -> bool:

@@ -227,6 +227,7 @@ JOINED = f'<connect name="joined" body1="coupler" body2="rocker" anchor="{TIP}"/
      "the closures determine only"),
     (four_bar('<connect name="own" site1="s" site2="u"/>', on_coupler='<site name="s"/><site name="u"/>'),
      "the connect 'own' ties a link to itself"),
+    (four_bar(JOINED, on_coupler=f'<body><joint name="lamp" type="ball"/>{MASS}</body>'), "lamp.1, lamp.2, lamp.3"),
     (four_bar(JOINED, drive=' type="ball"'), "ball joint drive has an actuator"),
     (four_bar(f'{JOINED}<tendon tendon1="cord"/>', more=f'{MOTOR}<tendon><fixed name="cord"><joint joint="c" coef="1"/></fixed>'
                                                         '</tendon>'), "an equality constraint of type tendon"),
