@@ -1,6 +1,7 @@
 """The manual: every command, snippet and link works, and prints what is shown."""
 
 import re
+import shutil
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ from stribeck.ident.export.formats import NUMBERS
 from stribeck.ident.laws.law_table import LAWS
 from tests.drivers.wires import play, processes
 from tests.manual import MANUAL, alike, assert_printed, blocks, paste, run_page
-from tests.places import DATA, DOCS, SHARED
+from tests.places import DATA, DOCS, SHARED, TEST_ARMS
 
 TRIES = 3
 ELSEWHERE = {"example-lab6"}            # run with the campaign of tests/test_main_job.py
@@ -71,6 +72,7 @@ def test_judging(folder: Path) -> None:
 
 
 def test_parallel_machines(tmp_path: Path) -> None:
+    shutil.copy(TEST_ARMS / "five-bar.xml", tmp_path)
     run_page("parallel-machines", tmp_path)
 
 

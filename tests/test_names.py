@@ -15,8 +15,9 @@ from stribeck.ident.fit.information import ExpectedPrecision
 from stribeck.ident.laws.law_table import LAWS, quantities
 from stribeck.ident.log.reduction.round_trips import COLUMNS
 from stribeck.ident.log.run import SIGNALS
-from stribeck.ident.model.files.mechanism_toml import _EndTable, _FrictionTable, _LoopTable, _MechanismTable
+from stribeck.ident.model.files.mechanism_toml import _FrictionTable, _LoopTable, _MechanismTable
 from stribeck.ident.model.files.mechanism_toml import _JointTable as _MechanismJointTable
+from stribeck.ident.model.files.stated_loops import EndTable
 from stribeck.ident.model.mechanism import Bearing, Spring
 from tests.places import DOCS
 
@@ -37,7 +38,7 @@ CODE = {
     "Dynamixel keys": keys(dynamixel.DynamixelKeys) | keys(dynamixel.DriveKeys),
     "Points (`points.csv`)": set(COLUMNS),
     "Calibration file": keys(CalibrationTable) | keys(JointCalibrationTable) | keys(ParameterTable),
-    "Mechanism file": set().union(*map(keys, (_MechanismTable, _MechanismJointTable, _LoopTable, _EndTable, _FrictionTable,
+    "Mechanism file": set().union(*map(keys, (_MechanismTable, _MechanismJointTable, _LoopTable, EndTable, _FrictionTable,
                                               Spring))),
     "Plan file": keys(Plan) | keys(Segment) | keys(Harmonics) | keys(ExpectedPrecision) | keys(LoweredSpeed) | {"schema"},
 }

@@ -189,6 +189,8 @@ def _closed_model(arm: ArmFile, whole: Mechanism, names: tuple[str, ...], truth:
         If its truth has what only open chains can have.
     """
     spec = closed_spec(whole)
+    for motor in spec.actuators:
+        spec.delete(motor)
     for name in truth.passive:
         if name not in (single := single_joints(whole)):
             raise InputError(f"{arm.path}: simulation.passive: {unknown_name('joint of one axis without a drive', name, single)}")

@@ -1,4 +1,5 @@
 """Arm files made from models.
 
-Imports from: `experiments.recording`, `ident`, `ident.arm`, `ident.export`, `ident.log`, `ident.model`, `ident.model.files`.
+Imports from: `experiments.recording`, `ident`, `ident.arm`, `ident.export`, `ident.log`, `ident.model`, `ident.model.chains`,
+`ident.model.files`.
 """

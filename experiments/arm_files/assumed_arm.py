@@ -66,6 +66,9 @@ def completed_arm(arm: ArmFile, folder: Path) -> ArmFile:
     for key, names in lacking.items():
         for name in names:
             joints.setdefault(name, tomlkit.table())[key] = getattr(limits, key)[mechanism.names.index(name)].tolist()
+    if mechanism.chain is not None:         # tables say which joints have drives
+        for name in mechanism.names:
+            joints.setdefault(name, tomlkit.table())
     target = _written(folder, arm.path.name, tomlkit.dumps(table), arm.model, arm.path)
     return load_arm(target, arm.model.parent)
 

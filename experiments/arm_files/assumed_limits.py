@@ -6,10 +6,12 @@ import numpy as np
 
 from stribeck.ident.arm.arm_file import Limits
 from stribeck.ident.arrays import Array
+from stribeck.ident.model.chains.posture_following import SINGULAR
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.mechanism import Mechanism
 
 _RANGE = (np.pi, 0.5)           # rad and m either way from zero, where no limits are stated,
+_OF_REACH = 0.9                 # part of what loops let a drive go, where that is less
 _VELOCITY = (1.0, 0.25)         # rad/s and m/s, where no velocity is
 _TO_SPEED = 0.5                 # s to full speed,
 _PART = 0.25                    # of a joint's range, through which it gets in that time where its speed is out of reach
@@ -40,8 +42,9 @@ def assumed_limits(mechanism: Mechanism, stated: Limits, source: str) -> tuple[L
     units, said = [mechanism.position_unit(j) for j in range(mechanism.n)], defaultdict[str, list[str]](list)
     position, velocity, acceleration, torque = (
         getattr(stated, key).copy() for key in ("position", "velocity", "acceleration", "torque"))
+    reach = np.full((mechanism.n, 2), [-np.inf, np.inf]) if mechanism.chain is None else mechanism.chain.reach(mechanism)
     for j in np.flatnonzero(~np.isfinite(position).all(axis=1)).tolist():
-        way, (low, high) = _RANGE[kind[j]], position[j]
+        way, (low, high) = min(_RANGE[kind[j]], *(_OF_REACH * np.abs(reach[j]))), position[j]
         begin = low if np.isfinite(low) else high - 2.0 * way if np.isfinite(high) else -way
         position[j] = np.round((begin, begin + 2.0 * way), 4)
         said[f"position from {position[j, 0]:.4g} to {position[j, 1]:.4g} {units[j]}"].append(names[j])
@@ -68,4 +71,6 @@ def _asked(mechanism: Mechanism, position: Array, acceleration: Array) -> Array:
     rng = np.random.default_rng(0)
     q = rng.uniform(position[:, 0], position[:, 1], (_POSTURES, mechanism.n))
     signs = rng.choice([-1.0, 1.0], q.shape)
+    if mechanism.chain is not None:         # out of reach nothing is asked
+        q[~(mechanism.chain.condition(q, q) < SINGULAR)] = 0.0
     return np.asarray(np.abs(inverse_dynamics(mechanism, q, np.zeros_like(q), signs * acceleration)).max(axis=0))

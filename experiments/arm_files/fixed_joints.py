@@ -7,6 +7,7 @@ from xml.sax.saxutils import quoteattr
 from stribeck.ident.arm.load_mechanism import mechanism_of
 from stribeck.ident.errors import InputError, no_text, unknown_name
 from stribeck.ident.export.xml_markup import Change, Element, attributes_set, child_added, elements, spliced
+from stribeck.ident.model.files.stated_loops import StatedChain
 from stribeck.ident.model.mechanism import Mechanism
 
 
@@ -28,7 +29,9 @@ def with_fixed_joints(model: Path, moving: Sequence[str]) -> tuple[bytes, tuple[
     InputError
         If a name is none of a joint with a drive of its own, or the file cannot be changed.
     """
-    mechanism = mechanism_of(model, model.stem, None)
+    mechanism = mechanism_of(model, model.stem, None, stated=StatedChain(tuple(moving), source=str(model)))
+    if mechanism.chain is not None:
+        return model.read_bytes(), ()
     leaders = {one.name: mechanism.names[one.leader] for one in mechanism.followers if one.leader >= 0}
     for name in moving:
         if name in leaders:

@@ -12,6 +12,7 @@ from stribeck.ident.arm.arm_file import SHARED
 from stribeck.ident.arm.load_mechanism import mechanism_of
 from stribeck.ident.errors import InputError, no_file
 from stribeck.ident.model.files.drive_ratings import rated_torques, rated_velocities
+from stribeck.ident.model.files.stated_loops import StatedChain
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.toml_tables import as_name, key_of
 
@@ -26,14 +27,19 @@ name = {name}
 model = {model}
 gravity = {gravity}    # m/s², in axes of the model's root: turn it for an arm on a wall or a ceiling
 torque_signal = "motor current"    # or "commanded"; "joint sensor" is refused: it does not see the gear's friction
-# tool = {{ mass = 0.0, com = [0.0, 0.0, 0.0] }}    # optional, kg and m in the last link's frame: weigh what is mounted
-{workspace}
+{tool}{workspace}
 [driver]
 kind = "simulated"    # how the arm is reached; hardware: canopen, dynamixel, damiao, odrive, cubemars; bus or port here
 rate = 250.0          # Hz, control cycles: what the drives' interface can keep up
 """
 
 
+_TOOL = """\
+# tool = { mass = 0.0, com = [0.0, 0.0, 0.0] }    # optional, kg and m in the last link's frame: weigh what is mounted
+"""
+_PASSIVE = """\
+# Closed loops move the joints that have no drive: {passive}. A table [joints.NAME] makes a joint one with a drive.
+"""
 _ZERO = """\
 # workspace = {{ box = {box}, home = {home} }}
 #     # optional, m: room that all joint origins may use, by tape measure from the base; home: a posture surely free of obstacles
@@ -83,7 +89,8 @@ def arm_text(model: Path, beside: str = "", joints: Sequence[str] | None = None,
     beside : str
         What it will be called beside the arm file; default: the same.
     joints : sequence of str, optional
-        Those that drives move, default all; in the model that will stand beside the file the others are fixed.
+        Those that drives move, default all; in the model that will stand beside the file the others are fixed. Of a closed chain
+        default are those with an actuator, and loops move the others.
     name : str
         Of the arm; default: as the model is called.
 
@@ -97,14 +104,17 @@ def arm_text(model: Path, beside: str = "", joints: Sequence[str] | None = None,
     if not model.is_file():
         raise no_file(model)
     refuse_parts(model)
-    mechanism = mechanism_of(model, model.stem, None)
+    mechanism = mechanism_of(model, model.stem, None, stated=StatedChain(tuple(joints or ()), source=str(model)))
     moving = [j for j, name in enumerate(mechanism.names) if joints is None or name in joints]
     refuse_default(model, [mechanism.names[j] for j in moving])
     torque, velocity = rated_torques(model, [mechanism.names[j] for j in moving]), rated_velocities(model)
+    passive = passive_joints(mechanism)
     head = _HEADER.format(name=_quoted(name or as_name(model.stem)), file=_quoted(model.name),
                           model=_quoted(beside or model.name), gravity=_list(mechanism.gravity),
+                          tool=_PASSIVE.format(passive=", ".join(passive)) if passive else _TOOL,
                           workspace=_workspace(mechanism, moving, torque))
     alike = len(moving) > 1 and len({bool(mechanism.prismatic[j]) for j in moving}) == 1      # else one unit would hold for both
+    alike &= not (passive and joints)       # beside a table for all, other actuators of closed loops would count as drives, too
     names = [mechanism.names[j] for j in moving]
     everywhere = {key for key, known in (("velocity", velocity), ("torque", torque)) if alike and not known.keys() & set(names)}
     shared = {"acceleration", *everywhere} if alike else set()
@@ -113,6 +123,13 @@ def arm_text(model: Path, beside: str = "", joints: Sequence[str] | None = None,
     tables = [_joint(mechanism, j, torque.get(name), velocity.get(name), shared)
               for j, name in zip(moving, names, strict=True)]
     return head + default + "".join(tables) + _trial(mechanism, moving, torque, velocity)
+
+
+def passive_joints(mechanism: Mechanism) -> tuple[str, ...]:
+    """Joints of a closed chain that have no drive; none of a tree."""
+    if mechanism.chain is None:
+        return ()
+    return tuple(name for name in mechanism.chain.whole.names if name not in mechanism.names)
 
 
 def _workspace(mechanism: Mechanism, moving: Sequence[int], torque: dict[str, float]) -> str:

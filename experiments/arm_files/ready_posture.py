@@ -16,6 +16,8 @@ _POSTURES = 500         # random ones that are looked at where it asks more
 def ready_posture(mechanism: Mechanism, position: Array, torque: Array, moving: Sequence[int] | None = None) -> Array:
     """Zero where that is well inside a joint's limits, else their middle; and less far stretched where the weight is too much.
 
+    Zero for a closed chain: other postures may be out of reach.
+
     Parameters
     ----------
     position : ndarray, shape (n, 2)
@@ -30,6 +32,8 @@ def ready_posture(mechanism: Mechanism, position: Array, torque: Array, moving: 
     ndarray, shape (n,)
         Rounded to a thousandth [rad or m].
     """
+    if mechanism.chain is not None:
+        return np.zeros(mechanism.n)
     low, high = position.T
     span = np.where(np.isfinite(high - low), high - low, 0.0)
     inside = (low + INSIDE * span <= 0.0) & (high - INSIDE * span >= 0.0)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from stribeck.experiments.errors import NoRoom, PlanError
 from stribeck.experiments.plans.clear.clearance import in_reach, in_the_way, may_move_together, ways_are_clear, what_meets
 from stribeck.experiments.plans.clear.shapes import GAP
+from stribeck.experiments.plans.clear.travel import travel_in_reach
 from stribeck.experiments.plans.margins import MAX_GRAVITY_SHARE, PLANNED_SHARE, gravity_share, run_on, silence, strokes_share
 from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, MOVE_SHARE
 from stribeck.experiments.plans.spread import most_different, spread_score, widest
@@ -27,6 +28,7 @@ WaysFrom = Callable[[Array, NDArray[np.bool_], np.random.Generator], tuple[Array
 TARGET = 0.05           # half width of friction's band, as a part of friction, that counts as well known
 ROOM = 0.02             # fraction of a joint's range that strokes keep free at either end
 _WAY = 0.5              # fraction of that range that the longest stroke may take: a joint with little room goes slower
+_RIPPLE = 0.015         # fraction of a joint's travel over which ripple of unknown period is taken to average out
 _LEAST_SPEED = 1e-3     # fraction of the lowest of usual speeds down to which a joint with a high limit and little room may go
 _CANDIDATES = 500       # random postures that compete,
 _OF_A_CHAIN, _LOOKED_AT = 360, 40       # and of a closed chain, which take a hundred times as long to look at: the most different
@@ -109,6 +111,8 @@ class Design:
         Joints that move.
     velocity_step : ndarray, shape (n,)
         Steps of the drives' velocity set-points, which speeds are multiples of; 0 is finer than matters.
+    travel : ndarray, shape (n,)
+        How far each joint can go, see `travel_in_reach` [rad or m].
     cap : ndarray, shape (n,)
         Highest speed of strokes where limits and range allow more, but there is no room for it; infinite elsewhere.
     """
@@ -119,6 +123,7 @@ class Design:
     options: ConstantSpeed
     active: tuple[int, ...]
     velocity_step: Array
+    travel: Array
     cap: Array
 
     @classmethod
@@ -158,7 +163,8 @@ class Design:
             if name not in mechanism.names:
                 raise unknown_name("joint", name, mechanism.names)
         return cls(arm, mechanism, limits, options, tuple(mechanism.names.index(name) for name in chosen),
-                   np.zeros(mechanism.n) if velocity_step is None else velocity_step, np.full(mechanism.n, np.inf))
+                   np.zeros(mechanism.n) if velocity_step is None else velocity_step,
+                   travel_in_reach(arm, mechanism, limits.position), np.full(mechanism.n, np.inf))
 
     @cached_property
     def ends(self) -> tuple[Array, Array]:
@@ -190,9 +196,8 @@ class Design:
         return np.asarray(fast * (slow / fast) ** np.asarray(level)[..., None])
 
     def turn(self, j: int) -> float:
-        """Way over which ripple averages out [rad or m]."""
-        low, high = self.limits.position[j]
-        return self._revolution(j) or 0.015 * (high - low)
+        """Way over which ripple averages out: a motor revolution, or else a part of the joint's travel [rad or m]."""
+        return self._revolution(j) or _RIPPLE * float(self.travel[j])
 
     def geared(self, j: int) -> bool:
         """Whether the period of the ripple is known, as a motor revolution."""

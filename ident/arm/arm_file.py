@@ -13,6 +13,7 @@ from stribeck.ident.arm.built_in import find
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError, about_file, unknown_name
 from stribeck.ident.model.files.mechanism_toml import is_mechanism
+from stribeck.ident.model.files.stated_loops import LoopTable, StatedChain
 from stribeck.ident.model.mechanism import Bearing, Mechanism, PassiveJoints
 from stribeck.ident.model.transmission import Transmission
 from stribeck.ident.toml_tables import NAME, SCHEMA, as_name, key_of, parse_table, read_toml, upgrade
@@ -107,6 +108,7 @@ class _ArmTable(BaseModel):
     workspace: Workspace = Workspace()
     driver: DriverTable = DriverTable()
     joints: dict[str, JointTable] = {}
+    loops: tuple[LoopTable, ...] = ()
     passive: dict[Annotated[str, Field(pattern=NAME)], PassiveTable] = {}
     transmission: dict[str, Any] = {}           # checked below: of a union, faults have no plain words
     simulation: dict[str, Any] = {}
@@ -188,7 +190,14 @@ class ArmFile:
     default: JointTable = field(default_factory=JointTable)
     assumed: tuple[str, ...] = ()
     transmission: Mapping[str, Ratios] = field(default_factory=dict)
+    loops: tuple[LoopTable, ...] = ()
     passive: Mapping[str, PassiveTable] = field(default_factory=dict)
+
+    @property
+    def stated_chain(self) -> StatedChain:
+        """What it states of the closed chain that a URDF or MJCF may be: the joints that have tables are driven, and where there
+        is a table for all, those with an actuator."""
+        return StatedChain(tuple(self.joints), self.default != JointTable(), self.loops, str(self.path))
 
     def joint(self, name: str) -> JointTable:
         """Table of a joint; ``[joints.default]`` where the file has none of its own."""
@@ -268,7 +277,7 @@ def load_arm(arm: str | Path, model_dir: Path | None = None) -> ArmFile:
     default = joints.pop(SHARED, JointTable())
     return ArmFile(path.resolve(), table.name, model, table.gravity, table.torque_signal, table.tool, table.workspace,
                    table.driver, joints, table.simulation, "torque_signal" in table.model_fields_set, default, table.assumed,
-                   table.transmission, table.passive)
+                   table.transmission, table.loops, table.passive)
 
 
 def _completed(raw: dict[str, Any], path: Path) -> dict[str, Any]:

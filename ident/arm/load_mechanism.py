@@ -16,7 +16,9 @@ from stribeck.ident.model.files.from_mujoco import natural_coordinates
 from stribeck.ident.model.files.link_inertia import add_point_mass
 from stribeck.ident.model.files.mechanism_toml import is_mechanism, mechanism_from_table
 from stribeck.ident.model.files.mimic_joints import last_link
-from stribeck.ident.model.files.urdf_mjcf import read_model
+from stribeck.ident.model.files.mujoco_loops import has_loops
+from stribeck.ident.model.files.stated_loops import StatedChain
+from stribeck.ident.model.files.urdf_mjcf import read_model, root_link
 from stribeck.ident.model.mechanism import Bearing, Mechanism
 from stribeck.ident.toml_tables import read_toml
 
@@ -32,9 +34,9 @@ def load_mechanism(model: str | Path | ArmFile, gravity: ArrayLike | None = None
     Parameters
     ----------
     model : str, Path or ArmFile
-        URDF, MJCF, arm file, mechanism TOML, or the name of a built-in arm or mechanism. A mechanism with loops has all its
-        joints; an arm file whose model it is, its driven ones (`driven_joints`). Where both have a built-in name, it is the
-        mechanism.
+        URDF, MJCF, arm file, mechanism TOML, or the name of a built-in arm or mechanism. A mechanism or MJCF with loops has all
+        its joints; an arm file whose model it is, its driven ones (`driven_joints`): of an MJCF those with an actuator, or those
+        that have tables in the arm file. Where both have a built-in name, it is the mechanism.
     gravity : array_like, shape (3,), optional
         Overrides the gravity of the file [m/s²], in axes of the model's root: an arm on a wall or a ceiling is an
         arm with another gravity.
@@ -50,7 +52,8 @@ def load_mechanism(model: str | Path | ArmFile, gravity: ArrayLike | None = None
     InputError
         If the file is missing or malformed, or gravity is no vector.
     ModelError
-        If it has a floating, planar, ball or closed-loop joint, or no moving joint; names the joint.
+        If it has a floating or planar joint, a ball outside loops, or no moving joint; names the joint. If its loops do not
+        close with the drives at zero, or no joint of theirs is known to have a drive.
 
     Warns
     -----
@@ -67,11 +70,14 @@ def load_mechanism(model: str | Path | ArmFile, gravity: ArrayLike | None = None
         if is_mechanism(table):
             return mechanism_from_table(table, path, gravity)
         return _from_arm(load_arm(path), gravity, tool)
-    return mechanism_of(path, path.stem, gravity, (tool,))
+    return _of_file(path, path.stem, gravity, (tool,), StatedChain(source=str(path)))
 
 
 def _from_arm(arm: ArmFile, gravity: ArrayLike | None, tool: Tool | None) -> Mechanism:
-    mechanism = mechanism_of(arm.model, arm.name, arm.gravity if gravity is None else gravity, (arm.tool, tool))
+    if arm.loops and arm.model.suffix.lower() == ".toml":
+        raise InputError(f"{arm.path}: loops: a mechanism file states its own; write them into {arm.model.name}")
+    mechanism = mechanism_of(arm.model, arm.name, arm.gravity if gravity is None else gravity, (arm.tool, tool),
+                             stated=arm.stated_chain)
     check_against_model(arm, mechanism)
     if arm.transmission and mechanism.chain is not None:
         raise InputError(f"{arm.path}: [transmission]: {arm.name} is a closed chain, whose drives move a joint each; "
@@ -95,13 +101,13 @@ def _with_passive(arm: ArmFile, mechanism: Mechanism) -> Mechanism:
 
 
 def mechanism_of(model: Path, name: str, gravity: ArrayLike | None, tools: Sequence[Tool | None] = (),
-                 bearings: Mapping[str, Bearing | None] | None = None) -> Mechanism:
-    """Mechanism of an arm's model file with what the arm file adds: gravity, tool, bearings.
+                 bearings: Mapping[str, Bearing | None] | None = None, stated: StatedChain | None = None) -> Mechanism:
+    """Mechanism of an arm's model file with what the arm file adds: gravity, tool, bearings, drives and loops.
 
     Parameters
     ----------
     model : Path
-        URDF, MJCF, or mechanism TOML, which stands for its driven joints.
+        URDF, MJCF, or mechanism TOML; one with loops stands for its driven joints.
     name : str
         What messages call it.
     gravity : array_like, shape (3,), optional
@@ -110,6 +116,8 @@ def mechanism_of(model: Path, name: str, gravity: ArrayLike | None, tools: Seque
         Point masses on the last link; a closed chain has none.
     bearings : mapping of str to Bearing, optional
         Bearings by joint name; default are those of a mechanism TOML, none of other files.
+    stated : StatedChain, optional
+        Which joints of a URDF or MJCF with loops have drives, and further loops.
 
     Raises
     ------
@@ -118,15 +126,32 @@ def mechanism_of(model: Path, name: str, gravity: ArrayLike | None, tools: Seque
     """
     if model.suffix.lower() == ".toml":
         mechanism = _driven(model, name, gravity, tools)
-        known = bearings or dict(zip(mechanism.names, mechanism.bearings, strict=True))
-        return replace(mechanism, bearings=tuple(known.get(joint) for joint in mechanism.names))
-    spec, impossible = read_model(model)
-    for tool in tools:
-        if tool is not None:
-            add_point_mass(last_link(spec), tool.mass, tool.com)
-    mechanism = natural_coordinates(spec, name, spec.option.gravity if gravity is None else gravity, impossible)
-    known = bearings or {}
+    else:
+        mechanism = _of_file(model, name, gravity, tools, stated or StatedChain(source=str(model)))
+        if mechanism.closures:
+            mechanism = driven_joints(mechanism)
+    known = bearings or dict(zip(mechanism.names, mechanism.bearings, strict=True))
     return replace(mechanism, bearings=tuple(known.get(joint) for joint in mechanism.names))
+
+
+def _of_file(model: Path, name: str, gravity: ArrayLike | None, tools: Sequence[Tool | None], stated: StatedChain) -> Mechanism:
+    """Mechanism of a URDF or MJCF, with all its joints where it has loops."""
+    spec, impossible = read_model(model)
+    carried = [tool for tool in tools if tool is not None and tool.mass > 0.0]
+    if carried and not (stated.loops or has_loops(spec)):
+        for tool in carried:
+            add_point_mass(last_link(spec), tool.mass, tool.com)
+        carried = []
+    mechanism = natural_coordinates(spec, name, spec.option.gravity if gravity is None else gravity, impossible, stated,
+                                    root_link(model))
+    if carried:
+        raise _no_last_link(model)
+    return mechanism
+
+
+def _no_last_link(model: Path) -> InputError:
+    return InputError(f"{model}: a tool is a mass on the last link of an open chain, and a closed one has none; add its mass to "
+                      "the link that carries it")
 
 
 def _driven(model: Path, name: str, gravity: ArrayLike | None, tools: Sequence[Tool | None]) -> Mechanism:
@@ -146,8 +171,7 @@ def _driven(model: Path, name: str, gravity: ArrayLike | None, tools: Sequence[T
     mechanism = replace(mechanism_from_table(table, model, gravity), name=name)
     carried = [tool for tool in tools if tool is not None and tool.mass > 0.0]
     if mechanism.closures and carried:
-        raise InputError(f"{model}: a tool is a mass on the last link of an open chain, and a closed one has none; add its mass "
-                         "to the link that carries it")
+        raise _no_last_link(model)
     if mechanism.closures:
         return driven_joints(mechanism)
     if mechanism.passive:

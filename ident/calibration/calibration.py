@@ -100,7 +100,7 @@ class Calibration(CalibrationContent):
             raise InputError(f"{path}: not the model that the calibration was made with (its sha256 differs)")
         bearings = {name: joint.bearing for name, joint in self.joints.items()}
         mechanism = mechanism_of(path, self.arm, self.model.gravity,
-                                 (self.model.tool, self.model.unknown_tool.tool), bearings)
+                                 (self.model.tool, self.model.unknown_tool.tool), bearings, self.model.stated_chain)
         if self.model.transmission:
             with about_file(f"{self.folder / 'calibration.toml'}: model.transmission"):
                 mechanism = replace(mechanism, transmission=Transmission.of_pairs(mechanism.names, self.model.transmission))

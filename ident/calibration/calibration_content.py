@@ -11,6 +11,7 @@ from stribeck.ident.fit.arm.unknown_tool import UnknownTool
 from stribeck.ident.fit.inertia.identified_inertia import IdentifiedInertia
 from stribeck.ident.fit.inertia.motor_friction import NO_MOTORS, MotorFriction
 from stribeck.ident.fit.inertia.passive_friction import NO_PASSIVE, PassiveFriction
+from stribeck.ident.model.files.stated_loops import LoopTable, StatedChain
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,10 @@ class Model:
         Of the links, tools among them, in place of the file's.
     transmission : mapping of str to mapping of str to float
         Motors that move several joints, and how: motor -> joint -> ratio.
+    drives : tuple of str
+        Joints with a drive, where a URDF or MJCF has loops.
+    loops : tuple of LoopTable
+        Loops that the arm file states for it.
     passive : PassiveFriction
         Friction of a closed chain's joints without a drive, which its drives feel.
     """
@@ -40,7 +45,14 @@ class Model:
     unknown_tool: UnknownTool = field(default_factory=UnknownTool)
     inertia: IdentifiedInertia | None = None
     transmission: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    drives: tuple[str, ...] = ()
+    loops: tuple[LoopTable, ...] = ()
     passive: PassiveFriction = NO_PASSIVE
+
+    @property
+    def stated_chain(self) -> StatedChain:
+        """What is stated beside the file of the closed chain that it may be."""
+        return StatedChain(self.drives, False, self.loops, f"the calibration's model {self.file}")
 
 
 @dataclass(frozen=True)

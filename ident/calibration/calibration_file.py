@@ -75,6 +75,14 @@ def _document(calibration: CalibrationContent) -> tomlkit.TOMLDocument:
         document["model"]["inertia"] = _inertia_table(model.inertia)
     if model.transmission:
         document["model"]["transmission"] = {name: _inline(row) for name, row in model.transmission.items()}
+    if model.drives:
+        document["model"]["drives"] = list(model.drives)
+    if model.loops:
+        loops = tomlkit.array()
+        for loop in model.loops:
+            loops.add_line(tomlkit.item(loop.model_dump(exclude_none=True, mode="json"), _parent=loops))
+        loops.add_line(indent="")
+        document["model"]["loops"] = loops
     if model.passive.classes:
         passive = tomlkit.table(is_super_table=True)
         for name, rubbing in model.passive.classes.items():

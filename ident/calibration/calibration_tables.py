@@ -23,6 +23,7 @@ from stribeck.ident.laws.load_components import components_of
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.laws.quantity import COMPONENTS
 from stribeck.ident.log.breakaway import Breakaway
+from stribeck.ident.model.files.stated_loops import LoopTable
 from stribeck.ident.model.mechanism import Bearing
 
 _FASTEST = 1e6          # rad/s or m/s; no joint goes faster
@@ -127,12 +128,14 @@ class _ModelTable(BaseModel):
     unknown_tool: _UnknownToolTable = _UnknownToolTable()
     inertia: _InertiaTable | None = None
     transmission: dict[str, dict[str, float]] = {}
+    drives: tuple[str, ...] = ()
+    loops: tuple[LoopTable, ...] = ()
     passive: dict[str, _PassiveTable] = {}
 
     def model(self) -> Model:
         """The model."""
         return Model(self.file, self.sha256, self.gravity, self.tool, self.unknown_tool.unknown_tool(),
-                     None if self.inertia is None else self.inertia.inertia(), self.transmission,
+                     None if self.inertia is None else self.inertia.inertia(), self.transmission, self.drives, self.loops,
                      PassiveFriction({name: table.joints_of() for name, table in self.passive.items()}))
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.arm.load_mechanism import load_mechanism, mechanism_of
 from stribeck.ident.arrays import Array, group_index
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.joint_calibration import JointCalibration
@@ -144,8 +144,9 @@ def _as_recorded(run: Run, calibration: Calibration) -> Mechanism:
         raise InputError(f"{run.path} has joints {', '.join(run.names)}, the calibration of {calibration.arm} "
                          f"{', '.join(known.names)}")
     if file_sha256(run.arm.model) != calibration.model.sha256:
-        here, there = (load_mechanism(path, gravity=(3.0, 4.0, -9.0))
-                       for path in (run.arm.model, calibration.folder / Path(calibration.model.file).name))
+        here, there = (mechanism_of(path, path.stem, (3.0, 4.0, -9.0), stated=stated) for path, stated in (
+            (run.arm.model, run.arm.stated_chain),
+            (calibration.folder / Path(calibration.model.file).name, calibration.model.stated_chain)))
         if not same_dynamics(here, there):
             raise InputError(f"{run.path} was recorded with another model than that of the calibration of {calibration.arm}: its "
                              "links need other torques to move; validate with runs of the calibrated arm, or fit again where its "

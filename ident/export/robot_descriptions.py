@@ -88,12 +88,12 @@ def to_mjcf(calibration: Calibration, into: Path | None = None) -> Export:
     """
     path = into or _model(calibration)
     losses = (*coulomb_viscous_losses(calibration, "MJCF"), *motor_losses(calibration, "MJCF", keeps=True), _CREEPS)
-    if into is None and path.suffix.lower() == ".urdf":
+    if into is None and path.suffix.lower() == ".urdf" and not calibration.model.loops:
         converted = _converted(calibration, path)
         stated = {one.attributes.get("name", ""): one.attributes for one in elements(converted) if one.tag == "joint"}
         return Export(converted, ".xml", (*losses, *_kept("URDF", calibration, stated), _ROTORS, _BARE))
     losses = (*losses, *_masses("MJCF", calibration, written=False))
-    if into is None and path.suffix.lower() == ".toml":
+    if into is None and path.suffix.lower() in (".toml", ".urdf"):
         arm = bare_arm(calibration)
         of_loops = () if arm.chain is None else (_SOFT, *(passive_losses(calibration, "MJCF") or (_STARTS,)))
         return Export(_rubbing(closed_spec(_whole(arm)), calibration), ".xml", (*losses, _ROTORS, *of_loops))
@@ -104,9 +104,8 @@ def to_mjcf(calibration: Calibration, into: Path | None = None) -> Export:
         near = approximate(calibration.joints[name])
         changes.append(attributes_set(text, joints[name], {"frictionloss": number(near.friction), "damping": number(near.damping),
                                                     "solimpfriction": _HARD}))
-    usual = next((element.attributes for element in elements(text) if element.tag == "joint" and element.path[-1:] == ("default",)
-                  and not element.parent.attributes.get("class")), {})      # type: ignore[union-attr]  # it stands in a default
-    stated = {name: {**usual, **joint.attributes} for name, joint in joints.items()}
+    usual = _defaults(elements(text))
+    stated = {name: {**usual.get(_class_of(joint), {}), **joint.attributes} for name, joint in joints.items()}
     return Export(spliced(text, changes), ".xml", (*losses, *_kept("MJCF", calibration, stated),
                                                    *(() if "armature" in text else (_ROTORS,))))
 
@@ -278,6 +277,30 @@ def _kept(target: str, calibration: Calibration, stated: Mapping[str, Mapping[st
         own = [f"{key} {values[key]}" for key in _FRICTION if name not in calibration.joints and _is_some(values.get(key, "0"))]
         kept += [f"{name} ({', '.join(own)})"] * bool(own)
     return (f"joints that were not calibrated keep the {target}'s own friction: {', '.join(kept)}",) if kept else ()
+
+
+def _defaults(found: list[Element]) -> dict[str, dict[str, str]]:
+    """What an MJCF states of the joints of each class, with what the classes around it state; of those without one under ""."""
+    classes: dict[str, dict[str, str]] = {}
+    for default in found:
+        if default.tag == "default":
+            around, joint = default.parent, _child(found, default, "joint")
+            usual = classes.get(around.attributes.get("class", ""), {}) if around and around.tag == "default" else {}
+            name = default.attributes.get("class", "")
+            classes[name] = {**classes.get(name, {}), **usual, **(joint.attributes if joint else {})}
+            if default.path.count("default") == 0:          # whatever it is called
+                classes[""] = classes[name]
+    return classes
+
+
+def _class_of(joint: Element) -> str:
+    """The class whose defaults an element of an MJCF takes."""
+    if "class" in joint.attributes:
+        return joint.attributes["class"]
+    body = joint.parent
+    while body is not None and "childclass" not in body.attributes:
+        body = body.parent
+    return "" if body is None else body.attributes["childclass"]
 
 
 def _masses(target: str, calibration: Calibration, written: bool) -> tuple[str, ...]:

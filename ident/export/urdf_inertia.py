@@ -15,7 +15,8 @@ from stribeck.ident.model.mechanism import Mechanism
 def bare_arm(calibration: Calibration) -> Mechanism:
     """The calibration's model without tools, of the inertia that was identified where there is one."""
     path = calibration.folder / Path(calibration.model.file).name
-    return calibration.with_inertia(mechanism_of(path, calibration.arm, calibration.model.gravity))
+    return calibration.with_inertia(mechanism_of(path, calibration.arm, calibration.model.gravity,
+                                                 stated=calibration.model.stated_chain))
 
 
 def with_inertia(text: str, arm: Mechanism) -> str:

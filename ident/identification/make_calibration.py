@@ -60,6 +60,7 @@ def _calibration(arm: ArmFile, runs: Sequence[Run], mechanism: Mechanism, joints
                **({"continues": before} if (before := run.record.get("continues")) in labels else {})} for run in runs),
         Model(arm.model.name, file_sha256(arm.model), arm.gravity, arm.tool, unknown, inertia,
               {} if mechanism.transmission is None else mechanism.transmission.pairs,
+              () if mechanism.chain is None or arm.model.suffix.lower() == ".toml" else mechanism.names, arm.loops,
               PassiveFriction({**stated_friction(mechanism).classes, **passive.classes})), fit,
         {name: _joint_calibration(joint, mechanism, name) for name, joint in joints.items()}, arm.model.parent)
 

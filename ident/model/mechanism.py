@@ -235,6 +235,12 @@ class Chain(Protocol):
         Infinite where a way leads out of reach.
         """
 
+    def reach(self, driven: "Mechanism") -> Array:
+        """How far each drive comes from zero, down and up, while the others stand there, shape (n, 2).
+
+        As far as a turn, or as many characteristic lengths.
+        """
+
 
 @dataclass(frozen=True)
 class Mechanism:

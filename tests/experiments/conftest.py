@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from stribeck.experiments.cli.app import run
+from stribeck.experiments.methods import validation_motion
 from stribeck.experiments.methods.registry import METHODS
 from stribeck.experiments.plans.motion_profile import with_robot_time
 from stribeck.experiments.plans.plan import Plan, Segment
@@ -40,6 +41,16 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Campaigns with few postures, for tests of what surrounds them."""
     for method, (make, options) in METHODS.items():
         monkeypatch.setitem(METHODS, method, (make, replace(options, postures=2)))
+
+
+@pytest.fixture(scope="module")
+def small_plans() -> Any:
+    """Few postures and speeds."""
+    with pytest.MonkeyPatch.context() as patch:
+        for method, (make, options) in METHODS.items():
+            patch.setitem(METHODS, method, (make, replace(options, postures=3, speeds=4)))
+        patch.setattr(validation_motion, "SWINGS", 2)
+        yield
 
 
 @dataclass(frozen=True)

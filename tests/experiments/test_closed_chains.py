@@ -11,14 +11,13 @@ import mujoco
 import numpy as np
 import pytest
 import tomlkit
+from stribeck.ident.model.chains.driven_joints import driven_joints
 
 from stribeck import Calibration, Feedforward
-from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.experiments.calibrate import calibrate
 from stribeck.experiments.campaign_options import CampaignOptions
 from stribeck.experiments.cli.app import run
-from stribeck.experiments.methods import validation_motion
-from stribeck.experiments.methods.registry import METHODS, plan_experiment
+from stribeck.experiments.methods.registry import plan_experiment
 from stribeck.experiments.plans.check_plan import check_plan
 from stribeck.experiments.plans.plan import Plan, Segment, plan_from_table, read_plan, write_plan
 from stribeck.ident.arm.arm_file import ArmFile, load_arm
@@ -27,10 +26,10 @@ from stribeck.ident.errors import InputError
 from stribeck.ident.log.campaign_folder import find_runs
 from stribeck.ident.log.run import load_run
 from stribeck.ident.model.chains.closed_chain import close_loops
+from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.mechanism import Mechanism
 from tests.places import DATA
-
-SPEEDS, LOADS = 50, 20
+from tests.true_friction import friction_errors
 
 
 def machine(folder: Path, name: str, changes: dict[str, Any] | None = None, mechanism: dict[str, Any] | None = None) -> ArmFile:
@@ -56,16 +55,6 @@ def machine(folder: Path, name: str, changes: dict[str, Any] | None = None, mech
 
 
 @pytest.fixture(scope="module")
-def small_plans() -> Any:
-    """Few postures and speeds."""
-    with pytest.MonkeyPatch.context() as patch:
-        for method, (make, options) in METHODS.items():
-            patch.setitem(METHODS, method, (make, replace(options, postures=3, speeds=4)))
-        patch.setattr(validation_motion, "SWINGS", 2)
-        yield
-
-
-@pytest.fixture(scope="module")
 def planar(tmp_path_factory: pytest.TempPathFactory, small_plans: None) -> tuple[ArmFile, Path]:
     """A small calibration of the planar machine, sampled at 250 Hz."""
     arm = machine(tmp_path_factory.mktemp("planar"), "planar-3-prr", {"driver/rate": 250.0})
@@ -80,22 +69,6 @@ def crank(tmp_path_factory: pytest.TempPathFactory, small_plans: None) -> Path:
     out = tmp_path_factory.mktemp("job") / "calibration"
     assert run(["calibrate", "three-loop-chain", "--out", str(out), "--seed", "1"]) == 0
     return out
-
-
-def friction_errors(arm: ArmFile, out: Path) -> dict[str, float]:
-    """Rms of predicted minus true friction over speeds, loads and directions, relative to that of friction."""
-    calibration, truth = Calibration.load(out), SimulatedArm(arm).truth
-    errors = {}
-    for j, (name, joint) in enumerate(calibration.joints.items()):
-        low, high = joint.velocity_range
-        assert joint.load == truth.joints[j].load
-        assert joint.load_range is not None
-        w, load = np.meshgrid(np.geomspace(low, high, SPEEDS) * [[1.0], [-1.0]], np.linspace(*joint.load_range, LOADS))
-        w, load = w.ravel(), load.ravel()
-        everyone = np.ones((1, len(truth.joints)))
-        true = truth.friction(w[:, None] * everyone, load[:, None] * everyone, 0.0 * w[:, None] * everyone)[:, j]
-        errors[name] = float(np.sqrt(np.mean((joint.torque(w, load) - true) ** 2) / np.mean(true**2)))
-    return errors
 
 
 def nearest(arm: ArmFile, driven: Mechanism, plan: Plan) -> float:
@@ -179,6 +152,9 @@ def test_exports_hold_loops_or_say_that_they_do_not(planar: tuple[ArmFile, Path]
     assert (model.nv, model.neq) == (9, 3)
     assert np.abs(data.efc_pos[:data.ne]).max() < 1e-9
     assert (model.dof_frictionloss > 0.0).sum() == 3
+    read, q = driven_joints(load_mechanism("machine.xml")), np.array([[0.01, -0.02, 0.015]])
+    assert read.names == ("slider1", "slider2", "slider3")
+    np.testing.assert_allclose(inverse_dynamics(read, q), inverse_dynamics(load_mechanism(planar[0]), q), rtol=1e-4)      # digits
     outcome = cli("export", path, "--to", "c", "--out", "machine.h")
     assert outcome.code == 0
     assert "computes no loads of a closed chain" in outcome.out

@@ -21,7 +21,9 @@ def init(model: Annotated[Path | None, typer.Argument(metavar="MODEL", help="URD
          lever: Annotated[float, typer.Option(help="Of --joint: distance of the mass from the axis, m.")] = 0.0,
          out: Annotated[Path | None, out_option("Arm file to write; default beside the model.")] = None,
          joints: Annotated[str | None, typer.Option(help="Those that the arm's drives move, separated by commas; in the copy of "
-                                                         "the model the others, as a gripper's, are fixed. Default all.")] = None,
+                                                         "the model the others, as a gripper's, are fixed; in closed loops they "
+                                                         "go on moving. Default all, in closed loops those with an "
+                                                         "actuator.")] = None,
          name: Annotated[str | None, typer.Option(help="Of the arm, by which its folders of results are called; default as the "
                                                        "arm file in --out, else as the model.")] = None,
          ) -> None:
@@ -29,7 +31,7 @@ def init(model: Annotated[Path | None, typer.Argument(metavar="MODEL", help="URD
     import re
 
     from stribeck.experiments.arm_files.fixed_joints import with_fixed_joints
-    from stribeck.experiments.arm_files.init_arm import arm_text
+    from stribeck.experiments.arm_files.init_arm import arm_text, passive_joints
     from stribeck.ident.arm.arm_file import load_arm
     from stribeck.ident.arm.load_mechanism import load_mechanism
     from stribeck.ident.errors import InputError, StribeckError, command, no_file
@@ -79,6 +81,9 @@ def init(model: Annotated[Path | None, typer.Argument(metavar="MODEL", help="URD
     lacking = arm.limits(mechanism).lacking(mechanism.names)
     said = console()
     said.print(f"wrote     {target}{f' and {copy}' if away else ''}: {mechanism.n} joints, {', '.join(mechanism.names)}")
+    if passive := passive_joints(mechanism):
+        said.print(f"passive   {', '.join(passive)}: loops move them; drives are "
+                   f"{'those named' if moving else 'the joints with an actuator, --joints names others'}")
     if fixed:
         said.print(f"fixed     {', '.join(fixed)}: in {copy}, as the model draws them")
     if unread:

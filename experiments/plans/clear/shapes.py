@@ -112,8 +112,11 @@ class Geometry:
 
 
 def geometry_of(arm: ArmFile, mechanism: Mechanism) -> Geometry | None:
-    """Shapes of an arm; None where its model has none that could meet, or is a mechanism file, which says nothing of them."""
-    if arm.model.suffix.lower() == ".toml":
+    """Shapes of an arm; None where its model has none that could meet, or is a mechanism file, which says nothing of them.
+
+    None of a closed chain, too: how far its passive joints move between two places is not bounded by its lengths.
+    """
+    if arm.model.suffix.lower() == ".toml" or mechanism.chain is not None:
         return None
     model, unread = _compiled(arm.model, arm.model.stat().st_mtime_ns)
     return None if model is None else _geometry(model, unread, mechanism, arm.home(mechanism))

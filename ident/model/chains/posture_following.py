@@ -80,7 +80,8 @@ class Branch:
         if rank < len(self.solved):
             condition = float(self.condition(home)[0])
             raise PostureError(f"{m.name}: at q = 0 the closures determine only {rank} of {len(self.solved)} joints (condition "
-                               f"number {condition:.1e}): a closure is missing, or this posture is singular; the joints are "
+                               f"number {condition:.1e}): a closure is missing, one of them has a drive, or this posture is "
+                               f"singular; the joints are "
                                f"{self._names(self.solved)}", condition)
         if rank_all > rank:
             raise InputError(f"{m.name}: the known joints {self._names(self.known)} cannot move independently: the closures "

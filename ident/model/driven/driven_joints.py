@@ -157,6 +157,14 @@ class DrivenChain:
             condition[some] = self._branch.condition(posture[some])
         return np.asarray(condition.reshape(-1, _PLACES).max(axis=1))
 
+    def reach(self, driven: Mechanism) -> Array:
+        """How far each drive comes alone, shape (n, 2), see `mechanism.Chain`."""
+        branch = self._branch
+        far = 2.0 * np.pi * np.diag(branch.unit[list(branch.known)])
+        ways = np.concatenate((-far, far))
+        reached = branch.follow(ways, _WORST, _LEAST)[1]
+        return np.asarray((reached[:, None] * ways).sum(axis=1).reshape(2, driven.n).T)
+
     def _states(self, driven: Mechanism, q: ArrayLike, dq: ArrayLike | None, ddq: ArrayLike | None) -> tuple[Array, Array]:
         """Positions of all joints, shape (N, whole.n), velocities and accelerations of the driven ones, shape (2, N, n)."""
         posture = self.posture(driven, q)

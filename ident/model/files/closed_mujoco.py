@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import mujoco
 
 LEAST = 1e-9            # kg and kg·m² of links without mass, which MuJoCo does not take
+_FLAT = 1e-13           # part of their sum that moments of flat bodies get on top: MuJoCo lets none exceed the sum of the others
 _RANK = 1e-9            # singular values below this part of the greatest are none
 
 
@@ -21,7 +22,8 @@ def closed_spec(mechanism: Mechanism) -> "mujoco.MjSpec":
 
     Coincident joints without mass between them share a body, as those of a universal joint do; else each joint has a body that is
     called after it. A spherical closure is a ``connect``, a rigid one a ``weld``; a pin is a ``connect``, with another one along
-    its axis where the rest of the chain does not keep that from tilting.
+    its axis where the rest of the chain does not keep that from tilting. Motors at the driven joints of a closed chain say which
+    those are.
 
     Parameters
     ----------
@@ -33,6 +35,7 @@ def closed_spec(mechanism: Mechanism) -> "mujoco.MjSpec":
     spec = mujoco.MjSpec()
     spec.modelname = mechanism.name
     spec.option.gravity = mechanism.gravity
+    spec.compiler.degree = False
     bodies: list[mujoco.MjsBody] = []
     for j, parent in enumerate(mechanism.parent):
         below = spec.worldbody if parent < 0 else bodies[parent]
@@ -49,6 +52,8 @@ def closed_spec(mechanism: Mechanism) -> "mujoco.MjSpec":
     tilting = _may_tilt(mechanism)
     for k, closure in enumerate(mechanism.closures):
         _close(spec, bodies, closure, length_of(mechanism) if k in tilting else 0.0)
+    for j in mechanism.active if mechanism.closures else ():
+        spec.add_actuator(name=mechanism.names[j], target=mechanism.names[j], trntype=mujoco.mjtTrn.mjTRN_JOINT)
     return spec
 
 
@@ -61,7 +66,8 @@ def _shares(m: Mechanism, j: int) -> bool:
 
 def _moments(inertia: Array) -> Array:
     """Moments and products of inertia as MuJoCo orders them, of a body that it takes."""
-    J = inertia + LEAST * np.eye(3)
+    lacking = LEAST if float(np.linalg.eigvalsh(inertia)[0]) < LEAST else _FLAT * float(np.trace(inertia))
+    J = inertia + lacking * np.eye(3)
     return np.array([J[0, 0], J[1, 1], J[2, 2], J[0, 1], J[0, 2], J[1, 2]])
 
 

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,20 +10,28 @@ from numpy.typing import ArrayLike, NDArray
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import ModelError
+from stribeck.ident.model.chains.rounded_axes import ROUNDED, without_rounding
 from stribeck.ident.model.files.link_inertia import NO_MASS, second_moment
 from stribeck.ident.model.files.mimic_joints import leaders_of
 from stribeck.ident.model.files.mujoco_bodies import unfused
-from stribeck.ident.model.mechanism import Follower, Mechanism, Spring
+from stribeck.ident.model.files.mujoco_loops import close_at_zero, closures_of, driven, loop_constraints
+from stribeck.ident.model.files.stated_loops import StatedChain, closures_of_tables
+from stribeck.ident.model.mechanism import Closure, Follower, Mechanism, Spring
 
 if TYPE_CHECKING:
     import mujoco
 
 _log = logging.getLogger(__name__)
+NOTHING = StatedChain()
+_SAID = 2e-6            # rad by which axes are turned without a word
 _TENDON_FORCES = ("stiffness", "stiffnesspoly", "damping", "dampingpoly")
 
 
-def natural_coordinates(spec: "mujoco.MjSpec", name: str, gravity: ArrayLike, impossible: Mapping[str, Array]) -> Mechanism:
+def natural_coordinates(spec: "mujoco.MjSpec", name: str, gravity: ArrayLike, impossible: Mapping[str, Array],
+                        stated: StatedChain = NOTHING, root: str = "") -> Mechanism:
     """Mechanism of a specification, from its kinematics at q = 0.
+
+    One with loops is taken where these close with its drives at zero: positions of joints without a drive count from there.
 
     Parameters
     ----------
@@ -32,39 +41,80 @@ def natural_coordinates(spec: "mujoco.MjSpec", name: str, gravity: ArrayLike, im
         What messages call it.
     gravity : array_like, shape (3,)
         Gravitational acceleration in base axes [m/s²].
+    stated : StatedChain
+        Drives and further loops of a closed chain.
+    root : str
+        Link of a URDF that is the ground.
 
     Raises
     ------
     ModelError
-        If a joint with a drive sits on a follower.
+        If a joint with a drive sits on a follower, a loop does not close or its drives are not known, or a closed chain has
+        joints that follow others.
+    InputError
+        If a loop that is stated does not fit.
     """
     import mujoco
 
     model = unfused(spec)
     data = mujoco.MjData(model)
+    leaders = leaders_of(model, name)
+    of_file, drives = loop_constraints(model), list(range(model.njnt))
+    if of_file or stated.loops:
+        _refuse_followers(model, leaders, name)
+        drives = driven(model, name, stated)
     data.qpos[:] = 0.0
+    if of_file:
+        close_at_zero(model, data, drives, name)
     mujoco.mj_kinematics(model, data)
     owner, parent = _carriers(model)
+    closures = (*closures_of(model, data, owner, name), *closures_of_tables(stated, model, data, owner, root))
     mass, com, inertia = _links(model, data, owner, impossible)
     names = [str(model.joint(j).name) for j in range(model.njnt)]
     _warn_of_links(name, {names[j]: (mass[j], inertia[j]) for j in sorted(set(owner[owner >= 0]))}, model.nbody * NO_MASS)
     axis, slides = data.xaxis.copy(), model.jnt_type == mujoco.mjtJoint.mjJNT_SLIDE
+    if closures:
+        axis, closures = _without_rounding(axis, slides, closures, name)
     origin = data.xanchor - np.where(parent[:, None] >= 0, data.xanchor[parent], 0.0)
     position = np.where(model.jnt_limited.astype(bool)[:, None], model.jnt_range, [-np.inf, np.inf])
-
-    leaders = leaders_of(model, name)
+    position = position - data.qpos[:, None]
     own = [j for j in range(model.njnt) if j not in leaders]
     for j in own:
         if parent[j] in leaders:
             raise ModelError(f"{name}: joint {names[j]} sits on joint {names[parent[j]]}, which has no drive of its own; "
                              "such linkages are not supported")
-    _warn_of_forces(name, model, own, owner)
+    _warn_of_forces(name, model, own, owner, closed=bool(closures))
     place = {-1: -1, **{j: k for k, j in enumerate([*own, *leaders])}}
     followers = tuple(Follower(names[j], place[leader], ratio, shift, place[parent[j]], bool(slides[j]), axis[j], origin[j],
                                float(mass[j]), com[j], inertia[j]) for j, (leader, ratio, shift) in leaders.items())
     return Mechanism(name, tuple(names[j] for j in own), tuple(place[parent[j]] for j in own), slides[own], axis[own],
                      origin[own], mass[own], com[own], inertia[own], np.asarray(gravity, dtype=float), position[own],
-                     (None,) * len(own), springs=_springs(model, own), followers=followers)
+                     (None,) * len(own), closures, tuple(j for j in own if j not in drives),
+                     {} if closures else _springs(model, own), followers=followers)
+
+
+def _without_rounding(axis: Array, slides: NDArray[np.bool_], closures: Sequence[Closure],
+                      name: str) -> tuple[Array, tuple[Closure, ...]]:
+    """Axes of the joints and pins of a closed chain without what rounding did to them."""
+    pins = [k for k, closure in enumerate(closures) if closure.kind == "pin"]
+    stated = np.vstack((axis, *(closures[k].axis for k in pins)))
+    found = without_rounding(stated, np.concatenate((slides, np.zeros(len(pins), dtype=bool))))
+    if (turned := float(np.linalg.norm(found - stated, axis=1).max())) > _SAID:
+        _log.warning("%s: axes that differ by less than %g rad count as parallel, or normal to each other; they are turned by "
+                     "%.2g rad at most", name, ROUNDED, turned)
+    of_pins = dict(zip(pins, found[len(axis):], strict=True))
+    return found[:len(axis)], tuple(replace(closure, axis=of_pins.get(k, closure.axis))
+                                    for k, closure in enumerate(closures))
+
+
+def _refuse_followers(model: "mujoco.MjModel", leaders: Mapping[int, tuple[int, float, float]], name: str) -> None:
+    if not leaders:
+        return
+    joint, (leader, *_) = next(iter(leaders.items()))
+    does = "is held" if leader < 0 else f"follows {model.joint(leader).name}"
+    raise ModelError(f"{name}: joint {model.joint(joint).name} {does} by a joint equality or mimic, in a model with loops, where "
+                     "that is not supported: take the joint out (a held one leaves its body fixed), close the loop through the "
+                     "linkage that moves it, or set active=\"false\"")
 
 
 def _springs(model: "mujoco.MjModel", own: Sequence[int]) -> dict[int, Spring]:
@@ -84,18 +134,21 @@ def _set(model: "mujoco.MjModel", field: str, k: int) -> bool:
     return hasattr(model, field) and bool(np.any(getattr(model, field)[k]))
 
 
-def _warn_of_forces(name: str, model: "mujoco.MjModel", own: Sequence[int], owner: NDArray[np.int_]) -> None:
+def _warn_of_forces(name: str, model: "mujoco.MjModel", own: Sequence[int], owner: NDArray[np.int_],
+                    closed: bool) -> None:
     """Name what presses on links in the file and is not, or not everywhere, in the mechanism."""
     joint = [str(model.joint(j).name) for j in range(model.njnt)]
     odd = [joint[j] for j in range(model.njnt) if _odd_spring(model, j) or (model.jnt_stiffness[j] > 0.0 and j not in own)]
+    springs = [joint[own[k]] for k in _springs(model, own)]
     lifted = sorted({int(owner[body]) for body in np.flatnonzero(model.body_gravcomp) if owner[body] >= 0})
     tendons = [str(model.tendon(k).name or k) for k in range(model.ntendon)
                if any(_set(model, f"tendon_{force}", k) for force in _TENDON_FORCES)]
     for named, text in (
-            ([joint[own[k]] for k in _springs(model, own)], "joints %s have springs: driving torques, simulation and postures at "
-             "rest feel them; loads, identification and feed-forward leave them out"),
-            (odd, "the springs of joints %s are left out: only one that rests at zero, grows in proportion and is not on a "
-             "joint that follows another can be represented"),
+            ([*springs, *odd] * closed, "the springs of joints %s are left out: those of closed chains are not computed"),
+            (springs * (not closed), "joints %s have springs: driving torques, simulation and postures at rest feel them; loads, "
+             "identification and feed-forward leave them out"),
+            (odd * (not closed), "the springs of joints %s are left out: only one that rests at zero, grows in proportion and is "
+             "not on a joint that follows another can be represented"),
             ([joint[j] for j in lifted], "gravcomp of the links of joints %s is left out: they weigh what they weigh"),
             (tendons, "springs and dampers of tendons %s are left out")):
         if named:

@@ -7,19 +7,19 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.laws.law_table import is_law, law_named, law_names
 from stribeck.ident.model.files.link_inertia import second_moment
+from stribeck.ident.model.files.stated_loops import LoopTable, Name, Vector
 from stribeck.ident.model.mechanism import Ball, Bearing, Closure, JointFriction, Mechanism, Spring
 from stribeck.ident.toml_tables import parse_table, upgrade
 
 _STRICT = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 _PARALLEL = 1e-6        # sine of the angle at which two axes count as one
 _ROUNDED = 1e-6         # what rounding may take from an inertia, as a fraction
-Vector = tuple[float, float, float]
 _X, _Y, _Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 _COMPOSITE: dict[str, tuple[tuple[str, str, Vector], ...]] = {         # what a joint of several axes is made of
     "universal": (("1", "revolute", _X), ("2", "revolute", _Y)),
@@ -39,18 +39,9 @@ class _FrictionTable(BaseModel):
     load: Literal["none", "torque", "bending", "radial", "axial", "normal"] = "none"
 
 
-def _said(name: str) -> str:
-    if not name.strip():
-        raise ValueError("a name is needed")
-    return name
-
-
-_Name = Annotated[str, AfterValidator(_said)]
-
-
 class _JointTable(BaseModel):
     model_config = _STRICT
-    name: _Name
+    name: Name
     parent: str
     type: Literal["revolute", "prismatic", "universal", "spherical", "planar", "free"]
     axis: Vector | None = None
@@ -102,26 +93,14 @@ class _JointTable(BaseModel):
         return self
 
 
-class _EndTable(BaseModel):
-    model_config = _STRICT
-    link: str
-    point: Vector
-
-
-class _LoopTable(BaseModel):
-    model_config = _STRICT
-    type: Literal["pin", "spherical", "rigid"]
-    a: _EndTable
-    b: _EndTable
-    name: _Name | None = None
-    axis: Vector | None = None
+class _LoopTable(LoopTable):
     friction_arm: Annotated[float, Field(ge=0.0)] = 0.0
 
 
 class _MechanismTable(BaseModel):
     model_config = _STRICT
     schema_version: int = Field(alias="schema")
-    name: _Name
+    name: Name
     gravity: Vector = (0.0, 0.0, -9.81)
     joints: Annotated[tuple[_JointTable, ...], Field(min_length=1)]
     loops: tuple[_LoopTable, ...] = ()
@@ -210,10 +189,8 @@ def _closure(loop: _LoopTable, number: int, joints: Sequence[_JointTable], links
     for end in (loop.a, loop.b):
         if end.link not in links:
             raise InputError(f"{path}: loops[{number}]: {unknown_name('link', end.link, links)}")
-    if loop.a.link == loop.b.link:
-        raise InputError(f"{path}: loops[{number}] ties {loop.a.link!r} to itself; a loop needs two links")
-    if loop.axis is not None and loop.type != "pin":
-        raise InputError(f"{path}: loops[{number}].axis: only a pin has one; a {loop.type} closure has none")
+    if fault := loop.fault():
+        raise InputError(f"{path}: loops[{number}]{fault}")
     if loop.friction_arm and loop.type != "spherical":
         raise InputError(f"{path}: loops[{number}].friction_arm: only spherical closures rub; a {loop.type} one has none")
     axis = loop.axis
@@ -221,9 +198,8 @@ def _closure(loop: _LoopTable, number: int, joints: Sequence[_JointTable], links
         axis = next((joint.axis for end in (loop.a, loop.b) for joint in joints if joint.name == end.link), None)
         if axis is None:
             raise InputError(f"{path}: loops[{number}].axis is missing; a pin needs one")
-    name = loop.name or f"{loop.a.link}-{loop.b.link}"
-    return Closure(name, loop.type, (links[loop.a.link], links[loop.b.link]), np.array([loop.a.point, loop.b.point]),
-                   _unit(axis or _Z, name, path), loop.friction_arm)
+    return Closure(loop.called, loop.type, (links[loop.a.link], links[loop.b.link]), np.array([loop.a.point, loop.b.point]),
+                   _unit(axis or _Z, loop.called, path), loop.friction_arm)
 
 
 def _friction(joint: _JointTable, path: Path) -> JointFriction:

@@ -20,17 +20,20 @@ def leaders_of(model: "mujoco.MjModel", name: str) -> dict[int, tuple[int, float
     Raises
     ------
     ModelError
-        If the model has other couplings, or joints that lead in a circle.
+        If the model has couplings other than these and loops, or joints that lead in a circle.
     """
     import mujoco
 
+    closing = int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD)
+
     direct: dict[int, tuple[int, float, float]] = {}
-    active = np.flatnonzero(model.eq_active0)
-    closing = np.count_nonzero(model.eq_type[active] != mujoco.mjtEq.mjEQ_JOINT)
-    for e in active:
+    for e in np.flatnonzero(model.eq_active0):
+        if int(model.eq_type[e]) in closing:
+            continue
         if model.eq_type[e] != mujoco.mjtEq.mjEQ_JOINT:
-            raise ModelError(f"{name}: the model closes a loop by {closing} equality constraint(s), such as "
-                             f"{mujoco.mjtEq(model.eq_type[e]).name[5:].lower()}; an open tree is needed here")
+            kind = mujoco.mjtEq(model.eq_type[e]).name[5:].lower()
+            raise ModelError(f"{name}: the model has an equality constraint of type {kind}; "
+                             "connect, weld and joint are supported: take it out, or set active=\"false\"")
         joint, leader, law = int(model.eq_obj1id[e]), int(model.eq_obj2id[e]), model.eq_data[e]
         if law[2:5].any() or joint in direct:
             raise ModelError(f"{name}: joint {model.joint(joint).name} follows others by more than one constant ratio")

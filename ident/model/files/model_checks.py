@@ -1,4 +1,4 @@
-"""Joints and masses of a URDF or MJCF that are refused, named as its author knows them."""
+"""Joints, constraints and masses of a URDF or MJCF that are refused, named as its author knows them."""
 
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
@@ -51,6 +51,24 @@ def refuse_joints(spec: "mujoco.MjSpec", name: str) -> None:
             raise ModelError(f"{name}: joint {joint.name or j} is a {kinds[int(joint.type)]} joint; {_SUPPORTED}")
         if not joint.name:
             raise ModelError(f"{name}: joint number {j} has no name; every moving joint needs one")
+
+
+def refuse_unknown_ends(spec: "mujoco.MjSpec", name: str) -> None:
+    """Refuse equality constraints of what the model does not have, which copies of a specification leave out without a word."""
+    import mujoco
+
+    kinds = {int(kind): kind.name[5:].lower()
+             for kind in (mujoco.mjtEq.mjEQ_CONNECT, mujoco.mjtEq.mjEQ_WELD, mujoco.mjtEq.mjEQ_JOINT)}
+    for number, one in enumerate(spec.equalities):
+        if int(one.type) in kinds and one.active:
+            of_sites = int(one.objtype) == int(mujoco.mjtObj.mjOBJ_SITE)
+            what, there = (("joint", spec.joints) if kinds[int(one.type)] == "joint" else
+                           ("site", spec.sites) if of_sites else ("body", spec.bodies))
+            valid = [part.name for part in there if part.name]
+            for end in (one.name1, one.name2):
+                if end and end not in valid:
+                    raise ModelError(f"{name}: the {kinds[int(one.type)]} {one.name or number!r} of <equality>: "
+                                     f"{unknown_name(what, end, valid)}")
 
 
 def refuse_masses(spec: "mujoco.MjSpec", name: str) -> None:

@@ -1,0 +1,155 @@
+"""An MJCF with loops as people write them for simulation and control, from the file to the calibration."""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import numpy as np
+import pytest
+from stribeck.ident.model.chains.driven_joints import driven_joints
+
+from stribeck import Calibration, joint_loads, load_mechanism
+from stribeck.experiments.arm_files.assumed_arm import assumed_arm
+from stribeck.experiments.cli.app import run
+from stribeck.experiments.methods.whole_arm import WHOLE_ARM
+from stribeck.experiments.plans.speeds_and_postures import Design
+from stribeck.ident.arm.arm_file import JointTable, load_arm
+from tests.looped_urdf import LOOPS, machine
+from tests.model_texts import written
+from tests.places import TEST_ARMS
+from tests.true_friction import friction_errors
+
+DRIVES, PASSIVE = ("left", "right"), ("left elbow", "right elbow")
+
+
+@pytest.fixture(scope="module")
+def five_bar(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The arm file in a folder of its own, beside its model."""
+    folder = tmp_path_factory.mktemp("five-bar")
+    for name in ("five-bar.xml", "five-bar.toml"):
+        shutil.copy(TEST_ARMS / name, folder)
+    return folder / "five-bar.toml"
+
+
+@pytest.fixture(scope="module")
+def calibrated(five_bar: Path, small_plans: None) -> Path:
+    out = five_bar.parent / "calibration"
+    assert run(["calibrate", str(five_bar), "--out", str(out), "--seed", "0"]) == 0
+    return out
+
+
+def test_torque_is_that_of_the_geometry() -> None:
+    """MuJoCo's own weight of the file as it stands, by the principle of virtual work with numerical derivatives."""
+    model = mujoco.MjModel.from_xml_path(str(TEST_ARMS / "five-bar.xml"))
+    data, names = mujoco.MjData(model), [mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_JOINT, j) for j in range(4)]
+    driven = load_mechanism(load_arm(TEST_ARMS / "five-bar.toml"))
+    q, step = np.array([0.15, -0.25]), 1e-5
+
+    def energy(drives: np.ndarray) -> float:
+        whole = driven.chain.whole
+        posture = dict(zip(whole.names, driven.chain.posture(driven, drives[None])[0], strict=True))
+        data.qpos[:] = [posture[name] for name in names]
+        mujoco.mj_fwdPosition(model, data)
+        assert np.abs(data.efc_pos[:data.ne]).max() < 1e-9      # where MuJoCo has its loop closed
+        mujoco.mj_energyPos(model, data)
+        return float(data.energy[0])
+
+    wanted = [(energy(q + step * e) - energy(q - step * e)) / (2.0 * step) for e in np.eye(2)]
+    np.testing.assert_allclose(joint_loads(driven, q[None]).tau[0], wanted, rtol=0, atol=1e-7)
+
+
+def test_friction_within_three_percent(five_bar: Path, calibrated: Path) -> None:
+    errors = friction_errors(load_arm(five_bar), calibrated)
+    assert set(errors) == set(DRIVES)
+    assert max(errors.values()) < 0.03, errors
+
+
+def test_the_calibration_knows_its_drives_and_its_export_is_the_machine(calibrated: Path, cli: Callable[..., Any]) -> None:
+    calibration = Calibration.load(calibrated)
+    assert calibration.model.drives == calibration.names == DRIVES
+    assert cli("fit", calibrated, "--out", "again").code == 0
+    assert Calibration.load(Path("again")).joints["left"].values == calibration.joints["left"].values
+    exported, stated = (load_mechanism(path) for path in (calibrated / "five-bar.calibrated.xml", TEST_ARMS / "five-bar.xml"))
+    assert exported.passive == stated.passive
+    text = (calibrated / "five-bar.calibrated.xml").read_text(encoding="utf-8")
+    assert text.count("frictionloss") == 3          # of the default, and of two drives
+    outcome = cli("export", calibrated / "calibration.toml", "--to", "mjcf", "--out", "machine.xml")
+    assert "keep the MJCF's own friction: left elbow (damping 0.01), right elbow (damping 0.01)" in outcome.out
+
+
+def test_commands_that_move_nothing(five_bar: Path, cli: Callable[..., Any]) -> None:
+    outcome = cli("check", five_bar)
+    assert outcome.code == 0
+    assert "2 joints" in outcome.out
+    outcome = cli("loads", five_bar.with_suffix(".xml"), "--q", "0.1,0.2")
+    assert outcome.code == 0
+    assert all(name in outcome.out for name in (*DRIVES, *PASSIVE, "tip hinge", "loops closed"))
+    outcome = cli("loads", five_bar, "--q", "2.0,-2.0")
+    assert outcome.code == 2
+    assert "is not reached" in outcome.err
+
+
+def test_init_leaves_passive_joints_out(five_bar: Path, tmp_path: Path, cli: Callable[..., Any]) -> None:
+    model = Path(shutil.copy(five_bar.with_suffix(".xml"), tmp_path / "mine.xml"))
+    outcome = cli("init", model)
+    assert outcome.code == 0
+    assert "2 joints, left, right" in outcome.out
+    assert "passive   left elbow, right elbow: loops move them" in outcome.out
+    assert set(load_arm(model.with_suffix(".toml")).joints) == set(DRIVES)
+    assert "tool" not in model.with_suffix(".toml").read_text(encoding="utf-8")
+
+
+def test_init_is_told_the_drives_where_there_are_no_actuators(five_bar: Path, tmp_path: Path, cli: Callable[..., Any]) -> None:
+    text = five_bar.with_suffix(".xml").read_text(encoding="utf-8")
+    model = tmp_path / "mine.xml"
+    model.write_text(text[:text.index("<actuator>")] + text[text.index("</actuator>") + 11:], encoding="utf-8")
+    outcome = cli("init", model)
+    assert outcome.code == 2
+    assert "as init --joints NAME,NAME writes it" in outcome.err
+    assert cli("init", model, "--joints", "left,right elbow").code == 0
+    assert load_mechanism(model.with_suffix(".toml")).names == ("left", "right elbow")
+    model = Path(shutil.copy(five_bar.with_suffix(".xml"), tmp_path / "other.xml"))
+    assert cli("init", model, "--joints", "left,right elbow").code == 0             # whatever has actuators
+    assert load_mechanism(model.with_suffix(".toml")).names == ("left", "right elbow")
+
+
+def test_loops_of_a_urdf_are_in_its_calibration_and_export(tmp_path: Path, cli: Callable[..., Any]) -> None:
+    arm, w = machine(tmp_path, LOOPS["pin"]), np.geomspace(0.01, 1.0, 12)
+    rows = [f"{v},{0.3 * np.sign(v) + 0.4 * v + 1e-3 * (-1) ** k}" for k, v in enumerate((*w, *-w))]
+    table = written(tmp_path, "\n".join(["speed,torque", *rows]), "table.csv")
+    columns = ("--column", "torque.drive=torque[N·m]", "--column", "speed=speed[rad/s]")
+    assert cli("fit", "--table", table, "--arm", arm, *columns, "--out", "fitted").code == 0
+    calibration = Calibration.load("fitted")
+    assert (calibration.names, calibration.model.drives) == (("drive",), ("drive",))
+    assert calibration.model.loops == load_arm(arm).loops
+    assert cli("export", "fitted/calibration.toml", "--to", "mjcf", "--out", "machine.xml").code == 0
+    read, q = driven_joints(load_mechanism("machine.xml")), np.array([[0.2]])
+    assert read.names == ("drive",)
+    np.testing.assert_allclose(joint_loads(read, q).tau, joint_loads(calibration.mechanism, q).tau, rtol=1e-4)      # digits
+    assert cli("export", "fitted/calibration.toml", "--to", "sdf").code == 2
+
+
+def test_a_bare_model_without_limits_gets_some_within_reach(five_bar: Path, tmp_path: Path) -> None:
+    text = five_bar.with_suffix(".xml").read_text(encoding="utf-8")
+    model = tmp_path / "mine.xml"
+    model.write_text(text.replace('range="-70 70" ', "").replace(' range="-150 150"', ""), encoding="utf-8")
+    arm = assumed_arm(model, tmp_path / "out")
+    assumed = load_mechanism(arm)
+    for (low, high), (begin, end) in zip(arm.limits(assumed).position, assumed.chain.reach(assumed), strict=True):
+        assert begin < low < -0.3
+        assert 0.3 < high < end
+
+
+def test_limits_beyond_reach_do_not_raise_the_lowest_speed() -> None:
+    """Ripple of unknown period is averaged over a part of the travel, which the machine's reach ends."""
+    arm = load_arm("three-loop-chain")
+    sensible = Design.of(arm, None, WHOLE_ARM)
+    joint, (name,) = arm.joint("1''"), sensible.mechanism.names
+    wide = {name: JointTable(**{**vars(joint), "position": (-12.0, 12.0)})}
+    sloppy = Design.of(replace(arm, joints=wide), None, WHOLE_ARM)
+    assert sloppy.travel == pytest.approx(sensible.travel, rel=0.05)
+    assert sloppy.ends[0][0] == pytest.approx(sensible.ends[0][0], rel=0.2)
+    assert sensible.travel[0] == pytest.approx(np.ptp(sensible.limits.position[0]))
