@@ -22,6 +22,7 @@ BENCHMARKS = {
     "simulate": "forward dynamics of arms, elastic arms and closed chains with friction: speed, energy balance, MuJoCo as judge",
     "plans": "plans of random arms: whether any leaves limits or workspace box, and how many are refused",
     "machines": "parallel machines: friction after `stribeck calibrate`, and how near random plans come to singular postures",
+    "parallel": "the planar 3-PRR with wrong masses and rubbing pins: friction of sliders and pins, base parameters",
     "elastic": "what a rigid model identifies where joint or link are softer and softer, beside the reference experiment",
     "feedforward": "one sample of friction feed-forward for six joints, with every kind of load",
     "compensation": "tracking error of slow motion under a torque controller, by what it is told of friction",

@@ -290,13 +290,15 @@ def _greet(text: "Console", arm: "ArmFile", mechanism: "Mechanism", folder: Path
 
 def _show(text: "Console", plan: "Plan", arm: "ArmFile", mechanism: "Mechanism") -> None:
     from stribeck.experiments.cli.screen.tables import fitted
-    from stribeck.experiments.cli.screen.text import margin_line, plan_line, spread_table
+    from stribeck.experiments.cli.screen.text import coupled_lines, margin_line, plan_line, spread_table
     from stribeck.experiments.plans.check_plan import check_plan
     from stribeck.experiments.plans.forecast import load_spread
 
     text.print(f"plan      {plan_line(plan, check_plan(plan, arm, mechanism), mechanism)}")
     if plan.singular_margin is not None:
         text.print(f"margin    {margin_line(plan, arm)}")
+    for line in coupled_lines(plan, mechanism):
+        text.print(f"motors    {line}")
     for slower in plan.lowered:
         unit = f"{mechanism.position_unit(mechanism.names.index(slower.joint))}/s"
         text.print(f"note      {slower.sentence(unit)}")

@@ -12,7 +12,7 @@ from stribeck.experiments.methods.breakaway_ramps import USUAL
 from stribeck.experiments.plans.clear.clearance import relied_on
 from stribeck.experiments.plans.forecast import richest
 from stribeck.experiments.plans.motion_profile import corner_points, motion_profile
-from stribeck.experiments.report.words import glance, parameter_word, plus_minus
+from stribeck.experiments.report.words import glance, listed, parameter_word, plus_minus
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -71,6 +71,23 @@ def waves_line(plan: "Plan", room: float, unit: str) -> str:
     periods = f"{segment.wave.periods} periods" if segment.wave.periods > 1 else "1 period"
     return (f"{plan.method}: {who}, {periods} of {segment.wave.period:.3g} s with {len(segment.wave.sines[0])} harmonics, "
             f"{clock(plan.robot_time)} of robot time; limits keep {room:.2f} {unit} of room")
+
+
+def coupled_lines(plan: "Plan", mechanism: "Mechanism") -> list[str]:
+    """What a plan does for each motor that moves several joints."""
+    coupled, lines = mechanism.transmission, list[str]()
+    if coupled is None:
+        return lines
+    for motor in coupled.shared:
+        moved = [coupled.names[j] for j in np.flatnonzero(coupled.ratios[motor])]
+        of = f"the motor of {coupled.names[motor]} moves {listed(moved)}"
+        if len(moved) > 2:
+            lines.append(f"{of}: its friction is not told from that of so many joints, whose numbers hold it")
+        elif any(segment.kind == "sweep" for segment in plan.segments):
+            lines.append(f"{of}: at unequal speeds, now one and now the other faster, which tells its friction from theirs")
+        else:
+            lines.append(f"{of}: joints that move alone do not tell its friction from theirs; --method whole-arm does")
+    return lines
 
 
 def margin_line(plan: "Plan", arm: "ArmFile") -> str:
