@@ -107,7 +107,7 @@ def odd_parts(signs: float, scatter: float = 0.005) -> OddParts:
                          **dict.fromkeys(("torque", "bending", "radial", "axial"), 1.0)})
             rates.append(own)
     mechanism = replace(RIGHT.model, transmission=Transmission.of_pairs(RIGHT.model.names, WRIST))
-    return OddParts.of(pd.DataFrame(rows), np.array(rates), mechanism)
+    return OddParts.of(pd.DataFrame(rows), np.zeros((len(rows), mechanism.n)), np.array(rates), mechanism)
 
 
 def test_round_trips_tell_a_motor_with_a_stribeck_effect_from_its_joints() -> None:
