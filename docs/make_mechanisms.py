@@ -13,10 +13,11 @@ from stribeck.experiments.report.svg import COLOURS, SHADES, drawing_style
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.model.chains.closed_chain import close_loops, closed_loads
 from stribeck.ident.model.chains.posture_following import PostureError
+from stribeck.ident.model.chains.rest import equilibrium
 from stribeck.ident.model.driven.driving_torques import Driving, closed_driving_torque, driving_torque
 from stribeck.ident.model.driven.forward_simulation import simulate
 from stribeck.ident.model.dynamics import joint_origins
-from stribeck.ident.model.elastic_joints import equilibrium, flexible_link
+from stribeck.ident.model.elastic_joints import flexible_link
 from stribeck.ident.model.maximal.bodies import ConstraintSet
 from stribeck.ident.model.maximal.constraint_forces import constraint_rank, maximal_dynamics
 from stribeck.ident.model.mechanism import JointFriction, Mechanism

@@ -9,9 +9,9 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.model.chains.closed_chain import close_loops
+from stribeck.ident.model.chains.rest import equilibrium
 from stribeck.ident.model.driven.driving_torques import Driving, closed_driving_torque, driving_torque
 from stribeck.ident.model.driven.forward_simulation import ForwardMotion, forward_motion
-from stribeck.ident.model.elastic_joints import equilibrium
 from stribeck.ident.model.energy import mechanical_energy
 from stribeck.ident.model.loads import LOADS
 from stribeck.ident.model.mechanism import JointFriction, Mechanism

@@ -30,7 +30,7 @@ _AIM = 0.5              # the same, aimed at
 _LEAST = 1e-8           # part of a unit of the known joints; no step is shorter
 _FAR = 1e3              # rad, or characteristic lengths, that a chain is followed
 _NEWTON = 12            # steps of Newton's method; from a prediction it takes three
-_RANK = 1e-8            # singular values below are none
+RANK = 1e-8            # singular values below are none
 
 
 class PostureError(InputError):
@@ -76,7 +76,7 @@ class Branch:
         """
         m, home = self.mechanism, np.zeros((1, self.mechanism.n))
         G = self.jacobian(home)[0]
-        rank, rank_all = (int(np.linalg.matrix_rank(part, tol=_RANK)) for part in (G[:, self.solved], G))
+        rank, rank_all = (int(np.linalg.matrix_rank(part, tol=RANK)) for part in (G[:, self.solved], G))
         if rank < len(self.solved):
             condition = float(self.condition(home)[0])
             raise PostureError(f"{m.name}: at q = 0 the closures determine only {rank} of {len(self.solved)} joints (condition "

@@ -16,9 +16,10 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
 from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.model.chains.closed_chain import ClosedLoads, ClosedMotion, ForceBalance, close_loops
+from stribeck.ident.model.chains.rest import equilibrium
 from stribeck.ident.model.driven.ball_friction import cut_balls, tree_balls
 from stribeck.ident.model.dynamics import kinematics
-from stribeck.ident.model.elastic_joints import equilibrium, spring_torque
+from stribeck.ident.model.elastic_joints import spring_torque
 from stribeck.ident.model.loads import JointLoads, joint_loads
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.recursion import batch

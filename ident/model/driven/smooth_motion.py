@@ -63,13 +63,16 @@ class Step:
 
     def between(self, theta: Array) -> tuple[Array, Array, Array]:
         """Motion of all joints at parts of the step, (N, n) each."""
-        unit, a = self.place.unit, self.X[:, :self.place.k]
+        y, u, x, w = self.at(theta)
+        return self.place.motion(self.t + self.h * theta, y, u, x[:, :self.place.k], w)[:3]
+
+    def at(self, theta: Array) -> tuple[Array, Array, Array, Array]:
+        """Coordinates, their velocities, unknowns and w at parts of the step, (N, ...) each."""
+        a = self.X[:, :self.place.k]
         y = self.y + self.h * theta[:, None] * self.u + self.h**2 * RADAU.through(theta, 2) @ a
         u = self.u + self.h * RADAU.through(theta, 1) @ a
-        q, B, inverse = self.place.place(y, RADAU.through(theta) @ self.W)
-        dq = unit * np.einsum("nik,nk->ni", B, u)
-        ddq = unit * np.einsum("nik,nk->ni", B, RADAU.through(theta) @ a)
-        return q, dq, ddq + self.place.runaway(q, dq, inverse)[0] if self.place.r else ddq
+        weights = RADAU.through(theta)
+        return y, u, weights @ self.X, weights @ self.W
 
     def total(self, rate: Array, theta: Array) -> Array:
         """Integral of what has a rate at the points, shape (s, ...), from the start to parts of the step, (N, ...)."""
@@ -97,7 +100,7 @@ class SmoothMotion:
 
     def _settle(self, q: Array, dq: Array, ddq: Array | None) -> None:
         """Local coordinates about a posture, and what acts there."""
-        self.place = LocalCoordinates(self.equations.m, q, self.equations.rubbing.jumps & (self.way == 0.0))
+        self.place = self.equations.about(q, self.equations.rubbing.jumps & (self.way == 0.0))
         self.place.refuse_singular()
         start = None if ddq is None else np.concatenate((self.place.rates(ddq), np.zeros(self.place.r)))
         self.y, self.u, self.w = np.zeros(self.place.k), self.place.rates(dq), np.zeros(self.place.r)
@@ -187,8 +190,8 @@ class SmoothMotion:
 
     def _is_far(self) -> bool:
         """Whether the posture is so far from that of the local coordinates that they are to be taken anew."""
-        B = self.place.place(self.y[None], self.w[None].copy())[1][0]
-        return bool(np.abs(self.y).max() > _FAR or np.linalg.norm(B - self.place.T) > _TURNED)
+        turned = self.place.directions(self.t, self.y, self.w) - self.place.T[:, :self.place.k]
+        return bool(np.abs(self.y).max() > _FAR or np.linalg.norm(turned) > _TURNED)
 
 
 def _matrix(h: float, slopes: Slopes) -> Array:

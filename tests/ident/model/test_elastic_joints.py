@@ -9,8 +9,9 @@ from scipy.linalg import eigh
 
 from stribeck import load_mechanism
 from stribeck.ident.errors import InputError, ModelError
+from stribeck.ident.model.chains.rest import equilibrium
 from stribeck.ident.model.dynamics import inverse_dynamics, joint_origins, joint_wrenches, mass_matrix
-from stribeck.ident.model.elastic_joints import elastic_joint, equilibrium, flexible_link
+from stribeck.ident.model.elastic_joints import elastic_joint, flexible_link
 from stribeck.ident.model.loads import joint_loads
 from stribeck.ident.model.mechanism import Ball, Bearing, Follower, JointFriction, Mechanism, Spring
 from tests.judges import HAND

@@ -100,7 +100,7 @@ class TestMotion:
 
     def test_of_elastic_joints_from_their_balance(self, cli, write):
         """The flexible arm, held by the torques of its rest, stays at rest; its passive joints are sagged from the start."""
-        from stribeck.ident.model.elastic_joints import equilibrium
+        from stribeck.ident.model.chains.rest import equilibrium
 
         m = load_mechanism("flexible-arm")
         rest = equilibrium(m, np.zeros(m.n))
