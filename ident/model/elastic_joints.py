@@ -47,7 +47,7 @@ def elastic_joint(mechanism: Mechanism, joint: str, spring: Spring, rotor_inerti
     InputError
         If there is no such joint or the inertia is negative.
     ModelError
-        If the joint slides, is part of a spherical joint or leads a follower, or the mechanism is a closed chain.
+        If the joint slides, is part of a spherical joint or leads a follower.
 
     References
     ----------
@@ -87,7 +87,8 @@ def flexible_link(mechanism: Mechanism, joint: str, tip: ArrayLike, bending_stif
     joint : str
         The joint that carries the link.
     tip : array_like, shape (3,)
-        End of the beam from the joint's origin, in base axes at q = 0 [m]; what hangs on the link moves with this end.
+        End of the beam from the joint's origin, in base axes at q = 0 [m]; what hangs on the link or is tied to it by a
+        closure moves with this end.
     bending_stiffness : float
         E I, the same about both axes [N·m²].
     segments : int
@@ -105,7 +106,7 @@ def flexible_link(mechanism: Mechanism, joint: str, tip: ArrayLike, bending_stif
     InputError
         If there is no such joint or a value is impossible.
     ModelError
-        If the link is no uniform rod from the joint's origin to `tip`, or the mechanism is a closed chain.
+        If the link is no uniform rod from the joint's origin to `tip`.
 
     References
     ----------
@@ -196,18 +197,17 @@ def _lengthened(m: Mechanism, j: int, names: Sequence[str], axis: ArrayLike, ori
         springs={**{moved(joint): spring for joint, spring in m.springs.items()}, **dict(enumerate(springs, start=after))},
         friction={moved(joint): friction for joint, friction in m.friction.items()},
         balls=tuple(replace(ball, joints=tuple(map(moved, ball.joints))) for ball in m.balls),
+        closures=tuple(replace(closure, links=(carrier(closure.links[0]), carrier(closure.links[1])),
+                               points=closure.points - np.outer(np.equal(closure.links, j), offset)) for closure in m.closures),
         followers=tuple(replace(follower, leader=moved(follower.leader), parent=carrier(follower.parent),
                                 origin=follower.origin - (offset if follower.parent == j else 0.0))
                         for follower in m.followers))
 
 
 def _index(m: Mechanism, joint: str) -> int:
-    """Joint of a tree, by name."""
+    """Joint by name."""
     if joint not in m.names:
         raise unknown_name("joint", joint, m.names)
-    if m.closures:
-        raise ModelError(f"{m.name}: joint {joint} cannot be made elastic: the mechanism is a closed chain, and a spring's "
-                         "deflection is a freedom that its closures do not determine; elastic joints and links are for trees")
     return m.names.index(joint)
 
 

@@ -137,7 +137,7 @@ def closed_loads(mechanism: Mechanism, motion: ClosedMotion, torque: ArrayLike |
         From `close_loops`.
     torque : array_like, shape (N, n), optional
         Torques that resist the joints, friction positive with velocity; default none [N·m or N]. Springs of the mechanism
-        are added.
+        are added. A motion of elastic joints that loops leave free is taken as it is given, as if something held it.
     external : array_like, shape (N, n, 6), optional
         Force and moment about the joint origin that act on each link from outside, in base axes [N, N·m].
 
@@ -204,9 +204,9 @@ def branch_of(m: Mechanism, known: Sequence[int]) -> Branch:
 
 
 def telling_joints(m: Mechanism) -> tuple[int, ...]:
-    """Joints whose positions tell the posture of a closed chain: the driven ones, and elastic ones where these leave more freedom.
+    """Joints whose positions tell the posture of a closed chain: the driven ones, and elastic ones where these leave it freedom.
 
-    Of the elastic joints as many as there are freedoms, chosen so that those which the loops then move do so most surely.
+    Of the elastic joints as many as there are freedoms, chosen so that the loops move the others as surely as they can.
     """
     driven, rigid = list(m.active), [j for j in m.passive if j not in m.springs]
     elastic = [j for j in m.passive if j in m.springs]
@@ -219,6 +219,14 @@ def telling_joints(m: Mechanism) -> tuple[int, ...]:
     rank = int(np.linalg.matrix_rank(left, tol=RANK))
     moved = [elastic[k] for k in qr(left, mode="r", pivoting=True)[1][:rank]]
     return tuple(sorted({*driven, *elastic} - {*moved}))
+
+
+def swinging_joints(m: Mechanism) -> tuple[int, ...]:
+    """Joints that move by themselves when the drives' motion is given, so that it does not tell theirs.
+
+    Of a tree all without a drive, of a closed chain the elastic ones that its loops leave free.
+    """
+    return tuple(j for j in telling_joints(m) if j not in m.active) if m.closures else m.passive
 
 
 def _refuse_singular(m: Mechanism, condition: Array, known: Array, joints: Sequence[int]) -> None:

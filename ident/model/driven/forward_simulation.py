@@ -19,11 +19,15 @@ from scipy.optimize import brentq
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
+from stribeck.ident.model.chains.closed_chain import ClosedLoads, branch_of, telling_joints
+from stribeck.ident.model.chains.internal_forces import InternalForces
 from stribeck.ident.model.chains.local_coordinates import LocalCoordinates, Prescribed
 from stribeck.ident.model.chains.rest import set_off
+from stribeck.ident.model.driven.driving_torques import Driving
 from stribeck.ident.model.driven.motion_equations import Forces, MotionEquations, Torque
 from stribeck.ident.model.driven.smooth_motion import RADAU, SmoothMotion, Step
 from stribeck.ident.model.driven.sticking import SLACK, ways
+from stribeck.ident.model.dynamics import kinematics
 from stribeck.ident.model.load_arrays import JointLoads
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.recursion import single
@@ -171,6 +175,16 @@ def prescribed_motion(mechanism: Mechanism, drives: Callable[[Array], ArrayLike]
     return simulation.run(*(set_off(mechanism, position, velocity) if q is None or dq is None else _closed(mechanism, q, dq)))
 
 
+def acting(mechanism: Mechanism, motion: ForwardMotion) -> Driving:
+    """Torques, friction and loads along a motion, cut-joint forces among them."""
+    if not mechanism.closures:
+        return Driving(motion.tau, motion.friction, motion.loads)
+    branch = branch_of(mechanism, telling_joints(mechanism))
+    internal = InternalForces.of(branch, kinematics(mechanism, motion.q, motion.dq), branch.jacobian(motion.q))
+    told = internal.hide(motion.loads, motion.force, motion.moment)
+    return Driving(motion.tau, motion.friction, told[0], ClosedLoads(motion.tau, *told, branch.condition(motion.q)))
+
+
 def acceleration(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, tau: ArrayLike) -> Array:
     """Acceleration under driving torques, one state, shape (n,): friction and its loads are found together.
 
@@ -263,8 +277,11 @@ class _Simulation:
             wanted = h = shorter if before is None or 1.01 * before > 0.9 else max(1.01 * before * h, shorter)
         if motion.jammed:
             raise self.equations.no_balance(motion.t)
-        raise InputError(f"{self.equations.m.name}: no step from t = {motion.t:.9g} s on is short enough: the torque jumps with "
-                         "time, position or velocity there, or the mechanism comes to a dead point; make the torque continuous")
+        led = self.equations.prescribed.joints
+        cause = ("the drives' motion jumps there, or leads to where the loops stop closing" if led else
+                 "the torque jumps with time, position or velocity there, or the mechanism comes to a dead point; make the torque "
+                 "continuous")
+        raise InputError(f"{self.equations.m.name}: no step from t = {motion.t:.9g} s on is short enough: {cause}")
 
     def _reserve(self, way: Array, forces: Forces) -> Array:
         """Negative for a joint that must have stopped (its speed) or broken loose (level less what is held), shape (N, n)."""

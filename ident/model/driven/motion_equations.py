@@ -228,7 +228,10 @@ class MotionEquations:
         return None
 
     def settled(self, place: LocalCoordinates, way: Array, t: Array, y: Array, u: Array, x: Array, w: Array, J: Array) -> Forces:
-        """Forces in states as in `forces`, whose unknowns nearly obey the equations: these are corrected, with slopes J nearby."""
+        """Forces in states as in `forces`, whose unknowns nearly obey the equations: these are corrected, with slopes J nearby.
+
+        J has shape (N, k + r, k + r).
+        """
         before = np.inf
         for _ in range(_NEWTON):
             forces = self.forces(place, way, t, y, u, x, w)

@@ -54,7 +54,6 @@ def _together(equations: MotionEquations, t: float, q: Array, dq: Array, way: Ar
     Joints that hold one motion of the mechanism between them, as all joints of a crank mechanism that reverses, let go together,
     each at its level, if the mechanism then moves. Joints at a dead point, which the mechanism passes, turn back.
     """
-    m = equations.m
     free = equations.about(q, np.zeros(equations.m.n, dtype=bool))
     moving, held_back = free.T[:, :free.k], stuck.T[:, :stuck.k]
     U, S, _ = np.linalg.svd(moving - held_back @ (held_back.T @ moving), full_matrices=False)
