@@ -155,7 +155,7 @@ def _torques_of(mechanism: "Mechanism", table: "MotionTable", target: Path, tole
         text.print(f"torque    {name}: at most {largest[name]:.4g} {unit}, friction {rubbed[name]:.4g} {unit}")
     if ranges:
         name, (low, high) = max(ranges.items(), key=lambda item: item[1][1] - item[1][0])
-        text.print(f"swinging  {len(ranges)} joints without a drive, from balance at rest; most {name}, within {low:.4g} and {high:.4g}")
+        text.print(f"swinging  {len(ranges)} joints without a drive, from balance at rest; most {name}, {low:.4g} ... {high:.4g}")
         text.print(f"energy    in balance to {error:.0e}")
     text.print(f"wrote     {target}: {len(found.t)} rows")
 

@@ -20,7 +20,7 @@ _NOTHING = 1e-6         # stiffness of a joint that counts as none, as a fractio
 _SOFT = 1e-4            # least eigenvalue of the scaled stiffness of a posture that is stable
 _FAR = 0.5              # how far a coordinate moves in a step towards the balance [rad]
 _NEWTON = 100
-_SETTLED, _ROUNDED = 1e-12, 1e-9        # last change [rad]; the same where rounding keeps changes from becoming smaller
+_SETTLED, _ROUNDED = 1e-12, 1e-7        # last change [rad]; the same where rounding keeps changes from becoming smaller
 _HALVES = 12
 _TINY = 1e-300
 
@@ -62,9 +62,9 @@ def equilibrium(mechanism: Mechanism, q: ArrayLike) -> Array:
         place.refuse_singular()
         if not place.k:
             return posture
-        size, values, ways, lacking = _stiffness(place, _NOTHING * weight + _TINY)
+        values, ways, lacking = _stiffness(place, _NOTHING * weight + _TINY)
         # along what gives way the step goes downhill, not to the summit
-        change = ways @ (ways.T @ (lacking / size) / np.maximum(np.abs(values), _SOFT)) / size
+        change = ways @ (lacking / np.maximum(np.abs(values), _SOFT))
         moved = float(np.abs(change).max())
         if moved < _SETTLED or before <= moved < _ROUNDED:
             break
@@ -107,19 +107,23 @@ def _start(m: Mechanism, q: ArrayLike) -> Array:
     return np.asarray(close_loops(m, at, known=known).q[0])
 
 
-def _stiffness(place: LocalCoordinates, least: float) -> tuple[Array, Array, Array, Array]:
-    """Scale of each coordinate, eigenvalues and eigenvectors of the scaled stiffness, and what is lacking for balance."""
+def _stiffness(place: LocalCoordinates, least: float) -> tuple[Array, Array, Array]:
+    """Stiffness along ways that do not couple, over what coordinates have by themselves; the ways; what each lacks for balance.
+
+    Coordinates are the principal ways of the springs, so that stiff ones do not hide soft ones.
+    """
     m, k = place.mechanism, place.k
+    springs = np.array([m.springs[j].stiffness if j in m.springs else 0.0 for j in range(m.n)]) * place.unit**2
+    own, turned = np.linalg.eigh((place.T.T * springs) @ place.T)
     y = np.zeros((2 * k + 1, k))
-    y[1::2], y[2::2] = _STEP * np.eye(k), -_STEP * np.eye(k)
+    y[1::2], y[2::2] = _STEP * turned.T, -_STEP * turned.T
     q, B, _ = place.place(y, np.zeros((len(y), place.r)))
     torque = (inverse_dynamics(replace(m, closures=()), q) + spring_torque(m, q, np.zeros_like(q))) * place.unit
-    pull = np.einsum("nik,ni->nk", B, torque)
+    pull = np.einsum("nik,ni->nk", B, torque) @ turned
     H = (pull[1::2] - pull[2::2]) / (2.0 * _STEP)
-    springs = np.array([m.springs[j].stiffness if j in m.springs else 0.0 for j in range(m.n)]) * place.unit**2
-    size = np.sqrt(np.maximum(np.maximum(np.abs(np.diag(H)), springs @ place.T**2), least))
-    values, ways = np.linalg.eigh((H + H.T) / 2.0 / size[:, None] / size)       # scaled: 1 is what a coordinate has by itself
-    return size, values, ways, pull[0]
+    size = np.sqrt(np.maximum(np.maximum(np.abs(np.diag(H)), own), least))
+    values, ways = np.linalg.eigh((H + H.T) / 2.0 / size[:, None] / size)
+    return values, turned @ (ways / size[:, None]), ways.T @ (pull[0] / size)
 
 
 def _moved(place: LocalCoordinates, change: Array) -> Array:

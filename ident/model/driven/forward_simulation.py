@@ -279,7 +279,7 @@ class _Simulation:
             raise self.equations.no_balance(motion.t)
         led = self.equations.prescribed.joints
         cause = ("the drives' motion jumps there, or leads to where the loops stop closing" if led else
-                 "the torque jumps with time, position or velocity there, or the mechanism comes to a dead point; make the torque "
+                 "the torque jumps with time, position or velocity there, or the mechanism comes to a dead point; make it "
                  "continuous")
         raise InputError(f"{self.equations.m.name}: no step from t = {motion.t:.9g} s on is short enough: {cause}")
 
