@@ -52,24 +52,29 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 def _page(figures: dict[str, Any]) -> str:
     speeds = " | ".join(f"{speed:g} rad/s" for speed in figures["speeds"])
-    rows = [f"| {K:g} | " + " | ".join(f"{max(one['torque']):.2f}, {1e3 * one['off']:.2f}, {1e3 * one['beyond']:.3f}" for one in row)
-            + " |" for K, row in zip(figures["stiffness"], figures["elastic"], strict=True)]
+    rows = [f"| {K:g} | {' | '.join(map(told, row))} |" for K, row in zip(figures["stiffness"], figures["elastic"], strict=True)]
     energy = max(one["energy"] for row in figures["elastic"] for one in row)
     open_by = max(one["gap"] for row in figures["elastic"] for one in row)
     lines = ["P3's circle of 0.1 m by the mechanism `flexible-parallel`, its drives moved as the rigid robot's would be. By "
-             "stiffness of the springs behind the drives and of the flexible joints, N·m/rad: greatest driving torque, N·m, greatest "
-             "deviation of the platform from the circle, mm, and from where it would rest at each place, mm.", "",
+             "stiffness of the springs behind the drives and of the flexible joints, N·m/rad: greatest driving torque, N·m, "
+             "greatest deviation of the platform from the circle, mm, and from where it would rest at each place, mm.", "",
              f"| stiffness | {speeds} |", f"|---|{'---|' * len(figures['speeds'])}", *rows,
              "| rigid | " + " | ".join(f"{max(torque):.2f}, 0, 0" for torque in figures["rigid"]) + " |", "",
-             f"Energy and work are in balance to {energy:.0e} of the greatest of them; loops are closed to {open_by:.0e} m or rad.", "",
-             "How far the platform sags, drives at zero, by what is elastic (600 N·m/rad; links of 207 GPa), mm: "
-             + ", ".join(f"{name} {1e3 * value:.3f}" for name, value in figures["sag"].items()) + ".", ""]
+             f"Energy and work are in balance to {energy:.0e} of the greatest of them (tolerance {_TOLERANCE:g}); loops are closed to "
+             f"{open_by:.0e} m or rad.", "",
+             "How far the platform sags, drives at zero, by what is elastic (600 N·m/rad; links of 207 GPa), µm: "
+             + ", ".join(f"{name} {1e6 * value:.3g}" for name, value in figures["sag"].items()) + ".", ""]
     if figures["mujoco"]:
-        lines += ["MuJoCo with `connect` constraints, drives pulled from the balance on: greatest difference of a joint's position, "
-                  "rad or m, by the constraints' time constant and the step: "
+        lines += ["MuJoCo with `connect` constraints, drives pulled from the balance on: greatest difference of a joint's "
+                  "position, rad or m, by the constraints' time constant and the step: "
                   + ", ".join(f"{error:.1e} ({constant * 1e3:g} ms, {step * 1e3:g} ms)" for (step, constant), error in
                               zip(figures["softness"], figures["mujoco"], strict=True)) + ".", ""]
     return "\n".join(lines).rstrip()
+
+
+def told(one: dict[str, Any]) -> str:
+    """Torque [N·m] and deviations [mm] of one motion as a cell of a table."""
+    return f"{max(one['torque']):.2f}, {1e3 * one['off']:.2f}, {1e3 * one['beyond']:.2f}"
 
 
 def stiffened(m: Mechanism, stiffness: float) -> Mechanism:

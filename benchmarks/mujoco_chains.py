@@ -15,13 +15,13 @@ SOFTNESS = (1e-3, 2e-2), (5e-4, 5e-3), (2e-4, 1e-3)         # time step and time
 _EVERY = 0.01           # s between compared postures
 
 
-def against_mujoco(name: str, seconds: float, softness: tuple[tuple[float, float], ...] = SOFTNESS) -> list[float]:
+def against_mujoco(chain: str | Mechanism, seconds: float, softness: tuple[tuple[float, float], ...] = SOFTNESS) -> list[float]:
     """Greatest difference of a joint's position [rad or m] from MuJoCo's, for each softness of its closures.
 
     Constant forces pull on the drives, which have springs and viscous friction; legs without mass get some. Elastic joints start
     in balance.
     """
-    m = judged(name)
+    m = judged(chain)
     t, tau, still = np.arange(0.0, seconds + _EVERY / 2.0, _EVERY), np.zeros(m.n), np.zeros(len(m.active))
     tau[list(m.active)] = np.linspace(10.0, 40.0, len(m.active))
     motion = forward_motion(m, lambda t, q, dq: tau, still, still, t)
@@ -75,9 +75,9 @@ def rubbing_against_mujoco(seconds: float, softness: tuple[tuple[float, float], 
     return errors
 
 
-def judged(name: str) -> Mechanism:
-    """A built-in chain as MuJoCo can have it: viscous friction, springs, mass in every link that ends somewhere."""
-    m = load_mechanism(name)
+def judged(chain: str | Mechanism) -> Mechanism:
+    """A chain, perhaps a built-in one, as MuJoCo can have it: viscous friction, springs, mass in every link that ends somewhere."""
+    m = load_mechanism(chain) if isinstance(chain, str) else chain
     bare = (m.mass == 0.0) & ~m.inertia.any(axis=(1, 2))
     if m.springs:
         bare &= [j not in m.parent for j in range(m.n)]

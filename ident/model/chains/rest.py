@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
-from stribeck.ident.model.chains.closed_chain import branch_of, close_loops, closed_rates, telling_joints
+from stribeck.ident.model.chains.closed_chain import branch_of, close_loops, closed_rates, swinging_joints, telling_joints
 from stribeck.ident.model.chains.local_coordinates import LocalCoordinates
 from stribeck.ident.model.chains.posture_following import PostureError
 from stribeck.ident.model.dynamics import inverse_dynamics
@@ -23,6 +23,7 @@ _NEWTON = 100
 _SETTLED, _ROUNDED = 1e-12, 1e-7        # last change [rad]; the same where rounding keeps changes from becoming smaller
 _HALVES = 12
 _TINY = 1e-300
+_NAMED = 6              # joints that an error names
 
 
 def equilibrium(mechanism: Mechanism, q: ArrayLike) -> Array:
@@ -70,8 +71,10 @@ def equilibrium(mechanism: Mechanism, q: ArrayLike) -> Array:
             break
         posture, before = _moved(place, np.clip(change, -_FAR, _FAR)), moved
     else:
-        raise InputError(f"{mechanism.name}: no posture at rest found near q; the passive joints "
-                         f"{', '.join(mechanism.names[j] for j in mechanism.passive)} are too soft for their load")
+        swinging = [mechanism.names[j] for j in swinging_joints(mechanism)]
+        more = f" and {len(swinging) - _NAMED} more" if len(swinging) > _NAMED else ""
+        raise InputError(f"{mechanism.name}: no posture at rest found near q; the passive joints {', '.join(swinging[:_NAMED])}{more} "
+                         "are too soft for their load")
     if values[0] <= _SOFT:
         worst = mechanism.names[int(np.argmax(np.abs(place.T @ ways[:, 0])))]
         raise InputError(f"{mechanism.name}: at rest joint {worst} "

@@ -20,8 +20,9 @@ def closed_spec(mechanism: Mechanism) -> "mujoco.MjSpec":
     """MuJoCo specification of a mechanism in natural coordinates; of a closed chain with its loops.
 
     Coincident joints without mass between them share a body, as those of a universal joint do; else each joint has a body that is
-    called after it. A rotor on the ground, with an inertia about its axis alone, is an armature. A spherical closure is a ``connect``, a rigid one a ``weld``; a pin is a ``connect``, with another one along
-    its axis where the rest of the chain does not keep that from tilting.
+    called after it. A rotor on the ground, with an inertia about its axis alone, is an armature. A spherical closure is a
+    ``connect``, a rigid one a ``weld``; a pin is a ``connect``, with another one along its axis where the rest of the chain does
+    not keep that from tilting.
 
     Parameters
     ----------
