@@ -60,8 +60,8 @@ def _page(figures: dict[str, Any]) -> str:
              "greatest deviation of the platform from the circle, mm, and from where it would rest at each place, mm.", "",
              f"| stiffness | {speeds} |", f"|---|{'---|' * len(figures['speeds'])}", *rows,
              "| rigid | " + " | ".join(f"{max(torque):.2f}, 0, 0" for torque in figures["rigid"]) + " |", "",
-             f"Energy and work are in balance to {energy:.0e} of the greatest of them (tolerance {_TOLERANCE:g}); loops are closed to "
-             f"{open_by:.0e} m or rad.", "",
+             f"Energy and work are in balance to {energy:.0e} of the greatest of them (tolerance {_TOLERANCE:g}); loops are "
+             f"closed to {open_by:.0e} m or rad.", "",
              "How far the platform sags, drives at zero, by what is elastic (600 N·m/rad; links of 207 GPa), µm: "
              + ", ".join(f"{name} {1e6 * value:.3g}" for name, value in figures["sag"].items()) + ".", ""]
     if figures["mujoco"]:

@@ -76,7 +76,7 @@ def rubbing_against_mujoco(seconds: float, softness: tuple[tuple[float, float], 
 
 
 def judged(chain: str | Mechanism) -> Mechanism:
-    """A chain, perhaps a built-in one, as MuJoCo can have it: viscous friction, springs, mass in every link that ends somewhere."""
+    """A chain, perhaps a built-in one, as MuJoCo can have it: viscous friction, springs, mass in every link at an end."""
     m = load_mechanism(chain) if isinstance(chain, str) else chain
     bare = (m.mass == 0.0) & ~m.inertia.any(axis=(1, 2))
     if m.springs:

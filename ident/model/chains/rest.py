@@ -73,8 +73,8 @@ def equilibrium(mechanism: Mechanism, q: ArrayLike) -> Array:
     else:
         swinging = [mechanism.names[j] for j in swinging_joints(mechanism)]
         more = f" and {len(swinging) - _NAMED} more" if len(swinging) > _NAMED else ""
-        raise InputError(f"{mechanism.name}: no posture at rest found near q; the passive joints {', '.join(swinging[:_NAMED])}{more} "
-                         "are too soft for their load")
+        raise InputError(f"{mechanism.name}: no posture at rest found near q; the passive joints "
+                         f"{', '.join(swinging[:_NAMED])}{more} are too soft for their load")
     if values[0] <= _SOFT:
         worst = mechanism.names[int(np.argmax(np.abs(place.T @ ways[:, 0])))]
         raise InputError(f"{mechanism.name}: at rest joint {worst} "

@@ -100,7 +100,7 @@ def test_stiff_springs_make_it_the_rigid_robot(robot):
 
 def test_what_springs_do_not_hold_is_named(robot):
     loose = {j: Spring(0.0) for j in robot.springs}
-    with pytest.raises(InputError, match="at rest joint .* is held by nothing"):
+    with pytest.raises(InputError, match=r"at rest joint .* is held by nothing"):
         equilibrium(replace(robot, springs=loose, gravity=np.zeros(3)), np.zeros(3))
 
 

@@ -55,7 +55,7 @@ def test_a_link_on_a_spring_swings_in_closed_form():
     """J (th'' + x'') = -K x behind a drive that goes as A (1 - cos w t); the drive feels its rotor and the spring."""
     J, B, K, A, w = 0.6, 0.05, 40.0, 0.3, 5.0
     rod = Mechanism("rod", ("drive",), (-1,), np.array([False]), np.array([[0.0, 0.0, 1.0]]), np.zeros((1, 3)), np.array([2.0]),
-                    np.array([[0.5, 0.0, 0.0]]), np.diag([0.0, 0.1, 0.1])[None], np.zeros(3), np.array([[-np.inf, np.inf]]), (None,))
+                    np.array([[0.5, 0.0, 0.0]]), np.diag([0.0, 0.1, 0.1])[None], np.zeros(3), np.array([[-9.0, 9.0]]), (None,))
     m, t = elastic_joint(rod, "drive", Spring(K), B), np.linspace(0.0, 2.0, 41)
     motion = prescribed_motion(m, swing([A], w), t)
     n = np.sqrt(K / J)
@@ -72,13 +72,14 @@ def test_a_drive_rubs_with_the_way_it_is_led():
     free, rubbed = (prescribed_motion(one, swing([0.05, -0.1, 0.0], 8.0), t) for one in (m, rubbing))
     np.testing.assert_allclose(rubbed.q, free.q, rtol=0, atol=1e-9)
     speed = free.dq[:, 0]
-    np.testing.assert_allclose(rubbed.tau - free.tau, np.outer(3.0 * np.sign(speed) + 0.5 * speed, np.eye(m.n)[0]), rtol=0, atol=1e-6)
+    friction = np.outer(3.0 * np.sign(speed) + 0.5 * speed, np.eye(m.n)[0])
+    np.testing.assert_allclose(rubbed.tau - free.tau, friction, rtol=0, atol=1e-6)
     assert (np.sign(speed) < 0.0).any()
     assert rubbed.events == ()
 
 
 def test_a_tree_with_given_swings_takes_the_same_torques():
-    """The torques of the whole motion, as the recursion gives them, are those that were found with it; passive joints need none."""
+    """The torques of the whole motion, as the recursion gives them, are those found with it; passive joints need none."""
     m, t = load_mechanism("flexible-arm"), np.linspace(0.0, 0.6, 31)
     motion = prescribed_motion(m, swing([0.1, -0.1, 0.1], 4.0), t)
     driving = driving_torque(m, motion.q, motion.dq, motion.ddq)
@@ -108,7 +109,7 @@ class TestElasticChains:
         np.testing.assert_allclose(found.closed.force, again.closed.force, rtol=0, atol=1e-9)
 
     def test_mujoco_moves_a_crank_on_a_spring_likewise(self):
-        """It deviates the less the stiffer its closures are. P3's robot, for a second: `python -m benchmarks flexible_parallel`."""
+        """It deviates the less the stiffer its closures are. P3's robot: `python -m benchmarks flexible_parallel`."""
         m = elastic_joint(load_mechanism("three-loop-chain"), "1''", Spring(20.0, 0.2), 0.01)
         errors = against_mujoco(m, 0.2)
         assert errors[0] < 1e-3
@@ -152,5 +153,5 @@ class TestElasticChains:
     def test_what_leads_out_of_reach_is_refused(self):
         """The crank can be led to 1.5792 rad; a spring behind it would give way."""
         m = replace(load_mechanism("three-loop-chain"), friction={})
-        with pytest.raises(InputError, match="the loops cannot be closed near a posture of the motion|where the loops stop closing"):
+        with pytest.raises(InputError, match=r"the loops cannot be closed near a posture|where the loops stop closing"):
             prescribed_motion(m, swing([4.0], 3.0), [0.0, 0.5])
